@@ -1,0 +1,2 @@
+//! The `autoact` command.
+fn main() {}

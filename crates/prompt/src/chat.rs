@@ -1,0 +1,42 @@
+//! The same transcript for a model with a chat template (Llama, Mistral, Qwen …): instructions as a system message, the transcript as
+//! the user's, and the cue as the beginning of the assistant's reply.
+
+use autoact_trajectory::Trajectory;
+
+use crate::transcript::{Role, transcript};
+
+/// One message of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChatMessage {
+    /// `system` or `user`.
+    pub role: &'static str,
+    /// Its text.
+    pub content: String,
+}
+
+/// The messages that ask `role` to go on with the trajectory. The reply is expected to begin right after [`crate::cue`].
+pub fn chat(role: Role, trajectory: &Trajectory) -> Vec<ChatMessage> {
+    let mut system = String::from(duty(role));
+    system.push_str(" The tools are:\n");
+    for tool in &trajectory.tools {
+        system.push_str(&format!("- {}: {}\n", tool.usage, tool.definition));
+    }
+    vec![ChatMessage { role: "system", content: system }, ChatMessage { role: "user", content: transcript(trajectory) }]
+}
+
+fn duty(role: Role) -> &'static str {
+    match role {
+        Role::Plan => {
+            "You plan how a group of agents answers a question with tools. Continue the transcript with one thought about what is still \
+             unknown and the name of the tool to use next. Choose Finish once the observations hold the answer."
+        }
+        Role::Tool => {
+            "You operate the tools for a group of agents that answers a question. Continue the transcript with the input of the tool that \
+             was chosen last, on one line. For Finish the input is the answer itself, as short as possible."
+        }
+        Role::Reflect => {
+            "You check the work of a group of agents that answered a question with tools. Continue the transcript with one thought on \
+             whether the observations support the answer, and a verdict: right or wrong."
+        }
+    }
+}

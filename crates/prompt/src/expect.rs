@@ -1,0 +1,107 @@
+//! What an agent's reply must look like: the grammar that decoding is constrained to, and the parser of the finished reply.
+
+use autoact_trajectory::{ToolSpec, Verdict};
+
+use crate::transcript::Role;
+
+/// The longest thought, in characters: a thought is a sentence or two, and a model that rambles must not eat the task's budget.
+const MAX_THOUGHT: usize = 600;
+/// The longest parameters, in characters: room for JSON arguments.
+const MAX_INPUT: usize = 1000;
+
+/// The form of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expect {
+    /// A regular expression that the whole reply matches, its final line break included.
+    pub regex: String,
+    /// An upper bound on the reply's tokens.
+    pub max_tokens: usize,
+}
+
+impl Expect {
+    /// What `role` may write when it has `tools` to choose from. Plan-Agent can only name one of them.
+    pub fn new(role: Role, tools: &[ToolSpec]) -> Expect {
+        match role {
+            Role::Plan => {
+                let names: Vec<String> = tools.iter().map(|tool| escape(&tool.name)).collect();
+                Expect { regex: format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nAction: ({})\n", names.join("|")), max_tokens: 256 }
+            }
+            Role::Tool => Expect { regex: format!(r" [^\n]{{1,{MAX_INPUT}}}\n"), max_tokens: 256 },
+            Role::Reflect => Expect { regex: format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nVerdict: (right|wrong)\n"), max_tokens: 256 },
+        }
+    }
+}
+
+/// A reply that does not have its role's form. Constrained decoding makes this impossible unless the reply was cut short.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the {role} agent's reply has no `{missing}`: `{reply}`")]
+pub struct ParseError {
+    role: &'static str,
+    missing: &'static str,
+    reply: String,
+}
+
+/// (thought, tool name) of a Plan-Agent's reply.
+pub fn parse_plan(reply: &str) -> Result<(String, String), ParseError> {
+    let (thought, tool) = split(reply, "\nAction:", Role::Plan)?;
+    Ok((thought.to_owned(), tool.to_owned()))
+}
+
+/// The parameters of a Tool-Agent's reply.
+pub fn parse_input(reply: &str) -> Result<String, ParseError> {
+    let line = reply.trim();
+    if line.is_empty() {
+        return Err(ParseError { role: Role::Tool.as_str(), missing: "Input", reply: reply.to_owned() });
+    }
+    Ok(line.to_owned())
+}
+
+/// (thought, verdict) of a Reflect-Agent's reply.
+pub fn parse_reflection(reply: &str) -> Result<(String, Verdict), ParseError> {
+    let (thought, verdict) = split(reply, "\nVerdict:", Role::Reflect)?;
+    let verdict = match verdict {
+        "right" => Verdict::Right,
+        "wrong" => Verdict::Wrong,
+        _ => return Err(ParseError { role: Role::Reflect.as_str(), missing: "Verdict", reply: reply.to_owned() }),
+    };
+    Ok((thought.to_owned(), verdict))
+}
+
+fn split<'a>(reply: &'a str, label: &'static str, role: Role) -> Result<(&'a str, &'a str), ParseError> {
+    let (before, after) = reply.split_once(label).ok_or_else(|| ParseError {
+        role: role.as_str(),
+        missing: label.trim().trim_end_matches(':'),
+        reply: reply.to_owned(),
+    })?;
+    Ok((before.trim(), after.trim()))
+}
+
+fn escape(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        if !c.is_alphanumeric() && c != '_' && c != ' ' {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_parse() {
+        assert_eq!(parse_plan(" I need it.\nAction: Retrieve\n").unwrap(), ("I need it.".into(), "Retrieve".into()));
+        assert_eq!(parse_input(" New York City\n").unwrap(), "New York City");
+        assert_eq!(parse_reflection(" Yes.\nVerdict: wrong\n").unwrap().1, Verdict::Wrong);
+    }
+
+    #[test]
+    fn cut_replies_are_errors() {
+        assert!(parse_plan(" I need").is_err());
+        assert!(parse_input("\n").is_err());
+        assert!(parse_reflection(" Yes.\nVerdict: ri").is_err());
+    }
+}

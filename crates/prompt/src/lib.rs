@@ -1,0 +1,31 @@
+//! What the three agents read and write, as text. Serving and training use this one crate, so that a model is asked in exactly the words
+//! it was trained on.
+//!
+//! A history is a transcript of labelled lines:
+//!
+//! ```text
+//! Tools: Search[query] Retrieve[title] Finish[answer]
+//! Question: What is the capital of the country where the Loire flows?
+//! Thought: I need the country of the Loire.        ┐ Plan-Agent
+//! Action: Retrieve                                 ┘
+//! Input: Loire                                       Tool-Agent
+//! Observation: Loire is a river in France. …         the tool
+//! Thought: …
+//! Action: Finish
+//! Input: Paris
+//! Reflection: The answer should be Paris.          ┐ Reflect-Agent
+//! Verdict: right                                   ┘
+//! ```
+//!
+//! Every line is appended and never changed, so a prompt is always a prefix of the next one: what an engine has read stays read. Tool
+//! name and parameters stand on lines of their own (people see `Retrieve[Loire]`), so that a copied name always follows a space and
+//! tokenises as it did where it was read. Observations are data: their line breaks become spaces, so that no observation can forge
+//! another label.
+
+mod chat;
+mod expect;
+mod transcript;
+
+pub use chat::{ChatMessage, chat};
+pub use expect::{Expect, ParseError, parse_input, parse_plan, parse_reflection};
+pub use transcript::{Role, Segment, cue, header, segments, transcript};

@@ -1,0 +1,99 @@
+//! How a service's error becomes a gRPC status and back: one mapping, with `google.rpc` details (reason, retry delay), never a bare
+//! string. A service error implements [`ServiceError`]; [`to_status`] does the rest.
+
+use std::time::Duration;
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+/// The `domain` of every `google.rpc.ErrorInfo` we send.
+pub const ERROR_DOMAIN: &str = "autoact";
+
+/// What every error of a service says about itself.
+pub trait ServiceError: std::error::Error {
+    /// The gRPC code.
+    fn code(&self) -> Code;
+    /// A stable machine-readable reason, `UPPER_SNAKE_CASE`, for `google.rpc.ErrorInfo`.
+    fn reason(&self) -> &'static str;
+    /// When a retry makes sense; `None` means that the same call fails again.
+    fn retry_after(&self) -> Option<Duration> {
+        None
+    }
+    /// The request field at fault, for `INVALID_ARGUMENT`.
+    fn field(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// The status of an error, its details attached. The message is the error and its chain of sources.
+pub fn to_status(error: &dyn ServiceError) -> Status {
+    let mut details = ErrorDetails::new();
+    details.set_error_info(error.reason(), ERROR_DOMAIN, std::collections::HashMap::<String, String>::new());
+    if let Some(delay) = error.retry_after() {
+        details.set_retry_info(Some(delay));
+    }
+    if let Some(field) = error.field() {
+        details.add_bad_request_violation(field, error.to_string());
+    }
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !message.contains(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        source = cause.source();
+    }
+    Status::with_error_details(error.code(), message, details)
+}
+
+/// The reason a status carries, if it is one of ours.
+pub fn reason(status: &Status) -> Option<String> {
+    let info = status.get_details_error_info()?;
+    (info.domain == ERROR_DOMAIN).then_some(info.reason)
+}
+
+/// The retry delay a status carries.
+pub fn retry_after(status: &Status) -> Option<Duration> {
+    status.get_details_retry_info()?.retry_delay
+}
+
+/// Whether the same call may succeed later.
+pub fn retryable(status: &Status) -> bool {
+    matches!(status.code(), Code::Unavailable | Code::Aborted) || retry_after(status).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("queue is full with `{depth}` requests")]
+    struct Full {
+        depth: usize,
+    }
+
+    impl ServiceError for Full {
+        fn code(&self) -> Code {
+            Code::ResourceExhausted
+        }
+        fn reason(&self) -> &'static str {
+            "QUEUE_FULL"
+        }
+        fn retry_after(&self) -> Option<Duration> {
+            Some(Duration::from_millis(250))
+        }
+    }
+
+    #[test]
+    fn an_error_survives_the_trip_over_grpc() {
+        let status = to_status(&Full { depth: 8 });
+        let headers = status.clone().into_http::<()>().into_parts().0.headers;
+        let back = Status::from_header_map(&headers).unwrap_or_else(|| Status::unknown("lost"));
+        assert_eq!(back.code(), Code::ResourceExhausted);
+        assert_eq!(reason(&back).as_deref(), Some("QUEUE_FULL"));
+        assert_eq!(retry_after(&back), Some(Duration::from_millis(250)));
+        assert!(retryable(&back));
+    }
+}

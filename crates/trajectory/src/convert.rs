@@ -1,0 +1,176 @@
+//! Between the domain and the wire (`autoact.v1`). Whatever comes from the wire is checked here, once.
+
+use std::time::Duration;
+
+use autoact_proto::{ConversionError, v1};
+
+use crate::history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
+use crate::tool::{Effect, ToolSpec};
+
+/// Used when a spec from the wire names no timeout.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Used when a spec from the wire names no bound.
+const DEFAULT_OBSERVATION_BYTES: usize = 4096;
+
+/// A domain duration as protobuf's.
+pub(crate) fn duration_to_proto(duration: Duration) -> prost_types::Duration {
+    prost_types::Duration { seconds: duration.as_secs().min(i64::MAX as u64) as i64, nanos: duration.subsec_nanos() as i32 }
+}
+
+/// A protobuf duration as ours; negative ones count as zero.
+pub(crate) fn duration_from_proto(duration: prost_types::Duration) -> Duration {
+    Duration::try_from(duration).unwrap_or_default()
+}
+
+impl From<Effect> for v1::Effect {
+    fn from(effect: Effect) -> Self {
+        match effect {
+            Effect::ReadOnly => v1::Effect::ReadOnly,
+            Effect::Idempotent => v1::Effect::Idempotent,
+            Effect::SideEffect => v1::Effect::SideEffect,
+        }
+    }
+}
+
+impl From<&ToolSpec> for v1::ToolSpec {
+    fn from(spec: &ToolSpec) -> Self {
+        v1::ToolSpec {
+            name: spec.name.clone(),
+            definition: spec.definition.clone(),
+            usage: spec.usage.clone(),
+            effect: v1::Effect::from(spec.effect) as i32,
+            timeout: Some(duration_to_proto(spec.timeout)),
+            max_observation_bytes: u32::try_from(spec.max_observation_bytes).unwrap_or(u32::MAX),
+            terminal: spec.terminal,
+        }
+    }
+}
+
+impl TryFrom<v1::ToolSpec> for ToolSpec {
+    type Error = ConversionError;
+
+    fn try_from(spec: v1::ToolSpec) -> Result<Self, Self::Error> {
+        if spec.name.is_empty() {
+            return Err(ConversionError::MissingField("name"));
+        }
+        // an unspecified effect is taken as the dangerous one
+        let effect = match spec.effect() {
+            v1::Effect::ReadOnly => Effect::ReadOnly,
+            v1::Effect::Idempotent => Effect::Idempotent,
+            v1::Effect::SideEffect | v1::Effect::Unspecified => Effect::SideEffect,
+        };
+        let bound = spec.max_observation_bytes as usize;
+        Ok(ToolSpec {
+            effect,
+            timeout: spec.timeout.map_or(DEFAULT_TIMEOUT, duration_from_proto),
+            max_observation_bytes: if bound == 0 { DEFAULT_OBSERVATION_BYTES } else { bound },
+            terminal: spec.terminal,
+            name: spec.name,
+            definition: spec.definition,
+            usage: spec.usage,
+        })
+    }
+}
+
+impl From<&Action> for v1::Action {
+    fn from(action: &Action) -> Self {
+        v1::Action { tool: action.tool.clone(), params: action.params.clone() }
+    }
+}
+
+impl From<v1::Action> for Action {
+    fn from(action: v1::Action) -> Self {
+        Action { tool: action.tool, params: action.params }
+    }
+}
+
+impl From<Verdict> for v1::Verdict {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Right => v1::Verdict::Right,
+            Verdict::Wrong => v1::Verdict::Wrong,
+        }
+    }
+}
+
+impl TryFrom<v1::Verdict> for Verdict {
+    type Error = ConversionError;
+
+    fn try_from(verdict: v1::Verdict) -> Result<Self, Self::Error> {
+        match verdict {
+            v1::Verdict::Right => Ok(Verdict::Right),
+            v1::Verdict::Wrong => Ok(Verdict::Wrong),
+            v1::Verdict::Unspecified => Err(ConversionError::MissingField("verdict")),
+        }
+    }
+}
+
+impl From<&Reflection> for v1::Reflection {
+    fn from(reflection: &Reflection) -> Self {
+        v1::Reflection { thought: reflection.thought.clone(), verdict: v1::Verdict::from(reflection.verdict) as i32 }
+    }
+}
+
+impl TryFrom<v1::Reflection> for Reflection {
+    type Error = ConversionError;
+
+    fn try_from(reflection: v1::Reflection) -> Result<Self, Self::Error> {
+        let verdict = reflection.verdict().try_into()?;
+        Ok(Reflection { thought: reflection.thought, verdict })
+    }
+}
+
+impl From<&Turn> for v1::Turn {
+    fn from(turn: &Turn) -> Self {
+        let turn = match turn {
+            Turn::Step(step) => v1::turn::Turn::Step(v1::Step {
+                thought: step.thought.clone(),
+                tool: step.tool.clone(),
+                params: step.params.clone(),
+                observation: step.observation.clone(),
+            }),
+            Turn::Reflection(reflection) => v1::turn::Turn::Reflection(reflection.into()),
+        };
+        v1::Turn { turn: Some(turn) }
+    }
+}
+
+impl TryFrom<v1::Turn> for Turn {
+    type Error = ConversionError;
+
+    fn try_from(turn: v1::Turn) -> Result<Self, Self::Error> {
+        match turn.turn.ok_or(ConversionError::MissingField("turn"))? {
+            v1::turn::Turn::Step(step) => Ok(Turn::Step(Step {
+                thought: step.thought,
+                tool: step.tool,
+                params: step.params,
+                observation: step.observation,
+            })),
+            v1::turn::Turn::Reflection(reflection) => Ok(Turn::Reflection(reflection.try_into()?)),
+        }
+    }
+}
+
+impl From<&Trajectory> for v1::Trajectory {
+    fn from(trajectory: &Trajectory) -> Self {
+        v1::Trajectory {
+            task_id: trajectory.task_id.clone(),
+            question: trajectory.question.clone(),
+            tools: trajectory.tools.iter().map(Into::into).collect(),
+            turns: trajectory.turns.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl TryFrom<v1::Trajectory> for Trajectory {
+    type Error = ConversionError;
+
+    fn try_from(trajectory: v1::Trajectory) -> Result<Self, Self::Error> {
+        Ok(Trajectory {
+            task_id: trajectory.task_id,
+            question: trajectory.question,
+            tools: trajectory.tools.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
+            turns: trajectory.turns.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
+        })
+    }
+}

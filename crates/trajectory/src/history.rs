@@ -1,0 +1,105 @@
+//! H_t: the history the agents are given.
+
+use crate::tool::ToolSpec;
+
+/// α = (α^m, α^p): a tool's name, from Plan-Agent, and its parameters, from Tool-Agent.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Action {
+    /// α^m
+    pub tool: String,
+    /// α^p
+    pub params: String,
+}
+
+/// One planning loop (τ_t, α_t, o_t), filled from left to right while it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Step {
+    /// τ: what Plan-Agent thought.
+    pub thought: String,
+    /// α^m: the tool it chose.
+    pub tool: String,
+    /// α^p: the parameters Tool-Agent filled in, once it has.
+    pub params: Option<String>,
+    /// o: what the tool returned, once it has; never set for a terminal tool.
+    pub observation: Option<String>,
+}
+
+impl Step {
+    /// The step's action, once its parameters are known.
+    pub fn action(&self) -> Option<Action> {
+        Some(Action { tool: self.tool.clone(), params: self.params.clone()? })
+    }
+}
+
+/// Reflect-Agent's judgement of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The answer is approved; the task ends.
+    Right,
+    /// The group plans on, with the reflection in its history.
+    Wrong,
+}
+
+impl Verdict {
+    /// The word the model writes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Right => "right",
+            Verdict::Wrong => "wrong",
+        }
+    }
+}
+
+/// (τ^r, α^r)
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reflection {
+    /// τ^r: why.
+    pub thought: String,
+    /// α^r
+    pub verdict: Verdict,
+}
+
+/// One entry of the history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Turn {
+    /// A planning loop, complete or running.
+    Step(Step),
+    /// A judgement of the answer in the step before it.
+    Reflection(Reflection),
+}
+
+/// The question, the selected tools T_s and the history H_t: all an agent needs to know.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trajectory {
+    /// The task this is; empty in training data.
+    pub task_id: String,
+    /// What was asked.
+    pub question: String,
+    /// T_s
+    pub tools: Vec<ToolSpec>,
+    /// H_t, oldest first.
+    pub turns: Vec<Turn>,
+}
+
+impl Trajectory {
+    /// The spec of a selected tool.
+    pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// The steps, without the reflections between them.
+    pub fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> {
+        self.turns.iter().filter_map(|turn| match turn {
+            Turn::Step(step) => Some(step),
+            Turn::Reflection(_) => None,
+        })
+    }
+
+    /// The last turn, if it is a step.
+    pub fn open_step(&self) -> Option<&Step> {
+        match self.turns.last() {
+            Some(Turn::Step(step)) => Some(step),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Tools as the agents see them: {m, d, u} of AutoAct section 2.1, and what a tool does to the world.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The terminal tool: its parameters are the answer, nothing is run, and the history goes to Reflect-Agent.
+pub const FINISH: &str = "Finish";
+
+/// What a tool does to the world; decides what may be run again after a crash in mid-call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Reads only: run again freely.
+    ReadOnly,
+    /// The same call twice is the same as once: run again freely.
+    Idempotent,
+    /// Changes the world: never run again when the outcome is unknown.
+    SideEffect,
+}
+
+/// One tool of the library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSpec {
+    /// m: the name that Plan-Agent writes.
+    pub name: String,
+    /// d: what it does, one sentence.
+    pub definition: String,
+    /// u: how it is called, e.g. `Retrieve[title]`.
+    pub usage: String,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// How long one call may take.
+    pub timeout: Duration,
+    /// Longer observations are cut at this many bytes.
+    pub max_observation_bytes: usize,
+    /// True for [`FINISH`]: the parameters are the answer.
+    pub terminal: bool,
+}
