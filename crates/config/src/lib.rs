@@ -1,1 +1,41 @@
-//! placeholder
+//! Configuration in layers: named-constant defaults < TOML file < environment (`AUTOACT_*`, `__` nests) < command-line flags.
+//!
+//! A service describes its own settings as one serde struct (`#[serde(default, deny_unknown_fields)]`) and implements [`Section`];
+//! what every service shares is [`Common`]. [`load`] merges the layers, reports *all* mistakes together, each with the place it comes
+//! from, and remembers where every value came from for [`Loaded::print`]. Nothing here reads the process's environment or arguments:
+//! they come in through [`Sources`].
+//!
+//! ```toml
+//! [common]            # for every service that reads this file
+//! telemetry.log_format = "json"
+//!
+//! [plan-agent]        # for one
+//! listen = "0.0.0.0:7401"
+//! model = "models/stem"
+//! ```
+
+mod common;
+pub mod duration;
+mod error;
+mod file;
+mod load;
+mod print;
+mod secret;
+mod setting;
+
+pub use common::{Common, LogFormat, NatsConfig, TelemetryConfig};
+pub use error::{ConfigErrors, Mistake, Source};
+pub use load::{Check, Loaded, Section, Sources, load};
+pub use secret::Secret;
+
+/// The sections a configuration file may have: one per service, and one for what they share.
+pub const SECTIONS: [&str; 7] = [COMMON_SECTION, "gateway", "plan-agent", "tool-agent", "reflect-agent", "memory", "meta-agent"];
+
+/// The section whose settings hold for every service.
+pub const COMMON_SECTION: &str = "common";
+
+/// Names the configuration file when no `--config` flag does.
+pub const CONFIG_VARIABLE: &str = "AUTOACT_CONFIG";
+
+/// What every variable of ours begins with.
+pub const VARIABLE_PREFIX: &str = "AUTOACT_";

@@ -1,0 +1,166 @@
+//! Merges the layers into one checked configuration.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use toml::Table;
+
+use crate::error::{ConfigErrors, Mistake, Source};
+use crate::setting::{Given, Setting, Target};
+use crate::{COMMON_SECTION, CONFIG_VARIABLE, Common, SECTIONS, VARIABLE_PREFIX, file};
+
+/// Variables with our prefix that are not settings of a service: the file's name, and what the `autoact` command itself reads.
+const OTHER_VARIABLES: [&str; 3] = [CONFIG_VARIABLE, "AUTOACT_GATEWAY", "AUTOACT_HOME"];
+
+/// A service's own settings. Derive serde with `#[serde(default, deny_unknown_fields)]`, so that every field has a default.
+pub trait Section: Serialize + DeserializeOwned + Default {
+    /// The section's name in a file, which is the service's name: `plan-agent`.
+    const NAME: &'static str;
+
+    /// The service's defaults of the shared settings: its ports.
+    fn common() -> Common;
+
+    /// Says what is wrong beyond types: ranges, things that exclude each other.
+    fn validate(&self, common: &Common, check: &mut Check<'_>) {
+        let _ = (common, check);
+    }
+}
+
+/// Where [`Section::validate`] puts what it finds.
+pub struct Check<'a> {
+    sources: &'a BTreeMap<String, Source>,
+    mistakes: &'a mut Vec<Mistake>,
+}
+
+impl Check<'_> {
+    /// Adds a mistake unless `holds`: `check.require(self.queue > 0, "queue", "at least 1", self.queue)`.
+    pub fn require(&mut self, holds: bool, key: &str, expected: &str, found: impl std::fmt::Display) {
+        if holds {
+            return;
+        }
+        let source_of = source_of(self.sources, key).unwrap_or(Source::Default);
+        self.mistakes.push(Mistake { source_of, message: format!("`{key}` must be {expected}, found `{found}`") });
+    }
+}
+
+/// The source of the longest known prefix of `key`.
+pub(crate) fn source_of(sources: &BTreeMap<String, Source>, key: &str) -> Option<Source> {
+    let mut key = key;
+    loop {
+        if let Some(source) = sources.get(key) {
+            return Some(source.clone());
+        }
+        key = key.rsplit_once('.')?.0;
+    }
+}
+
+/// The layers above the defaults.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// `--config`; without it, `AUTOACT_CONFIG` of `env`, if any.
+    pub file: Option<PathBuf>,
+    /// The environment; variables without our prefix are ignored.
+    pub env: BTreeMap<String, String>,
+    /// (flag name without dashes, dotted key, value), in the order given.
+    pub flags: Vec<(String, String, String)>,
+}
+
+/// A checked configuration and where its values come from.
+#[derive(Debug, Clone)]
+pub struct Loaded<S> {
+    /// What every service has.
+    pub common: Common,
+    /// The service's own.
+    pub service: S,
+    pub(crate) sources: BTreeMap<String, Source>,
+}
+
+impl<S: Section> Loaded<S> {
+    /// A configuration made in code: for tests, and for programs that hold a service in themselves.
+    pub fn new(common: Common, service: S) -> Loaded<S> {
+        Loaded { common, service, sources: BTreeMap::new() }
+    }
+
+    /// Where the value of a dotted key comes from.
+    pub fn source(&self, key: &str) -> Source {
+        source_of(&self.sources, key).unwrap_or(Source::Default)
+    }
+}
+
+/// Merges defaults, file, environment and flags; all mistakes come back together.
+pub fn load<S: Section>(sources: &Sources) -> Result<Loaded<S>, ConfigErrors> {
+    let mut mistakes = Vec::new();
+    let defaults = S::common();
+    let table = Table::try_from(&defaults).unwrap_or_default();
+    let mut common = Target::new(table, defaults);
+    let mut service = Target::new(Table::new(), S::default());
+
+    for setting in settings::<S>(sources, &mut mistakes) {
+        let shared = setting.path.first().is_some_and(|first| Common::KEYS.contains(&first.as_str()));
+        let outcome = if shared { common.apply(&setting) } else { service.apply(&setting) };
+        if let Err(mut mistake) = outcome {
+            if !shared && mistake.message.starts_with("unknown field") && setting.path.len() == 1 {
+                mistake.message = format!("{}, or of what all services share: `{}`", mistake.message, Common::KEYS.join("`, `"));
+            }
+            mistakes.push(mistake);
+        }
+    }
+
+    let mut all = common.sources;
+    all.extend(service.sources);
+    service.value.validate(&common.value, &mut Check { sources: &all, mistakes: &mut mistakes });
+    if mistakes.is_empty() {
+        Ok(Loaded { common: common.value, service: service.value, sources: all })
+    } else {
+        Err(ConfigErrors { mistakes })
+    }
+}
+
+fn settings<S: Section>(sources: &Sources, mistakes: &mut Vec<Mistake>) -> Vec<Setting> {
+    let named = sources.env.get(CONFIG_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+    let mut settings = match sources.file.clone().or(named) {
+        Some(path) => file::read(&path, S::NAME, mistakes),
+        None => Vec::new(),
+    };
+    for (name, value) in &sources.env {
+        if let Some(path) = variable_path(name, value, S::NAME) {
+            settings.push(Setting { path, value: Given::Text(value.clone()), source: Source::Variable(name.clone()) });
+        }
+    }
+    for (flag, key, value) in &sources.flags {
+        let path = key.split('.').map(str::to_owned).collect();
+        settings.push(Setting { path, value: Given::Text(value.clone()), source: Source::Flag(flag.clone()) });
+    }
+    settings
+}
+
+/// The key a variable sets in this service: `AUTOACT_NATS__URL` is `nats.url`; `AUTOACT_PLAN_AGENT__QUEUE` is `queue`, of `plan-agent` only.
+fn variable_path(name: &str, value: &str, section: &str) -> Option<Vec<String>> {
+    let rest = name.strip_prefix(VARIABLE_PREFIX)?;
+    if OTHER_VARIABLES.contains(&name) || is_service_link(rest, value) {
+        return None;
+    }
+    let mut path: Vec<String> = rest.split("__").map(str::to_ascii_lowercase).collect();
+    let first = path[0].replace('_', "-");
+    if path.len() > 1 && SECTIONS.contains(&first.as_str()) {
+        if first != section && first != COMMON_SECTION {
+            return None;
+        }
+        path.remove(0);
+    }
+    Some(path)
+}
+
+/// Kubernetes tells every pod about every service (`X_SERVICE_HOST`, `X_PORT`, `X_PORT_7400_TCP` …); a service named `autoact-…` gives those our prefix.
+fn is_service_link(name: &str, value: &str) -> bool {
+    let link = ["tcp://", "udp://", "sctp://"].iter().any(|scheme| value.starts_with(scheme));
+    name.ends_with("_SERVICE_HOST")
+        || name.contains("_SERVICE_PORT")
+        || (name.ends_with("_PORT") && link)
+        || name.rsplit_once("_PORT_").is_some_and(|(_, tail)| {
+            tail.split('_').next().is_some_and(|port| port.parse::<u16>().is_ok())
+                && ["_TCP", "_UDP", "_SCTP"].iter().any(|protocol| tail.contains(protocol))
+        })
+}
