@@ -23,7 +23,7 @@ mod print;
 mod secret;
 mod setting;
 
-pub use common::{Common, LogFormat, NatsConfig, TelemetryConfig};
+pub use common::{Common, DEFAULT_GRACE_PERIOD, DEFAULT_LOG_LEVEL, DEFAULT_NATS_URL, LogFormat, NatsConfig, TelemetryConfig};
 pub use error::{ConfigErrors, Mistake, Source};
 pub use load::{Check, Loaded, Section, Sources, load};
 pub use secret::Secret;

@@ -1,1 +1,18 @@
-//! placeholder
+//! Logs, traces and metrics, the same for every service.
+//!
+//! - [`init`] sets up logs on stderr and, when an endpoint is set, OTLP traces; its [`Guard`] flushes them at the end.
+//! - [`propagate`] carries the trace context over gRPC metadata and over any map of strings (NATS headers).
+//! - [`ServerTraceLayer`] makes a span and a latency sample of every gRPC call a server answers.
+//! - [`gen_ai`] has the attribute names of the GenAI conventions.
+//! - [`prometheus`] has the metrics recorder and the routes `/metrics`, `/livez` and `/readyz`.
+
+pub mod gen_ai;
+mod init;
+pub mod prometheus;
+pub mod propagate;
+mod server;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use init::{Guard, TelemetryError, check_filter, init};
+pub use server::{ServerTraceLayer, ServerTraceService};

@@ -1,0 +1,68 @@
+//! The trace context (W3C `traceparent`, `tracestate`) over gRPC metadata and over any map of strings.
+//!
+//! A gRPC client: `PlanAgentClient::with_interceptor(channel, TraceInterceptor)`. A gRPC server: [`crate::ServerTraceLayer`], which
+//! `autoact-service` installs. A message on the bus: [`inject`] its headers when sending, [`adopt`] them on the receiver's span.
+
+use opentelemetry::Context;
+use opentelemetry::propagation::{Extractor, Injector, TextMapPropagator};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
+use tracing::Span;
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+/// The names under which the context travels.
+const FIELDS: [&str; 2] = ["traceparent", "tracestate"];
+
+/// Hands the current span's context to `set` as (name, value) pairs; nothing when traces are off.
+pub fn inject(set: impl FnMut(&str, String)) {
+    struct Set<F>(F);
+    impl<F: FnMut(&str, String)> Injector for Set<F> {
+        fn set(&mut self, key: &str, value: String) {
+            if !value.is_empty() {
+                (self.0)(key, value);
+            }
+        }
+    }
+    TraceContextPropagator::new().inject_context(&Span::current().context(), &mut Set(set));
+}
+
+/// The context that `get` has under the names of the convention; an empty one when there is none.
+pub fn extract(get: impl Fn(&str) -> Option<String>) -> Context {
+    struct Found(Vec<(&'static str, String)>);
+    impl Extractor for Found {
+        fn get(&self, key: &str) -> Option<&str> {
+            self.0.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.as_str())
+        }
+        fn keys(&self) -> Vec<&str> {
+            self.0.iter().map(|(name, _)| *name).collect()
+        }
+    }
+    let found = FIELDS.iter().filter_map(|name| get(name).map(|value| (*name, value))).collect();
+    TraceContextPropagator::new().extract_with_context(&Context::new(), &Found(found))
+}
+
+/// Makes `span` a child of the span whose context `get` has. Call it before the span is entered.
+pub fn adopt(span: &Span, get: impl Fn(&str) -> Option<String>) {
+    // an error means that the span goes nowhere: traces are off or it was filtered
+    let _ = span.set_parent(extract(get));
+}
+
+/// Puts the current span's context into gRPC metadata.
+pub fn inject_metadata(metadata: &mut MetadataMap) {
+    inject(|name, value| {
+        if let (Ok(name), Ok(value)) = (MetadataKey::from_bytes(name.as_bytes()), MetadataValue::try_from(value)) {
+            metadata.insert(name, value);
+        }
+    });
+}
+
+/// A client's interceptor: every call carries the context of the span it is made in.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TraceInterceptor;
+
+impl tonic::service::Interceptor for TraceInterceptor {
+    fn call(&mut self, mut request: tonic::Request<()>) -> Result<tonic::Request<()>, tonic::Status> {
+        inject_metadata(request.metadata_mut());
+        Ok(request)
+    }
+}
