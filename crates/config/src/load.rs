@@ -11,8 +11,17 @@ use crate::error::{ConfigErrors, Mistake, Source};
 use crate::setting::{Given, Setting, Target};
 use crate::{COMMON_SECTION, CONFIG_VARIABLE, Common, SECTIONS, VARIABLE_PREFIX, file};
 
-/// Variables with our prefix that are not settings of a service: the file's name, and what the `autoact` command itself reads.
-const OTHER_VARIABLES: [&str; 3] = [CONFIG_VARIABLE, "AUTOACT_GATEWAY", "AUTOACT_HOME"];
+/// Variables with our prefix that are not settings of a service: the file's name, and what the `autoact` command, the quickstart and the
+/// tests read. The services that `autoact up` starts inherit them.
+const OTHER_VARIABLES: [&str; 7] = [
+    CONFIG_VARIABLE,
+    "AUTOACT_GATEWAY",
+    "AUTOACT_HOME",
+    "AUTOACT_KUSTOMIZE",
+    "AUTOACT_MEMORY",
+    "AUTOACT_NATS_SERVER",
+    "AUTOACT_STATE_DIR",
+];
 
 /// A service's own settings. Derive serde with `#[serde(default, deny_unknown_fields)]`, so that every field has a default.
 pub trait Section: Serialize + DeserializeOwned + Default {
