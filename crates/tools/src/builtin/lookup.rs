@@ -1,0 +1,72 @@
+//! `Lookup[keyword]`
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use autoact_trajectory::{ToolSpec, Trajectory};
+
+use crate::corpus::{Corpus, Page};
+use crate::text::{analyzer, fold, one_line, query_stems, quoted, stems_with};
+use crate::tool::{Tool, ToolCall, ToolError};
+
+/// Finds a word on the page that was retrieved last: `(1 of 2) sentence`, and with the same keyword again the next one. It keeps no
+/// state; the trajectory says what was retrieved and shown.
+pub struct Lookup {
+    spec: ToolSpec,
+    corpus: Arc<Corpus>,
+    /// The names of the tools that retrieve a page.
+    retrieve: Vec<String>,
+}
+
+impl Lookup {
+    /// The tool over a corpus; `retrieve` names the tools whose pages it looks into.
+    pub fn new(spec: ToolSpec, corpus: Arc<Corpus>, retrieve: Vec<String>) -> Lookup {
+        Lookup { spec, corpus, retrieve }
+    }
+
+    /// The page retrieved last, and how often `keyword` was looked up on it since.
+    fn state(&self, trajectory: &Trajectory, keyword: &str) -> Option<(&Page, usize)> {
+        let keyword = fold(keyword);
+        let mut shown = 0;
+        for step in trajectory.steps().rev().filter(|step| step.observation.is_some()) {
+            let Some(params) = &step.params else { continue };
+            if self.retrieve.contains(&step.tool) {
+                if let Some(page) = self.corpus.page(params) {
+                    return Some((page, shown));
+                }
+            } else if step.tool == self.spec.name && fold(params) == keyword {
+                shown += 1;
+            }
+        }
+        None
+    }
+}
+
+impl Tool for Lookup {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+        let keyword = call.params.trim();
+        let Some((page, shown)) = self.state(call.trajectory, keyword) else {
+            let first = self.retrieve.first().map_or(String::new(), |tool| format!(" Use {tool} first."));
+            return Ok(format!("No page has been retrieved yet.{first}"));
+        };
+        let wanted = query_stems(keyword);
+        let mut analyzer = analyzer();
+        let matches: Vec<&str> = page
+            .sentences()
+            .into_iter()
+            .filter(|sentence| {
+                let stems: HashSet<String> = stems_with(&mut analyzer, sentence).into_iter().collect();
+                !wanted.is_empty() && wanted.iter().all(|stem| stems.contains(stem))
+            })
+            .collect();
+        Ok(match matches.get(shown) {
+            Some(sentence) => format!("({} of {}) {}", shown + 1, matches.len(), one_line(sentence)),
+            None if matches.is_empty() => format!("No sentence of {} contains {}.", page.title, quoted(keyword)),
+            None => format!("No more sentences of {} contain {}.", page.title, quoted(keyword)),
+        })
+    }
+}

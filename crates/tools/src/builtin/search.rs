@@ -1,0 +1,57 @@
+//! `Search[query]`
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use autoact_trajectory::ToolSpec;
+
+use crate::corpus::{Corpus, Page};
+use crate::text::{analyzer, one_line, query_stems, quoted, stems_with};
+use crate::tool::{Tool, ToolCall, ToolError};
+
+/// How many pages an observation tells.
+const PAGES: usize = 3;
+
+/// BM25 over the corpus: `Title: its sentence with the most words of the query | Title: … | Title: …`.
+pub struct Search {
+    spec: ToolSpec,
+    corpus: Arc<Corpus>,
+}
+
+impl Search {
+    /// The tool over a corpus.
+    pub fn new(spec: ToolSpec, corpus: Arc<Corpus>) -> Search {
+        Search { spec, corpus }
+    }
+}
+
+impl Tool for Search {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+        let query = call.params.trim();
+        let hits = self.corpus.search(query, PAGES).map_err(|error| ToolError::Internal(format!("cannot search: {error}")))?;
+        if hits.is_empty() {
+            return Ok(format!("No page matches {}.", quoted(query)));
+        }
+        let wanted: HashSet<String> = query_stems(query).into_iter().collect();
+        let told: Vec<String> =
+            hits.iter().map(|(page, _)| format!("{}: {}", page.title, one_line(best_sentence(page, &wanted)))).collect();
+        Ok(told.join(" | "))
+    }
+}
+
+/// The sentence with the most distinct words of the query; the earliest of several.
+fn best_sentence<'a>(page: &'a Page, wanted: &HashSet<String>) -> &'a str {
+    let mut analyzer = analyzer();
+    let mut best = ("", None);
+    for sentence in page.sentences() {
+        let found: HashSet<String> = stems_with(&mut analyzer, sentence).into_iter().filter(|stem| wanted.contains(stem)).collect();
+        if best.1.is_none_or(|most| found.len() > most) {
+            best = (sentence, Some(found.len()));
+        }
+    }
+    best.0
+}

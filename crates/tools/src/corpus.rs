@@ -1,0 +1,215 @@
+//! A corpus: an immutable indexed set of pages.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::index::PageIndex;
+use crate::sentences::sentences;
+use crate::text::{canonical, one_line, query_stems};
+use crate::titles::Titles;
+
+/// A page longer than this is not a page: whoever wrote the file forgot the line breaks.
+const LONGEST_LINE: usize = 4 * 1024 * 1024;
+
+/// How many mistakes of one file are reported.
+const MOST_MISTAKES: usize = 20;
+
+/// One page, as it stands in a corpus file: a line `{"title": "…", "text": "…"}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// Its title, unique in the corpus.
+    pub title: String,
+    /// Its text; sentences end as in English, line breaks end paragraphs.
+    pub text: String,
+}
+
+/// A mistake in a corpus file, or in a list of pages (whose first page is line 1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LineMistake {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// Why there is no corpus.
+#[derive(Debug, thiserror::Error)]
+pub enum CorpusError {
+    /// The file cannot be read.
+    #[error("cannot read the corpus `{}`: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The pages have mistakes; up to 20 are told.
+    #[error("{}", Told { origin, mistakes, more: *more })]
+    Mistakes {
+        /// The file's name, or `pages`.
+        origin: String,
+        /// What is wrong where.
+        mistakes: Vec<LineMistake>,
+        /// How many mistakes are not told.
+        more: usize,
+    },
+    /// There is no page at all.
+    #[error("the corpus `{origin}` has no pages; expected lines like {{\"title\": \"Loire\", \"text\": \"The Loire is a river.\"}}")]
+    Empty {
+        /// The file's name, or `pages`.
+        origin: String,
+    },
+    /// The index could not be built.
+    #[error("cannot index the corpus `{origin}`: {source}")]
+    Index {
+        /// The file's name, or `pages`.
+        origin: String,
+        /// Why.
+        source: Box<tantivy::TantivyError>,
+    },
+}
+
+struct Told<'a> {
+    origin: &'a str,
+    mistakes: &'a [LineMistake],
+    more: usize,
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the corpus `{}` has {} mistake(s):", self.origin, self.mistakes.len() + self.more)?;
+        for mistake in self.mistakes {
+            write!(f, "\n  {}:{}: {}", self.origin, mistake.line, mistake.message)?;
+        }
+        if self.more > 0 {
+            write!(f, "\n  and {} more", self.more)?;
+        }
+        Ok(())
+    }
+}
+
+/// An immutable indexed set of pages. Cheap to build (one thread, in RAM) and safe to share.
+pub struct Corpus {
+    pages: Vec<Page>,
+    titles: Titles,
+    index: PageIndex,
+}
+
+impl fmt::Debug for Corpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Corpus").field("pages", &self.pages.len()).finish_non_exhaustive()
+    }
+}
+
+impl Corpus {
+    /// Indexes pages. Empty and duplicate titles and empty texts are mistakes.
+    pub fn from_pages(pages: Vec<Page>) -> Result<Corpus, CorpusError> {
+        Corpus::check("pages", pages.into_iter().enumerate().map(|(at, page)| (at + 1, Ok(page))))
+    }
+
+    /// Reads JSON lines `{"title": "…", "text": "…"}`; blank lines are skipped. Every mistake names its line.
+    pub fn load(path: impl AsRef<Path>) -> Result<Corpus, CorpusError> {
+        let path = path.as_ref();
+        let read_error = |source| CorpusError::Read { path: path.to_owned(), source };
+        let mut reader = BufReader::new(File::open(path).map_err(read_error)?);
+        let mut lines = Vec::new();
+        for number in 1.. {
+            let mut line = Vec::new();
+            let bytes = reader.by_ref().take(LONGEST_LINE as u64 + 1).read_until(b'\n', &mut line).map_err(read_error)?;
+            if bytes == 0 {
+                break;
+            }
+            if bytes > LONGEST_LINE {
+                lines.push((number, Err(format!("longer than {LONGEST_LINE} bytes; expected one page per line"))));
+                break;
+            }
+            let line = line.trim_ascii();
+            if !line.is_empty() {
+                lines.push((number, serde_json::from_slice::<Page>(line).map_err(|error| page_error(&error))));
+            }
+        }
+        Corpus::check(&path.display().to_string(), lines.into_iter())
+    }
+
+    fn check(origin: &str, lines: impl Iterator<Item = (usize, Result<Page, String>)>) -> Result<Corpus, CorpusError> {
+        let mut pages: Vec<Page> = Vec::new();
+        let mut mistakes = Vec::new();
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        for (line, page) in lines {
+            match page.and_then(|page| accept(page, line, &mut seen)) {
+                Ok(page) => pages.push(page),
+                Err(message) => mistakes.push(LineMistake { line, message }),
+            }
+        }
+        if !mistakes.is_empty() {
+            let more = mistakes.len().saturating_sub(MOST_MISTAKES);
+            mistakes.truncate(MOST_MISTAKES);
+            return Err(CorpusError::Mistakes { origin: origin.to_owned(), mistakes, more });
+        }
+        if pages.is_empty() {
+            return Err(CorpusError::Empty { origin: origin.to_owned() });
+        }
+        let index = PageIndex::new(pages.iter().map(|page| (page.title.as_str(), page.text.as_str())))
+            .map_err(|source| CorpusError::Index { origin: origin.to_owned(), source: Box::new(source) })?;
+        let titles = Titles::new(pages.iter().map(|page| page.title.as_str()));
+        Ok(Corpus { pages, titles, index })
+    }
+
+    /// All pages, in the order they were given.
+    pub fn pages(&self) -> &[Page] {
+        &self.pages
+    }
+
+    /// The page that a title names: exactly, else up to case, diacritics, blanks and punctuation, else up to a leading "the".
+    pub fn page(&self, title: &str) -> Option<&Page> {
+        self.titles.find(title).map(|at| &self.pages[at])
+    }
+
+    /// The pages whose titles are most like `title`, best first.
+    pub fn similar(&self, title: &str, limit: usize) -> Vec<&Page> {
+        self.titles.similar(title, limit).into_iter().map(|at| &self.pages[at]).collect()
+    }
+
+    /// The pages that match a query best, best first, with their scores. The query is plain words: it has no syntax to get wrong.
+    pub fn search(&self, query: &str, limit: usize) -> Result<Vec<(&Page, f32)>, tantivy::TantivyError> {
+        let hits = self.index.search(&query_stems(query), limit)?;
+        Ok(hits.into_iter().filter_map(|(at, score)| Some((self.pages.get(at)?, score))).collect())
+    }
+}
+
+impl Page {
+    /// The page's sentences, in order.
+    pub fn sentences(&self) -> Vec<&str> {
+        sentences(&self.text)
+    }
+}
+
+/// The page in the form it is kept in, unless something is wrong with it.
+fn accept(page: Page, line: usize, seen: &mut HashMap<String, usize>) -> Result<Page, String> {
+    let title = one_line(&canonical(&page.title));
+    let text = canonical(page.text.trim());
+    if title.is_empty() {
+        return Err("the title is empty".to_owned());
+    }
+    if text.is_empty() {
+        return Err(format!("the page `{title}` has no text"));
+    }
+    if let Some(first) = seen.get(&title) {
+        return Err(format!("the title `{title}` is already that of line {first}"));
+    }
+    seen.insert(title.clone(), line);
+    Ok(Page { title, text })
+}
+
+/// serde_json counts lines within the one line it sees; the column is what helps.
+fn page_error(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or(&text);
+    format!("column {}: {text}; expected {{\"title\": \"…\", \"text\": \"…\"}}", error.column())
+}

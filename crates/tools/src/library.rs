@@ -1,0 +1,201 @@
+//! The tools of a group, by name.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use autoact_trajectory::{Action, ToolSpec, Trajectory};
+
+use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
+use crate::command::Command;
+use crate::corpus::Corpus;
+use crate::file::{BUNDLED_TOOLS, Definition, LibraryError, Run, parse};
+use crate::text::{cut, one_line, quoted};
+use crate::titles::similar;
+use crate::tool::{Tool, ToolCall};
+
+/// What a tool returned, in the form the group reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observation {
+    /// One line; never longer than the tool's bound.
+    pub text: String,
+    /// The tool failed; the text says how.
+    pub is_error: bool,
+    /// The text was cut to the tool's bound and ends in ` … (cut)`.
+    pub truncated: bool,
+}
+
+/// A tool that the library does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownTool {
+    /// What was asked for.
+    pub name: String,
+    /// What there is, in the library's order.
+    pub known: Vec<String>,
+    /// Which of those were probably meant.
+    pub similar: Vec<String>,
+}
+
+impl fmt::Display for UnknownTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no tool `{}`", quoted(&self.name))?;
+        if !self.similar.is_empty() {
+            write!(f, ", did you mean `{}`", self.similar.join("`, `"))?;
+        }
+        write!(f, "; the library has `{}`", self.known.join("`, `"))
+    }
+}
+
+impl std::error::Error for UnknownTool {}
+
+/// A tool added from code under a name that is taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the library already has a tool `{name}`")]
+pub struct DuplicateTool {
+    /// The name.
+    pub name: String,
+}
+
+#[derive(Clone)]
+enum Entry {
+    Defined(Definition),
+    Added(Arc<dyn Tool>),
+}
+
+impl Entry {
+    fn spec(&self) -> &ToolSpec {
+        match self {
+            Entry::Defined(definition) => &definition.spec,
+            Entry::Added(tool) => tool.spec(),
+        }
+    }
+}
+
+/// All tools of a group. Immutable once built, and safe to share.
+pub struct ToolLibrary {
+    entries: Vec<Entry>,
+    specs: Vec<ToolSpec>,
+    /// In the order of `specs`.
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl fmt::Debug for ToolLibrary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolLibrary").field("tools", &self.names()).finish_non_exhaustive()
+    }
+}
+
+impl ToolLibrary {
+    /// Reads a `tools.toml`; its built-in tools work on `corpus`. All mistakes are reported together.
+    pub fn load(path: impl AsRef<Path>, corpus: Arc<Corpus>) -> Result<ToolLibrary, LibraryError> {
+        let path = path.as_ref();
+        let origin = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| LibraryError::new(&origin, vec![format!("cannot read it: {error}")]))?;
+        Ok(ToolLibrary::build(entries(parse(&text, &origin, path.parent())?), &corpus))
+    }
+
+    /// [`load`](Self::load) from a text; `origin` is what mistakes call it.
+    pub fn parse(text: &str, origin: &str, corpus: Arc<Corpus>) -> Result<ToolLibrary, LibraryError> {
+        Ok(ToolLibrary::build(entries(parse(text, origin, None)?), &corpus))
+    }
+
+    /// The library that comes with the atlas ([`BUNDLED_TOOLS`]), over any corpus.
+    pub fn bundled(corpus: Arc<Corpus>) -> Result<ToolLibrary, LibraryError> {
+        ToolLibrary::parse(BUNDLED_TOOLS, "corpora/atlas/tools.toml", corpus)
+    }
+
+    /// The same tools over another corpus.
+    pub fn with_corpus(&self, corpus: &Arc<Corpus>) -> ToolLibrary {
+        ToolLibrary::build(self.entries.clone(), corpus)
+    }
+
+    /// The library with one more tool, written in Rust.
+    pub fn with_tool(mut self, tool: Arc<dyn Tool>) -> Result<ToolLibrary, DuplicateTool> {
+        let spec = tool.spec().clone();
+        if self.spec(&spec.name).is_some() {
+            return Err(DuplicateTool { name: spec.name });
+        }
+        self.entries.push(Entry::Added(tool.clone()));
+        self.specs.push(spec);
+        self.tools.push(tool);
+        Ok(self)
+    }
+
+    fn build(entries: Vec<Entry>, corpus: &Arc<Corpus>) -> ToolLibrary {
+        let named = |kind: Run| {
+            entries.iter().filter_map(move |entry| match entry {
+                Entry::Defined(definition) if definition.run == kind => Some(definition.spec.name.clone()),
+                _ => None,
+            })
+        };
+        let lookup = named(Run::Lookup).next();
+        let retrieve: Vec<String> = named(Run::Retrieve).collect();
+        let make = |entry: &Entry| -> Arc<dyn Tool> {
+            let Definition { spec, run } = match entry {
+                Entry::Added(tool) => return tool.clone(),
+                Entry::Defined(definition) => definition.clone(),
+            };
+            let corpus = corpus.clone();
+            match run {
+                Run::Search => Arc::new(Search::new(spec, corpus)),
+                Run::Retrieve => Arc::new(Retrieve::new(spec, corpus, lookup.clone())),
+                Run::Lookup => Arc::new(Lookup::new(spec, corpus, retrieve.clone())),
+                Run::Calculate => Arc::new(Calculate::new(spec)),
+                Run::Finish => Arc::new(Finish::new(spec)),
+                Run::Command { program, args, env } => Arc::new(Command::new(spec, program, args, env)),
+            }
+        };
+        let tools: Vec<Arc<dyn Tool>> = entries.iter().map(make).collect();
+        let specs = entries.iter().map(|entry| entry.spec().clone()).collect();
+        ToolLibrary { entries, specs, tools }
+    }
+
+    /// Every tool's spec, in the order of the file.
+    pub fn specs(&self) -> &[ToolSpec] {
+        &self.specs
+    }
+
+    /// A tool's spec.
+    pub fn spec(&self, name: &str) -> Option<&ToolSpec> {
+        self.specs.iter().find(|spec| spec.name == name)
+    }
+
+    /// Every tool's name, in the order of the file.
+    pub fn names(&self) -> Vec<&str> {
+        self.specs.iter().map(|spec| spec.name.as_str()).collect()
+    }
+
+    /// T_s: the named tools and the terminal one, in the order of the file. No names: all tools.
+    pub fn select<S: AsRef<str>>(&self, names: &[S]) -> Result<Vec<ToolSpec>, UnknownTool> {
+        if let Some(unknown) = names.iter().map(AsRef::as_ref).find(|name| self.spec(name).is_none()) {
+            return Err(self.unknown(unknown));
+        }
+        let chosen = |spec: &&ToolSpec| names.is_empty() || spec.terminal || names.iter().any(|name| name.as_ref() == spec.name);
+        Ok(self.specs.iter().filter(chosen).cloned().collect())
+    }
+
+    /// Runs an action. Whatever goes wrong becomes an observation that says so; `trajectory` is the history up to the action.
+    pub fn execute(&self, action: &Action, trajectory: &Trajectory) -> Observation {
+        let Some(tool) = self.tools.iter().find(|tool| tool.spec().name == action.tool) else {
+            return Observation { text: one_line(&self.unknown(&action.tool).to_string()), is_error: true, truncated: false };
+        };
+        let (text, is_error) = match tool.run(&ToolCall { params: &action.params, trajectory }) {
+            Ok(text) => (one_line(&text), false),
+            Err(error) => (one_line(&format!("{} failed: {error}", action.tool)), true),
+        };
+        let text = if text.is_empty() { "(nothing)".to_owned() } else { text };
+        let (text, truncated) = cut(text, tool.spec().max_observation_bytes);
+        Observation { text, is_error, truncated }
+    }
+
+    fn unknown(&self, name: &str) -> UnknownTool {
+        let known: Vec<String> = self.names().into_iter().map(str::to_owned).collect();
+        let folded: Vec<String> = known.iter().map(|name| crate::text::fold(name)).collect();
+        let similar = similar(name, folded.iter().map(String::as_str), 3).into_iter().map(|at| known[at].clone()).collect();
+        UnknownTool { name: name.to_owned(), known, similar }
+    }
+}
+
+fn entries(definitions: Vec<Definition>) -> Vec<Entry> {
+    definitions.into_iter().map(Entry::Defined).collect()
+}

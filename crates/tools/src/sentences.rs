@@ -1,0 +1,143 @@
+//! Where a sentence ends.
+
+/// Words that end in a full stop without ending a sentence.
+const ABBREVIATIONS: [&str; 46] = [
+    "st", "ste", "mt", "mts", "ft", "mr", "mrs", "ms", "dr", "prof", "gen", "lt", "col", "maj", "sgt", "capt", "cmdr", "adm", "rev",
+    "hon", "gov", "sen", "rep", "pres", "jr", "sr", "inc", "ltd", "co", "corp", "bros", "vs", "etc", "vol", "fig", "ca", "approx", "e.g",
+    "i.e", "cf", "al", "ed", "eds", "dept", "univ", "op",
+];
+
+/// Words that begin a new sentence even after an abbreviation or an initial: `It belongs to Apple Inc. The company …`.
+const STARTERS: [&str; 40] = [
+    "It", "Its", "The", "A", "An", "He", "She", "They", "His", "Her", "Their", "This", "These", "That", "Those", "In", "On", "At", "As",
+    "By", "For", "From", "After", "Before", "Since", "When", "While", "With", "Today", "There", "One", "Some", "Most", "Many", "Both",
+    "Each", "All", "Until", "During", "However",
+];
+
+/// The sentences of a text, in order, without the blanks around them. A line break ends a sentence.
+pub fn sentences(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    for line in text.lines() {
+        split_line(line, &mut found);
+    }
+    found
+}
+
+fn split_line<'a>(line: &'a str, found: &mut Vec<&'a str>) {
+    let mut start = 0;
+    let mut chars = line.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if !is_terminator(c) {
+            continue;
+        }
+        // `?!`, `."` and `.)` end together
+        let mut end = at + c.len_utf8();
+        while let Some((next, _)) = chars.next_if(|(_, next)| is_terminator(*next) || is_closer(*next)) {
+            end = next + line[next..].chars().next().map_or(0, char::len_utf8);
+        }
+        let rest = &line[end..];
+        let following = rest.trim_start();
+        if following.is_empty() || rest.len() == following.len() {
+            continue; // the end of the line, or `3.14`
+        }
+        if ends(&line[start..at], c, following) {
+            push(&line[start..end], found);
+            start = end;
+        }
+    }
+    push(&line[start..], found);
+}
+
+fn push<'a>(sentence: &'a str, found: &mut Vec<&'a str>) {
+    let sentence = sentence.trim();
+    if !sentence.is_empty() {
+        found.push(sentence);
+    }
+}
+
+fn is_terminator(c: char) -> bool {
+    matches!(c, '.' | '!' | '?' | '…')
+}
+
+fn is_closer(c: char) -> bool {
+    matches!(c, '"' | '\'' | ')' | ']' | '”' | '’' | '»')
+}
+
+/// Whether the terminator after `before` ends a sentence that `following` comes after.
+fn ends(before: &str, terminator: char, following: &str) -> bool {
+    if following.chars().next().is_some_and(char::is_lowercase) {
+        return false;
+    }
+    if terminator != '.' {
+        return true;
+    }
+    let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let word = word.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let digit_follows = following.starts_with(|c: char| c.is_ascii_digit());
+    if matches!(word, "No" | "Nos" | "no" | "c" | "p" | "pp") && digit_follows {
+        return false;
+    }
+    let lower = word.to_lowercase();
+    if is_initials(word) || ABBREVIATIONS.contains(&lower.as_str()) {
+        let first = following.split(char::is_whitespace).next().unwrap_or_default();
+        return STARTERS.contains(&first.trim_end_matches(','));
+    }
+    true
+}
+
+/// `J`, `J.R.R`, `U.S`
+fn is_initials(word: &str) -> bool {
+    !word.is_empty() && word.split('.').all(|part| part.chars().count() == 1 && part.chars().all(char::is_uppercase))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(sentences(text), expected);
+    }
+
+    #[test]
+    fn plain_sentences() {
+        check("It is a river. It is long! Is it? Yes.", &["It is a river.", "It is long!", "Is it?", "Yes."]);
+        check("  One line \n another\n\n", &["One line", "another"]);
+        check("", &[]);
+        check("no end", &["no end"]);
+    }
+
+    #[test]
+    fn abbreviations_and_initials() {
+        check("St. Louis is a city. It lies in Missouri.", &["St. Louis is a city.", "It lies in Missouri."]);
+        check("J. R. R. Tolkien wrote it. He was J.R.R. Tolkien.", &["J. R. R. Tolkien wrote it.", "He was J.R.R. Tolkien."]);
+        check("Carbon has the symbol C. Its number is 6.", &["Carbon has the symbol C.", "Its number is 6."]);
+        check("Mt. Fuji is by Dr. No. 5 of it.", &["Mt. Fuji is by Dr. No. 5 of it."]);
+        check("It is made by Apple Inc. The firm is old.", &["It is made by Apple Inc.", "The firm is old."]);
+        check("He lived in the U.S. In 1950 he left.", &["He lived in the U.S.", "In 1950 he left."]);
+        check("It was founded c. 1500. Later it grew.", &["It was founded c. 1500.", "Later it grew."]);
+        check("It rained, e.g. Monday. Or not.", &["It rained, e.g. Monday.", "Or not."]);
+    }
+
+    #[test]
+    fn decimals_quotes_and_brackets() {
+        check("It is 3.14 km. 5 are not.", &["It is 3.14 km.", "5 are not."]);
+        check("He said \"no.\" Then he left (late.) Done.", &["He said \"no.\"", "Then he left (late.)", "Done."]);
+        check("What?! Really… Yes.", &["What?!", "Really…", "Yes."]);
+        check("Élan is a word. Über is too.", &["Élan is a word.", "Über is too."]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost(text in "[A-Za-z .!?\"()\\n0-9éß…]{0,120}") {
+            let strip = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            prop_assert_eq!(strip(&sentences(&text).concat()), strip(&text));
+        }
+
+        #[test]
+        fn any_text_is_split_without_panic(text in any::<String>()) {
+            sentences(&text);
+        }
+    }
+}

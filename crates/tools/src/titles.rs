@@ -1,0 +1,136 @@
+//! Finding a page by its title, and titles like the one somebody wrote.
+
+use std::collections::HashMap;
+
+use crate::text::fold;
+
+/// Below this a title is not similar any more.
+const LEAST_SIMILAR: f64 = 0.4;
+
+/// Titles in three strictnesses. Positions are those of the corpus's pages.
+#[derive(Debug)]
+pub(crate) struct Titles {
+    exact: HashMap<String, usize>,
+    folded: HashMap<String, usize>,
+    /// Folded titles in page order.
+    order: Vec<String>,
+}
+
+impl Titles {
+    /// Indexes distinct titles; where two fold to the same, the first is found by it.
+    pub(crate) fn new<'a>(titles: impl Iterator<Item = &'a str>) -> Titles {
+        let mut index = Titles { exact: HashMap::new(), folded: HashMap::new(), order: Vec::new() };
+        for (at, title) in titles.enumerate() {
+            let folded = fold(title);
+            index.exact.insert(title.to_owned(), at);
+            index.folded.entry(folded.clone()).or_insert(at);
+            index.order.push(folded);
+        }
+        index
+    }
+
+    /// The page that a title names: exactly, else up to case, diacritics, blanks and punctuation, else up to a leading "the".
+    pub(crate) fn find(&self, title: &str) -> Option<usize> {
+        if let Some(at) = self.exact.get(title.trim()) {
+            return Some(*at);
+        }
+        let folded = fold(title);
+        let with_the = format!("the {folded}");
+        let bare = folded.strip_prefix("the ").unwrap_or(&folded);
+        [folded.as_str(), bare, &with_the].iter().find_map(|form| self.folded.get(*form)).copied()
+    }
+
+    /// The pages with the titles most like `title`, best first.
+    pub(crate) fn similar(&self, title: &str, limit: usize) -> Vec<usize> {
+        similar(title, self.order.iter().map(String::as_str), limit)
+    }
+}
+
+/// The positions of the (folded) candidates most like `wanted`, best first; ties keep their order.
+pub(crate) fn similar<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, limit: usize) -> Vec<usize> {
+    let wanted = fold(wanted);
+    let pairs = bigrams(&wanted);
+    let mut scored: Vec<(f64, usize)> = candidates
+        .enumerate()
+        .map(|(at, candidate)| (likeness(&wanted, &pairs, candidate), at))
+        .filter(|(score, _)| *score >= LEAST_SIMILAR)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    scored.into_iter().take(limit).map(|(_, at)| at).collect()
+}
+
+/// Dice's coefficient over pairs of letters, raised where all words of the one are words of the other: `Mercury` is like
+/// `Mercury (planet)`, `Loire River` is like `Loire`.
+fn likeness(wanted: &str, pairs: &[(char, char)], candidate: &str) -> f64 {
+    let theirs = bigrams(candidate);
+    let total = pairs.len() + theirs.len();
+    if total == 0 {
+        return 0.0;
+    }
+    let dice = 2.0 * common(pairs, &theirs) as f64 / total as f64;
+    let within = |few: &str, many: &str| !few.is_empty() && few.split(' ').all(|word| many.split(' ').any(|other| other == word));
+    if within(wanted, candidate) || within(candidate, wanted) { 0.5 + dice / 2.0 } else { dice }
+}
+
+/// The sorted pairs of neighbouring letters, the ends included.
+fn bigrams(text: &str) -> Vec<(char, char)> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let mut last = ' ';
+    let mut pairs: Vec<(char, char)> = text.chars().chain([' ']).map(|c| (std::mem::replace(&mut last, c), c)).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// How many entries two sorted lists share, repeated ones counted.
+fn common(a: &[(char, char)], b: &[(char, char)]) -> usize {
+    let (mut i, mut j, mut count) = (0, 0, 0);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            std::cmp::Ordering::Less => i += 1,
+            std::cmp::Ordering::Greater => j += 1,
+            std::cmp::Ordering::Equal => {
+                count += 1;
+                i += 1;
+                j += 1;
+            }
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn titles() -> Titles {
+        Titles::new(["Loire", "The Hague", "São Paulo", "Mercury (planet)", "Mercury (element)", "Paris", "loire"].into_iter())
+    }
+
+    #[test]
+    fn exact_comes_before_folded() {
+        assert_eq!(titles().find("loire"), Some(6));
+        assert_eq!(titles().find("LOIRE"), Some(0));
+        assert_eq!(titles().find(" Loire "), Some(0));
+    }
+
+    #[test]
+    fn folded_and_the() {
+        assert_eq!(titles().find("sao  paulo"), Some(2));
+        assert_eq!(titles().find("hague"), Some(1));
+        assert_eq!(titles().find("the Loire"), Some(0));
+        assert_eq!(titles().find("Berlin"), None);
+        assert_eq!(titles().find(""), None);
+    }
+
+    #[test]
+    fn similar_titles() {
+        assert_eq!(titles().similar("Mercury", 3), [3, 4]);
+        assert_eq!(titles().similar("Pariss", 3), [5]);
+        assert_eq!(titles().similar("Paris, France", 3), [5]);
+        assert_eq!(titles().similar("Loire River", 1), [0]);
+        assert!(titles().similar("xyzzy", 3).is_empty());
+        assert!(titles().similar("", 3).is_empty());
+    }
+}

@@ -1,0 +1,55 @@
+//! What a tool is.
+
+use std::time::Duration;
+
+use autoact_trajectory::{ToolSpec, Trajectory};
+
+/// One call of a tool.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolCall<'a> {
+    /// α^p: what stands between the brackets.
+    pub params: &'a str,
+    /// Everything so far; `Lookup` looks into the page that was retrieved last.
+    pub trajectory: &'a Trajectory,
+}
+
+/// A tool. Synchronous: it is run on a blocking thread, under the deadline of its spec.
+pub trait Tool: Send + Sync {
+    /// What the agents know about it.
+    fn spec(&self) -> &ToolSpec;
+    /// Runs it. The text is the observation; its line breaks and its length are seen to by [`crate::ToolLibrary::execute`].
+    fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError>;
+}
+
+/// A tool that ran and failed. The message becomes the observation, so it is written for the group to read.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// The parameters make no sense.
+    #[error("{0}")]
+    Params(String),
+    /// The program could not be started.
+    #[error("cannot start `{program}`: {source}")]
+    Start {
+        /// The program.
+        program: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The program ended with an error.
+    #[error("{status}: {message}")]
+    Failed {
+        /// `exit code 2`, `killed by signal 11`
+        status: String,
+        /// The first line it wrote to its standard error.
+        message: String,
+    },
+    /// It took too long and was ended.
+    #[error("no answer within {}", crate::duration::told(*after))]
+    Timeout {
+        /// The tool's deadline.
+        after: Duration,
+    },
+    /// Something of ours failed.
+    #[error("{0}")]
+    Internal(String),
+}

@@ -1,0 +1,132 @@
+//! Programs as tools: their input, their output, their failures and their end.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use autoact_tools::{Corpus, Observation, Page, ToolLibrary};
+use autoact_trajectory::{Action, Trajectory};
+
+/// Runs a shell script as the tool `Run` with a timeout.
+fn run(script: &str, params: &str, timeout: &str) -> Observation {
+    let script = script.replace('\\', "\\\\").replace('"', "\\\"");
+    let text = format!(
+        r#"
+[[tool]]
+name = "Run"
+definition = "Runs."
+usage = "Run[input]"
+effect = "side_effect"
+timeout = "{timeout}"
+max_observation_bytes = 200
+run = {{ kind = "command", program = "sh", args = ["-c", "{script}"], env = {{ GREETING = "hello" }} }}
+
+[[tool]]
+name = "Finish"
+definition = "Ends."
+usage = "Finish[answer]"
+run = {{ kind = "finish" }}
+"#
+    );
+    let corpus = Arc::new(Corpus::from_pages(vec![Page { title: "A".into(), text: "A.".into() }]).unwrap());
+    let library = ToolLibrary::parse(&text, "test", corpus).unwrap();
+    library.execute(&Action { tool: "Run".into(), params: params.into() }, &Trajectory::default())
+}
+
+fn ok(script: &str, params: &str) -> String {
+    let observation = run(script, params, "20s");
+    assert!(!observation.is_error, "{observation:?}");
+    observation.text
+}
+
+#[test]
+fn the_input_is_one_line_and_the_output_the_observation() {
+    assert_eq!(ok("read -r line; echo \"got $line\"; echo more", "10 km\nto miles"), "got 10 km to miles more");
+    assert_eq!(ok("true", "x"), "(nothing)");
+    // whoever does not read its input has not failed, however long that is
+    assert_eq!(ok("echo done", &"x".repeat(500_000)), "done");
+}
+
+#[test]
+fn the_environment_is_empty_and_the_directory_temporary() {
+    // SAFETY of the process: the test runner's own variables are what must not be seen
+    assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok());
+    assert_eq!(ok("echo \"$GREETING|$CARGO_MANIFEST_DIR|$HOME|$LANG\"", ""), "hello|||C.UTF-8");
+    let directory = ok("touch file; pwd", "");
+    assert!(directory.starts_with(std::env::temp_dir().to_str().unwrap()), "{directory}");
+    assert!(!Path::new(&directory).exists());
+}
+
+#[test]
+fn a_failure_is_told_by_its_first_line() {
+    let observation = run("echo out; echo >&2; echo 'no such unit: x' >&2; echo more >&2; exit 3", "", "20s");
+    assert_eq!((observation.text.as_str(), observation.is_error), ("Run failed: exit code 3: no such unit: x", true));
+    assert_eq!(run("exit 1", "", "20s").text, "Run failed: exit code 1: no message");
+    assert_eq!(run("kill -9 $$", "", "20s").text, "Run failed: killed by signal 9: no message");
+}
+
+#[test]
+fn too_much_output_is_cut_and_the_program_may_finish() {
+    let observation = run("i=0; while [ $i -lt 20000 ]; do echo 0123456789; i=$((i+1)); done", "", "20s");
+    assert!(observation.truncated && !observation.is_error, "{observation:?}");
+    assert!(observation.text.len() <= 200 && observation.text.ends_with(" … (cut)"));
+}
+
+#[test]
+fn at_the_deadline_the_whole_group_is_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let pids = directory.path().join("pids");
+    let script = format!("sleep 300 & echo $! > {0}; echo $$ >> {0}; sleep 300", pids.display());
+    let start = Instant::now();
+    let observation = run(&script, "", "1s");
+    assert_eq!((observation.text.as_str(), observation.is_error), ("Run failed: no answer within 1 s", true));
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert_gone(&pids, 2);
+}
+
+#[test]
+fn what_a_program_leaves_behind_ends_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let pids = directory.path().join("pids");
+    let start = Instant::now();
+    assert_eq!(ok(&format!("sleep 300 & echo $! > {}; echo done", pids.display()), ""), "done");
+    assert!(start.elapsed() < Duration::from_secs(15));
+    assert_gone(&pids, 1);
+}
+
+#[test]
+fn a_program_that_is_not_there_is_an_observation() {
+    let text = run("true", "", "20s").text;
+    assert_eq!(text, "(nothing)");
+    let missing = ToolLibrary::parse(
+        "[[tool]]\nname = \"Run\"\ndefinition = \"Runs.\"\nusage = \"Run[x]\"\neffect = \"read_only\"\n\
+         run = { kind = \"command\", program = \"no-such-program-of-ours\" }\n\
+         [[tool]]\nname = \"Finish\"\ndefinition = \"Ends.\"\nusage = \"Finish[x]\"\nrun = { kind = \"finish\" }\n",
+        "test",
+        Arc::new(Corpus::from_pages(vec![Page { title: "A".into(), text: "A.".into() }]).unwrap()),
+    )
+    .unwrap();
+    let observation = missing.execute(&Action { tool: "Run".into(), params: String::new() }, &Trajectory::default());
+    assert!(observation.is_error);
+    assert!(observation.text.starts_with("Run failed: cannot start `no-such-program-of-ours`"), "{}", observation.text);
+}
+
+/// Polls until none of the processes in the file is alive (a zombie that waits for its new parent does not count as alive).
+fn assert_gone(pids: &Path, count: usize) {
+    let text = std::fs::read_to_string(pids).unwrap();
+    assert_eq!(text.lines().count(), count);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    for pid in text.lines() {
+        while alive(pid) {
+            assert!(Instant::now() < deadline, "process {pid} is still alive");
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn alive(pid: &str) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'),
+        Err(_) => false,
+    }
+}
