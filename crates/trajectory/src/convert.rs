@@ -140,12 +140,9 @@ impl TryFrom<v1::Turn> for Turn {
 
     fn try_from(turn: v1::Turn) -> Result<Self, Self::Error> {
         match turn.turn.ok_or(ConversionError::MissingField("turn"))? {
-            v1::turn::Turn::Step(step) => Ok(Turn::Step(Step {
-                thought: step.thought,
-                tool: step.tool,
-                params: step.params,
-                observation: step.observation,
-            })),
+            v1::turn::Turn::Step(step) => {
+                Ok(Turn::Step(Step { thought: step.thought, tool: step.tool, params: step.params, observation: step.observation }))
+            }
             v1::turn::Turn::Reflection(reflection) => Ok(Turn::Reflection(reflection.try_into()?)),
         }
     }

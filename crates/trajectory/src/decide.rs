@@ -1,0 +1,96 @@
+//! What a task does next: the planning loop as a pure function of the task and the time.
+
+use std::time::SystemTime;
+
+use crate::event::{FinishReason, Finished, Observation};
+use crate::history::{Action, Step};
+use crate::task::{Phase, Task};
+use crate::tool::Effect;
+
+/// The observation of a side effect that was interrupted: it is never run a second time.
+pub const UNKNOWN_OUTCOME: &str =
+    "The outcome is unknown: the call was interrupted and may or may not have taken effect. It was not run again.";
+
+/// What a task does next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Ask Plan-Agent for a thought and a tool.
+    Plan,
+    /// Ask Tool-Agent for the parameters of the chosen tool.
+    Parameterize,
+    /// Run the action.
+    Execute {
+        /// What to run.
+        action: Action,
+        /// The planning loop it belongs to, from 1; with the task's id the idempotency key of the call.
+        step: u32,
+        /// Another holder of the lease may have run it already; only ever true for tools that may be run again.
+        may_have_run: bool,
+    },
+    /// Append this observation without running anything.
+    Observe(Observation),
+    /// Ask Reflect-Agent about the answer.
+    Reflect,
+    /// Append this end.
+    Finish(Finished),
+    /// Nothing: the task has ended.
+    Done,
+}
+
+/// What `task` does next at `now`. The same events and the same time give the same decision, whoever asks: recovery is replay.
+pub fn decide(task: &Task, now: SystemTime) -> Decision {
+    match task.phase() {
+        Phase::Finished => return Decision::Done,
+        // the group was right in time, whatever the clock says now
+        Phase::Approved => return Decision::Finish(approved(task)),
+        _ => {}
+    }
+    if let Some(end) = exhausted(task, now) {
+        return Decision::Finish(end);
+    }
+    match task.phase() {
+        Phase::Planning => Decision::Plan,
+        Phase::Parameterizing => Decision::Parameterize,
+        Phase::Acting => act(task),
+        Phase::Reflecting => Decision::Reflect,
+        Phase::Approved | Phase::Finished => Decision::Done,
+    }
+}
+
+fn approved(task: &Task) -> Finished {
+    let finished = task.finish(FinishReason::Approved, "");
+    Finished { approved: true, ..finished }
+}
+
+fn exhausted(task: &Task, now: SystemTime) -> Option<Finished> {
+    let limits = task.limits();
+    if let Some(started) = task.started_at() {
+        // a clock that went backwards has used no time
+        let used = now.duration_since(started).unwrap_or_default();
+        if used >= limits.max_time {
+            return Some(task.finish(FinishReason::MaxTime, format!("bound on time: {:?}", limits.max_time)));
+        }
+    }
+    if task.wrong_verdicts() >= limits.max_reflections {
+        let detail = format!("bound on wrong verdicts: {}", limits.max_reflections);
+        return Some(task.finish(FinishReason::MaxReflections, detail));
+    }
+    if task.completion_tokens() >= u64::from(limits.max_tokens) {
+        let detail = format!("bound on tokens: {}, written: {}", limits.max_tokens, task.completion_tokens());
+        return Some(task.finish(FinishReason::MaxTokens, detail));
+    }
+    if task.phase() == Phase::Planning && task.steps() >= limits.max_steps {
+        let detail = format!("bound on steps: {}", limits.max_steps);
+        return Some(task.finish(FinishReason::MaxSteps, detail));
+    }
+    None
+}
+
+fn act(task: &Task) -> Decision {
+    let Some(action) = task.trajectory().open_step().and_then(Step::action) else { return Decision::Done };
+    let effect = task.trajectory().tool(&action.tool).map_or(Effect::SideEffect, |tool| tool.effect);
+    if task.may_have_run() && effect == Effect::SideEffect {
+        return Decision::Observe(task.observe(UNKNOWN_OUTCOME.to_owned(), true, false));
+    }
+    Decision::Execute { action, step: task.steps(), may_have_run: task.may_have_run() }
+}

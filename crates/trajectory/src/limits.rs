@@ -1,0 +1,117 @@
+//! The bounds of a task and how its models decode.
+
+use std::time::Duration;
+
+use autoact_proto::v1;
+
+use crate::convert::duration_from_proto;
+
+/// The paper lets its agents take ten steps; two more leave room for a wrong turn and its repair.
+const MAX_STEPS: u32 = 12;
+/// Twice told "wrong" is enough: a third attempt seldom differs.
+const MAX_REFLECTIONS: u32 = 2;
+/// About twelve steps with a long thought and long parameters each.
+const MAX_TOKENS: u32 = 4096;
+/// A person waits at the other end.
+const MAX_TIME: Duration = Duration::from_secs(120);
+
+/// The bounds of one task, every one with its value. All are at least 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Planning loops.
+    pub max_steps: u32,
+    /// Verdicts "wrong" after which the best answer so far comes back unapproved.
+    pub max_reflections: u32,
+    /// Completion tokens over all agents.
+    pub max_tokens: u32,
+    /// From the moment a gateway first took the task up: waiting in the queue does not count.
+    pub max_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { max_steps: MAX_STEPS, max_reflections: MAX_REFLECTIONS, max_tokens: MAX_TOKENS, max_time: MAX_TIME }
+    }
+}
+
+impl Limits {
+    /// The bounds a request asks for; zero or absent ones are `defaults`'.
+    pub fn resolve(asked: Option<v1::Limits>, defaults: &Limits) -> Limits {
+        let asked = asked.unwrap_or_default();
+        let or = |value: u32, default: u32| if value == 0 { default } else { value };
+        let time = asked.max_time.map(duration_from_proto).filter(|time| !time.is_zero());
+        Limits {
+            max_steps: or(asked.max_steps, defaults.max_steps),
+            max_reflections: or(asked.max_reflections, defaults.max_reflections),
+            max_tokens: or(asked.max_tokens, defaults.max_tokens),
+            max_time: time.unwrap_or(defaults.max_time),
+        }
+    }
+}
+
+/// How the agents' models decode in a task.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Sampling {
+    /// 0: greedy.
+    pub temperature: f32,
+    /// 0: off.
+    pub top_k: u32,
+    /// 0 or 1: off.
+    pub top_p: f32,
+    /// The same seed gives the same trajectory over the same corpus.
+    pub seed: u64,
+}
+
+/// A sampling parameter outside its range.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("`{field}` is `{value}`; expected {expected}")]
+pub struct InvalidSampling {
+    /// The field in `SamplingParams`.
+    pub field: &'static str,
+    /// What came.
+    pub value: f32,
+    /// The range.
+    pub expected: &'static str,
+}
+
+impl TryFrom<v1::SamplingParams> for Sampling {
+    type Error = InvalidSampling;
+
+    fn try_from(params: v1::SamplingParams) -> Result<Self, Self::Error> {
+        let v1::SamplingParams { temperature, top_k, top_p, seed } = params;
+        if !(0.0..=10.0).contains(&temperature) {
+            return Err(InvalidSampling { field: "temperature", value: temperature, expected: "0 to 10" });
+        }
+        if !(0.0..=1.0).contains(&top_p) {
+            return Err(InvalidSampling { field: "top_p", value: top_p, expected: "0 to 1" });
+        }
+        Ok(Sampling { temperature, top_k, top_p, seed })
+    }
+}
+
+impl From<Sampling> for v1::SamplingParams {
+    fn from(sampling: Sampling) -> Self {
+        let Sampling { temperature, top_k, top_p, seed } = sampling;
+        v1::SamplingParams { temperature, top_k, top_p, seed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absent_bounds_take_the_default() {
+        let asked = v1::Limits { max_steps: 3, max_time: Some(prost_types::Duration { seconds: -1, nanos: 0 }), ..v1::Limits::default() };
+        let limits = Limits::resolve(Some(asked), &Limits::default());
+        assert_eq!(limits, Limits { max_steps: 3, ..Limits::default() });
+    }
+
+    #[test]
+    fn sampling_has_ranges() {
+        for (temperature, top_p) in [(f32::NAN, 0.0), (-1.0, 0.0), (0.0, 1.5), (f32::INFINITY, 0.0)] {
+            let params = v1::SamplingParams { temperature, top_p, ..v1::SamplingParams::default() };
+            assert!(Sampling::try_from(params).is_err(), "{temperature} {top_p}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! A task: the fold of its events.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use crate::event::{Event, EventBody, FinishReason, Finished, Observation, Submitted};
+use crate::history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
+use crate::id::TaskId;
+use crate::limits::{Limits, Sampling};
+
+/// Stands before an observation whose action is the same as the one before: the group reads it and tries something else.
+pub const REPEATED_NOTE: &str = "(Same action as before; try another.)";
+
+/// Where a task stands: what it waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// For Plan-Agent.
+    Planning,
+    /// For Tool-Agent's parameters of the chosen tool.
+    Parameterizing,
+    /// For the tool's observation.
+    Acting,
+    /// For Reflect-Agent's verdict on an answer.
+    Reflecting,
+    /// Reflect-Agent said "right": for the end.
+    Approved,
+    /// For nothing.
+    Finished,
+}
+
+impl Phase {
+    fn as_str(self) -> &'static str {
+        match self {
+            Phase::Planning => "planning",
+            Phase::Parameterizing => "parameterizing",
+            Phase::Acting => "acting",
+            Phase::Reflecting => "reflecting",
+            Phase::Approved => "approved",
+            Phase::Finished => "finished",
+        }
+    }
+}
+
+/// An event that does not continue its task.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FoldError {
+    /// There is no event at all.
+    #[error("the trajectory is empty")]
+    Empty,
+    /// The first event is something else.
+    #[error("a trajectory begins with `submitted`, this one with `{found}`")]
+    NotSubmitted {
+        /// The event's name.
+        found: &'static str,
+    },
+    /// The event belongs to another task.
+    #[error("the event belongs to task `{found}`, expected `{expected}`")]
+    WrongTask {
+        /// The folded task.
+        expected: TaskId,
+        /// The event's.
+        found: TaskId,
+    },
+    /// An event is missing or came twice.
+    #[error("the event has index `{found}`, expected `{expected}`")]
+    Gap {
+        /// The next index.
+        expected: u64,
+        /// The event's.
+        found: u64,
+    },
+    /// The bus gives sequences in rising order.
+    #[error("the event has sequence `{found}`, expected one after `{last}`")]
+    Sequence {
+        /// Of the last event.
+        last: u64,
+        /// The event's.
+        found: u64,
+    },
+    /// The event makes no sense now.
+    #[error("`{event}` cannot follow while the task is {phase}")]
+    Unexpected {
+        /// The event's name.
+        event: &'static str,
+        /// Where the task stands.
+        phase: &'static str,
+    },
+    /// A thought chose a tool that the task does not have.
+    #[error("tool `{tool}` is not one of the task's tools")]
+    UnknownTool {
+        /// The tool's name.
+        tool: String,
+    },
+    /// An action fills in another tool than the one chosen.
+    #[error("the action is of tool `{found}`, Plan-Agent chose `{expected}`")]
+    OtherTool {
+        /// The chosen tool.
+        expected: String,
+        /// The action's.
+        found: String,
+    },
+    /// Approved without approval, or the other way round.
+    #[error("`finished` says approved = `{approved}` with reason `{reason}`")]
+    Approval {
+        /// What it says.
+        approved: bool,
+        /// Its reason.
+        reason: &'static str,
+    },
+}
+
+/// A task as its events say it is. Made and changed by events alone, so that whoever reads the same events has the same task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    id: TaskId,
+    trajectory: Trajectory,
+    limits: Limits,
+    sampling: Sampling,
+    labels: BTreeMap<String, String>,
+    submitted_at: SystemTime,
+    started_at: Option<SystemTime>,
+    attempt: u32,
+    steps: u32,
+    wrong: u32,
+    prompt_tokens: u64,
+    completion_tokens: u64,
+    best_answer: String,
+    interrupted: bool,
+    finished: Option<(Finished, SystemTime)>,
+    last_index: u64,
+    last_sequence: u64,
+}
+
+impl Task {
+    /// The task that a `Submitted` event begins.
+    pub fn begin(event: &Event) -> Result<Task, FoldError> {
+        let EventBody::Submitted(submitted) = &event.body else {
+            return Err(FoldError::NotSubmitted { found: event.body.name() });
+        };
+        if event.index != 1 {
+            return Err(FoldError::Gap { expected: 1, found: event.index });
+        }
+        let Submitted { question, tools, limits, sampling, labels } = submitted.clone();
+        Ok(Task {
+            trajectory: Trajectory { task_id: event.task_id.to_string(), question, tools, turns: Vec::new() },
+            id: event.task_id.clone(),
+            limits,
+            sampling,
+            labels,
+            submitted_at: event.time,
+            started_at: None,
+            attempt: 0,
+            steps: 0,
+            wrong: 0,
+            prompt_tokens: 0,
+            completion_tokens: 0,
+            best_answer: String::new(),
+            interrupted: false,
+            finished: None,
+            last_index: 1,
+            last_sequence: event.sequence,
+        })
+    }
+
+    /// The task that a whole trajectory folds to.
+    pub fn fold<'a>(events: impl IntoIterator<Item = &'a Event>) -> Result<Task, FoldError> {
+        let mut events = events.into_iter();
+        let mut task = Task::begin(events.next().ok_or(FoldError::Empty)?)?;
+        for event in events {
+            task.apply(event)?;
+        }
+        Ok(task)
+    }
+
+    /// Takes in the next event; one that does not fit leaves the task as it was.
+    pub fn apply(&mut self, event: &Event) -> Result<(), FoldError> {
+        self.check_position(event)?;
+        let phase = self.phase();
+        let unexpected = FoldError::Unexpected { event: event.body.name(), phase: phase.as_str() };
+        match (&event.body, phase) {
+            (EventBody::Submitted(_), _) | (_, Phase::Finished) => return Err(unexpected),
+            (EventBody::Started(started), _) => {
+                self.started_at.get_or_insert(event.time);
+                self.attempt = started.attempt;
+                // whoever held the lease before may have begun to run the open action
+                self.interrupted = phase == Phase::Acting;
+            }
+            (EventBody::Thought(thought), Phase::Planning) => {
+                if self.trajectory.tool(&thought.tool).is_none() {
+                    return Err(FoldError::UnknownTool { tool: thought.tool.clone() });
+                }
+                self.trajectory.turns.push(Turn::Step(Step {
+                    thought: thought.thought.clone(),
+                    tool: thought.tool.clone(),
+                    params: None,
+                    observation: None,
+                }));
+                self.steps += 1;
+            }
+            (EventBody::Action(action), Phase::Parameterizing) => self.fill_params(action, unexpected)?,
+            (EventBody::Observation(observation), Phase::Acting) => {
+                let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() else { return Err(unexpected) };
+                step.observation = Some(observation.text.clone());
+                self.interrupted = false;
+            }
+            (EventBody::Reflection(reflection), Phase::Reflecting) => {
+                self.wrong += u32::from(reflection.verdict == Verdict::Wrong);
+                self.trajectory.turns.push(Turn::Reflection(reflection.clone()));
+            }
+            (EventBody::Finished(finished), _) => {
+                let approved = phase == Phase::Approved && finished.reason == FinishReason::Approved;
+                if finished.approved != approved || (finished.reason == FinishReason::Approved) != finished.approved {
+                    return Err(FoldError::Approval { approved: finished.approved, reason: finished.reason.as_str() });
+                }
+                self.finished = Some((finished.clone(), event.time));
+            }
+            _ => return Err(unexpected),
+        }
+        if let Some(usage) = &event.usage {
+            self.prompt_tokens = self.prompt_tokens.saturating_add(u64::from(usage.prompt_tokens));
+            self.completion_tokens = self.completion_tokens.saturating_add(u64::from(usage.completion_tokens));
+        }
+        self.last_index = event.index;
+        self.last_sequence = self.last_sequence.max(event.sequence);
+        Ok(())
+    }
+
+    fn check_position(&self, event: &Event) -> Result<(), FoldError> {
+        if event.task_id != self.id {
+            return Err(FoldError::WrongTask { expected: self.id.clone(), found: event.task_id.clone() });
+        }
+        if event.index != self.last_index + 1 {
+            return Err(FoldError::Gap { expected: self.last_index + 1, found: event.index });
+        }
+        // 0: not on the bus yet
+        if event.sequence != 0 && event.sequence <= self.last_sequence {
+            return Err(FoldError::Sequence { last: self.last_sequence, found: event.sequence });
+        }
+        Ok(())
+    }
+
+    fn fill_params(&mut self, action: &Action, unexpected: FoldError) -> Result<(), FoldError> {
+        let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() else { return Err(unexpected) };
+        if step.tool != action.tool {
+            return Err(FoldError::OtherTool { expected: step.tool.clone(), found: action.tool.clone() });
+        }
+        step.params = Some(action.params.clone());
+        if self.is_terminal(&action.tool) {
+            self.best_answer = action.params.clone();
+        }
+        Ok(())
+    }
+
+    fn is_terminal(&self, tool: &str) -> bool {
+        self.trajectory.tool(tool).is_some_and(|tool| tool.terminal)
+    }
+
+    /// What the task waits for.
+    pub fn phase(&self) -> Phase {
+        if self.finished.is_some() {
+            return Phase::Finished;
+        }
+        match self.trajectory.turns.last() {
+            None => Phase::Planning,
+            Some(Turn::Reflection(Reflection { verdict: Verdict::Right, .. })) => Phase::Approved,
+            Some(Turn::Reflection(Reflection { verdict: Verdict::Wrong, .. })) => Phase::Planning,
+            Some(Turn::Step(Step { params: None, .. })) => Phase::Parameterizing,
+            Some(Turn::Step(Step { observation: Some(_), .. })) => Phase::Planning,
+            Some(Turn::Step(step)) if self.is_terminal(&step.tool) => Phase::Reflecting,
+            Some(Turn::Step(_)) => Phase::Acting,
+        }
+    }
+
+    /// Whether `action` is the same, parameters included, as the one of the step before the open one.
+    pub fn repeats(&self, action: &Action) -> bool {
+        let open = usize::from(!matches!(self.phase(), Phase::Planning | Phase::Approved | Phase::Finished));
+        let before = self.trajectory.steps().rev().nth(open);
+        before.and_then(Step::action).is_some_and(|before| before == *action)
+    }
+
+    /// The observation of the open action, with the note for the group if the action is a repetition.
+    pub fn observe(&self, text: String, is_error: bool, truncated: bool) -> Observation {
+        let action = self.trajectory.open_step().and_then(Step::action);
+        let repeated = action.is_some_and(|action| self.repeats(&action));
+        let text = if repeated { format!("{REPEATED_NOTE} {text}") } else { text };
+        Observation { text, is_error, repeated, truncated }
+    }
+
+    /// How the task ends unapproved: with the best answer so far.
+    pub fn finish(&self, reason: FinishReason, detail: impl Into<String>) -> Finished {
+        Finished { answer: self.best_answer.clone(), approved: false, reason, detail: detail.into() }
+    }
+
+    /// The task's id.
+    pub fn id(&self) -> &TaskId {
+        &self.id
+    }
+
+    /// Question, tools and history: what the agents are given.
+    pub fn trajectory(&self) -> &Trajectory {
+        &self.trajectory
+    }
+
+    /// Its bounds.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// How the models decode.
+    pub fn sampling(&self) -> &Sampling {
+        &self.sampling
+    }
+
+    /// The client's own notes.
+    pub fn labels(&self) -> &BTreeMap<String, String> {
+        &self.labels
+    }
+
+    /// When it was accepted.
+    pub fn submitted_at(&self) -> SystemTime {
+        self.submitted_at
+    }
+
+    /// When a gateway first took it up.
+    pub fn started_at(&self) -> Option<SystemTime> {
+        self.started_at
+    }
+
+    /// Which delivery the last `Started` was; 0 before the first.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Planning loops begun.
+    pub fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// Verdicts "wrong" so far.
+    pub fn wrong_verdicts(&self) -> u32 {
+        self.wrong
+    }
+
+    /// Prompt tokens over all agents.
+    pub fn prompt_tokens(&self) -> u64 {
+        self.prompt_tokens
+    }
+
+    /// Completion tokens over all agents.
+    pub fn completion_tokens(&self) -> u64 {
+        self.completion_tokens
+    }
+
+    /// The latest answer the group gave; empty if none.
+    pub fn best_answer(&self) -> &str {
+        &self.best_answer
+    }
+
+    /// Whether the lease changed hands between the open action and its observation: the action may have run.
+    pub fn may_have_run(&self) -> bool {
+        self.interrupted
+    }
+
+    /// How it ended, once it has.
+    pub fn finished(&self) -> Option<&Finished> {
+        self.finished.as_ref().map(|(finished, _)| finished)
+    }
+
+    /// When it ended.
+    pub fn finished_at(&self) -> Option<SystemTime> {
+        self.finished.as_ref().map(|(_, at)| *at)
+    }
+
+    /// The index of the next event.
+    pub fn next_index(&self) -> u64 {
+        self.last_index + 1
+    }
+
+    /// The bus sequence of the last event; 0 if it is not on the bus yet.
+    pub fn last_sequence(&self) -> u64 {
+        self.last_sequence
+    }
+}

@@ -1,0 +1,30 @@
+//! What an agent's call cost.
+
+use std::time::Duration;
+
+/// Where the time of one agent call went, and its tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Waiting for the model.
+    pub queue: Duration,
+    /// Reading the prompt.
+    pub prefill: Duration,
+    /// Writing the reply.
+    pub decode: Duration,
+    /// The tool's own run.
+    pub tool: Duration,
+    /// The call as the gateway saw it, network included.
+    pub total: Duration,
+    /// Tokens of the prompt.
+    pub prompt_tokens: u32,
+    /// Of these, tokens that were not read again.
+    pub cached_prompt_tokens: u32,
+    /// Tokens written.
+    pub completion_tokens: u32,
+    /// The base model's name.
+    pub model: String,
+    /// The adapter's name; empty for the base alone.
+    pub adapter: String,
+    /// SHA-256 of the adapter that spoke.
+    pub adapter_digest: String,
+}

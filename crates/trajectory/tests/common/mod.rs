@@ -1,0 +1,85 @@
+//! Events for the tests of this crate.
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // every test file uses its own part
+
+use std::time::{Duration, SystemTime};
+
+use autoact_trajectory::*;
+
+pub fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+}
+
+pub fn tool(name: &str, effect: Effect) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        definition: format!("{name} does something."),
+        usage: format!("{name}[input]"),
+        effect,
+        timeout: Duration::from_secs(5),
+        max_observation_bytes: 2048,
+        terminal: name == FINISH,
+    }
+}
+
+pub fn submitted(limits: Limits) -> EventBody {
+    EventBody::Submitted(Submitted {
+        question: "What is the capital of the country where the Loire flows?".into(),
+        tools: vec![tool("Retrieve", Effect::ReadOnly), tool("Send", Effect::SideEffect), tool(FINISH, Effect::ReadOnly)],
+        limits,
+        sampling: Sampling { temperature: 0.5, top_k: 40, top_p: 0.75, seed: 7 },
+        labels: [("team".to_owned(), "atlas".to_owned())].into(),
+    })
+}
+
+pub fn started(attempt: u32) -> EventBody {
+    EventBody::Started(Started { gateway: "gateway-a".into(), attempt })
+}
+
+pub fn thought(tool: &str) -> EventBody {
+    EventBody::Thought(Thought { thought: "I need the country of the Loire.".into(), tool: tool.into() })
+}
+
+pub fn action(tool: &str, params: &str) -> EventBody {
+    EventBody::Action(Action { tool: tool.into(), params: params.into() })
+}
+
+pub fn observation(text: &str) -> EventBody {
+    EventBody::Observation(Observation { text: text.into(), ..Observation::default() })
+}
+
+pub fn reflection(verdict: Verdict) -> EventBody {
+    EventBody::Reflection(Reflection { thought: "The page says so.".into(), verdict })
+}
+
+pub fn usage(completion_tokens: u32) -> Usage {
+    Usage {
+        queue: Duration::from_millis(1),
+        prefill: Duration::from_millis(20),
+        decode: Duration::from_millis(300),
+        tool: Duration::ZERO,
+        total: Duration::from_millis(322),
+        prompt_tokens: 120,
+        cached_prompt_tokens: 100,
+        completion_tokens,
+        model: "stem".into(),
+        adapter: "plan".into(),
+        adapter_digest: "00ff".into(),
+    }
+}
+
+pub fn event(index: u64, body: EventBody) -> Event {
+    Event {
+        task_id: "task-1".parse().unwrap(),
+        index,
+        time: at(index),
+        writer: "gateway-a".into(),
+        usage: None,
+        sequence: index * 10,
+        body,
+    }
+}
+
+/// The events of `bodies`, in order from index 1.
+pub fn events(bodies: impl IntoIterator<Item = EventBody>) -> Vec<Event> {
+    bodies.into_iter().zip(1..).map(|(body, index)| event(index, body)).collect()
+}

@@ -1,0 +1,147 @@
+//! One rule of the fold and of the loop per test.
+
+mod common;
+
+use autoact_trajectory::*;
+use common::*;
+
+fn task(bodies: impl IntoIterator<Item = EventBody>) -> Task {
+    Task::fold(&events(bodies)).unwrap()
+}
+
+fn begun(bodies: impl IntoIterator<Item = EventBody>) -> Task {
+    begun_with(Limits::default(), bodies)
+}
+
+fn begun_with(limits: Limits, bodies: impl IntoIterator<Item = EventBody>) -> Task {
+    task([submitted(limits), started(1)].into_iter().chain(bodies))
+}
+
+/// A step that answers, and its verdict.
+fn answer(text: &str, verdict: Verdict) -> [EventBody; 3] {
+    [thought(FINISH), action(FINISH, text), reflection(verdict)]
+}
+
+fn step(params: &str) -> [EventBody; 3] {
+    [thought("Retrieve"), action("Retrieve", params), observation("A page.")]
+}
+
+#[test]
+fn the_loop_in_order() {
+    let mut task = begun([]);
+    let script = [
+        (Decision::Plan, thought("Retrieve")),
+        (Decision::Parameterize, action("Retrieve", "Loire")),
+        (
+            Decision::Execute { action: Action { tool: "Retrieve".into(), params: "Loire".into() }, step: 1, may_have_run: false },
+            observation("Loire is a river in France."),
+        ),
+        (Decision::Plan, thought(FINISH)),
+        (Decision::Parameterize, action(FINISH, "Paris")),
+        (Decision::Reflect, reflection(Verdict::Wrong)),
+        (Decision::Plan, thought(FINISH)),
+        (Decision::Parameterize, action(FINISH, "Paris, France")),
+        (Decision::Reflect, reflection(Verdict::Right)),
+    ];
+    for (decision, body) in script {
+        assert_eq!(decide(&task, at(20)), decision);
+        let event = event(task.next_index(), body);
+        task.apply(&event).unwrap();
+    }
+    let end = Finished { answer: "Paris, France".into(), approved: true, reason: FinishReason::Approved, detail: String::new() };
+    assert_eq!(decide(&task, at(20)), Decision::Finish(end.clone()));
+    let last = event(task.next_index(), EventBody::Finished(end));
+    task.apply(&last).unwrap();
+    assert_eq!(decide(&task, at(20)), Decision::Done);
+    assert_eq!(task.finished_at(), Some(last.time));
+}
+
+#[test]
+fn every_bound_ends_the_task_with_the_best_answer() {
+    let end = |task: &Task, now| match decide(task, at(now)) {
+        Decision::Finish(end) => (end.reason, end.approved, end.answer),
+        other => panic!("{other:?}"),
+    };
+    let limits = Limits::default();
+
+    let steps = begun_with(Limits { max_steps: 2, ..limits }, [step("a"), step("b")].concat());
+    assert_eq!(end(&steps, 10), (FinishReason::MaxSteps, false, String::new()));
+
+    let two = [answer("Lyon", Verdict::Wrong), answer("Paris", Verdict::Wrong)].concat();
+    let reflections = begun_with(Limits { max_reflections: 2, ..limits }, two);
+    assert_eq!(end(&reflections, 10), (FinishReason::MaxReflections, false, "Paris".into()));
+
+    let mut tokens = begun_with(Limits { max_tokens: 50, ..limits }, answer("Paris", Verdict::Wrong));
+    tokens.apply(&Event { usage: Some(usage(50)), ..event(tokens.next_index(), thought("Retrieve")) }).unwrap();
+    assert_eq!(end(&tokens, 10), (FinishReason::MaxTokens, false, "Paris".into()));
+
+    let time = begun(step("a"));
+    assert_eq!(decide(&time, at(2 + 119)), Decision::Plan);
+    assert_eq!(end(&time, 2 + 120), (FinishReason::MaxTime, false, String::new()));
+}
+
+#[test]
+fn waiting_in_the_queue_costs_no_time() {
+    assert_eq!(decide(&task([submitted(Limits::default())]), at(1_000_000)), Decision::Plan);
+}
+
+#[test]
+fn an_approved_answer_beats_every_bound() {
+    let limits = Limits { max_steps: 1, max_reflections: 1, ..Limits::default() };
+    let task = begun_with(limits, answer("Paris", Verdict::Right));
+    assert!(matches!(decide(&task, at(1_000_000)), Decision::Finish(Finished { approved: true, .. })));
+}
+
+#[test]
+fn a_repeated_action_is_noted() {
+    let task = begun([step("Loire").to_vec(), vec![thought("Retrieve"), action("Retrieve", "Loire")]].concat());
+    let seen = task.observe("A page.".into(), false, false);
+    assert!(seen.repeated);
+    assert_eq!(seen.text, "(Same action as before; try another.) A page.");
+
+    let other = begun([step("Loire").to_vec(), vec![thought("Retrieve"), action("Retrieve", "France")]].concat());
+    assert!(!other.observe("A page.".into(), false, false).repeated);
+    // while planning, the step before is the last one
+    assert!(begun(step("Loire")).repeats(&Action { tool: "Retrieve".into(), params: "Loire".into() }));
+}
+
+#[test]
+fn after_a_take_over_a_side_effect_is_not_run_again() {
+    let interrupted = |tool: &str| begun([thought(tool), action(tool, "x"), started(2)]);
+    let Decision::Observe(seen) = decide(&interrupted("Send"), at(5)) else { panic!("it would run again") };
+    assert!(seen.text.contains("unknown") && seen.is_error);
+    assert!(matches!(decide(&interrupted("Retrieve"), at(5)), Decision::Execute { may_have_run: true, .. }));
+    // a take-over before the action was complete changes nothing
+    let early = begun([thought("Send"), started(2), action("Send", "x")]);
+    assert!(matches!(decide(&early, at(5)), Decision::Execute { may_have_run: false, .. }));
+}
+
+#[test]
+fn events_that_do_not_fit_are_refused() {
+    use FoldError::*;
+    let planning = begun([]);
+    let chosen = begun([thought("Retrieve")]);
+    let answered = begun([thought(FINISH), action(FINISH, "Paris")]);
+    let end = |reason, approved| EventBody::Finished(Finished { answer: String::new(), approved, reason, detail: String::new() });
+    let over = begun([end(FinishReason::Cancelled, false)]);
+    let refused = |task: &Task, body| task.clone().apply(&event(task.next_index(), body)).unwrap_err();
+
+    assert!(matches!(refused(&planning, action("Retrieve", "x")), Unexpected { .. }));
+    assert!(matches!(refused(&planning, reflection(Verdict::Right)), Unexpected { .. }));
+    assert!(matches!(refused(&planning, submitted(Limits::default())), Unexpected { .. }));
+    assert!(matches!(refused(&planning, thought("Teleport")), UnknownTool { .. }));
+    assert!(matches!(refused(&planning, end(FinishReason::Approved, true)), Approval { .. }));
+    assert!(matches!(refused(&chosen, action("Send", "x")), OtherTool { .. }));
+    assert!(matches!(refused(&chosen, thought("Retrieve")), Unexpected { .. }));
+    assert!(matches!(refused(&answered, observation("x")), Unexpected { .. }));
+    assert!(matches!(refused(&over, started(2)), Unexpected { .. }));
+
+    let gap = planning.clone().apply(&event(planning.next_index() + 1, thought("Retrieve"))).unwrap_err();
+    assert!(matches!(gap, Gap { .. }));
+    let late = Event { sequence: 1, ..event(planning.next_index(), thought("Retrieve")) };
+    assert!(matches!(planning.clone().apply(&late), Err(Sequence { .. })));
+    let foreign = Event { task_id: "other".parse().unwrap(), ..event(planning.next_index(), thought("Retrieve")) };
+    assert!(matches!(planning.clone().apply(&foreign), Err(WrongTask { .. })));
+    assert!(matches!(Task::fold(&[]), Err(Empty)));
+    assert!(matches!(Task::fold(&events([started(1)])), Err(NotSubmitted { .. })));
+}

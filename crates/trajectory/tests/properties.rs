@@ -1,0 +1,119 @@
+//! What holds for any sequence of agent replies and take-overs.
+
+mod common;
+
+use autoact_trajectory::*;
+use common::*;
+use proptest::prelude::*;
+
+/// One agent's reply, whatever is asked next, and what it cost.
+#[derive(Debug, Clone)]
+struct Reply {
+    tool: usize,
+    params: String,
+    right: bool,
+    tokens: u32,
+    seconds: u64,
+    take_over: bool,
+}
+
+fn reply() -> impl Strategy<Value = Reply> {
+    (0..3usize, "[a-c]{1,2}", prop::bool::weighted(0.2), 0..40u32, 0..4u64, prop::bool::weighted(0.1))
+        .prop_map(|(tool, params, right, tokens, seconds, take_over)| Reply { tool, params, right, tokens, seconds, take_over })
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    (1..8u32, 1..4u32, 1..500u32, 1..60u64).prop_map(|(max_steps, max_reflections, max_tokens, seconds)| Limits {
+        max_steps,
+        max_reflections,
+        max_tokens,
+        max_time: std::time::Duration::from_secs(seconds),
+    })
+}
+
+/// Runs the loop on a script of replies (repeated as needed) until it is done.
+fn run(limits: Limits, script: &[Reply]) -> Vec<Event> {
+    let mut events = events([submitted(limits), started(1)]);
+    let mut task = Task::fold(&events).unwrap();
+    let mut clock = 10;
+    for reply in script.iter().cycle() {
+        clock += reply.seconds;
+        let body = match decide(&task, at(clock)) {
+            _ if reply.take_over && task.finished().is_none() && task.attempt() < 20 => started(task.attempt() + 1),
+            Decision::Plan => thought(["Retrieve", "Send", FINISH][reply.tool]),
+            Decision::Parameterize => action(&task.trajectory().open_step().unwrap().tool.clone(), &reply.params),
+            Decision::Execute { .. } => EventBody::Observation(task.observe(reply.params.clone(), false, false)),
+            Decision::Observe(observation) => EventBody::Observation(observation),
+            Decision::Reflect => reflection(if reply.right { Verdict::Right } else { Verdict::Wrong }),
+            Decision::Finish(finished) => EventBody::Finished(finished),
+            Decision::Done => break,
+        };
+        let spoken = matches!(body, EventBody::Thought(_) | EventBody::Action(_) | EventBody::Reflection(_));
+        let event = Event { time: at(clock), usage: spoken.then(|| usage(reply.tokens)), ..event(task.next_index(), body) };
+        task.apply(&event).unwrap();
+        events.push(event);
+    }
+    events
+}
+
+proptest! {
+    #[test]
+    fn every_task_ends_within_its_bounds(limits in limits(), script in prop::collection::vec(reply(), 1..20)) {
+        let events = run(limits, &script);
+        let task = Task::fold(&events).unwrap();
+        prop_assert!(task.steps() <= limits.max_steps);
+        prop_assert!(task.wrong_verdicts() <= limits.max_reflections);
+        let last = Task::fold(&events[..events.len() - 1]).unwrap();
+        let finished = task.finished().unwrap();
+        prop_assert_eq!(finished.approved, last.phase() == Phase::Approved);
+        prop_assert_eq!(&finished.answer, last.best_answer());
+        for (event, index) in events.iter().zip(1..) {
+            prop_assert_eq!(event.index, index);
+        }
+    }
+
+    #[test]
+    fn recovery_is_replay(limits in limits(), script in prop::collection::vec(reply(), 1..20), now in 0..100u64) {
+        let events = run(limits, &script);
+        let mut live = Task::begin(&events[0]).unwrap();
+        for end in 1..=events.len() {
+            let replayed = Task::fold(&events[..end]).unwrap();
+            prop_assert_eq!(&replayed, &live);
+            prop_assert_eq!(decide(&replayed, at(now)), decide(&live, at(now)));
+            if let Some(next) = events.get(end) {
+                live.apply(next).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_refused_event_changes_nothing(
+        limits in limits(),
+        script in prop::collection::vec(reply(), 1..20),
+        stray in any::<prop::sample::Index>(),
+        end in any::<prop::sample::Index>(),
+        index_off in 0..2u64,
+    ) {
+        let events = run(limits, &script);
+        let task = Task::fold(&events[..1 + end.index(events.len())]).unwrap();
+        let stray = Event { index: task.next_index() + index_off, sequence: 0, ..stray.get(&events).clone() };
+        let mut tried = task.clone();
+        if tried.apply(&stray).is_err() {
+            prop_assert_eq!(tried, task);
+        } else {
+            prop_assert_eq!(tried.next_index(), task.next_index() + 1);
+        }
+    }
+
+    #[test]
+    fn events_survive_the_wire(limits in limits(), script in prop::collection::vec(reply(), 1..20)) {
+        for event in run(limits, &script) {
+            prop_assert_eq!(Event::decode(&event.encode(), event.sequence).unwrap(), event);
+        }
+    }
+
+    #[test]
+    fn bytes_from_anywhere_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Event::decode(&bytes, 1);
+    }
+}
