@@ -1,1 +1,29 @@
-//! placeholder
+//! Worlds to learn from and be examined on: typed entities and facts, real (the atlas) or invented, their pages, questions about them,
+//! and correct trajectories that answer those with the real tools.
+
+mod ask;
+mod base;
+mod invent;
+mod names;
+mod page;
+mod phrase;
+mod question;
+mod rng;
+mod schema;
+mod solve;
+mod split;
+mod style;
+mod text;
+
+pub use base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
+pub use invent::{World, WorldSize};
+pub use names::NameMaker;
+pub use page::{LEAD_SENTENCES, Page, PageSentence};
+pub use question::{Kind, Mix, Plan, Question};
+pub use rng::{Rng, stable_hash};
+pub use schema::{
+    Compare, ConditionalSentence, EntityType, Generic, Relation, RelationId, RelationRef, Schema, SchemaError, Sentence, TypeId,
+};
+pub use solve::{CALCULATE, Environment, LOOKUP, RETRIEVE, SEARCH, SolveError, Solver};
+pub use split::{Split, held_out};
+pub use style::ThoughtStyle;

@@ -1,0 +1,165 @@
+//! Invented worlds: entities that do not exist with facts that were never true, consistent in type, used once and thrown away.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
+use crate::names::NameMaker;
+use crate::rng::Rng;
+use crate::schema::{Relation, RelationRef, Schema, TypeId};
+
+/// The size of an invented world.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WorldSize {
+    /// Pages in all, shared out among the types by weight; every type gets at least two.
+    pub pages: usize,
+    /// The chance of each of a page's possible sentences without facts.
+    pub fillers: f64,
+}
+
+impl Default for WorldSize {
+    /// Enough pages that search has to choose, few enough to make in a millisecond: it serves some 50 questions.
+    fn default() -> Self {
+        WorldSize { pages: 140, fillers: 0.15 }
+    }
+}
+
+/// Makes invented worlds.
+#[derive(Debug, Clone, Copy)]
+pub struct World;
+
+impl World {
+    /// An invented world; always the same for the same seed.
+    pub fn invent(schema: &Arc<Schema>, names: &NameMaker, seed: u64, size: WorldSize) -> KnowledgeBase {
+        let mut rng = Rng::labelled(seed, "world");
+        let mut used = HashSet::new();
+        let total: f64 = schema.types.iter().map(|kind| kind.weight.max(0.0)).sum();
+        let mut entities = Vec::new();
+        let mut by_type: Vec<Vec<EntityId>> = vec![Vec::new(); schema.types.len()];
+        for (id, kind) in schema.types.iter().enumerate() {
+            let share = if total > 0.0 { kind.weight.max(0.0) / total } else { 0.0 };
+            let count = ((size.pages as f64 * share).round() as usize).max(2);
+            for _ in 0..count {
+                let source = rng.pick(&kind.spelling).cloned().unwrap_or_default();
+                let title = names.invent(&source, &kind.forms, &kind.words, &mut used, &mut rng);
+                by_type[id].push(entities.len());
+                entities.push(Entity { title, kind: id, facts: Vec::new() });
+            }
+        }
+        let titles: Vec<String> = entities.iter().map(|entity| entity.title.clone()).collect();
+        let mut maker = FactMaker { schema, names, by_type: &by_type, titles: &titles, used, taken: HashMap::new() };
+        for kind in 0..schema.types.len() {
+            for &id in &by_type[kind] {
+                entities[id].facts = maker.facts(kind, id, &mut rng);
+            }
+        }
+        KnowledgeBase::new(Arc::clone(schema), entities, seed, PageStyle { fillers: size.fillers })
+    }
+}
+
+struct FactMaker<'a> {
+    schema: &'a Schema,
+    names: &'a NameMaker,
+    by_type: &'a [Vec<EntityId>],
+    titles: &'a [String],
+    used: HashSet<String>,
+    /// Values that a `unique` relation has already given out.
+    taken: HashMap<RelationRef, HashSet<String>>,
+}
+
+/// Draws before a unique value is given up and left unknown.
+const UNIQUE_TRIES: usize = 30;
+/// How often an open word is one that another entity of the world already has: people share languages and currencies.
+const SHARED_WORD: f64 = 0.35;
+
+impl FactMaker<'_> {
+    fn facts(&mut self, kind: TypeId, id: EntityId, rng: &mut Rng) -> Vec<Option<Fact>> {
+        let relations = &self.schema.types[kind].relations;
+        let mut facts: Vec<Option<Fact>> = Vec::with_capacity(relations.len());
+        for (index, relation) in relations.iter().enumerate() {
+            let at = RelationRef { kind, relation: index };
+            let base = relation.after.as_ref().and_then(|after| relations.iter().position(|other| &other.name == after));
+            let base = base.and_then(|base| facts.get(base)).and_then(Option::as_ref).and_then(|fact| fact.number);
+            let mut fact = None;
+            if !rng.chance(relation.missing) && (relation.after.is_none() || base.is_some()) {
+                for _ in 0..UNIQUE_TRIES {
+                    let drawn = self.draw(at, relation, base, id, rng);
+                    if !relation.unique || self.taken.entry(at).or_default().insert(drawn.text.clone()) {
+                        fact = Some(drawn);
+                        break;
+                    }
+                }
+            }
+            facts.push(fact);
+        }
+        facts
+    }
+
+    fn draw(&mut self, at: RelationRef, relation: &Relation, base: Option<f64>, id: EntityId, rng: &mut Rng) -> Fact {
+        match (relation.target, relation.range.as_str()) {
+            (Some(_), _) if rng.chance(relation.plain) => {
+                let kind = &self.schema.types[relation.target.unwrap_or_default()];
+                let source = relation.spelling.clone().or_else(|| rng.pick(&kind.spelling).cloned()).unwrap_or_default();
+                Fact::word(self.names.invent(&source, &kind.forms, &kind.words, &mut self.used, rng))
+            }
+            (Some(kind), _) => {
+                let choices = &self.by_type[kind];
+                let mut target = choices[rng.below(choices.len())];
+                if target == id {
+                    target = choices[rng.below(choices.len())];
+                }
+                Fact { text: self.titles[target].clone(), target: Some(target), number: None }
+            }
+            (None, "number" | "year") => number(relation, base, rng),
+            _ => self.word(at, relation, rng),
+        }
+    }
+
+    fn word(&mut self, at: RelationRef, relation: &Relation, rng: &mut Rng) -> Fact {
+        if let Some(form) = rng.pick(&relation.forms) {
+            let code = form.chars().map(|c| match c {
+                '#' => char::from(b'0' + rng.below(10) as u8),
+                '@' => char::from(b'A' + rng.below(26) as u8),
+                '~' => char::from(b'a' + rng.below(26) as u8),
+                other => other,
+            });
+            return Fact::word(code.collect::<String>());
+        }
+        if let Some(value) = rng.pick(&relation.values) {
+            return Fact::word(value.clone());
+        }
+        let shared = self.taken.entry(at).or_default();
+        if !relation.unique && !shared.is_empty() && rng.chance(SHARED_WORD) {
+            let mut known: Vec<&String> = shared.iter().collect();
+            known.sort();
+            if let Some(value) = rng.pick(&known) {
+                return Fact::word((*value).clone());
+            }
+        }
+        let own = self.schema.path(at);
+        let source = relation.spelling.as_deref().unwrap_or(&own);
+        let word = self.names.invent(source, &[], &[], &mut self.used, rng);
+        if !relation.unique {
+            self.taken.entry(at).or_default().insert(word.clone());
+        }
+        Fact::word(word)
+    }
+}
+
+fn number(relation: &Relation, base: Option<f64>, rng: &mut Rng) -> Fact {
+    let (low, high) = (relation.min.min(relation.max), relation.min.max(relation.max));
+    let drawn = match base {
+        Some(base) => base + low + rng.unit() * (high - low),
+        // spread evenly over the orders of magnitude, as lengths and areas are; years and small spans evenly
+        None if relation.range == "number" && low > 0.0 && high / low > 20.0 => low * (high / low).powf(rng.unit()),
+        None => low + rng.unit() * (high - low),
+    };
+    fact_of_number(drawn, if relation.range == "year" { 0 } else { relation.decimals }, &relation.unit)
+}
+
+/// A number or year as a fact: `1006 km`, `1889`.
+pub(crate) fn fact_of_number(value: f64, decimals: u32, unit: &str) -> Fact {
+    let text = format!("{value:.*}", decimals as usize);
+    let number = text.parse().ok();
+    Fact { text: if unit.is_empty() { text } else { format!("{text} {unit}") }, target: None, number }
+}

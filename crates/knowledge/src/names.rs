@@ -1,0 +1,246 @@
+//! Invented names that are spelt as real ones are: a letter model of order three per source, and the shapes of real titles
+//! (`Mount X`, `The X of Y`), so that a tokenizer's pieces for real names all occur in training.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::base::KnowledgeBase;
+use crate::rng::Rng;
+use crate::text::fill;
+
+/// Letters of context.
+const ORDER: usize = 3;
+/// A word of a title that stands in at least this many titles (and this share of them) is part of the shape.
+const SHAPE_COUNT: usize = 4;
+/// See [`SHAPE_COUNT`].
+const SHAPE_SHARE: f64 = 0.02;
+/// How often a word of a many-worded shape is a real one from another title.
+const REAL_WORD: f64 = 0.25;
+/// How often a name is something short and odd such as `K2`.
+const ODD: f64 = 0.01;
+/// The longest invented name, in letters.
+const LONGEST: usize = 28;
+/// Draws before giving up on a fresh name.
+const TRIES: usize = 40;
+
+/// The spelling of one source of names.
+#[derive(Debug, Clone, Default)]
+struct Spelling {
+    /// The letters seen after each context, repeated as often as they were seen; `\0` is the end. The position of the word (first,
+    /// later) is part of the context's start.
+    after: HashMap<[char; ORDER], Vec<char>>,
+    shapes: Vec<Vec<Piece>>,
+    words: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Kept(String),
+    /// An invented word: whether it is the title's first slot, and whether it has a capital.
+    Slot {
+        first: bool,
+        capital: bool,
+    },
+}
+
+/// Invents names. Never a real title, nor one that contains a real title of four letters or more.
+#[derive(Debug, Clone, Default)]
+pub struct NameMaker {
+    spellings: HashMap<String, Spelling>,
+    all: Spelling,
+    real: HashSet<String>,
+    longest_real: usize,
+}
+
+impl NameMaker {
+    /// Learns the spelling of every type's titles and every relation's plain words. The base's titles are never made.
+    pub fn fit(base: &KnowledgeBase) -> NameMaker {
+        let mut sources: HashMap<String, Vec<String>> = HashMap::new();
+        let schema = base.schema();
+        for entity in base.entities() {
+            let kind = &schema.types[entity.kind];
+            sources.entry(kind.name.clone()).or_default().push(entity.title.clone());
+            for (relation, fact) in kind.relations.iter().zip(&entity.facts) {
+                if let Some(fact) = fact.as_ref().filter(|fact| fact.target.is_none() && fact.number.is_none()) {
+                    sources.entry(format!("{}.{}", kind.name, relation.name)).or_default().push(fact.text.clone());
+                }
+            }
+        }
+        let mut names: Vec<(String, Vec<String>)> = sources.into_iter().collect();
+        names.sort();
+        NameMaker::from_lists(names, base.entities().iter().map(|entity| entity.title.as_str()))
+    }
+
+    /// Learns from lists of names; `real` are never made.
+    pub fn from_lists<'a>(lists: Vec<(String, Vec<String>)>, real: impl Iterator<Item = &'a str>) -> NameMaker {
+        let titles: Vec<String> = lists.iter().filter(|(source, _)| !source.contains('.')).flat_map(|(_, names)| names.clone()).collect();
+        let real: HashSet<String> = real.map(str::to_lowercase).collect();
+        NameMaker {
+            all: Spelling::learn(&titles),
+            spellings: lists.into_iter().map(|(source, names)| (source, Spelling::learn(&names))).collect(),
+            longest_real: real.iter().map(|title| title.split_whitespace().count()).max().unwrap_or(0),
+            real,
+        }
+    }
+
+    /// A fresh name in the spelling of `source` (a type, or `type.relation`), of one of the forms if there are any (`{n}` an invented
+    /// word, `{w}` one of `words`). What it makes is added to `used`.
+    pub fn invent(&self, source: &str, forms: &[String], words: &[String], used: &mut HashSet<String>, rng: &mut Rng) -> String {
+        let known = self.spellings.get(source);
+        let spelling = known.filter(|spelling| !spelling.shapes.is_empty()).unwrap_or(&self.all);
+        let mut name = String::new();
+        for attempt in 0..TRIES * 4 {
+            name = match rng.pick(forms) {
+                Some(form) => {
+                    let word = rng.pick(words).cloned().unwrap_or_default();
+                    let made = [spelling.word(rng.chance(0.7), true, rng), spelling.word(false, true, rng)];
+                    let mut next = made.into_iter();
+                    let filled: Vec<String> = form.split("{n}").map(|part| fill(part, |slot| (slot == "w").then(|| word.clone()))).collect();
+                    let mut out = filled.first().cloned().unwrap_or_default();
+                    for part in filled.iter().skip(1) {
+                        out.push_str(&next.next().unwrap_or_default());
+                        out.push_str(part);
+                    }
+                    out
+                }
+                None if rng.chance(ODD) => odd(rng),
+                None => spelling.title(rng),
+            };
+            let length = name.chars().count();
+            let least = if attempt < TRIES { 3 } else { 2 };
+            let odd_enough = length >= least || name.chars().any(|c| c.is_ascii_digit());
+            if odd_enough && length <= LONGEST && !self.is_real(&name) && used.insert(name.to_lowercase()) {
+                return name;
+            }
+        }
+        // a vanishing case: number it
+        for number in 2.. {
+            let numbered = format!("{name} {number}");
+            if used.insert(numbered.to_lowercase()) {
+                return numbered;
+            }
+        }
+        name
+    }
+
+    /// Whether a name is a real title, or contains one of four letters or more as whole words.
+    pub fn is_real(&self, name: &str) -> bool {
+        let lower = name.to_lowercase();
+        if self.real.contains(&lower) {
+            return true;
+        }
+        let words: Vec<&str> = lower.split_whitespace().collect();
+        (0..words.len()).any(|from| {
+            (from + 1..=words.len().min(from + self.longest_real)).any(|to| {
+                let part = words[from..to].join(" ");
+                part.chars().count() >= 4 && (self.real.contains(&part) || part.strip_suffix("'s").is_some_and(|stem| self.real.contains(stem)))
+            })
+        })
+    }
+}
+
+fn odd(rng: &mut Rng) -> String {
+    let letter = |rng: &mut Rng| char::from(b'A' + rng.below(26) as u8);
+    match rng.below(3) {
+        0 => format!("{}{}", letter(rng), rng.between(1, 99)),
+        1 => format!("{}{}{}", letter(rng), letter(rng), rng.between(1, 999)),
+        _ => format!("{}{}{}", letter(rng), letter(rng), letter(rng)),
+    }
+}
+
+impl Spelling {
+    fn learn(names: &[String]) -> Spelling {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for name in names {
+            let distinct: HashSet<&str> = name.split(' ').collect();
+            distinct.into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
+        }
+        let least = SHAPE_COUNT.max((names.len() as f64 * SHAPE_SHARE) as usize);
+        let mut spelling = Spelling::default();
+        for name in names {
+            let mut shape = Vec::new();
+            let words: Vec<&str> = name.split(' ').filter(|word| !word.is_empty()).collect();
+            let mut first = true;
+            for word in &words {
+                let small = word.chars().next().is_some_and(char::is_lowercase) && words.len() > 1;
+                let kept = words.len() > 1 && (small || counts.get(word).copied().unwrap_or(0) >= least);
+                if kept || !word.chars().any(char::is_alphabetic) {
+                    shape.push(Piece::Kept((*word).to_owned()));
+                } else {
+                    let capital = word.chars().next().is_some_and(char::is_uppercase);
+                    shape.push(Piece::Slot { first, capital });
+                    spelling.learn_word(word, first);
+                    first = false;
+                }
+            }
+            if shape.iter().any(|piece| matches!(piece, Piece::Slot { .. })) {
+                spelling.shapes.push(shape);
+            }
+        }
+        spelling
+    }
+
+    fn learn_word(&mut self, word: &str, first: bool) {
+        self.words.push(word.to_owned());
+        let mut context = start(first);
+        for c in word.chars().chain(['\0']) {
+            self.after.entry(context).or_default().push(c);
+            context.rotate_left(1);
+            context[ORDER - 1] = c;
+        }
+    }
+
+    fn title(&self, rng: &mut Rng) -> String {
+        let Some(shape) = rng.pick(&self.shapes) else { return String::new() };
+        let mut out = String::new();
+        for piece in shape {
+            if !out.is_empty() {
+                out.push(' ');
+            }
+            match piece {
+                Piece::Kept(word) => out.push_str(word),
+                Piece::Slot { first, capital } => {
+                    let real = shape.len() > 1 && rng.chance(REAL_WORD);
+                    match self.words.get(rng.below(self.words.len())).filter(|_| real) {
+                        Some(word) => out.push_str(word),
+                        None => out.push_str(&self.word(*first, *capital, rng)),
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn word(&self, first: bool, capital: bool, rng: &mut Rng) -> String {
+        for _ in 0..TRIES {
+            let mut context = start(first && self.after.contains_key(&start(true)));
+            if !self.after.contains_key(&context) {
+                context = start(true);
+            }
+            let mut word = String::new();
+            while word.len() < 24 {
+                let Some(next) = self.after.get(&context).and_then(|letters| rng.pick(letters)) else { break };
+                if *next == '\0' {
+                    break;
+                }
+                word.push(*next);
+                context.rotate_left(1);
+                context[ORDER - 1] = *next;
+            }
+            let letters = word.chars().count();
+            if (3..=13).contains(&letters) && word.chars().any(|c| "aeiouyáéíóúäöüAEIOUY".contains(c)) {
+                return if capital { capitalised(&word) } else { word };
+            }
+        }
+        "Or".to_owned()
+    }
+}
+
+/// The context a word starts from: the first word of a title (a given name) is spelt unlike the others (a family name).
+fn start(first: bool) -> [char; ORDER] {
+    [if first { '\u{1}' } else { '\u{2}' }; ORDER]
+}
+
+fn capitalised(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}

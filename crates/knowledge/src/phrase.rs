@@ -1,0 +1,90 @@
+//! How things are referred to in questions: a name, or a noun phrase around another.
+
+use crate::base::{EntityId, KnowledgeBase};
+use crate::rng::Rng;
+use crate::schema::{Relation, RelationRef};
+use crate::text::fill;
+
+/// How often `the river Loire` is written for `the Loire` where that is natural.
+const NOUN_BEFORE_NAME: f64 = 0.15;
+
+/// The name of an entity as a question writes it; `written` replaces the title.
+pub(crate) fn name(base: &KnowledgeBase, entity: EntityId, written: Option<&str>, rng: &mut Rng) -> String {
+    let kind = &base.schema.types[base.entities[entity].kind];
+    let title = written.unwrap_or(&base.entities[entity].title);
+    let lower = title.to_lowercase();
+    let says_itself = lower.split(' ').any(|word| kind.noun.starts_with(word) || word == kind.noun) || lower.starts_with("the ");
+    if kind.prefix && !says_itself && rng.chance(NOUN_BEFORE_NAME) {
+        format!("the {} {title}", kind.noun)
+    } else {
+        base.name_in_text(base.entities[entity].kind, title)
+    }
+}
+
+/// `the author of Hamlet`, from a relation and what `Hamlet` is called.
+pub(crate) fn phrase(base: &KnowledgeBase, at: RelationRef, x: &str, nested: bool, rng: &mut Rng) -> String {
+    let relation = base.schema.relation(at);
+    let template = pick_wording(relation, &relation.phrases, &base.schema.generic.phrases, base, nested, rng);
+    fill_x(template.unwrap_or("the {r} of {x}"), relation, x)
+}
+
+/// The phrase of a whole chain around a name; the name itself for an empty chain.
+pub(crate) fn phrase_of_chain(base: &KnowledgeBase, chain: &[RelationRef], start: String, rng: &mut Rng) -> String {
+    let mut x = start;
+    for (depth, at) in chain.iter().enumerate() {
+        x = phrase(base, *at, &x, depth > 0, rng);
+    }
+    x
+}
+
+/// A whole question for a relation of `x`.
+pub(crate) fn question(base: &KnowledgeBase, at: RelationRef, x: &str, nested: bool, rng: &mut Rng) -> String {
+    let relation = base.schema.relation(at);
+    let template = pick_wording(relation, &relation.questions, &base.schema.generic.questions, base, nested, rng);
+    fill_x(template.unwrap_or("What is the {r} of {x}?"), relation, x)
+}
+
+fn fill_x(template: &str, relation: &Relation, x: &str) -> String {
+    fill(template, |slot| match slot {
+        "x" => Some(x.to_owned()),
+        "r" => Some(relation.noun.clone()),
+        _ => None,
+    })
+}
+
+/// One of the relation's own wordings or the generic ones. A possessive fits only a bare name: `the author of Hamlet's birthplace` is
+/// two things.
+fn pick_wording<'a>(
+    relation: &Relation,
+    own: &'a [String],
+    shared: &'a [String],
+    base: &KnowledgeBase,
+    nested: bool,
+    rng: &mut Rng,
+) -> Option<&'a str> {
+    let fits = |text: &&'a String| !(nested && text.contains("{x}'s"));
+    let own: Vec<&String> = own.iter().filter(fits).collect();
+    let shared: Vec<&String> = if relation.generic { shared.iter().filter(fits).collect() } else { Vec::new() };
+    let pool = if own.is_empty() || (!shared.is_empty() && rng.chance(base.schema.generic.rate)) { shared } else { own };
+    rng.pick(&pool).map(|text| text.as_str())
+}
+
+/// A misspelling of a title that still shows what was meant: two letters swapped, one left out, doubled or replaced.
+pub(crate) fn misspell(title: &str, rng: &mut Rng) -> Option<String> {
+    let mut letters: Vec<char> = title.chars().collect();
+    let inner: Vec<usize> = (1..letters.len().saturating_sub(1))
+        .filter(|i| letters[*i].is_lowercase() && letters[*i + 1].is_lowercase() && letters[*i] != letters[*i + 1])
+        .collect();
+    if letters.len() < 6 {
+        return None;
+    }
+    let at = *rng.pick(&inner)?;
+    match rng.below(4) {
+        0 => letters.swap(at, at + 1),
+        1 => drop(letters.remove(at)),
+        2 => letters.insert(at, letters[at]),
+        _ => letters[at] = if "aeiou".contains(letters[at]) { *rng.pick(&['a', 'e', 'i', 'o', 'u'])? } else { *rng.pick(&['t', 'r', 'n', 's', 'l'])? },
+    }
+    let made: String = letters.into_iter().collect();
+    (made != title).then_some(made)
+}

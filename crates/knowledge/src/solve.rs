@@ -1,0 +1,301 @@
+//! Gold trajectories: how a question is answered with the real tools, one short thought at a time. Every fact a thought states stood in
+//! an observation before; where the tools do not show it, there is no trajectory.
+
+use autoact_trajectory::{Action, FINISH, Step, ToolSpec, Trajectory, Turn};
+
+use crate::base::{EntityId, Fact, KnowledgeBase};
+use crate::question::{Plan, Question};
+use crate::rng::Rng;
+use crate::schema::RelationRef;
+use crate::style::ThoughtStyle;
+use crate::text::fill;
+
+/// The tool that shows the beginning of a page.
+pub const RETRIEVE: &str = "Retrieve";
+/// The tool that shows what else the page opened last says on a word.
+pub const LOOKUP: &str = "Lookup";
+/// The tool that finds pages.
+pub const SEARCH: &str = "Search";
+/// The tool that computes.
+pub const CALCULATE: &str = "Calculate";
+
+/// What runs the tools: the real library, over this base's pages.
+pub trait Environment {
+    /// The observation of an action after a trajectory (whose last step is still without its parameters).
+    fn run(&mut self, action: &Action, trajectory: &Trajectory) -> String;
+}
+
+/// Why a question has no gold trajectory.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SolveError {
+    /// The question is about another base.
+    #[error("the knowledge base has no `{0}`; solve a question with the base it was asked of")]
+    Unknown(String),
+    /// The tools did not show the fact.
+    #[error("no observation shows the `{relation}` of `{title}`; the tools serve other pages, or cut them")]
+    Unseen {
+        /// The relation's name.
+        relation: String,
+        /// The page.
+        title: String,
+    },
+    /// The calculator said something else.
+    #[error("`{action}` gave `{observation}` where `{expected}` is true")]
+    Miscalculated {
+        /// What was calculated.
+        action: String,
+        /// What came.
+        observation: String,
+        /// What should have come.
+        expected: String,
+    },
+}
+
+/// Makes gold trajectories over one base.
+#[derive(Debug, Clone, Copy)]
+pub struct Solver<'a> {
+    /// The base the questions were asked of.
+    pub base: &'a KnowledgeBase,
+    /// How thoughts are worded.
+    pub style: &'a ThoughtStyle,
+    /// T_s, shown in every trajectory. Must hold the five tools.
+    pub tools: &'a [ToolSpec],
+    /// How often the first tool chosen is the wrong one, from which the trajectory recovers.
+    pub detours: f64,
+}
+
+impl Solver<'_> {
+    /// A correct trajectory, up to and with `Finish`.
+    pub fn solve(&self, question: &Question, env: &mut dyn Environment, rng: &mut Rng) -> Result<Trajectory, SolveError> {
+        let trajectory =
+            Trajectory { task_id: String::new(), question: question.text.clone(), tools: self.tools.to_vec(), turns: Vec::new() };
+        self.go_on(question, trajectory, env, rng)
+    }
+
+    /// The correct continuation of a trajectory: what its observations already show is not retrieved again.
+    pub fn go_on(
+        &self,
+        question: &Question,
+        trajectory: Trajectory,
+        env: &mut dyn Environment,
+        rng: &mut Rng,
+    ) -> Result<Trajectory, SolveError> {
+        let fresh = trajectory.turns.is_empty();
+        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: question.written.clone() };
+        let chain = resolve(self.base, question)?;
+        if fresh && rng.chance(self.detours) {
+            walk.detour(question, &chain, rng)?;
+        }
+        let answer = walk.answer(question, &chain)?;
+        let thought = std::mem::take(&mut walk.thought);
+        walk.trajectory.turns.push(finish_step(thought, &answer));
+        Ok(walk.trajectory)
+    }
+}
+
+/// The relations that a question's chain names.
+pub(crate) fn resolve(base: &KnowledgeBase, question: &Question) -> Result<Vec<RelationRef>, SolveError> {
+    question.chain.iter().map(|path| base.schema.relation_at(path).ok_or_else(|| SolveError::Unknown(path.clone()))).collect()
+}
+
+/// The last step: thought, `Finish`, the answer.
+pub(crate) fn finish_step(thought: String, answer: &str) -> Turn {
+    Turn::Step(Step { thought, tool: FINISH.to_owned(), params: Some(answer.to_owned()), observation: None })
+}
+
+/// A number as calculators take it: the fact's text without its unit.
+pub(crate) fn digits(fact: &Fact) -> &str {
+    fact.text.split(' ').next().unwrap_or_default()
+}
+
+pub(crate) struct Walk<'a, 'b> {
+    pub(crate) solver: &'a Solver<'a>,
+    pub(crate) env: &'b mut dyn Environment,
+    pub(crate) trajectory: Trajectory,
+    /// What the next step's thought begins with.
+    pub(crate) thought: String,
+    pub(crate) written: Option<String>,
+}
+
+impl<'a> Walk<'a, '_> {
+    fn answer(&mut self, question: &Question, chain: &[RelationRef]) -> Result<String, SolveError> {
+        let style = self.solver.style;
+        match &question.plan {
+            Plan::Follow { start } => {
+                let fact = self.follow(start, chain)?;
+                self.think(style.answer, &[("v", &fact.text)]);
+                Ok(fact.text.clone())
+            }
+            Plan::IsValue { start, claim } => {
+                let fact = self.follow(start, chain)?;
+                self.think(style.claim, &[("v", claim)]);
+                Ok(self.same(fact.text == *claim))
+            }
+            Plan::IsSame { a, b } => {
+                let first = self.follow(a, chain)?;
+                let second = self.follow(b, chain)?;
+                Ok(self.same(first.text == second.text))
+            }
+            Plan::IsMore { a, b, more } => {
+                let holds = self.compare(a, b, *more, chain)?;
+                let answer = if holds { "yes" } else { "no" };
+                self.think(style.so, &[("v", answer)]);
+                Ok(answer.to_owned())
+            }
+            Plan::Compare { a, b, more } => {
+                let answer = if self.compare(a, b, *more, chain)? { a } else { b };
+                self.think(style.so, &[("v", answer)]);
+                Ok(answer.clone())
+            }
+            Plan::Inverse { value } => self.inverse(&question.answer, value, chain),
+        }
+    }
+
+    fn same(&mut self, same: bool) -> String {
+        let style = self.solver.style;
+        self.think(if same { style.same } else { style.different }, &[]);
+        if same { "yes".to_owned() } else { "no".to_owned() }
+    }
+
+    /// Adds a sentence to the next thought.
+    pub(crate) fn think(&mut self, template: &str, values: &[(&str, &str)]) {
+        if !self.thought.is_empty() {
+            self.thought.push(' ');
+        }
+        self.thought.push_str(&fill(template, |slot| values.iter().find(|(name, _)| *name == slot).map(|(_, value)| (*value).to_owned())));
+    }
+
+    /// Uses a tool with the thought so far and hands back what it said.
+    pub(crate) fn act(&mut self, tool: &str, params: &str) -> String {
+        let step = Step { thought: std::mem::take(&mut self.thought), tool: tool.to_owned(), params: None, observation: None };
+        self.trajectory.turns.push(Turn::Step(step));
+        let observation = self.env.run(&Action { tool: tool.to_owned(), params: params.to_owned() }, &self.trajectory);
+        if let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() {
+            step.params = Some(params.to_owned());
+            step.observation = Some(observation.clone());
+        }
+        observation
+    }
+
+    pub(crate) fn follow(&mut self, start: &str, chain: &[RelationRef]) -> Result<&'a Fact, SolveError> {
+        let base = self.solver.base;
+        let mut at = base.find(start).ok_or_else(|| SolveError::Unknown(start.to_owned()))?;
+        let mut last = None;
+        for (index, link) in chain.iter().enumerate() {
+            let fact = self.obtain(at, *link)?;
+            last = Some(fact);
+            if index + 1 < chain.len() {
+                at = fact.target.ok_or_else(|| SolveError::Unknown(fact.text.clone()))?;
+            }
+        }
+        last.ok_or_else(|| SolveError::Unknown("chain".to_owned()))
+    }
+
+    /// Reads one fact, with the tools unless an earlier observation shows it; the next thought then begins with it.
+    pub(crate) fn obtain(&mut self, entity: EntityId, link: RelationRef) -> Result<&'a Fact, SolveError> {
+        let base = self.solver.base;
+        let style = self.solver.style;
+        let title = &base.entities()[entity].title;
+        let relation = base.schema().relation(link);
+        let unseen = || SolveError::Unseen { relation: relation.name.clone(), title: title.clone() };
+        let fact = base.fact(entity, link.relation).ok_or_else(unseen)?;
+        let sentence = base.sentence(entity, link.relation).ok_or_else(unseen)?;
+        let slots = [("r", relation.noun.as_str()), ("e", title.as_str()), ("v", fact.text.as_str())];
+        let seen = self.trajectory.steps().any(|step| step.observation.as_ref().is_some_and(|text| text.contains(sentence)));
+        if !seen {
+            self.think(style.need, &slots);
+            let mut observation = match self.written.take() {
+                Some(written) => self.retrieve_misspelt(&written, title, &slots)?,
+                None => self.act(RETRIEVE, title),
+            };
+            if !observation.contains(sentence) {
+                self.think(style.hidden, &slots);
+                self.think(style.need, &slots);
+                observation = self.act(LOOKUP, &relation.noun);
+            }
+            if !observation.contains(sentence) {
+                return Err(unseen());
+            }
+        }
+        self.think(style.found, &slots);
+        Ok(fact)
+    }
+
+    /// The name as the question writes it first; if the tool has no such page, the one it says is similar.
+    fn retrieve_misspelt(&mut self, written: &str, title: &str, slots: &[(&str, &str)]) -> Result<String, SolveError> {
+        // the thought can only name what the question names
+        self.thought = self.thought.replace(title, written);
+        let observation = self.act(RETRIEVE, written);
+        if observation.starts_with("No page") {
+            if !observation.contains(title) {
+                return Err(SolveError::Unknown(written.to_owned()));
+            }
+            let style = self.solver.style;
+            self.think(style.closest, &[("w", written), ("e", title)]);
+            self.think(style.need, slots);
+            return Ok(self.act(RETRIEVE, title));
+        }
+        Ok(observation)
+    }
+
+    /// Whether the first has the larger (smaller) value, by the calculator.
+    fn compare(&mut self, a: &str, b: &str, more: bool, chain: &[RelationRef]) -> Result<bool, SolveError> {
+        let style = self.solver.style;
+        let first = self.follow(a, chain)?;
+        let second = self.follow(b, chain)?;
+        let (x, y) = (digits(first), digits(second));
+        let (op, sign) = if more { ("more", ">") } else { ("less", "<") };
+        let slots = [("a", x), ("b", y), ("op", op), ("sign", sign)];
+        self.think(style.whether, &slots);
+        let action = format!("{x} {sign} {y}");
+        let observation = self.act(CALCULATE, &action);
+        let holds = if more { first.number > second.number } else { first.number < second.number };
+        let expected = if holds { "true" } else { "false" };
+        if !observation.to_lowercase().contains(expected) {
+            return Err(SolveError::Miscalculated { action, observation, expected: expected.to_owned() });
+        }
+        self.think(if holds { style.holds } else { style.fails }, &slots);
+        Ok(holds)
+    }
+
+    fn inverse(&mut self, answer: &str, value: &str, chain: &[RelationRef]) -> Result<String, SolveError> {
+        let base = self.solver.base;
+        let style = self.solver.style;
+        let link = *chain.first().ok_or_else(|| SolveError::Unknown("chain".to_owned()))?;
+        let entity = base.find(answer).ok_or_else(|| SolveError::Unknown(answer.to_owned()))?;
+        let relation = base.schema().relation(link);
+        let noun = base.schema().types[link.kind].noun.as_str();
+        let sentence = base.sentence(entity, link.relation).unwrap_or_default();
+        let unseen = || SolveError::Unseen { relation: relation.name.clone(), title: answer.to_owned() };
+        let seen = self.trajectory.steps().any(|step| step.observation.as_ref().is_some_and(|text| text.contains(sentence)));
+        if !seen {
+            self.think(style.seek, &[("t", noun), ("r", &relation.noun), ("v", value)]);
+            let observation = self.act(SEARCH, &format!("{} {value}", relation.noun));
+            if !observation.contains(answer) {
+                return Err(unseen());
+            }
+            if !observation.contains(sentence) {
+                self.think(style.check, &[("e", answer)]);
+            }
+        }
+        let fact = self.obtain(entity, link)?;
+        self.think(style.answer, &[("v", answer)]);
+        if fact.text == value { Ok(answer.to_owned()) } else { Err(unseen()) }
+    }
+
+    /// A wrong first choice: searching for a page whose title is known, or looking up a word with no page open.
+    fn detour(&mut self, question: &Question, chain: &[RelationRef], rng: &mut Rng) -> Result<(), SolveError> {
+        let (Plan::Follow { start } | Plan::IsValue { start, .. }) = &question.plan else { return Ok(()) };
+        let Some(link) = chain.first().filter(|_| self.written.is_none()) else { return Ok(()) };
+        let style = self.solver.style;
+        let noun = &self.solver.base.schema().relation(*link).noun;
+        self.think(style.need, &[("r", noun), ("e", start)]);
+        if rng.chance(0.6) {
+            self.act(SEARCH, &format!("{start} {noun}"));
+        } else {
+            self.act(LOOKUP, noun);
+        }
+        self.think(style.mistake, &[]);
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! Which chains of relations are kept from training, for ever: decided by a hash of the chain, not by a draw.
+
+use crate::rng::stable_hash;
+
+/// One chain in so many is held out.
+const HELD_OUT_ONE_IN: u64 = 4;
+
+/// Which chains of relations may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// Chains that adapters may be trained on.
+    Train,
+    /// Chains kept for evaluation.
+    HeldOut,
+    /// No distinction: for the base model, whose relations are others anyway.
+    Any,
+}
+
+impl Split {
+    /// Whether a question form with this key belongs to the split.
+    pub fn allows(self, key: &str) -> bool {
+        match self {
+            Split::Any => true,
+            Split::Train => !held_out(key),
+            Split::HeldOut => held_out(key),
+        }
+    }
+}
+
+/// Whether the chain `river.country>country.capital` (or another form's key) is held out.
+pub fn held_out(key: &str) -> bool {
+    stable_hash(key).is_multiple_of(HELD_OUT_ONE_IN)
+}

@@ -1,0 +1,190 @@
+//! How thoughts are worded. A base model is trained on all of them, the adapters on [`ThoughtStyle::CANONICAL`].
+//!
+//! Slots: `{r}` a relation's noun, `{e}` a title, `{v}` a value, `{w}` what the question wrote, `{t}` a type's noun, `{a}` and `{b}` two
+//! numbers, `{op}` and `{sign}` how they are compared.
+
+/// One way of wording thoughts: short, regular, names copied exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThoughtStyle {
+    /// Its name.
+    pub name: &'static str,
+    /// What is needed next.
+    pub need: &'static str,
+    /// What an observation told.
+    pub found: &'static str,
+    /// That the last thing found is the answer.
+    pub answer: &'static str,
+    /// That a page's shown part lacks the relation.
+    pub hidden: &'static str,
+    /// That no page has the name the question wrote, and which one is meant.
+    pub closest: &'static str,
+    /// What two numbers are compared for.
+    pub whether: &'static str,
+    /// What came of a comparison.
+    pub holds: &'static str,
+    /// What came of it otherwise.
+    pub fails: &'static str,
+    /// The answer after a comparison.
+    pub so: &'static str,
+    /// What the question claims.
+    pub claim: &'static str,
+    /// Equal values.
+    pub same: &'static str,
+    /// Different values.
+    pub different: &'static str,
+    /// What an inverse question looks for.
+    pub seek: &'static str,
+    /// Which page a search suggests to check.
+    pub check: &'static str,
+    /// That the tool just used was the wrong one.
+    pub mistake: &'static str,
+    /// Reflection: what the question asks for, and what that is.
+    pub asked: &'static str,
+    /// Reflection: the answer is that.
+    pub agrees: &'static str,
+    /// Reflection: the answer is something else.
+    pub disagrees: &'static str,
+    /// Reflection: only an earlier link was found.
+    pub early: &'static str,
+}
+
+impl ThoughtStyle {
+    /// The style of the adapters.
+    pub const CANONICAL: ThoughtStyle = ThoughtStyle {
+        name: "canonical",
+        need: "I need the {r} of {e}.",
+        found: "The {r} of {e} is {v}.",
+        answer: "That is the answer.",
+        hidden: "The text about {e} does not show the {r} yet.",
+        closest: "There is no page {w}, but there is {e}.",
+        whether: "I need to know whether {a} is {op} than {b}.",
+        holds: "It is true that {a} is {op} than {b}.",
+        fails: "It is false that {a} is {op} than {b}.",
+        so: "The answer is {v}.",
+        claim: "The question says {v}.",
+        same: "They are the same.",
+        different: "They are different.",
+        seek: "I need the {t} with the {r} {v}.",
+        check: "It may be {e}.",
+        mistake: "That did not help.",
+        asked: "The question asks for the {r} of {e}. It is {v}.",
+        agrees: "The answer is {v}, which is right.",
+        disagrees: "The answer is {v}, which is not it.",
+        early: "The question asks for the {r} of {e}, but that was not found.",
+    };
+
+    /// Every style, the canonical one first.
+    pub const ALL: [ThoughtStyle; 6] = [
+        ThoughtStyle::CANONICAL,
+        ThoughtStyle {
+            name: "stepwise",
+            need: "First find the {r} of {e}.",
+            found: "{e} has the {r} {v}.",
+            answer: "So the answer is {v}.",
+            hidden: "The {r} is further down the page of {e}.",
+            closest: "{w} is not a title; {e} is meant.",
+            whether: "Now check whether {a} is {op} than {b}.",
+            holds: "Yes, {a} is {op} than {b}.",
+            fails: "No, {a} is not {op} than {b}.",
+            so: "So the answer is {v}.",
+            claim: "Asked was {v}.",
+            same: "Both agree.",
+            different: "They do not agree.",
+            seek: "Find the {t} that has the {r} {v}.",
+            check: "{e} could be it.",
+            mistake: "This was the wrong tool.",
+            asked: "Asked for: the {r} of {e}. Read: {v}.",
+            agrees: "{v} was answered, so it is correct.",
+            disagrees: "{v} was answered, so it is not correct.",
+            early: "Asked for: the {r} of {e}. That was never read.",
+        },
+        ThoughtStyle {
+            name: "questions",
+            need: "What is the {r} of {e}?",
+            found: "The page says that the {r} of {e} is {v}.",
+            answer: "This answers the question.",
+            hidden: "The page of {e} goes on, and the {r} must be there.",
+            closest: "Nothing is called {w}. The name must be {e}.",
+            whether: "Is {a} {op} than {b}?",
+            holds: "{a} is {op} than {b}.",
+            fails: "{a} is not {op} than {b}.",
+            so: "That makes it {v}.",
+            claim: "I was asked about {v}.",
+            same: "That is the same.",
+            different: "That is not the same.",
+            seek: "Which {t} has the {r} {v}?",
+            check: "Is it {e}?",
+            mistake: "That led nowhere.",
+            asked: "What is the {r} of {e}? The page says {v}.",
+            agrees: "The group says {v}. This is right.",
+            disagrees: "The group says {v}. This is wrong.",
+            early: "What is the {r} of {e}? The group did not find it.",
+        },
+        ThoughtStyle {
+            name: "possessive",
+            need: "Let me look for {e}'s {r}.",
+            found: "{e}'s {r} is {v}.",
+            answer: "I can answer {v}.",
+            hidden: "I do not see {e}'s {r} here, so I look further.",
+            closest: "I find no {w}, so I take {e}.",
+            whether: "Let me see if {a} is {op} than {b}.",
+            holds: "I see that {a} is {op} than {b}.",
+            fails: "I see that {a} is not {op} than {b}.",
+            so: "I can answer {v}.",
+            claim: "The question has {v}.",
+            same: "These match.",
+            different: "These do not match.",
+            seek: "Let me look for the {t} whose {r} is {v}.",
+            check: "Let me check {e}.",
+            mistake: "Let me try another way.",
+            asked: "I look for {e}'s {r}, and it is {v}.",
+            agrees: "They answered {v}, and I agree.",
+            disagrees: "They answered {v}, and I do not agree.",
+            early: "I look for {e}'s {r}, and nobody has found it.",
+        },
+        ThoughtStyle {
+            name: "terse",
+            need: "Need: {r} of {e}.",
+            found: "{r} of {e}: {v}.",
+            answer: "Done.",
+            hidden: "{r} of {e} not shown.",
+            closest: "{w} unknown, take {e}.",
+            whether: "Compare: {a} {sign} {b}.",
+            holds: "{a} {sign} {b} holds.",
+            fails: "{a} {sign} {b} fails.",
+            so: "Answer: {v}.",
+            claim: "Claimed: {v}.",
+            same: "Equal.",
+            different: "Not equal.",
+            seek: "Need: {t} with {r} {v}.",
+            check: "Candidate: {e}.",
+            mistake: "No use.",
+            asked: "Asked: {r} of {e}. Known: {v}.",
+            agrees: "Answer: {v}. Same.",
+            disagrees: "Answer: {v}. Not the same.",
+            early: "Asked: {r} of {e}. Not known.",
+        },
+        ThoughtStyle {
+            name: "careful",
+            need: "To go on I have to know the {r} of {e}.",
+            found: "Now I know that the {r} of {e} is {v}.",
+            answer: "Nothing more is needed.",
+            hidden: "Only the beginning about {e} is shown, without the {r}.",
+            closest: "No page is called {w}. I go on with {e}.",
+            whether: "I have to find out if {a} is {op} than {b}.",
+            holds: "Indeed {a} is {op} than {b}.",
+            fails: "In fact {a} is not {op} than {b}.",
+            so: "Therefore it is {v}.",
+            claim: "According to the question it would be {v}.",
+            same: "That fits.",
+            different: "That does not fit.",
+            seek: "I have to find a {t} having {v} as its {r}.",
+            check: "{e} looks promising.",
+            mistake: "I chose the wrong tool there.",
+            asked: "To be found was the {r} of {e}, which is {v}.",
+            agrees: "Given was {v}. That is well.",
+            disagrees: "Given was {v}. That is a mistake.",
+            early: "To be found was the {r} of {e}, and that is still open.",
+        },
+    ];
+}
