@@ -1,0 +1,18 @@
+# One image with all programs; a Deployment chooses which one runs. Build: docker build -t autoact .
+FROM rust:1.95-slim-bookworm AS build
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev make && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY . .
+RUN cargo build --release --locked --bins \
+ && mkdir /out && for bin in autoact gateway plan-agent tool-agent reflect-agent memory; do cp "target/release/$bin" /out/; done
+
+FROM debian:bookworm-slim
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin autoact && mkdir -p /var/lib/autoact && chown 10001:10001 /var/lib/autoact
+COPY --from=build /out/ /usr/local/bin/
+COPY models/stem /opt/autoact/models/stem
+COPY corpora/atlas /opt/autoact/corpora/atlas
+WORKDIR /opt/autoact
+USER 10001:10001
+# gRPC; metrics and probes
+EXPOSE 7400 7401 7402 7403 7404 7500 7501 7502 7503 7504
+CMD ["gateway"]
