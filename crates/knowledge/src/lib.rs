@@ -2,6 +2,7 @@
 //! and correct trajectories that answer those with the real tools.
 
 mod ask;
+mod atlas;
 mod base;
 mod invent;
 mod names;
@@ -15,6 +16,7 @@ mod split;
 mod style;
 mod text;
 
+pub use atlas::{Atlas, AtlasError, TableMistake};
 pub use base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
 pub use invent::{World, WorldSize};
 pub use names::NameMaker;

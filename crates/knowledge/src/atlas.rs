@@ -1,0 +1,186 @@
+//! The atlas: real facts from tables, one TSV file per type beside a schema.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
+use crate::schema::{Relation, Schema, SchemaError, TypeId};
+
+/// Fixed: the order and wording of the atlas's sentences follow from it.
+const ATLAS_SEED: u64 = 1;
+
+/// A mistake in a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableMistake {
+    /// The file.
+    pub file: String,
+    /// The line, from 1; 0 for the file as a whole.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl std::fmt::Display for TableMistake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.message)
+    }
+}
+
+/// An atlas that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AtlasError {
+    /// Its schema has mistakes.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// Its tables have mistakes; every one is listed.
+    #[error("the atlas `{dir}` has {} mistakes:\n{}", mistakes.len(), mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Tables {
+        /// The directory.
+        dir: String,
+        /// The mistakes.
+        mistakes: Vec<TableMistake>,
+    },
+    /// A question file cannot be read.
+    #[error("cannot read the questions `{path}`")]
+    Read {
+        /// The file.
+        path: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A generated file cannot be written.
+    #[error("cannot write `{path}`")]
+    Write {
+        /// The file.
+        path: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// A question file's line is not a question.
+    #[error("`{path}` line {line} is not a question: {source}")]
+    Question {
+        /// The file.
+        path: String,
+        /// From 1.
+        line: usize,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+}
+
+/// Reads the atlas.
+#[derive(Debug, Clone, Copy)]
+pub struct Atlas;
+
+impl Atlas {
+    /// The knowledge base of `dir/schema.toml` and `dir/data/*.tsv`. All mistakes of the tables are reported together.
+    pub fn load(dir: &Path) -> Result<KnowledgeBase, AtlasError> {
+        let schema = Arc::new(Schema::load(&dir.join("schema.toml"))?);
+        let mut reader = Reader { schema: &schema, rows: Vec::new(), by_name: vec![HashMap::new(); schema.types.len()], mistakes: Vec::new() };
+        for (kind, entity_type) in schema.types.iter().enumerate() {
+            let file = format!("{}.tsv", entity_type.name);
+            match std::fs::read_to_string(dir.join("data").join(&file)) {
+                Ok(text) => reader.table(kind, &file, &text),
+                Err(error) => reader.mistake(&file, 0, format!("cannot be read: {error}")),
+            }
+        }
+        let Reader { rows, by_name, mistakes, .. } = reader;
+        if !mistakes.is_empty() {
+            return Err(AtlasError::Tables { dir: dir.display().to_string(), mistakes });
+        }
+        let entities = link(&schema, rows, &by_name);
+        Ok(KnowledgeBase::new(schema, entities, ATLAS_SEED, PageStyle::default()))
+    }
+}
+
+struct Row {
+    kind: TypeId,
+    name: String,
+    cells: Vec<Option<String>>,
+}
+
+struct Reader<'a> {
+    schema: &'a Schema,
+    rows: Vec<Row>,
+    by_name: Vec<HashMap<String, EntityId>>,
+    mistakes: Vec<TableMistake>,
+}
+
+impl Reader<'_> {
+    fn mistake(&mut self, file: &str, line: usize, message: String) {
+        self.mistakes.push(TableMistake { file: file.to_owned(), line, message });
+    }
+
+    fn table(&mut self, kind: TypeId, file: &str, text: &str) {
+        let relations = &self.schema.types[kind].relations;
+        let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim_end_matches('\r')));
+        let header: Vec<&str> = lines.next().map(|(_, line)| line.split('\t').map(str::trim).collect()).unwrap_or_default();
+        if header.first() != Some(&"name") {
+            return self.mistake(file, 1, "the first column must be `name`".to_owned());
+        }
+        let mut columns = Vec::new();
+        for column in &header[1..] {
+            match relations.iter().position(|relation| relation.name == *column) {
+                Some(index) => columns.push(index),
+                None => return self.mistake(file, 1, format!("the column `{column}` is no relation of the schema")),
+            }
+        }
+        for relation in relations.iter().filter(|relation| !header.contains(&relation.name.as_str())) {
+            self.mistake(file, 1, format!("the column `{}` is missing", relation.name));
+        }
+        for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+            let cells: Vec<&str> = line.split('\t').map(str::trim).collect();
+            let name = cells[0].to_owned();
+            if name.is_empty() {
+                self.mistake(file, number, "the name is empty".to_owned());
+                continue;
+            }
+            if cells.len() > header.len() {
+                self.mistake(file, number, format!("`{name}` has {} cells, the table has {} columns", cells.len(), header.len()));
+                continue;
+            }
+            let mut row = Row { kind, name: name.clone(), cells: vec![None; relations.len()] };
+            for (cell, index) in cells[1..].iter().zip(&columns).filter(|(cell, _)| !cell.is_empty()) {
+                let relation = &relations[*index];
+                if relation.target.is_none() && relation.range != "word" && parse_number(cell).is_none() {
+                    self.mistake(file, number, format!("`{name}`: the {} `{cell}` is no number", relation.noun));
+                }
+                row.cells[*index] = Some((*cell).to_owned());
+            }
+            if self.by_name[kind].insert(name.clone(), self.rows.len()).is_some() {
+                self.mistake(file, number, format!("`{name}` is in this table twice"));
+            }
+            self.rows.push(row);
+        }
+    }
+}
+
+fn parse_number(cell: &str) -> Option<f64> {
+    cell.parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
+/// Rows to entities. A name that several tables have stays the title of the first; the others' titles say what they are, and are not
+/// referred to: running text calls both the same, and a reader would open the wrong page.
+fn link(schema: &Schema, rows: Vec<Row>, by_name: &[HashMap<String, EntityId>]) -> Vec<Entity> {
+    let mut owner: HashMap<String, usize> = HashMap::new();
+    for (index, row) in rows.iter().enumerate() {
+        owner.entry(row.name.to_lowercase()).or_insert(index);
+    }
+    let owns = |index: usize| owner.get(&rows[index].name.to_lowercase()) == Some(&index);
+    let fact = |relation: &Relation, cell: &String| {
+        let number = if relation.target.is_none() && relation.range != "word" { parse_number(cell) } else { None };
+        let target = relation.target.and_then(|kind| by_name[kind].get(cell)).copied().filter(|id| owns(*id));
+        let text = if number.is_some() && !relation.unit.is_empty() { format!("{cell} {}", relation.unit) } else { cell.clone() };
+        Fact { text, target, number }
+    };
+    rows.iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let kind = &schema.types[row.kind];
+            let facts = kind.relations.iter().zip(&row.cells).map(|(relation, cell)| cell.as_ref().map(|cell| fact(relation, cell))).collect();
+            let title = if owns(index) { row.name.clone() } else { format!("{} ({})", row.name, kind.noun) };
+            Entity { title, kind: row.kind, facts }
+        })
+        .collect()
+}
