@@ -6,7 +6,7 @@ use crate::question::{Kind, Mix, Plan, Question};
 use crate::rng::{Rng, stable_hash};
 use crate::schema::RelationRef;
 use crate::split::Split;
-use crate::text::{contains_words, fill, sentence_case};
+use crate::text::{contains_words, fill, sentence_case, with_article};
 
 /// Draws before a kind of question is given up for this base.
 const TRIES: usize = 40;
@@ -231,6 +231,7 @@ impl KnowledgeBase {
         let text = match template {
             Some(template) => fill(template, |slot| match slot {
                 "v" => Some(claim.clone()),
+                "a v" => Some(with_article(&claim)),
                 "x" => Some(x.clone()),
                 _ => None,
             }),

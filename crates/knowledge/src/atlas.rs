@@ -77,7 +77,8 @@ impl Atlas {
     /// The knowledge base of `dir/schema.toml` and `dir/data/*.tsv`. All mistakes of the tables are reported together.
     pub fn load(dir: &Path) -> Result<KnowledgeBase, AtlasError> {
         let schema = Arc::new(Schema::load(&dir.join("schema.toml"))?);
-        let mut reader = Reader { schema: &schema, rows: Vec::new(), by_name: vec![HashMap::new(); schema.types.len()], mistakes: Vec::new() };
+        let mut reader =
+            Reader { schema: &schema, rows: Vec::new(), by_name: vec![HashMap::new(); schema.types.len()], mistakes: Vec::new() };
         for (kind, entity_type) in schema.types.iter().enumerate() {
             let file = format!("{}.tsv", entity_type.name);
             match std::fs::read_to_string(dir.join("data").join(&file)) {
@@ -178,7 +179,8 @@ fn link(schema: &Schema, rows: Vec<Row>, by_name: &[HashMap<String, EntityId>]) 
         .enumerate()
         .map(|(index, row)| {
             let kind = &schema.types[row.kind];
-            let facts = kind.relations.iter().zip(&row.cells).map(|(relation, cell)| cell.as_ref().map(|cell| fact(relation, cell))).collect();
+            let facts =
+                kind.relations.iter().zip(&row.cells).map(|(relation, cell)| cell.as_ref().map(|cell| fact(relation, cell))).collect();
             let title = if owns(index) { row.name.clone() } else { format!("{} ({})", row.name, kind.noun) };
             Entity { title, kind: row.kind, facts }
         })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::page::{Page, write_page};
 use crate::schema::{RelationId, RelationRef, Schema, TypeId};
+use crate::text::contains_words;
 
 /// An entity's place in [`KnowledgeBase::entities`].
 pub type EntityId = usize;
@@ -135,11 +136,9 @@ impl KnowledgeBase {
 
     /// A title of a type as running text writes it.
     pub(crate) fn name_in_text(&self, kind: TypeId, title: &str) -> String {
-        if self.schema.types[kind].article && !title.starts_with("The ") && !title.starts_with("the ") {
-            format!("the {title}")
-        } else {
-            title.to_owned()
-        }
+        let kind = &self.schema.types[kind];
+        let takes_article = kind.article || kind.articles.iter().any(|word| contains_words(title, word));
+        if takes_article && !title.starts_with("The ") && !title.starts_with("the ") { format!("the {title}") } else { title.to_owned() }
     }
 
     /// A fact's value with the article its kind of name takes: `the Atlantic Ocean`.

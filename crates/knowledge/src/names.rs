@@ -94,7 +94,8 @@ impl NameMaker {
                     let word = rng.pick(words).cloned().unwrap_or_default();
                     let made = [spelling.word(rng.chance(0.7), true, rng), spelling.word(false, true, rng)];
                     let mut next = made.into_iter();
-                    let filled: Vec<String> = form.split("{n}").map(|part| fill(part, |slot| (slot == "w").then(|| word.clone()))).collect();
+                    let filled: Vec<String> =
+                        form.split("{n}").map(|part| fill(part, |slot| (slot == "w").then(|| word.clone()))).collect();
                     let mut out = filled.first().cloned().unwrap_or_default();
                     for part in filled.iter().skip(1) {
                         out.push_str(&next.next().unwrap_or_default());
@@ -132,7 +133,8 @@ impl NameMaker {
         (0..words.len()).any(|from| {
             (from + 1..=words.len().min(from + self.longest_real)).any(|to| {
                 let part = words[from..to].join(" ");
-                part.chars().count() >= 4 && (self.real.contains(&part) || part.strip_suffix("'s").is_some_and(|stem| self.real.contains(stem)))
+                part.chars().count() >= 4
+                    && (self.real.contains(&part) || part.strip_suffix("'s").is_some_and(|stem| self.real.contains(stem)))
             })
         })
     }

@@ -39,8 +39,10 @@ pub(crate) fn write_page(base: &KnowledgeBase, id: EntityId, style: PageStyle) -
     let kind = &base.schema.types[entity.kind];
     let mut rng = Rng::labelled(base.seed, &entity.title);
     let mut sentences = vec![lead(base, id, kind, &mut rng)];
-    let mut rest: Vec<Option<RelationId>> =
-        (0..kind.relations.len()).filter(|r| entity.facts.get(*r).is_some_and(Option::is_some) && !sentences[0].states.contains(r)).map(Some).collect();
+    let mut rest: Vec<Option<RelationId>> = (0..kind.relations.len())
+        .filter(|r| entity.facts.get(*r).is_some_and(Option::is_some) && !sentences[0].states.contains(r))
+        .map(Some)
+        .collect();
     rest.extend(kind.fillers.iter().filter(|_| rng.chance(style.fillers)).map(|_| None).collect::<Vec<_>>());
     rng.shuffle(&mut rest);
     let mut fillers: Vec<&String> = kind.fillers.iter().collect();

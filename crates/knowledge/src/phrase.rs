@@ -83,7 +83,10 @@ pub(crate) fn misspell(title: &str, rng: &mut Rng) -> Option<String> {
         0 => letters.swap(at, at + 1),
         1 => drop(letters.remove(at)),
         2 => letters.insert(at, letters[at]),
-        _ => letters[at] = if "aeiou".contains(letters[at]) { *rng.pick(&['a', 'e', 'i', 'o', 'u'])? } else { *rng.pick(&['t', 'r', 'n', 's', 'l'])? },
+        _ => {
+            letters[at] =
+                if "aeiou".contains(letters[at]) { *rng.pick(&['a', 'e', 'i', 'o', 'u'])? } else { *rng.pick(&['t', 'r', 'n', 's', 'l'])? }
+        }
     }
     let made: String = letters.into_iter().collect();
     (made != title).then_some(made)

@@ -211,6 +211,12 @@ pub struct EntityType {
     /// Whether names take `the`: the Loire.
     #[serde(default)]
     pub article: bool,
+    /// Words that make a name take `the` where `article` does not: `Islands`, `United`.
+    #[serde(default)]
+    pub articles: Vec<String>,
+    /// What people call several: `rivers`. Default: the noun and an `s`.
+    #[serde(default)]
+    pub plural: String,
     /// Whether `the river Loire` is natural.
     #[serde(default = "yes")]
     pub prefix: bool,
@@ -292,6 +298,9 @@ impl Schema {
         let names: HashMap<String, TypeId> = types.iter().enumerate().map(|(id, kind)| (kind.name.clone(), id)).collect();
         for kind in &mut types {
             default_to(&mut kind.noun, &kind.name);
+            if kind.plural.is_empty() {
+                kind.plural = format!("{}s", kind.noun);
+            }
             if kind.spelling.is_empty() {
                 kind.spelling.push(kind.name.clone());
             }

@@ -57,9 +57,8 @@ pub(crate) fn contains_words(text: &str, needle: &str) -> bool {
         return false;
     }
     let bounded = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-    text.match_indices(needle).any(|(at, found)| {
-        bounded(text[..at].chars().next_back()) && bounded(text[at + found.len()..].chars().next())
-    })
+    text.match_indices(needle)
+        .any(|(at, found)| bounded(text[..at].chars().next_back()) && bounded(text[at + found.len()..].chars().next()))
 }
 
 #[cfg(test)]

@@ -58,10 +58,13 @@ impl Environment for Shelf {
             "Retrieve" => match self.pages.get(&action.params) {
                 Some(lines) if lines.len() > LEAD_SENTENCES => format!("{} (More: use Lookup.)", lines[..LEAD_SENTENCES].join(" ")),
                 Some(lines) => lines.join(" "),
-                None => format!("No page is titled {}. Similar: {}.", action.params, self.similar(&action.params).map_or("", String::as_str)),
+                None => {
+                    format!("No page is titled {}. Similar: {}.", action.params, self.similar(&action.params).map_or("", String::as_str))
+                }
             },
             "Lookup" => {
-                let open = trajectory.steps().rev().filter(|step| step.tool == "Retrieve").find_map(|step| self.pages.get(step.params.as_ref()?));
+                let open =
+                    trajectory.steps().rev().filter(|step| step.tool == "Retrieve").find_map(|step| self.pages.get(step.params.as_ref()?));
                 let Some(lines) = open else { return "No page has been retrieved yet. Use Retrieve first.".to_owned() };
                 let word = action.params.to_lowercase();
                 let found: Vec<&String> = lines.iter().filter(|line| line.to_lowercase().contains(&word)).collect();
