@@ -1,0 +1,197 @@
+//! Causal attention inside one document, in tiles of query rows.
+//!
+//! Forward keeps only the log of each row's softmax sum; backward computes the probabilities again
+//! from it. A tile of queries `[first, last)` only meets the keys `0..last`: the blocks above the
+//! diagonal are never computed.
+
+use crate::simd::{self, Mat, gemm};
+use crate::vecmath::{dot, exp, exp_sum, fma, max};
+
+/// Query rows per tile.
+pub(crate) const TILE: usize = 64;
+
+/// The head counts and widths, and the distance between rows of the packed q/k/v matrix.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) heads: usize,
+    pub(crate) kv_heads: usize,
+    pub(crate) dim: usize,
+}
+
+impl Shape {
+    fn ld(&self) -> usize {
+        (self.heads + 2 * self.kv_heads) * self.dim
+    }
+    fn scale(&self) -> f32 {
+        1.0 / (self.dim as f32).sqrt()
+    }
+    /// Offsets of a query head's q, k and v in a row.
+    fn offsets(&self, head: usize) -> (usize, usize, usize) {
+        let kv = head / (self.heads / self.kv_heads);
+        let k = (self.heads + kv) * self.dim;
+        (head * self.dim, k, k + self.kv_heads * self.dim)
+    }
+}
+
+/// Scratch of one worker.
+pub(crate) struct Scratch {
+    /// Scores or probabilities, `[TILE, longest document]`.
+    scores: Vec<f32>,
+    /// Their gradient, the same shape.
+    dscores: Vec<f32>,
+    /// One number per row of a tile.
+    rows: Vec<f32>,
+}
+
+impl Scratch {
+    pub(crate) fn new(longest: usize) -> Self {
+        let tile = vec![0.0; TILE * longest];
+        Self { scores: tile.clone(), dscores: tile, rows: vec![0.0; TILE] }
+    }
+}
+
+/// One document: `qkv` `[L, q + 2 kv]` to `out` `[L, q]`; `lse` `[heads, L]` is kept.
+pub(crate) fn forward(s: Shape, qkv: &[f32], out: &mut [f32], lse: &mut [f32], w: &mut Scratch) {
+    let (ld, od) = (s.ld(), s.heads * s.dim);
+    let len = qkv.len() / ld;
+    for head in 0..s.heads {
+        let (q, k, v) = s.offsets(head);
+        let lse = &mut lse[head * len..(head + 1) * len];
+        for first in (0..len).step_by(TILE) {
+            let last = (first + TILE).min(len);
+            let rows = last - first;
+            let scores = &mut w.scores[..rows * last];
+            let queries = Mat::rows(&qkv[first * ld + q..], ld);
+            let keys = Mat::rows(&qkv[k..], ld);
+            gemm((rows, last, s.dim), scores, last, queries, keys.t(), 1.0, false);
+            let sums = &mut w.rows[..rows];
+            simd::softmax_tile(scores, last, first, s.scale(), sums, &mut lse[first..last]);
+            let out = &mut out[first * od + q..];
+            let values = Mat::rows(&qkv[v..], ld);
+            gemm((rows, s.dim, last), out, od, Mat::rows(scores, last), values, 1.0, false);
+            simd::scale_rows(out, od, s.dim, sums);
+        }
+    }
+}
+
+/// The gradient: `dout` `[L, q]` to `dqkv` `[L, q + 2 kv]` (overwritten).
+pub(crate) fn backward(
+    s: Shape,
+    qkv: &[f32],
+    out: &[f32],
+    lse: &[f32],
+    dout: &[f32],
+    dqkv: &mut [f32],
+    w: &mut Scratch,
+) {
+    let (ld, od) = (s.ld(), s.heads * s.dim);
+    let len = qkv.len() / ld;
+    for row in dqkv.chunks_exact_mut(ld) {
+        row[od..].fill(0.0);
+    }
+    for head in 0..s.heads {
+        let (q, k, v) = s.offsets(head);
+        let lse = &lse[head * len..(head + 1) * len];
+        for first in (0..len).step_by(TILE) {
+            let last = (first + TILE).min(len);
+            let rows = last - first;
+            let (p, ds) = (&mut w.scores[..rows * last], &mut w.dscores[..rows * last]);
+            let delta = &mut w.rows[..rows];
+            let queries = Mat::rows(&qkv[first * ld + q..], ld);
+            let keys = Mat::rows(&qkv[k..], ld);
+            let values = Mat::rows(&qkv[v..], ld);
+            let (o, grad) = (&out[first * od + q..], &dout[first * od + q..]);
+            gemm((rows, last, s.dim), p, last, queries, keys.t(), 1.0, false);
+            simd::probabilities_tile(p, last, first, s.scale(), &lse[first..last]);
+            simd::row_dots(o, grad, od, s.dim, delta);
+            let grad = Mat::rows(grad, od);
+            gemm((rows, last, s.dim), ds, last, grad, values.t(), 1.0, false);
+            simd::dscores_tile(p, ds, last, first, s.scale(), delta);
+            let (p, ds) = (Mat::rows(p, last), Mat::rows(ds, last));
+            gemm((last, s.dim, rows), &mut dqkv[v..], ld, p.t(), grad, 1.0, true);
+            gemm((rows, s.dim, last), &mut dqkv[first * ld + q..], ld, ds, keys, 1.0, false);
+            gemm((last, s.dim, rows), &mut dqkv[k..], ld, ds.t(), queries, 1.0, true);
+        }
+    }
+}
+
+/// Softmax without the division: row `r` of `s` (rows `ld` apart) has `first + r + 1` valid scores,
+/// the rest becomes 0. `sums` gets the row sums, `lse` the logs of the true softmax sums.
+#[inline(always)]
+pub(crate) fn softmax_tile<const FMA: bool>(
+    s: &mut [f32],
+    ld: usize,
+    first: usize,
+    scale: f32,
+    sums: &mut [f32],
+    lse: &mut [f32],
+) {
+    for (r, ((row, sum), lse)) in s.chunks_exact_mut(ld).zip(sums).zip(lse).enumerate() {
+        let (valid, masked) = row.split_at_mut(first + r + 1);
+        let top = max(valid) * scale;
+        *sum = exp_sum::<FMA>(valid, scale, top);
+        *lse = top + sum.ln();
+        masked.fill(0.0);
+    }
+}
+
+/// Probabilities from scores and the logs of the softmax sums; masked ones become 0.
+#[inline(always)]
+pub(crate) fn probabilities_tile<const FMA: bool>(
+    s: &mut [f32],
+    ld: usize,
+    first: usize,
+    scale: f32,
+    lse: &[f32],
+) {
+    for (r, (row, lse)) in s.chunks_exact_mut(ld).zip(lse).enumerate() {
+        let (valid, masked) = row.split_at_mut(first + r + 1);
+        for v in valid {
+            *v = exp::<FMA>(fma::<FMA>(*v, scale, -lse));
+        }
+        masked.fill(0.0);
+    }
+}
+
+/// From the gradient of the probabilities to that of the scores: `p * (dp - delta) * scale`.
+#[inline(always)]
+pub(crate) fn dscores_tile<const FMA: bool>(
+    p: &[f32],
+    ds: &mut [f32],
+    ld: usize,
+    _first: usize,
+    scale: f32,
+    delta: &[f32],
+) {
+    for ((p, ds), delta) in p.chunks_exact(ld).zip(ds.chunks_exact_mut(ld)).zip(delta) {
+        for (d, p) in ds.iter_mut().zip(p) {
+            *d = p * ((*d - delta) * scale);
+        }
+    }
+}
+
+/// `out[r] = a[r] . b[r]` over rows `ld` apart, `dim` wide.
+#[inline(always)]
+pub(crate) fn row_dots<const FMA: bool>(
+    a: &[f32],
+    b: &[f32],
+    ld: usize,
+    dim: usize,
+    out: &mut [f32],
+) {
+    for (r, out) in out.iter_mut().enumerate() {
+        let at = r * ld;
+        *out = dot::<FMA>(&a[at..at + dim], &b[at..at + dim]);
+    }
+}
+
+/// Divides rows (`ld` apart, `dim` wide) by `sums`.
+#[inline(always)]
+pub(crate) fn scale_rows<const FMA: bool>(x: &mut [f32], ld: usize, dim: usize, sums: &[f32]) {
+    for (r, sum) in sums.iter().enumerate() {
+        let k = 1.0 / sum;
+        for v in &mut x[r * ld..r * ld + dim] {
+            *v *= k;
+        }
+    }
+}

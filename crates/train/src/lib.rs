@@ -1,0 +1,60 @@
+//! Training of Llama-shaped language models on the CPU, without autograd.
+//!
+//! - [`Trainer`] trains all weights from scratch, or LoRA adapters on frozen ones ([`LoraConfig`]).
+//! - Documents come from a [`DocumentSource`]; several share a micro-batch, one after the other
+//!   without padding, and attention stays inside each document.
+//! - [`Weights`] load from and save to a Hugging Face directory, [`LoraWeights`] to PEFT's format.
+//!
+//! # Design
+//! The forward and backward pass are written out by hand over buffers allocated once
+//! (`workspace.rs`). Work is split by data only: the micro-batches of a step belong to a fixed
+//! number of *shards*, each with its own gradient vector; worker threads take shards, and the
+//! shards are summed in order. So the result depends on the seed and the number of shards, never on
+//! the number of threads. (It may differ in the last bits between CPUs with different instruction
+//! sets.)
+//!
+//! All parameters are one flat vector ([`Layout`]); query/key/value and gate/up are packed matrices
+//! in it. Matrix products go through the `gemm` crate, single-threaded; the elementwise kernels are
+//! plain loops compiled for AVX-512, AVX2 and the baseline, picked at run time (`simd.rs`, the only
+//! `unsafe` of this crate). The loss computes logits only for tokens that count.
+//!
+//! A checkpoint holds weights, moments, step and data position: a resumed run gives the same bits
+//! as an uninterrupted one.
+
+mod attention;
+mod checkpoint;
+mod config;
+mod data;
+mod error;
+mod files;
+mod layout;
+mod lora;
+mod loss;
+mod mlp;
+mod model;
+mod norm;
+mod optim;
+mod packing;
+mod pool;
+mod progress;
+mod rng;
+mod rope;
+mod simd;
+mod timing;
+mod trainer;
+mod vecmath;
+mod weights;
+mod workspace;
+
+pub use config::{Decay, Length, ModelConfig, Optimizer, TrainConfig};
+pub use data::{Cycle, Document, DocumentSource};
+pub use error::{Result, TrainError};
+pub use files::SaveDtype;
+pub use layout::{Layout, TensorKind, TensorSpec};
+pub use lora::{Linear, LoraConfig, LoraWeights};
+pub use packing::{DataPosition, PackStats};
+pub use progress::{Progress, Report};
+pub use rng::Rng;
+pub use timing::{Phase, Timings};
+pub use trainer::Trainer;
+pub use weights::{INIT_STD, Weights};

@@ -1,0 +1,443 @@
+//! LoRA adapters in PEFT's format: `y = W x + (alpha / r) B A dropout(x)`.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::ModelConfig;
+use crate::error::{Result, TrainError};
+use crate::files::{self, SaveDtype};
+use crate::layout::{Builder, TensorKind, TensorSpec};
+use crate::rng::{Rng, mix};
+use crate::simd::{self, Mat, gemm};
+
+/// A linear layer that an adapter can sit on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Linear {
+    /// Query projection.
+    #[serde(rename = "q_proj")]
+    Q,
+    /// Key projection.
+    #[serde(rename = "k_proj")]
+    K,
+    /// Value projection.
+    #[serde(rename = "v_proj")]
+    V,
+    /// Attention output projection.
+    #[serde(rename = "o_proj")]
+    O,
+    /// Gate of the SwiGLU.
+    #[serde(rename = "gate_proj")]
+    Gate,
+    /// Up projection.
+    #[serde(rename = "up_proj")]
+    Up,
+    /// Down projection.
+    #[serde(rename = "down_proj")]
+    Down,
+}
+
+impl Linear {
+    /// All seven, in the order of a layer.
+    pub const ALL: [Self; 7] =
+        [Self::Q, Self::K, Self::V, Self::O, Self::Gate, Self::Up, Self::Down];
+
+    /// Its name in Hugging Face's Llama.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Q => "q_proj",
+            Self::K => "k_proj",
+            Self::V => "v_proj",
+            Self::O => "o_proj",
+            Self::Gate => "gate_proj",
+            Self::Up => "up_proj",
+            Self::Down => "down_proj",
+        }
+    }
+
+    fn parent(self) -> &'static str {
+        match self {
+            Self::Q | Self::K | Self::V | Self::O => "self_attn",
+            _ => "mlp",
+        }
+    }
+
+    /// Inputs and outputs.
+    fn dims(self, c: &ModelConfig) -> (usize, usize) {
+        match self {
+            Self::Q => (c.hidden_size, c.q_width()),
+            Self::K | Self::V => (c.hidden_size, c.kv_width()),
+            Self::O => (c.q_width(), c.hidden_size),
+            Self::Gate | Self::Up => (c.hidden_size, c.intermediate_size),
+            Self::Down => (c.intermediate_size, c.hidden_size),
+        }
+    }
+}
+
+/// The settings of the adapters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoraConfig {
+    /// Rank.
+    pub r: usize,
+    /// Scale: the adapter's output is multiplied by `alpha / r`.
+    pub alpha: f64,
+    /// Probability of dropping an input element of the adapter.
+    pub dropout: f64,
+    /// Which linear layers get an adapter.
+    pub target_modules: Vec<Linear>,
+    /// What `adapter_config.json` names as the base model.
+    #[serde(default)]
+    pub base_model: Option<String>,
+}
+
+impl LoraConfig {
+    pub(crate) fn check(&self, rule: &mut impl FnMut(bool, String)) {
+        rule(self.r > 0, "lora `r` must be above 0".into());
+        let ok = self.alpha.is_finite() && self.alpha > 0.0;
+        rule(ok, format!("lora `alpha` must be above 0, found {}", self.alpha));
+        let ok = (0.0..1.0).contains(&self.dropout);
+        rule(ok, format!("lora `dropout` must be from 0 to below 1, found {}", self.dropout));
+        rule(!self.target_modules.is_empty(), "lora `target_modules` must not be empty".into());
+    }
+}
+
+/// One adapter's place in the flat vector.
+#[derive(Debug, Clone)]
+pub(crate) struct Adapter {
+    /// `A` `[r, inputs]`.
+    a: usize,
+    /// `B` `[outputs, r]`.
+    b: usize,
+    inputs: usize,
+    outputs: usize,
+    /// A number of its own, for the dropout mask.
+    id: u64,
+}
+
+/// All adapters of a model in one flat f32 vector.
+#[derive(Debug, Clone)]
+pub struct LoraWeights {
+    config: LoraConfig,
+    tensors: Vec<TensorSpec>,
+    adapters: Vec<[Option<Adapter>; 7]>,
+    data: Vec<f32>,
+}
+
+impl LoraWeights {
+    /// Fresh adapters as PEFT makes them: `A` uniform in `±1/sqrt(inputs)` (Kaiming with
+    /// `a = sqrt(5)`), `B` zero.
+    ///
+    /// # Errors
+    /// If a setting is out of range.
+    pub fn init(model: &ModelConfig, config: &LoraConfig, seed: u64) -> Result<Self> {
+        model.validate()?;
+        let mut bad = Vec::new();
+        config.check(&mut |ok, text| {
+            if !ok {
+                bad.push(text);
+            }
+        });
+        if !bad.is_empty() {
+            return Err(TrainError::Config(bad.join("; ")));
+        }
+        let mut builder = Builder::default();
+        let adapters = (0..model.num_hidden_layers)
+            .map(|layer| {
+                Linear::ALL.map(|linear| {
+                    if !config.target_modules.contains(&linear) {
+                        return None;
+                    }
+                    let (inputs, outputs) = linear.dims(model);
+                    let (parent, name) = (linear.parent(), linear.name());
+                    let p = format!("base_model.model.model.layers.{layer}.{parent}.{name}");
+                    let kind = TensorKind::Matrix;
+                    let a = builder.add(&format!("{p}.lora_A.weight"), config.r, inputs, kind);
+                    let b = builder.add(&format!("{p}.lora_B.weight"), outputs, config.r, kind);
+                    let id = (layer * Linear::ALL.len() + linear as usize) as u64;
+                    Some(Adapter { a, b, inputs, outputs, id })
+                })
+            })
+            .collect();
+        let mut data = vec![0.0f32; builder.total];
+        for (i, spec) in builder.tensors.iter().enumerate() {
+            if spec.name.ends_with("lora_A.weight") {
+                let bound = 1.0 / (spec.cols as f64).sqrt();
+                let mut rng = Rng::new(seed, i as u64);
+                let uniform = |w: &mut f32| *w = ((2.0 * rng.uniform() - 1.0) * bound) as f32;
+                data[spec.range()].iter_mut().for_each(uniform);
+            }
+        }
+        Ok(Self { config: config.clone(), tensors: builder.tensors, adapters, data })
+    }
+
+    /// Reads adapters that [`LoraWeights::save`] or PEFT wrote, to train them further. Rank, alpha
+    /// and targets come from `adapter_config.json`.
+    ///
+    /// # Errors
+    /// If a file is missing or malformed, or asks for a LoRA variant that is not supported.
+    pub fn load(dir: &Path, model: &ModelConfig) -> Result<Self> {
+        let path = dir.join("adapter_config.json");
+        let bytes = files::read(&path)?;
+        let file: PeftConfig =
+            serde_json::from_slice(&bytes).map_err(|e| TrainError::format(&path, e))?;
+        if file.peft_type != "LORA" {
+            let m = format!("`peft_type` is `{}`, expected `LORA`", file.peft_type);
+            return Err(TrainError::format(&path, m));
+        }
+        if file.use_rslora || file.use_dora {
+            return Err(TrainError::format(&path, "rsLoRA and DoRA are not supported"));
+        }
+        let config = LoraConfig {
+            r: file.r,
+            alpha: file.lora_alpha,
+            dropout: file.lora_dropout,
+            target_modules: file.target_modules,
+            base_model: file.base_model_name_or_path,
+        };
+        let mut out = Self::init(model, &config, 0).map_err(|e| TrainError::format(&path, e))?;
+        let path = dir.join("adapter_model.safetensors");
+        let bytes = files::read(&path)?;
+        let st = files::parse(&path, &bytes)?;
+        files::read_tensors(&path, &st, &out.tensors, &mut out.data)?;
+        Ok(out)
+    }
+
+    /// Writes `adapter_config.json` and `adapter_model.safetensors` to `dir`.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn save(&self, dir: &Path, dtype: SaveDtype) -> Result<()> {
+        files::make_dir(dir)?;
+        let c = &self.config;
+        let json = serde_json::json!({
+            "peft_type": "LORA",
+            "task_type": "CAUSAL_LM",
+            "base_model_name_or_path": c.base_model,
+            "r": c.r,
+            "lora_alpha": number(c.alpha),
+            "lora_dropout": c.dropout,
+            "target_modules": c.target_modules,
+            "bias": "none",
+            "fan_in_fan_out": false,
+            "inference_mode": true,
+            "init_lora_weights": true,
+            "modules_to_save": null,
+            "layers_to_transform": null,
+            "layers_pattern": null,
+            "rank_pattern": {},
+            "alpha_pattern": {},
+            "use_rslora": false,
+            "use_dora": false,
+            "revision": null,
+        });
+        let path = dir.join("adapter_model.safetensors");
+        files::write_tensors(&path, &self.tensors, &self.data, dtype)?;
+        files::write_atomic(&dir.join("adapter_config.json"), format!("{json:#}\n").as_bytes())
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &LoraConfig {
+        &self.config
+    }
+
+    /// Where each factor lies in [`LoraWeights::data`]; the names are PEFT's.
+    #[must_use]
+    pub fn tensors(&self) -> &[TensorSpec] {
+        &self.tensors
+    }
+
+    /// The flat vector.
+    #[must_use]
+    pub fn data(&self) -> &[f32] {
+        &self.data
+    }
+
+    /// The flat vector, to change.
+    pub fn data_mut(&mut self) -> &mut [f32] {
+        &mut self.data
+    }
+
+    /// The tensors and the flat vector, to change.
+    pub(crate) fn split(&mut self) -> (&[TensorSpec], &mut [f32]) {
+        (&self.tensors, &mut self.data)
+    }
+
+    /// Whether these adapters fit a model of this shape.
+    pub(crate) fn fits(&self, model: &ModelConfig) -> bool {
+        Self::init(model, &self.config, 0).is_ok_and(|other| other.tensors == self.tensors)
+    }
+}
+
+/// Whole numbers are written as such: PEFT's `lora_alpha` is an integer.
+fn number(x: f64) -> serde_json::Value {
+    if x.fract() == 0.0 && x.abs() < 1e9 { (x as i64).into() } else { x.into() }
+}
+
+#[derive(Deserialize)]
+struct PeftConfig {
+    peft_type: String,
+    r: usize,
+    lora_alpha: f64,
+    #[serde(default)]
+    lora_dropout: f64,
+    target_modules: Vec<Linear>,
+    #[serde(default)]
+    base_model_name_or_path: Option<String>,
+    #[serde(default)]
+    use_rslora: bool,
+    #[serde(default)]
+    use_dora: bool,
+}
+
+/// The adapters during one micro-batch.
+#[derive(Clone, Copy)]
+pub(crate) struct LoraPass<'a> {
+    weights: &'a LoraWeights,
+    /// Names the dropout masks of this micro-batch; `None`: no dropout (evaluation).
+    key: Option<u64>,
+}
+
+/// Buffers of one worker for the adapters.
+pub(crate) struct LoraScratch {
+    /// `A dropout(x)` of every adapter, `[layer][linear][T, r]`.
+    hidden: Vec<f32>,
+    /// Gradient of the hidden values, `[T, r]`.
+    dhidden: Vec<f32>,
+    /// `dropout(x)` or the gradient of the input, `[T, widest input]`.
+    input: Vec<f32>,
+    stride: usize,
+}
+
+impl LoraScratch {
+    pub(crate) fn new(model: &ModelConfig, lora: Option<&LoraConfig>, tokens: usize) -> Self {
+        let Some(lora) = lora else {
+            return Self { hidden: vec![], dhidden: vec![], input: vec![], stride: 0 };
+        };
+        let stride = tokens * lora.r;
+        let widest = Linear::ALL.map(|l| l.dims(model).0).into_iter().max().unwrap_or(0);
+        Self {
+            hidden: vec![0.0; stride * Linear::ALL.len() * model.num_hidden_layers],
+            dhidden: vec![0.0; stride],
+            input: if lora.dropout > 0.0 { vec![0.0; tokens * widest] } else { vec![] },
+            stride,
+        }
+    }
+}
+
+impl<'a> LoraPass<'a> {
+    pub(crate) fn new(weights: &'a LoraWeights, key: Option<u64>) -> Self {
+        let key = key.filter(|_| weights.config.dropout > 0.0);
+        Self { weights, key }
+    }
+
+    fn adapter(&self, layer: usize, linear: Linear) -> Option<&'a Adapter> {
+        self.weights.adapters[layer][linear as usize].as_ref()
+    }
+
+    fn scale(&self) -> f32 {
+        (self.weights.config.alpha / self.weights.config.r as f64) as f32
+    }
+
+    /// Mask key, threshold and scale of an adapter's dropout.
+    fn mask(&self, ad: &Adapter) -> Option<(u32, u32, f32)> {
+        let p = self.weights.config.dropout;
+        let key = mix(self.key? ^ mix(ad.id + 1)) as u32;
+        Some((key, (p * 4_294_967_296.0) as u32, (1.0 / (1.0 - p)) as f32))
+    }
+
+    /// Adds the adapter's output to `y` (rows `ld` apart); `x` is `[T, inputs]`.
+    pub(crate) fn forward(
+        &self,
+        layer: usize,
+        linear: Linear,
+        x: &[f32],
+        y: &mut [f32],
+        ld: usize,
+        w: &mut LoraScratch,
+    ) {
+        let Some(ad) = self.adapter(layer, linear) else { return };
+        let r = self.weights.config.r;
+        let tokens = x.len() / ad.inputs;
+        let x = match self.mask(ad) {
+            Some((key, threshold, scale)) => {
+                let masked = &mut w.input[..x.len()];
+                simd::dropout(x, masked, key, threshold, scale, false);
+                &*masked
+            }
+            None => x,
+        };
+        let data = &self.weights.data;
+        let (a, b) = (Mat::rows(&data[ad.a..], ad.inputs), Mat::rows(&data[ad.b..], r));
+        let h = hidden(&mut w.hidden, w.stride, ad.id, tokens * r);
+        gemm((tokens, r, ad.inputs), h, r, Mat::rows(x, ad.inputs), a.t(), 1.0, false);
+        gemm((tokens, ad.outputs, r), y, ld, Mat::rows(h, r), b.t(), self.scale(), true);
+    }
+
+    /// From `dy` (rows `ld` apart): adds to the gradient of `B` in `grad`, adds to `dx`
+    /// `[T, inputs]`, and keeps the gradient of the hidden values for
+    /// [`LoraPass::backward_weight`], which must follow before the next adapter.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn backward_input(
+        &self,
+        layer: usize,
+        linear: Linear,
+        dy: &[f32],
+        ld: usize,
+        dx: &mut [f32],
+        grad: &mut [f32],
+        w: &mut LoraScratch,
+    ) {
+        let Some(ad) = self.adapter(layer, linear) else { return };
+        let r = self.weights.config.r;
+        let tokens = dx.len() / ad.inputs;
+        let data = &self.weights.data;
+        let (a, b) = (Mat::rows(&data[ad.a..], ad.inputs), Mat::rows(&data[ad.b..], r));
+        let dy = Mat::rows(dy, ld);
+        let h = hidden(&mut w.hidden, w.stride, ad.id, tokens * r);
+        let db = &mut grad[ad.b..];
+        gemm((ad.outputs, r, tokens), db, r, dy.t(), Mat::rows(h, r), self.scale(), true);
+        let dh = &mut w.dhidden[..tokens * r];
+        gemm((tokens, r, ad.outputs), dh, r, dy, b, self.scale(), false);
+        let dh = Mat::rows(dh, r);
+        match self.mask(ad) {
+            Some((key, threshold, scale)) => {
+                let masked = &mut w.input[..dx.len()];
+                gemm((tokens, ad.inputs, r), masked, ad.inputs, dh, a, 1.0, false);
+                simd::dropout(masked, dx, key, threshold, scale, true);
+            }
+            None => gemm((tokens, ad.inputs, r), dx, ad.inputs, dh, a, 1.0, true),
+        }
+    }
+
+    /// Adds to the gradient of `A`; `x` `[T, inputs]` is the input of the forward pass.
+    pub(crate) fn backward_weight(
+        &self,
+        layer: usize,
+        linear: Linear,
+        x: &[f32],
+        grad: &mut [f32],
+        w: &mut LoraScratch,
+    ) {
+        let Some(ad) = self.adapter(layer, linear) else { return };
+        let r = self.weights.config.r;
+        let tokens = x.len() / ad.inputs;
+        let x = match self.mask(ad) {
+            Some((key, threshold, scale)) => {
+                let masked = &mut w.input[..x.len()];
+                simd::dropout(x, masked, key, threshold, scale, false);
+                &*masked
+            }
+            None => x,
+        };
+        let dh = Mat::rows(&w.dhidden[..tokens * r], r);
+        let da = &mut grad[ad.a..];
+        gemm((r, ad.inputs, tokens), da, ad.inputs, dh.t(), Mat::rows(x, ad.inputs), 1.0, true);
+    }
+}
+
+fn hidden(all: &mut [f32], stride: usize, id: u64, len: usize) -> &mut [f32] {
+    let at = id as usize * stride;
+    &mut all[at..at + len]
+}

@@ -1,0 +1,28 @@
+//! Softmax cross-entropy, with the gradient written over the logits.
+
+use crate::vecmath::{exp_sum, max};
+
+/// Sum of the losses of `logits` `[M, V]` against `targets` `[M]`; each row of `logits` becomes its
+/// gradient times `scale`.
+#[inline(always)]
+pub(crate) fn cross_entropy<const FMA: bool>(
+    logits: &mut [f32],
+    vocab: usize,
+    targets: &[u32],
+    scale: f32,
+) -> f64 {
+    let mut total = 0.0f64;
+    for (row, target) in logits.chunks_exact_mut(vocab).zip(targets) {
+        let target = *target as usize;
+        let picked = row[target];
+        let top = max(row);
+        let sum = exp_sum::<FMA>(row, 1.0, top);
+        total += f64::from(sum.ln() + top - picked);
+        let k = scale / sum;
+        for v in row.iter_mut() {
+            *v *= k;
+        }
+        row[target] -= scale;
+    }
+    total
+}

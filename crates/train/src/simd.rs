@@ -1,0 +1,188 @@
+//! The one place with `unsafe`: matrix products through the `gemm` crate, and the run-time choice
+//! of the instruction set for the elementwise kernels.
+//!
+//! The kernels themselves are safe functions written in other modules so that the compiler can
+//! vectorise them; here each is compiled three times (AVX-512, AVX2+FMA, baseline).
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::{attention, loss, mlp, norm, optim, rope, vecmath};
+
+/// A matrix inside a slice: element `(i, j)` is at `i * rs + j * cs`.
+#[derive(Clone, Copy)]
+pub(crate) struct Mat<'a> {
+    data: &'a [f32],
+    rs: usize,
+    cs: usize,
+}
+
+impl<'a> Mat<'a> {
+    /// Rows are contiguous and `rs` apart.
+    pub(crate) fn rows(data: &'a [f32], rs: usize) -> Self {
+        Self { data, rs, cs: 1 }
+    }
+
+    /// The transpose.
+    pub(crate) fn t(self) -> Self {
+        Self { data: self.data, rs: self.cs, cs: self.rs }
+    }
+}
+
+/// `dst = (accumulate ? dst : 0) + alpha * a * b` with `dst` `[m, n]` (rows `rs` apart),
+/// `a` `[m, k]`, `b` `[k, n]`; on this thread only.
+///
+/// # Panics
+/// If a matrix does not fit in its slice.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn gemm(
+    (m, n, k): (usize, usize, usize),
+    dst: &mut [f32],
+    rs: usize,
+    a: Mat<'_>,
+    b: Mat<'_>,
+    alpha: f32,
+    accumulate: bool,
+) {
+    if m == 0 || n == 0 {
+        return;
+    }
+    let fits = |len: usize, r: usize, c: usize, rs: usize, cs: usize| {
+        r == 0 || c == 0 || (r - 1) * rs + (c - 1) * cs < len
+    };
+    assert!(n <= rs || m == 1, "the rows of the product overlap");
+    assert!(fits(dst.len(), m, n, rs, 1), "the product does not fit");
+    assert!(fits(a.data.len(), m, k, a.rs, a.cs), "the left factor does not fit");
+    assert!(fits(b.data.len(), k, n, b.rs, b.cs), "the right factor does not fit");
+    // SAFETY: all three matrices lie inside their slices (checked just above), `dst` is borrowed
+    // mutably so that it overlaps neither factor, and its rows do not overlap each other.
+    // Strides are below `isize::MAX` because slices are.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            dst.as_mut_ptr(),
+            1,
+            rs as isize,
+            accumulate,
+            a.data.as_ptr(),
+            a.cs as isize,
+            a.rs as isize,
+            b.data.as_ptr(),
+            b.cs as isize,
+            b.rs as isize,
+            1.0,
+            alpha,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+/// The instruction sets that the kernels are compiled for.
+const UNKNOWN: u8 = 0;
+const BASE: u8 = 1;
+const AVX2: u8 = 2;
+const AVX512: u8 = 3;
+
+static LEVEL: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+/// The best instruction set of this CPU.
+#[inline]
+fn level() -> u8 {
+    match LEVEL.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let found = detect();
+            LEVEL.store(found, Ordering::Relaxed);
+            found
+        }
+        known => known,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detect() -> u8 {
+    let wide = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512bw");
+    match (wide, is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")) {
+        (true, true) => AVX512,
+        (false, true) => AVX2,
+        _ => BASE,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn detect() -> u8 {
+    BASE
+}
+
+/// Compiles a kernel once per instruction set and picks one at run time.
+macro_rules! kernels {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $($body:ident)::+;)*) => {$(
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments)]
+        pub(crate) fn $name($($arg: $ty),*) $(-> $ret)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+                fn wide($($arg: $ty),*) $(-> $ret)? {
+                    $($body)::+::<true>($($arg),*)
+                }
+                #[target_feature(enable = "avx2,fma")]
+                fn medium($($arg: $ty),*) $(-> $ret)? {
+                    $($body)::+::<true>($($arg),*)
+                }
+                match level() {
+                    // SAFETY: `level` found every feature that `wide` is compiled with.
+                    AVX512 => return unsafe { wide($($arg),*) },
+                    // SAFETY: `level` found every feature that `medium` is compiled with.
+                    AVX2 => return unsafe { medium($($arg),*) },
+                    _ => {}
+                }
+            }
+            $($body)::+::<false>($($arg),*)
+        }
+    )*};
+}
+
+kernels! {
+    /// See [`norm::forward`].
+    fn norm_forward(x: &[f32], w: &[f32], eps: f32, y: &mut [f32], rstd: &mut [f32]) = norm::forward;
+    /// See [`norm::backward`].
+    fn norm_backward(dy: &[f32], x: &[f32], w: &[f32], rstd: &[f32], dx: &mut [f32], dw: &mut [f32]) = norm::backward;
+    /// See [`rope::rotate`].
+    fn rotate(x: &mut [f32], ld: usize, heads: usize, dim: usize, positions: &[u32], cos: &[f32], sin: &[f32]) = rope::rotate;
+    /// See [`mlp::swiglu`].
+    fn swiglu(gate_up: &[f32], act: &mut [f32], inner: usize) = mlp::swiglu;
+    /// See [`mlp::swiglu_backward`].
+    fn swiglu_backward(gate_up: &mut [f32], act: &mut [f32], inner: usize) = mlp::swiglu_backward;
+    /// See [`loss::cross_entropy`].
+    fn cross_entropy(logits: &mut [f32], vocab: usize, targets: &[u32], scale: f32) -> f64 = loss::cross_entropy;
+    /// See [`attention::softmax_tile`].
+    fn softmax_tile(s: &mut [f32], ld: usize, first: usize, scale: f32, sums: &mut [f32], lse: &mut [f32]) = attention::softmax_tile;
+    /// See [`attention::probabilities_tile`].
+    fn probabilities_tile(s: &mut [f32], ld: usize, first: usize, scale: f32, lse: &[f32]) = attention::probabilities_tile;
+    /// See [`attention::dscores_tile`].
+    fn dscores_tile(p: &[f32], ds: &mut [f32], ld: usize, first: usize, scale: f32, delta: &[f32]) = attention::dscores_tile;
+    /// See [`attention::row_dots`].
+    fn row_dots(a: &[f32], b: &[f32], ld: usize, dim: usize, out: &mut [f32]) = attention::row_dots;
+    /// See [`attention::scale_rows`].
+    fn scale_rows(x: &mut [f32], ld: usize, dim: usize, sums: &[f32]) = attention::scale_rows;
+    /// See [`vecmath::add_into`].
+    fn add_into(dst: &mut [f32], src: &[f32]) = vecmath::add_into;
+    /// See [`vecmath::sum_squares`].
+    fn sum_squares(x: &[f32]) -> f64 = vecmath::sum_squares;
+    /// See [`vecmath::exp_slice`].
+    fn exp_slice(x: &mut [f32]) = vecmath::exp_slice;
+    /// See [`vecmath::dropout`].
+    fn dropout(src: &[f32], dst: &mut [f32], key: u32, threshold: u32, scale: f32, add: bool) = vecmath::dropout;
+    /// See [`optim::adamw::update`].
+    fn adamw_update(p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], k: &optim::adamw::Coefficients) = optim::adamw::update;
+    /// See [`vecmath::scale_add`].
+    fn scale_add(dst: &mut [f32], a: f32, src: &[f32], b: f32) = vecmath::scale_add;
+}

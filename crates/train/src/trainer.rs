@@ -1,0 +1,419 @@
+//! The training loop.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Instant;
+
+use crate::checkpoint::{self, Meta};
+use crate::config::{ModelConfig, TrainConfig};
+use crate::data::{Document, DocumentSource};
+use crate::error::{Result, TrainError};
+use crate::layout::TensorSpec;
+use crate::lora::{LoraPass, LoraWeights};
+use crate::model::{Gradient, Net};
+use crate::optim::{self, OptimState, muon, schedule};
+use crate::packing::{Batch, DataPosition, MicroBatch, PackStats, Packer, pack_all};
+use crate::pool;
+use crate::progress::{Progress, Report, Speed, smooth};
+use crate::rng::mix;
+use crate::rope::RopeTable;
+use crate::timing::{Phase, Timings};
+use crate::weights::Weights;
+use crate::workspace::Workspace;
+
+/// Batches that the data thread prepares ahead.
+const PREFETCH: usize = 2;
+
+/// A model in training.
+pub struct Trainer {
+    model: ModelConfig,
+    config: TrainConfig,
+    weights: Weights,
+    lora: Option<LoraWeights>,
+    state: OptimState,
+    rope: RopeTable,
+    workers: Vec<Workspace>,
+    muon: Vec<muon::Scratch>,
+    /// One gradient vector per shard.
+    shards: Vec<Vec<f32>>,
+    position: DataPosition,
+    stats: PackStats,
+    tokens: u64,
+    loss_ema: Option<f64>,
+    timings: Timings,
+}
+
+impl Trainer {
+    /// Prepares to train `weights`, or with `config.lora` fresh adapters on them.
+    ///
+    /// # Errors
+    /// If a setting is out of range or the weights do not fit the model.
+    pub fn new(model: ModelConfig, weights: Weights, config: TrainConfig) -> Result<Self> {
+        config.validate()?;
+        let lora = config.lora.as_ref();
+        let lora = lora.map(|l| LoraWeights::init(&model, l, config.seed)).transpose()?;
+        Self::build(model, weights, config, lora)
+    }
+
+    /// Prepares to train existing adapters further; `config.lora` is replaced by their settings.
+    ///
+    /// # Errors
+    /// If a setting is out of range or the weights or adapters do not fit the model.
+    pub fn with_adapters(
+        model: ModelConfig,
+        weights: Weights,
+        adapters: LoraWeights,
+        mut config: TrainConfig,
+    ) -> Result<Self> {
+        config.lora = Some(adapters.config().clone());
+        config.validate()?;
+        if !adapters.fits(&model) {
+            return Err(TrainError::Config("the adapters do not fit the model".into()));
+        }
+        Self::build(model, weights, config, Some(adapters))
+    }
+
+    fn build(
+        model: ModelConfig,
+        weights: Weights,
+        config: TrainConfig,
+        lora: Option<LoraWeights>,
+    ) -> Result<Self> {
+        model.validate()?;
+        if weights.layout().tensors() != crate::layout::Layout::new(&model).tensors() {
+            return Err(TrainError::Config("the weights do not fit the model's shape".into()));
+        }
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = if config.threads == 0 { cores } else { config.threads };
+        let trained = lora.as_ref().map_or(weights.data().len(), |l| l.data().len());
+        let shards = config.shards.min(config.micro_batches());
+        Ok(Self {
+            state: OptimState::new(trained),
+            rope: RopeTable::new(config.seq_len, model.head_dim, model.rope_theta),
+            workers: (0..threads).map(|_| Workspace::new(&model, &config)).collect(),
+            muon: (0..threads).map(|_| muon::Scratch::default()).collect(),
+            shards: vec![vec![0.0; trained]; shards],
+            position: DataPosition::default(),
+            stats: PackStats::default(),
+            tokens: 0,
+            loss_ema: None,
+            timings: Timings::default(),
+            model,
+            config,
+            weights,
+            lora,
+        })
+    }
+
+    /// Trains to the end of the schedule, or until `on_step` breaks. The data is prepared on a
+    /// thread of its own. Checkpoints are written as configured, and one more on an early stop and
+    /// at the end.
+    ///
+    /// # Errors
+    /// If a document is malformed, a checkpoint cannot be written, or the training diverges.
+    pub fn run(
+        &mut self,
+        source: &mut dyn DocumentSource,
+        on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Report> {
+        let vocab = self.model.vocab_size;
+        let position = &self.position;
+        let mut packer = Packer::new(source, &self.config, vocab, position, self.stats)?;
+        std::thread::scope(|scope| {
+            let (sender, batches) = sync_channel::<Result<Batch>>(PREFETCH);
+            let producer = scope.spawn(move || {
+                loop {
+                    let batch = packer.batch();
+                    let failed = batch.is_err();
+                    if sender.send(batch).is_err() || failed {
+                        break;
+                    }
+                }
+            });
+            let report = self.steps(batches, on_step);
+            // the receiver is gone, so the producer ends at its next batch
+            match producer.join() {
+                Ok(()) => report,
+                Err(_) => Err(TrainError::Thread("data")),
+            }
+        })
+    }
+
+    fn steps(
+        &mut self,
+        batches: Receiver<Result<Batch>>,
+        on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Report> {
+        let total = self.config.total_steps();
+        let every = self.config.checkpoint_every;
+        let mut speed = Speed::new();
+        let mut stopped = false;
+        let mut saved = self.state.step;
+        while self.state.step < total && !stopped {
+            let waiting = Instant::now();
+            let batch = batches.recv().map_err(|_| TrainError::Thread("data"))??;
+            self.timings.add(Phase::Data, waiting.elapsed());
+            let factor = schedule::factor(&self.config, self.state.step);
+            let (loss, grad_norm) = self.step(&batch, factor)?;
+            self.tokens += batch.tokens;
+            self.position = batch.position;
+            self.stats = batch.stats;
+            let loss_ema = smooth(self.loss_ema, loss);
+            self.loss_ema = Some(loss_ema);
+            let step = self.state.step;
+            if every > 0 && step.is_multiple_of(every) {
+                self.checkpoint()?;
+                saved = step;
+            }
+            let (tokens_per_second, per_step) = speed.step(batch.tokens);
+            let progress = Progress {
+                step,
+                total,
+                tokens: self.tokens,
+                loss,
+                loss_ema,
+                lr: self.config.lr * factor,
+                grad_norm,
+                tokens_per_second,
+                eta_seconds: per_step * (total - step) as f64,
+                data: self.stats,
+            };
+            stopped = on_step(&progress).is_break();
+        }
+        if self.config.checkpoint_dir.is_some() && saved != self.state.step {
+            self.checkpoint()?;
+        }
+        Ok(Report {
+            steps: self.state.step,
+            tokens: self.tokens,
+            loss_ema: self.loss_ema.unwrap_or(f64::NAN),
+            seconds: speed.started.elapsed().as_secs_f64(),
+            stopped: stopped && self.state.step < total,
+            data: self.stats,
+        })
+    }
+
+    /// One optimiser step: loss and gradient norm.
+    fn step(&mut self, batch: &Batch, factor: f64) -> Result<(f64, f64)> {
+        let loss = self.accumulate(&batch.micros, batch.loss_tokens, true);
+        let started = Instant::now();
+        let grad_norm = optim::reduce(&mut self.workers, &mut self.shards).sqrt();
+        if !(loss.is_finite() && grad_norm.is_finite()) {
+            return Err(TrainError::Diverged { step: self.state.step + 1, loss, grad_norm });
+        }
+        let clip = self.config.clip;
+        let scale = if clip > 0.0 { (clip / (grad_norm + 1e-6)).min(1.0) } else { 1.0 };
+        let (tensors, params) = match &mut self.lora {
+            Some(lora) => lora.split(),
+            None => self.weights.split(),
+        };
+        let Some(grad) = self.shards.first_mut() else { return Ok((loss, grad_norm)) };
+        optim::update(
+            &mut self.muon,
+            &self.config,
+            tensors,
+            params,
+            grad,
+            &mut self.state,
+            factor,
+            scale as f32,
+        );
+        self.timings.add(Phase::Optimizer, started.elapsed());
+        Ok((loss, grad_norm))
+    }
+
+    /// Fills the shards' gradients; returns the mean loss per target.
+    fn accumulate(&mut self, micros: &[MicroBatch], loss_tokens: u64, train: bool) -> f64 {
+        let scale = (1.0 / loss_tokens.max(1) as f64) as f32;
+        let (weights, lora) = (&self.weights, self.lora.as_ref());
+        let (model, rope) = (&self.model, &self.rope);
+        let key = mix(self.config.seed ^ mix(self.state.step));
+        let count = self.shards.len();
+        let mut losses = vec![0.0f64; count];
+        let tasks: Vec<_> = self.shards.iter_mut().zip(&mut losses).enumerate().collect();
+        pool::run(&mut self.workers, tasks, |worker, (shard, (grad, loss))| {
+            grad.fill(0.0);
+            for (i, micro) in micros.iter().enumerate().skip(shard).step_by(count) {
+                let key = train.then(|| mix(key ^ mix(i as u64)));
+                let net = Net {
+                    config: model,
+                    layout: weights.layout(),
+                    weights: weights.data(),
+                    rope,
+                    lora: lora.map(|l| LoraPass::new(l, key)),
+                };
+                let grad = match lora {
+                    Some(_) => Gradient::Lora(grad),
+                    None => Gradient::Full(grad),
+                };
+                *loss += net.run(worker, micro, scale, grad);
+            }
+        });
+        losses.iter().sum::<f64>() / loss_tokens.max(1) as f64
+    }
+
+    /// Mean loss per target over `documents`, in nats, without dropout; `NaN` if there is no target.
+    /// Documents are cut to `seq_len` as in training.
+    ///
+    /// # Errors
+    /// If a document is malformed.
+    pub fn evaluate(&mut self, documents: &[Document]) -> Result<f64> {
+        let micros = pack_all(documents, &self.config, self.model.vocab_size)?;
+        let (weights, lora) = (&self.weights, self.lora.as_ref());
+        let net = Net {
+            config: &self.model,
+            layout: weights.layout(),
+            weights: weights.data(),
+            rope: &self.rope,
+            lora: lora.map(|l| LoraPass::new(l, None)),
+        };
+        let mut losses = vec![0.0f64; micros.len()];
+        let tasks: Vec<_> = micros.iter().zip(&mut losses).collect();
+        pool::run(&mut self.workers, tasks, |worker, (micro, loss)| {
+            *loss = net.run(worker, micro, 0.0, Gradient::None);
+        });
+        let targets: usize = micros.iter().map(|m| m.targets.len()).sum();
+        Ok(losses.iter().sum::<f64>() / targets as f64)
+    }
+
+    /// The mean loss over `documents` and its gradient for every trained tensor, by name, without
+    /// dropout; for tests and diagnosis. Nothing is updated.
+    ///
+    /// # Errors
+    /// If a document is malformed.
+    pub fn gradients(&mut self, documents: &[Document]) -> Result<(f64, Vec<(String, Vec<f32>)>)> {
+        let micros = pack_all(documents, &self.config, self.model.vocab_size)?;
+        let targets: usize = micros.iter().map(|m| m.targets.len()).sum();
+        let loss = self.accumulate(&micros, targets as u64, false);
+        optim::reduce(&mut self.workers, &mut self.shards);
+        let grad = self.shards.first().map_or(&[][..], |g| g);
+        let named = |t: &TensorSpec| (t.name.clone(), grad[t.range()].to_vec());
+        let tensors = match &self.lora {
+            Some(lora) => lora.tensors(),
+            None => self.weights.layout().tensors(),
+        };
+        Ok((loss, tensors.iter().map(named).collect()))
+    }
+
+    /// What a checkpoint must agree on with this trainer to be continued.
+    fn fingerprint(&self) -> String {
+        let c = &self.config;
+        let base = self.lora.as_ref().map(|_| {
+            let bits = self.weights.data().iter().map(|w| u64::from(w.to_bits()));
+            bits.fold(0u64, |h, b| mix(h ^ b))
+        });
+        serde_json::json!({
+            "model": self.model,
+            "rows": c.rows * c.accumulation,
+            "micro_rows": c.micro_rows,
+            "seq_len": c.seq_len,
+            "optimizer": c.optimizer,
+            "seed": c.seed,
+            "lora": c.lora,
+            "base": base,
+        })
+        .to_string()
+    }
+
+    /// Writes a checkpoint of this moment to `checkpoint_dir` and returns its file.
+    ///
+    /// # Errors
+    /// If no directory is set or the file cannot be written.
+    pub fn checkpoint(&self) -> Result<PathBuf> {
+        let Some(dir) = &self.config.checkpoint_dir else {
+            return Err(TrainError::Config("`checkpoint_dir` is not set".into()));
+        };
+        let meta = Meta {
+            step: self.state.step,
+            tokens: self.tokens,
+            loss_ema: self.loss_ema,
+            position: self.position.clone(),
+            stats: self.stats,
+            fingerprint: self.fingerprint(),
+        };
+        let params = self.lora.as_ref().map_or(self.weights.data(), |l| l.data());
+        let data = [params, &self.state.m, &self.state.v];
+        checkpoint::save(dir, &meta, data, self.config.keep_checkpoints)
+    }
+
+    /// Continues from a checkpoint file: the next [`Trainer::run`] goes on as if it had not stopped.
+    ///
+    /// # Errors
+    /// If the file is not a whole checkpoint of the same training.
+    pub fn resume(&mut self, path: &Path) -> Result<()> {
+        let ck = checkpoint::load(path, self.state.m.len())?;
+        let mine = self.fingerprint();
+        if ck.meta.fingerprint != mine {
+            let theirs = ck.meta.fingerprint;
+            let m = format!("the checkpoint is of another training: expected {mine}, found {theirs}");
+            return Err(TrainError::format(path, m));
+        }
+        let params = match &mut self.lora {
+            Some(lora) => lora.data_mut(),
+            None => self.weights.data_mut(),
+        };
+        params.copy_from_slice(&ck.params);
+        self.state = OptimState { m: ck.m, v: ck.v, step: ck.meta.step };
+        self.tokens = ck.meta.tokens;
+        self.loss_ema = ck.meta.loss_ema;
+        self.position = ck.meta.position;
+        self.stats = ck.meta.stats;
+        Ok(())
+    }
+
+    /// Continues from the newest checkpoint in `checkpoint_dir`, if there is one; returns its step.
+    ///
+    /// # Errors
+    /// As [`Trainer::resume`].
+    pub fn resume_latest(&mut self) -> Result<Option<u64>> {
+        let Some(dir) = &self.config.checkpoint_dir else { return Ok(None) };
+        let Some((step, path)) = checkpoint::list(dir)?.pop() else { return Ok(None) };
+        self.resume(&path)?;
+        Ok(Some(step))
+    }
+
+    /// The model's shape.
+    #[must_use]
+    pub fn model(&self) -> &ModelConfig {
+        &self.model
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &TrainConfig {
+        &self.config
+    }
+
+    /// The weights (with LoRA: the frozen base).
+    #[must_use]
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// The adapters, if adapters are trained.
+    #[must_use]
+    pub fn adapters(&self) -> Option<&LoraWeights> {
+        self.lora.as_ref()
+    }
+
+    /// Steps done.
+    #[must_use]
+    pub fn step_count(&self) -> u64 {
+        self.state.step
+    }
+
+    /// Number of trained parameters.
+    #[must_use]
+    pub fn trained_parameters(&self) -> usize {
+        self.state.m.len()
+    }
+
+    /// Where the time went since the trainer was made.
+    #[must_use]
+    pub fn timings(&self) -> Timings {
+        let mut all = self.timings;
+        self.workers.iter().for_each(|w| all.merge(&w.watch.timings));
+        all
+    }
+}

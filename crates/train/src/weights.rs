@@ -1,0 +1,117 @@
+//! The parameters of a model: initialise, load from and save to a Hugging Face directory.
+
+use std::path::Path;
+
+use crate::config::ModelConfig;
+use crate::error::{Result, TrainError};
+use crate::files::{self, SaveDtype};
+use crate::layout::{Layout, TensorKind, TensorSpec};
+use crate::rng::Rng;
+
+/// Standard deviation of fresh weights: that of GPT-2 and of Hugging Face's Llama.
+pub const INIT_STD: f64 = 0.02;
+
+/// All parameters of a model in one flat f32 vector.
+#[derive(Debug, Clone)]
+pub struct Weights {
+    layout: Layout,
+    data: Vec<f32>,
+}
+
+impl Weights {
+    /// Fresh weights: normal with [`INIT_STD`], output projections divided by `sqrt(2 layers)`
+    /// so that the residual stream keeps its scale, norms at 1.
+    ///
+    /// # Errors
+    /// If the shape is not valid.
+    pub fn init(config: &ModelConfig, seed: u64) -> Result<Self> {
+        config.validate()?;
+        let layout = Layout::new(config);
+        let mut data = vec![0.0f32; layout.total()];
+        let residual = 1.0 / (2.0 * config.num_hidden_layers as f64).sqrt();
+        for (i, spec) in layout.tensors().iter().enumerate() {
+            let out = &mut data[spec.range()];
+            if spec.kind == TensorKind::Norm {
+                out.fill(1.0);
+                continue;
+            }
+            let into_residual =
+                spec.name.ends_with("o_proj.weight") || spec.name.ends_with("down_proj.weight");
+            let std = if into_residual { INIT_STD * residual } else { INIT_STD };
+            let mut rng = Rng::new(seed, i as u64);
+            out.iter_mut().for_each(|w| *w = (rng.normal() * std) as f32);
+        }
+        Ok(Self { layout, data })
+    }
+
+    /// Reads `model.safetensors` in `dir`; f32, bf16 and f16 tensors are accepted.
+    ///
+    /// # Errors
+    /// If the file is missing, cut short, or lacks a tensor of the right shape.
+    pub fn load(dir: &Path, config: &ModelConfig) -> Result<Self> {
+        config.validate()?;
+        let path = dir.join("model.safetensors");
+        let bytes = files::read(&path)?;
+        let file = files::parse(&path, &bytes)?;
+        let layout = Layout::new(config);
+        let mut data = vec![0.0f32; layout.total()];
+        files::read_tensors(&path, &file, layout.tensors(), &mut data)?;
+        Ok(Self { layout, data })
+    }
+
+    /// Takes a flat vector in the order of [`Layout::tensors`].
+    ///
+    /// # Errors
+    /// If its length does not fit the shape.
+    pub fn from_flat(config: &ModelConfig, data: Vec<f32>) -> Result<Self> {
+        config.validate()?;
+        let layout = Layout::new(config);
+        if data.len() != layout.total() {
+            let (want, got) = (layout.total(), data.len());
+            let m = format!("the model has {want} parameters, but {got} were given");
+            return Err(TrainError::Config(m));
+        }
+        Ok(Self { layout, data })
+    }
+
+    /// Writes `config.json` and `model.safetensors` to `dir`, which is made if need be.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn save(&self, dir: &Path, config: &ModelConfig, dtype: SaveDtype) -> Result<()> {
+        files::make_dir(dir)?;
+        let json = format!("{:#}\n", config.to_hf_json(dtype.torch_name()));
+        let path = dir.join("model.safetensors");
+        files::write_tensors(&path, self.layout.tensors(), &self.data, dtype)?;
+        files::write_atomic(&dir.join("config.json"), json.as_bytes())
+    }
+
+    /// Where each tensor lies.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The flat vector.
+    #[must_use]
+    pub fn data(&self) -> &[f32] {
+        &self.data
+    }
+
+    /// The flat vector, to change.
+    pub fn data_mut(&mut self) -> &mut [f32] {
+        &mut self.data
+    }
+
+    /// The tensors and the flat vector, to change.
+    pub(crate) fn split(&mut self) -> (&[TensorSpec], &mut [f32]) {
+        (self.layout.tensors(), &mut self.data)
+    }
+
+    /// The values of one tensor, by its Hugging Face name.
+    #[must_use]
+    pub fn tensor(&self, name: &str) -> Option<&[f32]> {
+        let spec = self.layout.tensors().iter().find(|t| t.name == name)?;
+        self.data.get(spec.range())
+    }
+}
