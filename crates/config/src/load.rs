@@ -13,15 +13,11 @@ use crate::{COMMON_SECTION, CONFIG_VARIABLE, Common, SECTIONS, VARIABLE_PREFIX, 
 
 /// Variables with our prefix that are not settings of a service: the file's name, and what the `autoact` command, the quickstart and the
 /// tests read. The services that `autoact up` starts inherit them.
-const OTHER_VARIABLES: [&str; 7] = [
-    CONFIG_VARIABLE,
-    "AUTOACT_GATEWAY",
-    "AUTOACT_HOME",
-    "AUTOACT_KUSTOMIZE",
-    "AUTOACT_MEMORY",
-    "AUTOACT_NATS_SERVER",
-    "AUTOACT_STATE_DIR",
-];
+const OTHER_VARIABLES: [&str; 7] =
+    [CONFIG_VARIABLE, "AUTOACT_GATEWAY", "AUTOACT_HOME", "AUTOACT_KUSTOMIZE", "AUTOACT_MEMORY", "AUTOACT_NATS_SERVER", "AUTOACT_STATE_DIR"];
+
+/// The standard variables of OpenTelemetry that name where traces go; the later one wins.
+const OTLP_VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
 /// A service's own settings. Derive serde with `#[serde(default, deny_unknown_fields)]`, so that every field has a default.
 pub trait Section: Serialize + DeserializeOwned + Default {
@@ -92,6 +88,11 @@ impl<S: Section> Loaded<S> {
         Loaded { common, service, sources: BTreeMap::new() }
     }
 
+    /// An error about the value of a dotted key that was found after loading.
+    pub fn mistake(&self, key: &str, message: impl Into<String>) -> ConfigErrors {
+        ConfigErrors { mistakes: vec![Mistake { source_of: self.source(key), message: message.into() }] }
+    }
+
     /// Where the value of a dotted key comes from.
     pub fn source(&self, key: &str) -> Source {
         source_of(&self.sources, key).unwrap_or(Source::Default)
@@ -129,10 +130,11 @@ pub fn load<S: Section>(sources: &Sources) -> Result<Loaded<S>, ConfigErrors> {
 
 fn settings<S: Section>(sources: &Sources, mistakes: &mut Vec<Mistake>) -> Vec<Setting> {
     let named = sources.env.get(CONFIG_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
-    let mut settings = match sources.file.clone().or(named) {
+    let mut settings: Vec<Setting> = OTLP_VARIABLES.iter().filter_map(|name| otlp_endpoint(name, sources)).collect();
+    settings.extend(match sources.file.clone().or(named) {
         Some(path) => file::read(&path, S::NAME, mistakes),
         None => Vec::new(),
-    };
+    });
     for (name, value) in &sources.env {
         if let Some(path) = variable_path(name, value, S::NAME) {
             settings.push(Setting { path, value: Given::Text(value.clone()), source: Source::Variable(name.clone()) });
@@ -143,6 +145,13 @@ fn settings<S: Section>(sources: &Sources, mistakes: &mut Vec<Mistake>) -> Vec<S
         settings.push(Setting { path, value: Given::Text(value.clone()), source: Source::Flag(flag.clone()) });
     }
     settings
+}
+
+/// The standard variables count as defaults: whoever sets them for every process of a machine does not mean to overrule our own.
+fn otlp_endpoint(name: &str, sources: &Sources) -> Option<Setting> {
+    let value = sources.env.get(name).filter(|value| !value.is_empty())?;
+    let path = vec!["telemetry".to_owned(), "otlp_endpoint".to_owned()];
+    Some(Setting { path, value: Given::Text(value.clone()), source: Source::Variable(name.to_owned()) })
 }
 
 /// The key a variable sets in this service: `AUTOACT_NATS__URL` is `nats.url`; `AUTOACT_PLAN_AGENT__QUEUE` is `queue`, of `plan-agent` only.
