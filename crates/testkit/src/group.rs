@@ -1,0 +1,205 @@
+//! A whole group: `autoact up` with nats-server and the five services as real processes, on ports and in a directory of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use nix::sys::signal::Signal;
+use tempfile::TempDir;
+use tokio::process::Child;
+
+use crate::files::{self, Assets};
+use crate::poll::poll_until;
+use crate::ports;
+use crate::processes::{self, MARK};
+use crate::program::Program;
+
+/// How long a group may take to start; the machine may be busy.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long it may take to stop by itself before what is left is killed.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+
+/// The services in the order of their ports.
+pub const SERVICES: [&str; 5] = ["gateway", "plan-agent", "tool-agent", "reflect-agent", "memory"];
+/// Where the metrics ports begin, and NATS's port, counted from the first port.
+const METRICS: u16 = 100;
+const NATS: u16 = 22;
+
+/// How a group is started.
+#[derive(Debug, Clone, Default)]
+pub struct GroupOptions {
+    /// Further arguments of `autoact up`.
+    pub args: Vec<String>,
+    /// Further variables: all services inherit them.
+    pub env: Vec<(String, String)>,
+}
+
+/// A running group. Everything it started is gone when it has been dropped.
+#[derive(Debug)]
+pub struct Group {
+    child: Child,
+    mark: String,
+    base_port: u16,
+    assets: Assets,
+    dir: TempDir,
+}
+
+impl Group {
+    /// Starts one and waits until every service is ready.
+    pub async fn start() -> anyhow::Result<Group> {
+        Group::start_with(GroupOptions::default()).await
+    }
+
+    /// The same with further arguments and variables.
+    pub async fn start_with(options: GroupOptions) -> anyhow::Result<Group> {
+        let mut group = Group::spawn(options)?;
+        let started = poll_until(START_LIMIT, "the group to start", async || match group.child.try_wait() {
+            Ok(Some(status)) => Some(Err(anyhow::anyhow!("`autoact up` ended ({status})"))),
+            Err(error) => Some(Err(error.into())),
+            Ok(None) => group.said().contains("the group is up").then_some(Ok(())),
+        })
+        .await;
+        started.and_then(|started| started).with_context(|| group.said())?;
+        Ok(group)
+    }
+
+    /// Starts one and does not wait: for runs that end by themselves.
+    pub fn spawn(options: GroupOptions) -> anyhow::Result<Group> {
+        let dir = tempfile::Builder::new().prefix("autoact-").tempdir()?;
+        let assets = Assets::bundled(dir.path())?;
+        let offsets: Vec<u16> = (0..5).flat_map(|index| [index, METRICS + index]).chain([NATS]).collect();
+        let base_port = ports::free_block(&offsets)?;
+        let mark = processes::new_mark();
+        let path = |path: &Path| path.display().to_string();
+        let mut program = Program::new("autoact")?
+            .args(["up", "--base-port", &base_port.to_string(), "--state-dir", &path(&dir.path().join("run"))])
+            .args(["--model", &path(&assets.model), "--adapters", &path(&assets.adapters)])
+            .args(["--corpus", &path(&assets.corpus), "--tools", &path(&assets.tools)])
+            .args(options.args)
+            .env(MARK, mark.as_str())
+            .env("AUTOACT_NATS_SERVER", path(&files::nats_server()?));
+        for (name, value) in options.env {
+            program = program.env(&name, value);
+        }
+        let out = std::fs::File::create(dir.path().join("stdout"))?;
+        let err = std::fs::File::create(dir.path().join("stderr"))?;
+        // a process group of its own: a Ctrl-C at the terminal of the tests is not for it
+        let child = program.command().stdout(Stdio::from(out)).stderr(Stdio::from(err)).process_group(0).spawn()?;
+        Ok(Group { child, mark, base_port, assets, dir })
+    }
+
+    /// What it works with.
+    pub fn assets(&self) -> &Assets {
+        &self.assets
+    }
+
+    /// The gateway's address.
+    pub fn gateway(&self) -> String {
+        self.grpc("gateway")
+    }
+
+    /// The gRPC address of a service.
+    pub fn grpc(&self, service: &str) -> String {
+        format!("http://127.0.0.1:{}", self.base_port + index(service))
+    }
+
+    /// The address (`host:port`) where a service shows its metrics.
+    pub fn metrics(&self, service: &str) -> String {
+        format!("127.0.0.1:{}", self.base_port + METRICS + index(service))
+    }
+
+    /// The bus.
+    pub fn nats(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.base_port + NATS)
+    }
+
+    /// The state directory.
+    pub fn state_dir(&self) -> PathBuf {
+        self.dir.path().join("run")
+    }
+
+    /// An `autoact` that talks to this group.
+    pub fn autoact(&self, args: impl IntoIterator<Item = impl Into<String>>) -> anyhow::Result<Program> {
+        Ok(Program::new("autoact")?
+            .args(args)
+            .env("AUTOACT_GATEWAY", self.gateway())
+            .env("AUTOACT_MEMORY", self.grpc("memory"))
+            .env("AUTOACT_STATE_DIR", self.state_dir().display().to_string()))
+    }
+
+    /// What `autoact up` has printed so far.
+    pub fn said(&self) -> String {
+        let read = |name: &str| std::fs::read_to_string(self.dir.path().join(name)).unwrap_or_default();
+        format!("{}{}", read("stdout"), read("stderr"))
+    }
+
+    /// The log of a service, or of `nats-server`.
+    pub fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.state_dir().join("logs").join(format!("{name}.log"))).unwrap_or_default()
+    }
+
+    /// Every line of every log that says that something panicked.
+    pub fn panics(&self) -> Vec<String> {
+        let logs = SERVICES.iter().map(|name| (*name, self.log(name))).chain([("autoact", self.said())]);
+        logs.flat_map(|(name, log)| {
+            let lines: Vec<String> = log.lines().filter(|line| line.contains("panicked")).map(|line| format!("{name}: {line}")).collect();
+            lines
+        })
+        .collect()
+    }
+
+    /// The process id of `autoact up`, while it runs.
+    pub fn pid(&self) -> Option<i32> {
+        self.child.id().and_then(|id| i32::try_from(id).ok())
+    }
+
+    /// Every process of the group.
+    pub fn processes(&self) -> Vec<processes::Marked> {
+        processes::marked(&self.mark)
+    }
+
+    /// Sends `autoact up` a signal.
+    pub fn signal(&self, signal: Signal) {
+        if let Some(pid) = self.pid() {
+            processes::signal(pid, signal);
+        }
+    }
+
+    /// Waits until `autoact up` has ended; its exit code, `None` when a signal ended it.
+    pub async fn ended(&mut self, limit: Duration) -> anyhow::Result<Option<i32>> {
+        let status = crate::poll::within(limit, "`autoact up`", self.child.wait()).await;
+        Ok(status.with_context(|| self.said())??.code())
+    }
+
+    /// Waits until no process of the group is left.
+    pub async fn all_gone(&self, limit: Duration) -> anyhow::Result<()> {
+        processes::all_gone(&self.mark, limit).await
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGTERM);
+        let deadline = Instant::now() + STOP_LIMIT;
+        // a destructor cannot await
+        while !(matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) && self.processes().is_empty()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        for left in self.processes() {
+            processes::signal(left.pid, Signal::SIGKILL);
+        }
+        if std::thread::panicking() {
+            eprintln!("`autoact up` said:\n{}", self.said());
+            for name in SERVICES {
+                let log = self.log(name);
+                let tail: Vec<&str> = log.lines().rev().take(15).collect();
+                eprintln!("--- {name}\n{}", tail.into_iter().rev().collect::<Vec<_>>().join("\n"));
+            }
+        }
+    }
+}
+
+fn index(service: &str) -> u16 {
+    SERVICES.iter().position(|name| *name == service).unwrap_or_default() as u16
+}

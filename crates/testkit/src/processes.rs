@@ -1,0 +1,53 @@
+//! The processes of a group, found by a mark in their environment: whatever a program starts, its children have it too.
+
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::poll::poll_until;
+
+/// The variable that marks a group's processes. Not one of `AUTOACT_…`: those are settings.
+pub const MARK: &str = "TESTKIT_GROUP";
+
+/// A process that bears a mark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marked {
+    /// Its id.
+    pub pid: i32,
+    /// Its program's name, as the system has it (15 characters at most).
+    pub name: String,
+}
+
+/// A mark no other group has.
+pub fn new_mark() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
+}
+
+/// The processes with this mark, without this one. Needs `/proc`.
+pub fn marked(mark: &str) -> Vec<Marked> {
+    let wanted = format!("{MARK}={mark}");
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
+        // a process that ended meanwhile, or another user's, has no environment to read
+        let Ok(environment) = std::fs::read(entry.path().join("environ")) else { continue };
+        if environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes()) {
+            let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default().trim().to_owned();
+            found.push(Marked { pid, name });
+        }
+    }
+    found
+}
+
+/// Waits until no process has the mark.
+pub async fn all_gone(mark: &str, limit: Duration) -> anyhow::Result<()> {
+    let gone = poll_until(limit, "every process to end", async || marked(mark).is_empty().then_some(())).await;
+    gone.map_err(|error| error.context(format!("still running: {:?}", marked(mark))))
+}
+
+/// Sends a signal; a process that is gone is no error.
+pub fn signal(pid: i32, signal: Signal) {
+    let _ = kill(Pid::from_raw(pid), signal);
+}

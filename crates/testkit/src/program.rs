@@ -1,0 +1,132 @@
+//! One program, run to its end or until it is dropped.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, Command};
+
+use crate::files;
+use crate::poll::within;
+
+/// What a program left behind.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Its exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained about.
+    pub stderr: String,
+}
+
+impl Output {
+    /// Both streams, for messages and for searches.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+
+    /// Its standard output as one JSON value a line.
+    pub fn json_lines(&self) -> anyhow::Result<Vec<serde_json::Value>> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).with_context(|| format!("not JSON: `{line}`"))).collect()
+    }
+}
+
+/// A program of the workspace with its arguments and environment.
+#[derive(Debug, Clone)]
+pub struct Program {
+    path: PathBuf,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    dir: PathBuf,
+}
+
+impl Program {
+    /// The program of this name. It starts in the project's root, and without our caller's `AUTOACT_*` settings.
+    pub fn new(name: &str) -> anyhow::Result<Program> {
+        Ok(Program { path: files::program(name)?, args: Vec::new(), env: Vec::new(), dir: files::root() })
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<String>) -> Program {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Program {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<String>) -> Program {
+        self.env.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Starts in another directory.
+    #[must_use]
+    pub fn dir(mut self, dir: &Path) -> Program {
+        self.dir = dir.to_path_buf();
+        self
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("AUTOACT_") || name.to_string_lossy().starts_with("OTEL_") {
+                command.env_remove(name);
+            }
+        }
+        let env = self.env.iter().map(|(name, value)| (name, value));
+        command.args(&self.args).envs(env).current_dir(&self.dir).stdin(Stdio::null()).kill_on_drop(true);
+        command
+    }
+
+    /// Starts it with its output captured.
+    pub fn start(&self) -> anyhow::Result<Running> {
+        let mut command = self.command();
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = child.with_context(|| format!("cannot start `{}`", self.path.display()))?;
+        Ok(Running { child, what: format!("`{} {}`", self.path.display(), self.args.join(" ")) })
+    }
+
+    /// Runs it to its end.
+    pub async fn run(&self, limit: Duration) -> anyhow::Result<Output> {
+        self.start()?.output(limit).await
+    }
+}
+
+/// A started program; it is killed when dropped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    what: String,
+}
+
+impl Running {
+    /// Its process id, while it runs.
+    pub fn pid(&self) -> Option<i32> {
+        self.child.id().and_then(|id| i32::try_from(id).ok())
+    }
+
+    /// Waits for its end.
+    pub async fn output(mut self, limit: Duration) -> anyhow::Result<Output> {
+        let mut stdout = self.child.stdout.take().context("stdout is captured")?;
+        let mut stderr = self.child.stderr.take().context("stderr is captured")?;
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let work = async { tokio::try_join!(stdout.read_to_end(&mut out), stderr.read_to_end(&mut err), self.child.wait()) };
+        let ended = within(limit, &self.what, work).await;
+        let (stdout, stderr) = (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned());
+        match ended {
+            Ok(ended) => Ok(Output { code: ended?.2.code(), stdout, stderr }),
+            Err(error) => Err(error.context(format!("so far it wrote:\n{stdout}{stderr}"))),
+        }
+    }
+}
