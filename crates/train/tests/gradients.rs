@@ -1,0 +1,268 @@
+//! The hand-written forward and backward pass against candle's autograd in f64.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use std::collections::HashMap;
+
+use autoact_train::{
+    Document, Linear, LoraConfig, LoraWeights, ModelConfig, Rng, TrainConfig, Trainer, Weights,
+};
+use candle_core::{D, DType, Device, Result, Tensor, Var};
+
+/// Largest difference of a gradient element, as a part of the tensor's largest element.
+const GRADIENT_TOLERANCE: f64 = 2e-4;
+/// Largest relative difference of the loss.
+const LOSS_TOLERANCE: f64 = 2e-6;
+
+/// A Llama in candle, straight from the definition: one document at a time, no packing.
+struct Reference {
+    config: ModelConfig,
+    vars: HashMap<String, Var>,
+    lora_scale: f64,
+}
+
+impl Reference {
+    fn new(config: &ModelConfig, weights: &Weights) -> Self {
+        let mut out = Self { config: config.clone(), vars: HashMap::new(), lora_scale: 0.0 };
+        for t in weights.layout().tensors() {
+            out.add(&t.name, t.shape(), &weights.data()[t.range()]);
+        }
+        out
+    }
+
+    fn add(&mut self, name: &str, shape: Vec<usize>, data: &[f32]) {
+        let data: Vec<f64> = data.iter().map(|v| f64::from(*v)).collect();
+        let tensor = Tensor::from_vec(data, shape, &Device::Cpu).unwrap();
+        self.vars.insert(name.to_owned(), Var::from_tensor(&tensor).unwrap());
+    }
+
+    fn adapters(&mut self, lora: &LoraWeights) {
+        self.lora_scale = lora.config().alpha / lora.config().r as f64;
+        for t in lora.tensors() {
+            self.add(&t.name, t.shape(), &lora.data()[t.range()]);
+        }
+    }
+
+    fn linear(&self, x: &Tensor, name: &str) -> Result<Tensor> {
+        let y = x.matmul(&self.vars[&format!("{name}.weight")].t()?)?;
+        let Some(a) = self.vars.get(&format!("base_model.model.{name}.lora_A.weight")) else {
+            return Ok(y);
+        };
+        let b = &self.vars[&format!("base_model.model.{name}.lora_B.weight")];
+        y + (x.matmul(&a.t()?)?.matmul(&b.t()?)? * self.lora_scale)?
+    }
+
+    fn norm(&self, x: &Tensor, name: &str) -> Result<Tensor> {
+        let mean = x.sqr()?.mean_keepdim(D::Minus1)?;
+        let scale = (mean + self.config.rms_norm_eps)?.sqrt()?.recip()?;
+        x.broadcast_mul(&scale)?.broadcast_mul(&self.vars[&format!("{name}.weight")])
+    }
+
+    fn rope(&self, x: &Tensor) -> Result<Tensor> {
+        let (len, dim) = x.dims2()?;
+        let half = dim / 2;
+        let angle = |i: usize| {
+            let (p, j) = (i / half, i % half);
+            p as f64 * self.config.rope_theta.powf(-2.0 * j as f64 / dim as f64)
+        };
+        let cos: Vec<f64> = (0..len * half).map(|i| angle(i).cos()).collect();
+        let sin: Vec<f64> = (0..len * half).map(|i| angle(i).sin()).collect();
+        let cos = Tensor::from_vec(cos, (len, half), x.device())?;
+        let sin = Tensor::from_vec(sin, (len, half), x.device())?;
+        let (a, b) = (x.narrow(1, 0, half)?, x.narrow(1, half, half)?);
+        let first = ((&a * &cos)? - (&b * &sin)?)?;
+        let second = ((&b * &cos)? + (&a * &sin)?)?;
+        Tensor::cat(&[first, second], 1)
+    }
+
+    fn log_softmax(x: &Tensor) -> Result<Tensor> {
+        let x = x.broadcast_sub(&x.max_keepdim(D::Minus1)?.detach())?;
+        x.broadcast_sub(&x.exp()?.sum_keepdim(D::Minus1)?.log()?)
+    }
+
+    /// Sum of the losses of one document.
+    fn loss(&self, doc: &Document) -> Result<(Tensor, usize)> {
+        let c = &self.config;
+        let dev = &Device::Cpu;
+        let len = doc.tokens.len() - 1;
+        let ids = Tensor::new(&doc.tokens[..len], dev)?;
+        let embed = self.vars["model.embed_tokens.weight"].as_tensor();
+        let mut x = embed.index_select(&ids, 0)?;
+        let mask: Vec<f64> =
+            (0..len * len).map(|i| if i % len > i / len { -1e30 } else { 0.0 }).collect();
+        let mask = Tensor::from_vec(mask, (len, len), dev)?;
+        for layer in 0..c.num_hidden_layers {
+            let p = format!("model.layers.{layer}");
+            let h = self.norm(&x, &format!("{p}.input_layernorm"))?;
+            let q = self.linear(&h, &format!("{p}.self_attn.q_proj"))?;
+            let k = self.linear(&h, &format!("{p}.self_attn.k_proj"))?;
+            let v = self.linear(&h, &format!("{p}.self_attn.v_proj"))?;
+            let mut heads = Vec::new();
+            for head in 0..c.num_attention_heads {
+                let kv = head / (c.num_attention_heads / c.num_key_value_heads) * c.head_dim;
+                let q = self.rope(&q.narrow(1, head * c.head_dim, c.head_dim)?)?;
+                let k = self.rope(&k.narrow(1, kv, c.head_dim)?)?;
+                let v = v.narrow(1, kv, c.head_dim)?.contiguous()?;
+                let scores = (q.matmul(&k.t()?)? / (c.head_dim as f64).sqrt())?;
+                let p = Self::log_softmax(&(scores + &mask)?)?.exp()?;
+                heads.push(p.matmul(&v)?);
+            }
+            let att = Tensor::cat(&heads, 1)?;
+            x = (x + self.linear(&att, &format!("{p}.self_attn.o_proj"))?)?;
+            let h = self.norm(&x, &format!("{p}.post_attention_layernorm"))?;
+            let gate = self.linear(&h, &format!("{p}.mlp.gate_proj"))?;
+            let up = self.linear(&h, &format!("{p}.mlp.up_proj"))?;
+            let silu = (&gate / (gate.neg()?.exp()? + 1.0)?)?;
+            x = (x + self.linear(&(silu * up)?, &format!("{p}.mlp.down_proj"))?)?;
+        }
+        let x = self.norm(&x, "model.norm")?;
+        let head = self.vars.get("lm_head.weight").map_or(embed, |h| h.as_tensor());
+        let logp = Self::log_softmax(&x.matmul(&head.t()?)?)?;
+        let mut pick = vec![0.0f64; len * c.vocab_size];
+        let mut count = 0;
+        for i in (0..len).filter(|i| doc.loss[i + 1]) {
+            pick[i * c.vocab_size + doc.tokens[i + 1] as usize] = -1.0;
+            count += 1;
+        }
+        let pick = Tensor::from_vec(pick, (len, c.vocab_size), dev)?;
+        Ok(((logp * pick)?.sum_all()?, count))
+    }
+
+    /// Mean loss over all targets, and its gradients.
+    fn gradients(&self, docs: &[Document]) -> Result<(f64, HashMap<String, Vec<f64>>)> {
+        let mut sum = Tensor::zeros((), DType::F64, &Device::Cpu)?;
+        let mut count = 0;
+        for doc in docs {
+            let (loss, n) = self.loss(doc)?;
+            sum = (sum + loss)?;
+            count += n;
+        }
+        let mean = (sum / count as f64)?;
+        let store = mean.backward()?;
+        let mut out = HashMap::new();
+        for (name, var) in &self.vars {
+            if let Some(grad) = store.get(var) {
+                out.insert(name.clone(), grad.flatten_all()?.to_vec1::<f64>()?);
+            }
+        }
+        Ok((mean.to_scalar::<f64>()?, out))
+    }
+}
+
+fn compare(
+    (loss, grads): (f64, Vec<(String, Vec<f32>)>),
+    (want_loss, want): (f64, HashMap<String, Vec<f64>>),
+) {
+    assert!((loss - want_loss).abs() < LOSS_TOLERANCE * want_loss, "loss {loss}, want {want_loss}");
+    for (name, grad) in &grads {
+        let want = want.get(name).unwrap_or_else(|| panic!("{name} is unknown to the reference"));
+        assert_eq!(grad.len(), want.len(), "{name}");
+        let largest = want.iter().fold(0.0f64, |a, b| a.max(b.abs()));
+        assert!(largest > 1e-6, "{name}: the reference gradient is zero, which tests nothing");
+        for (i, (g, w)) in grad.iter().zip(want).enumerate() {
+            let error = (f64::from(*g) - w).abs() / largest;
+            assert!(error < GRADIENT_TOLERANCE, "{name}[{i}]: {g} instead of {w} ({error:.1e})");
+        }
+    }
+}
+
+/// Weights large enough that every part of the model matters.
+fn loud(config: &ModelConfig, seed: u64) -> Weights {
+    let mut weights = Weights::init(config, seed).unwrap();
+    let mut rng = Rng::new(seed, 99);
+    for w in weights.data_mut() {
+        *w += (rng.normal() * 0.15) as f32;
+    }
+    weights
+}
+
+fn settings(seq_len: usize, shards: usize, lora: Option<LoraConfig>) -> TrainConfig {
+    TrainConfig { rows: 4, micro_rows: 2, seq_len, shards, lora, ..TrainConfig::default() }
+}
+
+/// Two documents per micro-batch and more than one tile of queries in the longest.
+const LENS: [usize; 5] = [150, 9, 33, 70, 2];
+
+#[test]
+fn full_model_with_tied_head() {
+    let config = common::tiny(true);
+    let weights = loud(&config, 1);
+    let docs = common::documents(&LENS, config.vocab_size, 2);
+    let want = Reference::new(&config, &weights).gradients(&docs).unwrap();
+    for shards in [1, 2] {
+        let mut trainer =
+            Trainer::new(config.clone(), weights.clone(), settings(150, shards, None)).unwrap();
+        compare(trainer.gradients(&docs).unwrap(), want.clone());
+        let loss = trainer.evaluate(&docs).unwrap();
+        assert!((loss - want.0).abs() < LOSS_TOLERANCE * want.0);
+    }
+}
+
+#[test]
+fn full_model_with_its_own_head() {
+    let config = ModelConfig {
+        num_attention_heads: 3,
+        num_key_value_heads: 3,
+        head_dim: 16,
+        hidden_size: 32,
+        intermediate_size: 48,
+        ..common::tiny(false)
+    };
+    let weights = loud(&config, 3);
+    let docs = common::documents(&LENS, config.vocab_size, 4);
+    let want = Reference::new(&config, &weights).gradients(&docs).unwrap();
+    let mut trainer = Trainer::new(config, weights, settings(150, 2, None)).unwrap();
+    compare(trainer.gradients(&docs).unwrap(), want);
+}
+
+/// The shape of the base model: heads of 32, where the fast attention kernels apply.
+#[test]
+fn full_model_with_heads_of_32() {
+    let config = ModelConfig {
+        num_attention_heads: 2,
+        num_key_value_heads: 1,
+        head_dim: 32,
+        hidden_size: 64,
+        intermediate_size: 96,
+        ..common::tiny(true)
+    };
+    let weights = loud(&config, 13);
+    let docs = common::documents(&[150, 64, 65, 17, 2], config.vocab_size, 14);
+    let want = Reference::new(&config, &weights).gradients(&docs).unwrap();
+    let mut trainer = Trainer::new(config, weights, settings(150, 2, None)).unwrap();
+    compare(trainer.gradients(&docs).unwrap(), want);
+}
+
+fn check_lora(targets: &[Linear]) {
+    let config = common::tiny(true);
+    let weights = loud(&config, 5);
+    let lora = LoraConfig {
+        r: 3,
+        alpha: 6.0,
+        dropout: 0.1, // `gradients` computes without dropout
+        target_modules: targets.to_vec(),
+        base_model: None,
+    };
+    let mut adapters = LoraWeights::init(&config, &lora, 6).unwrap();
+    let mut rng = Rng::new(7, 0);
+    adapters.data_mut().iter_mut().for_each(|w| *w += (rng.normal() * 0.2) as f32);
+    let docs = common::documents(&LENS, config.vocab_size, 8);
+    let mut reference = Reference::new(&config, &weights);
+    reference.adapters(&adapters);
+    let want = reference.gradients(&docs).unwrap();
+    let settings = settings(150, 2, Some(lora));
+    let mut trainer = Trainer::with_adapters(config, weights, adapters, settings).unwrap();
+    compare(trainer.gradients(&docs).unwrap(), want);
+}
+
+#[test]
+fn lora_on_every_linear_layer() {
+    check_lora(&Linear::ALL);
+}
+
+#[test]
+fn lora_on_some_linear_layers() {
+    check_lora(&[Linear::Q, Linear::V, Linear::Down]);
+    check_lora(&[Linear::K, Linear::O, Linear::Up]);
+}
