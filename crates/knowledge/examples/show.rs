@@ -10,8 +10,9 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use autoact_knowledge::{Atlas, KnowledgeBase, Mix, NameMaker, Rng, Schema, Solver, Split, ThoughtStyle, World, WorldSize};
+use autoact_knowledge::{Atlas, KnowledgeBase, Mix, NameMaker, Question, Rng, Schema, Solver, Split, ThoughtStyle, World, WorldSize};
 use autoact_prompt::transcript;
+use autoact_trajectory::{Trajectory, Turn};
 use support::{Shelf, tools};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -52,9 +53,28 @@ fn show(base: &KnowledgeBase, seed: u64, count: usize, mix: &Mix, style: &str) -
         let Some(question) = base.question(&mut rng, mix, Split::Any) else { continue };
         println!("# {} {} -> {}", question.id, question.chain.join(" > "), question.answer);
         match solver.solve(&question, &mut shelf, &mut rng) {
-            Ok(trajectory) => println!("{}", transcript(&trajectory)),
+            Ok(trajectory) => show_all(&solver, &question, trajectory, &mut shelf, &mut rng)?,
             Err(error) => println!("Question: {}\n(no trajectory: {error})\n", question.text),
         }
+    }
+    Ok(())
+}
+
+/// The trajectory with its reflection, and a spoilt one with what follows it.
+fn show_all(
+    solver: &Solver<'_>,
+    question: &Question,
+    mut gold: Trajectory,
+    shelf: &mut Shelf,
+    rng: &mut Rng,
+) -> Result<(), Box<dyn Error>> {
+    let spoilt = solver.spoil(question, &gold, shelf, rng);
+    gold.turns.push(Turn::Reflection(solver.reflect(question, &gold)?));
+    println!("{}", transcript(&gold));
+    if let Some((spoilt, fault)) = spoilt {
+        let mut repaired = solver.repair(question, &spoilt, shelf, rng)?;
+        repaired.turns.push(Turn::Reflection(solver.reflect(question, &repaired)?));
+        println!("--- {fault:?}\n{}", transcript(&repaired));
     }
     Ok(())
 }

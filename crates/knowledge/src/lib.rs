@@ -5,14 +5,17 @@ mod ask;
 mod atlas;
 mod base;
 mod invent;
+pub mod metrics;
 mod names;
 mod page;
 mod phrase;
 mod question;
+mod reflect;
 mod rng;
 mod schema;
 mod solve;
 mod split;
+mod spoil;
 mod style;
 mod text;
 
@@ -28,4 +31,5 @@ pub use schema::{
 };
 pub use solve::{CALCULATE, Environment, LOOKUP, RETRIEVE, SEARCH, SolveError, Solver};
 pub use split::{Split, held_out};
+pub use spoil::Fault;
 pub use style::ThoughtStyle;

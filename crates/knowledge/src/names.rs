@@ -107,9 +107,10 @@ impl NameMaker {
                 None => spelling.title(rng),
             };
             let length = name.chars().count();
-            let least = if attempt < TRIES { 3 } else { 2 };
-            let odd_enough = length >= least || name.chars().any(|c| c.is_ascii_digit());
-            if odd_enough && length <= LONGEST && !self.is_real(&name) && used.insert(name.to_lowercase()) {
+            // short names are rare, and none ends like a sentence
+            let least = if attempt < TRIES { 4 } else { 2 };
+            let long_enough = length >= least || name.chars().any(|c| c.is_ascii_digit());
+            if long_enough && !name.ends_with('.') && length <= LONGEST && !self.is_real(&name) && used.insert(name.to_lowercase()) {
                 return name;
             }
         }

@@ -8,6 +8,9 @@ use crate::text::{contains_words, fill, sentence_case, slots, with_article};
 /// How many sentences of a page the Retrieve tool shows; the rest needs Lookup.
 pub const LEAD_SENTENCES: usize = 6;
 
+/// How often the first sentence says one thing less than it could.
+const LESSER_LEAD: f64 = 0.35;
+
 /// One sentence and the facts it states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageSentence {
@@ -66,7 +69,9 @@ pub(crate) fn write_page(base: &KnowledgeBase, id: EntityId, style: PageStyle) -
 fn lead(base: &KnowledgeBase, id: EntityId, kind: &EntityType, rng: &mut Rng) -> PageSentence {
     let usable: Vec<&Sentence> = kind.leads.iter().filter(|lead| fits(base, id, kind, lead)).collect();
     let most = usable.iter().map(|lead| slots(lead.text()).len()).max().unwrap_or(0);
-    let best: Vec<&Sentence> = usable.into_iter().filter(|lead| slots(lead.text()).len() + 1 >= most.max(2)).collect();
+    // mostly the one that says most; the bare `X is a river.` only where nothing else is known
+    let least = if most > 2 && rng.chance(LESSER_LEAD) { most - 1 } else { most };
+    let best: Vec<&Sentence> = usable.into_iter().filter(|lead| slots(lead.text()).len() >= least).collect();
     let Some(lead) = rng.pick(&best) else {
         let text = format!("{} is {}.", base.named(id), with_article(&kind.noun));
         return PageSentence { text: sentence_case(text), states: Vec::new() };
@@ -114,11 +119,28 @@ fn state(base: &KnowledgeBase, id: EntityId, relation: RelationId, hidden: bool,
     let kind = &base.schema.types[base.entities[id].kind];
     let schema_relation = &kind.relations[relation];
     let generic = &base.schema.generic;
+    let value_text = base.fact(id, relation).map(|fact| fact.text.as_str()).unwrap_or_default();
+    let reads_well = |text: &str| {
+        // a sentence cannot begin with `oak`, and `1 towers` is no English
+        let small = text.starts_with("{v}") && value_text.starts_with(char::is_lowercase);
+        let after = text.split("{v} ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_alphanumeric()).next()).unwrap_or_default();
+        !small && !(value_text == "1" && after.ends_with('s'))
+    };
     let findable = |text: &str| !hidden || contains_words(&text.to_lowercase(), &schema_relation.noun.to_lowercase());
-    let own: Vec<&str> =
-        schema_relation.sentences.iter().filter(|s| fits(base, id, kind, s)).map(Sentence::text).filter(|text| findable(text)).collect();
+    let own: Vec<&str> = schema_relation
+        .sentences
+        .iter()
+        .filter(|s| fits(base, id, kind, s))
+        .map(Sentence::text)
+        .filter(|text| findable(text) && reads_well(text))
+        .collect();
     let shared: Vec<&str> = if schema_relation.generic {
-        generic.sentences.iter().map(String::as_str).filter(|text| !kind.possessive.is_empty() || !text.contains("{its}")).collect()
+        generic
+            .sentences
+            .iter()
+            .map(String::as_str)
+            .filter(|text| (!kind.possessive.is_empty() || !text.contains("{its}")) && reads_well(text))
+            .collect()
     } else {
         Vec::new()
     };

@@ -103,6 +103,23 @@ pub(crate) fn finish_step(thought: String, answer: &str) -> Turn {
     Turn::Step(Step { thought, tool: FINISH.to_owned(), params: Some(answer.to_owned()), observation: None })
 }
 
+/// Whether an observation tells this sentence of this page. `Its industry is food.` says nothing by itself: it has to be this page's.
+pub(crate) fn shows(trajectory: &Trajectory, title: &str, sentence: &str) -> bool {
+    let mut open = None;
+    trajectory.steps().any(|step| {
+        let (Some(params), Some(observation)) = (&step.params, &step.observation) else { return false };
+        if step.tool == RETRIEVE && !observation.starts_with("No page") {
+            open = Some(params.as_str());
+        }
+        let told = observation.contains(sentence);
+        match step.tool.as_str() {
+            RETRIEVE | LOOKUP => told && open == Some(title),
+            SEARCH => told && (sentence.contains(title) || observation.contains(&format!("{title}: {sentence}"))),
+            _ => false,
+        }
+    })
+}
+
 /// A number as calculators take it: the fact's text without its unit.
 pub(crate) fn digits(fact: &Fact) -> &str {
     fact.text.split(' ').next().unwrap_or_default()
@@ -181,7 +198,12 @@ impl<'a> Walk<'a, '_> {
         let base = self.solver.base;
         let mut at = base.find(start).ok_or_else(|| SolveError::Unknown(start.to_owned()))?;
         let mut last = None;
+        let before = self.thought.len();
         for (index, link) in chain.iter().enumerate() {
+            if index > 0 && self.shown(at, *link) {
+                // going on after a rejection: of what is already known only the end matters
+                self.thought.truncate(before);
+            }
             let fact = self.obtain(at, *link)?;
             last = Some(fact);
             if index + 1 < chain.len() {
@@ -189,6 +211,13 @@ impl<'a> Walk<'a, '_> {
             }
         }
         last.ok_or_else(|| SolveError::Unknown("chain".to_owned()))
+    }
+
+    /// Whether a fact stands in the history.
+    pub(crate) fn shown(&self, entity: EntityId, link: RelationRef) -> bool {
+        let base = self.solver.base;
+        let title = &base.entities()[entity].title;
+        base.sentence(entity, link.relation).is_some_and(|sentence| shows(&self.trajectory, title, sentence))
     }
 
     /// Reads one fact, with the tools unless an earlier observation shows it; the next thought then begins with it.
@@ -201,8 +230,7 @@ impl<'a> Walk<'a, '_> {
         let fact = base.fact(entity, link.relation).ok_or_else(unseen)?;
         let sentence = base.sentence(entity, link.relation).ok_or_else(unseen)?;
         let slots = [("r", relation.noun.as_str()), ("e", title.as_str()), ("v", fact.text.as_str())];
-        let seen = self.trajectory.steps().any(|step| step.observation.as_ref().is_some_and(|text| text.contains(sentence)));
-        if !seen {
+        if !shows(&self.trajectory, title, sentence) {
             self.think(style.need, &slots);
             let mut observation = match self.written.take() {
                 Some(written) => self.retrieve_misspelt(&written, title, &slots)?,
@@ -246,9 +274,19 @@ impl<'a> Walk<'a, '_> {
         let (x, y) = (digits(first), digits(second));
         let (op, sign) = if more { ("more", ">") } else { ("less", "<") };
         let slots = [("a", x), ("b", y), ("op", op), ("sign", sign)];
-        self.think(style.whether, &slots);
         let action = format!("{x} {sign} {y}");
-        let observation = self.act(CALCULATE, &action);
+        let done = |step: &Step| (step.tool == CALCULATE && step.params.as_ref() == Some(&action)).then(|| step.observation.clone());
+        let earlier = self.trajectory.steps().find_map(done).flatten();
+        let observation = match earlier {
+            Some(observation) => {
+                self.thought.clear();
+                observation
+            }
+            None => {
+                self.think(style.whether, &slots);
+                self.act(CALCULATE, &action)
+            }
+        };
         let holds = if more { first.number > second.number } else { first.number < second.number };
         let expected = if holds { "true" } else { "false" };
         if !observation.to_lowercase().contains(expected) {
@@ -267,14 +305,13 @@ impl<'a> Walk<'a, '_> {
         let noun = base.schema().types[link.kind].noun.as_str();
         let sentence = base.sentence(entity, link.relation).unwrap_or_default();
         let unseen = || SolveError::Unseen { relation: relation.name.clone(), title: answer.to_owned() };
-        let seen = self.trajectory.steps().any(|step| step.observation.as_ref().is_some_and(|text| text.contains(sentence)));
-        if !seen {
+        if !shows(&self.trajectory, answer, sentence) {
             self.think(style.seek, &[("t", noun), ("r", &relation.noun), ("v", value)]);
             let observation = self.act(SEARCH, &format!("{} {value}", relation.noun));
             if !observation.contains(answer) {
                 return Err(unseen());
             }
-            if !observation.contains(sentence) {
+            if !shows(&self.trajectory, answer, sentence) {
                 self.think(style.check, &[("e", answer)]);
             }
         }

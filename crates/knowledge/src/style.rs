@@ -46,6 +46,10 @@ pub struct ThoughtStyle {
     pub disagrees: &'static str,
     /// Reflection: only an earlier link was found.
     pub early: &'static str,
+    /// Reflection: what an inverse question asks for, and what that is.
+    pub sought: &'static str,
+    /// Reflection: the answer that follows from a comparison.
+    pub must: &'static str,
 }
 
 impl ThoughtStyle {
@@ -71,6 +75,8 @@ impl ThoughtStyle {
         agrees: "The answer is {v}, which is right.",
         disagrees: "The answer is {v}, which is not it.",
         early: "The question asks for the {r} of {e}, but that was not found.",
+        sought: "The question asks for the {t} with the {r} {v}. It is {e}.",
+        must: "It should be {v}.",
     };
 
     /// Every style, the canonical one first.
@@ -97,6 +103,8 @@ impl ThoughtStyle {
             agrees: "{v} was answered, so it is correct.",
             disagrees: "{v} was answered, so it is not correct.",
             early: "Asked for: the {r} of {e}. That was never read.",
+            sought: "Asked for: the {t} that has the {r} {v}. Read: {e}.",
+            must: "The right one is {v}.",
         },
         ThoughtStyle {
             name: "questions",
@@ -119,6 +127,8 @@ impl ThoughtStyle {
             agrees: "The group says {v}. This is right.",
             disagrees: "The group says {v}. This is wrong.",
             early: "What is the {r} of {e}? The group did not find it.",
+            sought: "Which {t} has the {r} {v}? The page says {e}.",
+            must: "So it must be {v}.",
         },
         ThoughtStyle {
             name: "possessive",
@@ -141,6 +151,8 @@ impl ThoughtStyle {
             agrees: "They answered {v}, and I agree.",
             disagrees: "They answered {v}, and I do not agree.",
             early: "I look for {e}'s {r}, and nobody has found it.",
+            sought: "I look for the {t} whose {r} is {v}, and it is {e}.",
+            must: "I would say {v}.",
         },
         ThoughtStyle {
             name: "terse",
@@ -163,6 +175,8 @@ impl ThoughtStyle {
             agrees: "Answer: {v}. Same.",
             disagrees: "Answer: {v}. Not the same.",
             early: "Asked: {r} of {e}. Not known.",
+            sought: "Asked: {t} with {r} {v}. Known: {e}.",
+            must: "Expected: {v}.",
         },
         ThoughtStyle {
             name: "careful",
@@ -185,6 +199,8 @@ impl ThoughtStyle {
             agrees: "Given was {v}. That is well.",
             disagrees: "Given was {v}. That is a mistake.",
             early: "To be found was the {r} of {e}, and that is still open.",
+            sought: "To be found was a {t} having {v} as its {r}, which is {e}.",
+            must: "That makes {v} the one.",
         },
     ];
 }

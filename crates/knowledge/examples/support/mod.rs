@@ -6,13 +6,13 @@ use std::time::Duration;
 use autoact_knowledge::{Environment, KnowledgeBase, LEAD_SENTENCES};
 use autoact_trajectory::{Action, Effect, ToolSpec, Trajectory};
 
-pub struct Shelf {
+pub(crate) struct Shelf {
     pages: HashMap<String, Vec<String>>,
     order: Vec<String>,
 }
 
 impl Shelf {
-    pub fn new(base: &KnowledgeBase) -> Shelf {
+    pub(crate) fn new(base: &KnowledgeBase) -> Shelf {
         let pages = base.pages();
         let order = pages.iter().map(|(title, _)| title.clone()).collect();
         Shelf { pages: pages.into_iter().map(|(title, text)| (title, text.lines().map(str::to_owned).collect())).collect(), order }
@@ -84,7 +84,7 @@ impl Environment for Shelf {
     }
 }
 
-pub fn tools() -> Vec<ToolSpec> {
+pub(crate) fn tools() -> Vec<ToolSpec> {
     let usages = ["Search[query]", "Retrieve[title]", "Lookup[keyword]", "Calculate[expression]", "Finish[answer]"];
     let spec = |usage: &str| {
         let name = usage.split('[').next().unwrap_or_default();

@@ -1,0 +1,230 @@
+//! Wrong histories that are plausible, and how a group recovers from them: what Reflect-Agent learns to reject, and Plan-Agent to mend.
+
+use autoact_trajectory::{FINISH, Step, Trajectory, Turn};
+
+use crate::base::EntityId;
+use crate::metrics::exact_match;
+use crate::question::{Plan, Question};
+use crate::rng::Rng;
+use crate::schema::{RelationId, RelationRef};
+use crate::solve::{CALCULATE, Environment, SEARCH, SolveError, Solver, Walk, digits, finish_step, resolve};
+
+/// How a history was spoilt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fault {
+    /// Everything was read, and another value of the last page answered.
+    OtherValue,
+    /// Answered with an earlier link of the chain.
+    EarlyStop,
+    /// Another relation than the one asked for was followed, really.
+    WrongRelation,
+    /// The wrong one of two, or no for yes.
+    Flipped,
+    /// The numbers were compared the wrong way round, really.
+    WrongSign,
+    /// Another page than the one the search was for.
+    OtherPage,
+}
+
+impl Solver<'_> {
+    /// A wrong history made from a correct one; `None` where this question cannot go wrong in the way that was drawn.
+    pub fn spoil(&self, question: &Question, gold: &Trajectory, env: &mut dyn Environment, rng: &mut Rng) -> Option<(Trajectory, Fault)> {
+        let chain = resolve(self.base, question).ok()?;
+        let (trajectory, fault) = match &question.plan {
+            Plan::Follow { start } => match rng.below(if chain.len() > 1 { 3 } else { 2 }) {
+                0 => (self.other_value(start, &chain, gold, rng)?, Fault::OtherValue),
+                1 => (self.wrong_relation(question, start, &chain, env, rng)?, Fault::WrongRelation),
+                _ => (self.early_stop(start, &chain, gold, rng)?, Fault::EarlyStop),
+            },
+            Plan::Compare { a, b, more } | Plan::IsMore { a, b, more } => {
+                if rng.chance(0.5) {
+                    (self.wrong_sign(question, a, b, *more, gold, env)?, Fault::WrongSign)
+                } else {
+                    (flipped(question, gold)?, Fault::Flipped)
+                }
+            }
+            Plan::IsValue { start, .. } if chain.len() > 1 && rng.chance(0.3) => {
+                let mut spoilt = self.early_stop(start, &chain, gold, rng)?;
+                set_answer(&mut spoilt, &opposite(question)?)?;
+                (spoilt, Fault::EarlyStop)
+            }
+            Plan::IsValue { .. } | Plan::IsSame { .. } => (flipped(question, gold)?, Fault::Flipped),
+            Plan::Inverse { .. } => (self.other_page(question, gold, rng)?, Fault::OtherPage),
+        };
+        let answer = trajectory.steps().next_back()?.params.as_ref()?;
+        (!exact_match(answer, &question.answer)).then_some((trajectory, fault))
+    }
+
+    /// What follows a rejected answer: the reflection, then the correct way to the right one.
+    pub fn repair(
+        &self,
+        question: &Question,
+        spoilt: &Trajectory,
+        env: &mut dyn Environment,
+        rng: &mut Rng,
+    ) -> Result<Trajectory, SolveError> {
+        let mut trajectory = spoilt.clone();
+        trajectory.turns.push(Turn::Reflection(self.reflect(question, spoilt)?));
+        self.go_on(question, trajectory, env, rng)
+    }
+
+    /// The entity that each link of the chain is read from.
+    fn stations(&self, start: &str, chain: &[RelationRef]) -> Option<Vec<EntityId>> {
+        let first = self.base.find(start)?;
+        let facts = self.base.follow(first, chain)?;
+        let mut stations = vec![first];
+        stations.extend(facts.iter().take(chain.len() - 1).filter_map(|fact| fact.target));
+        (stations.len() == chain.len()).then_some(stations)
+    }
+
+    fn other_value(&self, start: &str, chain: &[RelationRef], gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
+        let entity = *self.stations(start, chain)?.last()?;
+        let link = *chain.last()?;
+        let shown = gold.steps().filter_map(|step| step.observation.as_deref()).next_back()?;
+        let facts = &self.base.entities()[entity].facts;
+        let mut others: Vec<(RelationId, &str)> =
+            facts.iter().enumerate().filter_map(|(id, fact)| Some((id, fact.as_ref()?.text.as_str()))).collect();
+        others.retain(|(id, text)| *id != link.relation && shown.contains(text));
+        let (_, wrong) = rng.pick(&others)?;
+        let relation = self.base.schema().relation(link);
+        let slots = [("r", relation.noun.as_str()), ("e", self.base.entities()[entity].title.as_str()), ("v", *wrong)];
+        let mut trajectory = gold.clone();
+        trajectory.turns.pop();
+        let thought = format!("{} {}", say(self.style.found, &slots), say(self.style.answer, &slots));
+        trajectory.turns.push(finish_step(thought, wrong));
+        Some(trajectory)
+    }
+
+    /// Stops before the last page was opened. Only where every link was read from a page of its own, one after the other.
+    fn early_stop(&self, start: &str, chain: &[RelationRef], gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
+        let stations = self.stations(start, chain)?;
+        let stop = 1 + rng.below(chain.len() - 1);
+        let title = &self.base.entities()[*stations.get(stop)?].title;
+        let opened = gold.turns.iter().position(|turn| matches!(turn, Turn::Step(step) if step.params.as_ref() == Some(title)))?;
+        let relation = self.base.schema().relation(chain[stop - 1]);
+        let slots = [("r", relation.noun.as_str()), ("e", self.base.entities()[stations[stop - 1]].title.as_str()), ("v", title.as_str())];
+        let mut trajectory = gold.clone();
+        trajectory.turns.truncate(opened);
+        let thought = format!("{} {}", say(self.style.found, &slots), say(self.style.answer, &slots));
+        trajectory.turns.push(finish_step(thought, title));
+        Some(trajectory)
+    }
+
+    /// Follows another relation at one link, with the real tools, and goes on from there if it can.
+    fn wrong_relation(
+        &self,
+        question: &Question,
+        start: &str,
+        chain: &[RelationRef],
+        env: &mut dyn Environment,
+        rng: &mut Rng,
+    ) -> Option<Trajectory> {
+        let stations = self.stations(start, chain)?;
+        let at = rng.below(chain.len());
+        let wanted = self.base.schema().relation(chain[at]).target;
+        let rest = &chain[at + 1..];
+        let fits = |id: &RelationId| {
+            let link = RelationRef { kind: chain[at].kind, relation: *id };
+            let Some(fact) = self.base.fact(stations[at], *id) else { return false };
+            let leads_on = rest.is_empty() || fact.target.is_some_and(|target| self.base.follow(target, rest).is_some());
+            *id != chain[at].relation && leads_on && (rest.is_empty() || self.base.schema().relation(link).target == wanted)
+        };
+        let others: Vec<RelationId> = (0..self.base.schema().types[chain[at].kind].relations.len()).filter(fits).collect();
+        let mut wrong = chain.to_vec();
+        wrong[at].relation = *rng.pick(&others)?;
+        let trajectory =
+            Trajectory { task_id: String::new(), question: question.text.clone(), tools: self.tools.to_vec(), turns: Vec::new() };
+        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: question.written.clone() };
+        let answer = walk.follow(start, &wrong).ok()?.text.clone();
+        walk.think(self.style.answer, &[("v", &answer)]);
+        let thought = std::mem::take(&mut walk.thought);
+        walk.trajectory.turns.push(finish_step(thought, &answer));
+        Some(walk.trajectory)
+    }
+
+    /// Compares the right numbers with the wrong sign.
+    fn wrong_sign(
+        &self,
+        question: &Question,
+        a: &str,
+        b: &str,
+        more: bool,
+        gold: &Trajectory,
+        env: &mut dyn Environment,
+    ) -> Option<Trajectory> {
+        let chain = resolve(self.base, question).ok()?;
+        let (first, second) = (self.base.find(a)?, self.base.find(b)?);
+        let (x, y) = (*self.base.follow(first, &chain)?.last()?, *self.base.follow(second, &chain)?.last()?);
+        let calculated = gold.turns.iter().rposition(|turn| matches!(turn, Turn::Step(step) if step.tool == CALCULATE))?;
+        let Turn::Step(Step { thought, .. }) = &gold.turns[calculated] else { return None };
+        let (right, wrong, sign) = if more { ("more", "less", "<") } else { ("less", "more", ">") };
+        let slots = [("a", digits(x)), ("b", digits(y)), ("op", wrong), ("sign", sign)];
+        let gold_sign = if more { ">" } else { "<" };
+        let asked = say(self.style.whether, &[("a", digits(x)), ("b", digits(y)), ("op", right), ("sign", gold_sign)]);
+        let trajectory = Trajectory { turns: gold.turns[..calculated].to_vec(), ..gold.clone() };
+        let thought = thought.replace(&asked, &say(self.style.whether, &slots));
+        let mut walk = Walk { solver: self, env, trajectory, thought, written: None };
+        let outcome = walk.act(CALCULATE, &format!("{} {sign} {}", digits(x), digits(y)));
+        let holds = outcome.to_lowercase().contains("true");
+        walk.think(if holds { self.style.holds } else { self.style.fails }, &slots);
+        let answer = match &question.plan {
+            Plan::Compare { .. } => (if holds { a } else { b }).to_owned(),
+            _ => (if holds { "yes" } else { "no" }).to_owned(),
+        };
+        walk.think(self.style.so, &[("v", &answer)]);
+        let thought = std::mem::take(&mut walk.thought);
+        walk.trajectory.turns.push(finish_step(thought, &answer));
+        Some(walk.trajectory)
+    }
+
+    /// Answers with another page that the search found.
+    fn other_page(&self, question: &Question, gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
+        let search = gold.turns.iter().position(|turn| matches!(turn, Turn::Step(step) if step.tool == SEARCH))?;
+        let Turn::Step(Step { observation: Some(found), .. }) = &gold.turns[search] else { return None };
+        let titles: Vec<&str> = found.split(" | ").filter_map(|hit| hit.split_once(": ")).map(|(title, _)| title).collect();
+        let others: Vec<&str> = titles.into_iter().filter(|title| *title != question.answer && self.base.find(title).is_some()).collect();
+        let wrong = rng.pick(&others)?;
+        let mut trajectory = gold.clone();
+        trajectory.turns.truncate(search + 1);
+        let thought = format!("{} {}", say(self.style.check, &[("e", wrong)]), say(self.style.answer, &[("v", wrong)]));
+        trajectory.turns.push(finish_step(thought, wrong));
+        Some(trajectory)
+    }
+}
+
+fn say(template: &str, values: &[(&str, &str)]) -> String {
+    crate::text::fill(template, |slot| values.iter().find(|(name, _)| *name == slot).map(|(_, value)| (*value).to_owned()))
+}
+
+/// The correct history with the other answer.
+fn flipped(question: &Question, gold: &Trajectory) -> Option<Trajectory> {
+    let mut trajectory = gold.clone();
+    set_answer(&mut trajectory, &opposite(question)?)?;
+    Some(trajectory)
+}
+
+fn opposite(question: &Question) -> Option<String> {
+    match &question.plan {
+        Plan::Compare { a, b, .. } => Some(if *a == question.answer { b.clone() } else { a.clone() }),
+        _ => match question.answer.as_str() {
+            "yes" => Some("no".to_owned()),
+            "no" => Some("yes".to_owned()),
+            _ => None,
+        },
+    }
+}
+
+/// Gives the last step another answer, in its thought as well where that names the answer.
+fn set_answer(trajectory: &mut Trajectory, answer: &str) -> Option<()> {
+    let Some(Turn::Step(step)) = trajectory.turns.last_mut() else { return None };
+    if step.tool != FINISH {
+        return None;
+    }
+    let old = step.params.replace(answer.to_owned())?;
+    if let Some(at) = step.thought.rfind(&old)
+        && crate::text::contains_words(&step.thought[at..], &old)
+    {
+        step.thought.replace_range(at..at + old.len(), answer);
+    }
+    Some(())
+}
