@@ -1,0 +1,225 @@
+//! `adapter_model.safetensors`: the A and B of every adapted layer.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use sha2::{Digest, Sha256};
+
+use crate::config::Matcher;
+use crate::{AdapterConfig, AdapterError};
+
+/// File name of the configuration inside an adapter's directory.
+pub const CONFIG_FILE: &str = "adapter_config.json";
+/// File name of the weights inside an adapter's directory.
+pub const WEIGHTS_FILE: &str = "adapter_model.safetensors";
+/// Optional safetensors metadata key: sha256 (hex) of the base's `model.safetensors` the adapter was trained on.
+pub const BASE_DIGEST_KEY: &str = "autoact.base_sha256";
+/// What PEFT puts before the base's own module names.
+const PREFIX: &str = "base_model.model.";
+
+/// A row-major f32 matrix.
+#[derive(Clone, PartialEq)]
+pub struct Matrix {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub cols: usize,
+    /// `rows * cols` values, row after row.
+    pub data: Vec<f32>,
+}
+
+impl std::fmt::Debug for Matrix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Matrix[{}, {}]", self.rows, self.cols)
+    }
+}
+
+/// One layer's update: `y += scale * B (A x)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoraPair {
+    /// [r, in]
+    pub a: Matrix,
+    /// [out, r]
+    pub b: Matrix,
+    /// α/r, or α/√r with rslora.
+    pub scale: f32,
+}
+
+/// A PEFT LoRA adapter, read and checked against its own configuration.
+#[derive(Debug, Clone)]
+pub struct Adapter {
+    /// Where it was read from.
+    pub path: PathBuf,
+    /// `adapter_config.json`.
+    pub config: AdapterConfig,
+    /// Updates by the base's module name, such as `model.layers.0.self_attn.q_proj`.
+    pub modules: BTreeMap<String, LoraPair>,
+    /// sha256 (hex) over the bytes of `adapter_config.json` followed by those of `adapter_model.safetensors`.
+    pub digest: String,
+    /// sha256 (hex) of the base's weights, when the adapter records it under [`BASE_DIGEST_KEY`].
+    pub base_digest: Option<String>,
+}
+
+/// What an adapter needs to know of a base model to tell whether it fits.
+#[derive(Debug, Clone, Default)]
+pub struct BaseLayout {
+    /// The base's name, for messages.
+    pub name: String,
+    /// sha256 (hex) of its weights, when known.
+    pub digest: Option<String>,
+    /// Every linear layer by module name, with (in, out) features.
+    pub linears: BTreeMap<String, (usize, usize)>,
+}
+
+impl Adapter {
+    /// Reads `dir/adapter_config.json` and `dir/adapter_model.safetensors`.
+    pub fn load(dir: impl AsRef<Path>) -> Result<Self, AdapterError> {
+        let dir = dir.as_ref();
+        let read = |path: &Path| {
+            std::fs::read(path).map_err(|source| AdapterError::Read { path: path.to_owned(), source })
+        };
+        let config_path = dir.join(CONFIG_FILE);
+        let weights_path = dir.join(WEIGHTS_FILE);
+        let config_bytes = read(&config_path)?;
+        let bytes = read(&weights_path)?;
+        let config = AdapterConfig::parse(&String::from_utf8_lossy(&config_bytes), &config_path)?;
+        let matcher = Matcher::new(&config, &config_path)?;
+        let corrupt = |source| AdapterError::Corrupt { path: weights_path.clone(), bytes: bytes.len(), source };
+        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(corrupt)?;
+        let base_digest = header.metadata().as_ref().and_then(|m| m.get(BASE_DIGEST_KEY)).cloned();
+        let tensors = SafeTensors::deserialize(&bytes).map_err(corrupt)?;
+
+        let mut halves: BTreeMap<String, [Option<Matrix>; 2]> = BTreeMap::new();
+        for (name, view) in tensors.iter() {
+            let (module, half) = split_name(name)
+                .filter(|(module, _)| matcher.targets(module))
+                .ok_or_else(|| AdapterError::UnknownTensor {
+                    path: weights_path.clone(),
+                    tensor: name.to_owned(),
+                    expected: format!(
+                        "`{PREFIX}<module>.lora_A.weight` or `.lora_B.weight` of a module in `target_modules`"
+                    ),
+                })?;
+            halves.entry(module.to_owned()).or_default()[half] = Some(matrix(&weights_path, name, &view)?);
+        }
+        let found: Vec<&str> = halves.keys().map(String::as_str).collect();
+        let missing = |module: &str, half: usize| AdapterError::MissingTensor {
+            path: weights_path.clone(),
+            tensor: tensor_name(module, half),
+            module: module.to_owned(),
+        };
+        if let Some(name) = matcher.unmatched(&found).first() {
+            return Err(missing(name, 0));
+        }
+        if found.is_empty() {
+            return Err(missing("any module", 0));
+        }
+        let mut modules = BTreeMap::new();
+        for (module, [a, b]) in halves {
+            let a = a.ok_or_else(|| missing(&module, 0))?;
+            let b = b.ok_or_else(|| missing(&module, 1))?;
+            let rank = matcher.rank(&module);
+            for (half, m, found) in [(0, &a, a.rows), (1, &b, b.cols)] {
+                if found != rank {
+                    return Err(AdapterError::Shape {
+                        path: weights_path,
+                        tensor: tensor_name(&module, half),
+                        found: vec![m.rows, m.cols],
+                        expected: format!("rank `{rank}` from the configuration"),
+                    });
+                }
+            }
+            let scale = matcher.scale(&module) as f32;
+            modules.insert(module, LoraPair { a, b, scale });
+        }
+        let mut sha = Sha256::new();
+        sha.update(&config_bytes);
+        sha.update(&bytes);
+        let digest = format!("{:x}", sha.finalize());
+        Ok(Self { path: dir.to_owned(), config, modules, digest, base_digest })
+    }
+
+    /// Checks that the adapter belongs to `base`: same digest (when both know it), layers that exist, shapes
+    /// that fit, and no targeted layer of the base left without an update.
+    pub fn check_base(&self, base: &BaseLayout) -> Result<(), AdapterError> {
+        let mismatch = |what: String, found: String, expected: String| AdapterError::BaseMismatch {
+            adapter: self.path.display().to_string(),
+            base: base.name.clone(),
+            what,
+            found,
+            expected,
+        };
+        for (module, pair) in &self.modules {
+            let found = (pair.a.cols, pair.b.rows);
+            match base.linears.get(module) {
+                None => {
+                    return Err(mismatch(
+                        format!("layer `{module}`"),
+                        format!("{} -> {}", found.0, found.1),
+                        "no such layer".to_owned(),
+                    ));
+                }
+                Some(expected) if *expected != found => {
+                    return Err(mismatch(
+                        format!("size of `{module}`"),
+                        format!("{} -> {}", found.0, found.1),
+                        format!("{} -> {}", expected.0, expected.1),
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        let matcher = Matcher::new(&self.config, &self.path.join(CONFIG_FILE))?;
+        for module in base.linears.keys() {
+            if matcher.targets(module) && !self.modules.contains_key(module) {
+                return Err(mismatch("targeted layers".to_owned(), "no update".to_owned(), module.clone()));
+            }
+        }
+        if let (Some(found), Some(expected)) = (&self.base_digest, &base.digest)
+            && found != expected
+        {
+            return Err(mismatch("sha256 of the base's weights".to_owned(), found.clone(), expected.clone()));
+        }
+        Ok(())
+    }
+}
+
+fn tensor_name(module: &str, half: usize) -> String {
+    format!("{PREFIX}{module}.lora_{}.weight", if half == 0 { 'A' } else { 'B' })
+}
+
+/// `base_model.model.<module>.lora_A.weight` -> (`<module>`, 0)
+fn split_name(name: &str) -> Option<(&str, usize)> {
+    let rest = name.strip_prefix(PREFIX)?;
+    if let Some(module) = rest.strip_suffix(".lora_A.weight") {
+        return Some((module, 0));
+    }
+    rest.strip_suffix(".lora_B.weight").map(|module| (module, 1))
+}
+
+fn matrix(path: &Path, name: &str, view: &TensorView<'_>) -> Result<Matrix, AdapterError> {
+    let [rows, cols] = *view.shape() else {
+        return Err(AdapterError::Shape {
+            path: path.to_owned(),
+            tensor: name.to_owned(),
+            found: view.shape().to_vec(),
+            expected: "two dimensions".to_owned(),
+        });
+    };
+    let bytes = view.data();
+    let data = match view.dtype() {
+        Dtype::F32 => bytes.chunks_exact(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect(),
+        Dtype::F16 => bytes.chunks_exact(2).map(|c| half::f16::from_le_bytes([c[0], c[1]]).to_f32()).collect(),
+        Dtype::BF16 => bytes.chunks_exact(2).map(|c| half::bf16::from_le_bytes([c[0], c[1]]).to_f32()).collect(),
+        other => {
+            return Err(AdapterError::UnknownTensor {
+                path: path.to_owned(),
+                tensor: format!("{name}` of type `{other:?}"),
+                expected: "`F32`, `F16` or `BF16`".to_owned(),
+            });
+        }
+    };
+    Ok(Matrix { rows, cols, data })
+}

@@ -1,0 +1,286 @@
+//! `adapter_config.json`, as PEFT writes it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::AdapterError;
+
+/// The part of PEFT's `LoraConfig` that decides what the adapter computes.
+///
+/// Keys that change the maths and are not implemented (`use_dora`, `modules_to_save`, …) are rejected by
+/// [`AdapterConfig::parse`] when they are set; keys that only matter in training are ignored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AdapterConfig {
+    /// Always `LORA`.
+    pub peft_type: String,
+    /// Rank: rows of A, columns of B.
+    pub r: usize,
+    /// α: the update is scaled by α/r, or α/√r with [`use_rslora`](Self::use_rslora).
+    pub lora_alpha: f64,
+    /// Dropout on the adapter's input in training; has no effect here.
+    #[serde(default)]
+    pub lora_dropout: f64,
+    /// Which linear layers are adapted.
+    pub target_modules: TargetModules,
+    /// Which biases were trained; only `none`.
+    #[serde(default = "no_bias")]
+    pub bias: String,
+    /// True for layers that store their weight transposed; PEFT ignores it for linear layers, and so do we.
+    #[serde(default)]
+    pub fan_in_fan_out: bool,
+    /// Scale by α/√r instead of α/r (<https://arxiv.org/abs/2312.03732>).
+    #[serde(default)]
+    pub use_rslora: bool,
+    /// Ranks that differ from `r`, by module-name pattern.
+    #[serde(default)]
+    pub rank_pattern: BTreeMap<String, usize>,
+    /// α that differs from `lora_alpha`, by module-name pattern.
+    #[serde(default)]
+    pub alpha_pattern: BTreeMap<String, f64>,
+    /// Only these layers are adapted, when set.
+    #[serde(default)]
+    pub layers_to_transform: Option<Layers>,
+    /// The base this was trained on, as a path or a hub name; informative.
+    #[serde(default)]
+    pub base_model_name_or_path: Option<String>,
+    /// PEFT's task; informative.
+    #[serde(default)]
+    pub task_type: Option<String>,
+}
+
+/// `target_modules`: names (matched as a suffix) or one regular expression (matched whole).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TargetModules {
+    /// A regular expression over the module's full name, or `all-linear`.
+    Pattern(String),
+    /// Module names, such as `q_proj` or `self_attn.q_proj`.
+    Names(Vec<String>),
+}
+
+/// `layers_to_transform`: one layer or several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Layers {
+    /// A single layer's index.
+    One(usize),
+    /// Several layers' indices.
+    Many(Vec<usize>),
+}
+
+fn no_bias() -> String {
+    "none".to_owned()
+}
+
+/// Keys that change what the adapter computes; unset (null, false, empty) they are harmless.
+const UNSUPPORTED: [&str; 10] = [
+    "modules_to_save",
+    "use_dora",
+    "use_qalora",
+    "lora_bias",
+    "layer_replication",
+    "layers_pattern",
+    "exclude_modules",
+    "trainable_token_indices",
+    "target_parameters",
+    "alora_invocation_tokens",
+];
+
+impl AdapterConfig {
+    /// Parses and checks the file's text; `path` is for messages only.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, AdapterError> {
+        let json = |source| AdapterError::Config { path: path.to_owned(), source };
+        let raw: Value = serde_json::from_str(text).map_err(json)?;
+        let unsupported = |option: &str, found: &Value, supported| AdapterError::Unsupported {
+            path: path.to_owned(),
+            option: option.to_owned(),
+            found: found.to_string(),
+            supported,
+        };
+        if let Some(found) = raw.get("peft_type").filter(|v| v.as_str() != Some("LORA")) {
+            return Err(unsupported("peft_type", found, "`LORA`"));
+        }
+        for option in UNSUPPORTED {
+            if let Some(found) = raw.get(option).filter(|v| is_set(v)) {
+                return Err(unsupported(option, found, "leaving it unset"));
+            }
+        }
+        if let Some(found) = raw.get("bias").filter(|v| v.as_str() != Some("none")) {
+            return Err(unsupported("bias", found, "`none`"));
+        }
+        let config: Self = serde_json::from_value(raw).map_err(json)?;
+        if config.r == 0 || config.rank_pattern.values().any(|r| *r == 0) {
+            return Err(unsupported("r", &Value::from(0), "a rank of at least 1"));
+        }
+        Ok(config)
+    }
+}
+
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    }
+}
+
+/// The configuration with its patterns compiled: answers questions about module names.
+///
+/// A module name is its path in the base, such as `model.layers.0.self_attn.q_proj`.
+#[derive(Debug, Clone)]
+pub(crate) struct Matcher<'a> {
+    config: &'a AdapterConfig,
+    target: Target,
+    ranks: Vec<(Regex, usize)>,
+    alphas: Vec<(Regex, f64)>,
+}
+
+#[derive(Debug, Clone)]
+enum Target {
+    AllLinear,
+    Pattern(Regex),
+    Names(Vec<String>),
+}
+
+impl<'a> Matcher<'a> {
+    pub(crate) fn new(config: &'a AdapterConfig, path: &Path) -> Result<Self, AdapterError> {
+        let regex = |pattern: String| {
+            Regex::new(&pattern).map_err(|source| AdapterError::Pattern {
+                path: path.to_owned(),
+                pattern,
+                source: Box::new(source),
+            })
+        };
+        // PEFT: `re.match(rf"(.*\.)?({key})$", module)`.
+        let suffix = |key: &str| regex(format!(r"^(?:.*\.)?(?:{key})$"));
+        let target = match &config.target_modules {
+            TargetModules::Pattern(p) if p == "all-linear" => Target::AllLinear,
+            TargetModules::Pattern(p) => Target::Pattern(regex(format!("^(?:{p})$"))?),
+            TargetModules::Names(names) => Target::Names(names.clone()),
+        };
+        let ranks = config.rank_pattern.iter().map(|(k, v)| Ok((suffix(k)?, *v))).collect::<Result<_, AdapterError>>()?;
+        let alphas = config.alpha_pattern.iter().map(|(k, v)| Ok((suffix(k)?, *v))).collect::<Result<_, AdapterError>>()?;
+        Ok(Self { config, target, ranks, alphas })
+    }
+
+    /// Whether the configuration adapts the linear layer `module`.
+    pub(crate) fn targets(&self, module: &str) -> bool {
+        let wanted = match &self.config.layers_to_transform {
+            None => true,
+            Some(layers) => layer_of(module).is_some_and(|i| match layers {
+                Layers::One(one) => *one == i,
+                Layers::Many(many) => many.contains(&i),
+            }),
+        };
+        wanted
+            && match &self.target {
+                Target::AllLinear => module != "lm_head",
+                Target::Pattern(pattern) => pattern.is_match(module),
+                Target::Names(names) => names.iter().any(|n| is_suffix(module, n)),
+            }
+    }
+
+    /// Names in `target_modules` that match none of `modules`.
+    pub(crate) fn unmatched(&self, modules: &[&str]) -> Vec<String> {
+        match &self.target {
+            Target::Names(names) => {
+                names.iter().filter(|n| !modules.iter().any(|m| is_suffix(m, n))).cloned().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub(crate) fn rank(&self, module: &str) -> usize {
+        self.ranks.iter().find(|(p, _)| p.is_match(module)).map_or(self.config.r, |(_, r)| *r)
+    }
+
+    /// The factor on B·A·x for `module`.
+    pub(crate) fn scale(&self, module: &str) -> f64 {
+        let alpha = self.alphas.iter().find(|(p, _)| p.is_match(module)).map_or(self.config.lora_alpha, |(_, a)| *a);
+        let rank = self.rank(module) as f64;
+        alpha / if self.config.use_rslora { rank.sqrt() } else { rank }
+    }
+}
+
+fn is_suffix(module: &str, name: &str) -> bool {
+    module == name || module.strip_suffix(name).is_some_and(|head| head.ends_with('.'))
+}
+
+/// `model.layers.7.mlp.up_proj` -> 7
+fn layer_of(module: &str) -> Option<usize> {
+    module.split('.').skip_while(|part| *part != "layers").nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(json: Value) -> Result<AdapterConfig, AdapterError> {
+        AdapterConfig::parse(&json.to_string(), Path::new("adapter_config.json"))
+    }
+
+    fn base() -> Value {
+        serde_json::json!({"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj"]})
+    }
+
+    fn with(key: &str, value: Value) -> Value {
+        let mut json = base();
+        json[key] = value;
+        json
+    }
+
+    #[test]
+    fn names_match_whole_path_segments() {
+        let config = config(base()).unwrap();
+        let m = Matcher::new(&config, Path::new("x")).unwrap();
+        assert!(m.targets("model.layers.0.self_attn.q_proj"));
+        assert!(!m.targets("model.layers.0.self_attn.xq_proj"));
+        assert!(!m.targets("model.layers.0.self_attn.q_proj.inner"));
+    }
+
+    #[test]
+    fn a_pattern_matches_the_whole_name() {
+        let config = config(with("target_modules", r".*\.(q|v)_proj".into())).unwrap();
+        let m = Matcher::new(&config, Path::new("x")).unwrap();
+        assert!(m.targets("model.layers.1.self_attn.v_proj"));
+        assert!(!m.targets("model.layers.1.self_attn.v_proj.x"));
+    }
+
+    #[test]
+    fn patterns_change_rank_and_scale() {
+        let mut json = with("rank_pattern", serde_json::json!({"layers.1.self_attn.q_proj": 2}));
+        json["use_rslora"] = true.into();
+        let config = config(json).unwrap();
+        let m = Matcher::new(&config, Path::new("x")).unwrap();
+        assert_eq!(m.scale("model.layers.0.self_attn.q_proj"), 4.0);
+        assert_eq!(m.scale("model.layers.1.self_attn.q_proj"), 8.0 / 2f64.sqrt());
+    }
+
+    #[test]
+    fn layers_can_be_selected() {
+        let config = config(with("layers_to_transform", serde_json::json!([1]))).unwrap();
+        let m = Matcher::new(&config, Path::new("x")).unwrap();
+        assert!(m.targets("model.layers.1.self_attn.q_proj"));
+        assert!(!m.targets("model.layers.0.self_attn.q_proj"));
+    }
+
+    #[test]
+    fn what_we_do_not_implement_is_refused() {
+        for (key, value) in [
+            ("peft_type", "IA3".into()),
+            ("modules_to_save", serde_json::json!(["lm_head"])),
+            ("use_dora", true.into()),
+            ("bias", "all".into()),
+            ("r", 0.into()),
+        ] {
+            let found = config(with(key, value));
+            assert!(matches!(&found, Err(AdapterError::Unsupported { option, .. }) if option == key), "{found:?}");
+        }
+        assert!(matches!(config(with("r", "four".into())), Err(AdapterError::Config { .. })));
+    }
+}

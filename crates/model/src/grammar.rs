@@ -1,0 +1,117 @@
+//! Grammars that decoding is held to, compiled by llguidance.
+
+use std::collections::VecDeque;
+
+use llguidance::api::TopLevelGrammar;
+use llguidance::{Matcher, ParserFactory};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toktrie::{SimpleVob, TokEnv};
+
+use crate::GenerateError;
+
+/// What the completion must look like, from its first character to its last.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grammar {
+    /// The whole completion matches this regular expression (syntax of the `regex` crate, no look-around).
+    Regex(String),
+    /// The completion is one of these texts.
+    Choice(Vec<String>),
+    /// A context-free grammar in llguidance's dialect of Lark, starting at `start`.
+    /// <https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md>
+    Lark(String),
+    /// The completion is JSON, without spaces between its parts, that satisfies this schema.
+    JsonSchema(Value),
+}
+
+impl Grammar {
+    /// In llguidance's terms; what is wrong with it otherwise.
+    fn compile(&self) -> Result<TopLevelGrammar, String> {
+        match self {
+            Self::Regex(pattern) => Ok(TopLevelGrammar::from_regex(pattern)),
+            Self::Lark(text) => Ok(TopLevelGrammar::from_lark(text.clone())),
+            Self::Choice(choices) => {
+                if choices.is_empty() || choices.iter().any(String::is_empty) {
+                    return Err("a choice needs at least one text, and none may be empty".to_owned());
+                }
+                let literals: Vec<String> = choices.iter().map(|c| Value::from(c.as_str()).to_string()).collect();
+                Ok(TopLevelGrammar::from_lark(format!("start: {}", literals.join(" | "))))
+            }
+            Self::JsonSchema(schema) => {
+                let mut schema = schema.clone();
+                // Free white space is where a small model loops for ever.
+                if let Some(fields) = schema.as_object_mut() {
+                    fields.entry("x-guidance").or_insert_with(|| json!({ "whitespace_flexible": false }));
+                }
+                Ok(TopLevelGrammar::from_json_schema(schema))
+            }
+        }
+    }
+}
+
+/// Compiled grammars kept for the next request with the same one.
+const CACHED: usize = 32;
+
+/// Compiles grammars for one vocabulary.
+pub(crate) struct Grammars {
+    factory: ParserFactory,
+    /// Most recent last.
+    compiled: VecDeque<(Grammar, Matcher)>,
+}
+
+impl Grammars {
+    pub(crate) fn new(env: &TokEnv) -> Result<Self, GenerateError> {
+        let mut factory = ParserFactory::new_simple(env).map_err(|e| GenerateError::engine(format!("{e:#}")))?;
+        factory.quiet();
+        Ok(Self { factory, compiled: VecDeque::new() })
+    }
+
+    /// A constraint at its start.
+    pub(crate) fn start(&mut self, grammar: &Grammar) -> Result<Constraint, GenerateError> {
+        let invalid = |reason: String| GenerateError::InvalidGrammar { reason };
+        let cached = self.compiled.iter().position(|(g, _)| g == grammar).and_then(|at| self.compiled.remove(at));
+        let (key, matcher) = match cached {
+            Some(entry) => entry,
+            None => {
+                let top = grammar.compile().map_err(invalid)?;
+                let matcher = Matcher::new(self.factory.create_parser(top));
+                if let Some(reason) = matcher.get_error() {
+                    return Err(invalid(reason));
+                }
+                (grammar.clone(), matcher)
+            }
+        };
+        let constraint = Constraint { matcher: matcher.deep_clone() };
+        if self.compiled.len() == CACHED {
+            self.compiled.pop_front();
+        }
+        self.compiled.push_back((key, matcher));
+        Ok(constraint)
+    }
+}
+
+/// A grammar's state within one sequence.
+pub(crate) struct Constraint {
+    matcher: Matcher,
+}
+
+impl Constraint {
+    /// Puts every token that may not come next at minus infinity.
+    pub(crate) fn mask(&mut self, logits: &mut [f32]) -> Result<(), GenerateError> {
+        let allowed: SimpleVob = self.matcher.compute_mask().map_err(|e| GenerateError::engine(format!("{e:#}")))?;
+        for (token, logit) in logits.iter_mut().enumerate() {
+            if !allowed.is_allowed(token as u32) {
+                *logit = f32::NEG_INFINITY;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves past `token`; true when nothing but the end can follow.
+    pub(crate) fn accept(&mut self, token: u32) -> Result<bool, GenerateError> {
+        self.matcher.consume_token(token).map_err(|e| GenerateError::engine(format!("{e:#}")))?;
+        Ok(self.matcher.is_stopped())
+    }
+}
+

@@ -1,0 +1,50 @@
+//! Rotary position embedding: the frequencies, and the angles of a block of positions.
+
+use candle_core::{DType, Device, Result, Tensor};
+
+use crate::config::{Llama3Scaling, ModelConfig, RopeScaling};
+
+/// Inverse frequencies, one per pair of a head's dimensions, scaled as the model asks.
+#[derive(Debug)]
+pub(crate) struct Rope {
+    inv_freq: Vec<f32>,
+}
+
+impl Rope {
+    pub(crate) fn new(config: &ModelConfig) -> Self {
+        let dim = config.head_dim;
+        let inv_freq = (0..dim / 2).map(|i| {
+            let freq = config.rope_theta.powf(-((2 * i) as f64) / dim as f64);
+            match config.rope_scaling {
+                RopeScaling::None => freq,
+                RopeScaling::Linear(factor) => freq / factor,
+                RopeScaling::Llama3(scaling) => llama3(freq, scaling),
+            }
+        });
+        Self { inv_freq: inv_freq.map(|f| f as f32).collect() }
+    }
+
+    /// cos and sin, [n, head_dim / 2] each, of the positions `first..first + n`. Cheap enough to compute per step,
+    /// and so no table has to cover a context of 131,072. In f32, like the reference.
+    pub(crate) fn angles(&self, first: usize, n: usize, dtype: DType, device: &Device) -> Result<(Tensor, Tensor)> {
+        let angles = || (first..first + n).flat_map(|p| self.inv_freq.iter().map(move |f| p as f32 * f));
+        let shape = (n, self.inv_freq.len());
+        let cos = Tensor::from_vec(angles().map(f32::cos).collect(), shape, device)?.to_dtype(dtype)?;
+        let sin = Tensor::from_vec(angles().map(f32::sin).collect(), shape, device)?.to_dtype(dtype)?;
+        Ok((cos, sin))
+    }
+}
+
+/// Long wavelengths are stretched by `factor`, short ones kept, those between blended
+/// (`_compute_llama3_parameters` in transformers' `modeling_rope_utils.py`).
+fn llama3(freq: f64, s: Llama3Scaling) -> f64 {
+    let wavelength = 2.0 * std::f64::consts::PI / freq;
+    if wavelength < s.original_context / s.high_freq_factor {
+        freq
+    } else if wavelength > s.original_context / s.low_freq_factor {
+        freq / s.factor
+    } else {
+        let smooth = (s.original_context / wavelength - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
+        (1.0 - smooth) * freq / s.factor + smooth * freq
+    }
+}

@@ -1,0 +1,174 @@
+//! Choosing the next token from logits.
+
+use serde::{Deserialize, Serialize};
+
+/// How tokens are chosen. The same settings and seed give the same tokens, on every platform and release.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sampling {
+    /// 0 = always the likeliest token; 1 = the model's own distribution; more = flatter.
+    pub temperature: f32,
+    /// Only the k likeliest tokens.
+    pub top_k: Option<usize>,
+    /// Only the likeliest tokens that together reach this probability (after temperature and `top_k`).
+    pub top_p: Option<f32>,
+    /// Where the random numbers start.
+    pub seed: u64,
+}
+
+impl Default for Sampling {
+    /// Greedy.
+    fn default() -> Self {
+        Self::greedy()
+    }
+}
+
+impl Sampling {
+    /// Always the likeliest token.
+    pub const fn greedy() -> Self {
+        Self { temperature: 0.0, top_k: None, top_p: None, seed: 0 }
+    }
+
+    /// The model's distribution at `temperature`.
+    pub const fn with_temperature(temperature: f32, seed: u64) -> Self {
+        Self { temperature, top_k: None, top_p: None, seed }
+    }
+}
+
+/// Draws tokens for one sequence.
+#[derive(Debug, Clone)]
+pub(crate) struct Sampler {
+    settings: Sampling,
+    state: u64,
+    /// Candidates of the last draw, kept for their memory.
+    candidates: Vec<(u32, f32)>,
+}
+
+impl Sampler {
+    pub(crate) fn new(settings: Sampling) -> Self {
+        Self { settings, state: settings.seed, candidates: Vec::new() }
+    }
+
+    /// The next token, or `None` when no logit is a finite number. Tokens at minus infinity are never chosen; equal
+    /// logits go to the lower id.
+    pub(crate) fn sample(&mut self, logits: &[f32]) -> Option<u32> {
+        let best = argmax(logits)?;
+        let max = logits[best as usize];
+        if !max.is_finite() {
+            return None;
+        }
+        // A temperature this low cannot tell two floats apart; a NaN is treated as greedy as well.
+        if self.settings.temperature.is_nan() || self.settings.temperature < 1e-6 {
+            return Some(best);
+        }
+        let inverse = 1.0 / self.settings.temperature;
+        self.candidates.clear();
+        let weighed = logits.iter().enumerate().map(|(i, l)| (i as u32, ((l - max) * inverse).exp()));
+        self.candidates.extend(weighed.filter(|(_, w)| *w > 0.0));
+        let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        if let Some(k) = self.settings.top_k.filter(|k| *k > 0 && *k < self.candidates.len()) {
+            self.candidates.select_nth_unstable_by(k - 1, order);
+            self.candidates.truncate(k);
+            self.candidates.sort_unstable_by_key(|c| c.0);
+        }
+        if let Some(p) = self.settings.top_p.filter(|p| *p < 1.0) {
+            self.candidates.sort_unstable_by(order);
+            let goal = self.total() * f64::from(p.max(0.0));
+            let mut sum = 0.0;
+            let kept = self.candidates.iter().take_while(|(_, w)| {
+                let below = sum < goal;
+                sum += f64::from(*w);
+                below
+            });
+            let kept = kept.count().max(1);
+            self.candidates.truncate(kept);
+        }
+        let mut left = self.uniform() * self.total();
+        for (token, weight) in &self.candidates {
+            left -= f64::from(*weight);
+            if left < 0.0 {
+                return Some(*token);
+            }
+        }
+        self.candidates.last().map(|(token, _)| *token)
+    }
+
+    fn total(&self) -> f64 {
+        self.candidates.iter().map(|(_, w)| f64::from(*w)).sum()
+    }
+
+    /// In [0, 1). SplitMix64 (<https://prng.di.unimi.it/splitmix64.c>), written out so that no library's change of
+    /// generator can change what a seed gives.
+    fn uniform(&mut self) -> f64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        (z >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// The highest logit's index; NaN never wins.
+fn argmax(logits: &[f32]) -> Option<u32> {
+    let mut best: Option<(usize, f32)> = None;
+    for (i, l) in logits.iter().enumerate() {
+        if !l.is_nan() && best.is_none_or(|(_, b)| *l > b) {
+            best = Some((i, *l));
+        }
+    }
+    best.map(|(i, _)| i as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOGITS: [f32; 6] = [0.0, 2.0, 1.0, f32::NEG_INFINITY, 1.5, -3.0];
+
+    fn draw(settings: Sampling, n: usize) -> Vec<u32> {
+        let mut sampler = Sampler::new(settings);
+        (0..n).map(|_| sampler.sample(&LOGITS).unwrap()).collect()
+    }
+
+    #[test]
+    fn seeds_are_pinned() {
+        // Computed apart, in Python, from the definition.
+        assert_eq!(draw(Sampling::with_temperature(1.0, 42), 12), [4, 1, 1, 1, 0, 4, 1, 4, 1, 2, 1, 1]);
+        assert_eq!(draw(Sampling::with_temperature(1.0, 7), 12), [1, 0, 4, 2, 1, 1, 1, 1, 1, 1, 1, 4]);
+    }
+
+    #[test]
+    fn greedy_takes_the_likeliest() {
+        assert_eq!(draw(Sampling::greedy(), 3), [1, 1, 1]);
+        assert_eq!(draw(Sampling { top_k: Some(1), ..Sampling::with_temperature(5.0, 1) }, 3), [1, 1, 1]);
+        assert_eq!(draw(Sampling { top_p: Some(0.0), ..Sampling::with_temperature(5.0, 1) }, 3), [1, 1, 1]);
+    }
+
+    #[test]
+    fn limits_hold_and_masked_tokens_never_come() {
+        let all = draw(Sampling::with_temperature(2.0, 3), 500);
+        assert!(!all.contains(&3) && all.contains(&0) && all.contains(&5));
+        let two = draw(Sampling { top_k: Some(2), ..Sampling::with_temperature(2.0, 3) }, 200);
+        assert!(two.iter().all(|t| [1, 4].contains(t)));
+        // At temperature 1 the first two hold 0.70 of the probability.
+        let nucleus = draw(Sampling { top_p: Some(0.6), ..Sampling::with_temperature(1.0, 3) }, 200);
+        assert!(nucleus.iter().all(|t| [1, 4].contains(t)));
+    }
+
+    #[test]
+    fn frequencies_follow_the_distribution() {
+        let draws = draw(Sampling::with_temperature(1.0, 9), 20_000);
+        let share = draws.iter().filter(|t| **t == 1).count() as f64 / 20_000.0;
+        let total: f64 = LOGITS.iter().map(|l| f64::from(*l).exp()).sum();
+        assert!((share - 2f64.exp() / total).abs() < 0.01, "{share}");
+    }
+
+    #[test]
+    fn no_finite_logit_is_no_token() {
+        let mut sampler = Sampler::new(Sampling::greedy());
+        assert_eq!(sampler.sample(&[f32::NAN, f32::NEG_INFINITY]), None);
+        assert_eq!(sampler.sample(&[]), None);
+        assert_eq!(sampler.sample(&[f32::NAN, 0.0]), Some(1));
+    }
+}

@@ -1,0 +1,253 @@
+//! `tokenizer.json`: text to tokens, tokens to bytes, and the vocabulary as the grammars need it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokenizers::Tokenizer as HfTokenizer;
+use toktrie::{TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv};
+
+use crate::dir::TokenizerConfig;
+use crate::{LoadError, ModelConfig};
+
+/// How a vocabulary spells bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Alphabet {
+    /// GPT-2's printable stand-in for each byte.
+    ByteLevel,
+    /// SentencePiece: `▁` for the space, `<0xNN>` for bytes that have no token.
+    SentencePiece,
+}
+
+/// A model's tokenizer.
+///
+/// Generated text is the tokens' exact bytes, put after the prompt's: where SentencePiece's decoder would strip the
+/// first space, this does not.
+#[derive(Clone)]
+pub struct Tokenizer {
+    hf: Arc<HfTokenizer>,
+    env: Arc<Vocabulary>,
+    eos: Vec<u32>,
+    bos: Option<u32>,
+    auto_bos: bool,
+}
+
+impl std::fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tokenizer({} tokens, eos {:?}, bos {:?})", self.env.trie.vocab_size(), self.eos, self.bos)
+    }
+}
+
+impl Tokenizer {
+    pub(crate) fn new(
+        text: &str,
+        path: &Path,
+        config: &TokenizerConfig,
+        model: &ModelConfig,
+        eos: &[u32],
+    ) -> Result<Self, LoadError> {
+        let fail = |reason: String| LoadError::Tokenizer { path: path.to_owned(), reason };
+        let json: Value = serde_json::from_str(text)
+            .map_err(|source| LoadError::Json { path: path.to_owned(), what: "tokenizer", source })?;
+        let alphabet = alphabet(&json).map_err(fail)?;
+        let hf: HfTokenizer = text.parse().map_err(|e: tokenizers::Error| fail(e.to_string()))?;
+        let id = |token: Option<&str>| token.and_then(|t| hf.token_to_id(t));
+        let mut eos: Vec<u32> = eos.to_vec();
+        if let Some(named) = id(config.eos_token.as_ref().map(|t| t.text())).filter(|id| !eos.contains(id)) {
+            eos.push(named);
+        }
+        eos.retain(|id| (*id as usize) < model.vocab_size);
+        if eos.is_empty() {
+            return Err(fail(
+                "no end-of-sequence token in `generation_config.json`, `config.json` or `tokenizer_config.json`".to_owned(),
+            ));
+        }
+        let bos = id(config.bos_token.as_ref().map(|t| t.text())).or(model.bos);
+        // What the tokenizer itself puts before an empty text; the configuration's word only where it says nothing.
+        let empty = hf.encode_fast("", true).map_err(|e| fail(e.to_string()))?;
+        let auto_bos = bos.is_some() && (empty.get_ids().first().copied() == bos || config.add_bos_token == Some(true));
+        let hf = Arc::new(hf);
+        let words = words(&hf, alphabet, model.vocab_size);
+        let info = TokRxInfo::new(model.vocab_size as u32, eos[0]);
+        let trie = TokTrie::from(&info, &words).with_eos_tokens(&eos);
+        let plain = match alphabet {
+            Alphabet::ByteLevel => hf.clone(),
+            Alphabet::SentencePiece => Arc::new(without_prefix_space(json, path)?),
+        };
+        Ok(Self { hf, env: Arc::new(Vocabulary { trie, plain }), eos, bos, auto_bos })
+    }
+
+    /// The tokens of `text`. `bos`: whether the begin-of-sequence token goes first; `None` = what the tokenizer's own
+    /// files say. It is never put before one that is already there (chat templates often write it themselves).
+    pub fn encode(&self, text: &str, bos: Option<bool>) -> Result<Vec<u32>, String> {
+        let ids = self.hf.encode_fast(text, false).map_err(|e| e.to_string())?.get_ids().to_vec();
+        match self.bos {
+            Some(id) if bos.unwrap_or(self.auto_bos) && ids.first() != Some(&id) => {
+                Ok(std::iter::once(id).chain(ids).collect())
+            }
+            _ => Ok(ids),
+        }
+    }
+
+    /// The bytes a token stands for; none for special tokens.
+    pub fn bytes(&self, token: u32) -> &[u8] {
+        if (token as usize) >= self.env.trie.vocab_size() {
+            return &[];
+        }
+        match self.env.trie.token(token) {
+            [TokTrie::SPECIAL_TOKEN_MARKER, _, ..] => &[],
+            bytes => bytes,
+        }
+    }
+
+    /// The text of `tokens`, special ones left out; bytes that are no UTF-8 become U+FFFD.
+    pub fn decode(&self, tokens: &[u32]) -> String {
+        let bytes: Vec<u8> = tokens.iter().flat_map(|t| self.bytes(*t)).copied().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The tokens that end a sequence.
+    pub fn eos(&self) -> &[u32] {
+        &self.eos
+    }
+
+    /// The token that begins a sequence, where the model has one.
+    pub fn bos(&self) -> Option<u32> {
+        self.bos
+    }
+
+    pub(crate) fn env(&self) -> TokEnv {
+        self.env.clone()
+    }
+}
+
+/// The vocabulary as the grammar engine sees it.
+struct Vocabulary {
+    trie: TokTrie,
+    /// Tokenizes text as it is, without a space put before it.
+    plain: Arc<HfTokenizer>,
+}
+
+impl TokenizerEnv for Vocabulary {
+    fn tok_trie(&self) -> &TokTrie {
+        &self.trie
+    }
+
+    fn tokenize_bytes(&self, bytes: &[u8]) -> Vec<TokenId> {
+        self.trie.tokenize_with_greedy_fallback(bytes, |text| match self.plain.encode_fast(text, false) {
+            Ok(encoding) => encoding.get_ids().to_vec(),
+            Err(_) => self.trie.greedy_tokenize(text.as_bytes()),
+        })
+    }
+}
+
+/// Reads the alphabet off the decoder, where every tokenizer of this family names it.
+fn alphabet(json: &Value) -> Result<Alphabet, String> {
+    let mut kinds = Vec::new();
+    collect_kinds(&json["decoder"], &mut kinds);
+    if kinds.iter().any(|k| k == "ByteLevel") {
+        return Ok(Alphabet::ByteLevel);
+    }
+    let falls_back = json["model"]["byte_fallback"].as_bool() == Some(true);
+    if falls_back || kinds.iter().any(|k| k == "ByteFallback" || k == "Metaspace") {
+        return Ok(Alphabet::SentencePiece);
+    }
+    Err(format!("its decoder is `{}`, expected a byte-level one or one with byte fallback", kinds.join("`, `")))
+}
+
+fn collect_kinds(decoder: &Value, kinds: &mut Vec<String>) {
+    if let Some(kind) = decoder["type"].as_str() {
+        kinds.push(kind.to_owned());
+    }
+    for inner in decoder["decoders"].as_array().into_iter().flatten() {
+        collect_kinds(inner, kinds);
+    }
+}
+
+/// Every token's bytes, by id. Special tokens carry the trie's marker; ids without a token are empty, and so are
+/// never allowed under a grammar.
+fn words(hf: &HfTokenizer, alphabet: Alphabet, vocab_size: usize) -> Vec<Vec<u8>> {
+    let added = hf.get_added_tokens_decoder();
+    let word = |id: u32| -> Vec<u8> {
+        let Some(name) = hf.id_to_token(id) else { return Vec::new() };
+        if let Some(token) = added.get(&id) {
+            let mut bytes = name.into_bytes();
+            if token.special {
+                bytes.insert(0, TokTrie::SPECIAL_TOKEN_MARKER);
+            }
+            return bytes;
+        }
+        match alphabet {
+            Alphabet::ByteLevel => name.chars().map(byte_of).collect::<Option<_>>().unwrap_or_default(),
+            Alphabet::SentencePiece => match hex_byte(&name) {
+                Some(byte) => vec![byte],
+                None => name.replace('▁', " ").into_bytes(),
+            },
+        }
+    };
+    (0..vocab_size as u32).map(word).collect()
+}
+
+/// GPT-2's `bytes_to_unicode`, backwards: printable Latin-1 stands for itself, the rest for U+0100 onwards in order.
+fn byte_of(c: char) -> Option<u8> {
+    let printable = |b: u32| (0x21..=0x7e).contains(&b) || (0xa1..=0xac).contains(&b) || (0xae..=0xff).contains(&b);
+    let code = c as u32;
+    if printable(code) {
+        return u8::try_from(code).ok();
+    }
+    let index = code.checked_sub(0x100)?;
+    (0..=255u8).filter(|b| !printable(u32::from(*b))).nth(index as usize)
+}
+
+/// `<0xNN>` -> NN
+fn hex_byte(name: &str) -> Option<u8> {
+    let digits = name.strip_prefix("<0x")?.strip_suffix('>')?;
+    if digits.len() == 2 { u8::from_str_radix(digits, 16).ok() } else { None }
+}
+
+/// The same tokenizer without the space that SentencePiece puts before a text: a grammar continues one.
+fn without_prefix_space(mut json: Value, path: &Path) -> Result<HfTokenizer, LoadError> {
+    drop_prepend(&mut json["normalizer"]);
+    never_prepend(&mut json["pre_tokenizer"]);
+    let fail = |e: tokenizers::Error| LoadError::Tokenizer { path: path.to_owned(), reason: e.to_string() };
+    json.to_string().parse().map_err(fail)
+}
+
+fn drop_prepend(normalizer: &mut Value) {
+    if normalizer["type"] == "Prepend" {
+        *normalizer = Value::Null;
+    } else if let Some(inner) = normalizer.get_mut("normalizers").and_then(Value::as_array_mut) {
+        inner.iter_mut().for_each(drop_prepend);
+        inner.retain(|n| !n.is_null());
+    }
+}
+
+fn never_prepend(pre_tokenizer: &mut Value) {
+    if pre_tokenizer["type"] == "Metaspace" {
+        pre_tokenizer["prepend_scheme"] = "never".into();
+        if let Some(fields) = pre_tokenizer.as_object_mut() {
+            fields.remove("add_prefix_space");
+        }
+    } else if let Some(inner) = pre_tokenizer.get_mut("pretokenizers").and_then(Value::as_array_mut) {
+        inner.iter_mut().for_each(never_prepend);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_byte_alphabet_covers_every_byte_once() {
+        let mut seen: Vec<u8> = (0..0x200u32).filter_map(char::from_u32).filter_map(byte_of).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, (0..=255).collect::<Vec<u8>>());
+        assert_eq!((byte_of('Ġ'), byte_of('Ċ'), byte_of('a')), (Some(b' '), Some(b'\n'), Some(b'a')));
+    }
+
+    #[test]
+    fn byte_tokens_are_read() {
+        assert_eq!(hex_byte("<0xE2>"), Some(0xe2));
+        assert_eq!((hex_byte("<0xE>"), hex_byte("<s>")), (None, None));
+    }
+}
