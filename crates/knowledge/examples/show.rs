@@ -22,11 +22,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let atlas = Atlas::load(&root.join("corpora/atlas"))?;
     let seed: u64 = arg(1, "1").parse()?;
     let base = match arg(0, "worlds").as_str() {
-        "atlas" => atlas,
+        "atlas" => atlas.into_base(),
         which => {
             let file = if which == "worlds" { "models/stem/recipe/worlds.toml" } else { "corpora/atlas/schema.toml" };
             let schema = Arc::new(Schema::load(&root.join(file))?);
-            World::invent(&schema, &NameMaker::fit(&atlas), seed, WorldSize::default())
+            World::invent(&schema, &NameMaker::fit(atlas.base()), seed, WorldSize::default())
         }
     };
     let mix = match arg(3, "mix").as_str() {
@@ -72,7 +72,7 @@ fn show_all(
     gold.turns.push(Turn::Reflection(solver.reflect(question, &gold)?));
     println!("{}", transcript(&gold));
     if let Some((spoilt, fault)) = spoilt {
-        let mut repaired = solver.repair(question, &spoilt, shelf, rng)?;
+        let mut repaired = solver.mend(question, &spoilt, shelf, rng)?;
         repaired.turns.push(Turn::Reflection(solver.reflect(question, &repaired)?));
         println!("--- {fault:?}\n{}", transcript(&repaired));
     }

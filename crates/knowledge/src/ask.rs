@@ -63,7 +63,7 @@ impl KnowledgeBase {
     }
 
     /// The titles read on the way; `None` if the chain comes back to where it was.
-    fn path_of(&self, start: EntityId, facts: &[&Fact]) -> Option<Vec<String>> {
+    pub(crate) fn path_of(&self, start: EntityId, facts: &[&Fact]) -> Option<Vec<String>> {
         let mut titles = vec![self.entities[start].title.clone()];
         for fact in facts {
             if titles.contains(&fact.text) {

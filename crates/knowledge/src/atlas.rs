@@ -4,7 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
+use crate::exam::{dev_set, held_out_set};
+use crate::question::Question;
 use crate::schema::{Relation, Schema, SchemaError, TypeId};
 
 /// Fixed: the order and wording of the atlas's sentences follow from it.
@@ -41,41 +45,25 @@ pub enum AtlasError {
         /// The mistakes.
         mistakes: Vec<TableMistake>,
     },
-    /// A question file cannot be read.
-    #[error("cannot read the questions `{path}`")]
-    Read {
+    /// A generated line cannot be written as JSON.
+    #[error("cannot write a line of `{file}` as JSON: {source}")]
+    Encode {
         /// The file.
-        path: String,
+        file: &'static str,
         /// Why not.
-        source: std::io::Error,
-    },
-    /// A generated file cannot be written.
-    #[error("cannot write `{path}`")]
-    Write {
-        /// The file.
-        path: String,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// A question file's line is not a question.
-    #[error("`{path}` line {line} is not a question: {source}")]
-    Question {
-        /// The file.
-        path: String,
-        /// From 1.
-        line: usize,
-        /// What is wrong.
         source: serde_json::Error,
     },
 }
 
-/// Reads the atlas.
-#[derive(Debug, Clone, Copy)]
-pub struct Atlas;
+/// The atlas: a knowledge base of real facts and its fixed sets of questions.
+#[derive(Debug, Clone)]
+pub struct Atlas {
+    base: KnowledgeBase,
+}
 
 impl Atlas {
     /// The knowledge base of `dir/schema.toml` and `dir/data/*.tsv`. All mistakes of the tables are reported together.
-    pub fn load(dir: &Path) -> Result<KnowledgeBase, AtlasError> {
+    pub fn load(dir: &Path) -> Result<Atlas, AtlasError> {
         let schema = Arc::new(Schema::load(&dir.join("schema.toml"))?);
         let mut reader =
             Reader { schema: &schema, rows: Vec::new(), by_name: vec![HashMap::new(); schema.types.len()], mistakes: Vec::new() };
@@ -91,8 +79,61 @@ impl Atlas {
             return Err(AtlasError::Tables { dir: dir.display().to_string(), mistakes });
         }
         let entities = link(&schema, rows, &by_name);
-        Ok(KnowledgeBase::new(schema, entities, ATLAS_SEED, PageStyle::default()))
+        Ok(Atlas { base: KnowledgeBase::new(schema, entities, ATLAS_SEED, PageStyle::default()) })
     }
+
+    /// Its facts and pages.
+    pub fn base(&self) -> &KnowledgeBase {
+        &self.base
+    }
+
+    /// Its facts and pages.
+    pub fn into_base(self) -> KnowledgeBase {
+        self.base
+    }
+
+    /// The questions that evaluation is reported on: multi-hop ones, comparisons and yes/no questions of forms that
+    /// [`crate::Split::Train`] never asks.
+    pub fn held_out(&self) -> Vec<Question> {
+        held_out_set(&self.base)
+    }
+
+    /// Questions to tune on, of forms that [`crate::Split::Train`] asks.
+    pub fn dev(&self) -> Vec<Question> {
+        dev_set(&self.base)
+    }
+
+    /// The atlas with its facts swapped: see [`KnowledgeBase::counterfactual`].
+    pub fn counterfactual(&self, seed: u64) -> KnowledgeBase {
+        self.base.counterfactual(seed)
+    }
+
+    /// The generated files: name within the atlas's directory, and text.
+    pub fn files(&self) -> Result<Vec<(&'static str, String)>, AtlasError> {
+        let pages = self.base.pages();
+        let pages = pages.iter().map(|(title, text)| PageLine { title, text });
+        let (held_out, dev) = (self.held_out(), self.dev());
+        Ok(vec![
+            lines("pages.jsonl", pages)?,
+            lines("questions/held-out.jsonl", held_out.iter())?,
+            lines("questions/dev.jsonl", dev.iter())?,
+        ])
+    }
+}
+
+#[derive(Serialize)]
+struct PageLine<'a> {
+    title: &'a str,
+    text: &'a str,
+}
+
+fn lines(file: &'static str, items: impl Iterator<Item = impl Serialize>) -> Result<(&'static str, String), AtlasError> {
+    let mut text = String::new();
+    for item in items {
+        text.push_str(&serde_json::to_string(&item).map_err(|source| AtlasError::Encode { file, source })?);
+        text.push('\n');
+    }
+    Ok((file, text))
 }
 
 struct Row {

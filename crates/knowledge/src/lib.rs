@@ -4,6 +4,9 @@
 mod ask;
 mod atlas;
 mod base;
+mod counterfactual;
+mod documents;
+mod exam;
 mod invent;
 pub mod metrics;
 mod names;
@@ -21,6 +24,7 @@ mod text;
 
 pub use atlas::{Atlas, AtlasError, TableMistake};
 pub use base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
+pub use documents::{reading_list, tool_choice};
 pub use invent::{World, WorldSize};
 pub use names::NameMaker;
 pub use page::{LEAD_SENTENCES, Page, PageSentence};

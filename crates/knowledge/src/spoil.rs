@@ -43,9 +43,14 @@ impl Solver<'_> {
                     (flipped(question, gold)?, Fault::Flipped)
                 }
             }
-            Plan::IsValue { start, .. } if chain.len() > 1 && rng.chance(0.3) => {
+            Plan::IsValue { start, claim } if chain.len() > 1 && question.answer == "yes" && rng.chance(0.3) => {
+                // it compares the claim with what it has, which is something else
                 let mut spoilt = self.early_stop(start, &chain, gold, rng)?;
-                set_answer(&mut spoilt, &opposite(question)?)?;
+                if let Some(Turn::Step(step)) = spoilt.turns.last_mut() {
+                    let answer = format!("{} {}", say(self.style.claim, &[("v", claim)]), self.style.different);
+                    let value = step.params.replace("no".to_owned()).unwrap_or_default();
+                    step.thought = step.thought.replace(&say(self.style.answer, &[("v", &value)]), &answer);
+                }
                 (spoilt, Fault::EarlyStop)
             }
             Plan::IsValue { .. } | Plan::IsSame { .. } => (flipped(question, gold)?, Fault::Flipped),
@@ -55,8 +60,21 @@ impl Solver<'_> {
         (!exact_match(answer, &question.answer)).then_some((trajectory, fault))
     }
 
-    /// What follows a rejected answer: the reflection, then the correct way to the right one.
+    /// A whole recovery: a wrong history made from a correct one, its rejection, and the correct way to the right answer. `None` where
+    /// this question cannot go wrong in the way that was drawn.
     pub fn repair(
+        &self,
+        question: &Question,
+        gold: &Trajectory,
+        env: &mut dyn Environment,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectory>, SolveError> {
+        let Some((spoilt, _)) = self.spoil(question, gold, env, rng) else { return Ok(None) };
+        self.mend(question, &spoilt, env, rng).map(Some)
+    }
+
+    /// What follows a rejected answer: the reflection, then the correct way to the right one.
+    pub fn mend(
         &self,
         question: &Question,
         spoilt: &Trajectory,

@@ -1,0 +1,119 @@
+//! The atlas's fixed sets of questions: seeded, spread over types and relations, never the same question twice.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::base::KnowledgeBase;
+use crate::question::{Kind, Mix, Question};
+use crate::rng::Rng;
+use crate::schema::RelationRef;
+use crate::split::Split;
+
+/// How many questions of each kind: chains of one, two and three relations, comparisons, yes/no.
+struct Counts {
+    hops: [usize; 3],
+    comparison: usize,
+    yes_no: usize,
+}
+
+const HELD_OUT: Counts = Counts { hops: [90, 85, 65], comparison: 40, yes_no: 40 };
+const DEV: Counts = Counts { hops: [35, 30, 25], comparison: 15, yes_no: 15 };
+/// Fixed: another seed is another exam.
+const HELD_OUT_SEED: u64 = 20_261;
+/// See [`HELD_OUT_SEED`].
+const DEV_SEED: u64 = 20_262;
+/// Entities tried for one chain before it is passed over this round.
+const TRIES: usize = 30;
+/// Draws for each comparison or yes/no question wanted.
+const DRAWS: usize = 400;
+
+pub(crate) fn held_out_set(base: &KnowledgeBase) -> Vec<Question> {
+    Exam::new(base, HELD_OUT_SEED, Split::HeldOut).set(&HELD_OUT)
+}
+
+pub(crate) fn dev_set(base: &KnowledgeBase) -> Vec<Question> {
+    let mut exam = Exam::new(base, DEV_SEED, Split::Train);
+    exam.ids = held_out_set(base).into_iter().map(|question| question.id).collect();
+    exam.set(&DEV)
+}
+
+struct Exam<'a> {
+    base: &'a KnowledgeBase,
+    rng: Rng,
+    split: Split,
+    ids: HashSet<String>,
+}
+
+impl<'a> Exam<'a> {
+    fn new(base: &'a KnowledgeBase, seed: u64, split: Split) -> Exam<'a> {
+        Exam { base, rng: Rng::new(seed), split, ids: HashSet::new() }
+    }
+
+    fn set(mut self, counts: &Counts) -> Vec<Question> {
+        let mut questions = Vec::new();
+        for (index, count) in counts.hops.iter().enumerate() {
+            self.chains(index + 1, *count, &mut questions);
+        }
+        self.drawn(&Mix::only_comparison(), counts.comparison, &mut questions);
+        self.drawn(&Mix::only_yes_no(), counts.yes_no, &mut questions);
+        questions
+    }
+
+    /// Round and round over the types, one chain of each at a time, until there are enough.
+    fn chains(&mut self, hops: usize, count: usize, questions: &mut Vec<Question>) {
+        let mut by_type: Vec<Vec<Vec<RelationRef>>> = vec![Vec::new(); self.base.schema().types.len()];
+        for chain in self.base.schema().chains(hops, self.split) {
+            if let Some(first) = chain.first() {
+                by_type[first.kind].push(chain.clone());
+            }
+        }
+        by_type.retain(|chains| !chains.is_empty());
+        by_type.iter_mut().for_each(|chains| self.rng.shuffle(chains));
+        let mut next = vec![0; by_type.len()];
+        let mut barren = 0;
+        let wanted = questions.len() + count;
+        let longest = by_type.iter().map(Vec::len).max().unwrap_or(0);
+        while questions.len() < wanted && barren <= longest {
+            let before = questions.len();
+            for (chains, next) in by_type.iter().zip(&mut next) {
+                if questions.len() == wanted {
+                    break;
+                }
+                let chain = &chains[*next % chains.len()];
+                *next += 1;
+                let found = (0..TRIES).find_map(|_| {
+                    let start = *self.rng.pick(self.base.of_type(chain.first()?.kind))?;
+                    self.base.question_of_chain(start, chain, 0.0, &mut self.rng).filter(|question| !self.ids.contains(&question.id))
+                });
+                if let Some(question) = found {
+                    self.ids.insert(question.id.clone());
+                    questions.push(question);
+                }
+            }
+            barren = if questions.len() == before { barren + 1 } else { 0 };
+        }
+    }
+
+    /// Random ones, no relation much more often than another, as many yes as no.
+    fn drawn(&mut self, mix: &Mix, count: usize, questions: &mut Vec<Question>) {
+        let mut taken: HashMap<(Vec<String>, bool), usize> = HashMap::new();
+        let mut answers: HashMap<String, usize> = HashMap::new();
+        let (mut most, mut made) = (1, 0);
+        for draw in 0..count * DRAWS {
+            if made == count {
+                break;
+            }
+            if draw > 0 && draw % (count * DRAWS / 8) == 0 {
+                most += 1;
+            }
+            let Some(question) = self.base.question(&mut self.rng, mix, self.split) else { continue };
+            let key = (question.chain.clone(), question.answer == "yes");
+            let balanced = question.kind != Kind::YesNo || answers.get(&question.answer).copied().unwrap_or(0) < count.div_ceil(2);
+            if balanced && taken.get(&key).copied().unwrap_or(0) < most && self.ids.insert(question.id.clone()) {
+                *taken.entry(key).or_default() += 1;
+                *answers.entry(question.answer.clone()).or_default() += 1;
+                questions.push(question);
+                made += 1;
+            }
+        }
+    }
+}
