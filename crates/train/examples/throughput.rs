@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use autoact_train::{
-    Document, DocumentSource, Length, Linear, LoraConfig, ModelConfig, Optimizer, Phase, Rng,
+    Document, DocumentSource, Length, Linear, LoraConfig, ModelConfig, Optimizer, Phase, Precision, Rng,
     TrainConfig, Trainer, Weights,
 };
 
@@ -64,6 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         shards: get("shards", 2)?,
         threads: get("threads", 0)?,
         optimizer: if get("muon", 0)? == 1 { Optimizer::Muon } else { Optimizer::AdamW },
+        precision: if get("bf16", 0)? == 1 { Precision::Bf16 } else { Precision::F32 },
         lora: (lora > 0).then(|| LoraConfig {
             r: lora,
             alpha: 16.0,

@@ -4,6 +4,7 @@
 //! from it. A tile of queries `[first, last)` only meets the keys `0..last`: the blocks above the
 //! diagonal are never computed.
 
+use crate::config::Precision;
 use crate::simd::{self, Mat, gemm};
 use crate::vecmath::{dot, exp, exp_sum, fma, max};
 
@@ -16,6 +17,7 @@ pub(crate) struct Shape {
     pub(crate) heads: usize,
     pub(crate) kv_heads: usize,
     pub(crate) dim: usize,
+    pub(crate) precision: Precision,
 }
 
 impl Shape {
@@ -63,12 +65,12 @@ pub(crate) fn forward(s: Shape, qkv: &[f32], out: &mut [f32], lse: &mut [f32], w
             let scores = &mut w.scores[..rows * last];
             let queries = Mat::rows(&qkv[first * ld + q..], ld);
             let keys = Mat::rows(&qkv[k..], ld);
-            gemm((rows, last, s.dim), scores, last, queries, keys.t(), 1.0, false);
+            gemm(s.precision, (rows, last, s.dim), scores, last, queries, keys.t(), 1.0, false);
             let sums = &mut w.rows[..rows];
             simd::softmax_tile(scores, last, first, s.scale(), sums, &mut lse[first..last]);
             let out = &mut out[first * od + q..];
             let values = Mat::rows(&qkv[v..], ld);
-            gemm((rows, s.dim, last), out, od, Mat::rows(scores, last), values, 1.0, false);
+            gemm(s.precision, (rows, s.dim, last), out, od, Mat::rows(scores, last), values, 1.0, false);
             simd::scale_rows(out, od, s.dim, sums);
         }
     }
@@ -101,16 +103,16 @@ pub(crate) fn backward(
             let keys = Mat::rows(&qkv[k..], ld);
             let values = Mat::rows(&qkv[v..], ld);
             let (o, grad) = (&out[first * od + q..], &dout[first * od + q..]);
-            gemm((rows, last, s.dim), p, last, queries, keys.t(), 1.0, false);
+            gemm(s.precision, (rows, last, s.dim), p, last, queries, keys.t(), 1.0, false);
             simd::probabilities_tile(p, last, first, s.scale(), &lse[first..last]);
             simd::row_dots(o, grad, od, s.dim, delta);
             let grad = Mat::rows(grad, od);
-            gemm((rows, last, s.dim), ds, last, grad, values.t(), 1.0, false);
+            gemm(s.precision, (rows, last, s.dim), ds, last, grad, values.t(), 1.0, false);
             simd::dscores_tile(p, ds, last, first, s.scale(), delta);
             let (p, ds) = (Mat::rows(p, last), Mat::rows(ds, last));
-            gemm((last, s.dim, rows), &mut dqkv[v..], ld, p.t(), grad, 1.0, true);
-            gemm((rows, s.dim, last), &mut dqkv[first * ld + q..], ld, ds, keys, 1.0, false);
-            gemm((last, s.dim, rows), &mut dqkv[k..], ld, ds.t(), queries, 1.0, true);
+            gemm(s.precision, (last, s.dim, rows), &mut dqkv[v..], ld, p.t(), grad, 1.0, true);
+            gemm(s.precision, (rows, s.dim, last), &mut dqkv[first * ld + q..], ld, ds, keys, 1.0, false);
+            gemm(s.precision, (last, s.dim, rows), &mut dqkv[k..], ld, ds.t(), queries, 1.0, true);
         }
     }
 }

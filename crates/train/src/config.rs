@@ -232,6 +232,18 @@ pub enum Optimizer {
     Muon,
 }
 
+/// The number format of the factors in matrix products; sums, weights and the rest are f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 32-bit floats.
+    #[default]
+    F32,
+    /// bfloat16 with f32 sums, as mixed-precision training does; about twice as fast on CPUs with
+    /// AVX512_BF16, the same as [`Precision::F32`] on others.
+    Bf16,
+}
+
 /// How the learning rate falls after the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -302,6 +314,8 @@ pub struct TrainConfig {
     pub checkpoint_dir: Option<PathBuf>,
     /// Checkpoints kept; older ones are deleted.
     pub keep_checkpoints: usize,
+    /// The number format of matrix products.
+    pub precision: Precision,
     /// The update rule.
     pub optimizer: Optimizer,
     /// Train adapters instead of the weights.
@@ -333,6 +347,7 @@ impl Default for TrainConfig {
             checkpoint_every: 0,
             checkpoint_dir: None,
             keep_checkpoints: 2,
+            precision: Precision::F32,
             optimizer: Optimizer::AdamW,
             lora: None,
         }

@@ -46,7 +46,7 @@ mod vecmath;
 mod weights;
 mod workspace;
 
-pub use config::{Decay, Length, ModelConfig, Optimizer, TrainConfig};
+pub use config::{Decay, Length, ModelConfig, Optimizer, Precision, TrainConfig};
 pub use data::{Cycle, Document, DocumentSource};
 pub use error::{Result, TrainError};
 pub use files::SaveDtype;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, Precision};
 use crate::error::{Result, TrainError};
 use crate::files::{self, SaveDtype};
 use crate::layout::{Builder, TensorKind, TensorSpec};
@@ -297,6 +297,7 @@ pub(crate) struct LoraPass<'a> {
     weights: &'a LoraWeights,
     /// Names the dropout masks of this micro-batch; `None`: no dropout (evaluation).
     key: Option<u64>,
+    precision: Precision,
 }
 
 /// Buffers of one worker for the adapters.
@@ -327,9 +328,9 @@ impl LoraScratch {
 }
 
 impl<'a> LoraPass<'a> {
-    pub(crate) fn new(weights: &'a LoraWeights, key: Option<u64>) -> Self {
+    pub(crate) fn new(weights: &'a LoraWeights, key: Option<u64>, precision: Precision) -> Self {
         let key = key.filter(|_| weights.config.dropout > 0.0);
-        Self { weights, key }
+        Self { weights, key, precision }
     }
 
     fn adapter(&self, layer: usize, linear: Linear) -> Option<&'a Adapter> {
@@ -371,8 +372,8 @@ impl<'a> LoraPass<'a> {
         let data = &self.weights.data;
         let (a, b) = (Mat::rows(&data[ad.a..], ad.inputs), Mat::rows(&data[ad.b..], r));
         let h = hidden(&mut w.hidden, w.stride, ad.id, tokens * r);
-        gemm((tokens, r, ad.inputs), h, r, Mat::rows(x, ad.inputs), a.t(), 1.0, false);
-        gemm((tokens, ad.outputs, r), y, ld, Mat::rows(h, r), b.t(), self.scale(), true);
+        gemm(self.precision, (tokens, r, ad.inputs), h, r, Mat::rows(x, ad.inputs), a.t(), 1.0, false);
+        gemm(self.precision, (tokens, ad.outputs, r), y, ld, Mat::rows(h, r), b.t(), self.scale(), true);
     }
 
     /// From `dy` (rows `ld` apart): adds to the gradient of `B` in `grad`, adds to `dx`
@@ -397,17 +398,17 @@ impl<'a> LoraPass<'a> {
         let dy = Mat::rows(dy, ld);
         let h = hidden(&mut w.hidden, w.stride, ad.id, tokens * r);
         let db = &mut grad[ad.b..];
-        gemm((ad.outputs, r, tokens), db, r, dy.t(), Mat::rows(h, r), self.scale(), true);
+        gemm(self.precision, (ad.outputs, r, tokens), db, r, dy.t(), Mat::rows(h, r), self.scale(), true);
         let dh = &mut w.dhidden[..tokens * r];
-        gemm((tokens, r, ad.outputs), dh, r, dy, b, self.scale(), false);
+        gemm(self.precision, (tokens, r, ad.outputs), dh, r, dy, b, self.scale(), false);
         let dh = Mat::rows(dh, r);
         match self.mask(ad) {
             Some((key, threshold, scale)) => {
                 let masked = &mut w.input[..dx.len()];
-                gemm((tokens, ad.inputs, r), masked, ad.inputs, dh, a, 1.0, false);
+                gemm(self.precision, (tokens, ad.inputs, r), masked, ad.inputs, dh, a, 1.0, false);
                 simd::dropout(masked, dx, key, threshold, scale, true);
             }
-            None => gemm((tokens, ad.inputs, r), dx, ad.inputs, dh, a, 1.0, true),
+            None => gemm(self.precision, (tokens, ad.inputs, r), dx, ad.inputs, dh, a, 1.0, true),
         }
     }
 
@@ -433,7 +434,7 @@ impl<'a> LoraPass<'a> {
         };
         let dh = Mat::rows(&w.dhidden[..tokens * r], r);
         let da = &mut grad[ad.a..];
-        gemm((r, ad.inputs, tokens), da, ad.inputs, dh.t(), Mat::rows(x, ad.inputs), 1.0, true);
+        gemm(self.precision, (r, ad.inputs, tokens), da, ad.inputs, dh.t(), Mat::rows(x, ad.inputs), 1.0, true);
     }
 }
 

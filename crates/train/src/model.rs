@@ -1,7 +1,7 @@
 //! The forward and backward pass of a whole model over one micro-batch.
 
 use crate::attention;
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, Precision};
 use crate::layout::Layout;
 use crate::lora::{Linear, LoraPass};
 use crate::packing::MicroBatch;
@@ -17,6 +17,7 @@ pub(crate) struct Net<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) weights: &'a [f32],
     pub(crate) rope: &'a RopeTable,
+    pub(crate) precision: Precision,
     pub(crate) lora: Option<LoraPass<'a>>,
 }
 
@@ -39,25 +40,25 @@ impl Gradient<'_> {
     }
 }
 
-/// `dst[T, n] (+)= x[T, k] W[n, k]^T`.
-fn project(dst: &mut [f32], x: &[f32], w: &[f32], n: usize, k: usize, accumulate: bool) {
-    let tokens = x.len() / k;
-    gemm((tokens, n, k), dst, n, Mat::rows(x, k), Mat::rows(w, k).t(), 1.0, accumulate);
-}
-
-/// `dx[T, k] = dy[T, n] W[n, k]`.
-fn project_back(dx: &mut [f32], dy: &[f32], w: &[f32], n: usize, k: usize) {
-    let tokens = dy.len() / n;
-    gemm((tokens, k, n), dx, k, Mat::rows(dy, n), Mat::rows(w, k), 1.0, false);
-}
-
-/// `dW[n, k] += dy[T, n]^T x[T, k]`.
-fn weight_gradient(dw: &mut [f32], dy: &[f32], x: &[f32], n: usize, k: usize) {
-    let tokens = dy.len() / n;
-    gemm((n, k, tokens), dw, k, Mat::rows(dy, n).t(), Mat::rows(x, k), 1.0, true);
-}
-
 impl Net<'_> {
+    /// `dst[T, n] (+)= x[T, k] W[n, k]^T`.
+    fn project(&self, dst: &mut [f32], x: &[f32], w: &[f32], n: usize, k: usize, accumulate: bool) {
+        let tokens = x.len() / k;
+        gemm(self.precision, (tokens, n, k), dst, n, Mat::rows(x, k), Mat::rows(w, k).t(), 1.0, accumulate);
+    }
+
+    /// `dx[T, k] = dy[T, n] W[n, k]`.
+    fn project_back(&self, dx: &mut [f32], dy: &[f32], w: &[f32], n: usize, k: usize) {
+        let tokens = dy.len() / n;
+        gemm(self.precision, (tokens, k, n), dx, k, Mat::rows(dy, n), Mat::rows(w, k), 1.0, false);
+    }
+
+    /// `dW[n, k] += dy[T, n]^T x[T, k]`.
+    fn weight_gradient(&self, dw: &mut [f32], dy: &[f32], x: &[f32], n: usize, k: usize) {
+        let tokens = dy.len() / n;
+        gemm(self.precision, (n, k, tokens), dw, k, Mat::rows(dy, n).t(), Mat::rows(x, k), 1.0, true);
+    }
+
     /// Runs one micro-batch: returns the sum of the losses of its targets, and adds `scale` times
     /// the gradient of that sum to `grad`.
     pub(crate) fn run(
@@ -101,6 +102,7 @@ impl Net<'_> {
             heads: self.config.num_attention_heads,
             kv_heads: self.config.num_key_value_heads,
             dim: self.config.head_dim,
+            precision: self.precision,
         }
     }
 
@@ -131,7 +133,7 @@ impl Net<'_> {
         let eps = m.rms_norm_eps as f32;
         simd::norm_forward(x, self.weight(off.norm1, c), eps, xn, &mut rstd1[..t]);
         w.watch.lap(Phase::Elementwise);
-        project(packed, xn, self.weight(off.qkv, qkv * c), qkv, c, false);
+        self.project(packed, xn, self.weight(off.qkv, qkv * c), qkv, c, false);
         w.watch.lap(Phase::ForwardGemm);
         if let Some(lora) = &self.lora {
             for (linear, at) in self.qkv_parts() {
@@ -152,7 +154,7 @@ impl Net<'_> {
         }
         w.watch.lap(Phase::AttentionForward);
         x2.copy_from_slice(x);
-        project(x2, att, self.weight(off.o, c * q), c, q, true);
+        self.project(x2, att, self.weight(off.o, c * q), c, q, true);
         w.watch.lap(Phase::ForwardGemm);
         if let Some(lora) = &self.lora {
             lora.forward(index, Linear::O, att, x2, c, &mut w.lora);
@@ -161,7 +163,7 @@ impl Net<'_> {
         simd::norm_forward(x2, self.weight(off.norm2, c), eps, hn, &mut rstd2[..t]);
         w.watch.lap(Phase::Elementwise);
         let wgu = self.weight(off.gate_up, 2 * inner * c);
-        project(gate_up, hn, wgu, 2 * inner, c, false);
+        self.project(gate_up, hn, wgu, 2 * inner, c, false);
         w.watch.lap(Phase::ForwardGemm);
         if let Some(lora) = &self.lora {
             lora.forward(index, Linear::Gate, hn, gate_up, 2 * inner, &mut w.lora);
@@ -171,7 +173,7 @@ impl Net<'_> {
         simd::swiglu(gate_up, act, inner);
         out.copy_from_slice(x2);
         w.watch.lap(Phase::Elementwise);
-        project(out, act, self.weight(off.down, c * inner), c, inner, true);
+        self.project(out, act, self.weight(off.down, c * inner), c, inner, true);
         w.watch.lap(Phase::ForwardGemm);
         if let Some(lora) = &self.lora {
             lora.forward(index, Linear::Down, act, out, c, &mut w.lora);
@@ -199,12 +201,12 @@ impl Net<'_> {
             let last = (first + w.logit_rows).min(rows);
             let logits = &mut w.logits[..(last - first) * vocab];
             let part = first * c..last * c;
-            project(logits, &n[part.clone()], head, vocab, c, false);
+            self.project(logits, &n[part.clone()], head, vocab, c, false);
             loss += simd::cross_entropy(logits, vocab, &batch.targets[first..last], scale);
             if wanted {
-                project_back(&mut d[part.clone()], logits, head, vocab, c);
+                self.project_back(&mut d[part.clone()], logits, head, vocab, c);
                 if let Some(g) = grad.full(self.layout.head) {
-                    weight_gradient(g, logits, &n[part], vocab, c);
+                    self.weight_gradient(g, logits, &n[part], vocab, c);
                 }
             }
         }
@@ -244,7 +246,7 @@ impl Net<'_> {
         let (datt, dqkv) = (&mut w.datt[..t * q], &mut w.dqkv[..t * qkv]);
 
         // second half: x_out = x2 + down(swiglu(gate_up(norm(x2))))
-        project_back(act, dx, self.weight(off.down, c * inner), c, inner);
+        self.project_back(act, dx, self.weight(off.down, c * inner), c, inner);
         w.watch.lap(Phase::BackwardGemm);
         if let (Some(lora), Gradient::Lora(g)) = (&self.lora, &mut *grad) {
             lora.backward_input(index, Linear::Down, dx, c, act, g, &mut w.lora);
@@ -257,12 +259,12 @@ impl Net<'_> {
             w.watch.lap(Phase::Lora);
         }
         if let Some(g) = grad.full(off.down) {
-            weight_gradient(g, dx, act, c, inner);
+            self.weight_gradient(g, dx, act, c, inner);
         }
         if let Some(g) = grad.full(off.gate_up) {
-            weight_gradient(g, gate_up, hn, 2 * inner, c);
+            self.weight_gradient(g, gate_up, hn, 2 * inner, c);
         }
-        project_back(dn, gate_up, self.weight(off.gate_up, 2 * inner * c), 2 * inner, c);
+        self.project_back(dn, gate_up, self.weight(off.gate_up, 2 * inner * c), 2 * inner, c);
         w.watch.lap(Phase::BackwardGemm);
         if let (Some(lora), Gradient::Lora(g)) = (&self.lora, &mut *grad) {
             for (linear, at) in [(Linear::Gate, 0), (Linear::Up, inner)] {
@@ -277,9 +279,9 @@ impl Net<'_> {
         w.watch.lap(Phase::Elementwise);
 
         // first half: x2 = x + o(attention(qkv(norm(x))))
-        project_back(datt, dx, self.weight(off.o, c * q), c, q);
+        self.project_back(datt, dx, self.weight(off.o, c * q), c, q);
         if let Some(g) = grad.full(off.o) {
-            weight_gradient(g, dx, att, c, q);
+            self.weight_gradient(g, dx, att, c, q);
         }
         w.watch.lap(Phase::BackwardGemm);
         if let (Some(lora), Gradient::Lora(g)) = (&self.lora, &mut *grad) {
@@ -302,9 +304,9 @@ impl Net<'_> {
         simd::rotate(dqkv, qkv, heads, m.head_dim, &batch.positions, cos, sin);
         w.watch.lap(Phase::Elementwise);
         if let Some(g) = grad.full(off.qkv) {
-            weight_gradient(g, dqkv, xn, qkv, c);
+            self.weight_gradient(g, dqkv, xn, qkv, c);
         }
-        project_back(dn, dqkv, self.weight(off.qkv, qkv * c), qkv, c);
+        self.project_back(dn, dqkv, self.weight(off.qkv, qkv * c), qkv, c);
         w.watch.lap(Phase::BackwardGemm);
         if let (Some(lora), Gradient::Lora(g)) = (&self.lora, &mut *grad) {
             for (linear, at) in self.qkv_parts() {

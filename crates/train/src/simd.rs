@@ -7,6 +7,10 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+#[cfg(target_arch = "x86_64")]
+mod blocked;
+
+use crate::config::Precision;
 use crate::{attention, loss, mlp, norm, optim, rope, vecmath};
 
 /// A matrix inside a slice: element `(i, j)` is at `i * rs + j * cs`.
@@ -30,12 +34,14 @@ impl<'a> Mat<'a> {
 }
 
 /// `dst = (accumulate ? dst : 0) + alpha * a * b` with `dst` `[m, n]` (rows `rs` apart),
-/// `a` `[m, k]`, `b` `[k, n]`; on this thread only.
+/// `a` `[m, k]`, `b` `[k, n]`; on this thread only. With AVX-512 by the blocked kernels, which
+/// round the factors to bf16 if `precision` says so and the CPU can; else by the `gemm` crate.
 ///
 /// # Panics
 /// If a matrix does not fit in its slice.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn gemm(
+    precision: Precision,
     (m, n, k): (usize, usize, usize),
     dst: &mut [f32],
     rs: usize,
@@ -54,6 +60,19 @@ pub(crate) fn gemm(
     assert!(fits(dst.len(), m, n, rs, 1), "the product does not fit");
     assert!(fits(a.data.len(), m, k, a.rs, a.cs), "the left factor does not fit");
     assert!(fits(b.data.len(), k, n, b.rs, b.cs), "the right factor does not fit");
+    #[cfg(target_arch = "x86_64")]
+    if level() >= AVX512 && k > 0 {
+        // SAFETY: the matrices lie inside their slices (checked just above), the rows of `dst` do
+        // not overlap, and `level` found the instructions.
+        return unsafe {
+            if precision == Precision::Bf16 && level() == AVX512_BF16 {
+                blocked::gemm::<true>((m, n, k), dst, rs, a, b, alpha, accumulate)
+            } else {
+                blocked::gemm::<false>((m, n, k), dst, rs, a, b, alpha, accumulate)
+            }
+        };
+    }
+    let _ = precision;
     // SAFETY: all three matrices lie inside their slices (checked just above), `dst` is borrowed
     // mutably so that it overlaps neither factor, and its rows do not overlap each other.
     // Strides are below `isize::MAX` because slices are.
@@ -87,6 +106,7 @@ const UNKNOWN: u8 = 0;
 const BASE: u8 = 1;
 const AVX2: u8 = 2;
 const AVX512: u8 = 3;
+const AVX512_BF16: u8 = 4;
 
 static LEVEL: AtomicU8 = AtomicU8::new(UNKNOWN);
 
@@ -110,6 +130,7 @@ fn detect() -> u8 {
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512bw");
     match (wide, is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")) {
+        (true, true) if is_x86_feature_detected!("avx512bf16") => AVX512_BF16,
         (true, true) => AVX512,
         (false, true) => AVX2,
         _ => BASE,
@@ -139,7 +160,7 @@ macro_rules! kernels {
                 }
                 match level() {
                     // SAFETY: `level` found every feature that `wide` is compiled with.
-                    AVX512 => return unsafe { wide($($arg),*) },
+                    AVX512.. => return unsafe { wide($($arg),*) },
                     // SAFETY: `level` found every feature that `medium` is compiled with.
                     AVX2 => return unsafe { medium($($arg),*) },
                     _ => {}
@@ -186,3 +207,7 @@ kernels! {
     /// See [`vecmath::scale_add`].
     fn scale_add(dst: &mut [f32], a: f32, src: &[f32], b: f32) = vecmath::scale_add;
 }
+
+#[cfg(test)]
+#[path = "simd_tests.rs"]
+mod tests;

@@ -227,7 +227,7 @@ impl Trainer {
     fn accumulate(&mut self, micros: &[MicroBatch], loss_tokens: u64, train: bool) -> f64 {
         let scale = (1.0 / loss_tokens.max(1) as f64) as f32;
         let (weights, lora) = (&self.weights, self.lora.as_ref());
-        let (model, rope) = (&self.model, &self.rope);
+        let (model, rope, precision) = (&self.model, &self.rope, self.config.precision);
         let key = mix(self.config.seed ^ mix(self.state.step));
         let count = self.shards.len();
         let mut losses = vec![0.0f64; count];
@@ -241,7 +241,8 @@ impl Trainer {
                     layout: weights.layout(),
                     weights: weights.data(),
                     rope,
-                    lora: lora.map(|l| LoraPass::new(l, key)),
+                    precision,
+                    lora: lora.map(|l| LoraPass::new(l, key, precision)),
                 };
                 let grad = match lora {
                     Some(_) => Gradient::Lora(grad),
@@ -261,12 +262,14 @@ impl Trainer {
     pub fn evaluate(&mut self, documents: &[Document]) -> Result<f64> {
         let micros = pack_all(documents, &self.config, self.model.vocab_size)?;
         let (weights, lora) = (&self.weights, self.lora.as_ref());
+        let precision = self.config.precision;
         let net = Net {
             config: &self.model,
             layout: weights.layout(),
             weights: weights.data(),
             rope: &self.rope,
-            lora: lora.map(|l| LoraPass::new(l, None)),
+            precision,
+            lora: lora.map(|l| LoraPass::new(l, None, precision)),
         };
         let mut losses = vec![0.0f64; micros.len()];
         let tasks: Vec<_> = micros.iter().zip(&mut losses).collect();
@@ -308,6 +311,7 @@ impl Trainer {
             "rows": c.rows * c.accumulation,
             "micro_rows": c.micro_rows,
             "seq_len": c.seq_len,
+            "precision": c.precision,
             "optimizer": c.optimizer,
             "seed": c.seed,
             "lora": c.lora,

@@ -114,6 +114,7 @@ pub(crate) fn update(
                 momentum: config.muon_momentum as f32,
                 weight_decay: config.weight_decay as f32,
                 grad_scale,
+                precision: config.precision,
             };
             muon::update(s.p, s.m, s.g, spec.rows, spec.cols, &k, scratch);
         }

@@ -1,5 +1,6 @@
 //! Muon: momentum, made orthogonal by a Newton-Schulz iteration.
 
+use crate::config::Precision;
 use crate::simd::{self, Mat, gemm};
 
 /// The quintic of Jordan et al.: steep at 0, so that five iterations lift all singular values
@@ -14,6 +15,7 @@ pub(crate) struct Coefficients {
     pub(crate) momentum: f32,
     pub(crate) weight_decay: f32,
     pub(crate) grad_scale: f32,
+    pub(crate) precision: Precision,
 }
 
 /// Buffers of one worker; they grow to the largest matrix and stay.
@@ -45,13 +47,13 @@ pub(crate) fn update(
 ) {
     simd::scale_add(m, k.momentum, g, k.grad_scale);
     simd::scale_add(g, k.grad_scale, m, k.momentum);
-    orthogonalise(g, rows, cols, w);
+    orthogonalise(g, rows, cols, k.precision, w);
     let scale = (rows as f32 / cols as f32).max(1.0).sqrt();
     simd::scale_add(p, 1.0 - k.lr * k.weight_decay, g, -k.lr * scale);
 }
 
 /// Replaces `g` `[rows, cols]` by about `U V^T` of its singular value decomposition.
-pub(crate) fn orthogonalise(g: &mut [f32], rows: usize, cols: usize, w: &mut Scratch) {
+pub(crate) fn orthogonalise(g: &mut [f32], rows: usize, cols: usize, precision: Precision, w: &mut Scratch) {
     // the products are of size short * short, so work on the wide orientation
     let (short, long) = (rows.min(cols), rows.max(cols));
     let tall = rows > cols;
@@ -72,14 +74,14 @@ pub(crate) fn orthogonalise(g: &mut [f32], rows: usize, cols: usize, w: &mut Scr
     let (ca, cb, cc) = QUINTIC;
     for _ in 0..ITERATIONS {
         let xm = Mat::rows(x, long);
-        gemm((short, short, long), a, short, xm, xm.t(), 1.0, false);
+        gemm(precision, (short, short, long), a, short, xm, xm.t(), 1.0, false);
         // b = cb a + cc a a; then x = ca x + b x
         b.copy_from_slice(a);
         let am = Mat::rows(a, short);
         simd::scale_add(b, cb, a, 0.0);
-        gemm((short, short, short), b, short, am, am, cc, true);
+        gemm(precision, (short, short, short), b, short, am, am, cc, true);
         (0..short).for_each(|i| b[i * short + i] += ca);
-        gemm((short, long, short), y, long, Mat::rows(b, short), xm, 1.0, false);
+        gemm(precision, (short, long, short), y, long, Mat::rows(b, short), xm, 1.0, false);
         std::mem::swap(&mut x, &mut y);
     }
     if tall {
@@ -104,7 +106,7 @@ mod tests {
         for (rows, cols) in [(24, 24), (16, 40), (40, 16)] {
             let mut rng = Rng::new(3, rows as u64);
             let mut g: Vec<f32> = (0..rows * cols).map(|_| rng.normal() as f32).collect();
-            orthogonalise(&mut g, rows, cols, &mut scratch);
+            orthogonalise(&mut g, rows, cols, Precision::F32, &mut scratch);
             // the singular values of g are those of g g^T (or g^T g) squared: check on the diagonal
             let short = rows.min(cols);
             let at = |i: usize, k: usize| if rows <= cols { g[i * cols + k] } else { g[k * cols + i] };
@@ -120,7 +122,7 @@ mod tests {
     fn follows_the_polynomial() {
         let mut scratch = Scratch::default();
         let mut g = vec![3.0f32, 0.0, 0.0, 4.0];
-        orthogonalise(&mut g, 2, 2, &mut scratch);
+        orthogonalise(&mut g, 2, 2, Precision::F32, &mut scratch);
         for (at, start) in [(0, 0.6f64), (3, 0.8)] {
             let mut s = start;
             for _ in 0..ITERATIONS {
