@@ -39,6 +39,7 @@ pub struct GroupOptions {
 #[derive(Debug)]
 pub struct Group {
     child: Child,
+    program: Program,
     mark: String,
     base_port: u16,
     assets: Assets,
@@ -54,13 +55,7 @@ impl Group {
     /// The same with further arguments and variables.
     pub async fn start_with(options: GroupOptions) -> anyhow::Result<Group> {
         let mut group = Group::spawn(options)?;
-        let started = poll_until(START_LIMIT, "the group to start", async || match group.child.try_wait() {
-            Ok(Some(status)) => Some(Err(anyhow::anyhow!("`autoact up` ended ({status})"))),
-            Err(error) => Some(Err(error.into())),
-            Ok(None) => group.said().contains("the group is up").then_some(Ok(())),
-        })
-        .await;
-        started.and_then(|started| started).with_context(|| group.said())?;
+        group.ready().await?;
         Ok(group)
     }
 
@@ -82,11 +77,25 @@ impl Group {
         for (name, value) in options.env {
             program = program.env(&name, value);
         }
-        let out = std::fs::File::create(dir.path().join("stdout"))?;
-        let err = std::fs::File::create(dir.path().join("stderr"))?;
-        // a process group of its own: a Ctrl-C at the terminal of the tests is not for it
-        let child = program.command().stdout(Stdio::from(out)).stderr(Stdio::from(err)).process_group(0).spawn()?;
-        Ok(Group { child, mark, base_port, assets, dir })
+        let child = spawn_into(&program, dir.path())?;
+        Ok(Group { child, program, mark, base_port, assets, dir })
+    }
+
+    /// Starts it again, with the same state directory and ports, after it has ended.
+    pub async fn start_again(&mut self) -> anyhow::Result<()> {
+        anyhow::ensure!(self.child.try_wait()?.is_some(), "`autoact up` still runs");
+        self.child = spawn_into(&self.program, self.dir.path())?;
+        self.ready().await
+    }
+
+    async fn ready(&mut self) -> anyhow::Result<()> {
+        let started = poll_until(START_LIMIT, "the group to start", async || match self.child.try_wait() {
+            Ok(Some(status)) => Some(Err(anyhow::anyhow!("`autoact up` ended ({status})"))),
+            Err(error) => Some(Err(error.into())),
+            Ok(None) => self.said().contains("the group is up").then_some(Ok(())),
+        })
+        .await;
+        started.and_then(|started| started).with_context(|| self.said())
     }
 
     /// What it works with.
@@ -198,6 +207,13 @@ impl Drop for Group {
             }
         }
     }
+}
+
+fn spawn_into(program: &Program, dir: &Path) -> anyhow::Result<Child> {
+    let out = std::fs::File::create(dir.join("stdout"))?;
+    let err = std::fs::File::create(dir.join("stderr"))?;
+    // a process group of its own: a Ctrl-C at the terminal of the tests is not for it
+    Ok(program.command().stdout(Stdio::from(out)).stderr(Stdio::from(err)).process_group(0).spawn()?)
 }
 
 fn index(service: &str) -> u16 {

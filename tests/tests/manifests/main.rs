@@ -1,0 +1,55 @@
+//! The Kubernetes manifests against what they deploy: the ports, variables and programs of the real binaries.
+//!
+//! `base` is read by this test itself, so that it is always checked. What kustomize makes of the base and of the overlays is checked
+//! where a kustomize is at hand; `./test` gets one (`scripts/fetch-kustomize`).
+
+mod binaries;
+mod network;
+mod pods;
+mod source;
+mod yaml;
+
+use anyhow::Context as _;
+
+use crate::source::Manifests;
+
+/// Every check of a set of manifests; all complaints together.
+fn check(manifests: &Manifests) -> anyhow::Result<()> {
+    let mut complaints = Vec::new();
+    pods::check(manifests, &mut complaints);
+    network::check(manifests, &mut complaints);
+    binaries::check(manifests, &mut complaints)?;
+    anyhow::ensure!(complaints.is_empty(), "{}:\n- {}", manifests.name, complaints.join("\n- "));
+    Ok(())
+}
+
+#[test]
+fn the_base_fits_the_programs() -> anyhow::Result<()> {
+    let base = Manifests::of_base()?;
+    for (kind, least) in [("Deployment", 5), ("StatefulSet", 2), ("Service", 7), ("PodDisruptionBudget", 7), ("ConfigMap", 2)] {
+        let count = base.of_kind(kind).count();
+        assert!(count >= least, "expected {least} of kind {kind}, found {count}");
+    }
+    check(&base)
+}
+
+#[test]
+fn everything_that_kustomize_makes_fits_the_programs() -> anyhow::Result<()> {
+    let Some(kustomize) = source::kustomize() else {
+        println!("SKIPPED: no kustomize or kubectl found; `scripts/fetch-kustomize` gets one");
+        return Ok(());
+    };
+    for directory in ["base", "overlays/local", "overlays/production"] {
+        check(&Manifests::rendered(&kustomize, directory)?).with_context(|| format!("k8s/{directory}"))?;
+    }
+    let production = Manifests::rendered(&kustomize, "overlays/production")?;
+    assert_eq!(production.of_kind("HorizontalPodAutoscaler").count(), 4);
+    let local = Manifests::rendered(&kustomize, "overlays/local")?;
+    assert_eq!(local.of_kind("StatefulSet").count(), 1, "no Qdrant beside the embedded store");
+    Ok(())
+}
+
+#[test]
+fn every_file_of_the_manifests_is_used_and_is_yaml() -> anyhow::Result<()> {
+    source::every_file_is_used()
+}

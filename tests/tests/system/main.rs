@@ -1,0 +1,14 @@
+//! The whole system as real processes: nats-server, the five services and the `autoact` command, with the bundled model.
+//!
+//! `TESTKIT_RANDOM_MODEL=1` runs it with a tiny model of random weights instead: its answers mean nothing, and what only a trained model
+//! can show is left out.
+
+mod bad_requests;
+mod bad_starts;
+mod clients;
+mod concurrency;
+mod lifecycle;
+mod observability;
+mod questions;
+mod quickstart;
+mod traces;
