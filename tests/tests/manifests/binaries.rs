@@ -70,7 +70,12 @@ impl Service<'_> {
         let config = config.get(program).and_then(toml::Value::as_table).with_context(|| format!("`{program}` prints its section"))?;
         self.addresses(config, &mut complain);
         self.grace(config, &mut complain);
-        for value in leaves(&toml::Value::Table(config.clone())) {
+        let mut config = config.clone();
+        if config.get("store").and_then(toml::Value::as_str) == Some("embedded") {
+            // the address of a store that is not used
+            config.remove("qdrant");
+        }
+        for value in leaves(&toml::Value::Table(config)) {
             self.value(&value, &mut complain);
         }
         Ok(())
