@@ -64,8 +64,7 @@ impl Tool for Command {
 
     fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
         let deadline = Instant::now() + self.spec.timeout;
-        let directory =
-            tempfile::tempdir().map_err(|error| ToolError::Internal(format!("cannot make a working directory: {error}")))?;
+        let directory = tempfile::tempdir().map_err(|error| ToolError::Internal(format!("cannot make a working directory: {error}")))?;
         let mut running = Running { child: self.start(directory.path())? };
         let output = running.connect(call.params, self.spec.max_observation_bytes)?;
         let status = running.wait(deadline)?;

@@ -30,10 +30,8 @@ pub(crate) struct PageIndex {
 impl PageIndex {
     /// Indexes (title, text) pairs in RAM, on this thread, as one segment.
     pub(crate) fn new<'a>(pages: impl Iterator<Item = (&'a str, &'a str)>) -> tantivy::Result<PageIndex> {
-        let indexing = TextFieldIndexing::default()
-            .set_tokenizer(ANALYZER)
-            .set_fieldnorms(true)
-            .set_index_option(IndexRecordOption::WithFreqs);
+        let indexing =
+            TextFieldIndexing::default().set_tokenizer(ANALYZER).set_fieldnorms(true).set_index_option(IndexRecordOption::WithFreqs);
         let options = TextOptions::default().set_indexing_options(indexing);
         let mut schema = Schema::builder();
         let title = schema.add_text_field("title", options.clone());

@@ -2,9 +2,9 @@
 
 /// Words that end in a full stop without ending a sentence.
 const ABBREVIATIONS: [&str; 46] = [
-    "st", "ste", "mt", "mts", "ft", "mr", "mrs", "ms", "dr", "prof", "gen", "lt", "col", "maj", "sgt", "capt", "cmdr", "adm", "rev",
-    "hon", "gov", "sen", "rep", "pres", "jr", "sr", "inc", "ltd", "co", "corp", "bros", "vs", "etc", "vol", "fig", "ca", "approx", "e.g",
-    "i.e", "cf", "al", "ed", "eds", "dept", "univ", "op",
+    "st", "ste", "mt", "mts", "ft", "mr", "mrs", "ms", "dr", "prof", "gen", "lt", "col", "maj", "sgt", "capt", "cmdr", "adm", "rev", "hon",
+    "gov", "sen", "rep", "pres", "jr", "sr", "inc", "ltd", "co", "corp", "bros", "vs", "etc", "vol", "fig", "ca", "approx", "e.g", "i.e",
+    "cf", "al", "ed", "eds", "dept", "univ", "op",
 ];
 
 /// Words that begin a new sentence even after an abbreviation or an initial: `It belongs to Apple Inc. The company …`.

@@ -12,7 +12,7 @@ use crate::tool::{Tool, ToolCall, ToolError};
 /// How many pages an observation tells.
 const PAGES: usize = 3;
 
-/// BM25 over the corpus: `Title: its sentence with the most words of the query | Title: … | Title: …`.
+/// BM25 over the corpus: `Title: its best sentence | Title: … | Title: …`.
 pub struct Search {
     spec: ToolSpec,
     corpus: Arc<Corpus>,
@@ -43,14 +43,17 @@ impl Tool for Search {
     }
 }
 
-/// The sentence with the most distinct words of the query; the earliest of several.
+/// The sentence with the most distinct words of the query; the earliest of several. Words of the title count only between equals: they
+/// hold for the whole page, and the page of France should answer `capital of France` with its capital.
 fn best_sentence<'a>(page: &'a Page, wanted: &HashSet<String>) -> &'a str {
     let mut analyzer = analyzer();
+    let title = stems_with(&mut analyzer, &page.title);
     let mut best = ("", None);
     for sentence in page.sentences() {
         let found: HashSet<String> = stems_with(&mut analyzer, sentence).into_iter().filter(|stem| wanted.contains(stem)).collect();
-        if best.1.is_none_or(|most| found.len() > most) {
-            best = (sentence, Some(found.len()));
+        let score = (found.iter().filter(|stem| !title.contains(stem)).count(), found.len());
+        if best.1.is_none_or(|most| score > most) {
+            best = (sentence, Some(score));
         }
     }
     best.0

@@ -1,0 +1,89 @@
+//! The service as a process: opens its store, serves, and closes the store last.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use autoact_service::{Condition, Flag, Service, Setup, StartError};
+
+use crate::config::{MemoryConfig, StoreKind};
+use crate::encode::Encoder;
+use crate::rpc::service;
+use crate::store::{EmbeddedStore, MemoryStore, QdrantStore, StoreError};
+
+/// The first pause after Qdrant was not there.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// The longest one: how late we may notice that it is back.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How often a Qdrant that was there is asked whether it still is.
+const CHECK_EVERY: Duration = Duration::from_secs(10);
+
+/// The memory service.
+#[derive(Debug)]
+pub struct MemoryApp;
+
+impl Service for MemoryApp {
+    type Config = MemoryConfig;
+
+    const ABOUT: &'static str = "Remembers finished tasks and recalls the ones similar to a question.";
+
+    fn flags() -> Vec<Flag> {
+        vec![
+            Flag { name: "store", key: "store", value: "STORE", help: "embedded (files in the data directory) or qdrant" },
+            Flag { name: "data-dir", key: "data_dir", value: "DIR", help: "Where the embedded store keeps its files" },
+            Flag { name: "qdrant-url", key: "qdrant.url", value: "URL", help: "The Qdrant server's gRPC address" },
+        ]
+    }
+
+    async fn build(config: MemoryConfig, setup: &mut Setup) -> Result<(), StartError> {
+        let encoder = Encoder::new(None).map_err(StartError::new)?;
+        let store: Arc<dyn MemoryStore> = match config.store {
+            StoreKind::Embedded => {
+                let opened = EmbeddedStore::open(&config.data_dir, encoder).await;
+                let store = Arc::new(opened.map_err(|error| {
+                    let fix = error.fix();
+                    StartError::new(error).fix(fix)
+                })?);
+                tracing::info!(data_dir = %config.data_dir.display(), "the embedded store is open");
+                let ended = store.ended();
+                setup.tasks().spawn_critical("memory store", async move {
+                    ended.await;
+                    Err::<(), _>(StoreError::Closed)
+                });
+                store
+            }
+            StoreKind::Qdrant => {
+                let store = Arc::new(QdrantStore::new(&config.qdrant, encoder).map_err(StartError::new)?);
+                setup.tasks().spawn("qdrant", keep(store.clone(), setup.condition("qdrant")));
+                store
+            }
+        };
+        setup.serve(service(store.clone()));
+        setup.tasks().spawn_until_stopped("close the store", |stopping| async move {
+            stopping.cancelled().await;
+            store.close().await;
+        });
+        Ok(())
+    }
+}
+
+/// Makes the collection as soon as Qdrant is there, and says whether it is.
+async fn keep(store: Arc<QdrantStore>, condition: Condition) {
+    loop {
+        let mut pause = FIRST_PAUSE;
+        while let Err(error) = store.prepare().await {
+            tracing::warn!(%error, retry_in = ?pause, "the memory store is not there");
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        tracing::info!(store = ?store, "the memory store is there");
+        condition.set(true);
+        loop {
+            tokio::time::sleep(CHECK_EVERY).await;
+            if let Err(error) = store.check().await {
+                tracing::warn!(%error, "the memory store is gone");
+                break;
+            }
+        }
+        condition.set(false);
+    }
+}

@@ -1,0 +1,111 @@
+//! The service's settings.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use autoact_config::{Check, Common, Secret, Section};
+use serde::{Deserialize, Serialize};
+
+/// gRPC: fifth of the five services.
+pub const DEFAULT_GRPC_PORT: u16 = 7404;
+/// Metrics: a hundred above.
+pub const DEFAULT_METRICS_PORT: u16 = 7504;
+/// Where the embedded store keeps its files, from the working directory.
+pub const DEFAULT_DATA_DIR: &str = "data/memory";
+/// Where a Qdrant server listens for gRPC unless told otherwise.
+const DEFAULT_QDRANT_URL: &str = "http://127.0.0.1:6334";
+/// The collection in Qdrant.
+const DEFAULT_COLLECTION: &str = "autoact-memory";
+/// How long Qdrant may take for one request: a planning loop does not wait longer for a memory.
+const DEFAULT_QDRANT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The only embedder there is so far.
+const NO_EMBEDDER: &str = "none";
+
+/// Which store keeps the memories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoreKind {
+    /// In this process, in files below `data_dir`. One process at a time.
+    #[default]
+    Embedded,
+    /// In a Qdrant server, which several replicas share.
+    Qdrant,
+}
+
+/// How to reach a Qdrant server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct QdrantConfig {
+    /// Its gRPC address.
+    pub url: String,
+    /// The collection; made when it is not there.
+    pub collection: String,
+    /// The server's API key, if it asks for one.
+    pub api_key: Secret,
+    /// How long one request may take.
+    #[serde(with = "autoact_config::duration")]
+    pub timeout: Duration,
+}
+
+impl Default for QdrantConfig {
+    fn default() -> Self {
+        QdrantConfig {
+            url: DEFAULT_QDRANT_URL.to_owned(),
+            collection: DEFAULT_COLLECTION.to_owned(),
+            api_key: Secret::default(),
+            timeout: DEFAULT_QDRANT_TIMEOUT,
+        }
+    }
+}
+
+/// The settings of `[memory]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MemoryConfig {
+    /// `embedded` or `qdrant`.
+    pub store: StoreKind,
+    /// The embedded store's directory; made when it is not there.
+    pub data_dir: PathBuf,
+    /// What makes dense vectors. Only `none` so far: no embedder is bundled yet.
+    pub embedder: String,
+    /// The Qdrant server, for `store = "qdrant"`.
+    pub qdrant: QdrantConfig,
+}
+
+impl Default for MemoryConfig {
+    fn default() -> Self {
+        MemoryConfig {
+            store: StoreKind::default(),
+            data_dir: PathBuf::from(DEFAULT_DATA_DIR),
+            embedder: NO_EMBEDDER.to_owned(),
+            qdrant: QdrantConfig::default(),
+        }
+    }
+}
+
+impl Section for MemoryConfig {
+    const NAME: &'static str = "memory";
+
+    fn common() -> Common {
+        Common::on_ports(DEFAULT_GRPC_PORT, DEFAULT_METRICS_PORT)
+    }
+
+    fn validate(&self, _common: &Common, check: &mut Check<'_>) {
+        check.require(self.embedder == NO_EMBEDDER, "embedder", "`none` (no embedder is bundled yet)", &self.embedder);
+        match self.store {
+            StoreKind::Embedded => {
+                check.require(!self.data_dir.as_os_str().is_empty(), "data_dir", "a directory", self.data_dir.display());
+            }
+            StoreKind::Qdrant => {
+                let url = &self.qdrant.url;
+                let scheme = url.starts_with("http://") || url.starts_with("https://");
+                let address = scheme && url.parse::<tonic::transport::Uri>().is_ok_and(|uri| uri.host().is_some());
+                check.require(address, "qdrant.url", "an address such as `http://127.0.0.1:6334`", url);
+                let name = &self.qdrant.collection;
+                let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+                check.require(plain && (1..=255).contains(&name.len()), "qdrant.collection", "letters, digits, `-` and `_`", name);
+                check.require(!self.qdrant.timeout.is_zero(), "qdrant.timeout", "above 0", "0s");
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Where memories are kept.
+
+mod edge;
+mod embedded;
+mod open;
+mod qdrant;
+
+use std::time::Duration;
+
+use autoact_proto::status::ServiceError;
+use tonic::Code;
+
+pub use embedded::EmbeddedStore;
+pub use open::OpenError;
+pub use qdrant::QdrantStore;
+
+use crate::embedder::EmbedError;
+use crate::remembered::{Kind, Memory, Payload, Query, Recalled};
+
+/// The name of the sparse vector, in every store.
+pub(crate) const TERMS_VECTOR: &str = "bm25";
+/// The name of the dense vector, in every store that has one.
+pub(crate) const DENSE_VECTOR: &str = "dense";
+/// Where terms and dense vectors are both asked, how many more of each are looked at than are wanted.
+pub(crate) const FUSION_FACTOR: usize = 4;
+
+/// Keeps memories. None of its calls blocks an async thread.
+#[tonic::async_trait]
+pub trait MemoryStore: Send + Sync + 'static {
+    /// `embedded` or `qdrant`, for metrics and messages.
+    fn name(&self) -> &'static str;
+    /// Stores or replaces a memory. When it returns, the memory survives a crash.
+    async fn remember(&self, memory: Memory) -> Result<(), StoreError>;
+    /// The memories most similar to a query, best first.
+    async fn recall(&self, query: Query) -> Result<Vec<Recalled>, StoreError>;
+    /// Removes a memory; false when there was none.
+    async fn forget(&self, kind: Kind, id: String) -> Result<bool, StoreError>;
+    /// Whether it can be used now.
+    async fn check(&self) -> Result<(), StoreError>;
+    /// Ends it; calls after that fail.
+    async fn close(&self);
+}
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// Too much is waiting already.
+    #[error("the memory store is busy: {waiting} calls wait")]
+    Busy {
+        /// The length of its queue.
+        waiting: usize,
+    },
+    /// It has been closed, or its owner ended.
+    #[error("the memory store is closed")]
+    Closed,
+    /// It took too long.
+    #[error("the memory store did not answer within {after:?}")]
+    TooSlow {
+        /// How long it had.
+        after: Duration,
+    },
+    /// The server is not there.
+    #[error("cannot reach Qdrant at `{url}`: {reason}")]
+    Unreachable {
+        /// Its address.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The server does not let us in.
+    #[error("Qdrant at `{url}` refuses our key: {reason}; check `qdrant.api_key`")]
+    Refused {
+        /// Its address.
+        url: String,
+        /// What it says.
+        reason: String,
+    },
+    /// The collection was made for something else.
+    #[error("the collection `{collection}` of Qdrant at `{url}` {difference}; name another one in `qdrant.collection`")]
+    Layout {
+        /// The server's address.
+        url: String,
+        /// The collection.
+        collection: String,
+        /// What is different.
+        difference: String,
+    },
+    /// The embedder failed.
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
+    /// The engine failed.
+    #[error("the memory store failed: {0}")]
+    Engine(String),
+}
+
+impl ServiceError for StoreError {
+    fn code(&self) -> Code {
+        match self {
+            StoreError::Busy { .. } => Code::ResourceExhausted,
+            StoreError::Closed | StoreError::Unreachable { .. } => Code::Unavailable,
+            StoreError::TooSlow { .. } => Code::DeadlineExceeded,
+            StoreError::Refused { .. } | StoreError::Layout { .. } => Code::FailedPrecondition,
+            StoreError::Embed(_) | StoreError::Engine(_) => Code::Internal,
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self {
+            StoreError::Busy { .. } => "STORE_BUSY",
+            StoreError::Closed => "STORE_CLOSED",
+            StoreError::TooSlow { .. } => "STORE_TOO_SLOW",
+            StoreError::Unreachable { .. } => "STORE_UNREACHABLE",
+            StoreError::Refused { .. } => "STORE_REFUSES_KEY",
+            StoreError::Layout { .. } => "STORE_LAYOUT",
+            StoreError::Embed(_) => "EMBEDDER_FAILED",
+            StoreError::Engine(_) => "STORE_FAILED",
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            StoreError::Busy { .. } => Some(Duration::from_millis(200)),
+            StoreError::Closed | StoreError::Unreachable { .. } => Some(Duration::from_secs(1)),
+            _ => None,
+        }
+    }
+}
+
+/// What a point's payload says, or `None` (and a line in the log) when it is not one of ours.
+fn recalled(score: f32, payload: serde_json::Value) -> Option<Recalled> {
+    match serde_json::from_value::<Payload>(payload) {
+        Ok(payload) => Some(Recalled { score, memory: payload.into() }),
+        Err(error) => {
+            tracing::warn!(%error, "a stored point is not a memory; it is left out");
+            None
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The Qdrant store. What needs a server runs only where there is one:
+//! `QDRANT_TEST_URL=http://127.0.0.1:6334 cargo nextest run -p memory --run-ignored all`.
+
+use std::time::Duration;
+
+use autoact_config::{Common, Loaded, Secret};
+use autoact_proto::v1;
+use autoact_proto::v1::memory_client::MemoryClient;
+use autoact_service::App;
+use memory::{
+    Encoder, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, QdrantConfig, QdrantStore, Query, StoreError, StoreKind, TaskMemory,
+};
+use tonic::Code;
+
+fn config(url: &str) -> QdrantConfig {
+    let collection = format!("autoact-test-{}", std::process::id());
+    QdrantConfig { url: url.into(), collection, api_key: Secret::default(), timeout: Duration::from_secs(2) }
+}
+
+fn memory(id: &str, question: &str, approved: bool) -> Memory {
+    let (task_id, question, answer) = (id.into(), question.into(), "x".into());
+    Memory::Task(TaskMemory { task_id, question, answer, approved, steps: 1, finished_at: None })
+}
+
+/// A port that nothing listens on.
+fn nowhere() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_not_there_is_waited_for() {
+    let url = nowhere();
+    let store = QdrantStore::new(&config(&url), Encoder::new(None).unwrap()).unwrap();
+    assert!(matches!(store.prepare().await, Err(StoreError::Unreachable { .. })));
+
+    let settings = MemoryConfig { store: StoreKind::Qdrant, qdrant: config(&url), ..MemoryConfig::default() };
+    let app = App::build::<MemoryApp>(Loaded::new(Common::on_ports(0, 0), settings)).await.unwrap();
+    let running = app.start();
+    assert_eq!(running.readiness().waiting(), ["qdrant"]);
+    let mut client = MemoryClient::new(autoact_proto::client::connect_lazy(&running.addr().to_string()).unwrap());
+    let request = v1::RecallRequest { kind: v1::MemoryKind::Task as i32, query: "iron".into(), limit: 5, approved_only: false };
+    let status = client.recall(request).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable);
+    assert!(status.message().contains(&url), "{}", status.message());
+    assert!(autoact_proto::status::retryable(&status));
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a Qdrant server: set QDRANT_TEST_URL"]
+async fn memories_are_kept_in_a_real_server() {
+    let url = std::env::var("QDRANT_TEST_URL").expect("set QDRANT_TEST_URL to a Qdrant server's gRPC address");
+    let config = config(&url);
+    let store = QdrantStore::new(&config, Encoder::new(None).unwrap()).unwrap();
+    store.prepare().await.unwrap();
+    store.prepare().await.unwrap();
+    store.remember(memory("rhine", "Which country does the Rhine end in?", true)).await.unwrap();
+    store.remember(memory("iron", "What is the symbol of iron?", false)).await.unwrap();
+    store.remember(memory("iron", "What is the symbol of tungsten?", false)).await.unwrap();
+    let query = |text: &str, approved_only| Query { kind: Kind::Task, text: text.into(), limit: 5, approved_only };
+    let found = store.recall(query("symbols", false)).await.unwrap();
+    assert_eq!(found.iter().map(|found| &found.memory).collect::<Vec<_>>(), [&memory("iron", "What is the symbol of tungsten?", false)]);
+    assert!(store.recall(query("symbols", true)).await.unwrap().is_empty());
+    assert!(store.forget(Kind::Task, "iron".into()).await.unwrap());
+    assert!(!store.forget(Kind::Task, "iron".into()).await.unwrap());
+    let client = qdrant_client::Qdrant::from_url(&url).skip_compatibility_check().build().unwrap();
+    client.delete_collection(&config.collection).await.unwrap();
+}

@@ -1,0 +1,310 @@
+//! The memory service over the real embedded engine, through gRPC.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use autoact_config::{Common, Loaded, Section};
+use autoact_proto::status::reason;
+use autoact_proto::v1;
+use autoact_proto::v1::memory_client::MemoryClient;
+use autoact_service::{App, Running};
+use memory::{
+    EmbedError, EmbeddedStore, Embedder, Encoder, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, OpenError, Query, StoreError,
+    TaskMemory,
+};
+use tonic::Code;
+use tonic::transport::Channel;
+
+async fn start(data_dir: &Path) -> Result<(Running, MemoryClient<Channel>), String> {
+    let mut common = Common::on_ports(0, 0);
+    common.grace_period = std::time::Duration::from_secs(5);
+    let config = MemoryConfig { data_dir: data_dir.to_owned(), ..MemoryConfig::default() };
+    let app = App::build::<MemoryApp>(Loaded::new(common, config)).await.map_err(|error| error.to_string())?;
+    let running = app.start();
+    let channel = autoact_proto::client::connect_lazy(&running.addr().to_string()).unwrap();
+    Ok((running, MemoryClient::new(channel)))
+}
+
+fn task(id: &str, question: &str, answer: &str, approved: bool) -> v1::TaskMemory {
+    let finished_at = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
+    v1::TaskMemory { task_id: id.into(), question: question.into(), answer: answer.into(), approved, steps: 3, finished_at }
+}
+
+async fn remember(client: &mut MemoryClient<Channel>, task: v1::TaskMemory) {
+    let memory = Some(v1::remember_request::Memory::Task(task));
+    client.remember(v1::RememberRequest { memory }).await.unwrap();
+}
+
+async fn recall(client: &mut MemoryClient<Channel>, query: &str, limit: u32, approved_only: bool) -> Vec<v1::TaskMemory> {
+    let request = v1::RecallRequest { kind: v1::MemoryKind::Task as i32, query: query.into(), limit, approved_only };
+    let memories = client.recall(request).await.unwrap().into_inner().memories;
+    assert!(memories.is_sorted_by(|a, b| a.score >= b.score));
+    memories
+        .into_iter()
+        .map(|recalled| {
+            assert!(recalled.score > 0.0);
+            let Some(v1::recalled_memory::Memory::Task(task)) = recalled.memory else { panic!("not a task") };
+            task
+        })
+        .collect()
+}
+
+fn ids(tasks: &[v1::TaskMemory]) -> Vec<&str> {
+    tasks.iter().map(|task| task.task_id.as_str()).collect()
+}
+
+async fn fill(client: &mut MemoryClient<Channel>) {
+    remember(client, task("loire", "Which country does the Loire flow through?", "France", true)).await;
+    remember(client, task("rhine", "Which country does the river Rhine end in?", "Netherlands", true)).await;
+    remember(client, task("tome", "What is the capital of São Tomé and Príncipe?", "São Tomé", false)).await;
+    remember(client, task("iron", "What is the symbol of iron?", "Fe", true)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn similar_tasks_are_recalled() {
+    let directory = tempfile::tempdir().unwrap();
+    let (running, mut client) = start(directory.path()).await.unwrap();
+    assert!(recall(&mut client, "anything", 0, false).await.is_empty());
+    fill(&mut client).await;
+
+    let found = recall(&mut client, "through which countries flows the Loire", 0, false).await;
+    assert_eq!(ids(&found)[0], "loire");
+    assert_eq!(found[0], task("loire", "Which country does the Loire flow through?", "France", true));
+    // rare words count more than frequent ones
+    assert_eq!(ids(&recall(&mut client, "country Rhine", 10, false).await), ["rhine", "loire"]);
+    assert_eq!(ids(&recall(&mut client, "country Rhine", 1, false).await), ["rhine"]);
+    // case, diacritics and answers
+    assert_eq!(ids(&recall(&mut client, "SAO TOME", 10, false).await), ["tome"]);
+    assert_eq!(ids(&recall(&mut client, "fe", 10, false).await), ["iron"]);
+    // only what was approved
+    assert!(recall(&mut client, "SAO TOME", 10, true).await.is_empty());
+    assert_eq!(ids(&recall(&mut client, "symbol", 10, true).await), ["iron"]);
+    // nothing in common, and nothing but stop words
+    assert!(recall(&mut client, "zebra", 10, false).await.is_empty());
+    assert!(recall(&mut client, "what is the", 10, false).await.is_empty());
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn remembering_twice_is_one_memory_and_forgetting_ends_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (running, mut client) = start(directory.path()).await.unwrap();
+    fill(&mut client).await;
+    remember(&mut client, task("iron", "What is the symbol of tungsten?", "W", false)).await;
+    assert!(recall(&mut client, "iron", 10, false).await.is_empty());
+    let found = recall(&mut client, "symbol", 10, false).await;
+    assert_eq!(found, [task("iron", "What is the symbol of tungsten?", "W", false)]);
+
+    let forget = v1::ForgetRequest { kind: v1::MemoryKind::Task as i32, id: "iron".into() };
+    assert!(client.forget(forget.clone()).await.unwrap().into_inner().forgotten);
+    assert!(!client.forget(forget).await.unwrap().into_inner().forgotten);
+    assert!(recall(&mut client, "symbol", 10, false).await.is_empty());
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memories_survive_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        let (running, mut client) = start(directory.path()).await.unwrap();
+        if round == 0 {
+            fill(&mut client).await;
+        }
+        assert_eq!(ids(&recall(&mut client, "Loire", 10, false).await), ["loire"], "round {round}");
+        // the engine numbers its operations: a later round must not be taken for an earlier one
+        remember(&mut client, task(&format!("round-{round}"), "Which round is this?", &format!("round {round}"), true)).await;
+        assert_eq!(recall(&mut client, "round", 10, false).await.len(), round + 1);
+        running.stop().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_requests_say_what_is_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let (running, mut client) = start(directory.path()).await.unwrap();
+    let kind = v1::MemoryKind::Task as i32;
+    let recall = |kind, query: &str, limit| v1::RecallRequest { kind, query: query.into(), limit, approved_only: false };
+    for (request, expected) in [
+        (recall(kind, " ", 5), "FIELD_MISSING"),
+        (recall(kind, "x", 101), "LIMIT_OUT_OF_RANGE"),
+        (recall(0, "x", 5), "UNKNOWN_KIND"),
+        (recall(7, "x", 5), "UNKNOWN_KIND"),
+        (recall(kind, &"x".repeat(1 << 20), 5), "FIELD_TOO_LONG"),
+    ] {
+        let status = client.recall(request).await.unwrap_err();
+        assert_eq!((status.code(), reason(&status).as_deref()), (Code::InvalidArgument, Some(expected)), "{status}");
+    }
+    let wrap = |task| v1::RememberRequest { memory: Some(v1::remember_request::Memory::Task(task)) };
+    for (request, field) in [
+        (v1::RememberRequest { memory: None }, "memory"),
+        (wrap(task("", "What?", "That", true)), "task.task_id"),
+        (wrap(task("a", "", "That", true)), "task.question"),
+        (wrap(task("a", "What?", &"x".repeat(1 << 20), true)), "task.answer"),
+    ] {
+        let status = client.remember(request).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument);
+        assert!(status.message().contains(field), "{}", status.message());
+    }
+    let status = client.forget(v1::ForgetRequest { kind, id: String::new() }).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_callers_at_once_are_all_served() {
+    let directory = tempfile::tempdir().unwrap();
+    let (running, client) = start(directory.path()).await.unwrap();
+    let mut calls = tokio::task::JoinSet::new();
+    for n in 0..128 {
+        let mut client = client.clone();
+        calls.spawn(async move {
+            remember(&mut client, task(&format!("t{n}"), &format!("What is number{n}?"), "That", n % 2 == 0)).await;
+            assert_eq!(ids(&recall(&mut client, &format!("number{n}"), 10, false).await), [format!("t{n}")]);
+        });
+    }
+    calls.join_all().await;
+    let mut client = client.clone();
+    assert_eq!(recall(&mut client, "that", 100, true).await.len(), 64);
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_cannot_be_used_is_told_at_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = directory.path().join("memory");
+    let (running, mut client) = start(&dir).await.unwrap();
+    fill(&mut client).await;
+    let error = start(&dir).await.unwrap_err();
+    assert!(error.contains("is in use by another process; fix: stop the other memory service"), "{error}");
+    running.stop().await.unwrap();
+
+    std::fs::write(dir.join("manifest.json"), "{").unwrap();
+    let error = start(&dir).await.unwrap_err();
+    assert!(error.contains("is damaged") && error.contains("manifest.json") && error.contains("fix: restore it"), "{error}");
+
+    std::fs::write(dir.join("manifest.json"), r#"{"layout": 9, "terms": "x"}"#).unwrap();
+    let error = start(&dir).await.unwrap_err();
+    assert!(error.contains("was made with layout 9, terms `x`, no embedder; this is layout 1"), "{error}");
+
+    let foreign = directory.path().join("foreign");
+    std::fs::create_dir(&foreign).unwrap();
+    std::fs::write(foreign.join("thesis.tex"), "").unwrap();
+    let error = start(&foreign).await.unwrap_err();
+    assert!(error.contains("is not a memory directory: it holds `thesis.tex`"), "{error}");
+    assert!(!foreign.join("manifest.json").exists());
+
+    let file = foreign.join("thesis.tex");
+    assert!(start(&file).await.unwrap_err().contains("cannot use the memory directory"));
+}
+
+/// Every file of the engine in turn is cut short or overwritten: the store opens or says that it is damaged; it never brings us down.
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_files_are_told_at_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let good = directory.path().join("good");
+    let (running, mut client) = start(&good).await.unwrap();
+    fill(&mut client).await;
+    running.stop().await.unwrap();
+
+    let mut told = 0;
+    for (n, file) in files(&good.join("shard")).into_iter().enumerate() {
+        let name = file.strip_prefix(&good).unwrap().to_owned();
+        let copy = directory.path().join(format!("copy-{n}"));
+        copy_all(&good, &copy);
+        let length = std::fs::metadata(copy.join(&name)).unwrap().len();
+        let garbage: Vec<u8> = (0..length.min(4096)).map(|at| (at * 37 + 11) as u8).collect();
+        std::fs::write(copy.join(&name), garbage).unwrap();
+        match EmbeddedStore::open(&copy, Encoder::new(None).unwrap()).await {
+            Ok(store) => store.close().await,
+            Err(OpenError::Damaged { .. }) => told += 1,
+            Err(error) => panic!("{}: {error}", name.display()),
+        }
+    }
+    assert!(told > 0);
+}
+
+fn files(directory: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found.sort();
+    found
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_all(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// A scripted embedder, for tests only: it knows two meanings.
+struct TwoMeanings;
+
+impl Embedder for TwoMeanings {
+    fn name(&self) -> &str {
+        "two-meanings"
+    }
+
+    fn dimension(&self) -> usize {
+        2
+    }
+
+    fn embed(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        if text.contains("fail") {
+            return Err(EmbedError { embedder: self.name().into(), reason: "it was told to".into() });
+        }
+        let water = ["river", "stream", "brook"].iter().any(|word| text.contains(word));
+        Ok(if water { vec![1.0, 0.1] } else { vec![0.1, 1.0] })
+    }
+}
+
+#[tokio::test]
+async fn dense_vectors_stand_beside_the_terms() {
+    let directory = tempfile::tempdir().unwrap();
+    let encoder = || Encoder::new(Some(Arc::new(TwoMeanings))).unwrap();
+    let store = EmbeddedStore::open(directory.path(), encoder()).await.unwrap();
+    let task = |id: &str, question: &str| {
+        let (task_id, question, answer) = (id.into(), question.into(), "x".into());
+        Memory::Task(TaskMemory { task_id, question, answer, approved: true, steps: 1, finished_at: None })
+    };
+    let query = |text: &str| Query { kind: Kind::Task, text: text.into(), limit: 1, approved_only: true };
+    store.remember(task("water", "a river")).await.unwrap();
+    store.remember(task("metal", "some iron")).await.unwrap();
+    // no word in common, but the meaning
+    assert_eq!(store.recall(query("a brook")).await.unwrap()[0].memory.id(), "water");
+    assert_eq!(store.recall(query("iron")).await.unwrap()[0].memory.id(), "metal");
+    assert!(matches!(store.remember(task("bad", "fail")).await, Err(StoreError::Embed(_))));
+    store.close().await;
+    assert!(matches!(store.recall(query("iron")).await, Err(StoreError::Closed)));
+    assert!(store.check().await.is_err());
+
+    // vectors of another embedder, or of none, cannot be compared with these
+    let error = EmbeddedStore::open(directory.path(), Encoder::new(None).unwrap()).await.unwrap_err();
+    assert!(matches!(error, OpenError::Layout { .. }), "{error}");
+    EmbeddedStore::open(directory.path(), encoder()).await.unwrap().close().await;
+}
+
+#[test]
+fn settings_are_checked() {
+    let load = |pairs: &[(&str, &str)]| {
+        let flags = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*key).to_owned(), (*value).to_owned())).collect();
+        autoact_config::load::<MemoryConfig>(&autoact_config::Sources { flags, ..Default::default() })
+    };
+    assert_eq!(MemoryConfig::common().listen.port(), 7404);
+    assert!(load(&[]).is_ok());
+    assert!(load(&[("store", "qdrant"), ("qdrant.url", "http://qdrant:6334"), ("qdrant.timeout", "2s")]).is_ok());
+    let error = load(&[("embedder", "minilm")]).unwrap_err().to_string();
+    assert!(error.contains("no embedder is bundled yet"), "{error}");
+    let error = load(&[("store", "qdrant"), ("qdrant.url", "nowhere"), ("qdrant.collection", "a/b")]).unwrap_err().to_string();
+    assert!(error.contains("qdrant.url") && error.contains("qdrant.collection"), "{error}");
+    assert!(load(&[("store", "redis")]).is_err());
+}
