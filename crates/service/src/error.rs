@@ -19,6 +19,11 @@ impl StartError {
         StartError { cause: cause.into(), fix: None }
     }
 
+    /// `what` failed because of `cause`, whose own causes are told too.
+    pub fn because(what: impl fmt::Display, cause: &(dyn Error + 'static)) -> StartError {
+        StartError::new(format!("{what}: {}", one_line(cause)))
+    }
+
     /// Says what to do about it.
     #[must_use]
     pub fn fix(mut self, fix: impl Into<String>) -> StartError {
@@ -73,7 +78,14 @@ pub(crate) fn one_line(error: &dyn Error) -> String {
         }
         next = cause.source();
     }
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    let mut line = String::new();
+    for part in text.lines().map(str::trim).filter(|part| !part.is_empty()) {
+        if !line.is_empty() {
+            line.push_str(if line.ends_with([':', ',', ';']) { " " } else { "; " });
+        }
+        line.push_str(part);
+    }
+    line
 }
 
 #[cfg(test)]
@@ -82,7 +94,7 @@ mod tests {
 
     #[test]
     fn an_error_is_one_line_with_its_fix() {
-        let error = StartError::new("cannot open\n  the model").fix("set `model`");
-        assert_eq!(error.to_string(), "cannot open the model; fix: set `model`");
+        let error = StartError::new("the file has 2 mistakes:\n  no name\n  no end\n").fix("set `model`");
+        assert_eq!(error.to_string(), "the file has 2 mistakes: no name; no end; fix: set `model`");
     }
 }

@@ -1,1 +1,63 @@
-//! placeholder
+//! Plan-Agent, π_plan: writes a thought and chooses the next tool. Only tools of the trajectory can be chosen, because decoding is held
+//! to their names.
+
+mod config;
+
+use std::sync::Arc;
+
+use autoact_agent::{Agent, Request as Ask, Stream};
+use autoact_prompt::{Role, parse_plan};
+use autoact_proto::status::to_status;
+use autoact_proto::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
+use autoact_proto::v1::{PlanRequest, PlanResponse, PlanResult, plan_response::Event};
+use autoact_service::{Flag, Service, Setup, StartError, deadline};
+use tonic::{Request, Response, Status};
+
+pub use config::{DEFAULT_ADAPTER, DEFAULT_MODEL, METRICS_PORT, PORT, PlanAgentConfig};
+
+/// The service.
+pub struct PlanAgentService;
+
+impl Service for PlanAgentService {
+    type Config = PlanAgentConfig;
+    const ABOUT: &'static str = "Plan-Agent: given a question and what is known so far, thinks and chooses the next tool.";
+
+    fn flags() -> Vec<Flag> {
+        autoact_agent::engine_flags()
+    }
+
+    async fn build(config: PlanAgentConfig, setup: &mut Setup) -> Result<(), StartError> {
+        let content = setup.common().telemetry.capture_content;
+        let agent = autoact_agent::load(Role::Plan, &config.model, &config.adapter, &config.engine, content).await?;
+        install(Arc::new(agent), &config, setup);
+        Ok(())
+    }
+}
+
+/// Serves an agent: [`Service::build`] does it with the configured model, tests with one of theirs.
+pub fn install(agent: Arc<Agent>, config: &PlanAgentConfig, setup: &mut Setup) {
+    let health = autoact_agent::watch_health(Arc::clone(&agent), setup.condition("model"), config.engine.health_interval);
+    setup.tasks().spawn("model health", health);
+    setup.serve(autoact_proto::limited!(PlanAgentServer::new(Planner { agent })));
+}
+
+struct Planner {
+    agent: Arc<Agent>,
+}
+
+#[tonic::async_trait]
+impl PlanAgent for Planner {
+    type PlanStream = Stream<PlanResponse>;
+
+    async fn plan(&self, request: Request<PlanRequest>) -> Result<Response<Self::PlanStream>, Status> {
+        let deadline = deadline(&request);
+        let PlanRequest { trajectory, sampling } = request.into_inner();
+        let speech = self.agent.speak(Ask { trajectory, sampling, deadline }).await.map_err(|error| to_status(&error))?;
+        let delta = |delta| PlanResponse { event: Some(Event::Delta(delta)) };
+        let replies = autoact_agent::stream(speech, delta, |reply, usage| {
+            let (thought, tool) = parse_plan(reply)?;
+            Ok(PlanResponse { event: Some(Event::Result(PlanResult { thought, tool, usage: Some(usage) })) })
+        });
+        Ok(Response::new(replies))
+    }
+}

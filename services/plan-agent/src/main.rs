@@ -1,2 +1,7 @@
-//! placeholder
-fn main() {}
+//! The plan-agent process.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    autoact_service::main::<plan_agent::PlanAgentService>()
+}

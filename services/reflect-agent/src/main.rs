@@ -1,2 +1,7 @@
-//! placeholder
-fn main() {}
+//! The reflect-agent process.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    autoact_service::main::<reflect_agent::ReflectAgentService>()
+}

@@ -1,0 +1,78 @@
+//! The settings of an agent's model.
+
+use std::path::Path;
+use std::time::Duration;
+
+use autoact_config::Check;
+use autoact_model::EngineOptions;
+use autoact_service::Flag;
+use serde::{Deserialize, Serialize};
+
+/// Calls that wait beyond this many are refused: each would wait for seconds.
+const DEFAULT_QUEUE: usize = 64;
+/// Keys and values kept of earlier prompts. Three agents of the bundled model share a machine, each with dozens of trajectories in this much.
+const DEFAULT_CACHE_BYTES: usize = 256 * 1024 * 1024;
+/// A health check asks the model for a token when no call has worked for this long.
+const DEFAULT_HEALTH_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How the engine runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EngineConfig {
+    /// Calls that may wait for the model; more are refused with a retry delay.
+    pub queue: usize,
+    /// Bytes of keys and values kept for prompts that begin like an earlier one; 0 keeps none.
+    pub cache_bytes: usize,
+    /// Threads that compute; 0: as many as there are cores. More than one pays only for wide models.
+    pub threads: usize,
+    /// Most tokens of prompt and reply together; 0: the model's own limit.
+    pub context_length: usize,
+    /// Without a call that worked for this long, the model is asked for one token to see that it works.
+    #[serde(with = "autoact_config::duration")]
+    pub health_interval: Duration,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        EngineConfig {
+            queue: DEFAULT_QUEUE,
+            cache_bytes: DEFAULT_CACHE_BYTES,
+            threads: 0,
+            context_length: 0,
+            health_interval: DEFAULT_HEALTH_INTERVAL,
+        }
+    }
+}
+
+impl EngineConfig {
+    /// The engine's own options.
+    pub(crate) fn options(&self) -> EngineOptions {
+        let options = EngineOptions { queue: self.queue, cache_bytes: self.cache_bytes, ..EngineOptions::default() };
+        EngineOptions {
+            threads: if self.threads == 0 { options.threads } else { self.threads },
+            context_length: (self.context_length > 0).then_some(self.context_length),
+            ..options
+        }
+    }
+
+    /// What is wrong with it.
+    pub fn validate(&self, check: &mut Check<'_>) {
+        check.require(self.queue > 0, "engine.queue", "at least 1", self.queue);
+        let interval = autoact_config::duration::format(self.health_interval);
+        check.require(self.health_interval >= Duration::from_secs(1), "engine.health_interval", "at least 1s", interval);
+    }
+}
+
+/// The flags every agent has.
+pub fn engine_flags() -> Vec<Flag> {
+    vec![
+        Flag { name: "model", key: "model", value: "DIR", help: "Base model: a Hugging Face directory" },
+        Flag { name: "adapter", key: "adapter", value: "DIR", help: "LoRA adapter: a PEFT directory; empty: the base speaks" },
+        Flag { name: "queue", key: "engine.queue", value: "N", help: "Calls that may wait for the model" },
+    ]
+}
+
+/// Whether an `adapter` setting means the base.
+pub fn without_adapter(adapter: &Path) -> bool {
+    adapter.as_os_str().is_empty()
+}

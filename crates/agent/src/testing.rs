@@ -1,0 +1,116 @@
+//! A scripted model, for tests only: a closure from request to text stands in for a model. No service can be configured to use it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use autoact_model::{AdapterVersion, Backend, BackendInfo, FinishReason, GenerateError, GenerateRequest, GenerateStream, Generated};
+use tokio::sync::Semaphore;
+
+type Script = dyn Fn(&GenerateRequest) -> Result<String, GenerateError> + Send + Sync;
+
+/// Answers every request with what its script says, word by word.
+pub struct ScriptedBackend {
+    info: BackendInfo,
+    adapters: Vec<AdapterVersion>,
+    script: Box<Script>,
+    pace: Option<Arc<Semaphore>>,
+    requests: Mutex<Vec<GenerateRequest>>,
+    cancelled: Arc<AtomicUsize>,
+}
+
+impl ScriptedBackend {
+    /// A backend without adapters that says what `script` says.
+    pub fn new(script: impl Fn(&GenerateRequest) -> Result<String, GenerateError> + Send + Sync + 'static) -> ScriptedBackend {
+        ScriptedBackend {
+            info: BackendInfo { name: "scripted".into(), digest: "0".repeat(64), context_length: 4096, chat_template: false },
+            adapters: Vec::new(),
+            script: Box::new(script),
+            pace: None,
+            requests: Mutex::default(),
+            cancelled: Arc::default(),
+        }
+    }
+
+    /// Always the same text.
+    pub fn saying(text: &'static str) -> ScriptedBackend {
+        ScriptedBackend::new(move |_| Ok(text.to_owned()))
+    }
+
+    /// With an adapter of this name.
+    #[must_use]
+    pub fn with_adapter(mut self, name: &str) -> ScriptedBackend {
+        self.adapters.push(AdapterVersion { name: name.to_owned(), digest: "1".repeat(64) });
+        self
+    }
+
+    /// Every word waits for a permit: the test decides how fast the model writes.
+    #[must_use]
+    pub fn paced(mut self, pace: Arc<Semaphore>) -> ScriptedBackend {
+        self.pace = Some(pace);
+        self
+    }
+
+    /// What was asked so far.
+    pub fn requests(&self) -> Vec<GenerateRequest> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How many replies were given up by their readers.
+    pub fn cancelled(&self) -> usize {
+        self.cancelled.load(Ordering::SeqCst)
+    }
+}
+
+impl Backend for ScriptedBackend {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn adapters(&self) -> Vec<AdapterVersion> {
+        self.adapters.clone()
+    }
+
+    fn generate(&self, request: GenerateRequest) -> Result<GenerateStream, GenerateError> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        let text = (self.script)(&request)?;
+        let (mut sender, stream) = GenerateStream::channel();
+        let words: Vec<String> = text.split_inclusive(' ').map(str::to_owned).collect();
+        let shown = words.len().min(request.max_tokens);
+        let finish = if shown < words.len() { FinishReason::Length } else { FinishReason::Grammar };
+        let generated = Generated {
+            text: words[..shown].concat(),
+            finish,
+            prompt_tokens: request.prompt.split_whitespace().count(),
+            cached_prompt_tokens: 0,
+            completion_tokens: shown,
+            queue: Duration::from_micros(1),
+            prefill: Duration::from_micros(2),
+            decode: Duration::from_micros(3),
+            adapter: self.adapters.iter().find(|adapter| Some(&adapter.name) == request.adapter.as_ref()).cloned(),
+            model: self.info.name.clone(),
+        };
+        let (pace, cancelled) = (self.pace.clone(), Arc::clone(&self.cancelled));
+        tokio::spawn(async move {
+            for word in &words[..shown] {
+                while let Some(pace) = &pace {
+                    let permit = tokio::time::timeout(Duration::from_millis(10), pace.acquire()).await;
+                    if let Ok(Ok(permit)) = permit {
+                        permit.forget();
+                        break;
+                    }
+                    if sender.is_cancelled() {
+                        break;
+                    }
+                }
+                if sender.is_cancelled() {
+                    cancelled.fetch_add(1, Ordering::SeqCst);
+                    return;
+                }
+                sender.text(word);
+            }
+            sender.end(Ok(generated));
+        });
+        Ok(stream)
+    }
+}

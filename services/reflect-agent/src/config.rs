@@ -1,0 +1,46 @@
+//! The settings of reflect-agent.
+
+use std::path::PathBuf;
+
+use autoact_agent::EngineConfig;
+use autoact_config::{Check, Common, Section};
+use serde::{Deserialize, Serialize};
+
+/// The port of the gRPC server.
+pub const PORT: u16 = 7403;
+/// The port of `/metrics`, `/livez` and `/readyz`.
+pub const METRICS_PORT: u16 = 7503;
+/// The bundled base model.
+pub const DEFAULT_MODEL: &str = "models/stem";
+/// Its adapter for this agent.
+pub const DEFAULT_ADAPTER: &str = "models/stem/adapters/reflect";
+
+/// The section `[reflect-agent]`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReflectAgentConfig {
+    /// The base model: a Hugging Face directory.
+    pub model: PathBuf,
+    /// The LoRA adapter: a PEFT directory; empty: the base speaks.
+    pub adapter: PathBuf,
+    /// How the model runs.
+    pub engine: EngineConfig,
+}
+
+impl Default for ReflectAgentConfig {
+    fn default() -> Self {
+        ReflectAgentConfig { model: DEFAULT_MODEL.into(), adapter: DEFAULT_ADAPTER.into(), engine: EngineConfig::default() }
+    }
+}
+
+impl Section for ReflectAgentConfig {
+    const NAME: &'static str = "reflect-agent";
+
+    fn common() -> Common {
+        Common::on_ports(PORT, METRICS_PORT)
+    }
+
+    fn validate(&self, _: &Common, check: &mut Check<'_>) {
+        self.engine.validate(check);
+    }
+}

@@ -1,0 +1,184 @@
+//! Runs actions: on blocking threads, a bounded number at once, each under its tool's deadline.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use autoact_proto::v1;
+use autoact_service::Tasks;
+use autoact_telemetry::gen_ai;
+use autoact_tools::{Observation, ToolLibrary};
+use autoact_trajectory::{Action, Effect, ToolSpec, Trajectory};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::Instrument;
+
+use crate::error::ExecuteError;
+use crate::once::Once;
+
+/// Parameters longer than this are no line that a model wrote.
+pub const MAX_PARAMS_BYTES: usize = 64 * 1024;
+/// Calls that may wait for a slot, for each slot: a longer line would only be waited for in vain.
+const WAITING_PER_RUN: usize = 8;
+
+/// The tools and the bounds on their use.
+pub(crate) struct Executor {
+    library: Arc<ToolLibrary>,
+    slots: Arc<Semaphore>,
+    runs: usize,
+    waiting: AtomicUsize,
+    done: Once<v1::ExecuteResponse>,
+    tasks: Tasks,
+    capture_content: bool,
+}
+
+/// One action, checked.
+struct Run {
+    task: String,
+    step: u32,
+    action: Action,
+    trajectory: Trajectory,
+    spec: ToolSpec,
+}
+
+impl Executor {
+    pub(crate) fn new(library: Arc<ToolLibrary>, runs: usize, remembered: usize, tasks: Tasks, capture_content: bool) -> Executor {
+        let slots = Arc::new(Semaphore::new(runs));
+        Executor { library, slots, runs, waiting: AtomicUsize::new(0), done: Once::new(remembered), tasks, capture_content }
+    }
+
+    pub(crate) fn library(&self) -> &ToolLibrary {
+        &self.library
+    }
+
+    /// Checks the call and runs its action. A tool that changes the world runs once for a (task, step), to its end, even when the
+    /// caller hangs up.
+    pub(crate) async fn execute(self: &Arc<Self>, request: v1::ExecuteRequest) -> Result<v1::ExecuteResponse, ExecuteError> {
+        let run = self.check(request)?;
+        if run.spec.effect == Effect::ReadOnly {
+            return self.run(run).await;
+        }
+        if run.task.is_empty() {
+            return Err(ExecuteError::Missing("task_id"));
+        }
+        let tool = run.action.tool.clone();
+        let (result, outcome) = tokio::sync::oneshot::channel();
+        let executor = Arc::clone(self);
+        let once = async move {
+            let (task, step, action) = (run.task.clone(), run.step, run.action.clone());
+            let outcome = executor.done.get(&task, step, &action, || executor.run(run)).await;
+            // an error means that the caller is gone; the outcome is remembered
+            let _ = result.send(outcome);
+        };
+        self.tasks.spawn_until_stopped("tool with an effect", |_| once.in_current_span());
+        outcome.await.unwrap_or(Err(ExecuteError::Broke { tool }))
+    }
+
+    fn check(&self, request: v1::ExecuteRequest) -> Result<Run, ExecuteError> {
+        let action = request.action.map(Action::from).ok_or(ExecuteError::Missing("action"))?;
+        if action.tool.is_empty() {
+            return Err(ExecuteError::Missing("action.tool"));
+        }
+        if action.params.len() > MAX_PARAMS_BYTES {
+            return Err(ExecuteError::TooLong { found: action.params.len(), limit: MAX_PARAMS_BYTES });
+        }
+        self.library.select(&[&action.tool])?;
+        let spec = self.library.spec(&action.tool).cloned().ok_or(ExecuteError::Missing("action.tool"))?;
+        if spec.terminal {
+            return Err(ExecuteError::Terminal(action.tool));
+        }
+        let trajectory = request.trajectory.map(Trajectory::try_from).transpose()?.unwrap_or_default();
+        Ok(Run { task: request.task_id, step: request.step, action, trajectory, spec })
+    }
+
+    async fn run(&self, run: Run) -> Result<v1::ExecuteResponse, ExecuteError> {
+        let span = gen_ai::tool_span(&run.action.tool, &run.task, run.step);
+        if self.capture_content {
+            span.record(gen_ai::TOOL_CALL_ARGUMENTS, run.action.params.as_str());
+        }
+        let tool = run.action.tool.clone();
+        let arrived = Instant::now();
+        let permit = self.slot().await?;
+        let queued = arrived.elapsed();
+        let started = Instant::now();
+        let observed = self.observe(run, permit).instrument(span.clone()).await;
+        let took = started.elapsed();
+        let outcome = match &observed {
+            Ok((_, outcome)) => *outcome,
+            Err(_) => "broke",
+        };
+        metrics::histogram!("autoact_tool_seconds", "tool" => tool, "outcome" => outcome).record(took.as_secs_f64());
+        if outcome != "ok" {
+            span.record(gen_ai::ERROR_TYPE, outcome);
+            span.record("otel.status_code", "ERROR");
+        }
+        let (observation, _) = observed?;
+        if self.capture_content {
+            span.record(gen_ai::TOOL_CALL_RESULT, observation.text.as_str());
+        }
+        let usage = v1::Usage { queue: Some(proto(queued)), tool: Some(proto(took)), ..v1::Usage::default() };
+        let Observation { text, is_error, truncated } = observation;
+        Ok(v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage) })
+    }
+
+    async fn observe(&self, run: Run, permit: OwnedSemaphorePermit) -> Result<(Observation, &'static str), ExecuteError> {
+        let Run { action, trajectory, spec, .. } = run;
+        let tool = action.tool.clone();
+        let library = Arc::clone(&self.library);
+        let span = tracing::Span::current();
+        let work = tokio::task::spawn_blocking(move || {
+            // held to the end of the work, not of the waiting: a tool that hangs keeps its slot
+            let _permit = permit;
+            span.in_scope(|| library.execute(&action, &trajectory))
+        });
+        match tokio::time::timeout(spec.timeout, work).await {
+            Ok(Ok(observation)) => {
+                let outcome = if observation.is_error { "failed" } else { "ok" };
+                Ok((observation, outcome))
+            }
+            Ok(Err(error)) => {
+                tracing::error!(%error, tool, "a tool broke");
+                Err(ExecuteError::Broke { tool })
+            }
+            Err(_) => {
+                let text = format!("{tool} failed: no answer within {}", autoact_config::duration::format(spec.timeout));
+                Ok((Observation { text, is_error: true, truncated: false }, "timeout"))
+            }
+        }
+    }
+
+    /// A slot to run in, after waiting in a line of bounded length.
+    async fn slot(&self) -> Result<OwnedSemaphorePermit, ExecuteError> {
+        if let Ok(permit) = Arc::clone(&self.slots).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let line = Line::join(&self.waiting);
+        let (running, waiting) = (self.runs, line.before);
+        let busy = || ExecuteError::Busy { running, waiting };
+        if waiting >= self.runs * WAITING_PER_RUN {
+            return Err(busy());
+        }
+        Arc::clone(&self.slots).acquire_owned().await.map_err(|_| busy())
+    }
+}
+
+/// A place in the line; given up when dropped.
+struct Line<'a> {
+    waiting: &'a AtomicUsize,
+    before: usize,
+}
+
+impl Line<'_> {
+    fn join(waiting: &AtomicUsize) -> Line<'_> {
+        Line { waiting, before: waiting.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn proto(duration: Duration) -> prost_types::Duration {
+    prost_types::Duration { seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX), nanos: duration.subsec_nanos().cast_signed() }
+}
