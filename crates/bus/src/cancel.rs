@@ -1,0 +1,28 @@
+//! The hint that a task was ended from outside.
+//!
+//! The end itself is an event in the trajectory, appended by whoever cancels: it is durable, it holds whether or not a gateway runs the
+//! task, and the gateway that does is stopped by the conflict at its next append at the latest. The hint makes it stop at once, in the
+//! middle of a call.
+
+use autoact_trajectory::TaskId;
+use futures::{Stream, StreamExt, future};
+
+use crate::connect::Bus;
+use crate::error::BusError;
+use crate::streams::task_of;
+
+impl Bus {
+    /// Tells whoever runs the task that its trajectory has ended.
+    pub async fn announce_end(&self, task: &TaskId) {
+        if let Err(error) = self.client.publish(format!("autoact.cancel.{task}"), bytes::Bytes::new()).await {
+            tracing::debug!(%task, %error, "nobody was told that a task was cancelled; it stops at its next event");
+        }
+    }
+
+    /// The tasks that were ended from outside, as they are announced.
+    pub async fn announced_ends(&self) -> Result<impl Stream<Item = TaskId> + Send + Unpin + 'static, BusError> {
+        let subscriber =
+            self.client.subscribe("autoact.cancel.*").await.map_err(|error| BusError::unavailable("listen for cancelled tasks", error))?;
+        Ok(subscriber.filter_map(|message| future::ready(task_of(&message.subject))))
+    }
+}

@@ -1,0 +1,49 @@
+//! How to reach the bus and how much it may keep.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a connection to the bus needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BusConfig {
+    /// One or more servers, comma separated.
+    pub url: String,
+    /// A NATS credentials file, if the servers want one.
+    pub credentials: Option<PathBuf>,
+    /// The name that the server's monitoring shows for the connection.
+    pub name: String,
+    /// How long to go on trying at start: services of one deployment start in any order.
+    pub connect_limit: Duration,
+    /// How long one operation may go on trying, a restart of the server included.
+    pub patience: Duration,
+    /// Copies of every message, in a NATS cluster.
+    pub replicas: usize,
+    /// Most bytes of trajectories to keep; the oldest go first.
+    pub max_bytes: i64,
+    /// How long trajectories are kept.
+    pub max_age: Duration,
+    /// A lease that is not kept alive for this long passes on. Long enough for a gateway that is busy or cut off for a moment, short
+    /// enough that the tasks of a dead one go on while their clients still wait.
+    pub lease: Duration,
+    /// Most leases that all gateways together may hold.
+    pub max_leases: u32,
+}
+
+impl BusConfig {
+    /// The defaults for servers at `url`.
+    pub fn new(url: impl Into<String>) -> BusConfig {
+        BusConfig {
+            url: url.into(),
+            credentials: None,
+            name: "autoact".to_owned(),
+            connect_limit: Duration::from_secs(15),
+            patience: Duration::from_secs(30),
+            replicas: 1,
+            // hundreds of thousands of tasks; reserved by the server, so it must fit on a small disk
+            max_bytes: 1 << 30,
+            max_age: Duration::from_secs(30 * 24 * 60 * 60),
+            lease: Duration::from_secs(30),
+            max_leases: 1024,
+        }
+    }
+}

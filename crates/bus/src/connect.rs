@@ -1,0 +1,128 @@
+//! The connection.
+
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::jetstream::{self, ContextBuilder};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use tokio::time::Instant;
+
+use crate::config::BusConfig;
+use crate::error::BusError;
+use crate::patience::pause;
+use crate::streams::Streams;
+
+/// One request to JetStream: a healthy server answers in milliseconds, and requests are repeated until the patience is over.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+/// One attempt to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// A connection to the bus; clones share it. It reconnects by itself.
+#[derive(Clone)]
+pub struct Bus {
+    pub(crate) client: Client,
+    pub(crate) context: jetstream::Context,
+    pub(crate) streams: Streams,
+    pub(crate) config: BusConfig,
+}
+
+impl std::fmt::Debug for Bus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bus").field("url", &redacted(&self.config.url)).finish_non_exhaustive()
+    }
+}
+
+impl Bus {
+    /// Connects, trying for as long as the configuration says, and makes the streams that are missing.
+    pub async fn connect(config: BusConfig) -> Result<Bus, BusError> {
+        let addrs = addresses(&config.url)?;
+        let deadline = Instant::now() + config.connect_limit;
+        let mut attempt: u32 = 0;
+        let client = loop {
+            attempt += 1;
+            let error = match options(&config).await?.connect(addrs.as_slice()).await {
+                Ok(client) => break client,
+                Err(error) => error,
+            };
+            let url = redacted(&config.url);
+            if matches!(error.kind(), ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation) {
+                return Err(BusError::Login { url, source: error });
+            }
+            let pause = pause(attempt);
+            if Instant::now() + pause >= deadline {
+                return Err(BusError::Unreachable { url, source: error });
+            }
+            tracing::warn!(%url, attempt, %error, "NATS is not there yet; trying again");
+            tokio::time::sleep(pause).await;
+        };
+        let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
+        let streams = Streams::ensure(&context, &config, deadline).await?;
+        tracing::info!(url = %redacted(&config.url), server = %client.server_info().version, "connected to NATS");
+        Ok(Bus { client, context, streams, config })
+    }
+
+    /// Whether the connection is up now.
+    pub fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+
+    /// Sends what is still buffered and ends the connection.
+    pub async fn close(&self) {
+        if let Err(error) = self.client.drain().await {
+            tracing::debug!(%error, "the connection to NATS was gone already");
+        }
+    }
+}
+
+async fn options(config: &BusConfig) -> Result<ConnectOptions, BusError> {
+    let options = ConnectOptions::new()
+        .name(&config.name)
+        .connection_timeout(CONNECT_TIMEOUT)
+        .max_reconnects(None)
+        .reconnect_delay_callback(|attempt| pause(u32::try_from(attempt).unwrap_or(u32::MAX)))
+        .event_callback(|event| async move {
+            match event {
+                Event::Disconnected => tracing::warn!("lost the connection to NATS; reconnecting"),
+                Event::Connected => tracing::info!("the connection to NATS is up"),
+                Event::LameDuckMode => tracing::info!("the NATS server is about to stop"),
+                other => tracing::debug!(event = %other, "NATS"),
+            }
+        });
+    match &config.credentials {
+        None => Ok(options),
+        Some(path) => {
+            options.credentials_file(path).await.map_err(|source| BusError::Credentials { path: path.display().to_string(), source })
+        }
+    }
+}
+
+fn addresses(url: &str) -> Result<Vec<ServerAddr>, BusError> {
+    let parsed: Result<Vec<ServerAddr>, _> = url.split(',').map(|one| one.trim().parse()).collect();
+    parsed.ok().filter(|addrs| !addrs.is_empty()).ok_or_else(|| BusError::Address { url: redacted(url) })
+}
+
+/// The URL without what stands before an `@`: it may be a password.
+pub(crate) fn redacted(url: &str) -> String {
+    let one = |url: &str| match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
+        (None, Some((_, host))) => format!("…@{host}"),
+        _ => url.to_owned(),
+    };
+    url.split(',').map(one).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_do_not_show() {
+        assert_eq!(redacted("nats://me:secret@bus:4222,nats://b:1"), "nats://…@bus:4222,nats://b:1");
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_an_error() {
+        assert!(matches!(addresses("nats://a b"), Err(BusError::Address { .. })));
+        assert!(matches!(addresses("http://bus:4222"), Err(BusError::Address { .. })));
+        assert_eq!(addresses("nats://a:1, b:2").unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,111 @@
+//! What can go wrong on the bus.
+
+use autoact_trajectory::{EventError, TaskId};
+
+/// An error of the bus.
+#[derive(Debug, thiserror::Error)]
+pub enum BusError {
+    /// No server answered.
+    #[error("NATS is not reachable at `{url}`; start one with `autoact up`, or set `AUTOACT_NATS__URL`")]
+    Unreachable {
+        /// The servers, without passwords.
+        url: String,
+        /// What the last attempt said.
+        source: async_nats::ConnectError,
+    },
+    /// The URL is not one.
+    #[error("`{url}` is not a NATS address; expected something like `nats://127.0.0.1:4222`")]
+    Address {
+        /// What was configured, without passwords.
+        url: String,
+    },
+    /// The server refuses the login.
+    #[error("NATS at `{url}` refuses the login; check the user and password in `AUTOACT_NATS__URL`, or the credentials file")]
+    Login {
+        /// The servers, without passwords.
+        url: String,
+        /// What the server said.
+        source: async_nats::ConnectError,
+    },
+    /// The credentials file cannot be used.
+    #[error("cannot read the NATS credentials `{path}`")]
+    Credentials {
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A server without JetStream.
+    #[error("NATS at `{url}` has no JetStream; start `nats-server` with `-js`")]
+    NoJetStream {
+        /// The servers, without passwords.
+        url: String,
+    },
+    /// A stream or consumer cannot be made.
+    #[error("cannot create `{name}` on NATS; if it says `insufficient`, lower the limits or give JetStream more room")]
+    Create {
+        /// The stream or consumer.
+        name: String,
+        /// What the server said.
+        source: async_nats::Error,
+    },
+    /// A stream of that name is there and is another one.
+    #[error("stream `{stream}` has {field} `{found}`, autoact needs `{expected}`; rename or remove that stream")]
+    Mismatch {
+        /// The stream.
+        stream: String,
+        /// What differs.
+        field: &'static str,
+        /// What we need.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// Another writer was faster: what the caller knows of the task is out of date.
+    #[error("task `{task}` has moved on: expected its last event at sequence `{expected}`, found `{found}`")]
+    Conflict {
+        /// The task.
+        task: TaskId,
+        /// What the caller believed.
+        expected: u64,
+        /// What the bus holds; 0 for nothing.
+        found: u64,
+    },
+    /// The event is larger than a message may be.
+    #[error("an event of `{bytes}` bytes is too large for the bus; the bound is `{limit}`")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The bound.
+        limit: usize,
+    },
+    /// The bus does not answer, or not in time; the same call may succeed later.
+    #[error("the bus cannot {what} now")]
+    Unavailable {
+        /// What was tried.
+        what: &'static str,
+        /// What the last attempt said.
+        source: async_nats::Error,
+    },
+    /// Something on the bus is not an event we can read.
+    #[error("message `{sequence}` of task `{task}` cannot be read")]
+    Unreadable {
+        /// The task.
+        task: TaskId,
+        /// Where it lies.
+        sequence: u64,
+        /// What is wrong with it.
+        source: EventError,
+    },
+}
+
+impl BusError {
+    /// Whether the same call may succeed later.
+    pub fn retryable(&self) -> bool {
+        matches!(self, BusError::Unavailable { .. } | BusError::Unreachable { .. })
+    }
+
+    pub(crate) fn unavailable(what: &'static str, source: impl Into<async_nats::Error>) -> BusError {
+        BusError::Unavailable { what, source: source.into() }
+    }
+}

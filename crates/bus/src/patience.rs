@@ -1,0 +1,45 @@
+//! Trying again while the bus does not answer.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::connect::Bus;
+use crate::error::BusError;
+
+/// The longest pause between attempts: short, because a server that restarts is back within a second.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+
+/// Grows from a tenth of a second to [`MAX_PAUSE`].
+pub(crate) fn pause(attempt: u32) -> Duration {
+    Duration::from_millis(100).saturating_mul(attempt.clamp(1, 10)).min(MAX_PAUSE)
+}
+
+/// How long one operation has been trying, and how long it may.
+pub(crate) struct Patience {
+    what: &'static str,
+    deadline: Instant,
+    attempt: u32,
+}
+
+impl Patience {
+    /// Takes a failure: pauses before the next attempt, or gives up with it.
+    pub(crate) async fn after(&mut self, error: impl Into<async_nats::Error>) -> Result<(), BusError> {
+        let error = error.into();
+        self.attempt += 1;
+        let pause = pause(self.attempt);
+        if Instant::now() + pause >= self.deadline {
+            return Err(BusError::unavailable(self.what, error));
+        }
+        tracing::debug!(what = self.what, attempt = self.attempt, %error, "the bus did not answer; trying again");
+        tokio::time::sleep(pause).await;
+        Ok(())
+    }
+}
+
+impl Bus {
+    /// The patience for one operation: `what` completes the sentence "the bus cannot … now".
+    pub(crate) fn patience(&self, what: &'static str) -> Patience {
+        Patience { what, deadline: Instant::now() + self.config.patience, attempt: 0 }
+    }
+}

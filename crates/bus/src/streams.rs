@@ -1,0 +1,214 @@
+//! The streams: made when missing, checked when there.
+
+use std::time::Duration;
+
+use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind, RequestErrorKind};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Republish, RetentionPolicy, StorageType, Stream};
+use async_nats::jetstream::{Context, ErrorCode};
+use autoact_trajectory::TaskId;
+use tokio::time::Instant;
+
+use crate::append::MAX_MESSAGE_BYTES;
+use crate::config::BusConfig;
+use crate::error::BusError;
+use crate::patience::pause;
+
+const TRAJECTORY: &str = "AUTOACT_TRAJECTORY";
+const TASKS: &str = "AUTOACT_TASKS";
+const INDEX: &str = "AUTOACT_INDEX";
+
+/// Longer than any retry of an append: within it a repeated message is recognised by its id alone.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+/// The queue holds names only: this many bytes are hundreds of thousands of tasks.
+const QUEUE_BYTES: i64 = 64 << 20;
+
+pub(crate) fn trajectory_subject(task: &TaskId) -> String {
+    format!("autoact.trajectory.{task}")
+}
+
+/// Where an event is repeated once it is stored.
+pub(crate) fn events_subject(task: &TaskId) -> String {
+    format!("autoact.events.{task}")
+}
+
+pub(crate) fn task_subject(task: &TaskId) -> String {
+    format!("autoact.tasks.{task}")
+}
+
+pub(crate) fn index_subject(task: &TaskId) -> String {
+    format!("autoact.index.{task}")
+}
+
+/// The task whose subject this is.
+pub(crate) fn task_of(subject: &str) -> Option<TaskId> {
+    subject.rsplit('.').next()?.parse().ok()
+}
+
+/// Handles of the three streams.
+#[derive(Clone)]
+pub(crate) struct Streams {
+    pub(crate) trajectory: Stream,
+    pub(crate) tasks: Stream,
+    pub(crate) index: Stream,
+}
+
+impl Streams {
+    /// Gets or makes all three; goes on trying until `deadline` while JetStream is starting.
+    pub(crate) async fn ensure(context: &Context, config: &BusConfig, deadline: Instant) -> Result<Streams, BusError> {
+        Ok(Streams {
+            trajectory: ensure(context, config, trajectory(config), deadline).await?,
+            tasks: ensure(context, config, tasks(config), deadline).await?,
+            index: ensure(context, config, index(config), deadline).await?,
+        })
+    }
+}
+
+fn base(name: &str, subject: &str, config: &BusConfig) -> Config {
+    Config {
+        name: name.to_owned(),
+        subjects: vec![subject.to_owned()],
+        storage: StorageType::File,
+        num_replicas: config.replicas,
+        duplicate_window: DUPLICATE_WINDOW,
+        max_messages: -1,
+        max_messages_per_subject: -1,
+        max_consumers: -1,
+        ..Config::default()
+    }
+}
+
+fn trajectory(config: &BusConfig) -> Config {
+    Config {
+        description: Some("every event of every task; a task is the fold of its events".to_owned()),
+        retention: RetentionPolicy::Limits,
+        max_bytes: config.max_bytes,
+        max_age: config.max_age,
+        max_message_size: MAX_MESSAGE_BYTES as i32,
+        // Full means that the oldest finished tasks go. Refusing new events instead would stop every running task until somebody
+        // makes room, and a running task is minutes old, never among the oldest.
+        discard: DiscardPolicy::Old,
+        allow_direct: true,
+        // watchers listen to stored events without a consumer each
+        republish: Some(Republish {
+            source: "autoact.trajectory.>".to_owned(),
+            destination: "autoact.events.>".to_owned(),
+            headers_only: false,
+        }),
+        ..base(TRAJECTORY, "autoact.trajectory.*", config)
+    }
+}
+
+fn tasks(config: &BusConfig) -> Config {
+    Config {
+        description: Some("tasks that are queued or running".to_owned()),
+        retention: RetentionPolicy::WorkQueue,
+        max_bytes: QUEUE_BYTES,
+        max_age: Duration::ZERO,
+        // a full queue refuses: a task must not vanish from it
+        discard: DiscardPolicy::New,
+        ..base(TASKS, "autoact.tasks.*", config)
+    }
+}
+
+fn index(config: &BusConfig) -> Config {
+    Config {
+        description: Some("one message per task, in order of submission".to_owned()),
+        retention: RetentionPolicy::Limits,
+        max_bytes: QUEUE_BYTES,
+        max_age: config.max_age,
+        discard: DiscardPolicy::Old,
+        allow_direct: true,
+        ..base(INDEX, "autoact.index.*", config)
+    }
+}
+
+async fn ensure(context: &Context, config: &BusConfig, wanted: Config, deadline: Instant) -> Result<Stream, BusError> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let error = match get_or_create(context, &wanted).await {
+            Ok(stream) => {
+                check(&wanted, &stream.cached_info().config)?;
+                return Ok(stream);
+            }
+            Err(Failure::Final(source)) => return Err(BusError::Create { name: wanted.name, source }),
+            Err(Failure::NoJetStream) => return Err(BusError::NoJetStream { url: crate::connect::redacted(&config.url) }),
+            Err(Failure::Transient(source)) => source,
+        };
+        if Instant::now() >= deadline {
+            return Err(BusError::Unavailable { what: "reach its streams", source: error });
+        }
+        tracing::warn!(stream = wanted.name, attempt, %error, "JetStream is not ready; trying again");
+        tokio::time::sleep(pause(attempt)).await;
+    }
+}
+
+enum Failure {
+    Final(async_nats::Error),
+    Transient(async_nats::Error),
+    NoJetStream,
+}
+
+async fn get_or_create(context: &Context, wanted: &Config) -> Result<Stream, Failure> {
+    match context.get_stream(&wanted.name).await {
+        Ok(stream) => return Ok(stream),
+        Err(error) => match error.kind() {
+            GetStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::STREAM_NOT_FOUND => {}
+            GetStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED => {
+                return Err(Failure::NoJetStream);
+            }
+            _ if no_responders(&error) => return Err(Failure::NoJetStream),
+            _ => return Err(Failure::Transient(error.into())),
+        },
+    }
+    context.create_stream(wanted.clone()).await.map_err(|error| match error.kind() {
+        CreateStreamErrorKind::TimedOut | CreateStreamErrorKind::Response => Failure::Transient(error.into()),
+        CreateStreamErrorKind::JetStreamUnavailable => Failure::NoJetStream,
+        _ => Failure::Final(error.into()),
+    })
+}
+
+/// Nobody answers JetStream's API: the server runs without it.
+fn no_responders(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(request) = error.downcast_ref::<async_nats::jetstream::context::RequestError>() {
+            return request.kind() == RequestErrorKind::NoResponders;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// A stream that means something else is an error; other limits than ours are somebody's decision, and logged.
+fn check(wanted: &Config, found: &Config) -> Result<(), BusError> {
+    let mismatch = |field, expected: String, found: String| Err(BusError::Mismatch { stream: wanted.name.clone(), field, expected, found });
+    if wanted.subjects != found.subjects {
+        return mismatch("subjects", wanted.subjects.join(" "), found.subjects.join(" "));
+    }
+    if wanted.retention != found.retention {
+        return mismatch("retention", format!("{:?}", wanted.retention), format!("{:?}", found.retention));
+    }
+    if wanted.storage != found.storage {
+        return mismatch("storage", format!("{:?}", wanted.storage), format!("{:?}", found.storage));
+    }
+    if wanted.allow_direct && !found.allow_direct {
+        return mismatch("allow_direct", "true".to_owned(), "false".to_owned());
+    }
+    if wanted.republish != found.republish {
+        return mismatch("republish", format!("{:?}", wanted.republish), format!("{:?}", found.republish));
+    }
+    let limits = |config: &Config| (config.num_replicas, config.max_bytes, config.max_age, config.duplicate_window);
+    if limits(wanted) != limits(found) {
+        let (replicas, max_bytes, max_age, window) = limits(found);
+        tracing::warn!(
+            stream = wanted.name,
+            replicas,
+            max_bytes,
+            ?max_age,
+            ?window,
+            "the stream was made with other limits and keeps them; change them with `nats stream edit`"
+        );
+    }
+    Ok(())
+}
