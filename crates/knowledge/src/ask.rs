@@ -56,8 +56,7 @@ impl KnowledgeBase {
     }
 
     fn ask_chain(&self, hops: usize, mix: &Mix, split: Split, rng: &mut Rng) -> Option<Question> {
-        let chains: Vec<&Vec<RelationRef>> = self.schema.chains(hops, split).collect();
-        let chain = rng.pick(&chains)?;
+        let chain = rng.pick(self.schema.chains(hops, split))?;
         let start = self.pick_entity(chain.first()?.kind, rng)?;
         self.question_of_chain(start, chain, mix.misspelt, rng)
     }
@@ -183,7 +182,9 @@ impl KnowledgeBase {
     fn ask_is_same(&self, truth: bool, split: Split, rng: &mut Rng) -> Option<Question> {
         let shareable = |at: RelationRef| {
             let relation = self.schema.relation(at);
-            !relation.unique && !matches!(relation.range.as_str(), "number" | "year") && (!relation.same.is_empty() || relation.generic)
+            !relation.unique
+                && !matches!(relation.range.as_str(), "number" | "year")
+                && (!relation.same.is_empty() || (relation.generic && relation.inverse.is_empty()))
         };
         let at = self.pick_relation(rng, shareable)?;
         if !split.allows(&format!("same:{}", self.schema.path(at))) {
@@ -209,8 +210,7 @@ impl KnowledgeBase {
 
     fn ask_is_value(&self, truth: bool, split: Split, rng: &mut Rng) -> Option<Question> {
         let hops = if rng.chance(DEEP_CHECK) { 2 } else { 1 };
-        let chains: Vec<&Vec<RelationRef>> = self.schema.chains(hops, split).collect();
-        let chain: &[RelationRef] = rng.pick(&chains)?;
+        let chain: &[RelationRef] = rng.pick(self.schema.chains(hops, split))?;
         let (last, inner) = chain.split_last()?;
         let relation = self.schema.relation(*last);
         if hops == 1 && !split.allows(&format!("check:{}", self.schema.path(*last))) {
@@ -261,6 +261,8 @@ impl KnowledgeBase {
         written: Option<String>,
     ) -> Question {
         let chain: Vec<String> = chain.iter().map(|at| self.schema.path(*at)).collect();
+        // a title may end in a question mark of its own
+        let text = text.replace("??", "?");
         let what = format!("{kind:?} {chain:?} {plan:?}");
         let mut question = Question { id: String::new(), text, answer, kind, hops: chain.len(), chain, entities, plan, written };
         question.id = format!("{}-{:010x}", question.label(), stable_hash(&what) >> 24);

@@ -34,7 +34,7 @@ pub fn reading_list(base: &KnowledgeBase, pairs: usize, split: Split, rng: &mut 
         }
         let Some(start) = rng.pick(&chosen).copied() else { break };
         let kind = base.entities()[start].kind;
-        let chains: Vec<_> = schema.chains(1, split).filter(|chain| chain.first().is_some_and(|first| first.kind == kind)).collect();
+        let chains: Vec<_> = schema.chains(1, split).iter().filter(|chain| chain.first().is_some_and(|first| first.kind == kind)).collect();
         let Some(question) = rng.pick(&chains).and_then(|chain| base.question_of_chain(start, chain, 0.0, rng)) else { continue };
         if !asked.contains(&question.id) {
             text.push_str(&format!("Question: {}\nAnswer: {}\n", question.text, question.answer));

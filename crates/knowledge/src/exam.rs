@@ -97,7 +97,7 @@ impl<'a> Exam<'a> {
     fn drawn(&mut self, mix: &Mix, count: usize, questions: &mut Vec<Question>) {
         let mut taken: HashMap<(Vec<String>, bool), usize> = HashMap::new();
         let mut answers: HashMap<String, usize> = HashMap::new();
-        let (mut most, mut made) = (1, 0);
+        let (mut most, mut made) = (2, 0);
         for draw in 0..count * DRAWS {
             if made == count {
                 break;

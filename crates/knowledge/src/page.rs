@@ -144,12 +144,14 @@ fn state(base: &KnowledgeBase, id: EntityId, relation: RelationId, hidden: bool,
     } else {
         Vec::new()
     };
-    let pool = if own.is_empty() || (!shared.is_empty() && rng.chance(generic.rate)) { &shared } else { &own };
-    let template = rng.pick(pool).copied().unwrap_or("The {r} of {e} is {v}.");
+    let generic_chosen = own.is_empty() || (!shared.is_empty() && rng.chance(generic.rate));
+    let template = rng.pick(if generic_chosen { &shared } else { &own }).copied().unwrap_or("The {r} of {e} is {v}.");
     let text = fill(template, |slot| match slot {
         "e" => Some(base.named(id)),
         "r" => Some(schema_relation.noun.clone()),
         "its" => Some(kind.possessive.clone()),
+        // generic wordings know nothing of articles: a name brings its own
+        "v" if generic_chosen && schema_relation.target.is_some() => value(base, id, relation, "the ".len()),
         _ if bare(slot) == "v" => value(base, id, relation, slot.len() - 1),
         _ => None,
     });

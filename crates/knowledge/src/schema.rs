@@ -278,7 +278,8 @@ pub struct Schema {
     pub generic: Generic,
     /// The types, in the file's order.
     pub types: Vec<EntityType>,
-    chains: [Vec<Vec<RelationRef>>; 3],
+    /// By number of relations less one, then by [`Split`]: all, train, held out.
+    chains: [[Vec<Vec<RelationRef>>; 3]; 3],
     by_path: HashMap<String, RelationRef>,
 }
 
@@ -316,7 +317,17 @@ impl Schema {
         let by_path = all_relations(&types)
             .map(|at| (format!("{}.{}", types[at.kind].name, types[at.kind].relations[at.relation].name), at))
             .collect();
-        Ok(Schema { chains: chains(&types), generic: raw.generic, types, by_path })
+        let mut schema = Schema { chains: Default::default(), generic: raw.generic, types, by_path };
+        schema.chains = schema.split_chains();
+        Ok(schema)
+    }
+
+    fn split_chains(&self) -> [[Vec<Vec<RelationRef>>; 3]; 3] {
+        chains(&self.types).map(|all| {
+            let single = all.first().is_some_and(|chain| chain.len() == 1);
+            let (held, train): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|chain| held_out(&self.chain_key(chain)));
+            if single { [all.clone(), all.clone(), all] } else { [all, train, held] }
+        })
     }
 
     /// The type of this name.
@@ -350,9 +361,14 @@ impl Schema {
     }
 
     /// The chains of `hops` (1 to 3) relations that belong to a split; single relations belong to all.
-    pub fn chains(&self, hops: usize, split: Split) -> impl Iterator<Item = &Vec<RelationRef>> {
-        let all = hops.checked_sub(1).and_then(|index| self.chains.get(index)).map(Vec::as_slice).unwrap_or_default();
-        all.iter().filter(move |chain| split == Split::Any || hops == 1 || held_out(&self.chain_key(chain)) == (split == Split::HeldOut))
+    pub fn chains(&self, hops: usize, split: Split) -> &[Vec<RelationRef>] {
+        let by_split = match split {
+            Split::Any => 0,
+            Split::Train => 1,
+            Split::HeldOut => 2,
+        };
+        let chains = hops.checked_sub(1).and_then(|index| self.chains.get(index));
+        chains.map(|chains| chains[by_split].as_slice()).unwrap_or_default()
     }
 }
 
