@@ -59,7 +59,7 @@ fn questions(trained: bool) -> anyhow::Result<Vec<(String, String)>> {
         .map(|line| {
             let row: serde_json::Value = serde_json::from_str(line)?;
             let text = |name: &str| row[name].as_str().map(str::to_owned).with_context(|| format!("no `{name}` in `{line}`"));
-            Ok((text("question")?, text("answer")?))
+            Ok((text("text")?, text("answer")?))
         })
         .collect()
 }

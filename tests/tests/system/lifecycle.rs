@@ -21,7 +21,10 @@ async fn a_group_goes_whole_and_comes_back_with_what_it_knew() -> anyhow::Result
     let id = events[0].task_id.clone();
 
     // `autoact down`
-    let second = group.autoact(["up", "--state-dir", &group.state_dir().display().to_string()])?.run(QUICK).await?;
+    let assets = group.assets();
+    let files = [("--model", &assets.model), ("--adapters", &assets.adapters), ("--corpus", &assets.corpus), ("--tools", &assets.tools)];
+    let files = files.into_iter().flat_map(|(flag, path)| [flag.to_owned(), path.display().to_string()]);
+    let second = group.autoact(["up"])?.args(files).run(QUICK).await?;
     assert_eq!(second.code, Some(1), "{}", second.text());
     assert!(second.stderr.contains("already runs"), "{}", second.text());
     let down = group.autoact(["down"])?.run(STOP).await?;

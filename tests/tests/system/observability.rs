@@ -43,6 +43,16 @@ async fn every_service_shows_health_reflection_and_metrics() -> anyhow::Result<(
         });
         assert!(line.is_some(), "no latency histogram of {method} in:\n{metrics}");
     }
+    for (service, agent) in [("plan-agent", "plan"), ("tool-agent", "tool")] {
+        let metrics = page(&group.metrics(service), "/metrics").await?;
+        for phase in ["queue", "prefill", "decode"] {
+            let wanted = [format!("agent=\"{agent}\""), format!("phase=\"{phase}\"")];
+            let found = metrics
+                .lines()
+                .any(|line| line.starts_with("autoact_model_seconds_bucket{") && wanted.iter().all(|label| line.contains(label.as_str())));
+            assert!(found, "no latency histogram of {agent}, {phase}, in:\n{metrics}");
+        }
+    }
     assert_eq!(group.panics(), [""; 0]);
     Ok(())
 }
