@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use autoact_train::{
-    Document, DocumentSource, Length, Linear, LoraConfig, ModelConfig, Optimizer, Phase, Precision, Rng,
-    TrainConfig, Trainer, Weights,
+    Document, DocumentSource, Length, Linear, LoraConfig, ModelConfig, Optimizer, Phase, Precision, Rng, TrainConfig, Trainer, Weights,
 };
 
 /// Random tokens, 150 to 320 per document, half of them targets.
@@ -32,13 +31,9 @@ impl DocumentSource for Synthetic {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let args: HashMap<String, String> = std::env::args()
-        .skip(1)
-        .filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned())))
-        .collect();
-    let get = |key: &str, default: usize| {
-        args.get(key).map_or(Ok(default), |v| v.parse::<usize>()).map_err(|e| format!("{key}: {e}"))
-    };
+    let args: HashMap<String, String> =
+        std::env::args().skip(1).filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect();
+    let get = |key: &str, default: usize| args.get(key).map_or(Ok(default), |v| v.parse::<usize>()).map_err(|e| format!("{key}: {e}"));
     let heads = get("heads", 6)?;
     let model = ModelConfig {
         hidden_size: get("hidden", 192)?,
@@ -74,12 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }),
         ..TrainConfig::default()
     };
-    let mut source = Synthetic {
-        at: 0,
-        vocab: model.vocab_size,
-        low: get("low", 150)?,
-        high: get("high", 321)?,
-    };
+    let mut source = Synthetic { at: 0, vocab: model.vocab_size, low: get("low", 150)?, high: get("high", 321)? };
     let weights = Weights::init(&model, 1)?;
     let parameters = weights.data().len();
     let mut trainer = Trainer::new(model, weights, config)?;

@@ -77,15 +77,7 @@ pub(crate) fn forward(s: Shape, qkv: &[f32], out: &mut [f32], lse: &mut [f32], w
 }
 
 /// The gradient: `dout` `[L, q]` to `dqkv` `[L, q + 2 kv]` (overwritten).
-pub(crate) fn backward(
-    s: Shape,
-    qkv: &[f32],
-    out: &[f32],
-    lse: &[f32],
-    dout: &[f32],
-    dqkv: &mut [f32],
-    w: &mut Scratch,
-) {
+pub(crate) fn backward(s: Shape, qkv: &[f32], out: &[f32], lse: &[f32], dout: &[f32], dqkv: &mut [f32], w: &mut Scratch) {
     let (ld, od) = (s.ld(), s.heads * s.dim);
     let len = qkv.len() / ld;
     for row in dqkv.chunks_exact_mut(ld) {
@@ -120,14 +112,7 @@ pub(crate) fn backward(
 /// Softmax without the division: row `r` of `s` (rows `ld` apart) has `first + r + 1` valid scores,
 /// the rest becomes 0. `sums` gets the row sums, `lse` the logs of the true softmax sums.
 #[inline(always)]
-pub(crate) fn softmax_tile<const FMA: bool>(
-    s: &mut [f32],
-    ld: usize,
-    first: usize,
-    scale: f32,
-    sums: &mut [f32],
-    lse: &mut [f32],
-) {
+pub(crate) fn softmax_tile<const FMA: bool>(s: &mut [f32], ld: usize, first: usize, scale: f32, sums: &mut [f32], lse: &mut [f32]) {
     for (r, ((row, sum), lse)) in s.chunks_exact_mut(ld).zip(sums).zip(lse).enumerate() {
         let (valid, masked) = row.split_at_mut(first + r + 1);
         let top = max(valid) * scale;
@@ -139,13 +124,7 @@ pub(crate) fn softmax_tile<const FMA: bool>(
 
 /// Probabilities from scores and the logs of the softmax sums; masked ones become 0.
 #[inline(always)]
-pub(crate) fn probabilities_tile<const FMA: bool>(
-    s: &mut [f32],
-    ld: usize,
-    first: usize,
-    scale: f32,
-    lse: &[f32],
-) {
+pub(crate) fn probabilities_tile<const FMA: bool>(s: &mut [f32], ld: usize, first: usize, scale: f32, lse: &[f32]) {
     for (r, (row, lse)) in s.chunks_exact_mut(ld).zip(lse).enumerate() {
         let (valid, masked) = row.split_at_mut(first + r + 1);
         for v in valid {
@@ -157,14 +136,7 @@ pub(crate) fn probabilities_tile<const FMA: bool>(
 
 /// From the gradient of the probabilities to that of the scores: `p * (dp - delta) * scale`.
 #[inline(always)]
-pub(crate) fn dscores_tile<const FMA: bool>(
-    p: &[f32],
-    ds: &mut [f32],
-    ld: usize,
-    _first: usize,
-    scale: f32,
-    delta: &[f32],
-) {
+pub(crate) fn dscores_tile<const FMA: bool>(p: &[f32], ds: &mut [f32], ld: usize, _first: usize, scale: f32, delta: &[f32]) {
     for ((p, ds), delta) in p.chunks_exact(ld).zip(ds.chunks_exact_mut(ld)).zip(delta) {
         for (d, p) in ds.iter_mut().zip(p) {
             *d = p * ((*d - delta) * scale);
@@ -174,13 +146,7 @@ pub(crate) fn dscores_tile<const FMA: bool>(
 
 /// `out[r] = a[r] . b[r]` over rows `ld` apart, `dim` wide.
 #[inline(always)]
-pub(crate) fn row_dots<const FMA: bool>(
-    a: &[f32],
-    b: &[f32],
-    ld: usize,
-    dim: usize,
-    out: &mut [f32],
-) {
+pub(crate) fn row_dots<const FMA: bool>(a: &[f32], b: &[f32], ld: usize, dim: usize, out: &mut [f32]) {
     for (r, out) in out.iter_mut().enumerate() {
         let at = r * ld;
         *out = dot::<FMA>(&a[at..at + dim], &b[at..at + dim]);

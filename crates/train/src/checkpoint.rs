@@ -53,9 +53,7 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
     for entry in entries {
         let entry = entry.map_err(TrainError::io("list", dir))?;
         let name = entry.file_name();
-        let step = name
-            .to_str()
-            .and_then(|n| n.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse::<u64>().ok());
+        let step = name.to_str().and_then(|n| n.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse::<u64>().ok());
         if let Some(step) = step {
             found.push((step, entry.path()));
         }
@@ -65,19 +63,12 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
 }
 
 /// Writes a checkpoint atomically, then deletes all but the newest `keep`.
-pub(crate) fn save(
-    dir: &Path,
-    meta: &Meta,
-    [params, m, v]: [&[f32]; 3],
-    keep: usize,
-) -> Result<PathBuf> {
+pub(crate) fn save(dir: &Path, meta: &Meta, [params, m, v]: [&[f32]; 3], keep: usize) -> Result<PathBuf> {
     files::make_dir(dir)?;
     let path = file_name(dir, meta.step);
     let tensors: Vec<_> = [("params", params), ("m", m), ("v", v)]
         .into_iter()
-        .map(|(name, data)| {
-            (name.to_owned(), vec![data.len()], files::encode(data, SaveDtype::F32))
-        })
+        .map(|(name, data)| (name.to_owned(), vec![data.len()], files::encode(data, SaveDtype::F32)))
         .collect();
     let json = serde_json::to_string(meta).map_err(|e| TrainError::format(&path, e))?;
     let meta = HashMap::from([(META.to_owned(), json)]);
@@ -93,17 +84,15 @@ pub(crate) fn save(
 pub(crate) fn load(path: &Path, len: usize) -> Result<Checkpoint> {
     let bytes = files::read(path)?;
     let file = files::parse(path, &bytes)?;
-    let (_, header) = safetensors::SafeTensors::read_metadata(&bytes)
-        .map_err(|e| TrainError::format(path, e))?;
-    let json = header.metadata().as_ref().and_then(|m| m.get(META)).ok_or_else(|| {
-        TrainError::format(path, format!("not a training checkpoint: no `{META}` metadata"))
-    })?;
+    let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).map_err(|e| TrainError::format(path, e))?;
+    let json = header
+        .metadata()
+        .as_ref()
+        .and_then(|m| m.get(META))
+        .ok_or_else(|| TrainError::format(path, format!("not a training checkpoint: no `{META}` metadata")))?;
     let meta = serde_json::from_str(json).map_err(|e| TrainError::format(path, e))?;
     let read = |name: &str| {
-        let view = file.tensor(name).map_err(|_| TrainError::MissingTensor {
-            path: path.to_path_buf(),
-            name: name.to_owned(),
-        })?;
+        let view = file.tensor(name).map_err(|_| TrainError::MissingTensor { path: path.to_path_buf(), name: name.to_owned() })?;
         if view.shape() != [len] {
             return Err(TrainError::Shape {
                 path: path.to_path_buf(),

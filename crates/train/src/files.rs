@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use half::{bf16, f16};
-use safetensors::tensor::{Dtype, TensorView};
 use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
 
 use crate::error::{Result, TrainError};
 use crate::layout::TensorSpec;
@@ -38,22 +38,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 
 /// Parses a safetensors buffer.
 pub(crate) fn parse<'a>(path: &Path, bytes: &'a [u8]) -> Result<SafeTensors<'a>> {
-    SafeTensors::deserialize(bytes)
-        .map_err(|e| TrainError::format(path, format!("not a whole safetensors file: {e}")))
+    SafeTensors::deserialize(bytes).map_err(|e| TrainError::format(path, format!("not a whole safetensors file: {e}")))
 }
 
 /// Reads every tensor of `specs` from `file` into the flat vector `out`.
-pub(crate) fn read_tensors(
-    path: &Path,
-    file: &SafeTensors<'_>,
-    specs: &[TensorSpec],
-    out: &mut [f32],
-) -> Result<()> {
+pub(crate) fn read_tensors(path: &Path, file: &SafeTensors<'_>, specs: &[TensorSpec], out: &mut [f32]) -> Result<()> {
     for spec in specs {
-        let view = file.tensor(&spec.name).map_err(|_| TrainError::MissingTensor {
-            path: path.to_path_buf(),
-            name: spec.name.clone(),
-        })?;
+        let view = file.tensor(&spec.name).map_err(|_| TrainError::MissingTensor { path: path.to_path_buf(), name: spec.name.clone() })?;
         if view.shape() != spec.shape() {
             return Err(TrainError::Shape {
                 path: path.to_path_buf(),
@@ -68,12 +59,7 @@ pub(crate) fn read_tensors(
 }
 
 /// Converts one tensor to f32.
-pub(crate) fn decode(
-    path: &Path,
-    name: &str,
-    view: &TensorView<'_>,
-    out: &mut [f32],
-) -> Result<()> {
+pub(crate) fn decode(path: &Path, name: &str, view: &TensorView<'_>, out: &mut [f32]) -> Result<()> {
     let data = view.data();
     let width = match view.dtype() {
         Dtype::F32 => 4,
@@ -116,16 +102,9 @@ pub(crate) fn encode(data: &[f32], dtype: SaveDtype) -> Vec<u8> {
 }
 
 /// Writes named slices of the flat vector `data` as a safetensors file.
-pub(crate) fn write_tensors(
-    path: &Path,
-    specs: &[TensorSpec],
-    data: &[f32],
-    dtype: SaveDtype,
-) -> Result<()> {
-    let encoded: Vec<(String, Vec<usize>, Vec<u8>)> = specs
-        .iter()
-        .map(|s| (s.name.clone(), s.shape(), encode(&data[s.range()], dtype)))
-        .collect();
+pub(crate) fn write_tensors(path: &Path, specs: &[TensorSpec], data: &[f32], dtype: SaveDtype) -> Result<()> {
+    let encoded: Vec<(String, Vec<usize>, Vec<u8>)> =
+        specs.iter().map(|s| (s.name.clone(), s.shape(), encode(&data[s.range()], dtype))).collect();
     let st = match dtype {
         SaveDtype::F32 => Dtype::F32,
         SaveDtype::Bf16 => Dtype::BF16,
@@ -143,12 +122,10 @@ pub(crate) fn write_safetensors(
 ) -> Result<()> {
     let mut views = Vec::with_capacity(tensors.len());
     for (name, shape, bytes) in tensors {
-        let view = TensorView::new(dtype, shape.clone(), bytes)
-            .map_err(|e| TrainError::format(path, e))?;
+        let view = TensorView::new(dtype, shape.clone(), bytes).map_err(|e| TrainError::format(path, e))?;
         views.push((name.as_str(), view));
     }
-    let bytes =
-        safetensors::serialize(views, Some(meta)).map_err(|e| TrainError::format(path, e))?;
+    let bytes = safetensors::serialize(views, Some(meta)).map_err(|e| TrainError::format(path, e))?;
     write_atomic(path, &bytes)
 }
 

@@ -107,11 +107,7 @@ impl Layout {
             })
             .collect();
         let norm = b.add("model.norm.weight", 1, h, TensorKind::Norm);
-        let head = if c.tie_word_embeddings {
-            embed
-        } else {
-            b.add("lm_head.weight", c.vocab_size, h, TensorKind::Head)
-        };
+        let head = if c.tie_word_embeddings { embed } else { b.add("lm_head.weight", c.vocab_size, h, TensorKind::Head) };
         Self { tensors: b.tensors, total: b.total, embed, layers, norm, head }
     }
 

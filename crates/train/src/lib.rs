@@ -14,9 +14,10 @@
 //! sets.)
 //!
 //! All parameters are one flat vector ([`Layout`]); query/key/value and gate/up are packed matrices
-//! in it. Matrix products go through the `gemm` crate, single-threaded; the elementwise kernels are
-//! plain loops compiled for AVX-512, AVX2 and the baseline, picked at run time (`simd.rs`, the only
-//! `unsafe` of this crate). The loss computes logits only for tokens that count.
+//! in it. Matrix products are single-threaded, by own blocked kernels where there is AVX-512 (f32, or
+//! bf16 factors with f32 sums: [`Precision`]), else by the `gemm` crate; the elementwise kernels are
+//! plain loops compiled for AVX-512, AVX2 and the baseline. All is picked at run time (`simd.rs` and
+//! `simd/`, the only `unsafe` of this crate). The loss computes logits only for tokens that count.
 //!
 //! A checkpoint holds weights, moments, step and data position: a resumed run gives the same bits
 //! as an uninterrupted one.
@@ -29,9 +30,11 @@ mod error;
 mod files;
 mod layout;
 mod lora;
+mod lora_pass;
 mod loss;
 mod mlp;
 mod model;
+mod model_config;
 mod norm;
 mod optim;
 mod packing;
@@ -56,5 +59,5 @@ pub use packing::{DataPosition, PackStats};
 pub use progress::{Progress, Report};
 pub use rng::Rng;
 pub use timing::{Phase, Timings};
-pub use trainer::Trainer;
+pub use trainer::{NamedGradients, Trainer};
 pub use weights::{INIT_STD, Weights};

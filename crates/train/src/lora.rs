@@ -4,12 +4,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ModelConfig, Precision};
+use crate::config::ModelConfig;
 use crate::error::{Result, TrainError};
 use crate::files::{self, SaveDtype};
 use crate::layout::{Builder, TensorKind, TensorSpec};
-use crate::rng::{Rng, mix};
-use crate::simd::{self, Mat, gemm};
+use crate::rng::Rng;
 
 /// A linear layer that an adapter can sit on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -39,8 +38,7 @@ pub enum Linear {
 
 impl Linear {
     /// All seven, in the order of a layer.
-    pub const ALL: [Self; 7] =
-        [Self::Q, Self::K, Self::V, Self::O, Self::Gate, Self::Up, Self::Down];
+    pub const ALL: [Self; 7] = [Self::Q, Self::K, Self::V, Self::O, Self::Gate, Self::Up, Self::Down];
 
     /// Its name in Hugging Face's Llama.
     #[must_use]
@@ -64,7 +62,7 @@ impl Linear {
     }
 
     /// Inputs and outputs.
-    fn dims(self, c: &ModelConfig) -> (usize, usize) {
+    pub(crate) fn dims(self, c: &ModelConfig) -> (usize, usize) {
         match self {
             Self::Q => (c.hidden_size, c.q_width()),
             Self::K | Self::V => (c.hidden_size, c.kv_width()),
@@ -106,22 +104,22 @@ impl LoraConfig {
 #[derive(Debug, Clone)]
 pub(crate) struct Adapter {
     /// `A` `[r, inputs]`.
-    a: usize,
+    pub(crate) a: usize,
     /// `B` `[outputs, r]`.
-    b: usize,
-    inputs: usize,
-    outputs: usize,
+    pub(crate) b: usize,
+    pub(crate) inputs: usize,
+    pub(crate) outputs: usize,
     /// A number of its own, for the dropout mask.
-    id: u64,
+    pub(crate) id: u64,
 }
 
 /// All adapters of a model in one flat f32 vector.
 #[derive(Debug, Clone)]
 pub struct LoraWeights {
-    config: LoraConfig,
+    pub(crate) config: LoraConfig,
     tensors: Vec<TensorSpec>,
-    adapters: Vec<[Option<Adapter>; 7]>,
-    data: Vec<f32>,
+    pub(crate) adapters: Vec<[Option<Adapter>; 7]>,
+    pub(crate) data: Vec<f32>,
 }
 
 impl LoraWeights {
@@ -179,8 +177,7 @@ impl LoraWeights {
     pub fn load(dir: &Path, model: &ModelConfig) -> Result<Self> {
         let path = dir.join("adapter_config.json");
         let bytes = files::read(&path)?;
-        let file: PeftConfig =
-            serde_json::from_slice(&bytes).map_err(|e| TrainError::format(&path, e))?;
+        let file: PeftConfig = serde_json::from_slice(&bytes).map_err(|e| TrainError::format(&path, e))?;
         if file.peft_type != "LORA" {
             let m = format!("`peft_type` is `{}`, expected `LORA`", file.peft_type);
             return Err(TrainError::format(&path, m));
@@ -289,156 +286,4 @@ struct PeftConfig {
     use_rslora: bool,
     #[serde(default)]
     use_dora: bool,
-}
-
-/// The adapters during one micro-batch.
-#[derive(Clone, Copy)]
-pub(crate) struct LoraPass<'a> {
-    weights: &'a LoraWeights,
-    /// Names the dropout masks of this micro-batch; `None`: no dropout (evaluation).
-    key: Option<u64>,
-    precision: Precision,
-}
-
-/// Buffers of one worker for the adapters.
-pub(crate) struct LoraScratch {
-    /// `A dropout(x)` of every adapter, `[layer][linear][T, r]`.
-    hidden: Vec<f32>,
-    /// Gradient of the hidden values, `[T, r]`.
-    dhidden: Vec<f32>,
-    /// `dropout(x)` or the gradient of the input, `[T, widest input]`.
-    input: Vec<f32>,
-    stride: usize,
-}
-
-impl LoraScratch {
-    pub(crate) fn new(model: &ModelConfig, lora: Option<&LoraConfig>, tokens: usize) -> Self {
-        let Some(lora) = lora else {
-            return Self { hidden: vec![], dhidden: vec![], input: vec![], stride: 0 };
-        };
-        let stride = tokens * lora.r;
-        let widest = Linear::ALL.map(|l| l.dims(model).0).into_iter().max().unwrap_or(0);
-        Self {
-            hidden: vec![0.0; stride * Linear::ALL.len() * model.num_hidden_layers],
-            dhidden: vec![0.0; stride],
-            input: if lora.dropout > 0.0 { vec![0.0; tokens * widest] } else { vec![] },
-            stride,
-        }
-    }
-}
-
-impl<'a> LoraPass<'a> {
-    pub(crate) fn new(weights: &'a LoraWeights, key: Option<u64>, precision: Precision) -> Self {
-        let key = key.filter(|_| weights.config.dropout > 0.0);
-        Self { weights, key, precision }
-    }
-
-    fn adapter(&self, layer: usize, linear: Linear) -> Option<&'a Adapter> {
-        self.weights.adapters[layer][linear as usize].as_ref()
-    }
-
-    fn scale(&self) -> f32 {
-        (self.weights.config.alpha / self.weights.config.r as f64) as f32
-    }
-
-    /// Mask key, threshold and scale of an adapter's dropout.
-    fn mask(&self, ad: &Adapter) -> Option<(u32, u32, f32)> {
-        let p = self.weights.config.dropout;
-        let key = mix(self.key? ^ mix(ad.id + 1)) as u32;
-        Some((key, (p * 4_294_967_296.0) as u32, (1.0 / (1.0 - p)) as f32))
-    }
-
-    /// Adds the adapter's output to `y` (rows `ld` apart); `x` is `[T, inputs]`.
-    pub(crate) fn forward(
-        &self,
-        layer: usize,
-        linear: Linear,
-        x: &[f32],
-        y: &mut [f32],
-        ld: usize,
-        w: &mut LoraScratch,
-    ) {
-        let Some(ad) = self.adapter(layer, linear) else { return };
-        let r = self.weights.config.r;
-        let tokens = x.len() / ad.inputs;
-        let x = match self.mask(ad) {
-            Some((key, threshold, scale)) => {
-                let masked = &mut w.input[..x.len()];
-                simd::dropout(x, masked, key, threshold, scale, false);
-                &*masked
-            }
-            None => x,
-        };
-        let data = &self.weights.data;
-        let (a, b) = (Mat::rows(&data[ad.a..], ad.inputs), Mat::rows(&data[ad.b..], r));
-        let h = hidden(&mut w.hidden, w.stride, ad.id, tokens * r);
-        gemm(self.precision, (tokens, r, ad.inputs), h, r, Mat::rows(x, ad.inputs), a.t(), 1.0, false);
-        gemm(self.precision, (tokens, ad.outputs, r), y, ld, Mat::rows(h, r), b.t(), self.scale(), true);
-    }
-
-    /// From `dy` (rows `ld` apart): adds to the gradient of `B` in `grad`, adds to `dx`
-    /// `[T, inputs]`, and keeps the gradient of the hidden values for
-    /// [`LoraPass::backward_weight`], which must follow before the next adapter.
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn backward_input(
-        &self,
-        layer: usize,
-        linear: Linear,
-        dy: &[f32],
-        ld: usize,
-        dx: &mut [f32],
-        grad: &mut [f32],
-        w: &mut LoraScratch,
-    ) {
-        let Some(ad) = self.adapter(layer, linear) else { return };
-        let r = self.weights.config.r;
-        let tokens = dx.len() / ad.inputs;
-        let data = &self.weights.data;
-        let (a, b) = (Mat::rows(&data[ad.a..], ad.inputs), Mat::rows(&data[ad.b..], r));
-        let dy = Mat::rows(dy, ld);
-        let h = hidden(&mut w.hidden, w.stride, ad.id, tokens * r);
-        let db = &mut grad[ad.b..];
-        gemm(self.precision, (ad.outputs, r, tokens), db, r, dy.t(), Mat::rows(h, r), self.scale(), true);
-        let dh = &mut w.dhidden[..tokens * r];
-        gemm(self.precision, (tokens, r, ad.outputs), dh, r, dy, b, self.scale(), false);
-        let dh = Mat::rows(dh, r);
-        match self.mask(ad) {
-            Some((key, threshold, scale)) => {
-                let masked = &mut w.input[..dx.len()];
-                gemm(self.precision, (tokens, ad.inputs, r), masked, ad.inputs, dh, a, 1.0, false);
-                simd::dropout(masked, dx, key, threshold, scale, true);
-            }
-            None => gemm(self.precision, (tokens, ad.inputs, r), dx, ad.inputs, dh, a, 1.0, true),
-        }
-    }
-
-    /// Adds to the gradient of `A`; `x` `[T, inputs]` is the input of the forward pass.
-    pub(crate) fn backward_weight(
-        &self,
-        layer: usize,
-        linear: Linear,
-        x: &[f32],
-        grad: &mut [f32],
-        w: &mut LoraScratch,
-    ) {
-        let Some(ad) = self.adapter(layer, linear) else { return };
-        let r = self.weights.config.r;
-        let tokens = x.len() / ad.inputs;
-        let x = match self.mask(ad) {
-            Some((key, threshold, scale)) => {
-                let masked = &mut w.input[..x.len()];
-                simd::dropout(x, masked, key, threshold, scale, false);
-                &*masked
-            }
-            None => x,
-        };
-        let dh = Mat::rows(&w.dhidden[..tokens * r], r);
-        let da = &mut grad[ad.a..];
-        gemm(self.precision, (r, ad.inputs, tokens), da, ad.inputs, dh.t(), Mat::rows(x, ad.inputs), 1.0, true);
-    }
-}
-
-fn hidden(all: &mut [f32], stride: usize, id: u64, len: usize) -> &mut [f32] {
-    let at = id as usize * stride;
-    &mut all[at..at + len]
 }

@@ -5,12 +5,7 @@ use crate::vecmath::{exp_sum, max};
 /// Sum of the losses of `logits` `[M, V]` against `targets` `[M]`; each row of `logits` becomes its
 /// gradient times `scale`.
 #[inline(always)]
-pub(crate) fn cross_entropy<const FMA: bool>(
-    logits: &mut [f32],
-    vocab: usize,
-    targets: &[u32],
-    scale: f32,
-) -> f64 {
+pub(crate) fn cross_entropy<const FMA: bool>(logits: &mut [f32], vocab: usize, targets: &[u32], scale: f32) -> f64 {
     let mut total = 0.0f64;
     for (row, target) in logits.chunks_exact_mut(vocab).zip(targets) {
         let target = *target as usize;

@@ -16,11 +16,7 @@ pub(crate) fn swiglu<const FMA: bool>(gate_up: &[f32], act: &mut [f32], inner: u
 /// Turns `gate_up` `[T, 2 I]` into its gradient, and `act` `[T, I]` from the gradient of the
 /// activation into the activation itself, which the weight gradient needs next.
 #[inline(always)]
-pub(crate) fn swiglu_backward<const FMA: bool>(
-    gate_up: &mut [f32],
-    act: &mut [f32],
-    inner: usize,
-) {
+pub(crate) fn swiglu_backward<const FMA: bool>(gate_up: &mut [f32], act: &mut [f32], inner: usize) {
     for (gu, act) in gate_up.chunks_exact_mut(2 * inner).zip(act.chunks_exact_mut(inner)) {
         let (gate, up) = gu.split_at_mut(inner);
         for ((a, g), u) in act.iter_mut().zip(gate).zip(up) {

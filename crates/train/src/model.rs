@@ -3,7 +3,8 @@
 use crate::attention;
 use crate::config::{ModelConfig, Precision};
 use crate::layout::Layout;
-use crate::lora::{Linear, LoraPass};
+use crate::lora::Linear;
+use crate::lora_pass::LoraPass;
 use crate::packing::MicroBatch;
 use crate::rope::RopeTable;
 use crate::simd::{self, Mat, gemm};
@@ -61,13 +62,7 @@ impl Net<'_> {
 
     /// Runs one micro-batch: returns the sum of the losses of its targets, and adds `scale` times
     /// the gradient of that sum to `grad`.
-    pub(crate) fn run(
-        &self,
-        w: &mut Workspace,
-        batch: &MicroBatch,
-        scale: f32,
-        mut grad: Gradient<'_>,
-    ) -> f64 {
+    pub(crate) fn run(&self, w: &mut Workspace, batch: &MicroBatch, scale: f32, mut grad: Gradient<'_>) -> f64 {
         w.watch.start();
         let c = self.config.hidden_size;
         let tokens = batch.tokens.len();
@@ -227,13 +222,7 @@ impl Net<'_> {
     }
 
     /// Turns `dx` from the gradient of the layer's output into that of its input.
-    fn layer_backward(
-        &self,
-        w: &mut Workspace,
-        index: usize,
-        batch: &MicroBatch,
-        grad: &mut Gradient<'_>,
-    ) {
+    fn layer_backward(&self, w: &mut Workspace, index: usize, batch: &MicroBatch, grad: &mut Gradient<'_>) {
         let m = self.config;
         let off = &self.layout.layers[index];
         let (c, q, qkv, inner) = (m.hidden_size, m.q_width(), m.qkv_width(), m.intermediate_size);

@@ -4,13 +4,7 @@ use crate::vecmath::{LANES, dot, fma, fold};
 
 /// Rows of `x` `[T, C]` to `y` `[T, C]`; keeps `rstd` `[T]` for the backward pass.
 #[inline(always)]
-pub(crate) fn forward<const FMA: bool>(
-    x: &[f32],
-    w: &[f32],
-    eps: f32,
-    y: &mut [f32],
-    rstd: &mut [f32],
-) {
+pub(crate) fn forward<const FMA: bool>(x: &[f32], w: &[f32], eps: f32, y: &mut [f32], rstd: &mut [f32]) {
     let c = w.len();
     for ((x, y), r) in x.chunks_exact(c).zip(y.chunks_exact_mut(c)).zip(rstd) {
         *r = 1.0 / (dot::<FMA>(x, x) / c as f32 + eps).sqrt();
@@ -23,14 +17,7 @@ pub(crate) fn forward<const FMA: bool>(
 /// Adds the gradient of `x` to `dx` `[T, C]` and that of `w` to `dw` `[C]` (`dw` may be empty: the
 /// weight is frozen). `dy` `[T, C]` is the gradient of the output.
 #[inline(always)]
-pub(crate) fn backward<const FMA: bool>(
-    dy: &[f32],
-    x: &[f32],
-    w: &[f32],
-    rstd: &[f32],
-    dx: &mut [f32],
-    dw: &mut [f32],
-) {
+pub(crate) fn backward<const FMA: bool>(dy: &[f32], x: &[f32], w: &[f32], rstd: &[f32], dx: &mut [f32], dw: &mut [f32]) {
     let c = w.len();
     let rows = dy.chunks_exact(c).zip(x.chunks_exact(c)).zip(dx.chunks_exact_mut(c)).zip(rstd);
     for (((dy, x), dx), r) in rows {

@@ -179,10 +179,7 @@ impl<'a> Packer<'a> {
         Ok(Batch {
             tokens: micros.iter().map(|m| m.tokens.len() as u64).sum(),
             loss_tokens: micros.iter().map(|m| m.targets.len() as u64).sum(),
-            position: DataPosition {
-                next: self.next,
-                pending: self.pending.iter().map(|(i, _)| *i).collect(),
-            },
+            position: DataPosition { next: self.next, pending: self.pending.iter().map(|(i, _)| *i).collect() },
             stats: self.stats,
             micros,
         })
@@ -207,12 +204,7 @@ fn best_fit(lens: &[usize], room: usize) -> Option<usize> {
 }
 
 /// Cuts a document to `seq_len` positions and drops what follows its last target.
-fn prepare(
-    index: u64,
-    mut doc: Document,
-    seq_len: usize,
-    vocab: usize,
-) -> Result<(Option<Document>, bool)> {
+fn prepare(index: u64, mut doc: Document, seq_len: usize, vocab: usize) -> Result<(Option<Document>, bool)> {
     let bad = |message: String| TrainError::Document { index, message };
     if doc.loss.len() != doc.tokens.len() {
         let (t, l) = (doc.tokens.len(), doc.loss.len());
@@ -231,19 +223,13 @@ fn prepare(
 }
 
 /// Packs a finite list in order, for evaluation.
-pub(crate) fn pack_all(
-    docs: &[Document],
-    config: &TrainConfig,
-    vocab: usize,
-) -> Result<Vec<MicroBatch>> {
+pub(crate) fn pack_all(docs: &[Document], config: &TrainConfig, vocab: usize) -> Result<Vec<MicroBatch>> {
     let mut micros = vec![MicroBatch::default()];
     for (i, doc) in docs.iter().enumerate() {
         let (Some(doc), _) = prepare(i as u64, doc.clone(), config.seq_len, vocab)? else {
             continue;
         };
-        let full = micros.last().is_none_or(|m| {
-            m.tokens.len() + doc.tokens.len() - 1 > config.micro_capacity()
-        });
+        let full = micros.last().is_none_or(|m| m.tokens.len() + doc.tokens.len() - 1 > config.micro_capacity());
         if full {
             micros.push(MicroBatch::default());
         }

@@ -7,11 +7,7 @@
 use std::sync::Mutex;
 
 /// Calls `f(worker, task)` for every task; each worker has its own state of `workers`.
-pub(crate) fn run<W: Send, T: Send>(
-    workers: &mut [W],
-    tasks: Vec<T>,
-    f: impl Fn(&mut W, T) + Sync,
-) {
+pub(crate) fn run<W: Send, T: Send>(workers: &mut [W], tasks: Vec<T>, f: impl Fn(&mut W, T) + Sync) {
     let queue = Mutex::new(tasks.into_iter());
     let work = |worker: &mut W| {
         loop {

@@ -27,15 +27,7 @@ impl RopeTable {
 /// Rotates the first `heads` heads of every row of `x` (rows `ld` apart) in place: with halves
 /// `a`, `b` of a head, `a' = a cos - b sin`, `b' = b cos + a sin`.
 #[inline(always)]
-pub(crate) fn rotate<const FMA: bool>(
-    x: &mut [f32],
-    ld: usize,
-    heads: usize,
-    dim: usize,
-    positions: &[u32],
-    cos: &[f32],
-    sin: &[f32],
-) {
+pub(crate) fn rotate<const FMA: bool>(x: &mut [f32], ld: usize, heads: usize, dim: usize, positions: &[u32], cos: &[f32], sin: &[f32]) {
     let half = dim / 2;
     for (row, p) in x.chunks_exact_mut(ld).zip(positions) {
         let p = *p as usize * half;

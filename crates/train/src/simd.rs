@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 #[cfg(target_arch = "x86_64")]
 mod blocked;
+#[cfg(target_arch = "x86_64")]
+mod pack;
 
 use crate::config::Precision;
 use crate::{attention, loss, mlp, norm, optim, rope, vecmath};
@@ -53,9 +55,7 @@ pub(crate) fn gemm(
     if m == 0 || n == 0 {
         return;
     }
-    let fits = |len: usize, r: usize, c: usize, rs: usize, cs: usize| {
-        r == 0 || c == 0 || (r - 1) * rs + (c - 1) * cs < len
-    };
+    let fits = |len: usize, r: usize, c: usize, rs: usize, cs: usize| r == 0 || c == 0 || (r - 1) * rs + (c - 1) * cs < len;
     assert!(n <= rs || m == 1, "the rows of the product overlap");
     assert!(fits(dst.len(), m, n, rs, 1), "the product does not fit");
     assert!(fits(a.data.len(), m, k, a.rs, a.cs), "the left factor does not fit");
@@ -199,6 +199,7 @@ kernels! {
     /// See [`vecmath::sum_squares`].
     fn sum_squares(x: &[f32]) -> f64 = vecmath::sum_squares;
     /// See [`vecmath::exp_slice`].
+    #[cfg(test)]
     fn exp_slice(x: &mut [f32]) = vecmath::exp_slice;
     /// See [`vecmath::dropout`].
     fn dropout(src: &[f32], dst: &mut [f32], key: u32, threshold: u32, scale: f32, add: bool) = vecmath::dropout;

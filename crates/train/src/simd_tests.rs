@@ -6,9 +6,19 @@ const F32_TOLERANCE: f64 = 2e-5;
 /// The same for bf16 factors: 8 bits of mantissa.
 const BF16_TOLERANCE: f64 = 3e-2;
 
-/// All shapes around the block sizes, all four storage orders, against f64 sums.
+/// Every code path that this CPU can take. Other tests may run meanwhile: they hold on all paths.
 #[test]
 fn products_agree_with_the_definition() {
+    let best = detect();
+    for forced in BASE..=best {
+        LEVEL.store(forced, Ordering::Relaxed);
+        check_products();
+    }
+    LEVEL.store(best, Ordering::Relaxed);
+}
+
+/// All shapes around the block sizes, all four storage orders, against f64 sums.
+fn check_products() {
     let mut rng = Rng::new(1, 0);
     let shapes = [
         (1, 1, 1),
@@ -37,9 +47,7 @@ fn products_agree_with_the_definition() {
             let bt = |p: usize, j: usize| f64::from(if tb { b[j * ldb + p] } else { b[p * ldb + j] });
             let (ma, mb) = (Mat::rows(&a, lda), Mat::rows(&b, ldb));
             let (ma, mb) = (if ta { ma.t() } else { ma }, if tb { mb.t() } else { mb });
-            for (precision, tolerance) in
-                [(Precision::F32, F32_TOLERANCE), (Precision::Bf16, BF16_TOLERANCE)]
-            {
+            for (precision, tolerance) in [(Precision::F32, F32_TOLERANCE), (Precision::Bf16, BF16_TOLERANCE)] {
                 for accumulate in [false, true] {
                     let mut c = start.clone();
                     gemm(precision, (m, n, k), &mut c, ldc, ma, mb, 0.5, accumulate);
@@ -54,10 +62,7 @@ fn products_agree_with_the_definition() {
                             let sum: f64 = (0..k).map(|p| at(i, p) * bt(p, j)).sum();
                             let want = 0.5 * sum + if accumulate { before } else { 0.0 };
                             let error = (got - want).abs() / (k as f64).sqrt();
-                            assert!(
-                                error < tolerance,
-                                "{m}x{n}x{k} order {order} {precision:?} ({i}, {j}): {got}, want {want}"
-                            );
+                            assert!(error < tolerance, "{m}x{n}x{k} order {order} {precision:?} ({i}, {j}): {got}, want {want}");
                         }
                     }
                 }

@@ -10,7 +10,8 @@ use crate::config::{ModelConfig, TrainConfig};
 use crate::data::{Document, DocumentSource};
 use crate::error::{Result, TrainError};
 use crate::layout::TensorSpec;
-use crate::lora::{LoraPass, LoraWeights};
+use crate::lora::LoraWeights;
+use crate::lora_pass::LoraPass;
 use crate::model::{Gradient, Net};
 use crate::optim::{self, OptimState, muon, schedule};
 use crate::packing::{Batch, DataPosition, MicroBatch, PackStats, Packer, pack_all};
@@ -24,6 +25,9 @@ use crate::workspace::Workspace;
 
 /// Batches that the data thread prepares ahead.
 const PREFETCH: usize = 2;
+
+/// The gradient of every trained tensor, by name.
+pub type NamedGradients = Vec<(String, Vec<f32>)>;
 
 /// A model in training.
 pub struct Trainer {
@@ -60,12 +64,7 @@ impl Trainer {
     ///
     /// # Errors
     /// If a setting is out of range or the weights or adapters do not fit the model.
-    pub fn with_adapters(
-        model: ModelConfig,
-        weights: Weights,
-        adapters: LoraWeights,
-        mut config: TrainConfig,
-    ) -> Result<Self> {
+    pub fn with_adapters(model: ModelConfig, weights: Weights, adapters: LoraWeights, mut config: TrainConfig) -> Result<Self> {
         config.lora = Some(adapters.config().clone());
         config.validate()?;
         if !adapters.fits(&model) {
@@ -74,12 +73,7 @@ impl Trainer {
         Self::build(model, weights, config, Some(adapters))
     }
 
-    fn build(
-        model: ModelConfig,
-        weights: Weights,
-        config: TrainConfig,
-        lora: Option<LoraWeights>,
-    ) -> Result<Self> {
+    fn build(model: ModelConfig, weights: Weights, config: TrainConfig, lora: Option<LoraWeights>) -> Result<Self> {
         model.validate()?;
         if weights.layout().tensors() != crate::layout::Layout::new(&model).tensors() {
             return Err(TrainError::Config("the weights do not fit the model's shape".into()));
@@ -112,11 +106,7 @@ impl Trainer {
     ///
     /// # Errors
     /// If a document is malformed, a checkpoint cannot be written, or the training diverges.
-    pub fn run(
-        &mut self,
-        source: &mut dyn DocumentSource,
-        on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Report> {
+    pub fn run(&mut self, source: &mut dyn DocumentSource, on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<Report> {
         let vocab = self.model.vocab_size;
         let position = &self.position;
         let mut packer = Packer::new(source, &self.config, vocab, position, self.stats)?;
@@ -140,11 +130,7 @@ impl Trainer {
         })
     }
 
-    fn steps(
-        &mut self,
-        batches: Receiver<Result<Batch>>,
-        on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Report> {
+    fn steps(&mut self, batches: Receiver<Result<Batch>>, on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<Report> {
         let total = self.config.total_steps();
         let every = self.config.checkpoint_every;
         let mut speed = Speed::new();
@@ -209,16 +195,7 @@ impl Trainer {
             None => self.weights.split(),
         };
         let Some(grad) = self.shards.first_mut() else { return Ok((loss, grad_norm)) };
-        optim::update(
-            &mut self.muon,
-            &self.config,
-            tensors,
-            params,
-            grad,
-            &mut self.state,
-            factor,
-            scale as f32,
-        );
+        optim::update(&mut self.muon, &self.config, tensors, params, grad, &mut self.state, factor, scale as f32);
         self.timings.add(Phase::Optimizer, started.elapsed());
         Ok((loss, grad_norm))
     }
@@ -285,7 +262,7 @@ impl Trainer {
     ///
     /// # Errors
     /// If a document is malformed.
-    pub fn gradients(&mut self, documents: &[Document]) -> Result<(f64, Vec<(String, Vec<f32>)>)> {
+    pub fn gradients(&mut self, documents: &[Document]) -> Result<(f64, NamedGradients)> {
         let micros = pack_all(documents, &self.config, self.model.vocab_size)?;
         let targets: usize = micros.iter().map(|m| m.targets.len()).sum();
         let loss = self.accumulate(&micros, targets as u64, false);

@@ -33,6 +33,7 @@ pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
 }
 
 /// `e^x` in place.
+#[cfg(test)]
 #[inline(always)]
 pub(crate) fn exp_slice<const FMA: bool>(x: &mut [f32]) {
     for v in x {
@@ -139,18 +140,23 @@ pub(crate) fn hash32(mut x: u32) -> u32 {
 /// Inverted dropout: element `i` is zeroed where its hash under `key` is below `threshold`, else
 /// multiplied by `scale`; written to `dst`, or added to it. The same key gives the same mask.
 #[inline(always)]
-pub(crate) fn dropout<const FMA: bool>(
-    src: &[f32],
-    dst: &mut [f32],
-    key: u32,
-    threshold: u32,
-    scale: f32,
-    add: bool,
-) {
-    for (i, (d, s)) in dst.iter_mut().zip(src).enumerate() {
-        let hash = hash32(hash32(i as u32 ^ key).wrapping_add(key));
-        let kept = if hash < threshold { 0.0 } else { *s * scale };
-        *d = if add { *d + kept } else { kept };
+pub(crate) fn dropout<const FMA: bool>(src: &[f32], dst: &mut [f32], key: u32, threshold: u32, scale: f32, add: bool) {
+    // no branches and no checked counter: the loops must vectorise
+    let kept = |i: u32, s: f32| {
+        let mask = u32::from(hash32(i) < threshold).wrapping_sub(1);
+        f32::from_bits((s * scale).to_bits() & mask)
+    };
+    let mut at = key;
+    if add {
+        for (d, s) in dst.iter_mut().zip(src) {
+            *d += kept(at, *s);
+            at = at.wrapping_add(1);
+        }
+    } else {
+        for (d, s) in dst.iter_mut().zip(src) {
+            *d = kept(at, *s);
+            at = at.wrapping_add(1);
+        }
     }
 }
 

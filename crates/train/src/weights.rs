@@ -35,8 +35,7 @@ impl Weights {
                 out.fill(1.0);
                 continue;
             }
-            let into_residual =
-                spec.name.ends_with("o_proj.weight") || spec.name.ends_with("down_proj.weight");
+            let into_residual = spec.name.ends_with("o_proj.weight") || spec.name.ends_with("down_proj.weight");
             let std = if into_residual { INIT_STD * residual } else { INIT_STD };
             let mut rng = Rng::new(seed, i as u64);
             out.iter_mut().for_each(|w| *w = (rng.normal() * std) as f32);

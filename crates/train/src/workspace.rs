@@ -2,7 +2,7 @@
 
 use crate::attention::Scratch;
 use crate::config::{ModelConfig, TrainConfig};
-use crate::lora::LoraScratch;
+use crate::lora_pass::LoraScratch;
 use crate::timing::Stopwatch;
 
 /// Logits computed at a time: about 2 MiB, so that they stay in the cache between the passes.

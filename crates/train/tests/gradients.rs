@@ -5,9 +5,7 @@ mod common;
 
 use std::collections::HashMap;
 
-use autoact_train::{
-    Document, Linear, LoraConfig, LoraWeights, ModelConfig, Rng, TrainConfig, Trainer, Weights,
-};
+use autoact_train::{Document, Linear, LoraConfig, LoraWeights, ModelConfig, Precision, Rng, TrainConfig, Trainer, Weights};
 use candle_core::{D, DType, Device, Result, Tensor, Var};
 
 /// Largest difference of a gradient element, as a part of the tensor's largest element.
@@ -89,8 +87,7 @@ impl Reference {
         let ids = Tensor::new(&doc.tokens[..len], dev)?;
         let embed = self.vars["model.embed_tokens.weight"].as_tensor();
         let mut x = embed.index_select(&ids, 0)?;
-        let mask: Vec<f64> =
-            (0..len * len).map(|i| if i % len > i / len { -1e30 } else { 0.0 }).collect();
+        let mask: Vec<f64> = (0..len * len).map(|i| if i % len > i / len { -1e30 } else { 0.0 }).collect();
         let mask = Tensor::from_vec(mask, (len, len), dev)?;
         for layer in 0..c.num_hidden_layers {
             let p = format!("model.layers.{layer}");
@@ -150,10 +147,7 @@ impl Reference {
     }
 }
 
-fn compare(
-    (loss, grads): (f64, Vec<(String, Vec<f32>)>),
-    (want_loss, want): (f64, HashMap<String, Vec<f64>>),
-) {
+fn compare((loss, grads): (f64, Vec<(String, Vec<f32>)>), (want_loss, want): (f64, HashMap<String, Vec<f64>>)) {
     assert!((loss - want_loss).abs() < LOSS_TOLERANCE * want_loss, "loss {loss}, want {want_loss}");
     for (name, grad) in &grads {
         let want = want.get(name).unwrap_or_else(|| panic!("{name} is unknown to the reference"));
@@ -191,8 +185,7 @@ fn full_model_with_tied_head() {
     let docs = common::documents(&LENS, config.vocab_size, 2);
     let want = Reference::new(&config, &weights).gradients(&docs).unwrap();
     for shards in [1, 2] {
-        let mut trainer =
-            Trainer::new(config.clone(), weights.clone(), settings(150, shards, None)).unwrap();
+        let mut trainer = Trainer::new(config.clone(), weights.clone(), settings(150, shards, None)).unwrap();
         compare(trainer.gradients(&docs).unwrap(), want.clone());
         let loss = trainer.evaluate(&docs).unwrap();
         assert!((loss - want.0).abs() < LOSS_TOLERANCE * want.0);
@@ -232,6 +225,26 @@ fn full_model_with_heads_of_32() {
     let want = Reference::new(&config, &weights).gradients(&docs).unwrap();
     let mut trainer = Trainer::new(config, weights, settings(150, 2, None)).unwrap();
     compare(trainer.gradients(&docs).unwrap(), want);
+}
+
+/// bf16 factors move each gradient a little; on average they must point the same way.
+#[test]
+fn bf16_products_keep_the_direction_of_the_gradients() {
+    const COSINE: f64 = 0.999;
+    let config = common::tiny(true);
+    let weights = loud(&config, 1);
+    let docs = common::documents(&LENS, config.vocab_size, 2);
+    let (want_loss, want) = Reference::new(&config, &weights).gradients(&docs).unwrap();
+    let settings = TrainConfig { precision: Precision::Bf16, ..settings(150, 2, None) };
+    let mut trainer = Trainer::new(config, weights, settings).unwrap();
+    let (loss, grads) = trainer.gradients(&docs).unwrap();
+    assert!((loss - want_loss).abs() < 5e-3 * want_loss, "{loss} {want_loss}");
+    for (name, grad) in grads {
+        let want = &want[&name];
+        let dot = |f: &dyn Fn(f64, f64) -> f64| -> f64 { grad.iter().zip(want).map(|(g, w)| f(f64::from(*g), *w)).sum() };
+        let cosine = dot(&|g, w| g * w) / (dot(&|g, _| g * g) * dot(&|_, w| w * w)).sqrt();
+        assert!(cosine > COSINE, "{name}: {cosine}");
+    }
 }
 
 fn check_lora(targets: &[Linear]) {

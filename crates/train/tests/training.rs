@@ -6,8 +6,8 @@ mod common;
 use std::ops::ControlFlow;
 
 use autoact_train::{
-    Decay, Document, DocumentSource, Length, Linear, LoraConfig, LoraWeights, ModelConfig,
-    Optimizer, Report, Rng, SaveDtype, TrainConfig, TrainError, Trainer, Weights,
+    Decay, Document, DocumentSource, Length, Linear, LoraConfig, LoraWeights, ModelConfig, Optimizer, Precision, Report, Rng, SaveDtype,
+    TrainConfig, TrainError, Trainer, Weights,
 };
 
 /// Copying: four random tokens, a separator, the same four tokens; only the copy is a target.
@@ -83,6 +83,16 @@ fn learns_to_copy_with_muon() {
     assert!(after < 0.3, "{after}");
 }
 
+#[test]
+fn learns_to_copy_with_bf16_products() {
+    for (optimizer, steps) in [(Optimizer::AdamW, 300), (Optimizer::Muon, 200)] {
+        let mut t = trainer(TrainConfig { precision: Precision::Bf16, optimizer, ..settings(steps) });
+        run(&mut t);
+        let after = t.evaluate(&held_out()).unwrap();
+        assert!(after < 0.3, "{optimizer:?}: {after}");
+    }
+}
+
 fn lora(dropout: f64) -> LoraConfig {
     let base_model = Some("tiny".to_owned());
     LoraConfig { r: 4, alpha: 8.0, dropout, target_modules: Linear::ALL.to_vec(), base_model }
@@ -118,11 +128,7 @@ fn the_same_seed_gives_the_same_bits_on_any_number_of_threads() {
 /// Stops a run in the middle, continues it in a new trainer, and compares the bits.
 fn check_resume(config: TrainConfig) {
     let dir = tempfile::tempdir().unwrap();
-    let config = TrainConfig {
-        checkpoint_every: 4,
-        checkpoint_dir: Some(dir.path().join("whole")),
-        ..config
-    };
+    let config = TrainConfig { checkpoint_every: 4, checkpoint_dir: Some(dir.path().join("whole")), ..config };
     let mut whole = trainer(config.clone());
     run(&mut whole);
     let config = TrainConfig { checkpoint_dir: Some(dir.path().join("parts")), ..config };
@@ -196,7 +202,7 @@ fn unfit_weight_files_are_errors() {
     let load = |m: &ModelConfig| Weights::load(dir.path(), m);
     assert!(matches!(load(&model), Err(TrainError::Io { .. })));
     Weights::init(&model, 1).unwrap().save(dir.path(), &model, SaveDtype::F32).unwrap();
-    let wider = ModelConfig { intermediate_size: 41, ..model.clone() };
+    let wider = ModelConfig { intermediate_size: 41, ..model };
     assert!(matches!(load(&wider), Err(TrainError::Shape { .. })));
     let untied = common::tiny(false);
     assert!(matches!(load(&untied), Err(TrainError::MissingTensor { name, .. }) if name == "lm_head.weight"));

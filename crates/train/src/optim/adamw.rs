@@ -38,13 +38,7 @@ impl Coefficients {
 
 /// Updates `p` and the moments `m`, `v` from the gradient `g`.
 #[inline(always)]
-pub(crate) fn update<const FMA: bool>(
-    p: &mut [f32],
-    m: &mut [f32],
-    v: &mut [f32],
-    g: &[f32],
-    k: &Coefficients,
-) {
+pub(crate) fn update<const FMA: bool>(p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], k: &Coefficients) {
     for (((p, m), v), g) in p.iter_mut().zip(m).zip(v).zip(g) {
         let g = g * k.grad_scale;
         *m = fma::<FMA>(k.beta1, *m, (1.0 - k.beta1) * g);
@@ -61,12 +55,7 @@ mod tests {
     /// Two steps by hand in f64, the way `torch.optim.AdamW` is documented.
     #[test]
     fn agrees_with_the_definition() {
-        let c = TrainConfig {
-            lr: 0.1,
-            betas: (0.9, 0.999),
-            eps: 1e-8,
-            ..TrainConfig::default()
-        };
+        let c = TrainConfig { lr: 0.1, betas: (0.9, 0.999), eps: 1e-8, ..TrainConfig::default() };
         let (mut p, mut m, mut v) = (vec![1.0f32, -2.0, 0.5], vec![0.0f32; 3], vec![0.0f32; 3]);
         let grads = [[0.1f32, -0.2, 3.0], [0.3f32, 0.1, -1.0], [0.0f32, 0.0, 0.0]];
         let mut want: Vec<f64> = p.iter().map(|x| f64::from(*x)).collect();

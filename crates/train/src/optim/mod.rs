@@ -101,10 +101,12 @@ pub(crate) fn update(
         tasks.push(Task::AdamW(part, k.clone()));
     }
     // the long tasks first, so that the workers end together
-    tasks.sort_by_key(|t| std::cmp::Reverse(match t {
-        Task::AdamW(..) => 0,
-        Task::Muon(_, spec) => spec.len(),
-    }));
+    tasks.sort_by_key(|t| {
+        std::cmp::Reverse(match t {
+            Task::AdamW(..) => 0,
+            Task::Muon(_, spec) => spec.len(),
+        })
+    });
     let lr = (config.muon_lr * factor) as f32;
     pool::run(scratch, tasks, |scratch, task| match task {
         Task::AdamW(s, k) => crate::simd::adamw_update(s.p, s.m, s.v, s.g, &k),

@@ -36,15 +36,7 @@ fn sized(v: &mut Vec<f32>, len: usize) -> &mut [f32] {
 
 /// Updates the matrix `p` `[rows, cols]` and its momentum `m` from the gradient `g`, which is
 /// overwritten.
-pub(crate) fn update(
-    p: &mut [f32],
-    m: &mut [f32],
-    g: &mut [f32],
-    rows: usize,
-    cols: usize,
-    k: &Coefficients,
-    w: &mut Scratch,
-) {
+pub(crate) fn update(p: &mut [f32], m: &mut [f32], g: &mut [f32], rows: usize, cols: usize, k: &Coefficients, w: &mut Scratch) {
     simd::scale_add(m, k.momentum, g, k.grad_scale);
     simd::scale_add(g, k.grad_scale, m, k.momentum);
     orthogonalise(g, rows, cols, k.precision, w);
