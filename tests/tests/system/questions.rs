@@ -84,6 +84,10 @@ async fn come_back_by_command(group: &Group, id: &str) -> anyhow::Result<()> {
 }
 
 async fn remembered(group: &Group, id: &str) -> anyhow::Result<()> {
+    if !group.assets().trained {
+        // a task without an answer leaves no memory
+        return Ok(());
+    }
     poll_until(QUICK, "the task to be remembered", async || {
         let recalled = group.autoact(["memory", "recall", "--json", QUESTION]).ok()?.run(QUICK).await.ok()?;
         let recalled: Value = serde_json::from_str(&recalled.stdout).ok()?;

@@ -26,8 +26,11 @@ async fn a_task_is_one_trace_through_every_process() -> anyhow::Result<()> {
 
     let mut services = vec!["gateway", "plan-agent", "tool-agent"];
     services.extend(reflected.then_some("reflect-agent"));
-    let all = collector.wait(Duration::from_secs(30), |spans| services.iter().all(|service| whole(spans, service))).await;
-    let of_task: Vec<&Received> = all.iter().filter(|received| received.service != "memory").collect();
+    // spans arrive in batches and out of order: wait until every service is there and no parent is missing
+    let all = collector
+        .wait(Duration::from_secs(30), |spans| services.iter().all(|service| served(spans, service)) && orphans(spans).is_empty())
+        .await;
+    let of_task: Vec<&Received> = all.iter().collect();
     let traces: BTreeMap<&[u8], BTreeSet<&str>> = of_task.iter().fold(BTreeMap::new(), |mut traces, received| {
         traces.entry(&received.span.trace_id).or_insert_with(BTreeSet::new).insert(&received.service);
         traces
@@ -38,15 +41,9 @@ async fn a_task_is_one_trace_through_every_process() -> anyhow::Result<()> {
     }
     assert_eq!(traces.len(), 1, "one task is one trace; spans: {}", names(&all));
 
-    let ids: BTreeSet<&[u8]> = of_task.iter().map(|received| received.span.span_id.as_slice()).collect();
     let roots: Vec<&&Received> = of_task.iter().filter(|received| received.span.parent_span_id.is_empty()).collect();
-    let orphans: Vec<&str> = of_task
-        .iter()
-        .filter(|received| !received.span.parent_span_id.is_empty() && !ids.contains(received.span.parent_span_id.as_slice()))
-        .map(|received| received.span.name.as_str())
-        .collect();
     assert_eq!(roots.len(), 1, "one root; spans: {}", names(&all));
-    assert!(orphans.is_empty(), "spans without their parent: {orphans:?}; spans: {}", names(&all));
+    assert!(orphans(&all).is_empty(), "spans without their parent: {:?}; spans: {}", orphans(&all), names(&all));
 
     let operations: BTreeSet<String> = of_task.iter().filter_map(|received| received.attribute("gen_ai.operation.name")).collect();
     assert!(operations.contains("chat"), "{operations:?}");
@@ -63,9 +60,19 @@ async fn a_task_is_one_trace_through_every_process() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a service's spans seem to have arrived: the one of its call, which ends last.
-fn whole(spans: &[Received], service: &str) -> bool {
+/// Whether a service's span of a call has arrived.
+fn served(spans: &[Received], service: &str) -> bool {
     spans.iter().any(|received| received.service == service && received.attribute("rpc.system").is_some())
+}
+
+/// The spans whose parent has not arrived.
+fn orphans(spans: &[Received]) -> Vec<&str> {
+    let ids: BTreeSet<&[u8]> = spans.iter().map(|received| received.span.span_id.as_slice()).collect();
+    let orphans = spans.iter().filter(|received| {
+        let parent = received.span.parent_span_id.as_slice();
+        !parent.is_empty() && !ids.contains(parent)
+    });
+    orphans.map(|received| received.span.name.as_str()).collect()
 }
 
 fn names(spans: &[Received]) -> String {
