@@ -134,7 +134,8 @@ impl Group {
             .args(args)
             .env("AUTOACT_GATEWAY", self.gateway())
             .env("AUTOACT_MEMORY", self.grpc("memory"))
-            .env("AUTOACT_STATE_DIR", self.state_dir().display().to_string()))
+            .env("AUTOACT_STATE_DIR", self.state_dir().display().to_string())
+            .env("AUTOACT_NATS_SERVER", files::nats_server()?.display().to_string()))
     }
 
     /// What `autoact up` has printed so far.
