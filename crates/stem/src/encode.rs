@@ -1,0 +1,104 @@
+//! From trajectories to token documents with a loss mask.
+
+use autoact_prompt::{Role, Segment, segments};
+use autoact_train::Document;
+use autoact_trajectory::Trajectory;
+use tokenizers::Tokenizer;
+
+use crate::tokenizer::END;
+
+/// The tokenizer refused a text or lacks the end token.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodeError {
+    /// `<|end|>` is not in the vocabulary.
+    #[error("the tokenizer has no `{END}` token; make it with `autoact model train tokenizer`")]
+    NoEndToken,
+    /// The tokenizer failed on a text.
+    #[error("cannot tokenise: {0}")]
+    Tokenizer(String),
+}
+
+/// Encodes documents with one tokenizer.
+#[derive(Clone)]
+pub struct Encoder {
+    tokenizer: Tokenizer,
+    end: u32,
+}
+
+impl Encoder {
+    /// Wraps a tokenizer that has the end token.
+    pub fn new(tokenizer: Tokenizer) -> Result<Encoder, EncodeError> {
+        let end = tokenizer.token_to_id(END).ok_or(EncodeError::NoEndToken)?;
+        Ok(Encoder { tokenizer, end })
+    }
+
+    /// The end token's id.
+    pub fn end(&self) -> u32 {
+        self.end
+    }
+
+    /// Tokens in the vocabulary.
+    pub fn vocab_size(&self) -> usize {
+        self.tokenizer.get_vocab_size(true)
+    }
+
+    /// A text every token of which counts.
+    pub fn text(&self, text: &str) -> Result<Document, EncodeError> {
+        let mut document = Document { tokens: Vec::new(), loss: Vec::new() };
+        self.push(&mut document, text, true)?;
+        self.finish(&mut document, true);
+        Ok(document)
+    }
+
+    /// A trajectory in which the tokens of the segments that `counts` chooses are targets. Segments are encoded one by one: their
+    /// borders are borders of the pre-tokenizer too, so the tokens are those of the whole text.
+    pub fn trajectory(&self, trajectory: &Trajectory, counts: impl Fn(&Segment) -> bool) -> Result<Document, EncodeError> {
+        let mut document = Document { tokens: Vec::new(), loss: Vec::new() };
+        for segment in segments(trajectory) {
+            let counted = counts(&segment);
+            self.push(&mut document, &segment.text, counted)?;
+        }
+        Ok(document)
+    }
+
+    /// A trajectory in which one role's words are the targets.
+    pub fn role(&self, trajectory: &Trajectory, role: Role) -> Result<Document, EncodeError> {
+        self.trajectory(trajectory, |segment| segment.role == Some(role))
+    }
+
+    fn push(&self, document: &mut Document, text: &str, counted: bool) -> Result<(), EncodeError> {
+        let encoding = self.tokenizer.encode_fast(text, false).map_err(|error| EncodeError::Tokenizer(error.to_string()))?;
+        document.tokens.extend_from_slice(encoding.get_ids());
+        document.loss.resize(document.tokens.len(), counted);
+        Ok(())
+    }
+
+    fn finish(&self, document: &mut Document, counted: bool) {
+        document.tokens.push(self.end);
+        document.loss.push(counted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use autoact_trajectory::{Step, Turn};
+
+    #[test]
+    fn segments_tokenise_as_the_whole_text_does() {
+        let step = Step {
+            thought: "I need the mouth of the Río Negro.".into(),
+            tool: "Retrieve".into(),
+            params: Some("Río Negro".into()),
+            observation: Some("Río Negro is 2,230 km long (about). \"Its\" mouth: -5 m.".into()),
+        };
+        let trajectory = Trajectory { question: "Where does it end?".into(), turns: vec![Turn::Step(step)], ..Trajectory::default() };
+        let text = autoact_prompt::transcript(&trajectory);
+        let tokenizer = crate::tokenizer::fit(&vec![text.clone(); 8], 400).unwrap();
+        let encoder = Encoder::new(tokenizer.clone()).unwrap();
+        let document = encoder.role(&trajectory, Role::Tool).unwrap();
+        assert_eq!(document.tokens, tokenizer.encode(text, false).unwrap().get_ids());
+        let spoken: Vec<u32> = document.tokens.iter().zip(&document.loss).filter(|(_, loss)| **loss).map(|(token, _)| *token).collect();
+        assert_eq!(tokenizer.decode(&spoken, false).unwrap(), " Río Negro\n");
+    }
+}

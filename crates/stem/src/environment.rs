@@ -1,0 +1,49 @@
+//! The tools as the training data's environment: real searches over an invented world's pages.
+
+use std::sync::Arc;
+
+use autoact_knowledge::{Environment, KnowledgeBase};
+use autoact_tools::{Corpus, CorpusError, LibraryError, Page, ToolLibrary};
+use autoact_trajectory::{Action, ToolSpec, Trajectory};
+
+/// A tool library over one world.
+#[derive(Clone)]
+pub struct Tools {
+    library: Arc<ToolLibrary>,
+}
+
+impl Tools {
+    /// The bundled tools over a placeholder (a corpus has at least one page), to be put over worlds.
+    pub fn bundled() -> Result<ToolLibrary, ToolsError> {
+        let nothing = Page { title: "Nothing".to_owned(), text: "Nothing is known.".to_owned() };
+        Ok(ToolLibrary::bundled(Arc::new(Corpus::from_pages(vec![nothing])?))?)
+    }
+
+    /// `library`'s tools over the pages of `world`.
+    pub fn over(library: &ToolLibrary, world: &KnowledgeBase) -> Result<Tools, ToolsError> {
+        let pages = world.pages().into_iter().map(|(title, text)| Page { title, text }).collect();
+        Ok(Tools { library: Arc::new(library.with_corpus(&Arc::new(Corpus::from_pages(pages)?))) })
+    }
+
+    /// The specs that the prompt shows.
+    pub fn specs(&self) -> &[ToolSpec] {
+        self.library.specs()
+    }
+}
+
+impl Environment for Tools {
+    fn run(&mut self, action: &Action, trajectory: &Trajectory) -> String {
+        self.library.execute(action, trajectory).text
+    }
+}
+
+/// The tools cannot be put over a world.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolsError {
+    /// The world's pages cannot be indexed.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// The bundled tool library is broken.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+}

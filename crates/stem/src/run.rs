@@ -1,0 +1,178 @@
+//! The training runs: tokenizer, base, and one adapter per role. Each resumes from its newest checkpoint.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use autoact_prompt::Role;
+use autoact_train::{DocumentSource, Length, LoraWeights, ModelConfig, Progress, Report, SaveDtype, TrainConfig, TrainError, Trainer, Weights};
+use tokenizers::Tokenizer;
+
+use crate::documents::{AdapterDocuments, BaseDocuments, SourceError, Worlds};
+use crate::encode::{EncodeError, Encoder};
+use crate::recipe::{Recipe, RecipeError};
+use crate::tokenizer;
+
+/// A training run that could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum StemError {
+    /// The recipe.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    /// The worlds or the tools over them.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The tokenizer.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The trainer.
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    /// A file of the model directory.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// `tokenizer.json` is missing or unusable.
+    #[error("cannot use the tokenizer `{}`: {reason}; make it with `autoact model train tokenizer`", path.display())]
+    Tokenizer {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Where things are.
+#[derive(Debug, Clone)]
+pub struct Paths {
+    /// The recipe file; the base's worlds lie beside it.
+    pub recipe: PathBuf,
+    /// The atlas: its schema and, for the spelling of invented names, its tables.
+    pub atlas: PathBuf,
+    /// The model directory that is written.
+    pub model: PathBuf,
+    /// Where checkpoints go.
+    pub work: PathBuf,
+}
+
+/// What a run is told.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// Instead of the recipe's length.
+    pub tokens: Option<u64>,
+    /// Forget earlier checkpoints.
+    pub restart: bool,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is finished and its files are written.
+    Done(Report),
+    /// It was stopped; a checkpoint holds its state.
+    Stopped(Report),
+}
+
+/// Fits the tokenizer and writes `tokenizer.json`.
+pub fn train_tokenizer(paths: &Paths) -> Result<usize, StemError> {
+    let recipe = Recipe::load(&paths.recipe)?;
+    let worlds = Worlds::load(paths)?;
+    let texts = worlds.texts(&recipe, recipe.tokenizer.worlds)?;
+    create_dir(&paths.model)?;
+    let fitted = tokenizer::fit(&texts, recipe.tokenizer.vocab_size)
+        .map_err(|error| StemError::Tokenizer { path: paths.model.join("tokenizer.json"), reason: error.to_string() })?;
+    tokenizer::save(&fitted, &paths.model).map_err(io("write", &paths.model))?;
+    Ok(fitted.get_vocab_size(true))
+}
+
+/// Trains the base from scratch and writes `config.json` and `model.safetensors`.
+pub fn train_base(paths: &Paths, options: Options, on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<Outcome, StemError> {
+    let recipe = Recipe::load(&paths.recipe)?;
+    let encoder = encoder(&paths.model)?;
+    let model = recipe.model.config(encoder.vocab_size(), encoder.end());
+    let config = configured(&recipe.base.train, recipe.seed, paths.work.join("base"), options)?;
+    let mut source = BaseDocuments::new(Worlds::load(paths)?, encoder, &recipe)?;
+    let weights = Weights::init(&model, recipe.seed)?;
+    let mut trainer = Trainer::new(model.clone(), weights, config)?;
+    let report = drive(&mut trainer, &mut source, on_step)?;
+    if report.stopped {
+        return Ok(Outcome::Stopped(report));
+    }
+    trainer.weights().save(&paths.model, &model, SaveDtype::Bf16)?;
+    Ok(Outcome::Done(report))
+}
+
+/// Trains one role's adapter on the base in the model directory and writes it under `adapters/<role>`.
+pub fn train_adapter(
+    role: Role,
+    paths: &Paths,
+    options: Options,
+    on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Outcome, StemError> {
+    let recipe = Recipe::load(&paths.recipe)?;
+    let encoder = encoder(&paths.model)?;
+    let model = ModelConfig::load(&paths.model)?;
+    let weights = Weights::load(&paths.model, &model)?;
+    let mut config = configured(&recipe.adapters.train, recipe.seed + role as u64, paths.work.join(role.as_str()), options)?;
+    if let Some(lora) = &mut config.lora {
+        lora.base_model = Some("models/stem".to_owned());
+    }
+    let mut source = AdapterDocuments::new(Worlds::load(paths)?, encoder, &recipe, role)?;
+    let mut trainer = Trainer::new(model, weights, config)?;
+    let report = drive(&mut trainer, &mut source, on_step)?;
+    if report.stopped {
+        return Ok(Outcome::Stopped(report));
+    }
+    let target = paths.model.join("adapters").join(role.as_str());
+    create_dir(&target)?;
+    if let Some(adapter) = trainer.adapters() {
+        save_adapter(adapter, &target)?;
+    }
+    Ok(Outcome::Done(report))
+}
+
+fn save_adapter(adapter: &LoraWeights, target: &Path) -> Result<(), StemError> {
+    Ok(adapter.save(target, SaveDtype::F32)?)
+}
+
+fn drive(
+    trainer: &mut Trainer,
+    source: &mut dyn DocumentSource,
+    on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Report, StemError> {
+    trainer.resume_latest()?;
+    let report = trainer.run(source, on_step)?;
+    if report.stopped {
+        trainer.checkpoint()?;
+    }
+    Ok(report)
+}
+
+fn configured(train: &TrainConfig, seed: u64, checkpoints: PathBuf, options: Options) -> Result<TrainConfig, StemError> {
+    if options.restart && checkpoints.exists() {
+        std::fs::remove_dir_all(&checkpoints).map_err(io("remove", &checkpoints))?;
+    }
+    create_dir(&checkpoints)?;
+    let length = options.tokens.map_or(train.length, Length::Tokens);
+    Ok(TrainConfig { seed, length, checkpoint_dir: Some(checkpoints), ..train.clone() })
+}
+
+/// The encoder of a model directory's tokenizer.
+pub(crate) fn encoder(model: &Path) -> Result<Encoder, StemError> {
+    let path = model.join("tokenizer.json");
+    let tokenizer = Tokenizer::from_file(&path).map_err(|error| StemError::Tokenizer { path, reason: error.to_string() })?;
+    Ok(Encoder::new(tokenizer)?)
+}
+
+fn create_dir(path: &Path) -> Result<(), StemError> {
+    std::fs::create_dir_all(path).map_err(io("create", path))
+}
+
+fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> StemError + 'a {
+    move |source| StemError::Io { action, path: path.to_owned(), source }
+}
