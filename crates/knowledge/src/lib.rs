@@ -16,6 +16,7 @@ mod question;
 mod reflect;
 mod rng;
 mod schema;
+mod schema_check;
 mod solve;
 mod split;
 mod spoil;

@@ -87,8 +87,10 @@ impl NameMaker {
     pub fn invent(&self, source: &str, forms: &[String], words: &[String], used: &mut HashSet<String>, rng: &mut Rng) -> String {
         let known = self.spellings.get(source);
         let spelling = known.filter(|spelling| !spelling.shapes.is_empty()).unwrap_or(&self.all);
-        let mut name = String::new();
+        let mut name;
         for attempt in 0..TRIES * 4 {
+            // a source of a dozen names (planets) soon has no fresh ones to give
+            let spelling = if attempt < TRIES * 2 { spelling } else { &self.all };
             name = match rng.pick(forms) {
                 Some(form) => {
                     let word = rng.pick(words).cloned().unwrap_or_default();
@@ -114,14 +116,15 @@ impl NameMaker {
                 return name;
             }
         }
-        // a vanishing case: number it
-        for number in 2.. {
-            let numbered = format!("{name} {number}");
-            if used.insert(numbered.to_lowercase()) {
-                return numbered;
+        // a vanishing case: a number is always fresh
+        let mut number = used.len();
+        loop {
+            name = format!("N{number}");
+            if used.insert(name.to_lowercase()) {
+                return name;
             }
+            number += 1;
         }
-        name
     }
 
     /// Whether a name is a real title, or contains one of four letters or more as whole words.

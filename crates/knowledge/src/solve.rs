@@ -81,7 +81,7 @@ impl Solver<'_> {
         rng: &mut Rng,
     ) -> Result<Trajectory, SolveError> {
         let fresh = trajectory.turns.is_empty();
-        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: question.written.clone() };
+        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: misspelt(question) };
         let chain = resolve(self.base, question)?;
         if fresh && rng.chance(self.detours) {
             walk.detour(question, &chain, rng)?;
@@ -96,6 +96,11 @@ impl Solver<'_> {
 /// The relations that a question's chain names.
 pub(crate) fn resolve(base: &KnowledgeBase, question: &Question) -> Result<Vec<RelationRef>, SolveError> {
     question.chain.iter().map(|path| base.schema.relation_at(path).ok_or_else(|| SolveError::Unknown(path.clone()))).collect()
+}
+
+/// The title a question misspells, and how.
+pub(crate) fn misspelt(question: &Question) -> Option<(String, String)> {
+    Some((question.entities.first()?.clone(), question.written.clone()?))
 }
 
 /// The last step: thought, `Finish`, the answer.
@@ -131,7 +136,8 @@ pub(crate) struct Walk<'a, 'b> {
     pub(crate) trajectory: Trajectory,
     /// What the next step's thought begins with.
     pub(crate) thought: String,
-    pub(crate) written: Option<String>,
+    /// A title and how the question misspells it.
+    pub(crate) written: Option<(String, String)>,
 }
 
 impl<'a> Walk<'a, '_> {
@@ -232,7 +238,10 @@ impl<'a> Walk<'a, '_> {
         let slots = [("r", relation.noun.as_str()), ("e", title.as_str()), ("v", fact.text.as_str())];
         if !shows(&self.trajectory, title, sentence) {
             self.think(style.need, &slots);
-            let mut observation = match self.written.take() {
+            let tried = |written: &str| self.trajectory.steps().any(|step| step.params.as_deref() == Some(written));
+            let written =
+                self.written.as_ref().filter(|(start, written)| start == title && !tried(written)).map(|(_, written)| written.clone());
+            let mut observation = match written {
                 Some(written) => self.retrieve_misspelt(&written, title, &slots)?,
                 None => self.act(RETRIEVE, title),
             };
@@ -332,7 +341,10 @@ impl<'a> Walk<'a, '_> {
         } else {
             self.act(LOOKUP, noun);
         }
-        self.think(style.mistake, &[]);
+        let found = self.solver.base.find(start).is_some_and(|entity| self.shown(entity, *link));
+        if !found {
+            self.think(style.mistake, &[]);
+        }
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use crate::metrics::exact_match;
 use crate::question::{Plan, Question};
 use crate::rng::Rng;
 use crate::schema::{RelationId, RelationRef};
-use crate::solve::{CALCULATE, Environment, SEARCH, SolveError, Solver, Walk, digits, finish_step, resolve};
+use crate::solve::{CALCULATE, Environment, SEARCH, SolveError, Solver, Walk, digits, finish_step, misspelt, resolve};
 
 /// How a history was spoilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -152,7 +152,7 @@ impl Solver<'_> {
         wrong[at].relation = *rng.pick(&others)?;
         let trajectory =
             Trajectory { task_id: String::new(), question: question.text.clone(), tools: self.tools.to_vec(), turns: Vec::new() };
-        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: question.written.clone() };
+        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: misspelt(question) };
         let answer = walk.follow(start, &wrong).ok()?.text.clone();
         walk.think(self.style.answer, &[("v", &answer)]);
         let thought = std::mem::take(&mut walk.thought);

@@ -65,7 +65,8 @@ fn training_never_asks_a_held_out_form() {
     let mut rng = Rng::new(1);
     for _ in 0..2_000 {
         let Some(question) = atlas.base().question(&mut rng, &Mix::default(), Split::Train) else { continue };
-        assert!(!held.contains(&question.chain.join(">")), "{question:?}");
+        // a comparison's forms are split by keys of their own
+        assert!(question.kind == Kind::Comparison || !held.contains(&question.chain.join(">")), "{question:?}");
     }
 }
 

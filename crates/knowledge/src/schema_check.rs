@@ -1,0 +1,89 @@
+//! What can be wrong with a schema that parses: slots that nobody fills, ranges that do not exist, relations without words.
+
+use crate::schema::{EntityType, Generic, Relation};
+use crate::text::slots;
+
+/// Everything wrong with a schema, a line each.
+pub(crate) fn problems(generic: &Generic, types: &[EntityType], distinct: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    if distinct != types.len() {
+        out.push("two types have the same `name`".to_owned());
+    }
+    let mut template = |place: &str, text: &str, needs: &[&str], knows: &[&str]| {
+        let found = slots(text);
+        for need in needs.iter().filter(|need| !found.iter().any(|slot| slot_of(slot) == **need)) {
+            out.push(format!("{place}: `{text}` lacks the slot `{{{need}}}`"));
+        }
+        for slot in found.iter().filter(|slot| !knows.contains(&slot_of(slot))) {
+            out.push(format!("{place}: `{text}` has the unknown slot `{{{slot}}}`"));
+        }
+    };
+    generic.sentences.iter().for_each(|text| template("generic.sentences", text, &["r", "v"], &["r", "v", "e", "its"]));
+    generic.phrases.iter().for_each(|text| template("generic.phrases", text, &["r", "x"], &["r", "x"]));
+    generic.questions.iter().for_each(|text| template("generic.questions", text, &["r", "x"], &["r", "x"]));
+    generic.checks.iter().for_each(|text| template("generic.checks", text, &["v", "p"], &["v", "p"]));
+    generic.same.iter().for_each(|text| template("generic.same", text, &["a", "b", "r"], &["a", "b", "r"]));
+    for kind in types {
+        let names: Vec<&str> = kind.relations.iter().map(|relation| relation.name.as_str()).chain(["e"]).collect();
+        kind.leads.iter().for_each(|lead| template(&format!("{}.leads", kind.name), lead.text(), &["e"], &names));
+        kind.fillers.iter().for_each(|text| template(&format!("{}.fillers", kind.name), text, &[], &["e"]));
+        kind.forms.iter().for_each(|text| template(&format!("{}.forms", kind.name), text, &[], &["n", "w"]));
+        for relation in &kind.relations {
+            let place = format!("{}.{}", kind.name, relation.name);
+            relation.sentences.iter().for_each(|s| template(&format!("{place}.sentences"), s.text(), &["v"], &["v", "e"]));
+            relation.phrases.iter().for_each(|text| template(&format!("{place}.phrases"), text, &["x"], &["x"]));
+            relation.questions.iter().for_each(|text| template(&format!("{place}.questions"), text, &["x"], &["x"]));
+            relation.checks.iter().for_each(|text| template(&format!("{place}.checks"), text, &["v", "x"], &["v", "x"]));
+            relation.inverse.iter().for_each(|text| template(&format!("{place}.inverse"), text, &["v"], &["v"]));
+            relation.same.iter().for_each(|text| template(&format!("{place}.same"), text, &["a", "b"], &["a", "b"]));
+            if let Some(compare) = &relation.compare {
+                compare.which.iter().for_each(|text| template(&format!("{place}.compare.which"), text, &["a", "b", "c"], &["a", "b", "c"]));
+                compare.than.iter().for_each(|text| template(&format!("{place}.compare.than"), text, &["a", "b", "c"], &["a", "b", "c"]));
+                compare.whose.iter().for_each(|text| template(&format!("{place}.compare.whose"), text, &["c"], &["c"]));
+            }
+        }
+    }
+    for kind in types {
+        if kind.leads.is_empty() {
+            out.push(format!("{}: `leads` is empty; every page needs a first sentence", kind.name));
+        }
+        for relation in &kind.relations {
+            relation_problems(generic, kind, relation, &mut out);
+        }
+    }
+    out
+}
+
+/// `v` of `the v` and `a v`.
+fn slot_of(slot: &str) -> &str {
+    slot.strip_prefix("the ").or_else(|| slot.strip_prefix("a ")).unwrap_or(slot)
+}
+
+fn relation_problems(generic: &Generic, kind: &EntityType, relation: &Relation, out: &mut Vec<String>) {
+    let place = format!("{}.{}", kind.name, relation.name);
+    let literal = matches!(relation.range.as_str(), "word" | "number" | "year");
+    if relation.target.is_none() && !literal {
+        out.push(format!("{place}: `range` is `{}`, which is no type and none of `word`, `number`, `year`", relation.range));
+    }
+    if kind.relations.iter().filter(|other| other.name == relation.name).count() > 1 {
+        out.push(format!("{place}: the relation is there twice"));
+    }
+    if let Some(after) = &relation.after
+        && kind.relations.iter().take_while(|other| other.name != relation.name).all(|other| &other.name != after)
+    {
+        out.push(format!("{place}: `after` names `{after}`, which is no relation listed before it"));
+    }
+    if relation.compare.is_some() && !matches!(relation.range.as_str(), "number" | "year") {
+        out.push(format!("{place}: `compare` needs a `number` or a `year`, not `{}`", relation.range));
+    }
+    let fits = relation.generic;
+    for (what, own, shared) in [
+        ("sentences", relation.sentences.len(), generic.sentences.len()),
+        ("phrases", relation.phrases.len(), generic.phrases.len()),
+        ("questions", relation.questions.len(), generic.questions.len()),
+    ] {
+        if own == 0 && (!fits || shared == 0) {
+            out.push(format!("{place}: it has no `{what}` and no generic ones to fall back on"));
+        }
+    }
+}
