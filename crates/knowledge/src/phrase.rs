@@ -8,6 +8,9 @@ use crate::text::fill;
 /// How often `the river Loire` is written for `the Loire` where that is natural.
 const NOUN_BEFORE_NAME: f64 = 0.15;
 
+/// How often a question puts a long thing last where it can.
+const PLAIN_ENDING: f64 = 0.7;
+
 /// The name of an entity as a question writes it; `written` replaces the title.
 pub(crate) fn name(base: &KnowledgeBase, entity: EntityId, written: Option<&str>, rng: &mut Rng) -> String {
     let kind = &base.schema.types[base.entities[entity].kind];
@@ -24,7 +27,9 @@ pub(crate) fn name(base: &KnowledgeBase, entity: EntityId, written: Option<&str>
 /// `the author of Hamlet`, from a relation and what `Hamlet` is called.
 pub(crate) fn phrase(base: &KnowledgeBase, at: RelationRef, x: &str, nested: bool, rng: &mut Rng) -> String {
     let relation = base.schema.relation(at);
-    let template = pick_wording(relation, &relation.phrases, &base.schema.generic.phrases, base, nested, rng);
+    let ends = |text: &str| text.ends_with("{x}");
+    let template =
+        pick_wording(relation, &relation.phrases, &base.schema.generic.phrases, base, Nesting::of(x, nested, 1.0, ends, rng), rng);
     fill_x(template.unwrap_or("the {r} of {x}"), relation, x)
 }
 
@@ -40,7 +45,9 @@ pub(crate) fn phrase_of_chain(base: &KnowledgeBase, chain: &[RelationRef], start
 /// A whole question for a relation of `x`.
 pub(crate) fn question(base: &KnowledgeBase, at: RelationRef, x: &str, nested: bool, rng: &mut Rng) -> String {
     let relation = base.schema.relation(at);
-    let template = pick_wording(relation, &relation.questions, &base.schema.generic.questions, base, nested, rng);
+    let ends = |text: &str| text.ends_with("{x}?") || text.ends_with("{x}.");
+    let nesting = Nesting::of(x, nested, PLAIN_ENDING, ends, rng);
+    let template = pick_wording(relation, &relation.questions, &base.schema.generic.questions, base, nesting, rng);
     fill_x(template.unwrap_or("What is the {r} of {x}?"), relation, x)
 }
 
@@ -52,19 +59,42 @@ fn fill_x(template: &str, relation: &Relation, x: &str) -> String {
     })
 }
 
-/// One of the relation's own wordings or the generic ones. A possessive fits only a bare name: `the author of Hamlet's birthplace` is
-/// two things.
+/// What a wording has to be put around.
+struct Nesting<F> {
+    /// A noun phrase, not a bare name.
+    nested: bool,
+    /// Something with a clause of its own (`the city where X was born`), which had better come last: nobody follows `the country where
+    /// the city where X was born lies`.
+    last: Option<F>,
+}
+
+impl<F: Fn(&str) -> bool> Nesting<F> {
+    fn of(x: &str, nested: bool, rate: f64, ends: F, rng: &mut Rng) -> Nesting<F> {
+        let clause = nested && [" where ", " that ", " who ", " which ", " in which "].iter().any(|word| x.contains(word));
+        Nesting { nested, last: (clause && rng.chance(rate)).then_some(ends) }
+    }
+
+    /// A possessive fits only a bare name: `the author of Hamlet's birthplace` is two things.
+    fn fits(&self, text: &str) -> bool {
+        !(self.nested && text.contains("{x}'s")) && self.last.as_ref().is_none_or(|ends| ends(text))
+    }
+}
+
+/// One of the relation's own wordings or the generic ones.
 fn pick_wording<'a>(
     relation: &Relation,
     own: &'a [String],
     shared: &'a [String],
     base: &KnowledgeBase,
-    nested: bool,
+    mut nesting: Nesting<impl Fn(&str) -> bool>,
     rng: &mut Rng,
 ) -> Option<&'a str> {
-    let fits = |text: &&'a String| !(nested && text.contains("{x}'s"));
-    let own: Vec<&String> = own.iter().filter(fits).collect();
-    let shared: Vec<&String> = if relation.generic { shared.iter().filter(fits).collect() } else { Vec::new() };
+    let shared: &[String] = if relation.generic { shared } else { &[] };
+    if !own.iter().chain(shared).any(|text| nesting.fits(text)) {
+        nesting.last = None;
+    }
+    let fitting = |texts: &'a [String]| -> Vec<&'a String> { texts.iter().filter(|text| nesting.fits(text)).collect() };
+    let (own, shared) = (fitting(own), fitting(shared));
     let pool = if own.is_empty() || (!shared.is_empty() && rng.chance(base.schema.generic.rate)) { shared } else { own };
     rng.pick(&pool).map(|text| text.as_str())
 }
