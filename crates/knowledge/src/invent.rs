@@ -48,8 +48,8 @@ impl World {
         }
         let titles: Vec<String> = entities.iter().map(|entity| entity.title.clone()).collect();
         let mut maker = FactMaker { schema, names, by_type: &by_type, titles: &titles, used, taken: HashMap::new() };
-        for kind in 0..schema.types.len() {
-            for &id in &by_type[kind] {
+        for (kind, ids) in by_type.iter().enumerate() {
+            for &id in ids {
                 entities[id].facts = maker.facts(kind, id, &mut rng);
             }
         }

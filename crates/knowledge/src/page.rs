@@ -124,7 +124,8 @@ fn state(base: &KnowledgeBase, id: EntityId, relation: RelationId, hidden: bool,
         // a sentence cannot begin with `oak`, and `1 towers` is no English
         let small = text.starts_with("{v}") && value_text.starts_with(char::is_lowercase);
         let after = text.split("{v} ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_alphanumeric()).next()).unwrap_or_default();
-        !small && !(value_text == "1" && after.ends_with('s'))
+        let miscounted = value_text == "1" && after.ends_with('s');
+        !small && !miscounted
     };
     let findable = |text: &str| !hidden || contains_words(&text.to_lowercase(), &schema_relation.noun.to_lowercase());
     let own: Vec<&str> = schema_relation
