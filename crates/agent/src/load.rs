@@ -14,7 +14,8 @@ use crate::config::{EngineConfig, without_adapter};
 pub async fn load(role: Role, model: &Path, adapter: &Path, config: &EngineConfig, capture_content: bool) -> Result<Agent, StartError> {
     let (model, adapter, options) = (model.to_owned(), adapter.to_owned(), config.options());
     let opened = tokio::task::spawn_blocking(move || {
-        let engine = ModelDir::open(&model).and_then(|dir| Engine::start(&dir, options)).map_err(|error| no_model(&model, &error))?;
+        let dir = ModelDir::open(&model).map_err(|error| no_model(&model, &error))?;
+        let engine = Engine::start(&dir, options).map_err(|error| no_model(&model, &error))?;
         let adapter = if without_adapter(&adapter) { None } else { Some(bind(&engine, role, &adapter)?) };
         Ok::<_, StartError>((engine, adapter))
     });

@@ -58,21 +58,28 @@ impl Speech {
     }
 
     fn done(&mut self, generated: Generated) -> Result<Spoken, AgentError> {
-        let mut generated = match self.before.take() {
+        let generated = match self.before.take() {
             Some(before) => joined(before, generated),
             None => generated,
         };
-        if generated.finish == FinishReason::Length
-            && let Some(regex) = self.closing(&generated.text)
-        {
-            return self.close(generated, regex);
-        }
-        if generated.finish == FinishReason::Length && self.agent.role() == Role::Tool && !generated.text.ends_with('\n') {
-            generated.text.push('\n');
+        if generated.finish == FinishReason::Length {
+            if let Some(regex) = self.closing(&generated.text) {
+                return self.close(generated, regex);
+            }
+            if self.agent.role() == Role::Tool && generated.prompt_tokens + generated.completion_tokens >= self.context() {
+                // half an input is not what the model meant, and what cut it was the prompt
+                let limit = self.context().saturating_sub(self.request.max_tokens);
+                let error = GenerateError::PromptTooLong { tokens: generated.prompt_tokens, limit };
+                return Err(fail(&self.agent, &mut self.call, error));
+            }
         }
         self.agent.health().worked();
         self.call.done(&generated);
         Ok(Spoken::Done(generated))
+    }
+
+    fn context(&self) -> usize {
+        self.agent.backend().info().context_length
     }
 
     /// What has to follow a reply that was cut within its thought, or before it was complete.
@@ -93,8 +100,15 @@ impl Speech {
     /// Goes on after a cut thought, held to the rest of the form. The prompt and the thought are in the cache, so this costs a few tokens.
     fn close(&mut self, mut cut: Generated, regex: String) -> Result<Spoken, AgentError> {
         // the thought is one line: what comes after it is begun anew
-        let thought = cut.text.find('\n').unwrap_or(cut.text.len());
-        cut.text.truncate(thought);
+        let mut end = cut.text.find('\n').unwrap_or(cut.text.len());
+        let over = (cut.prompt_tokens + cut.completion_tokens + CLOSING_TOKENS).saturating_sub(self.context());
+        if over >= cut.completion_tokens {
+            let limit = self.context().saturating_sub(CLOSING_TOKENS + 1);
+            return Err(fail(&self.agent, &mut self.call, GenerateError::PromptTooLong { tokens: cut.prompt_tokens, limit }));
+        }
+        // where the context is full, the end of the thought makes room for the closing
+        end = end.min(cut.text.len() * (cut.completion_tokens - over) / cut.completion_tokens);
+        cut.text.truncate(cut.text.floor_char_boundary(end));
         tracing::debug!(agent = self.agent.role().as_str(), tokens = cut.completion_tokens, "a long thought was cut");
         let request = GenerateRequest {
             prompt: format!("{}{}", self.request.prompt, cut.text),

@@ -1,10 +1,14 @@
-//! A scripted model, for tests only: a closure from request to text stands in for a model. No service can be configured to use it.
+//! For tests only. A scripted model: a closure from request to text stands in for a model; no service can be configured to use it.
+//! And histories to ask agents with, and tiny random checkpoints to load.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use autoact_model::{AdapterVersion, Backend, BackendInfo, FinishReason, GenerateError, GenerateRequest, GenerateStream, Generated};
+use autoact_proto::v1;
+use tempfile::TempDir;
 use tokio::sync::Semaphore;
 
 type Script = dyn Fn(&GenerateRequest) -> Result<String, GenerateError> + Send + Sync;
@@ -113,4 +117,53 @@ impl Backend for ScriptedBackend {
         });
         Ok(stream)
     }
+}
+
+/// A history with the tools `Retrieve` and `Finish`.
+pub fn history(turns: Vec<v1::Turn>) -> v1::Trajectory {
+    let tool = |name: &str, usage: &str, terminal| v1::ToolSpec {
+        name: name.into(),
+        definition: format!("The tool {name}."),
+        usage: usage.into(),
+        effect: v1::Effect::ReadOnly as i32,
+        terminal,
+        ..v1::ToolSpec::default()
+    };
+    v1::Trajectory {
+        task_id: "task-1".into(),
+        question: "Where is it?".into(),
+        tools: vec![tool("Retrieve", "Retrieve[title]", false), tool("Finish", "Finish[answer]", true)],
+        turns,
+    }
+}
+
+/// One step as far as it is known.
+pub fn step(tool: &str, params: Option<&str>, observation: Option<&str>) -> v1::Turn {
+    let (params, observation) = (params.map(Into::into), observation.map(Into::into));
+    let step = v1::Step { thought: "I need it.".into(), tool: tool.into(), params, observation };
+    v1::Turn { turn: Some(v1::turn::Turn::Step(step)) }
+}
+
+/// A copy of a tiny random checkpoint of `tests/golden/fixtures` that reads longer prompts: the fixtures' context is too short for a
+/// whole reply. Its weights are random, so only the grammar gives its replies a form.
+pub fn tiny_model(fixture: &str) -> std::io::Result<TempDir> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/fixtures").join(fixture);
+    let copy = tempfile::tempdir()?;
+    copy_files(&source, copy.path())?;
+    std::fs::create_dir(copy.path().join("adapter"))?;
+    copy_files(&source.join("adapter"), &copy.path().join("adapter"))?;
+    let config = copy.path().join("config.json");
+    let text = std::fs::read_to_string(&config)?;
+    std::fs::write(&config, text.replace("\"max_position_embeddings\": 256", "\"max_position_embeddings\": 2048"))?;
+    Ok(copy)
+}
+
+fn copy_files(from: &Path, to: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            std::fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
 }

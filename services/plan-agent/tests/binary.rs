@@ -1,0 +1,109 @@
+//! The binary itself: exit codes, what it prints, signals.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use autoact_agent::testing::tiny_model;
+
+fn plan_agent() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plan-agent"));
+    command.env_clear().args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"]);
+    command
+}
+
+fn code_and_error(command: &mut Command) -> (i32, String) {
+    let Output { status, stderr, .. } = command.output().unwrap();
+    let error = String::from_utf8(stderr).unwrap();
+    assert!(!error.contains("panicked"), "{error}");
+    (status.code().unwrap(), error)
+}
+
+#[test]
+fn a_bad_configuration_is_64_with_every_mistake() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"[plan-agent]\nmodle = \"x\"\nengine.queue = 0\n").unwrap();
+    let (code, error) = code_and_error(plan_agent().arg("--config").arg(file.path()).env("AUTOACT_GRACE_PERIOD", "soon"));
+    assert_eq!(code, 64);
+    for part in ["3 mistakes", "plan-agent.modle", "plan-agent.engine.queue", "AUTOACT_GRACE_PERIOD"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn a_corrupt_file_and_an_unknown_flag_are_64() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"[plan-agent\n").unwrap();
+    let (code, error) = code_and_error(plan_agent().arg("--config").arg(file.path()));
+    assert_eq!(code, 64);
+    assert!(error.contains("line 1, column"), "{error}");
+    assert_eq!(code_and_error(plan_agent().arg("--modle")).0, 64);
+    assert_eq!(code_and_error(plan_agent().args(["--set", "nothing"])).0, 64);
+    assert_eq!(code_and_error(plan_agent().args(["--log-level", "a=b=c"])).0, 64);
+}
+
+#[test]
+fn help_version_and_print_config_are_0() {
+    let output = plan_agent().arg("--help").output().unwrap();
+    assert!(output.status.success());
+    let help = String::from_utf8(output.stdout).unwrap();
+    assert!(help.contains("--adapter <DIR>") && help.contains("AUTOACT_CONFIG"), "{help}");
+    assert!(plan_agent().arg("--version").output().unwrap().status.success());
+    let output = plan_agent().arg("--print-config").env("AUTOACT_MODEL", "/m").output().unwrap();
+    let config = String::from_utf8(output.stdout).unwrap();
+    assert!(config.contains("model = \"/m\"  # variable `AUTOACT_MODEL`"), "{config}");
+    assert!(config.contains("listen = \"127.0.0.1:0\"  # flag `--listen`"), "{config}");
+}
+
+#[test]
+fn a_model_that_is_not_there_is_1_and_one_line() {
+    let (code, error) = code_and_error(plan_agent().args(["--model", "no/such", "--log-level", "off"]));
+    assert_eq!(code, 1);
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert!(error.starts_with("error: cannot open model `no/such`: ") && error.contains("; fix: "), "{error}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_1() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let addr = taken.local_addr().unwrap().to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plan-agent"));
+    let (code, error) = code_and_error(command.env_clear().args(["--listen", &addr, "--log-level", "off"]));
+    assert_eq!(code, 1);
+    assert!(error.contains(&format!("cannot listen on `{addr}`")), "{error}");
+}
+
+#[test]
+fn sigterm_ends_it_with_0() {
+    let dir = tiny_model("llama3").unwrap();
+    let adapter = dir.path().join("adapter");
+    let mut child = serving(dir.path(), &adapter);
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// Returns when the process says that it serves, and on which addresses.
+fn serving(model: &Path, adapter: &Path) -> std::process::Child {
+    let mut child = plan_agent()
+        .args(["--log-format", "json", "--set", "engine.threads=1"])
+        .arg("--model")
+        .arg(model)
+        .arg("--adapter")
+        .arg(adapter)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut seen = String::new();
+    for line in lines {
+        let line = line.unwrap();
+        seen.push_str(&line);
+        seen.push('\n');
+        if line.contains("\"message\":\"serving\"") {
+            assert!(line.contains("\"grpc\":\"127.0.0.1:") && !line.contains("\"grpc\":\"127.0.0.1:0\""), "{line}");
+            return child;
+        }
+    }
+    panic!("it never served:\n{seen}");
+}

@@ -1,0 +1,223 @@
+//! tool-agent over real gRPC on a free port: parameters from a scripted model, tools that really run.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use autoact_agent::testing::{ScriptedBackend, history, step};
+use autoact_agent::{Agent, AgentOptions};
+use autoact_config::Common;
+use autoact_prompt::Role;
+use autoact_proto::status;
+use autoact_proto::v1::parameterize_response::Event;
+use autoact_proto::v1::tool_agent_client::ToolAgentClient;
+use autoact_proto::v1::{Action, ExecuteRequest, ExecuteResponse, ListToolsRequest, ParameterizeRequest};
+use autoact_service::{Running, Setup};
+use autoact_tools::{Corpus, Page, Tool, ToolCall, ToolError, ToolLibrary};
+use autoact_trajectory::{Effect, ToolSpec};
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+use tool_agent::ToolAgentConfig;
+
+fn spec(name: &str, effect: Effect, timeout: Duration) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        definition: format!("The tool {name}."),
+        usage: format!("{name}[x]"),
+        effect,
+        timeout,
+        max_observation_bytes: 100,
+        terminal: false,
+    }
+}
+
+/// Counts its runs.
+struct Count {
+    spec: ToolSpec,
+    runs: AtomicUsize,
+}
+
+impl Tool for Count {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+    fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+        let run = self.runs.fetch_add(1, Ordering::SeqCst) + 1;
+        Ok(format!("run {run} with {}", call.params))
+    }
+}
+
+/// Runs until the test lets it go.
+struct Hang {
+    spec: ToolSpec,
+    gate: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Tool for Hang {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+    fn run(&self, _: &ToolCall<'_>) -> Result<String, ToolError> {
+        let _ = self.gate.lock().unwrap().recv_timeout(Duration::from_secs(10));
+        Ok("let go".into())
+    }
+}
+
+struct Panics(ToolSpec);
+
+impl Tool for Panics {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    fn run(&self, _: &ToolCall<'_>) -> Result<String, ToolError> {
+        panic!("on purpose")
+    }
+}
+
+struct Started {
+    running: Running,
+    client: ToolAgentClient<Channel>,
+    /// Dropping it lets the hanging tools go.
+    gate: mpsc::Sender<()>,
+}
+
+async fn start(config: ToolAgentConfig) -> Started {
+    let page = |title: &str, text: &str| Page { title: title.into(), text: text.into() };
+    let pages = vec![page("Loire", "Loire is a river in France. It is 1006 km long."), page("France", "The capital of France is Paris.")];
+    let corpus = Arc::new(Corpus::from_pages(pages).unwrap());
+    let (gate, released) = mpsc::channel();
+    let second = Duration::from_secs(5);
+    let library = ToolLibrary::bundled(corpus)
+        .unwrap()
+        .with_tool(Arc::new(Count { spec: spec("Send", Effect::SideEffect, second), runs: AtomicUsize::new(0) }))
+        .unwrap()
+        .with_tool(Arc::new(Count { spec: spec("Read", Effect::ReadOnly, second), runs: AtomicUsize::new(0) }))
+        .unwrap()
+        .with_tool(Arc::new(Hang { spec: spec("Hang", Effect::ReadOnly, Duration::from_millis(200)), gate: Mutex::new(released) }))
+        .unwrap()
+        .with_tool(Arc::new(Panics(spec("Break", Effect::ReadOnly, second))))
+        .unwrap();
+    let mut setup = Setup::bind("tool-agent", Common::on_ports(0, 0)).await.unwrap();
+    let agent = Agent::new(Role::Tool, Arc::new(ScriptedBackend::saying(" Loire\n")), AgentOptions::default());
+    tool_agent::install(Arc::new(agent), Arc::new(library), &config, &mut setup);
+    let running = setup.finish().await.unwrap().start();
+    let client = ToolAgentClient::new(autoact_proto::client::connect_lazy(&running.addr().to_string()).unwrap());
+    Started { running, client, gate }
+}
+
+fn call(step: u32, tool: &str, params: &str) -> ExecuteRequest {
+    let action = Some(Action { tool: tool.into(), params: params.into() });
+    ExecuteRequest { task_id: "task-1".into(), step, action, trajectory: Some(history(vec![])) }
+}
+
+impl Started {
+    async fn execute(&mut self, request: ExecuteRequest) -> Result<ExecuteResponse, Status> {
+        self.client.execute(request).await.map(tonic::Response::into_inner)
+    }
+}
+
+#[tokio::test]
+async fn parameters_come_from_the_model() {
+    let mut started = start(ToolAgentConfig::default()).await;
+    let request = ParameterizeRequest { trajectory: Some(history(vec![step("Retrieve", None, None)])), sampling: None };
+    let mut stream = started.client.parameterize(request).await.unwrap().into_inner();
+    let mut text = String::new();
+    let result = loop {
+        match stream.message().await.unwrap().unwrap().event.unwrap() {
+            Event::Delta(delta) => text.push_str(&delta.text),
+            Event::Result(result) => break result,
+        }
+    };
+    assert_eq!((text.as_str(), result.params.as_str()), (" Loire\n", "Loire"));
+    let wrong = ParameterizeRequest { trajectory: Some(history(vec![])), sampling: None };
+    let error = started.client.parameterize(wrong).await.unwrap_err();
+    assert_eq!((error.code(), status::reason(&error).as_deref()), (Code::InvalidArgument, Some("WRONG_TURN")));
+    started.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn tools_really_run() {
+    let mut started = start(ToolAgentConfig::default()).await;
+    let found = started.execute(call(1, "Retrieve", "Loire")).await.unwrap();
+    assert!(found.observation.contains("river in France") && !found.is_error, "{found:?}");
+    assert!(found.usage.unwrap().tool.is_some());
+    assert!(started.execute(call(2, "Calculate", "2*21")).await.unwrap().observation.contains("42"));
+    // an unknown entity is no error: similar ones are given
+    let similar = started.execute(call(3, "Retrieve", "Loir")).await.unwrap();
+    assert!(similar.observation.contains("Loire"), "{similar:?}");
+    let names: Vec<String> =
+        started.client.list_tools(ListToolsRequest {}).await.unwrap().into_inner().tools.into_iter().map(|tool| tool.name).collect();
+    assert_eq!(&names[..5], ["Search", "Retrieve", "Lookup", "Calculate", "Finish"]);
+    started.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn bad_calls_name_what_is_wrong() {
+    let mut started = start(ToolAgentConfig::default()).await;
+    let long = "x".repeat(tool_agent::MAX_PARAMS_BYTES + 1);
+    for (request, reason, part) in [
+        (ExecuteRequest::default(), "BAD_REQUEST", "`action`"),
+        (call(1, "", "x"), "BAD_REQUEST", "`action.tool`"),
+        (call(1, "Retrive", "x"), "UNKNOWN_TOOL", "`Retrieve`"),
+        (call(1, "Finish", "x"), "TERMINAL_TOOL", "nothing is run"),
+        (call(1, "Retrieve", &long), "PARAMS_TOO_LONG", "65536"),
+        (ExecuteRequest { task_id: String::new(), ..call(1, "Send", "x") }, "BAD_REQUEST", "`task_id`"),
+    ] {
+        let error = started.execute(request).await.unwrap_err();
+        assert_eq!((error.code(), status::reason(&error).as_deref()), (Code::InvalidArgument, Some(reason)), "{error}");
+        assert!(error.message().contains(part), "{error}");
+    }
+    started.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_step_with_an_effect_runs_once() {
+    let mut started = start(ToolAgentConfig::default()).await;
+    let (mut one, mut two) = (started.client.clone(), started.client.clone());
+    let (first, second) = tokio::join!(one.execute(call(1, "Send", "x")), two.execute(call(1, "Send", "x")));
+    assert_eq!(first.unwrap().into_inner().observation, "run 1 with x");
+    assert_eq!(second.unwrap().into_inner().observation, "run 1 with x");
+    assert_eq!(started.execute(call(1, "Send", "x")).await.unwrap().observation, "run 1 with x");
+    assert_eq!(started.execute(call(2, "Send", "x")).await.unwrap().observation, "run 2 with x");
+    let other = started.execute(call(1, "Send", "y")).await.unwrap_err();
+    assert_eq!((other.code(), status::reason(&other).as_deref()), (Code::FailedPrecondition, Some("OTHER_ACTION")));
+    // what only reads is run again
+    assert_eq!(started.execute(call(1, "Read", "x")).await.unwrap().observation, "run 1 with x");
+    assert_eq!(started.execute(call(1, "Read", "x")).await.unwrap().observation, "run 2 with x");
+    started.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tool_ends_at_its_deadline_and_others_wait_their_turn() {
+    let mut started = start(ToolAgentConfig { max_runs: 1, ..ToolAgentConfig::default() }).await;
+    let late = started.execute(call(1, "Hang", "x")).await.unwrap();
+    assert!(late.is_error && late.observation.contains("no answer within 200ms"), "{late:?}");
+    // the hanging tool still holds the only slot: eight may wait for it, the others are refused with a delay
+    let mut calls = tokio::task::JoinSet::new();
+    for at in 0..10 {
+        let mut client = started.client.clone();
+        calls.spawn(async move { client.execute(call(at, "Read", "x")).await });
+    }
+    for _ in 0..2 {
+        let error = calls.join_next().await.unwrap().unwrap().unwrap_err();
+        assert_eq!((error.code(), status::reason(&error).as_deref()), (Code::ResourceExhausted, Some("TOOLS_BUSY")), "{error}");
+        assert!(status::retry_after(&error).is_some());
+    }
+    started.gate.send(()).unwrap();
+    let mut done = 0;
+    while let Some(outcome) = calls.join_next().await {
+        outcome.unwrap().unwrap();
+        done += 1;
+    }
+    assert_eq!(done, 8);
+    started.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_breaks_its_own_call_only() {
+    let mut started = start(ToolAgentConfig::default()).await;
+    let error = started.execute(call(1, "Break", "x")).await.unwrap_err();
+    assert_eq!((error.code(), status::reason(&error).as_deref()), (Code::Internal, Some("TOOL_BROKE")));
+    assert!(!started.execute(call(2, "Retrieve", "France")).await.unwrap().is_error);
+    started.running.stop().await.unwrap();
+}
