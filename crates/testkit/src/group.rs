@@ -189,10 +189,10 @@ impl Group {
 }
 
 impl Drop for Group {
+    #[expect(clippy::disallowed_methods, reason = "a destructor cannot await, and it polls to a deadline")]
     fn drop(&mut self) {
         self.signal(Signal::SIGTERM);
         let deadline = Instant::now() + STOP_LIMIT;
-        // a destructor cannot await
         while !(matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) && self.processes().is_empty()) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(20));
         }
