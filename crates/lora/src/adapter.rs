@@ -77,9 +77,7 @@ impl Adapter {
     /// Reads `dir/adapter_config.json` and `dir/adapter_model.safetensors`.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self, AdapterError> {
         let dir = dir.as_ref();
-        let read = |path: &Path| {
-            std::fs::read(path).map_err(|source| AdapterError::Read { path: path.to_owned(), source })
-        };
+        let read = |path: &Path| std::fs::read(path).map_err(|source| AdapterError::Read { path: path.to_owned(), source });
         let config_path = dir.join(CONFIG_FILE);
         let weights_path = dir.join(WEIGHTS_FILE);
         let config_bytes = read(&config_path)?;
@@ -93,14 +91,11 @@ impl Adapter {
 
         let mut halves: BTreeMap<String, [Option<Matrix>; 2]> = BTreeMap::new();
         for (name, view) in tensors.iter() {
-            let (module, half) = split_name(name)
-                .filter(|(module, _)| matcher.targets(module))
-                .ok_or_else(|| AdapterError::UnknownTensor {
+            let (module, half) =
+                split_name(name).filter(|(module, _)| matcher.targets(module)).ok_or_else(|| AdapterError::UnknownTensor {
                     path: weights_path.clone(),
                     tensor: name.to_owned(),
-                    expected: format!(
-                        "`{PREFIX}<module>.lora_A.weight` or `.lora_B.weight` of a module in `target_modules`"
-                    ),
+                    expected: format!("`{PREFIX}<module>.lora_A.weight` or `.lora_B.weight` of a module in `target_modules`"),
                 })?;
             halves.entry(module.to_owned()).or_default()[half] = Some(matrix(&weights_path, name, &view)?);
         }
@@ -155,11 +150,7 @@ impl Adapter {
             let found = (pair.a.cols, pair.b.rows);
             match base.linears.get(module) {
                 None => {
-                    return Err(mismatch(
-                        format!("layer `{module}`"),
-                        format!("{} -> {}", found.0, found.1),
-                        "no such layer".to_owned(),
-                    ));
+                    return Err(mismatch(format!("layer `{module}`"), format!("{} -> {}", found.0, found.1), "no such layer".to_owned()));
                 }
                 Some(expected) if *expected != found => {
                     return Err(mismatch(

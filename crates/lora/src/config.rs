@@ -77,7 +77,7 @@ fn no_bias() -> String {
 }
 
 /// Keys that change what the adapter computes; unset (null, false, empty) they are harmless.
-const UNSUPPORTED: [&str; 10] = [
+const UNSUPPORTED: [&str; 11] = [
     "modules_to_save",
     "use_dora",
     "use_qalora",
@@ -88,6 +88,7 @@ const UNSUPPORTED: [&str; 10] = [
     "trainable_token_indices",
     "target_parameters",
     "alora_invocation_tokens",
+    "arrow_config",
 ];
 
 impl AdapterConfig {
@@ -150,11 +151,7 @@ enum Target {
 impl<'a> Matcher<'a> {
     pub(crate) fn new(config: &'a AdapterConfig, path: &Path) -> Result<Self, AdapterError> {
         let regex = |pattern: String| {
-            Regex::new(&pattern).map_err(|source| AdapterError::Pattern {
-                path: path.to_owned(),
-                pattern,
-                source: Box::new(source),
-            })
+            Regex::new(&pattern).map_err(|source| AdapterError::Pattern { path: path.to_owned(), pattern, source: Box::new(source) })
         };
         // PEFT: `re.match(rf"(.*\.)?({key})$", module)`.
         let suffix = |key: &str| regex(format!(r"^(?:.*\.)?(?:{key})$"));
@@ -188,9 +185,7 @@ impl<'a> Matcher<'a> {
     /// Names in `target_modules` that match none of `modules`.
     pub(crate) fn unmatched(&self, modules: &[&str]) -> Vec<String> {
         match &self.target {
-            Target::Names(names) => {
-                names.iter().filter(|n| !modules.iter().any(|m| is_suffix(m, n))).cloned().collect()
-            }
+            Target::Names(names) => names.iter().filter(|n| !modules.iter().any(|m| is_suffix(m, n))).cloned().collect(),
             _ => Vec::new(),
         }
     }

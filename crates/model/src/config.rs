@@ -91,7 +91,6 @@ pub struct ModelConfig {
 
 #[derive(Deserialize)]
 struct Raw {
-    model_type: String,
     vocab_size: usize,
     hidden_size: usize,
     intermediate_size: usize,
@@ -173,7 +172,6 @@ impl ModelConfig {
             }
         };
         let raw: Raw = serde_json::from_value(value).map_err(json)?;
-        debug_assert!(!raw.model_type.is_empty());
         if let Some(act) = raw.hidden_act.as_deref().filter(|a| *a != "silu") {
             return Err(unsupported("hidden_act", act.to_owned(), "`silu`"));
         }
@@ -209,7 +207,9 @@ impl ModelConfig {
         let rope = raw.rope_parameters.as_ref().or(raw.rope_scaling.as_ref());
         let rope_scaling = match rope {
             None => RopeScaling::None,
-            Some(rope) => scaling(rope).map_err(|found| unsupported("rope_scaling", found, "`default`, `linear` or a complete `llama3`"))?,
+            Some(rope) => {
+                scaling(rope).map_err(|found| unsupported("rope_scaling", found, "`default`, `linear` or a complete `llama3`"))?
+            }
         };
         Ok(Self {
             family,

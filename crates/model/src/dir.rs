@@ -106,9 +106,7 @@ impl ModelDir {
         } else {
             tokenizer_config.chat_template.as_ref().and_then(|field| match field {
                 TemplateField::One(text) => Some((tokenizer_config_path, text.clone())),
-                TemplateField::Named(all) => {
-                    all.iter().find(|t| t.name == "default").map(|t| (tokenizer_config_path, t.template.clone()))
-                }
+                TemplateField::Named(all) => all.iter().find(|t| t.name == "default").map(|t| (tokenizer_config_path, t.template.clone())),
             })
         };
         let shards = shards(&path)?;
@@ -197,8 +195,6 @@ fn shards(dir: &Path) -> Result<Vec<PathBuf>, LoadError> {
             names.dedup();
             Ok(names.into_iter().map(|name| dir.join(name)).collect())
         }
-        None => {
-            Err(LoadError::Read { path: single, fix: FIX_WEIGHTS, source: std::io::Error::from(std::io::ErrorKind::NotFound) })
-        }
+        None => Err(LoadError::Read { path: single, fix: FIX_WEIGHTS, source: std::io::Error::from(std::io::ErrorKind::NotFound) }),
     }
 }

@@ -166,10 +166,10 @@ impl Engine {
 
     fn adapter(&self, name: &str) -> Result<Arc<LoadedAdapter>, GenerateError> {
         let adapters = self.adapters.read().unwrap_or_else(PoisonError::into_inner);
-        adapters.get(name).cloned().ok_or_else(|| GenerateError::UnknownAdapter {
-            name: name.to_owned(),
-            loaded: adapters.keys().cloned().collect(),
-        })
+        adapters
+            .get(name)
+            .cloned()
+            .ok_or_else(|| GenerateError::UnknownAdapter { name: name.to_owned(), loaded: adapters.keys().cloned().collect() })
     }
 }
 
@@ -191,7 +191,7 @@ impl Backend for Engine {
     /// engine's thread, so an invalid one is the stream's first event.
     fn generate(&self, request: GenerateRequest) -> Result<GenerateStream, GenerateError> {
         let adapter = request.adapter.as_deref().map(|name| self.adapter(name)).transpose()?;
-        let tokens = self.shared.tokenizer.encode(&request.prompt, request.add_bos).map_err(GenerateError::engine)?;
+        let tokens = self.shared.tokenizer.encode(&request.prompt, request.add_bos)?;
         let limit = self.shared.context_length - 1;
         if tokens.len() > limit {
             return Err(GenerateError::PromptTooLong { tokens: tokens.len(), limit });

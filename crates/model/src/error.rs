@@ -91,6 +91,12 @@ pub enum LoadError {
     /// The tensor library failed.
     #[error("the tensor library failed while loading")]
     Tensors(#[from] candle_core::Error),
+    /// The vocabulary cannot be used for grammars.
+    #[error("grammars cannot be compiled for this tokenizer: {reason}")]
+    Grammars {
+        /// Why.
+        reason: String,
+    },
     /// The model's thread could not be started.
     #[error("cannot start the model's thread")]
     Thread(#[source] std::io::Error),

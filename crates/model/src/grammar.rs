@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toktrie::{SimpleVob, TokEnv};
 
-use crate::GenerateError;
+use crate::{GenerateError, LoadError};
 
 /// What the completion must look like, from its first character to its last.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,8 +61,8 @@ pub(crate) struct Grammars {
 }
 
 impl Grammars {
-    pub(crate) fn new(env: &TokEnv) -> Result<Self, GenerateError> {
-        let mut factory = ParserFactory::new_simple(env).map_err(|e| GenerateError::engine(format!("{e:#}")))?;
+    pub(crate) fn new(env: &TokEnv) -> Result<Self, LoadError> {
+        let mut factory = ParserFactory::new_simple(env).map_err(|e| LoadError::Grammars { reason: format!("{e:#}") })?;
         factory.quiet();
         Ok(Self { factory, compiled: VecDeque::new() })
     }
@@ -114,4 +114,3 @@ impl Constraint {
         Ok(self.matcher.is_stopped())
     }
 }
-

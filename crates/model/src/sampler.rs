@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How tokens are chosen. The same settings and seed give the same tokens, on every platform and release.
+/// How tokens are chosen. From the same logits, the same settings and seed choose the same tokens; no library's
+/// generator is involved, so releases do not change that.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sampling {

@@ -68,12 +68,7 @@ impl ChatTemplate {
 }
 
 /// The Python string and mapping methods that published templates call.
-fn python_method(
-    _: &mut State<'_, '_>,
-    value: &Value,
-    method: &str,
-    args: &[Value],
-) -> Result<Value, Error> {
+fn python_method(_: &mut State<'_, '_>, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
     let unknown = || Error::new(ErrorKind::UnknownMethod, format!("`{method}` is not supported in chat templates"));
     if let Some(text) = value.as_str() {
         let arg = args.first().and_then(|a| a.as_str());
@@ -132,9 +127,8 @@ fn title(text: &str) -> String {
     out
 }
 
-const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
-];
+const MONTHS: [&str; 12] =
+    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 const DAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 
 /// The formats templates use, in UTC; an unknown one is left as it stands.

@@ -8,7 +8,7 @@ use tokenizers::Tokenizer as HfTokenizer;
 use toktrie::{TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv};
 
 use crate::dir::TokenizerConfig;
-use crate::{LoadError, ModelConfig};
+use crate::{GenerateError, LoadError, ModelConfig};
 
 /// How a vocabulary spells bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,16 +39,10 @@ impl std::fmt::Debug for Tokenizer {
 }
 
 impl Tokenizer {
-    pub(crate) fn new(
-        text: &str,
-        path: &Path,
-        config: &TokenizerConfig,
-        model: &ModelConfig,
-        eos: &[u32],
-    ) -> Result<Self, LoadError> {
+    pub(crate) fn new(text: &str, path: &Path, config: &TokenizerConfig, model: &ModelConfig, eos: &[u32]) -> Result<Self, LoadError> {
         let fail = |reason: String| LoadError::Tokenizer { path: path.to_owned(), reason };
-        let json: Value = serde_json::from_str(text)
-            .map_err(|source| LoadError::Json { path: path.to_owned(), what: "tokenizer", source })?;
+        let json: Value =
+            serde_json::from_str(text).map_err(|source| LoadError::Json { path: path.to_owned(), what: "tokenizer", source })?;
         let alphabet = alphabet(&json).map_err(fail)?;
         let hf: HfTokenizer = text.parse().map_err(|e: tokenizers::Error| fail(e.to_string()))?;
         let id = |token: Option<&str>| token.and_then(|t| hf.token_to_id(t));
@@ -58,9 +52,7 @@ impl Tokenizer {
         }
         eos.retain(|id| (*id as usize) < model.vocab_size);
         if eos.is_empty() {
-            return Err(fail(
-                "no end-of-sequence token in `generation_config.json`, `config.json` or `tokenizer_config.json`".to_owned(),
-            ));
+            return Err(fail("no end-of-sequence token in `generation_config.json`, `config.json` or `tokenizer_config.json`".to_owned()));
         }
         let bos = id(config.bos_token.as_ref().map(|t| t.text())).or(model.bos);
         // What the tokenizer itself puts before an empty text; the configuration's word only where it says nothing.
@@ -79,12 +71,11 @@ impl Tokenizer {
 
     /// The tokens of `text`. `bos`: whether the begin-of-sequence token goes first; `None` = what the tokenizer's own
     /// files say. It is never put before one that is already there (chat templates often write it themselves).
-    pub fn encode(&self, text: &str, bos: Option<bool>) -> Result<Vec<u32>, String> {
-        let ids = self.hf.encode_fast(text, false).map_err(|e| e.to_string())?.get_ids().to_vec();
+    /// Special tokens spelled out in `text` become those tokens, as templates need; strip them from foreign text.
+    pub fn encode(&self, text: &str, bos: Option<bool>) -> Result<Vec<u32>, GenerateError> {
+        let ids = self.hf.encode_fast(text, false).map_err(|e| GenerateError::engine(e.to_string()))?.get_ids().to_vec();
         match self.bos {
-            Some(id) if bos.unwrap_or(self.auto_bos) && ids.first() != Some(&id) => {
-                Ok(std::iter::once(id).chain(ids).collect())
-            }
+            Some(id) if bos.unwrap_or(self.auto_bos) && ids.first() != Some(&id) => Ok(std::iter::once(id).chain(ids).collect()),
             _ => Ok(ids),
         }
     }

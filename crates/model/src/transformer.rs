@@ -112,9 +112,10 @@ impl Transformer {
     pub fn bind(&self, adapter: &Adapter, digest: Option<&str>) -> std::result::Result<BoundAdapter, LoadError> {
         adapter.check_base(&self.layout(digest))?;
         let update = |linear| Update::new(linear, adapter, self.dtype, &self.device);
-        let blocks = self.blocks.iter().map(|b| {
-            Ok(BlockUpdate { qkv: update(&b.qkv)?, o: update(&b.o)?, gate_up: update(&b.gate_up)?, down: update(&b.down)? })
-        });
+        let blocks = self
+            .blocks
+            .iter()
+            .map(|b| Ok(BlockUpdate { qkv: update(&b.qkv)?, o: update(&b.o)?, gate_up: update(&b.gate_up)?, down: update(&b.down)? }));
         Ok(BoundAdapter { blocks: blocks.collect::<Result<_>>()?, head: update(&self.head)? })
     }
 
@@ -148,11 +149,7 @@ impl Block {
         let (q, kv) = (c.q_width(), c.kv_width());
         let qkv = vec![part("self_attn.q_proj", q), part("self_attn.k_proj", kv), part("self_attn.v_proj", kv)];
         let gate_up = vec![part("mlp.gate_proj", c.intermediate_size), part("mlp.up_proj", c.intermediate_size)];
-        let qk_norm = if c.qk_norm {
-            Some((norm("self_attn.q_norm", c.head_dim)?, norm("self_attn.k_norm", c.head_dim)?))
-        } else {
-            None
-        };
+        let qk_norm = if c.qk_norm { Some((norm("self_attn.q_norm", c.head_dim)?, norm("self_attn.k_norm", c.head_dim)?)) } else { None };
         Ok(Self {
             attn_norm: norm("input_layernorm", c.hidden_size)?,
             qkv: Linear::load(weights, c.hidden_size, c.qkv_bias, qkv)?,

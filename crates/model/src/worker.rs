@@ -39,17 +39,11 @@ const MEAN_OF: u64 = 8;
 impl Worker {
     /// Starts the thread; it ends when every sender of `jobs` is gone.
     pub(crate) fn spawn(shared: Arc<Shared>, jobs: Receiver<Job>, threads: usize, cache_bytes: usize) -> Result<(), LoadError> {
+        let grammars = Grammars::new(&shared.tokenizer.env())?;
         let run = move || {
             // The engine's thread is itself the pool's first worker: operations on small tensors then run right here,
             // where handing them to another thread would cost more than they do. The guard lives as long as the loop.
             let _pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build();
-            let grammars = match Grammars::new(&shared.tokenizer.env()) {
-                Ok(grammars) => grammars,
-                Err(error) => {
-                    tracing::error!(%error, "the model's thread cannot start");
-                    return;
-                }
-            };
             let mut worker = Self { shared, grammars, prefixes: Prefixes::new(cache_bytes) };
             for job in jobs {
                 worker.serve(job);

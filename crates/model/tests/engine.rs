@@ -1,0 +1,201 @@
+//! The engine from outside, on the golden fixtures: what it answers, refuses, and survives.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use autoact_model::{Backend, Engine, EngineOptions, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated, Sampling};
+use common::{engine, engine_with, finish, fixture};
+
+/// A bound on waiting, far above what anything here needs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn hot(prompt: &str, seed: u64) -> GenerateRequest {
+    GenerateRequest { sampling: Sampling::with_temperature(1.0, seed), max_tokens: 40, ..GenerateRequest::new(prompt) }
+}
+
+/// Long enough to be caught in the middle: the fixtures' weights end a text only by chance.
+fn endless() -> GenerateRequest {
+    GenerateRequest { max_tokens: 200, grammar: Some(autoact_model::Grammar::Regex("[a-z ]{500}".to_owned())), ..hot("x", 1) }
+}
+
+fn run(engine: &Engine, request: GenerateRequest) -> Generated {
+    finish(engine, request).unwrap()
+}
+
+#[test]
+fn a_seed_gives_the_same_text_again() {
+    let engine = engine("llama2");
+    let texts: Vec<String> = (0..4).map(|seed| run(&engine, hot("Thought:", seed)).text).collect();
+    let again: Vec<String> = (0..4).map(|seed| run(&engine, hot("Thought:", seed)).text).collect();
+    assert_eq!(texts, again);
+    assert!(texts.iter().any(|t| *t != texts[0]), "all seeds gave the same");
+}
+
+#[test]
+fn events_add_up_to_the_result() {
+    let engine = engine("qwen2");
+    for seed in 0..20 {
+        let mut stream = engine.generate(hot("東京 →", seed)).unwrap();
+        let mut text = String::new();
+        let done = loop {
+            match stream.blocking_next().unwrap().unwrap() {
+                GenerateEvent::Token { text: more } => text.push_str(&more),
+                GenerateEvent::Done(done) => break done,
+            }
+        };
+        assert_eq!(text, done.text);
+        assert_eq!(stream.blocking_next(), None);
+        assert!(done.completion_tokens <= 40);
+        assert_eq!((done.model.as_str(), done.adapter), ("qwen2", None));
+    }
+}
+
+#[test]
+fn stop_strings_end_the_text_and_are_not_in_it() {
+    let engine = engine("llama2");
+    let whole = run(&engine, hot("Thought:", 3)).text;
+    let (at, _) = whole.char_indices().nth(6).unwrap();
+    let stop: String = whole[at..].chars().take(3).collect();
+    let first = whole.find(&stop).unwrap();
+    let done = run(&engine, GenerateRequest { stop: vec![stop.clone()], ..hot("Thought:", 3) });
+    assert_eq!((done.text.as_str(), done.finish), (&whole[..first], FinishReason::Stop));
+}
+
+#[test]
+fn lengths_are_kept() {
+    let engine = engine("qwen3");
+    let done = run(&engine, GenerateRequest { max_tokens: 7, ..endless() });
+    assert_eq!((done.completion_tokens, done.finish), (7, FinishReason::Length));
+    let done = run(&engine, GenerateRequest { max_tokens: 0, ..endless() });
+    assert_eq!((done.completion_tokens, done.text.as_str(), done.finish), (0, "", FinishReason::Length));
+}
+
+#[test]
+fn the_context_is_the_limit() {
+    let engine = engine_with("qwen3", EngineOptions { context_length: Some(32), ..EngineOptions::default() });
+    let done = run(&engine, endless());
+    assert_eq!((done.prompt_tokens + done.completion_tokens, done.finish), (32, FinishReason::Length));
+    let error = engine.generate(GenerateRequest::new("word ".repeat(100))).unwrap_err();
+    assert!(matches!(error, GenerateError::PromptTooLong { limit: 31, tokens } if tokens > 31), "{error}");
+}
+
+#[test]
+fn an_unknown_adapter_is_refused_by_name() {
+    let engine = engine("llama2");
+    engine.load_adapter("plan", fixture("llama2").join("adapter")).unwrap();
+    let error = engine.generate(GenerateRequest { adapter: Some("tool".to_owned()), ..hot("x", 0) }).unwrap_err();
+    assert_eq!(error, GenerateError::UnknownAdapter { name: "tool".to_owned(), loaded: vec!["plan".to_owned()] });
+    assert!(!error.retryable());
+}
+
+#[test]
+fn adapters_alternate_without_leaking() {
+    let engine = engine("llama2");
+    let one = engine.load_adapter("one", fixture("llama2").join("adapter")).unwrap();
+    let other = common::other_adapter("llama2");
+    let two = engine.load_adapter("two", other.path()).unwrap();
+    assert_ne!(one.digest, two.digest);
+    assert_eq!(engine.adapters(), [one.clone(), two]);
+    let ask = |adapter: Option<&str>| {
+        let prompt = "Thought: I should look up the author of the book.";
+        run(&engine, GenerateRequest { adapter: adapter.map(str::to_owned), max_tokens: 12, ..GenerateRequest::new(prompt) })
+    };
+    let names = [None, Some("one"), Some("two")];
+    let texts = names.map(|name| ask(name).text);
+    assert!(texts[0] != texts[1] && texts[1] != texts[2] && texts[0] != texts[2], "{texts:?}");
+    for _ in 0..3 {
+        assert_eq!(names.map(|name| ask(name).text), texts);
+    }
+    assert_eq!(ask(Some("one")).adapter, Some(one));
+    assert!(engine.unload_adapter("one") && !engine.unload_adapter("one"));
+}
+
+#[test]
+fn an_adapter_is_replaced_under_its_name() {
+    let engine = engine("llama2");
+    engine.load_adapter("plan", fixture("llama2").join("adapter")).unwrap();
+    let ask = || run(&engine, GenerateRequest { adapter: Some("plan".to_owned()), ..GenerateRequest::new("Thought: I") });
+    let before = ask();
+    let other = common::other_adapter("llama2");
+    let version = engine.load_adapter("plan", other.path()).unwrap();
+    let after = ask();
+    assert_eq!(after.adapter, Some(version));
+    assert_ne!(before.text, after.text);
+}
+
+#[test]
+fn a_prompt_that_grew_pays_for_what_is_new() {
+    let engine = engine("mistral");
+    let fresh = engine_with("mistral", EngineOptions { cache_bytes: 0, ..EngineOptions::default() });
+    let mut prompt = "Thought: the river flows through the capital. Action:".to_owned();
+    let mut last = 0;
+    for turn in 0..4 {
+        let request = GenerateRequest { max_tokens: 8, ..GenerateRequest::new(&prompt) };
+        let (warm, cold) = (run(&engine, request.clone()), run(&fresh, request));
+        assert_eq!(warm.text, cold.text, "turn {turn}");
+        assert_eq!(cold.cached_prompt_tokens, 0);
+        assert!(warm.cached_prompt_tokens >= last, "turn {turn}: {warm:?}");
+        last = warm.prompt_tokens - 1;
+        prompt.push_str(" more of the river");
+    }
+    // The same prompt again: all of it is there but the token whose logits are wanted.
+    let again = run(&engine, GenerateRequest { max_tokens: 8, ..GenerateRequest::new(prompt.clone()) });
+    let once_more = run(&engine, GenerateRequest { max_tokens: 8, ..GenerateRequest::new(prompt) });
+    assert_eq!(once_more.cached_prompt_tokens, once_more.prompt_tokens - 1);
+    assert_eq!(again.text, once_more.text);
+}
+
+#[test]
+fn dropping_the_stream_frees_the_engine() {
+    let engine = engine("llama2");
+    let started = Instant::now();
+    for _ in 0..8 {
+        let mut stream = engine.generate(endless()).unwrap();
+        stream.blocking_next().unwrap().unwrap();
+        drop(stream);
+    }
+    let done = run(&engine, GenerateRequest { max_tokens: 1, ..hot("x", 0) });
+    assert!(done.completion_tokens == 1 && started.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_full_queue_is_overloaded() {
+    let engine = engine_with("llama2", EngineOptions { queue: 1, ..EngineOptions::default() });
+    let mut kept = Vec::new();
+    let error = loop {
+        match engine.generate(endless()) {
+            Ok(stream) => kept.push(stream),
+            Err(error) => break error,
+        }
+        assert!(kept.len() < 1_000, "never refused");
+    };
+    assert!(matches!(error, GenerateError::Overloaded { retry_after } if retry_after > Duration::ZERO), "{error}");
+    assert!(error.retryable());
+    // What was accepted is answered.
+    for stream in kept {
+        stream.blocking_finish().unwrap();
+    }
+}
+
+#[test]
+fn a_deadline_ends_the_work() {
+    let engine = engine("llama2");
+    let error = finish(&engine, GenerateRequest { deadline: Some(Instant::now()), ..endless() }).unwrap_err();
+    assert_eq!(error, GenerateError::DeadlineExceeded);
+    let soon = Some(Instant::now() + Duration::from_millis(1));
+    let error = finish(&engine, GenerateRequest { deadline: soon, ..endless() }).unwrap_err();
+    assert_eq!(error, GenerateError::DeadlineExceeded);
+}
+
+#[tokio::test]
+async fn async_callers_read_and_check_health() {
+    use futures::StreamExt as _;
+    let engine = engine("llama3");
+    assert!(engine.health_check().await.unwrap() < PATIENCE);
+    let events: Vec<_> = engine.generate(hot("Observation:", 5)).unwrap().collect().await;
+    assert!(matches!(events.last(), Some(Ok(GenerateEvent::Done(_)))));
+    let done = engine.generate(hot("Observation:", 5)).unwrap().finish().await.unwrap();
+    let Some(Ok(GenerateEvent::Done(first))) = events.last() else { unreachable!() };
+    assert_eq!((&first.text, first.finish), (&done.text, done.finish));
+}
