@@ -14,8 +14,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(&files, [&root])?;
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("autoact.v1.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure()
-        .build_transport(true)
-        .compile_fds(descriptors)?;
+    tonic_prost_build::configure().build_transport(true).compile_fds(descriptors)?;
     Ok(())
 }

@@ -1,2 +1,61 @@
-//! The `autoact` command.
-fn main() {}
+//! `autoact`: start the group, ask it, watch it, measure it, train its bundled model.
+
+mod args;
+mod ask;
+mod client;
+mod corpus;
+mod eval;
+mod exit;
+mod memory;
+mod model;
+mod supervise;
+mod tasks;
+mod up;
+mod view;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Args, Command};
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // clap prints help and versions through the same door
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { exit::USAGE } else { exit::OK });
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: cannot start: {error}");
+            return ExitCode::from(exit::FAILED);
+        }
+    };
+    let code = match runtime.block_on(run(args)) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            exit::of(&error)
+        }
+    };
+    ExitCode::from(code)
+}
+
+async fn run(args: Args) -> anyhow::Result<u8> {
+    let gateway = args.gateway;
+    match args.command {
+        Command::Up(options) => up::run(options).await,
+        Command::Down(options) => up::down(&options).await,
+        Command::Ask(options) => ask::run(&gateway, options).await,
+        Command::Watch(options) => ask::watch(&gateway, options).await,
+        Command::Tasks(command) => tasks::run(&gateway, command).await,
+        Command::Memory(command) => memory::run(command).await,
+        Command::Eval(options) => eval::run(&gateway, options).await,
+        Command::Model(command) => model::run(command).await,
+        Command::Corpus(command) => corpus::run(command),
+    }
+}

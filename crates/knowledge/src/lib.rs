@@ -20,6 +20,7 @@ mod schema_check;
 mod solve;
 mod split;
 mod spoil;
+mod strange;
 mod style;
 mod text;
 
@@ -37,4 +38,5 @@ pub use schema::{
 pub use solve::{CALCULATE, Environment, LOOKUP, RETRIEVE, SEARCH, SolveError, Solver};
 pub use split::{Split, held_out};
 pub use spoil::Fault;
+pub use strange::Nouns;
 pub use style::ThoughtStyle;

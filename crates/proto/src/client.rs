@@ -34,8 +34,6 @@ pub fn connect_lazy(address: &str) -> Result<Channel, AddressError> {
 #[macro_export]
 macro_rules! limited {
     ($client:expr) => {
-        $client
-            .max_decoding_message_size($crate::client::MAX_MESSAGE_BYTES)
-            .max_encoding_message_size($crate::client::MAX_MESSAGE_BYTES)
+        $client.max_decoding_message_size($crate::client::MAX_MESSAGE_BYTES).max_encoding_message_size($crate::client::MAX_MESSAGE_BYTES)
     };
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use autoact_knowledge::{
-    Atlas, AtlasError, KnowledgeBase, Mix, NameMaker, Question, Rng, Schema, SchemaError, Solver, Split, ThoughtStyle, World, WorldSize,
-    reading_list, tool_choice,
+    Atlas, AtlasError, KnowledgeBase, Mix, NameMaker, Nouns, Question, Rng, Schema, SchemaError, Solver, Split, ThoughtStyle, World,
+    WorldSize, reading_list, tool_choice,
 };
 use autoact_prompt::Role;
 use autoact_tools::ToolLibrary;
@@ -34,6 +34,14 @@ pub enum SourceError {
     /// A schema file.
     #[error(transparent)]
     Schema(#[from] SchemaError),
+    /// The list of nouns.
+    #[error("cannot read the nouns `{}`", path.display())]
+    Nouns {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The atlas's tables.
     #[error(transparent)]
     Atlas(#[from] AtlasError),
@@ -49,6 +57,9 @@ pub enum SourceError {
 #[derive(Clone)]
 pub struct Worlds {
     base: Arc<Schema>,
+    /// What relations of the base's worlds are called for one world, and how many of them.
+    nouns: Arc<Nouns>,
+    strange: f64,
     atlas: Arc<Schema>,
     names: Arc<NameMaker>,
     library: Arc<ToolLibrary>,
@@ -56,11 +67,15 @@ pub struct Worlds {
 
 impl Worlds {
     /// Reads the two schemas and learns the spelling of the atlas's names.
-    pub fn load(paths: &Paths) -> Result<Worlds, SourceError> {
+    pub fn load(paths: &Paths, recipe: &Recipe) -> Result<Worlds, SourceError> {
         let beside: PathBuf = paths.recipe.with_file_name("worlds.toml");
+        let nouns = paths.recipe.with_file_name("nouns.txt");
+        let nouns = std::fs::read_to_string(&nouns).map_err(|source| SourceError::Nouns { path: nouns.clone(), source })?;
         let atlas = Atlas::load(&paths.atlas)?;
         Ok(Worlds {
             base: Arc::new(Schema::load(&beside)?),
+            nouns: Arc::new(Nouns::parse(&nouns)),
+            strange: recipe.worlds.strange,
             atlas: Arc::new(Schema::load(&paths.atlas.join("schema.toml"))?),
             names: Arc::new(NameMaker::fit(atlas.base())),
             library: Arc::new(Tools::bundled()?),
@@ -97,7 +112,10 @@ struct Made {
 impl Made {
     fn new(worlds: &Worlds, schema: &Arc<Schema>, label: &'static str, seed: u64, number: u64) -> Result<Made, SourceError> {
         let world_seed = Rng::labelled(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15), label).next_u64();
-        let base = World::invent(schema, &worlds.names, world_seed, WorldSize::default());
+        // the atlas's relations are what adapters have to learn; the base's are there to be copied
+        let strange =
+            Arc::ptr_eq(schema, &worlds.base).then(|| Arc::new(schema.with_strange_relations(&worlds.nouns, worlds.strange, world_seed)));
+        let base = World::invent(strange.as_ref().unwrap_or(schema), &worlds.names, world_seed, WorldSize::default());
         let tools = Tools::over(&worlds.library, &base)?;
         Ok(Made { base, tools, seed: world_seed, label, number })
     }
@@ -257,7 +275,8 @@ impl AdapterDocuments {
             (None, _) => gold,
         };
         // the steps before a rejected answer were wrong: plan and tool learn from what came after it
-        let rejected = history.turns.iter().rposition(|turn| matches!(turn, Turn::Reflection(r) if r.verdict == autoact_trajectory::Verdict::Wrong));
+        let rejected =
+            history.turns.iter().rposition(|turn| matches!(turn, Turn::Reflection(r) if r.verdict == autoact_trajectory::Verdict::Wrong));
         let mut document = encoder.role(&history, role).ok()?;
         if let (Some(at), Role::Plan | Role::Tool) = (rejected, role) {
             let before = Trajectory { turns: history.turns[..=at].to_vec(), ..history };

@@ -95,6 +95,8 @@ impl ShapeRecipe {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorldsRecipe {
+    /// The share of relations that go by another noun in each of the base's worlds.
+    pub strange: f64,
     /// Documents one world serves before it is thrown away.
     pub documents: u64,
 }

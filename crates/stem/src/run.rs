@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use autoact_prompt::Role;
-use autoact_train::{DocumentSource, Length, LoraWeights, ModelConfig, Progress, Report, SaveDtype, TrainConfig, TrainError, Trainer, Weights};
+use autoact_train::{
+    DocumentSource, Length, LoraWeights, ModelConfig, Progress, Report, SaveDtype, TrainConfig, TrainError, Trainer, Weights,
+};
 use tokenizers::Tokenizer;
 
 use crate::documents::{AdapterDocuments, BaseDocuments, SourceError, Worlds};
@@ -81,7 +83,7 @@ pub enum Outcome {
 /// Fits the tokenizer and writes `tokenizer.json`.
 pub fn train_tokenizer(paths: &Paths) -> Result<usize, StemError> {
     let recipe = Recipe::load(&paths.recipe)?;
-    let worlds = Worlds::load(paths)?;
+    let worlds = Worlds::load(paths, &recipe)?;
     let texts = worlds.texts(&recipe, recipe.tokenizer.worlds)?;
     create_dir(&paths.model)?;
     let fitted = tokenizer::fit(&texts, recipe.tokenizer.vocab_size)
@@ -96,7 +98,7 @@ pub fn train_base(paths: &Paths, options: Options, on_step: &mut dyn FnMut(&Prog
     let encoder = encoder(&paths.model)?;
     let model = recipe.model.config(encoder.vocab_size(), encoder.end());
     let config = configured(&recipe.base.train, recipe.seed, paths.work.join("base"), options)?;
-    let mut source = BaseDocuments::new(Worlds::load(paths)?, encoder, &recipe)?;
+    let mut source = BaseDocuments::new(Worlds::load(paths, &recipe)?, encoder, &recipe)?;
     let weights = Weights::init(&model, recipe.seed)?;
     let mut trainer = Trainer::new(model.clone(), weights, config)?;
     let report = drive(&mut trainer, &mut source, on_step)?;
@@ -122,7 +124,7 @@ pub fn train_adapter(
     if let Some(lora) = &mut config.lora {
         lora.base_model = Some("models/stem".to_owned());
     }
-    let mut source = AdapterDocuments::new(Worlds::load(paths)?, encoder, &recipe, role)?;
+    let mut source = AdapterDocuments::new(Worlds::load(paths, &recipe)?, encoder, &recipe, role)?;
     let mut trainer = Trainer::new(model, weights, config)?;
     let report = drive(&mut trainer, &mut source, on_step)?;
     if report.stopped {

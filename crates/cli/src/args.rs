@@ -1,0 +1,238 @@
+//! The command line's words.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+
+use crate::model::ModelCommand;
+
+/// autoact: three cooperating agents over one small model.
+#[derive(Debug, Parser)]
+#[command(
+    name = "autoact",
+    version,
+    about = "Start the group, ask it, watch it work, measure it, train its bundled model",
+    after_help = "Examples:\n  autoact up                                        start nats-server and the five services here\n  autoact ask \"What is the capital of Peru?\"         ask and watch the group work\n  autoact ask --json \"…\" | jq .                      the same, one JSON event a line\n  autoact tasks list                                what was asked lately\n  autoact eval --set held-out                       exact match and F1 over the held-out questions\n\nExit codes: 0 done (an approved answer), 1 failed, 3 answered but not approved, 64 bad arguments or configuration,\n69 a service cannot be reached, 130 stopped by Ctrl-C."
+)]
+pub(crate) struct Args {
+    /// Where the gateway listens.
+    #[arg(long, global = true, env = "AUTOACT_GATEWAY", default_value = "http://127.0.0.1:7400")]
+    pub(crate) gateway: String,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start nats-server and the five services on this machine, and stay until Ctrl-C.
+    Up(UpOptions),
+    /// Stop what `up` started in a state directory.
+    Down(DownOptions),
+    /// Ask the group a question and watch it work.
+    Ask(AskOptions),
+    /// Watch a task, from its beginning or from a sequence on.
+    Watch(WatchOptions),
+    /// List, show and cancel tasks.
+    #[command(subcommand)]
+    Tasks(TasksCommand),
+    /// Ask the memory service.
+    #[command(subcommand)]
+    Memory(MemoryCommand),
+    /// Run the whole group over a set of questions and print exact match and F1.
+    Eval(EvalOptions),
+    /// The bundled model: look at it, try it, train it.
+    #[command(subcommand)]
+    Model(ModelCommand),
+    /// The bundled knowledge base: check it, make its pages and questions.
+    #[command(subcommand)]
+    Corpus(CorpusCommand),
+}
+
+/// Options of everything that runs a local group.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct GroupOptions {
+    /// Where logs, the bus and the memory keep their files.
+    #[arg(long, env = "AUTOACT_STATE_DIR", default_value = ".quickstart/run")]
+    pub(crate) state_dir: PathBuf,
+    /// The first port: services at +0 to +4, their metrics at +100 to +104, NATS at +22.
+    #[arg(long, default_value_t = 7400)]
+    pub(crate) base_port: u16,
+    /// The base model, a Hugging Face directory.
+    #[arg(long, default_value = "models/stem")]
+    pub(crate) model: PathBuf,
+    /// Directory with the adapters `plan`, `tool` and `reflect`; `none` runs the base alone.
+    #[arg(long, default_value = "models/stem/adapters")]
+    pub(crate) adapters: PathBuf,
+    /// The knowledge base's pages, one JSON object with `title` and `text` a line.
+    #[arg(long, default_value = "corpora/atlas/pages.jsonl")]
+    pub(crate) corpus: PathBuf,
+    /// The tool library.
+    #[arg(long, default_value = "corpora/atlas/tools.toml")]
+    pub(crate) tools: PathBuf,
+}
+
+/// `autoact up`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct UpOptions {
+    #[command(flatten)]
+    pub(crate) group: GroupOptions,
+    /// Ask a question once everything runs, and say what else can be done.
+    #[arg(long)]
+    pub(crate) demo: bool,
+    /// Stop after the demonstration.
+    #[arg(long, requires = "demo")]
+    pub(crate) once: bool,
+    /// The demonstration's question.
+    #[arg(requires = "demo")]
+    pub(crate) question: Option<String>,
+}
+
+/// `autoact down`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DownOptions {
+    /// The state directory given to `up`.
+    #[arg(long, env = "AUTOACT_STATE_DIR", default_value = ".quickstart/run")]
+    pub(crate) state_dir: PathBuf,
+}
+
+/// `autoact ask`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct AskOptions {
+    /// The question.
+    pub(crate) question: String,
+    /// The task's id, chosen by you: asking again with the same id and question is the same task.
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// Let the group use these tools only (comma-separated); `Finish` is always there.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) tools: Vec<String>,
+    /// Planning loops at most.
+    #[arg(long)]
+    pub(crate) max_steps: Option<u32>,
+    /// Seconds at most.
+    #[arg(long)]
+    pub(crate) timeout: Option<f64>,
+    /// Sampling temperature; 0 always takes the likeliest token.
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) temperature: f32,
+    /// Seed of the sampling.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// One JSON object a line for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Only the answer.
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+}
+
+/// `autoact watch`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WatchOptions {
+    /// The task's id.
+    pub(crate) id: String,
+    /// Go on after this sequence.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) after: u64,
+    /// One JSON object a line for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `autoact tasks`
+#[derive(Debug, Subcommand)]
+pub(crate) enum TasksCommand {
+    /// The latest tasks, newest first.
+    List {
+        /// How many.
+        #[arg(long, default_value_t = 20)]
+        limit: u32,
+        /// A JSON array for programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// One task with its whole trajectory.
+    Show {
+        /// The task's id.
+        id: String,
+        /// A JSON object for programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a task; its best answer so far stays, unapproved.
+    Cancel {
+        /// The task's id.
+        id: String,
+    },
+}
+
+/// `autoact memory`
+#[derive(Debug, Subcommand)]
+pub(crate) enum MemoryCommand {
+    /// Finished tasks similar to a question.
+    Recall {
+        /// What to look for.
+        query: String,
+        /// How many.
+        #[arg(long, default_value_t = 5)]
+        limit: u32,
+        /// Only tasks whose answer was approved.
+        #[arg(long)]
+        approved: bool,
+        /// Where the memory service listens.
+        #[arg(long, env = "AUTOACT_MEMORY", default_value = "http://127.0.0.1:7404")]
+        memory: String,
+        /// A JSON array for programs.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `autoact eval`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct EvalOptions {
+    #[command(flatten)]
+    pub(crate) group: GroupOptions,
+    /// `held-out`, `dev`, or a JSONL file with `question`, `answer` and `kind`.
+    #[arg(long, default_value = "held-out")]
+    pub(crate) set: String,
+    /// Swap the facts of the atlas first: the group has to follow the corpus, not its memory.
+    #[arg(long)]
+    pub(crate) counterfactual: bool,
+    /// Ask a running group at `--gateway` instead of starting one.
+    #[arg(long, conflicts_with = "counterfactual")]
+    pub(crate) running: bool,
+    /// Only the first so many questions.
+    #[arg(long)]
+    pub(crate) limit: Option<usize>,
+    /// Questions in flight at once.
+    #[arg(long, default_value_t = 4)]
+    pub(crate) concurrency: usize,
+    /// Sampling temperature.
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) temperature: f32,
+    /// Seed of the sampling and of the counterfactual.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Write every question with its answer and trajectory to this JSONL file.
+    #[arg(long)]
+    pub(crate) output: Option<PathBuf>,
+    /// A JSON report for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `autoact corpus`
+#[derive(Debug, Subcommand)]
+pub(crate) enum CorpusCommand {
+    /// Check the tables and write `pages.jsonl` and `questions/*.jsonl` anew.
+    Build {
+        /// The atlas.
+        #[arg(long, default_value = "corpora/atlas")]
+        dir: PathBuf,
+        /// Check that the files are what the tables make; write nothing.
+        #[arg(long)]
+        check: bool,
+    },
+}

@@ -1,0 +1,151 @@
+//! `autoact eval`: the whole group (models, tools, bus and all) over a set of questions; exact match and F1 by kind.
+
+mod report;
+pub(crate) mod set;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use autoact_proto::v1::{self, trajectory_event::Body};
+use futures::StreamExt as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use tokio::time::Instant;
+
+use crate::args::{EvalOptions, GroupOptions};
+use crate::ask;
+use crate::client::{self, Gateway};
+use crate::exit;
+use crate::up::Group;
+use report::{Outcome, Report};
+use set::EvalQuestion;
+
+/// How often a question is sent again when the gateway is full.
+const FULL_RETRIES: u32 = 20;
+
+pub(crate) async fn run(gateway: &str, options: EvalOptions) -> anyhow::Result<u8> {
+    let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let mut group_options = options.group.clone();
+    let mut questions = if options.counterfactual {
+        let swapped = set::counterfactual(&options.set, options.seed, scratch.path())?;
+        group_options.corpus = swapped.corpus;
+        swapped.questions
+    } else {
+        set::load(&options.set)?
+    };
+    if let Some(limit) = options.limit {
+        questions.truncate(limit);
+    }
+    anyhow::ensure!(!questions.is_empty(), "the set `{}` has no questions", options.set);
+
+    let (report, interrupted) = if options.running {
+        ask_all(gateway, questions, &options).await?
+    } else {
+        with_own_group(group_options, &scratch, |address| {
+            let questions = questions.clone();
+            let options = &options;
+            async move { ask_all(&address, questions, options).await }
+        })
+        .await?
+    };
+    if let Some(path) = &options.output {
+        report.write(path)?;
+    }
+    if options.json {
+        println!("{}", report.json(&options));
+    } else {
+        print!("{}", report.table(&options));
+    }
+    Ok(if interrupted { exit::INTERRUPTED } else { exit::OK })
+}
+
+/// Starts a group of its own, so that a running one keeps its memory and its ports, and stops it whatever happens.
+async fn with_own_group<F, Fut, T>(mut options: GroupOptions, scratch: &tempfile::TempDir, work: F) -> anyhow::Result<T>
+where
+    F: FnOnce(String) -> Fut,
+    Fut: Future<Output = anyhow::Result<T>>,
+{
+    options.state_dir = scratch.path().join("run");
+    options.base_port = free_base(options.base_port)?;
+    let mut group = Group::start(&options, &|_| {}).await?;
+    let result = work(group.gateway()).await;
+    group.stop().await;
+    result
+}
+
+/// The given base if nothing listens there, else one further up.
+fn free_base(wanted: u16) -> anyhow::Result<u16> {
+    crate::up::free_base(wanted)
+}
+
+async fn ask_all(address: &str, questions: Vec<EvalQuestion>, options: &EvalOptions) -> anyhow::Result<(Report, bool)> {
+    let client = client::gateway(address)?;
+    let bar = progress(questions.len() as u64, options.json);
+    let begun = Instant::now();
+    let address: Arc<str> = address.into();
+    let mut answers = futures::stream::iter(questions.into_iter().map(|question| {
+        let client = client.clone();
+        let address = Arc::clone(&address);
+        let (temperature, seed) = (options.temperature, options.seed);
+        async move { one(client, &address, question, temperature, seed).await }
+    }))
+    .buffered(options.concurrency.clamp(1, 256));
+    let mut report = Report::default();
+    let mut interrupted = false;
+    loop {
+        let next = tokio::select! {
+            next = answers.next() => next,
+            _ = tokio::signal::ctrl_c() => { interrupted = true; None }
+        };
+        let Some(outcome) = next else { break };
+        report.push(outcome?);
+        bar.set_message(format!("exact match {:.1}%", 100.0 * report.exact_match()));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    report.elapsed = begun.elapsed();
+    Ok((report, interrupted))
+}
+
+async fn one(mut client: Gateway, address: &str, question: EvalQuestion, temperature: f32, seed: u64) -> anyhow::Result<Outcome> {
+    let begun = Instant::now();
+    let request = v1::SubmitTaskRequest {
+        question: question.question.clone(),
+        sampling: Some(v1::SamplingParams { temperature, seed, ..v1::SamplingParams::default() }),
+        ..v1::SubmitTaskRequest::default()
+    };
+    let mut attempts = 0;
+    let mut stream = loop {
+        match client.ask(v1::AskRequest { task: Some(request.clone()) }).await {
+            Ok(response) => break response.into_inner(),
+            Err(status) if attempts < FULL_RETRIES && status.code() == tonic::Code::ResourceExhausted => {
+                attempts += 1;
+                let delay = autoact_proto::status::retry_after(&status).unwrap_or(Duration::from_millis(500));
+                tokio::time::sleep(delay).await;
+            }
+            Err(status) => return Err(client::explain(status, "gateway", address)),
+        }
+    };
+    let mut events = Vec::new();
+    let mut finished = None;
+    while let Some(item) = stream.next().await {
+        let Some(event) = item.map_err(|status| client::explain(status, "gateway", address))?.event else { continue };
+        events.push(ask::json(&event));
+        if let Some(Body::Finished(body)) = event.body {
+            finished = Some(body);
+        }
+    }
+    let finished = finished.context("a task's stream ended before the task did")?;
+    Ok(Outcome::new(question, &finished, events, begun.elapsed()))
+}
+
+fn progress(total: u64, quiet: bool) -> ProgressBar {
+    if quiet {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(total);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} questions  {msg}  {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}

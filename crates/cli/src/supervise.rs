@@ -1,0 +1,131 @@
+//! Child processes of `autoact up`: each is its own process group, logs to a file, and ends with us whatever ends us.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::{Instant, timeout};
+
+/// Runs the program and, beside it, a reader of our pipe. When the pipe closes (we stopped it, or we died, even by SIGKILL) the program
+/// gets SIGTERM and drains. No `prctl`, so no unsafe code.
+const TETHER: &str = r#"exec 3<&0; (cat <&3 >/dev/null; kill -TERM $$ 2>/dev/null) & exec "$@" 3<&- </dev/null"#;
+
+/// How long a stopped process may drain before it is killed: longer than the services' own grace period.
+const STOP_GRACE: Duration = Duration::from_secs(15);
+
+/// How many lines of a dead process's log an error shows.
+const TAIL_LINES: usize = 8;
+
+/// What to start.
+pub(crate) struct Program {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+}
+
+/// A started program.
+pub(crate) struct Process {
+    pub(crate) name: String,
+    pub(crate) log: PathBuf,
+    child: Child,
+    tether: Option<ChildStdin>,
+}
+
+impl Process {
+    /// Starts `program` with its output in `logs/<name>.log`.
+    pub(crate) fn start(program: &Program, logs: &Path) -> anyhow::Result<Process> {
+        anyhow::ensure!(
+            program.path.is_file(),
+            "the program `{}` is missing; fix: build it with `cargo build --release --bins`",
+            program.path.display()
+        );
+        let log = logs.join(format!("{}.log", program.name));
+        let output = File::create(&log)?;
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", TETHER, "autoact-tether"])
+            .arg(&program.path)
+            .args(&program.args)
+            .envs(program.env.iter().map(|(key, value)| (key, value)))
+            .stdin(Stdio::piped())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let tether = child.stdin.take();
+        Ok(Process { name: program.name.clone(), log, child, tether })
+    }
+
+    /// The process id, while it runs.
+    pub(crate) fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Waits for the process to end by itself.
+    pub(crate) async fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// The exit status, if it has ended.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// The end of its log.
+    pub(crate) fn tail(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+    }
+
+    /// SIGTERM, the time to drain, then SIGKILL to the whole group.
+    pub(crate) async fn stop(&mut self) {
+        let group = self.child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+        self.tether = None;
+        if let Some(group) = group {
+            // a process that ended meanwhile is what we want
+            let _ = killpg(group, Signal::SIGTERM);
+            if timeout(STOP_GRACE, self.child.wait()).await.is_err() {
+                let _ = killpg(group, Signal::SIGKILL);
+            }
+        }
+        let _ = timeout(Duration::from_secs(2), self.child.wait()).await;
+    }
+}
+
+/// Stops all, in this order.
+pub(crate) async fn stop_all(processes: &mut [Process]) {
+    for process in processes {
+        process.stop().await;
+    }
+}
+
+/// Polls `ready` until it holds, a process ends, or the deadline passes.
+pub(crate) async fn until<F, Fut>(processes: &mut [Process], deadline: Instant, what: &str, mut ready: F) -> anyhow::Result<()>
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = bool>,
+{
+    let mut interval = tokio::time::interval(Duration::from_millis(20));
+    loop {
+        interval.tick().await;
+        if ready().await {
+            return Ok(());
+        }
+        for process in processes.iter_mut() {
+            if let Some(status) = process.ended() {
+                anyhow::bail!("`{}` ended while starting ({status}):\n{}\nlog: {}", process.name, process.tail(), process.log.display());
+            }
+        }
+        anyhow::ensure!(
+            Instant::now() < deadline,
+            "{what} is not ready in time; the logs are next to {}",
+            processes.last().map_or_else(String::new, |process| process.log.display().to_string())
+        );
+    }
+}

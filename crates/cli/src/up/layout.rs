@@ -1,0 +1,139 @@
+//! The state directory of a local group: its ports, its files, and who holds it.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// Ports of a group, from one base.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ports {
+    base: u16,
+}
+
+impl Ports {
+    /// The highest offset used.
+    const SPAN: u16 = 104;
+
+    /// Ports from `base` on.
+    pub(crate) fn new(base: u16) -> anyhow::Result<Ports> {
+        anyhow::ensure!(
+            base >= 1024 && base <= u16::MAX - Self::SPAN,
+            "`--base-port` must be between 1024 and {}, found `{base}`",
+            u16::MAX - Self::SPAN
+        );
+        Ok(Ports { base })
+    }
+
+    /// gRPC port of the service with this index.
+    pub(crate) fn grpc(self, index: u16) -> u16 {
+        self.base + index
+    }
+
+    /// Metrics port of the service with this index.
+    pub(crate) fn metrics(self, index: u16) -> u16 {
+        self.base + 100 + index
+    }
+
+    /// nats-server's port.
+    pub(crate) fn nats(self) -> u16 {
+        self.base + 22
+    }
+
+    /// Names the first port that something else listens on.
+    pub(crate) fn check_free(self, services: u16) -> anyhow::Result<()> {
+        let ports = (0..services).flat_map(|index| [self.grpc(index), self.metrics(index)]).chain([self.nats()]);
+        for port in ports {
+            TcpListener::bind(("127.0.0.1", port)).with_context(|| {
+                format!("port {port} is taken; fix: stop what listens there (`autoact down`?), or choose other ports with `--base-port`")
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The state directory, held while this value lives.
+#[derive(Debug)]
+pub(crate) struct StateDir {
+    path: PathBuf,
+}
+
+impl StateDir {
+    /// Creates the directory and notes that we hold it.
+    pub(crate) fn hold(path: &Path) -> anyhow::Result<StateDir> {
+        if let Some(holder) = holder(path)? {
+            anyhow::bail!(
+                "a group already runs in {} (process {holder}); fix: `autoact down --state-dir {0}`, or choose another directory",
+                path.display()
+            );
+        }
+        std::fs::create_dir_all(path.join("logs")).with_context(|| format!("cannot create the state directory `{}`", path.display()))?;
+        std::fs::write(pid_file(path), format!("{}\n", std::process::id()))
+            .with_context(|| format!("cannot write to `{}`", path.display()))?;
+        // absolute: the services may run in another directory
+        let path = std::fs::canonicalize(path)?;
+        Ok(StateDir { path })
+    }
+
+    /// A file or directory in it.
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+impl Drop for StateDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(pid_file(&self.path));
+    }
+}
+
+/// The process that holds a state directory, if it still runs.
+pub(crate) fn holder(path: &Path) -> anyhow::Result<Option<i32>> {
+    let text = match std::fs::read_to_string(pid_file(path)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", pid_file(path).display())),
+    };
+    let alive = |pid: &i32| kill(Pid::from_raw(*pid), None).is_ok() && is_autoact(*pid);
+    Ok(text.trim().parse::<i32>().ok().filter(alive))
+}
+
+/// Asks the holder to stop.
+pub(crate) fn terminate(holder: i32) -> anyhow::Result<()> {
+    kill(Pid::from_raw(holder), Signal::SIGTERM).with_context(|| format!("cannot stop process {holder}"))
+}
+
+/// A process id is used again by the system: only one of ours counts.
+fn is_autoact(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "autoact")
+}
+
+fn pid_file(path: &Path) -> PathBuf {
+    path.join("autoact.pid")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_taken_port_is_named() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = taken.local_addr().unwrap().port();
+        if let Ok(ports) = Ports::new(base) {
+            let error = ports.check_free(5).unwrap_err();
+            assert!(error.to_string().contains(&base.to_string()));
+        }
+    }
+
+    #[test]
+    fn a_stale_pid_file_does_not_hold_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("autoact.pid"), "999999999\n").unwrap();
+        assert_eq!(holder(dir.path()).unwrap(), None);
+        std::fs::write(dir.path().join("autoact.pid"), "garbage").unwrap();
+        assert_eq!(holder(dir.path()).unwrap(), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! A task's events as people see them: one line each, as it arrives, and where the time went.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use autoact_proto::v1::{self, trajectory_event::Body};
+
+/// Turns events into lines and adds up their usage.
+pub(crate) struct View {
+    colour: bool,
+    step: u32,
+    pending_tool: String,
+    rows: BTreeMap<usize, Row>,
+    submitted: Option<Duration>,
+    finished: Option<Duration>,
+}
+
+#[derive(Default)]
+struct Row {
+    calls: u32,
+    queue: Duration,
+    prefill: Duration,
+    decode: Duration,
+    tool: Duration,
+    total: Duration,
+    prompt_tokens: u64,
+    cached_tokens: u64,
+    completion_tokens: u64,
+}
+
+/// The rows of the table, in the order they speak.
+const ROWS: [&str; 4] = ["plan", "tool", "execute", "reflect"];
+
+impl View {
+    pub(crate) fn new() -> View {
+        View {
+            colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+            step: 0,
+            pending_tool: String::new(),
+            rows: BTreeMap::new(),
+            submitted: None,
+            finished: None,
+        }
+    }
+
+    /// The line of one event; `None` where there is nothing to show.
+    pub(crate) fn line(&mut self, event: &v1::TrajectoryEvent) -> Option<String> {
+        self.count(event);
+        let line = match event.body.as_ref()? {
+            Body::Submitted(submitted) => format!("{} {}", self.label("question", "1"), submitted.question),
+            Body::Started(_) => return None,
+            Body::Thought(thought) => {
+                self.step += 1;
+                self.pending_tool.clone_from(&thought.tool);
+                format!("{} {}", self.label(&format!("thought {}", self.step), "36"), thought.thought)
+            }
+            Body::Action(action) => format!("{} {}[{}]", self.label(&format!("action {}", self.step), "33"), action.tool, action.params),
+            Body::Observation(observation) => {
+                let colour = if observation.is_error { "31" } else { "32" };
+                format!("{} {}", self.label(&format!("observation {}", self.step), colour), observation.text)
+            }
+            Body::Reflection(reflection) => {
+                let verdict = if reflection.verdict() == v1::Verdict::Right { "right" } else { "wrong" };
+                format!("{} {} → {verdict}", self.label("reflection", "35"), reflection.thought)
+            }
+            Body::Finished(finished) => self.finish(finished),
+        };
+        Some(line)
+    }
+
+    fn finish(&self, finished: &v1::Finished) -> String {
+        let answer = if finished.answer.is_empty() { "(none)" } else { &finished.answer };
+        let mut line = format!("{} {answer}", self.label("answer", "1"));
+        if finished.approved {
+            line.push_str("  (approved by reflect-agent)");
+        } else {
+            let _ = write!(line, "  (not approved: {}", reason_name(finished.reason()));
+            if !finished.detail.is_empty() {
+                let _ = write!(line, "; {}", finished.detail);
+            }
+            line.push(')');
+        }
+        line
+    }
+
+    fn label(&self, text: &str, colour: &str) -> String {
+        if self.colour { format!("\u{1b}[{colour}m{text:<14}\u{1b}[0m") } else { format!("{text:<14}") }
+    }
+
+    fn count(&mut self, event: &v1::TrajectoryEvent) {
+        let time = event.time.and_then(|time| Duration::try_from(prost_types::Duration { seconds: time.seconds, nanos: time.nanos }).ok());
+        let row = match event.body.as_ref() {
+            Some(Body::Submitted(_)) => {
+                self.submitted = time;
+                return;
+            }
+            Some(Body::Finished(_)) => {
+                self.finished = time;
+                return;
+            }
+            Some(Body::Thought(_)) => 0,
+            Some(Body::Action(_)) => 1,
+            Some(Body::Observation(_)) => 2,
+            Some(Body::Reflection(_)) => 3,
+            _ => return,
+        };
+        let Some(usage) = &event.usage else { return };
+        let row = self.rows.entry(row).or_default();
+        row.calls += 1;
+        row.queue += duration(usage.queue);
+        row.prefill += duration(usage.prefill);
+        row.decode += duration(usage.decode);
+        row.tool += duration(usage.tool);
+        row.total += duration(usage.total);
+        row.prompt_tokens += u64::from(usage.prompt_tokens);
+        row.cached_tokens += u64::from(usage.cached_prompt_tokens);
+        row.completion_tokens += u64::from(usage.completion_tokens);
+    }
+
+    /// Where the time went, per agent. Times in milliseconds; `other` is the gateway, the bus and the network.
+    pub(crate) fn table(&self) -> String {
+        let mut out = String::from("where the time went (ms)\n");
+        let _ = writeln!(
+            out,
+            "  {:<10}{:>6}{:>9}{:>9}{:>9}{:>9}{:>9}{:>15}{:>9}",
+            "agent", "calls", "queue", "prefill", "decode", "tool", "total", "tokens in", "out"
+        );
+        let mut spent = Duration::ZERO;
+        for (index, row) in &self.rows {
+            spent += row.total;
+            let tokens = if row.cached_tokens > 0 {
+                format!("{} ({} hit)", row.prompt_tokens, row.cached_tokens)
+            } else {
+                row.prompt_tokens.to_string()
+            };
+            let _ = writeln!(
+                out,
+                "  {:<10}{:>6}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{:>15}{:>9}",
+                ROWS[*index],
+                row.calls,
+                ms(row.queue),
+                ms(row.prefill),
+                ms(row.decode),
+                ms(row.tool),
+                ms(row.total),
+                tokens,
+                row.completion_tokens
+            );
+        }
+        if let (Some(from), Some(to)) = (self.submitted, self.finished) {
+            let whole = to.saturating_sub(from);
+            let _ = writeln!(out, "  {:<10}{:>51.1}", "other", ms(whole.saturating_sub(spent)));
+            let _ = writeln!(out, "  {:<10}{:>51.1}", "whole", ms(whole));
+        }
+        out
+    }
+}
+
+/// The reason's name without its prefix, in lower case.
+pub(crate) fn reason_name(reason: v1::FinishReason) -> String {
+    reason.as_str_name().trim_start_matches("FINISH_REASON_").to_lowercase().replace('_', " ")
+}
+
+fn duration(value: Option<prost_types::Duration>) -> Duration {
+    value.and_then(|value| Duration::try_from(value).ok()).unwrap_or_default()
+}
+
+fn ms(value: Duration) -> f64 {
+    value.as_secs_f64() * 1e3
+}
