@@ -1,7 +1,146 @@
-//! Two fused operations for the CPU, where a small model spends its time on the overhead of many small ones.
+//! Fused operations for the CPU, where a small model spends its time on the overhead of many small ones.
 //! Every other device gets the same result from the tensor library's own operations.
+//!
+//! Products of a few rows have kernels of their own for two reasons: the library's product is made for blocks, and
+//! with one row spends most of its time around the arithmetic; and it asks for the number of CPUs at every call, which
+//! reads `/proc/cpuinfo` unless `RAYON_NUM_THREADS` is set.
 
-use candle_core::{CpuStorage, CustomOp1, D, DType, Device, InplaceOp1, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, D, DType, Device, InplaceOp1, Layout, Result, Shape, Tensor, bail};
+use rayon::prelude::*;
+
+/// Up to this many rows (tokens) go through the kernels for few rows.
+const FEW: usize = 8;
+
+fn on_cpu(x: &Tensor) -> bool {
+    matches!(x.device(), Device::Cpu) && x.dtype() == DType::F32
+}
+
+/// Whether a block of `rows` tokens is small enough for [`attend_few`].
+pub(crate) fn few(x: &Tensor, rows: usize) -> bool {
+    on_cpu(x) && rows <= FEW
+}
+
+/// `x W^T`: [n, in] and a contiguous [out, in] give [n, out].
+pub(crate) fn product(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    if few(x, x.dim(0)?) { x.apply_op2_no_bwd(weight, &FewRows) } else { x.matmul(&weight.t()?) }
+}
+
+struct FewRows;
+
+/// Multiplications below which waking another thread costs more than it saves, and the rows of work one task gets.
+const PARALLEL: usize = 1 << 20;
+const TASK: usize = 64;
+
+impl CustomOp2 for FewRows {
+    fn name(&self) -> &'static str {
+        "few-rows"
+    }
+
+    fn cpu_fwd(&self, x: &CpuStorage, x_layout: &Layout, w: &CpuStorage, w_layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (x, &[n, width]) = (contiguous(x, x_layout)?, x_layout.dims()) else { bail!("few-rows needs two dimensions") };
+        let (w, &[out, w_width]) = (contiguous(w, w_layout)?, w_layout.dims()) else { bail!("few-rows needs two dimensions") };
+        if width != w_width || width == 0 {
+            bail!("few-rows needs equal widths, got {width} and {w_width}");
+        }
+        let mut y = vec![0f32; n * out];
+        for (x, y) in x.chunks_exact(width).zip(y.chunks_exact_mut(out)) {
+            let task = |(y, w): (&mut [f32], &[f32])| {
+                for (y, w) in y.iter_mut().zip(w.chunks_exact(width)) {
+                    *y = dot(x, w);
+                }
+            };
+            if out * width < PARALLEL {
+                task((y, w));
+            } else {
+                y.par_chunks_mut(TASK).zip(w.par_chunks(TASK * width)).for_each(task);
+            }
+        }
+        Ok((CpuStorage::F32(y), Shape::from((n, out))))
+    }
+}
+
+fn contiguous<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
+    match (storage, layout.contiguous_offsets()) {
+        (CpuStorage::F32(data), Some((start, end))) => Ok(&data[start..end]),
+        _ => bail!("expected contiguous f32"),
+    }
+}
+
+/// Independent sums, so that the compiler makes vectors of them.
+const LANES: usize = 16;
+
+#[inline]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut acc = [0f32; LANES];
+    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest: f32 = a_chunks.remainder().iter().zip(b_chunks.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in a_chunks.zip(b_chunks) {
+        for ((acc, a), b) in acc.iter_mut().zip(a).zip(b) {
+            *acc += a * b;
+        }
+    }
+    acc.iter().sum::<f32>() + rest
+}
+
+/// Attention of a few queries: q [heads, n, dim] over k and v [kv_heads, keys, dim] gives [n, heads * dim]; scores
+/// are scaled by 1/√dim.
+pub(crate) fn attend_few(q: &Tensor, k: &Tensor, v: &Tensor, causal: Causal) -> Result<Tensor> {
+    q.apply_op3_no_bwd(k, v, &Attend(causal))
+}
+
+struct Attend(Causal);
+
+impl CustomOp3 for Attend {
+    fn name(&self) -> &'static str {
+        "attend-few"
+    }
+
+    fn cpu_fwd(
+        &self,
+        q: &CpuStorage,
+        q_layout: &Layout,
+        k: &CpuStorage,
+        k_layout: &Layout,
+        v: &CpuStorage,
+        v_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (q, &[heads, n, dim], &[kv_heads, keys, _]) = (contiguous(q, q_layout)?, q_layout.dims(), k_layout.dims()) else {
+            bail!("attend-few needs three dimensions");
+        };
+        // Views of the cache: each head's keys lie together, the heads further apart.
+        let head = |data: &CpuStorage, layout: &Layout, i: usize| -> Result<std::ops::Range<usize>> {
+            let (CpuStorage::F32(data), &[apart, row, 1]) = (data, layout.stride()) else { bail!("expected f32 heads") };
+            let start = layout.start_offset() + i * apart;
+            if row != dim || start + keys * dim > data.len() {
+                bail!("expected {keys} rows of {dim} together");
+            }
+            Ok(start..start + keys * dim)
+        };
+        let (CpuStorage::F32(k_data), CpuStorage::F32(v_data)) = (k, v) else { bail!("expected f32 heads") };
+        let scale = 1.0 / (dim as f32).sqrt();
+        let mut out = vec![0f32; n * heads * dim];
+        let mut scores = Vec::with_capacity(keys);
+        for h in 0..heads {
+            let kv = h / (heads / kv_heads);
+            let (k, v) = (&k_data[head(k, k_layout, kv)?], &v_data[head(v, v_layout, kv)?]);
+            for i in 0..n {
+                let q = &q[(h * n + i) * dim..][..dim];
+                let seen = self.0.columns(i, keys);
+                let (k, v) = (&k[seen.start * dim..seen.end * dim], &v[seen.start * dim..seen.end * dim]);
+                scores.clear();
+                scores.extend(k.chunks_exact(dim).map(|k| dot(q, k) * scale));
+                softmax(&mut scores);
+                let out = &mut out[(i * heads + h) * dim..][..dim];
+                for (p, v) in scores.iter().zip(v.chunks_exact(dim)) {
+                    for (o, v) in out.iter_mut().zip(v) {
+                        *o += p * v;
+                    }
+                }
+            }
+        }
+        Ok((CpuStorage::F32(out), Shape::from((n, heads * dim))))
+    }
+}
 
 /// Which keys a block of queries may look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +168,7 @@ impl Causal {
 /// Softmax over the keys each query may see, zero elsewhere. Takes and gives [heads, group * queries, keys], where a
 /// row's query is its index modulo `queries`. Consumes its input, whose storage it reuses.
 pub(crate) fn causal_softmax(scores: Tensor, causal: Causal) -> Result<Tensor> {
-    if matches!(scores.device(), Device::Cpu) && scores.dtype() == DType::F32 {
+    if on_cpu(&scores) {
         scores.inplace_op1(&causal)?;
         return Ok(scores);
     }
@@ -66,8 +205,6 @@ impl InplaceOp1 for Causal {
     }
 }
 
-const LANES: usize = 8;
-
 /// In place; an empty row stays empty.
 fn softmax(row: &mut [f32]) {
     let max = lanes(row, f32::NEG_INFINITY, f32::max);
@@ -80,7 +217,7 @@ fn softmax(row: &mut [f32]) {
     }
 }
 
-/// Reduces in eight independent lanes, which the compiler can turn into vector instructions.
+/// Reduces in independent lanes, which the compiler can turn into vector instructions.
 fn lanes(row: &[f32], start: f32, f: impl Fn(f32, f32) -> f32) -> f32 {
     let mut acc = [start; LANES];
     let chunks = row.chunks_exact(LANES);
@@ -118,7 +255,7 @@ fn exp(x: f32) -> f32 {
 
 /// `silu(gate) * up` of [n, 2 * width], gate first: [n, width].
 pub(crate) fn swiglu(gate_up: &Tensor) -> Result<Tensor> {
-    if matches!(gate_up.device(), Device::Cpu) && gate_up.dtype() == DType::F32 {
+    if on_cpu(gate_up) {
         return gate_up.apply_op1_no_bwd(&SwiGlu);
     }
     let width = gate_up.dim(D::Minus1)? / 2;
@@ -172,6 +309,16 @@ mod tests {
         assert_eq!(rows[0], [third, third, third, 0.0]);
         assert_eq!(rows[1], [0.0, third, third, third]);
         assert_eq!(rows[0], rows[2]);
+    }
+
+    #[test]
+    fn few_rows_agree_with_the_library() {
+        for (n, width, out) in [(1, 1, 1), (3, 37, 50), (8, 1_030, 1_100)] {
+            let x = Tensor::randn(0f32, 1.0, (n, width), &Device::Cpu).unwrap();
+            let w = Tensor::randn(0f32, 1.0, (out, width), &Device::Cpu).unwrap();
+            let gap = (product(&x, &w).unwrap() - x.matmul(&w.t().unwrap()).unwrap()).unwrap().abs().unwrap().max_all().unwrap();
+            assert!(gap.to_scalar::<f32>().unwrap() < 1e-3);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use autoact_lora::Adapter;
 use candle_core::{DType, Device, Result, Tensor};
 
 use crate::LoadError;
+use crate::kernels::product;
 use crate::weights::Weights;
 
 /// One of the checkpoint's linear layers inside a fused one.
@@ -18,7 +19,7 @@ pub(crate) struct Part {
 /// `y = W x + b` for one or more layers that share their input, outputs side by side.
 #[derive(Debug)]
 pub(crate) struct Linear {
-    /// [in, out]: a transposed view of the checkpoint's [out, in].
+    /// [out, in], as in the checkpoint
     weight: Tensor,
     bias: Option<Tensor>,
     pub(crate) parts: Vec<Part>,
@@ -36,7 +37,7 @@ impl Linear {
                 biases.push(weights.get(&format!("{}.bias", part.name), &[part.out])?);
             }
         }
-        let weight = Tensor::cat(&each, 0)?.t()?;
+        let weight = Tensor::cat(&each, 0)?;
         let bias = if bias { Some(Tensor::cat(&biases, 0)?) } else { None };
         Ok(Self { weight, bias, parts, features_in })
     }
@@ -44,18 +45,18 @@ impl Linear {
     /// A layer over a tensor that is already there: the tied output head.
     pub(crate) fn tied(weight: &Tensor, name: &str) -> Result<Self> {
         let (out, features_in) = weight.dims2()?;
-        Ok(Self { weight: weight.t()?, bias: None, parts: vec![Part { name: name.to_owned(), out }], features_in })
+        Ok(Self { weight: weight.clone(), bias: None, parts: vec![Part { name: name.to_owned(), out }], features_in })
     }
 
     /// [n, in] -> [n, out]
     pub(crate) fn forward(&self, x: &Tensor, update: Option<&Update>) -> Result<Tensor> {
-        let mut y = x.matmul(&self.weight)?;
+        let mut y = product(x, &self.weight)?;
         if let Some(bias) = &self.bias {
             y = y.broadcast_add(bias)?;
         }
         match update {
             None => Ok(y),
-            Some(update) => y + x.matmul(&update.a)?.matmul(&update.b)?,
+            Some(update) => y + product(&product(x, &update.a)?, &update.b)?,
         }
     }
 
@@ -68,9 +69,9 @@ impl Linear {
 /// theirs along a diagonal, scale included. Two small products, whatever the number of parts.
 #[derive(Debug)]
 pub(crate) struct Update {
-    /// [in, r]
+    /// [r, in]
     a: Tensor,
-    /// [r, out]
+    /// [out, r]
     b: Tensor,
 }
 
@@ -78,28 +79,29 @@ impl Update {
     /// `None` when the adapter touches no part of `linear`. Shapes were checked against the base before.
     pub(crate) fn new(linear: &Linear, adapter: &Adapter, dtype: DType, device: &Device) -> Result<Option<Self>> {
         let out = linear.features_out();
-        let (mut a, mut b) = (Vec::new(), Vec::new());
-        let mut offset = 0;
-        for part in &linear.parts {
-            if let Some(pair) = adapter.modules.get(&part.name) {
-                a.extend_from_slice(&pair.a.data);
-                for r in 0..pair.a.rows {
-                    let mut row = vec![0f32; out];
-                    for (o, value) in row[offset..offset + part.out].iter_mut().enumerate() {
-                        *value = pair.scale * pair.b.data[o * pair.b.cols + r];
-                    }
-                    b.extend_from_slice(&row);
-                }
-            }
-            offset += part.out;
-        }
-        let rank = b.len() / out;
+        let adapted = || linear.parts.iter().filter_map(|p| adapter.modules.get(&p.name));
+        let rank: usize = adapted().map(|pair| pair.a.rows).sum();
         if rank == 0 {
             return Ok(None);
         }
+        let a: Vec<f32> = adapted().flat_map(|pair| &pair.a.data).copied().collect();
+        let mut b = vec![0f32; out * rank];
+        let (mut row, mut column) = (0, 0);
+        for part in &linear.parts {
+            if let Some(pair) = adapter.modules.get(&part.name) {
+                for (o, values) in pair.b.data.chunks_exact(pair.b.cols).enumerate() {
+                    let start = (row + o) * rank + column;
+                    for (to, from) in b[start..].iter_mut().zip(values) {
+                        *to = pair.scale * from;
+                    }
+                }
+                column += pair.a.rows;
+            }
+            row += part.out;
+        }
         Ok(Some(Self {
-            a: Tensor::from_vec(a, (rank, linear.features_in), device)?.to_dtype(dtype)?.t()?,
-            b: Tensor::from_vec(b, (rank, out), device)?.to_dtype(dtype)?,
+            a: Tensor::from_vec(a, (rank, linear.features_in), device)?.to_dtype(dtype)?,
+            b: Tensor::from_vec(b, (out, rank), device)?.to_dtype(dtype)?,
         }))
     }
 }

@@ -7,7 +7,7 @@ use candle_core::{DType, Device, Result, Tensor};
 use candle_nn::ops::rms_norm;
 use candle_nn::rotary_emb::rope;
 
-use crate::kernels::{Causal, causal_softmax, swiglu};
+use crate::kernels::{Causal, attend_few, causal_softmax, few, swiglu};
 use crate::linear::{Linear, Part, Update};
 use crate::rope::Rope;
 use crate::weights::Weights;
@@ -201,8 +201,11 @@ impl Block {
         let v = qkv.narrow(1, c.q_width() + c.kv_width(), c.kv_width())?.reshape((n, kv_heads, dim))?;
         let v = v.transpose(0, 1)?.contiguous()?;
         let (k, v) = cache.append(layer, &qk.narrow(0, heads, kv_heads)?, &v, step.causal.first_key)?;
-        let q = (qk.narrow(0, 0, heads)? * (1.0 / (dim as f64).sqrt()))?;
-        let q = q.reshape((kv_heads, heads / kv_heads * n, dim))?;
+        let q = qk.narrow(0, 0, heads)?;
+        if few(&q, n) {
+            return attend_few(&q, &k, &v, step.causal);
+        }
+        let q = (q * (1.0 / (dim as f64).sqrt()))?.reshape((kv_heads, heads / kv_heads * n, dim))?;
         let scores = causal_softmax(q.matmul(&k.t()?)?, step.causal)?;
         // [kv_heads, group * n, dim] is [heads, n, dim] in memory.
         let out = scores.matmul(&v)?.reshape((heads, n, dim))?;
