@@ -140,9 +140,9 @@ mod tests {
             Role::ALL.into_iter().filter(|role| trajectory(*role, Some(history(turns.to_vec()))).is_ok()).collect()
         };
         assert_eq!(allowed(&[]), [Role::Plan]);
-        assert_eq!(allowed(&[open.clone()]), [Role::Tool]);
-        assert_eq!(allowed(&[waiting.clone()]), []);
-        assert_eq!(allowed(&[done.clone()]), [Role::Plan]);
+        assert_eq!(allowed(std::slice::from_ref(&open)), [Role::Tool]);
+        assert_eq!(allowed(std::slice::from_ref(&waiting)), []);
+        assert_eq!(allowed(std::slice::from_ref(&done)), [Role::Plan]);
         assert_eq!(allowed(&[done.clone(), answer.clone()]), [Role::Reflect]);
         assert_eq!(allowed(&[done.clone(), answer.clone(), reflection()]), [Role::Plan]);
         assert_eq!(allowed(&[answer, reflection(), open.clone()]), [Role::Tool]);

@@ -108,7 +108,10 @@ impl Speech {
         }
         // where the context is full, the end of the thought makes room for the closing
         end = end.min(cut.text.len() * (cut.completion_tokens - over) / cut.completion_tokens);
-        cut.text.truncate(cut.text.floor_char_boundary(end));
+        while !cut.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        cut.text.truncate(end);
         tracing::debug!(agent = self.agent.role().as_str(), tokens = cut.completion_tokens, "a long thought was cut");
         let request = GenerateRequest {
             prompt: format!("{}{}", self.request.prompt, cut.text),

@@ -1,4 +1,5 @@
 //! What an agent asks a model, and what it makes of the reply.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use autoact_trajectory::{EventError, TaskId};
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
     /// No server answered.
-    #[error("NATS is not reachable at `{url}`; start one with `autoact up`, or set `AUTOACT_NATS__URL`")]
+    #[error("NATS is not reachable at `{url}`; fix: start one with `autoact up`, or set `AUTOACT_NATS__URL`")]
     Unreachable {
         /// The servers, without passwords.
         url: String,
@@ -20,7 +20,7 @@ pub enum BusError {
         url: String,
     },
     /// The server refuses the login.
-    #[error("NATS at `{url}` refuses the login; check the user and password in `AUTOACT_NATS__URL`, or the credentials file")]
+    #[error("NATS at `{url}` refuses the login; fix: check the user and password in `AUTOACT_NATS__URL`, or the credentials file")]
     Login {
         /// The servers, without passwords.
         url: String,
@@ -36,13 +36,13 @@ pub enum BusError {
         source: std::io::Error,
     },
     /// A server without JetStream.
-    #[error("NATS at `{url}` has no JetStream; start `nats-server` with `-js`")]
+    #[error("NATS at `{url}` has no JetStream; fix: start `nats-server` with `-js`")]
     NoJetStream {
         /// The servers, without passwords.
         url: String,
     },
     /// A stream or consumer cannot be made.
-    #[error("cannot create `{name}` on NATS; if it says `insufficient`, lower the limits or give JetStream more room")]
+    #[error("cannot create `{name}` on NATS; fix: if it says `insufficient`, lower `bus.max_bytes` or give JetStream more room")]
     Create {
         /// The stream or consumer.
         name: String,
@@ -50,7 +50,7 @@ pub enum BusError {
         source: async_nats::Error,
     },
     /// A stream of that name is there and is another one.
-    #[error("stream `{stream}` has {field} `{found}`, autoact needs `{expected}`; rename or remove that stream")]
+    #[error("stream `{stream}` has {field} `{found}`, autoact needs `{expected}`; fix: rename or remove that stream")]
     Mismatch {
         /// The stream.
         stream: String,

@@ -1,4 +1,5 @@
 //! The layers, their order and their mistakes, as a service sees them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 use std::collections::BTreeMap;
 use std::io::Write;

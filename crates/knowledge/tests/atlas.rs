@@ -1,4 +1,5 @@
 //! The atlas: what is committed is what the tables make, the sets of questions are what they promise, and mistakes are told together.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod support;
 

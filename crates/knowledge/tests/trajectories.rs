@@ -1,4 +1,5 @@
 //! Gold trajectories, reflections, spoilt histories and repairs, with the real tools.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Invented worlds: consistent, unambiguous, unlike the atlas, and fast to make.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Our forward pass against the reference's (`tests/golden/README.md` says how that was made).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
 //! What happens when files are missing, broken, or made for something else.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
 

@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn an_error_survives_the_trip_over_grpc() {
         let status = to_status(&Full { depth: 8 });
-        let headers = status.clone().into_http::<()>().into_parts().0.headers;
+        let headers = status.into_http::<()>().into_parts().0.headers;
         let back = Status::from_header_map(&headers).unwrap_or_else(|| Status::unknown("lost"));
         assert_eq!(back.code(), Code::ResourceExhausted);
         assert_eq!(reason(&back).as_deref(), Some("QUEUE_FULL"));

@@ -1,4 +1,5 @@
 //! The life of a service over real gRPC on free ports.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 use std::time::{Duration, Instant};
 

@@ -13,10 +13,10 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::{AddedToken, Tokenizer};
 
 /// Ends every document; the only special token.
-pub const END: &str = "<|end|>";
+pub(crate) const END: &str = "<|end|>";
 
 /// Fits a vocabulary of `size` tokens to `texts`.
-pub fn fit(texts: &[String], size: usize) -> tokenizers::Result<Tokenizer> {
+pub(crate) fn fit(texts: &[String], size: usize) -> tokenizers::Result<Tokenizer> {
     let mut tokenizer = Tokenizer::new(BPE::default());
     tokenizer.with_pre_tokenizer(Some(PreTokenizerWrapper::Sequence(Sequence::new(vec![
         PreTokenizerWrapper::Digits(Digits::new(true)),
@@ -35,7 +35,7 @@ pub fn fit(texts: &[String], size: usize) -> tokenizers::Result<Tokenizer> {
 }
 
 /// Writes `tokenizer.json` and `tokenizer_config.json` as Hugging Face lays them out.
-pub fn save(tokenizer: &Tokenizer, dir: &Path) -> std::io::Result<()> {
+pub(crate) fn save(tokenizer: &Tokenizer, dir: &Path) -> std::io::Result<()> {
     tokenizer.save(dir.join("tokenizer.json"), false).map_err(std::io::Error::other)?;
     let config = serde_json::json!({
         "tokenizer_class": "PreTrainedTokenizerFast",

@@ -202,11 +202,8 @@ impl<'a> Parser<'a> {
             return Err(format!("it nests deeper than {DEEPEST}"));
         }
         let mut left = self.operand()?;
-        loop {
-            let operator = match self.peek()? {
-                Token::Operator(operator) => *operator,
-                _ => break,
-            };
+        while let Token::Operator(operator) = self.peek()? {
+            let operator = *operator;
             let (to_left, to_right) = binding(operator);
             if to_left < least {
                 break;

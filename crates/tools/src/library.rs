@@ -12,7 +12,7 @@ use crate::corpus::Corpus;
 use crate::file::{BUNDLED_TOOLS, Definition, LibraryError, Run, parse};
 use crate::text::{cut, one_line, quoted};
 use crate::titles::similar;
-use crate::tool::{Tool, ToolCall};
+use crate::tool::{Tool, ToolCall, ToolError};
 
 /// What a tool returned, in the form the group reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,6 +181,7 @@ impl ToolLibrary {
         };
         let (text, is_error) = match tool.run(&ToolCall { params: &action.params, trajectory }) {
             Ok(text) => (one_line(&text), false),
+            Err(ToolError::Params(told)) => (one_line(&told), true),
             Err(error) => (one_line(&format!("{} failed: {error}", action.tool)), true),
         };
         let text = if text.is_empty() { "(nothing)".to_owned() } else { text };

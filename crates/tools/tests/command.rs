@@ -1,4 +1,5 @@
 //! Programs as tools: their input, their output, their failures and their end.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone)] // tests
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! The tools file: what it may say, and what happens when it says something else.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 use std::sync::Arc;
 use std::time::Duration;

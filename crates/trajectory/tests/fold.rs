@@ -1,4 +1,5 @@
 //! One rule of the fold and of the loop per test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
 

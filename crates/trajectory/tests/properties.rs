@@ -1,4 +1,5 @@
 //! What holds for any sequence of agent replies and take-overs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! Events as earlier versions stored them must be read for ever. One file per body and version under `samples/`; a new version adds a
 //! folder and changes none. `AUTOACT_WRITE_SAMPLES=1 cargo test -p autoact-trajectory --test samples` writes those of the current one.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
 

@@ -183,6 +183,6 @@ mod tests {
         assert_eq!(Kind::Task.point("a"), Kind::Task.point("a"));
         assert_ne!(Kind::Task.point("a"), Kind::Task.point("b"));
         // stored data depends on it
-        assert_eq!(Kind::Task.point("t-1").to_string(), "POINT");
+        assert_eq!(Kind::Task.point("t-1").to_string(), "f8ecc895-d350-8f23-9e0d-824d4ed14cc1");
     }
 }

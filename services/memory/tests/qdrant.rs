@@ -1,5 +1,6 @@
 //! The Qdrant store. What needs a server runs only where there is one:
 //! `QDRANT_TEST_URL=http://127.0.0.1:6334 cargo nextest run -p memory --run-ignored all`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 use std::time::Duration;
 

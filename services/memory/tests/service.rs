@@ -1,4 +1,5 @@
 //! The memory service over the real embedded engine, through gRPC.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! The binary itself: exit codes, what it prints, signals.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -20,7 +20,7 @@ impl Ports {
     /// Ports from `base` on.
     pub(crate) fn new(base: u16) -> anyhow::Result<Ports> {
         anyhow::ensure!(
-            base >= 1024 && base <= u16::MAX - Self::SPAN,
+            (1024..=u16::MAX - Self::SPAN).contains(&base),
             "`--base-port` must be between 1024 and {}, found `{base}`",
             u16::MAX - Self::SPAN
         );

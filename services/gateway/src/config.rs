@@ -1,0 +1,253 @@
+//! The gateway's settings.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use autoact_bus::BusConfig;
+use autoact_config::{Check, Common, Section};
+use autoact_trajectory::Limits;
+use serde::{Deserialize, Serialize};
+
+/// First of the five services.
+const GRPC_PORT: u16 = 7400;
+/// A hundred above.
+const METRICS_PORT: u16 = 7500;
+/// The planning agent's default address.
+const PLAN_AGENT: &str = "http://127.0.0.1:7401";
+/// The tool agent's default address.
+const TOOL_AGENT: &str = "http://127.0.0.1:7402";
+/// The reflecting agent's default address.
+const REFLECT_AGENT: &str = "http://127.0.0.1:7403";
+/// The memory service's default address.
+const MEMORY: &str = "http://127.0.0.1:7404";
+/// Longer than the slowest reply on a busy laptop; an agent that is silent for longer hangs.
+const AGENT_TIMEOUT: Duration = Duration::from_secs(60);
+/// An agent that restarts is back within seconds: its model is mapped, not copied.
+const AGENT_PATIENCE: Duration = Duration::from_secs(15);
+/// The agents batch what they are asked at once; more at a time only makes every task slower.
+const MAX_RUNNING: usize = 32;
+/// What is queued beyond this would wait longer than a person does.
+const MAX_TASKS: u64 = 1024;
+/// A task that fails this often takes its gateway down with it, or its trajectory cannot be read.
+const MAX_ATTEMPTS: u32 = 5;
+/// Most tasks end in less; the rest pass to another gateway. Well below the grace period.
+const DRAIN: Duration = Duration::from_secs(10);
+/// The largest bounds a client may ask for.
+const MAX_LIMITS: Limits = Limits { max_steps: 100, max_reflections: 20, max_tokens: 1 << 20, max_time: Duration::from_secs(60 * 60) };
+
+/// The settings of `[gateway]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GatewayConfig {
+    /// Where the three agents are.
+    pub agents: AgentsConfig,
+    /// Where the memory service is; empty: finished tasks are not remembered.
+    pub memory: String,
+    /// Tasks that this gateway runs at a time.
+    pub max_running: usize,
+    /// Tasks that may be queued or running, over all gateways; more are refused with a retry delay.
+    pub max_tasks: u64,
+    /// How often a task is taken up before it ends as failed.
+    pub max_attempts: u32,
+    /// How long running tasks may go on after SIGTERM; then another gateway gets them.
+    #[serde(with = "autoact_config::duration")]
+    pub drain: Duration,
+    /// The bounds of a task that asks for none.
+    pub limits: LimitsConfig,
+    /// The largest bounds a task may ask for.
+    pub max_limits: LimitsConfig,
+    /// The bus, beyond its address.
+    pub bus: BusSettings,
+}
+
+/// The agents' addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentsConfig {
+    /// Plan-Agent.
+    pub plan: String,
+    /// Tool-Agent.
+    pub tool: String,
+    /// Reflect-Agent.
+    pub reflect: String,
+    /// How long one call may take, within the task's own time.
+    #[serde(with = "autoact_config::duration")]
+    pub timeout: Duration,
+    /// How long an agent may be unreachable before the task ends as failed.
+    #[serde(with = "autoact_config::duration")]
+    pub patience: Duration,
+}
+
+/// Bounds of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsConfig {
+    /// Planning loops.
+    pub max_steps: u32,
+    /// Verdicts "wrong".
+    pub max_reflections: u32,
+    /// Completion tokens over all agents.
+    pub max_tokens: u32,
+    /// From the moment the task is first taken up.
+    #[serde(with = "autoact_config::duration")]
+    pub max_time: Duration,
+}
+
+/// The bus, beyond its address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BusSettings {
+    /// A NATS credentials file.
+    pub credentials: Option<PathBuf>,
+    /// How long to go on trying at start.
+    #[serde(with = "autoact_config::duration")]
+    pub connect: Duration,
+    /// How long one operation may go on trying, a restart of the server included.
+    #[serde(with = "autoact_config::duration")]
+    pub patience: Duration,
+    /// Copies of every message, in a NATS cluster. Like the next two, it holds when the streams are made.
+    pub replicas: usize,
+    /// Most bytes of trajectories to keep; the oldest go first.
+    pub max_bytes: i64,
+    /// How long trajectories are kept.
+    #[serde(with = "autoact_config::duration")]
+    pub max_age: Duration,
+    /// How long after the death of a gateway its tasks pass to another.
+    #[serde(with = "autoact_config::duration")]
+    pub lease: Duration,
+    /// Most tasks that run at a time over all gateways.
+    pub max_leases: u32,
+}
+
+impl Default for GatewayConfig {
+    fn default() -> Self {
+        GatewayConfig {
+            agents: AgentsConfig::default(),
+            memory: MEMORY.to_owned(),
+            max_running: MAX_RUNNING,
+            max_tasks: MAX_TASKS,
+            max_attempts: MAX_ATTEMPTS,
+            drain: DRAIN,
+            limits: Limits::default().into(),
+            max_limits: MAX_LIMITS.into(),
+            bus: BusSettings::default(),
+        }
+    }
+}
+
+impl Default for AgentsConfig {
+    fn default() -> Self {
+        AgentsConfig {
+            plan: PLAN_AGENT.to_owned(),
+            tool: TOOL_AGENT.to_owned(),
+            reflect: REFLECT_AGENT.to_owned(),
+            timeout: AGENT_TIMEOUT,
+            patience: AGENT_PATIENCE,
+        }
+    }
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Limits::default().into()
+    }
+}
+
+impl Default for BusSettings {
+    fn default() -> Self {
+        let BusConfig { url: _, name: _, credentials, connect_limit, patience, replicas, max_bytes, max_age, lease, max_leases } =
+            BusConfig::new("");
+        BusSettings { credentials, connect: connect_limit, patience, replicas, max_bytes, max_age, lease, max_leases }
+    }
+}
+
+impl From<Limits> for LimitsConfig {
+    fn from(limits: Limits) -> Self {
+        let Limits { max_steps, max_reflections, max_tokens, max_time } = limits;
+        LimitsConfig { max_steps, max_reflections, max_tokens, max_time }
+    }
+}
+
+impl From<LimitsConfig> for Limits {
+    fn from(limits: LimitsConfig) -> Self {
+        let LimitsConfig { max_steps, max_reflections, max_tokens, max_time } = limits;
+        Limits { max_steps, max_reflections, max_tokens, max_time }
+    }
+}
+
+impl BusSettings {
+    /// What a connection of the process `name` to the servers at `url` needs.
+    pub fn config(&self, url: &str, name: &str) -> BusConfig {
+        let BusSettings { credentials, connect, patience, replicas, max_bytes, max_age, lease, max_leases } = self.clone();
+        let (url, name) = (url.to_owned(), name.to_owned());
+        BusConfig { url, credentials, name, connect_limit: connect, patience, replicas, max_bytes, max_age, lease, max_leases }
+    }
+}
+
+impl Section for GatewayConfig {
+    const NAME: &'static str = "gateway";
+
+    fn common() -> Common {
+        Common::on_ports(GRPC_PORT, METRICS_PORT)
+    }
+
+    fn validate(&self, common: &Common, check: &mut Check<'_>) {
+        let duration = autoact_config::duration::format;
+        let addresses = [("agents.plan", &self.agents.plan), ("agents.tool", &self.agents.tool), ("agents.reflect", &self.agents.reflect)];
+        let memory = (!self.memory.is_empty()).then_some(("memory", &self.memory));
+        for (key, address) in addresses.into_iter().chain(memory) {
+            let valid = is_address(address);
+            check.require(valid, key, "an address such as `http://127.0.0.1:7401`", address);
+        }
+        for (key, time) in
+            [("agents.timeout", self.agents.timeout), ("agents.patience", self.agents.patience), ("bus.patience", self.bus.patience)]
+        {
+            check.require(!time.is_zero(), key, "above 0", duration(time));
+        }
+        check.require((1..=10_000).contains(&self.max_running), "max_running", "1 to 10000", self.max_running);
+        check.require(self.max_tasks > 0, "max_tasks", "at least 1", self.max_tasks);
+        check.require(self.max_attempts > 0, "max_attempts", "at least 1", self.max_attempts);
+        let grace = duration(common.grace_period);
+        check.require(self.drain < common.grace_period, "drain", &format!("below `grace_period` ({grace})"), duration(self.drain));
+        for (key, limits, most) in [("limits", self.limits, Some(self.max_limits)), ("max_limits", self.max_limits, None)] {
+            let numbers = [limits.max_steps, limits.max_reflections, limits.max_tokens];
+            let positive = numbers.iter().all(|number| *number > 0) && !limits.max_time.is_zero();
+            check.require(positive, key, "all above 0", format_args!("{limits:?}"));
+            let within = most.is_none_or(|most| {
+                limits.max_steps <= most.max_steps
+                    && limits.max_reflections <= most.max_reflections
+                    && limits.max_tokens <= most.max_tokens
+                    && limits.max_time <= most.max_time
+            });
+            check.require(within, key, "within `max_limits`", format_args!("{limits:?}"));
+        }
+        check.require((1..=5).contains(&self.bus.replicas), "bus.replicas", "1 to 5", self.bus.replicas);
+        check.require(self.bus.max_bytes > 0, "bus.max_bytes", "above 0", self.bus.max_bytes);
+        check.require(self.bus.lease >= Duration::from_secs(1), "bus.lease", "at least 1s", duration(self.bus.lease));
+        check.require(self.bus.max_leases > 0, "bus.max_leases", "at least 1", self.bus.max_leases);
+    }
+}
+
+/// `http://host:port`; the scheme may be left out.
+fn is_address(text: &str) -> bool {
+    let uri = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    uri.parse::<tonic::transport::Uri>().is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid() {
+        assert_eq!(autoact_config::load::<GatewayConfig>(&autoact_config::Sources::default()).unwrap().service, GatewayConfig::default());
+    }
+
+    #[test]
+    fn mistakes_are_reported_together() {
+        let flags = [("agents.plan", ""), ("max_running", "0"), ("drain", "1h"), ("limits.max_steps", "1000"), ("bus.replicas", "9")];
+        let flags = flags.iter().map(|(key, value)| ("set".to_owned(), (*key).to_owned(), (*value).to_owned())).collect();
+        let errors = autoact_config::load::<GatewayConfig>(&autoact_config::Sources { flags, ..Default::default() }).unwrap_err();
+        assert_eq!(errors.mistakes.len(), 5, "{errors}");
+    }
+}

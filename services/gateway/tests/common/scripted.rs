@@ -1,0 +1,281 @@
+//! Agents that follow a script instead of a model, over real gRPC. For tests only.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use autoact_proto::v1;
+use autoact_proto::v1::memory_server::{Memory, MemoryServer};
+use autoact_proto::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
+use autoact_proto::v1::reflect_agent_server::{ReflectAgent, ReflectAgentServer};
+use autoact_proto::v1::tool_agent_server::{ToolAgent, ToolAgentServer};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status};
+
+/// What the group does, as functions of the trajectory.
+pub struct Script {
+    /// The tool that Plan-Agent chooses.
+    pub plan: Box<dyn Fn(&v1::Trajectory) -> String + Send + Sync>,
+    /// The parameters that Tool-Agent fills in.
+    pub params: Box<dyn Fn(&v1::Trajectory) -> String + Send + Sync>,
+    /// Whether Reflect-Agent says "right".
+    pub right: Box<dyn Fn(&v1::Trajectory) -> bool + Send + Sync>,
+    /// Tokens that every reply costs.
+    pub tokens: u32,
+}
+
+/// Looks up the question, then answers it: approved at once.
+impl Default for Script {
+    fn default() -> Self {
+        Script {
+            plan: Box::new(|trajectory| if steps(trajectory).is_empty() { "Retrieve".into() } else { "Finish".into() }),
+            params: Box::new(|trajectory| match steps(trajectory).last() {
+                Some(step) if step.tool == "Finish" => format!("the answer to {}", trajectory.question),
+                _ => trajectory.question.clone(),
+            }),
+            right: Box::new(|_| true),
+            tokens: 5,
+        }
+    }
+}
+
+pub fn steps(trajectory: &v1::Trajectory) -> Vec<&v1::Step> {
+    trajectory
+        .turns
+        .iter()
+        .filter_map(|turn| match &turn.turn {
+            Some(v1::turn::Turn::Step(step)) => Some(step),
+            _ => None,
+        })
+        .collect()
+}
+
+pub fn reflections(trajectory: &v1::Trajectory) -> usize {
+    trajectory.turns.len() - steps(trajectory).len()
+}
+
+/// What the test holds on to while the agents serve.
+pub struct Inner {
+    script: Script,
+    /// Calls of Plan-Agent pass here one by one: a test that takes the permits holds the group.
+    pub gate: Semaphore,
+    /// How often each method was called.
+    pub plans: AtomicUsize,
+    pub runs: AtomicUsize,
+    /// Calls of Plan-Agent in progress.
+    pub open: AtomicUsize,
+    pub remembered: Mutex<Vec<v1::TaskMemory>>,
+    /// Plan-Agent refuses this many calls as busy.
+    pub busy: AtomicUsize,
+}
+
+/// The three agents and the memory, each on a port of its own.
+pub struct Group {
+    pub inner: Arc<Inner>,
+    servers: Vec<(SocketAddr, JoinHandle<()>)>,
+}
+
+impl Group {
+    pub async fn start(script: Script) -> Group {
+        let inner = Arc::new(Inner {
+            script,
+            gate: Semaphore::new(Semaphore::MAX_PERMITS),
+            plans: AtomicUsize::new(0),
+            runs: AtomicUsize::new(0),
+            open: AtomicUsize::new(0),
+            remembered: Mutex::default(),
+            busy: AtomicUsize::new(0),
+        });
+        let mut group = Group { inner: inner.clone(), servers: Vec::new() };
+        for index in 0..4 {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            group.servers.push((listener.local_addr().unwrap(), serve(&inner, index, listener)));
+        }
+        group
+    }
+
+    pub fn plan_address(&self) -> String {
+        format!("http://{}", self.servers[0].0)
+    }
+
+    pub fn tool_address(&self) -> String {
+        format!("http://{}", self.servers[1].0)
+    }
+
+    pub fn reflect_address(&self) -> String {
+        format!("http://{}", self.servers[2].0)
+    }
+
+    pub fn memory_address(&self) -> String {
+        format!("http://{}", self.servers[3].0)
+    }
+
+    /// From now on Plan-Agent answers this many calls, then holds the next.
+    pub fn hold_after(&self, calls: usize) {
+        self.inner.gate.forget_permits(Semaphore::MAX_PERMITS);
+        self.inner.gate.add_permits(calls);
+    }
+
+    /// Plan-Agent goes on.
+    pub fn go_on(&self) {
+        self.inner.gate.add_permits(1_000_000);
+    }
+
+    /// Waits until Plan-Agent has been asked `calls` times.
+    pub async fn asked(&self, calls: usize) {
+        let asked = autoact_testkit::poll::until(super::LIMIT, async || (self.inner.plans.load(Ordering::SeqCst) >= calls).then_some(()));
+        asked.await.expect("Plan-Agent is asked");
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for (_, server) in &self.servers {
+            server.abort();
+        }
+    }
+}
+
+fn serve(inner: &Arc<Inner>, index: usize, listener: TcpListener) -> JoinHandle<()> {
+    let incoming = TcpListenerStream::new(listener);
+    let inner = inner.clone();
+    tokio::spawn(async move {
+        let mut server = tonic::transport::Server::builder();
+        let router = match index {
+            0 => server.add_service(PlanAgentServer::from_arc(inner)),
+            1 => server.add_service(ToolAgentServer::from_arc(inner)),
+            2 => server.add_service(ReflectAgentServer::from_arc(inner)),
+            _ => server.add_service(MemoryServer::from_arc(inner)),
+        };
+        router.serve_with_incoming(incoming).await.unwrap();
+    })
+}
+
+impl Inner {
+    fn usage(&self) -> Option<v1::Usage> {
+        Some(v1::Usage { completion_tokens: self.script.tokens, prompt_tokens: 10, ..Default::default() })
+    }
+}
+
+type Replies<T> = tokio_stream::Iter<std::vec::IntoIter<Result<T, Status>>>;
+
+fn replies<T>(messages: Vec<T>) -> Response<Replies<T>> {
+    Response::new(tokio_stream::iter(messages.into_iter().map(Ok).collect::<Vec<_>>()))
+}
+
+fn delta() -> v1::Delta {
+    v1::Delta { text: "…".into() }
+}
+
+/// Counts the calls in progress: a client that hangs up drops its call.
+struct Open<'a>(&'a AtomicUsize);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[tonic::async_trait]
+impl PlanAgent for Inner {
+    type PlanStream = Replies<v1::PlanResponse>;
+
+    async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<Self::PlanStream>, Status> {
+        self.open.fetch_add(1, Ordering::SeqCst);
+        let _open = Open(&self.open);
+        self.plans.fetch_add(1, Ordering::SeqCst);
+        if self.busy.try_update(Ordering::SeqCst, Ordering::SeqCst, |busy| busy.checked_sub(1)).is_ok() {
+            return Err(Status::resource_exhausted("the queue is full"));
+        }
+        self.gate.acquire().await.unwrap().forget();
+        let trajectory = request.into_inner().trajectory.unwrap();
+        let tool = (self.script.plan)(&trajectory);
+        let result = v1::PlanResult { thought: format!("I use {tool}."), tool, usage: self.usage() };
+        Ok(replies(vec![
+            v1::PlanResponse { event: Some(v1::plan_response::Event::Delta(delta())) },
+            v1::PlanResponse { event: Some(v1::plan_response::Event::Result(result)) },
+        ]))
+    }
+}
+
+fn spec(name: &str, effect: v1::Effect) -> v1::ToolSpec {
+    v1::ToolSpec {
+        name: name.into(),
+        definition: format!("{name} does something."),
+        usage: format!("{name}[input]"),
+        effect: effect as i32,
+        terminal: name == "Finish",
+        ..Default::default()
+    }
+}
+
+#[tonic::async_trait]
+impl ToolAgent for Inner {
+    type ParameterizeStream = Replies<v1::ParameterizeResponse>;
+
+    async fn parameterize(&self, request: Request<v1::ParameterizeRequest>) -> Result<Response<Self::ParameterizeStream>, Status> {
+        let trajectory = request.into_inner().trajectory.unwrap();
+        let result = v1::ParameterizeResult { params: (self.script.params)(&trajectory), usage: self.usage() };
+        Ok(replies(vec![v1::ParameterizeResponse { event: Some(v1::parameterize_response::Event::Result(result)) }]))
+    }
+
+    async fn execute(&self, request: Request<v1::ExecuteRequest>) -> Result<Response<v1::ExecuteResponse>, Status> {
+        let request = request.into_inner();
+        let action = request.action.unwrap();
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        let usage = v1::Usage { tool: Some(Duration::from_millis(3).try_into().unwrap()), ..Default::default() };
+        match action.params.as_str() {
+            "break" => Err(Status::internal("the tool broke")),
+            params => Ok(Response::new(v1::ExecuteResponse {
+                observation: format!("{params} in task {}", request.task_id),
+                usage: Some(usage),
+                ..Default::default()
+            })),
+        }
+    }
+
+    async fn list_tools(&self, _: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {
+        let tools = [
+            ("Search", v1::Effect::ReadOnly),
+            ("Retrieve", v1::Effect::ReadOnly),
+            ("Send", v1::Effect::SideEffect),
+            ("Finish", v1::Effect::ReadOnly),
+        ];
+        Ok(Response::new(v1::ListToolsResponse { tools: tools.map(|(name, effect)| spec(name, effect)).into() }))
+    }
+}
+
+#[tonic::async_trait]
+impl ReflectAgent for Inner {
+    type ReflectStream = Replies<v1::ReflectResponse>;
+
+    async fn reflect(&self, request: Request<v1::ReflectRequest>) -> Result<Response<Self::ReflectStream>, Status> {
+        let trajectory = request.into_inner().trajectory.unwrap();
+        let verdict = if (self.script.right)(&trajectory) { v1::Verdict::Right } else { v1::Verdict::Wrong };
+        let result = v1::ReflectResult { thought: "I looked.".into(), verdict: verdict as i32, usage: self.usage() };
+        Ok(replies(vec![v1::ReflectResponse { event: Some(v1::reflect_response::Event::Result(result)) }]))
+    }
+}
+
+#[tonic::async_trait]
+impl Memory for Inner {
+    async fn remember(&self, request: Request<v1::RememberRequest>) -> Result<Response<v1::RememberResponse>, Status> {
+        let Some(v1::remember_request::Memory::Task(task)) = request.into_inner().memory else {
+            return Err(Status::invalid_argument("no task"));
+        };
+        self.remembered.lock().unwrap().push(task);
+        Ok(Response::new(v1::RememberResponse {}))
+    }
+
+    async fn recall(&self, _: Request<v1::RecallRequest>) -> Result<Response<v1::RecallResponse>, Status> {
+        Err(Status::unimplemented("not needed here"))
+    }
+
+    async fn forget(&self, _: Request<v1::ForgetRequest>) -> Result<Response<v1::ForgetResponse>, Status> {
+        Err(Status::unimplemented("not needed here"))
+    }
+}

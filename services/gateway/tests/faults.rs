@@ -1,0 +1,190 @@
+//! What fails, and what goes on.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use autoact_proto::v1;
+use autoact_proto::v1::FinishReason;
+use autoact_service::App;
+use common::scripted::{Group, Script, steps};
+use common::*;
+use gateway::Gateway;
+use tokio_stream::StreamExt;
+use tonic::Code;
+
+/// Nobody listens there.
+const NOWHERE: &str = "http://127.0.0.1:1";
+
+#[tokio::test]
+async fn nats_that_is_not_there_is_named() {
+    let group = Group::start(Script::default()).await;
+    let nats = autoact_testkit::NatsServer::start().await.unwrap();
+    let mut config = config(&nats, &group);
+    config.common.nats.url = "nats://127.0.0.1:1".into();
+    config.service.bus.connect = Duration::from_millis(200);
+    let error = App::build::<Gateway>(config).await.err().unwrap().to_string();
+    assert!(error.contains("nats://127.0.0.1:1") && error.contains("fix: ") && error.contains("autoact up"), "{error}");
+}
+
+#[tokio::test]
+async fn an_agent_that_is_down_fails_the_task_and_is_named() {
+    let group = Group::start(Script::default()).await;
+    let mut world = world_with(group, |config| {
+        config.agents.reflect = NOWHERE.into();
+        config.agents.patience = Duration::from_millis(300);
+    })
+    .await;
+    let events = ask(&mut world.client, task("Loire")).await;
+    let finished = end(&events);
+    assert_eq!((finished.reason(), finished.approved, finished.answer.as_str()), (FinishReason::Failed, false, "the answer to Loire"));
+    assert!(finished.detail.contains("reflect-agent") && finished.detail.contains(NOWHERE), "{finished:?}");
+}
+
+#[tokio::test]
+async fn without_the_tool_library_no_task_is_accepted() {
+    let group = Group::start(Script::default()).await;
+    let mut world = world_with(group, |config| config.agents.tool = NOWHERE.into()).await;
+    let status = world.client.submit_task(task("Loire")).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable);
+    assert!(status.message().contains("tool-agent") && status.message().contains(NOWHERE), "{status:?}");
+}
+
+#[tokio::test]
+async fn a_memory_that_is_down_harms_no_task() {
+    let group = Group::start(Script::default()).await;
+    let mut world = world_with(group, |config| config.memory = NOWHERE.into()).await;
+    assert!(end(&ask(&mut world.client, task("Loire")).await).approved);
+    tokio::time::timeout(Duration::from_secs(8), world.gateway.stop()).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_reply_against_the_contract_fails_the_task() {
+    let script = Script { plan: Box::new(|_| "Teleport".into()), ..Script::default() };
+    let mut world = world(Group::start(script).await).await;
+    let events = ask(&mut world.client, task("Loire")).await;
+    assert_eq!(end(&events).reason(), FinishReason::Failed);
+    assert!(end(&events).detail.contains("Teleport") && end(&events).detail.contains("plan-agent"), "{events:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nats_restarts_in_mid_task() {
+    for crash in [false, true] {
+        let mut world = world(Group::start(Script::default()).await).await;
+        world.group.hold_after(1);
+        let mut client = world.client.clone();
+        let asked = tokio::spawn(async move { ask(&mut client, named("t", "Loire")).await });
+        world.group.asked(2).await;
+        if crash {
+            world.nats.kill();
+            world.group.go_on();
+            world.nats.resume().await.unwrap();
+        } else {
+            world.nats.restart().await.unwrap();
+            world.group.go_on();
+        }
+        let events = asked.await.unwrap();
+        assert!(end(&events).approved, "{events:?}");
+        assert_eq!(watch(&mut world.client, "t", 0).await, events);
+        assert!(end(&ask(&mut world.client, task("Rhine")).await).approved, "and takes new tasks");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_gateways_task_is_finished_by_another() {
+    let group = Group::start(Script::default()).await;
+    let nats = autoact_testkit::NatsServer::start().await.unwrap();
+    let doomed = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (_running, mut client) = doomed.spawn(start(config(&nats, &group))).await.unwrap();
+    group.hold_after(1);
+    doomed.spawn(async move { client.submit_task(named("t", "Loire")).await }).await.unwrap().unwrap();
+    group.asked(2).await;
+    // everything in it stops where it is: no last words, no lease given back
+    doomed.shutdown_background();
+    group.go_on();
+    let (second, mut client) = start(config(&nats, &group)).await;
+    let events = watch(&mut client, "t", 0).await;
+    assert!(end(&events).approved);
+    let names = names(&events);
+    assert_eq!(names.iter().filter(|name| **name == "started").count(), 2, "{names:?}");
+    assert_eq!(names.iter().filter(|name| **name == "thought").count(), 2, "nothing was done twice: {names:?}");
+    assert_eq!(group.inner.runs.load(Ordering::SeqCst), 1);
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_that_stops_passes_its_tasks_on() {
+    let mut world = world_with(Group::start(Script::default()).await, |config| config.drain = Duration::from_millis(300)).await;
+    world.group.hold_after(1);
+    let mut stream = world.client.ask(v1::AskRequest { task: Some(named("t", "Loire")) }).await.unwrap().into_inner();
+    world.group.asked(2).await;
+    tokio::time::timeout(Duration::from_secs(8), world.gateway.stop()).await.unwrap().unwrap();
+    let mut seen = Vec::new();
+    let status = loop {
+        match stream.next().await.unwrap() {
+            Ok(response) => seen.push(response.event.unwrap()),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    world.group.go_on();
+    let (second, mut client) = start(config(&world.nats, &world.group)).await;
+    let rest = watch(&mut client, "t", seen.last().unwrap().sequence).await;
+    assert!(end(&rest).approved);
+    second.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_task_that_is_nearly_done_is_finished_before_the_gateway_stops() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    world.group.hold_after(1);
+    let mut client = world.client.clone();
+    let asked = tokio::spawn(async move { ask(&mut client, task("Loire")).await });
+    world.group.asked(2).await;
+    world.gateway.begin_shutdown();
+    world.group.go_on();
+    assert!(end(&asked.await.unwrap()).approved);
+    world.gateway.ended().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_gateways_share_the_work() {
+    let world = world(Group::start(Script::default()).await).await;
+    let (second, other) = start(config(&world.nats, &world.group)).await;
+    let asked = (0..12).map(|number| {
+        let mut client = if number % 2 == 0 { world.client.clone() } else { other.clone() };
+        tokio::spawn(async move { ask(&mut client, task(&format!("question {number}"))).await })
+    });
+    let mut writers = std::collections::HashSet::new();
+    for asked in asked.collect::<Vec<_>>() {
+        let events = asked.await.unwrap();
+        assert!(end(&events).approved);
+        assert_eq!(names(&events).iter().filter(|name| **name == "started").count(), 1);
+        writers.insert(events.last().unwrap().writer.clone());
+    }
+    // cancelled through the one that does not run it
+    world.group.hold_after(0);
+    let mut clients = [world.client.clone(), other];
+    for (id, by) in [("a", 1), ("b", 0)] {
+        clients[1 - by].submit_task(named(id, "q")).await.unwrap();
+        world.group.asked(world.group.inner.plans.load(Ordering::SeqCst)).await;
+        clients[by].cancel_task(v1::CancelTaskRequest { task_id: id.into() }).await.unwrap();
+    }
+    let hung_up = autoact_testkit::poll::until(LIMIT, async || (world.group.inner.open.load(Ordering::SeqCst) == 0).then_some(()));
+    assert!(hung_up.await.is_some());
+    second.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_side_effect_is_run_once() {
+    let script = Script {
+        plan: Box::new(|trajectory| if steps(trajectory).is_empty() { "Send".into() } else { "Finish".into() }),
+        ..Script::default()
+    };
+    let mut world = world(Group::start(script).await).await;
+    let events = ask(&mut world.client, task("Loire")).await;
+    assert!(end(&events).approved);
+    assert_eq!(world.group.inner.runs.load(Ordering::SeqCst), 1);
+}

@@ -1,0 +1,152 @@
+//! What a client may ask, and what it is told when it may not.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use autoact_proto::status::{reason, retry_after};
+use autoact_proto::v1;
+use common::scripted::{Group, Script};
+use common::*;
+use tonic::{Code, Status};
+use tonic_types::StatusExt;
+
+async fn refused(client: &mut Client, request: v1::SubmitTaskRequest) -> Status {
+    let submitted = client.submit_task(request.clone()).await.unwrap_err();
+    let asked = client.ask(v1::AskRequest { task: Some(request) }).await.unwrap_err();
+    assert_eq!((submitted.code(), submitted.message()), (asked.code(), asked.message()));
+    submitted
+}
+
+#[tokio::test]
+async fn bad_requests_name_the_field() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    let client = &mut world.client;
+    let tools = |names: &[&str]| v1::SubmitTaskRequest { tools: names.iter().map(|name| (*name).into()).collect(), ..task("q") };
+    let cases = [
+        (task(""), "question", "empty"),
+        (task(" \n"), "question", "empty"),
+        (task(&"x".repeat(1 << 20)), "question", "1048576"),
+        (named("a.b", "q"), "task_id", "`a.b`"),
+        (tools(&["Retreive"]), "tools", "did you mean `Retrieve`"),
+        (tools(&["Teleport"]), "tools", "`Search`, `Retrieve`, `Send`, `Finish`"),
+        (tools(&["Search"; 65]), "tools", "65"),
+        (
+            v1::SubmitTaskRequest { limits: Some(v1::Limits { max_steps: 1_000_000, ..Default::default() }), ..task("q") },
+            "limits",
+            "max_steps",
+        ),
+        (
+            v1::SubmitTaskRequest { sampling: Some(v1::SamplingParams { temperature: f32::NAN, ..Default::default() }), ..task("q") },
+            "sampling",
+            "temperature",
+        ),
+        (v1::SubmitTaskRequest { labels: [("x".repeat(300), String::new())].into(), ..task("q") }, "labels", "256"),
+    ];
+    for (request, field, word) in cases {
+        let status = refused(client, request).await;
+        assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
+        assert!(status.message().contains(word) && status.message().len() < 500, "{status:?}");
+        let violations = status.get_details_bad_request().unwrap().field_violations;
+        assert_eq!(violations[0].field, field);
+        assert!(reason(&status).is_some());
+    }
+    let empty = client.ask(v1::AskRequest { task: None }).await.unwrap_err();
+    assert_eq!(empty.code(), Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn the_same_id_is_the_same_task() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    let first = ask(&mut world.client, named("t", "Loire")).await;
+    assert_eq!(ask(&mut world.client, named("t", "Loire")).await, first);
+    let task = world.client.submit_task(named("t", "Loire")).await.unwrap().into_inner().task.unwrap();
+    assert_eq!(task.last_sequence, first.last().unwrap().sequence);
+    let status = refused(&mut world.client, named("t", "Rhine")).await;
+    assert_eq!((status.code(), reason(&status).as_deref()), (Code::AlreadyExists, Some("TASK_EXISTS")));
+    // at the same time
+    let submit = || {
+        let mut client = world.client.clone();
+        async move { client.submit_task(named("u", "Loire")).await.unwrap().into_inner().task.unwrap().task_id }
+    };
+    let (a, b, c) = tokio::join!(submit(), submit(), submit());
+    assert_eq!((a.as_str(), b.as_str(), c.as_str()), ("u", "u", "u"));
+    assert_eq!(names(&watch(&mut world.client, "u", 0).await).iter().filter(|name| **name == "submitted").count(), 1);
+}
+
+#[tokio::test]
+async fn a_task_has_the_tools_it_asked_for_and_finish() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    let request = v1::SubmitTaskRequest { tools: vec!["Retrieve".into()], ..task("q") };
+    let events = ask(&mut world.client, request).await;
+    let Some(v1::trajectory_event::Body::Submitted(submitted)) = &events[0].body else { panic!() };
+    let names: Vec<_> = submitted.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["Retrieve", "Finish"]);
+    let limits = submitted.limits.as_ref().unwrap();
+    assert!(limits.max_steps > 0 && limits.max_time.is_some(), "resolved");
+}
+
+#[tokio::test]
+async fn a_full_gateway_says_when_to_come_back() {
+    let mut world = world_with(Group::start(Script::default()).await, |config| config.max_tasks = 2).await;
+    world.group.hold_after(0);
+    for id in ["a", "b"] {
+        world.client.submit_task(named(id, "q")).await.unwrap();
+    }
+    let status = refused(&mut world.client, task("q")).await;
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    assert!(retry_after(&status).is_some());
+    // what is there already is no new task
+    world.client.submit_task(named("a", "q")).await.unwrap();
+    world.group.go_on();
+    for id in ["a", "b"] {
+        assert!(end(&watch(&mut world.client, id, 0).await).approved);
+    }
+    let room = autoact_testkit::poll::until(LIMIT, async || world.client.clone().submit_task(task("q")).await.ok()).await;
+    assert!(room.is_some());
+}
+
+#[tokio::test]
+async fn unknown_tasks_are_not_found() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    let client = &mut world.client;
+    let id = || "never".to_owned();
+    let get = client.get_task(v1::GetTaskRequest { task_id: id() }).await.unwrap_err();
+    let cancel = client.cancel_task(v1::CancelTaskRequest { task_id: id() }).await.unwrap_err();
+    let watch = client.watch_task(v1::WatchTaskRequest { task_id: id(), after_sequence: 0 }).await.unwrap_err();
+    for status in [get, cancel, watch] {
+        assert_eq!(status.code(), Code::NotFound, "{status:?}");
+        assert!(status.message().contains("never") && reason(&status).is_some());
+    }
+    let bad = client.get_task(v1::GetTaskRequest { task_id: "*".into() }).await.unwrap_err();
+    assert_eq!(bad.code(), Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn tasks_are_listed_newest_first() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    for number in 0..5 {
+        ask(&mut world.client, named(&format!("t{number}"), "q")).await;
+    }
+    world.group.hold_after(0);
+    world.client.submit_task(named("t5", "q")).await.unwrap();
+    let mut seen = Vec::new();
+    let mut token = String::new();
+    loop {
+        let request = v1::ListTasksRequest { page_size: 4, page_token: token };
+        let page = world.client.list_tasks(request).await.unwrap().into_inner();
+        seen.extend(page.tasks);
+        token = page.next_page_token;
+        if token.is_empty() {
+            break;
+        }
+    }
+    let ids: Vec<_> = seen.iter().map(|task| task.task_id.as_str()).collect();
+    assert_eq!(ids, ["t5", "t4", "t3", "t2", "t1", "t0"]);
+    assert_ne!(seen[0].state(), v1::TaskState::Finished);
+    assert_eq!((seen[1].state(), seen[1].approved, seen[1].answer.as_str()), (v1::TaskState::Finished, true, "the answer to q"));
+    assert!(seen.iter().all(|task| task.turns.is_empty()));
+    let garbage = v1::ListTasksRequest { page_size: 4, page_token: "garbage".into() };
+    let status = world.client.list_tasks(garbage).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(status.message().contains("page_token"));
+}

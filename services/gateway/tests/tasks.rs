@@ -1,0 +1,198 @@
+//! The planning loop as a client sees it.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use autoact_proto::v1;
+use autoact_proto::v1::FinishReason;
+use autoact_testkit::poll;
+use common::scripted::{Group, Script, reflections, steps};
+use common::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+#[tokio::test]
+async fn a_question_is_answered_and_approved() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    let events = ask(&mut world.client, named("t", "Loire")).await;
+    let expected = ["submitted", "started", "thought", "action", "observation", "thought", "action", "reflection", "finished"];
+    assert_eq!(names(&events), expected);
+    let finished = end(&events);
+    assert!(finished.approved);
+    assert_eq!((finished.answer.as_str(), finished.reason()), ("the answer to Loire", FinishReason::Approved));
+    let usage = events[2].usage.as_ref().unwrap();
+    assert_eq!(usage.completion_tokens, 5);
+    assert!(usage.total.as_ref().unwrap().nanos > 0, "the gateway's own measure");
+
+    let task = get(&mut world.client, "t").await;
+    assert_eq!((task.state(), task.answer.as_str(), task.turns.len()), (v1::TaskState::Finished, "the answer to Loire", 3));
+    assert_eq!(task.last_sequence, events.last().unwrap().sequence);
+    let remembered = poll::until(LIMIT, async || world.group.inner.remembered.lock().unwrap().first().cloned()).await.unwrap();
+    assert_eq!((remembered.task_id.as_str(), remembered.approved, remembered.steps), ("t", true, 2));
+    let metrics = metrics(&world).await;
+    for expected in [
+        "autoact_agent_call_seconds_bucket{agent=\"plan\",phase=\"total\"",
+        "autoact_agent_call_seconds_bucket{agent=\"tool\",phase=\"tool\"",
+        "autoact_bus_append_seconds_bucket",
+        "autoact_task_seconds_bucket{reason=\"approved\"",
+        "autoact_tasks_total{reason=\"approved\"} 1",
+        "autoact_steps_total 2",
+    ] {
+        assert!(metrics.contains(expected), "no `{expected}` in\n{metrics}");
+    }
+    world.gateway.stop().await.unwrap();
+}
+
+async fn metrics(world: &World) -> String {
+    let mut stream = tokio::net::TcpStream::connect(world.gateway.metrics_addr()).await.unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+#[tokio::test]
+async fn a_wrong_answer_goes_back_to_planning() {
+    let script = Script { right: Box::new(|trajectory| reflections(trajectory) == 1), ..Script::default() };
+    let mut world = world(Group::start(script).await).await;
+    let events = ask(&mut world.client, task("Loire")).await;
+    let reflections = names(&events).iter().filter(|name| **name == "reflection").count();
+    assert_eq!((reflections, end(&events).approved), (2, true));
+}
+
+#[tokio::test]
+async fn every_bound_brings_the_best_answer_unapproved() {
+    let script = Script { right: Box::new(|_| false), ..Script::default() };
+    let mut world = world(Group::start(script).await).await;
+    let limits = |limits| v1::SubmitTaskRequest { limits: Some(limits), ..task("Loire") };
+    let cases = [
+        (v1::Limits { max_steps: 1, ..Default::default() }, FinishReason::MaxSteps, ""),
+        (v1::Limits { max_reflections: 1, ..Default::default() }, FinishReason::MaxReflections, "the answer to Loire"),
+        (v1::Limits { max_tokens: 11, ..Default::default() }, FinishReason::MaxTokens, ""),
+    ];
+    for (bound, reason, answer) in cases {
+        let events = ask(&mut world.client, limits(bound)).await;
+        let finished = end(&events);
+        assert_eq!((finished.reason(), finished.answer.as_str(), finished.approved), (reason, answer, false));
+        assert!(finished.detail.contains("bound on"), "{finished:?}");
+    }
+    world.group.hold_after(1);
+    let time = v1::Limits { max_time: Some(Duration::from_millis(300).try_into().unwrap()), ..Default::default() };
+    let events = ask(&mut world.client, limits(time)).await;
+    assert_eq!(end(&events).reason(), FinishReason::MaxTime);
+    // the call that ran out of time was hung up
+    let open = poll::until(LIMIT, async || (world.group.inner.open.load(Ordering::SeqCst) == 0).then_some(())).await;
+    assert!(open.is_some());
+}
+
+#[tokio::test]
+async fn a_repeated_action_is_told_to_the_group() {
+    let script = Script {
+        plan: Box::new(|trajectory| if steps(trajectory).len() < 2 { "Retrieve".into() } else { "Finish".into() }),
+        ..Script::default()
+    };
+    let mut world = world(Group::start(script).await).await;
+    let events = ask(&mut world.client, task("Loire")).await;
+    let observations = observations(&events);
+    assert_eq!((observations[0].repeated, observations[1].repeated), (false, true));
+    assert!(observations[1].text.starts_with("(Same action as before; try another.) Loire"), "{observations:?}");
+}
+
+#[tokio::test]
+async fn a_broken_tool_is_an_observation() {
+    let script = Script {
+        params: Box::new(|trajectory| match steps(trajectory).last() {
+            Some(step) if step.tool == "Finish" => "it broke".into(),
+            _ => "break".into(),
+        }),
+        ..Script::default()
+    };
+    let mut world = world(Group::start(script).await).await;
+    let events = ask(&mut world.client, task("Loire")).await;
+    let seen = observations(&events)[0];
+    assert!(seen.is_error && seen.text.contains("the tool broke"), "{seen:?}");
+    assert!(end(&events).approved);
+}
+
+#[tokio::test]
+async fn a_busy_agent_is_asked_again() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    world.group.inner.busy.store(3, Ordering::SeqCst);
+    let events = ask(&mut world.client, task("Loire")).await;
+    assert!(end(&events).approved);
+    assert_eq!(world.group.inner.plans.load(Ordering::SeqCst), 5);
+}
+
+#[tokio::test]
+async fn a_task_is_cancelled_in_mid_call() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    world.group.hold_after(1);
+    world.client.submit_task(named("t", "Loire")).await.unwrap();
+    world.group.asked(2).await;
+    let request = v1::CancelTaskRequest { task_id: "t".into() };
+    let task = world.client.cancel_task(request.clone()).await.unwrap().into_inner().task.unwrap();
+    assert_eq!((task.state(), task.reason()), (v1::TaskState::Finished, FinishReason::Cancelled));
+    // whoever ran it hangs up at once, long before the call would have ended
+    let open = poll::until(LIMIT, async || (world.group.inner.open.load(Ordering::SeqCst) == 0).then_some(())).await;
+    assert!(open.is_some());
+    let events = watch(&mut world.client, "t", 0).await;
+    assert_eq!(end(&events).reason(), FinishReason::Cancelled);
+    let again = world.client.cancel_task(request).await.unwrap().into_inner().task.unwrap();
+    assert_eq!(again.last_sequence, task.last_sequence);
+    world.group.go_on();
+    assert!(end(&ask(&mut world.client, common::task("next")).await).approved);
+}
+
+#[tokio::test]
+async fn a_client_that_hangs_up_leaves_only_the_task() {
+    use tokio_stream::StreamExt;
+    let mut world = world(Group::start(Script::default()).await).await;
+    world.group.hold_after(1);
+    let request = v1::AskRequest { task: Some(named("t", "Loire")) };
+    let mut stream = world.client.ask(request).await.unwrap().into_inner();
+    let first = stream.next().await.unwrap().unwrap().event.unwrap();
+    assert_eq!(names(&[first]), ["submitted"]);
+    drop(stream);
+    world.group.go_on();
+    let done = poll::until(LIMIT, async || {
+        let task = get(&mut world.client.clone(), "t").await;
+        (task.state() == v1::TaskState::Finished).then_some(task)
+    });
+    assert!(done.await.unwrap().approved);
+    // a stream that was left open would hold the gateway for its grace period
+    tokio::time::timeout(Duration::from_secs(5), world.gateway.stop()).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_watcher_resumes_where_it_left() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    let all = ask(&mut world.client, named("t", "Loire")).await;
+    for seen in [0, 1, 4, all.len() - 1] {
+        let after = if seen == 0 { 0 } else { all[seen - 1].sequence };
+        assert_eq!(watch(&mut world.client, "t", after).await, all[seen..]);
+    }
+    assert!(watch(&mut world.client, "t", all.last().unwrap().sequence).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thirty_two_tasks_at_once() {
+    let world = world(Group::start(Script::default()).await).await;
+    let tasks = (0..32).map(|number| {
+        let mut client = world.client.clone();
+        tokio::spawn(async move {
+            let question = format!("question {number}");
+            (ask(&mut client, task(&question)).await, question)
+        })
+    });
+    let mut ids = std::collections::HashSet::new();
+    for task in tasks.collect::<Vec<_>>() {
+        let (events, question) = task.await.unwrap();
+        let id = &events[0].task_id;
+        assert!(ids.insert(id.clone()));
+        assert!(events.iter().all(|event| event.task_id == *id));
+        assert_eq!(observations(&events)[0].text, format!("{question} in task {id}"));
+        assert_eq!(end(&events).answer, format!("the answer to {question}"));
+    }
+}
