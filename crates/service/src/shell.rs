@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -36,7 +37,8 @@ pub fn main<S: Service>() -> ExitCode {
         Err(error) => return fail(EXIT_BAD_CONFIG, &error),
     };
     if asked.print_config {
-        print!("{}", config.print());
+        // an error means that the reader has seen enough (`| head`)
+        let _ = std::io::stdout().write_all(config.print().as_bytes());
         return ExitCode::SUCCESS;
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -85,6 +87,6 @@ async fn run<S: Service>(config: Loaded<S::Config>) -> ExitCode {
 }
 
 fn fail(code: u8, error: &dyn Display) -> ExitCode {
-    eprintln!("error: {error}");
+    let _ = writeln!(std::io::stderr(), "error: {error}");
     code.into()
 }

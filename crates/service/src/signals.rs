@@ -1,5 +1,7 @@
 //! SIGTERM and SIGINT: the first asks for a shutdown, the second gets it at once.
 
+use std::io::Write;
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The exit code of a process that a second signal ended: 128 + SIGINT, as shells count.
@@ -31,7 +33,8 @@ impl Signals {
         tracing::info!(signal = name, "shutting down; a second signal ends the process at once");
         tokio::spawn(async move {
             let name = self.next().await;
-            eprintln!("second signal ({name}): ending at once");
+            // whoever read our stderr may be gone already
+            let _ = writeln!(std::io::stderr(), "second signal ({name}): ending at once");
             std::process::exit(EXIT_AT_ONCE);
         });
     }

@@ -107,13 +107,19 @@ pub fn init(config: &TelemetryConfig, service: &'static str, version: &'static s
         let filter = Targets::new().with_default(LevelFilter::INFO).with_targets(quiet);
         tracing_opentelemetry::layer().with_tracer(provider.tracer("autoact")).with_location(false).with_threads(false).with_filter(filter)
     });
+    // a reader of our logs that has gone away is no reason to fail, so errors of writing are not reported (where, anyway?)
     let logs: Box<dyn Layer<Registry> + Send + Sync> = match config.log_format {
         LogFormat::Text => {
             let colours = std::io::stderr().is_terminal();
-            tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours).with_filter(filter).boxed()
+            tracing_subscriber::fmt::layer()
+                .log_internal_errors(false)
+                .with_writer(std::io::stderr)
+                .with_ansi(colours)
+                .with_filter(filter)
+                .boxed()
         }
         LogFormat::Json => {
-            let json = tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(std::io::stderr);
+            let json = tracing_subscriber::fmt::layer().log_internal_errors(false).json().flatten_event(true).with_writer(std::io::stderr);
             json.with_filter(filter).boxed()
         }
     };
