@@ -21,7 +21,7 @@ const FLUSH_LIMIT: Duration = Duration::from_secs(3);
 /// How long one export may take.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Libraries below us whose spans are noise in a task's trace.
-const QUIET: [&str; 6] = ["h2", "hyper", "hyper_util", "tonic", "tower", "opentelemetry"];
+const QUIET: [&str; 7] = ["ractor", "h2", "hyper", "hyper_util", "tonic", "tower", "opentelemetry"];
 
 /// Why telemetry could not start.
 #[derive(Debug, thiserror::Error)]

@@ -146,7 +146,7 @@ impl Run {
             return Ok(Some(self.end(&task)));
         }
         if given_up {
-            let detail = format!("given up after {} attempts; the logs of the gateways say what went wrong", self.attempt - 1);
+            let detail = format!("given up after {} attempt(s); the logs of the gateways say what went wrong", self.attempt - 1);
             let task = self.append(task.clone(), EventBody::Finished(task.finish(FinishReason::Failed, detail)), None).await?;
             return Ok(Some(self.end(&task)));
         }

@@ -6,9 +6,11 @@ mod common;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use autoact_bus::Bus;
 use autoact_proto::v1;
 use autoact_proto::v1::FinishReason;
 use autoact_service::App;
+use autoact_trajectory::{Event, EventBody, Submitted, TaskId};
 use common::scripted::{Group, Script, steps};
 use common::*;
 use gateway::Gateway;
@@ -178,13 +180,59 @@ async fn two_gateways_share_the_work() {
 }
 
 #[tokio::test]
-async fn a_side_effect_is_run_once() {
-    let script = Script {
-        plan: Box::new(|trajectory| if steps(trajectory).is_empty() { "Send".into() } else { "Finish".into() }),
-        ..Script::default()
+async fn a_side_effect_whose_call_is_lost_is_not_run_again() {
+    for (tool, runs) in [("Send", 1), ("Retrieve", 2)] {
+        let script = Script {
+            plan: Box::new(move |trajectory| if steps(trajectory).is_empty() { tool.into() } else { "Finish".into() }),
+            params: Box::new(|trajectory| match steps(trajectory).last() {
+                Some(step) if step.tool == "Finish" => "done".into(),
+                _ => "vanish".into(),
+            }),
+            ..Script::default()
+        };
+        let group = Group::start(script).await;
+        let mut world = world_with(group, |config| config.agents.patience = Duration::from_millis(500)).await;
+        let events = ask(&mut world.client, task("Loire")).await;
+        let called = world.group.inner.runs.load(Ordering::SeqCst);
+        if tool == "Send" {
+            assert_eq!(called, runs);
+            assert!(observations(&events)[0].text.contains("unknown"), "{events:?}");
+            assert!(end(&events).approved, "the group is told and goes on");
+        } else {
+            assert!(called >= runs, "reading again harms nothing");
+            assert_eq!(end(&events).reason(), FinishReason::Failed);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_was_taken_up_too_often_fails_with_a_reason() {
+    let group = Group::start(Script::default()).await;
+    let nats = autoact_testkit::NatsServer::start().await.unwrap();
+    let mut config = config(&nats, &group);
+    config.service.max_attempts = 1;
+    let bus = Bus::connect(config.service.bus.config(&nats.url(), "test")).await.unwrap();
+    let id: TaskId = "t".parse().unwrap();
+    let submitted = Submitted { question: "Loire".into(), ..Submitted::default() };
+    let event = Event {
+        task_id: id.clone(),
+        index: 1,
+        time: std::time::SystemTime::now(),
+        writer: "test".into(),
+        usage: None,
+        sequence: 0,
+        body: EventBody::Submitted(submitted),
     };
-    let mut world = world(Group::start(script).await).await;
-    let events = ask(&mut world.client, task("Loire")).await;
-    assert!(end(&events).approved);
-    assert_eq!(world.group.inner.runs.load(Ordering::SeqCst), 1);
+    bus.append(&event, 0).await.unwrap();
+    bus.enqueue(&id).await.unwrap();
+    let mut leases = bus.leases().await.unwrap();
+    leases.next().await.nak(Duration::ZERO).await.unwrap();
+    drop(leases);
+    let (_gateway, mut client) = start(config).await;
+    let events = watch(&mut client, "t", 0).await;
+    assert_eq!(names(&events), ["submitted", "finished"]);
+    assert_eq!(end(&events).reason(), FinishReason::Failed);
+    assert!(end(&events).detail.contains("given up after 1 attempt"), "{events:?}");
+    let empty = autoact_testkit::poll::until(LIMIT, async || (bus.backlog().await.ok()? == 0).then_some(())).await;
+    assert!(empty.is_some(), "it left the queue");
 }

@@ -25,15 +25,16 @@ fn memory(id: &str, question: &str, approved: bool) -> Memory {
 
 /// A port that nothing listens on.
 fn nowhere() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("http://{}", listener.local_addr().unwrap())
+    // a reserved port: a free one may be taken by another test meanwhile
+    "http://127.0.0.1:1".to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_not_there_is_waited_for() {
     let url = nowhere();
     let store = QdrantStore::new(&config(&url), Encoder::new(None).unwrap()).unwrap();
-    assert!(matches!(store.prepare().await, Err(StoreError::Unreachable { .. })));
+    let prepared = store.prepare().await;
+    assert!(matches!(prepared, Err(StoreError::Unreachable { .. })), "{prepared:?}");
 
     let settings = MemoryConfig { store: StoreKind::Qdrant, qdrant: config(&url), ..MemoryConfig::default() };
     let app = App::build::<MemoryApp>(Loaded::new(Common::on_ports(0, 0), settings)).await.unwrap();

@@ -230,6 +230,7 @@ impl ToolAgent for Inner {
         let usage = v1::Usage { tool: Some(Duration::from_millis(3).try_into().unwrap()), ..Default::default() };
         match action.params.as_str() {
             "break" => Err(Status::internal("the tool broke")),
+            "vanish" => Err(Status::unavailable("the connection is gone")),
             params => Ok(Response::new(v1::ExecuteResponse {
                 observation: format!("{params} in task {}", request.task_id),
                 usage: Some(usage),

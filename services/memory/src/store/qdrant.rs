@@ -105,6 +105,8 @@ impl QdrantStore {
                 match status.code() {
                     Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => StoreError::Unreachable { url, reason },
                     Code::Unauthenticated | Code::PermissionDenied => StoreError::Refused { url, reason },
+                    // what its client makes of a refused connection; it says so in words alone
+                    Code::Internal if reason.starts_with("Failed to connect") => StoreError::Unreachable { url, reason },
                     code => StoreError::Engine(format!("Qdrant at `{url}` says {code:?}: {reason}")),
                 }
             }
