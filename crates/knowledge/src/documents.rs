@@ -8,40 +8,40 @@ use crate::rng::Rng;
 use crate::solve::{CALCULATE, RETRIEVE, SEARCH};
 use crate::split::Split;
 
-/// Pages of a reading list.
-const PAGES: usize = 3;
-/// Draws before a reading list or tool choice has fewer questions.
-const TRIES: usize = 60;
+/// How often all questions of a list are of one kind, so that the next one can be guessed to be of it too.
+const ONE_KIND: f64 = 0.5;
 
-/// A few pages and question-answer pairs about them: a list that a model can continue. `None` if the base has no question on them.
-pub fn reading_list(base: &KnowledgeBase, pairs: usize, split: Split, rng: &mut Rng) -> Option<String> {
-    let schema = base.schema();
-    let mut text = String::from("Pages:\n");
-    let mut chosen = Vec::new();
-    for _ in 0..PAGES {
-        let id = rng.below(base.entities().len());
-        if !chosen.contains(&id) {
-            let page = base.page(id)?;
-            text.push_str(&format!("{}: {}\n", page.title, page.text().replace('\n', " ")));
-            chosen.push(id);
-        }
+/// Questions, each after the pages that it is answered from: a list that a model can continue with a question of its own about given
+/// pages. `None` if the base has no such question.
+pub fn question_list(base: &KnowledgeBase, count: usize, split: Split, rng: &mut Rng) -> Option<String> {
+    let mix = if rng.chance(ONE_KIND) { one_kind(rng) } else { Mix::default() };
+    let mut text = String::new();
+    for _ in 0..count {
+        let Some(question) = base.question(rng, &Mix { misspelt: 0.0, ..mix }, split) else { continue };
+        let pages = question.entities.iter().filter_map(|title| base.page(base.find(title)?));
+        let pages: Vec<(&str, String)> = pages.map(|page| (page.title.as_str(), page.text())).collect();
+        text.push_str(&question_after_pages(&pages, &question.text, &question.answer));
     }
-    text.push_str("Questions and answers:\n");
-    let mut asked: Vec<String> = Vec::new();
-    for _ in 0..TRIES {
-        if asked.len() == pairs {
-            break;
-        }
-        let Some(start) = rng.pick(&chosen).copied() else { break };
-        let kind = base.entities()[start].kind;
-        let chains: Vec<_> = schema.chains(1, split).iter().filter(|chain| chain.first().is_some_and(|first| first.kind == kind)).collect();
-        let Some(question) = rng.pick(&chains).and_then(|chain| base.question_of_chain(start, chain, 0.0, rng)) else { continue };
-        if !asked.contains(&question.id) {
-            text.push_str(&format!("Question: {}\nAnswer: {}\n", question.text, question.answer));
-            asked.push(question.id);
-        }
+    (!text.is_empty()).then_some(text)
+}
+
+/// One entry of a [`question_list`].
+fn question_after_pages(pages: &[(&str, String)], question: &str, answer: &str) -> String {
+    let mut text = String::new();
+    for (title, page) in pages {
+        text.push_str(&format!("{title}: {}\n", page.replace('\n', " ")));
     }
-    (!asked.is_empty()).then_some(text)
+    text.push_str(&format!("Question: {question}\nAnswer: {answer}\n\n"));
+    text
+}
+
+fn one_kind(rng: &mut Rng) -> Mix {
+    match rng.below(6) {
+        0 => Mix::only_comparison(),
+        1 => Mix::only_yes_no(),
+        2 => Mix::only_inverse(),
+        _ => Mix::only_hops(1 + rng.below(3)),
+    }
 }
 
 /// What tools there are, a few questions, and which of the tools they need.
@@ -52,12 +52,7 @@ pub fn tool_choice(base: &KnowledgeBase, tools: &[ToolSpec], split: Split, rng: 
     for tool in &listed {
         text.push_str(&format!("- {}: {}\n", tool.usage, tool.definition));
     }
-    let mix = match rng.below(4) {
-        0 => Mix::only_comparison(),
-        1 => Mix::only_yes_no(),
-        2 => Mix::only_inverse(),
-        _ => Mix::only_hops(1 + rng.below(3)),
-    };
+    let mix = one_kind(rng);
     let questions: Vec<Question> = (0..2 + rng.below(3)).filter_map(|_| base.question(rng, &mix, split)).collect();
     text.push_str("Questions:\n");
     questions.iter().for_each(|question| text.push_str(&format!("- {}\n", question.text)));

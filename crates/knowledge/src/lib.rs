@@ -26,7 +26,7 @@ mod text;
 
 pub use atlas::{Atlas, AtlasError, TableMistake};
 pub use base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
-pub use documents::{reading_list, tool_choice};
+pub use documents::{question_list, tool_choice};
 pub use invent::{World, WorldSize};
 pub use names::NameMaker;
 pub use page::{LEAD_SENTENCES, Page, PageSentence};

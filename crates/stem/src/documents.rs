@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use autoact_knowledge::{
     Atlas, AtlasError, KnowledgeBase, Mix, NameMaker, Nouns, Question, Rng, Schema, SchemaError, Solver, Split, ThoughtStyle, World,
-    WorldSize, reading_list, tool_choice,
+    WorldSize, question_list, tool_choice,
 };
 use autoact_prompt::Role;
 use autoact_tools::ToolLibrary;
@@ -23,8 +23,8 @@ const TRIES: usize = 20;
 const DETOURS: f64 = 0.04;
 /// How often an adapter's does: the canonical way is what it should learn.
 const ADAPTER_DETOURS: f64 = 0.02;
-/// Question-answer pairs in a reading list.
-const LIST_PAIRS: usize = 8;
+/// Questions in a list, each after its pages.
+const LIST_QUESTIONS: usize = 4;
 /// Plain texts that are about tools.
 const TOOL_CHOICES: f64 = 0.3;
 
@@ -162,12 +162,12 @@ impl Made {
         Some(history)
     }
 
-    /// A plain text: a few pages with questions and answers, as self-instruct continues them, or which tools questions need.
+    /// A plain text: pages with questions and answers, as self-instruct continues them, or which tools questions need.
     fn plain(&self, rng: &mut Rng) -> Option<String> {
         if rng.chance(TOOL_CHOICES) {
             return tool_choice(&self.base, self.tools.specs(), Split::Train, rng);
         }
-        reading_list(&self.base, LIST_PAIRS, Split::Train, rng)
+        question_list(&self.base, LIST_QUESTIONS, Split::Train, rng)
     }
 }
 
@@ -198,22 +198,30 @@ impl Stream {
 /// What the base reads.
 pub struct BaseDocuments {
     stream: Stream,
+    /// Worlds of the atlas's kind, to read about: without knowing the words, no adapter on frozen embeddings could learn to plan over them.
+    reading: Stream,
     encoder: Encoder,
     recipe: BaseRecipe,
 }
 
 impl BaseDocuments {
-    /// Worlds of the base's schema.
+    /// Worlds of the base's schema to act in, and of the atlas's to read about.
     pub fn new(worlds: Worlds, encoder: Encoder, recipe: &Recipe) -> Result<BaseDocuments, SourceError> {
-        let schema = Arc::clone(&worlds.base);
+        let (schema, atlas) = (Arc::clone(&worlds.base), Arc::clone(&worlds.atlas));
+        let reading = stream(worlds.clone(), atlas, "reading", recipe)?;
         let stream = stream(worlds, schema, "base", recipe)?;
-        Ok(BaseDocuments { stream, encoder, recipe: recipe.base.clone() })
+        Ok(BaseDocuments { stream, reading, encoder, recipe: recipe.base.clone() })
     }
 
     fn document(&mut self) -> Option<Document> {
         let (encoder, recipe) = (&self.encoder, &self.recipe);
         let (world, mut rng) = self.stream.next()?;
         let rng = &mut rng;
+        if rng.chance(recipe.reading) {
+            self.reading.at = self.stream.at - 1;
+            let (world, mut rng) = self.reading.next()?;
+            return encoder.text(&question_list(&world.base, LIST_QUESTIONS, Split::Train, &mut rng)?).ok();
+        }
         if rng.chance(recipe.lists) {
             return encoder.text(&world.plain(rng)?).ok();
         }

@@ -107,7 +107,9 @@ pub struct WorldsRecipe {
 pub struct BaseRecipe {
     /// Documents every token of which counts; in the others only what the agents wrote.
     pub whole_text: f64,
-    /// Plain texts: lists of question-answer pairs and the like.
+    /// Plain texts about worlds of the atlas's kind: pages with questions and answers about them. Nobody acts in them.
+    pub reading: f64,
+    /// Of the other documents: the same about the base's own worlds, and which tools questions need.
     pub lists: f64,
     /// Trajectories with a rejected answer and then the right one.
     pub repaired: f64,

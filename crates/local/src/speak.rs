@@ -1,0 +1,65 @@
+//! One agent's words.
+
+use autoact_model::{Backend, GenerateError, GenerateRequest, Generated, Grammar, Sampling};
+use autoact_prompt::{Expect, Role, cue, transcript};
+use autoact_trajectory::Trajectory;
+
+/// Which adapter speaks for each role; `None`: the base.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Voices {
+    /// Plan-Agent's.
+    pub plan: Option<String>,
+    /// Tool-Agent's.
+    pub tool: Option<String>,
+    /// Reflect-Agent's.
+    pub reflect: Option<String>,
+}
+
+impl Voices {
+    /// The base alone, in every role: AutoAct's Meta-Agent.
+    pub fn base() -> Voices {
+        Voices::default()
+    }
+
+    /// One adapter in every role.
+    pub fn one(adapter: &str) -> Voices {
+        Voices { plan: Some(adapter.to_owned()), tool: Some(adapter.to_owned()), reflect: Some(adapter.to_owned()) }
+    }
+
+    /// An adapter per role, under the roles' names.
+    pub fn by_role() -> Voices {
+        let name = |role: Role| Some(role.as_str().to_owned());
+        Voices { plan: name(Role::Plan), tool: name(Role::Tool), reflect: name(Role::Reflect) }
+    }
+
+    /// The adapter of a role.
+    pub fn of(&self, role: Role) -> Option<&str> {
+        match role {
+            Role::Plan => self.plan.as_deref(),
+            Role::Tool => self.tool.as_deref(),
+            Role::Reflect => self.reflect.as_deref(),
+        }
+    }
+}
+
+/// `role`'s reply to the history, held to its form. Blocks until the model is done.
+///
+/// # Errors
+/// What the model cannot do: the prompt is too long, the adapter is not there.
+pub fn say(
+    backend: &dyn Backend,
+    adapter: Option<&str>,
+    role: Role,
+    trajectory: &Trajectory,
+    sampling: Sampling,
+) -> Result<Generated, GenerateError> {
+    let expect = Expect::new(role, &trajectory.tools);
+    let request = GenerateRequest {
+        adapter: adapter.map(str::to_owned),
+        grammar: Some(Grammar::Regex(expect.regex)),
+        max_tokens: expect.max_tokens,
+        sampling,
+        ..GenerateRequest::new(format!("{}{}", transcript(trajectory), cue(role)))
+    };
+    backend.generate(request)?.blocking_finish()
+}
