@@ -8,7 +8,6 @@ mod counterfactual;
 mod documents;
 mod exam;
 mod invent;
-pub mod metrics;
 mod names;
 mod page;
 mod phrase;

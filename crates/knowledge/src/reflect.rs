@@ -1,9 +1,9 @@
 //! Reflections: what the answer should be by the observations, and whether it is that.
 
+use autoact_score::exact_match;
 use autoact_trajectory::{FINISH, Reflection, Trajectory, Verdict};
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
-use crate::metrics::exact_match;
 use crate::question::{Plan, Question};
 use crate::schema::RelationRef;
 use crate::solve::{SolveError, Solver, digits, resolve, shows};

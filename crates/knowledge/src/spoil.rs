@@ -1,9 +1,9 @@
 //! Wrong histories that are plausible, and how a group recovers from them: what Reflect-Agent learns to reject, and Plan-Agent to mend.
 
+use autoact_score::exact_match;
 use autoact_trajectory::{FINISH, Step, Trajectory, Turn};
 
 use crate::base::EntityId;
-use crate::metrics::exact_match;
 use crate::question::{Plan, Question};
 use crate::rng::Rng;
 use crate::schema::{RelationId, RelationRef};

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use autoact_knowledge::metrics::{exact_match, f1};
 use autoact_proto::v1;
+use autoact_score::{exact_match, f1};
 use serde_json::json;
 
 use crate::args::EvalOptions;

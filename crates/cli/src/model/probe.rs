@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use autoact_knowledge::metrics::exact_match;
 use autoact_local::{LocalGroup, RunOptions, Voices};
 use autoact_model::{Engine, EngineOptions, ModelDir};
 use autoact_prompt::{Role, transcript};
+use autoact_score::exact_match;
 use autoact_tools::{Corpus, ToolLibrary};
 use clap::Args;
 

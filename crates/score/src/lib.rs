@@ -1,0 +1,14 @@
+//! Whether answers are right, and how sure a number over many questions is: HotpotQA's exact match and F1, the reward of multiple choice,
+//! bootstrap intervals, paired differences, and the precision and recall of verdicts. Plain functions: no model, no I/O.
+
+mod answer;
+mod bootstrap;
+mod choice;
+mod metric;
+mod verdicts;
+
+pub use answer::{exact_match, f1, normalize};
+pub use bootstrap::{Bootstrap, Interval, PairError};
+pub use choice::{label, named, options};
+pub use metric::{Metric, UnknownMetric};
+pub use verdicts::Verdicts;

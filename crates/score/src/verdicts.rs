@@ -1,0 +1,98 @@
+//! How good a judge is: Reflect-Agent's verdicts against the truth.
+
+use serde::{Deserialize, Serialize};
+
+/// Verdicts counted by what they said and what was so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Verdicts {
+    /// Said right, was right.
+    pub approved_right: usize,
+    /// Said right, was wrong.
+    pub approved_wrong: usize,
+    /// Said wrong, was right.
+    pub rejected_right: usize,
+    /// Said wrong, was wrong.
+    pub rejected_wrong: usize,
+}
+
+impl Verdicts {
+    /// Counts one verdict.
+    pub fn add(&mut self, approved: bool, right: bool) {
+        let count = match (approved, right) {
+            (true, true) => &mut self.approved_right,
+            (true, false) => &mut self.approved_wrong,
+            (false, true) => &mut self.rejected_right,
+            (false, false) => &mut self.rejected_wrong,
+        };
+        *count += 1;
+    }
+
+    /// All verdicts.
+    pub fn total(&self) -> usize {
+        self.approved() + self.rejected_right + self.rejected_wrong
+    }
+
+    /// Verdicts "right".
+    pub fn approved(&self) -> usize {
+        self.approved_right + self.approved_wrong
+    }
+
+    /// How many approved answers are right; `None` where nothing was approved.
+    pub fn precision(&self) -> Option<f64> {
+        part(self.approved_right, self.approved())
+    }
+
+    /// How many right answers are approved; `None` where nothing was right.
+    pub fn recall(&self) -> Option<f64> {
+        part(self.approved_right, self.approved_right + self.rejected_right)
+    }
+
+    /// How many rejected answers are wrong; `None` where nothing was rejected.
+    pub fn rejection_precision(&self) -> Option<f64> {
+        part(self.rejected_wrong, self.rejected_right + self.rejected_wrong)
+    }
+
+    /// How many wrong answers are rejected; `None` where nothing was wrong.
+    pub fn rejection_recall(&self) -> Option<f64> {
+        part(self.rejected_wrong, self.approved_wrong + self.rejected_wrong)
+    }
+
+    /// How many verdicts are true; `None` where there are none.
+    pub fn accuracy(&self) -> Option<f64> {
+        part(self.approved_right + self.rejected_wrong, self.total())
+    }
+}
+
+fn part(count: usize, of: usize) -> Option<f64> {
+    (of > 0).then(|| count as f64 / of as f64)
+}
+
+impl FromIterator<(bool, bool)> for Verdicts {
+    /// From pairs of (approved, right).
+    fn from_iter<I: IntoIterator<Item = (bool, bool)>>(pairs: I) -> Self {
+        let mut verdicts = Verdicts::default();
+        pairs.into_iter().for_each(|(approved, right)| verdicts.add(approved, right));
+        verdicts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_are_counted() {
+        let verdicts: Verdicts = [(true, true), (true, true), (true, false), (false, true), (false, false)].into_iter().collect();
+        assert_eq!(verdicts, Verdicts { approved_right: 2, approved_wrong: 1, rejected_right: 1, rejected_wrong: 1 });
+        assert_eq!((verdicts.total(), verdicts.precision(), verdicts.recall()), (5, Some(2.0 / 3.0), Some(2.0 / 3.0)));
+        assert_eq!((verdicts.rejection_precision(), verdicts.rejection_recall(), verdicts.accuracy()), (Some(0.5), Some(0.5), Some(0.6)));
+    }
+
+    #[test]
+    fn nothing_is_not_a_number() {
+        let verdicts = Verdicts::default();
+        let all =
+            [verdicts.precision(), verdicts.recall(), verdicts.rejection_precision(), verdicts.rejection_recall(), verdicts.accuracy()];
+        assert_eq!(all, [None; 5]);
+    }
+}
