@@ -11,6 +11,15 @@ pub fn label(index: usize) -> char {
     u8::try_from(index).ok().filter(|at| usize::from(*at) < LETTERS).map_or('?', |at| char::from(b'A' + at))
 }
 
+/// A question with its options as agents read it: `Which? Options: (A) one (B) two`; without options it stays as it is.
+pub fn with_options<S: AsRef<str>>(question: &str, options: &[S]) -> String {
+    if options.is_empty() {
+        return question.to_owned();
+    }
+    let listed: Vec<String> = options.iter().enumerate().map(|(index, option)| format!("({}) {}", label(index), option.as_ref())).collect();
+    format!("{question} Options: {}", listed.join(" "))
+}
+
 /// The options in a question's text, without their letters; none if it has no `Options: (A) …`.
 pub fn options(question: &str) -> Vec<String> {
     let Some((_, list)) = question.rsplit_once("Options:") else { return Vec::new() };
@@ -36,12 +45,17 @@ pub fn options(question: &str) -> Vec<String> {
     options
 }
 
-/// The index of the option that an answer names; `None` if it names none, or its text fits several.
+/// The index of the option that an answer names; `None` if it names none, if its text fits several, or if letter and text contradict.
 pub fn named<S: AsRef<str>>(answer: &str, options: &[S]) -> Option<usize> {
     let answer = stripped(answer);
-    if let Some(index) = lettered(answer).filter(|index| *index < options.len()) {
-        return Some(index);
+    match lettered(answer).filter(|(index, _)| *index < options.len()) {
+        Some((index, rest)) => by_text(rest, options).is_none_or(|named| named == index).then_some(index),
+        None => by_text(answer, options),
     }
+}
+
+/// The option whose text this is.
+fn by_text<S: AsRef<str>>(answer: &str, options: &[S]) -> Option<usize> {
     // options may differ in punctuation alone: the exact text comes first
     if let Some(index) = options.iter().position(|option| option.as_ref().trim() == answer) {
         return Some(index);
@@ -65,18 +79,21 @@ fn stripped(answer: &str) -> &str {
     answer
 }
 
-/// `B`, `b`, `(B)`, `B.`, `B) text`, `B: text`. A letter and a blank (`A volcano`) are text.
-fn lettered(answer: &str) -> Option<usize> {
+/// The letter of `B`, `b`, `(B)`, `B.`, `B) text` or `B: text`, and the text after it. A letter and a blank (`A volcano`) are text.
+fn lettered(answer: &str) -> Option<(usize, &str)> {
     let (open, inner) = answer.strip_prefix('(').map_or((false, answer), |inner| (true, inner));
     let mut chars = inner.chars();
     let letter = chars.next().filter(char::is_ascii_alphabetic)?;
     let index = usize::from(letter.to_ascii_uppercase() as u8 - b'A');
-    match chars.next() {
-        None => (!open).then_some(index),
-        Some(')') => Some(index),
-        Some('.' | ':') if !open && chars.next().is_none_or(char::is_whitespace) => Some(index),
-        _ => None,
-    }
+    let mark = chars.next();
+    let rest = chars.as_str();
+    let ends = match mark {
+        None => !open,
+        Some(')') => true,
+        Some('.' | ':') => !open && !rest.starts_with(|c: char| !c.is_whitespace()),
+        Some(_) => false,
+    };
+    ends.then(|| (index, rest.trim()))
 }
 
 #[cfg(test)]
@@ -103,7 +120,7 @@ mod tests {
         {
             assert_eq!(named(answer, &options), Some(1), "{answer}");
         }
-        for answer in ["", "D", "Texas", "(", "?", "B12", "A volcano", "B.12"] {
+        for answer in ["", "D", "Texas", "(", "?", "B12", "A volcano", "B.12", "B. West Virginia"] {
             assert_eq!(named(answer, &options), None, "{answer}");
         }
     }
@@ -115,6 +132,14 @@ mod tests {
         assert_eq!(named("The Law of Life", &options), Some(0));
         assert_eq!(named("the law of life", &options), None);
         assert_eq!(named("A volcano", &["A river", "A volcano"]), Some(1));
+    }
+
+    #[test]
+    fn options_are_written_as_they_are_read() {
+        let list = ["West Virginia", "Louisiana"];
+        assert_eq!(with_options("Which?", &list), "Which? Options: (A) West Virginia (B) Louisiana");
+        assert_eq!(options(&with_options("Which?", &list)), list);
+        assert_eq!(with_options::<&str>("Which?", &[]), "Which?");
     }
 
     #[test]
