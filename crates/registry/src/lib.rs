@@ -1,0 +1,36 @@
+//! Versions of the three adapters on disk, and which of them is in service.
+//!
+//! ```text
+//! adapters/
+//!   current.json                         which version is in service, and those before it
+//!   versions/atlas-3fa9c1d2e0/
+//!     manifest.json                      base, digests, data, settings, metrics, parent
+//!     plan/  tool/  reflect/             one PEFT adapter each
+//! ```
+//!
+//! A version never changes once it is published: [`Registry::publish`] fills a directory under a temporary name and renames it, so a version is
+//! listed whole or not at all. Its id is made of the task's name and a digest of what it holds, so publishing the same adapters again gives
+//! the same version. What is in service is one small file that is replaced by a rename: [`Registry::promote`] puts a version on a stack,
+//! [`Registry::rollback`] takes it off again. Readers need no lock and no right to write; writers exclude each other with a file lock.
+//!
+//! Nothing here knows of services: agents follow [`Registry::pointer`] and load what it names.
+
+mod disk;
+mod error;
+mod id;
+mod manifest;
+mod pointer;
+mod publish;
+mod registry;
+mod verify;
+
+pub use disk::sha256_file;
+pub use error::RegistryError;
+pub use id::VersionId;
+pub use manifest::{AdapterRecord, BaseRecord, DataRecord, Manifest};
+pub use pointer::{MAX_PROMOTIONS, Pointer, Promotion};
+pub use publish::NewVersion;
+pub use registry::{Listing, Registry, Version};
+
+/// The agents a version has an adapter for: the names of its directories.
+pub const ROLES: [&str; 3] = ["plan", "tool", "reflect"];

@@ -1,0 +1,171 @@
+//! Which version is in service, and those before it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::disk::{self, io};
+use crate::registry::now;
+use crate::{Registry, RegistryError, Version, VersionId};
+
+const POINTER: &str = "current.json";
+
+/// Promotions remembered: nobody goes back further than this.
+pub const MAX_PROMOTIONS: usize = 100;
+
+/// What `current.json` says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pointer {
+    /// Counts the changes: each promotion and each rollback is one.
+    pub revision: u64,
+    /// The promotions that hold, oldest first: the last one is in service, a rollback takes it away.
+    pub promotions: Vec<Promotion>,
+}
+
+/// A version put into service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promotion {
+    /// The version.
+    pub version: VersionId,
+    /// When, RFC 3339 in UTC.
+    pub at: String,
+}
+
+impl Pointer {
+    /// The version in service; `None`: the adapters the agents were started with.
+    pub fn current(&self) -> Option<&VersionId> {
+        self.promotions.last().map(|promotion| &promotion.version)
+    }
+
+    fn promote(&mut self, version: VersionId) -> bool {
+        if self.current() == Some(&version) {
+            return false;
+        }
+        self.revision += 1;
+        self.promotions.push(Promotion { version, at: now() });
+        let beyond = self.promotions.len().saturating_sub(MAX_PROMOTIONS);
+        self.promotions.drain(..beyond);
+        true
+    }
+
+    fn rollback(&mut self) -> Option<VersionId> {
+        let taken = self.promotions.pop()?;
+        self.revision += 1;
+        Some(taken.version)
+    }
+}
+
+impl Registry {
+    /// What is in service. Before anything was promoted: nothing, at revision 0.
+    pub fn pointer(&self) -> Result<Pointer, RegistryError> {
+        let path = self.pointer_path();
+        match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|source| RegistryError::Pointer { path, source }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Pointer::default()),
+            Err(error) => Err(io("read", &path)(error)),
+        }
+    }
+
+    /// The version in service.
+    pub fn current(&self) -> Result<Option<Version>, RegistryError> {
+        self.pointer()?.current().map(|id| self.get(id)).transpose()
+    }
+
+    /// Puts a version into service, if its adapters are those that were published. Promoting the one that is in service changes nothing.
+    pub fn promote(&self, id: &VersionId) -> Result<Pointer, RegistryError> {
+        // before the lock, whose file a registry that is not there does not have
+        self.verify_files(&self.get(id)?)?;
+        let _lock = self.lock()?;
+        let mut pointer = self.pointer()?;
+        if pointer.promote(id.clone()) {
+            self.write(&pointer)?;
+        }
+        Ok(pointer)
+    }
+
+    /// Takes the version in service out of it: the one before it is in service again, or, before the first, the adapters the agents were
+    /// started with. Refused when the one before is not what was published any more.
+    pub fn rollback(&self) -> Result<Pointer, RegistryError> {
+        let nothing = || RegistryError::NothingToRollBack { root: self.root().to_owned() };
+        if self.pointer()?.current().is_none() {
+            return Err(nothing());
+        }
+        let _lock = self.lock()?;
+        let mut pointer = self.pointer()?;
+        pointer.rollback().ok_or_else(nothing)?;
+        if let Some(id) = pointer.current() {
+            self.verify_files(&self.get(id)?)?;
+        }
+        self.write(&pointer)?;
+        Ok(pointer)
+    }
+
+    fn write(&self, pointer: &Pointer) -> Result<(), RegistryError> {
+        let path = self.pointer_path();
+        let mut text = serde_json::to_vec_pretty(pointer).map_err(|source| RegistryError::Pointer { path: path.clone(), source })?;
+        text.push(b'\n');
+        disk::replace(&path, &text)
+    }
+
+    fn pointer_path(&self) -> PathBuf {
+        self.root().join(POINTER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone)]
+    enum Change {
+        Promote(u8),
+        Rollback,
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        prop_oneof![(0u8..4).prop_map(Change::Promote), Just(Change::Rollback)]
+    }
+
+    proptest! {
+        /// The pointer against a plain stack: what is current, what a rollback gives, and that every change counts once.
+        #[test]
+        fn it_is_a_stack(changes in prop::collection::vec(change(), 0..60)) {
+            let (mut pointer, mut stack, mut count) = (Pointer::default(), Vec::new(), 0);
+            for change in changes {
+                match change {
+                    Change::Promote(n) => {
+                        let id: VersionId = format!("v{n}").parse().unwrap();
+                        let changed = stack.last() != Some(&id);
+                        prop_assert_eq!(pointer.promote(id.clone()), changed);
+                        if changed {
+                            stack.push(id);
+                            count += 1;
+                        }
+                    }
+                    Change::Rollback => {
+                        let expected = stack.pop();
+                        count += u64::from(expected.is_some());
+                        prop_assert_eq!(pointer.rollback(), expected);
+                    }
+                }
+                prop_assert_eq!(pointer.current(), stack.last());
+                prop_assert_eq!(pointer.revision, count);
+            }
+            let text = serde_json::to_string(&pointer).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Pointer>(&text).unwrap(), pointer);
+        }
+    }
+
+    #[test]
+    fn old_promotions_are_forgotten() {
+        let mut pointer = Pointer::default();
+        for n in 0..MAX_PROMOTIONS + 5 {
+            assert!(pointer.promote(format!("v{n}").parse().unwrap()));
+        }
+        assert_eq!(pointer.promotions.len(), MAX_PROMOTIONS);
+        assert_eq!(pointer.promotions[0].version.as_str(), "v5");
+    }
+}

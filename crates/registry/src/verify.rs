@@ -1,0 +1,58 @@
+//! Whether a version is what was published, and belongs to a base.
+
+use crate::publish::digest;
+use crate::{AdapterRecord, ROLES, Registry, RegistryError, Version};
+
+impl Registry {
+    /// Refuses a version of another base than the one with sha256 `base_sha256`, and one whose adapters are not those that were published.
+    pub fn verify(&self, version: &Version, base_sha256: &str) -> Result<(), RegistryError> {
+        version.check_base(base_sha256)?;
+        self.verify_files(version)
+    }
+
+    /// Refuses a version whose adapters are not those that were published, for a caller without a base at hand.
+    pub fn verify_files(&self, version: &Version) -> Result<(), RegistryError> {
+        for role in ROLES {
+            let found = digest(role, &version.adapter(role), &version.manifest.base.sha256)?;
+            version.check_adapter(role, &found)?;
+        }
+        Ok(())
+    }
+}
+
+impl Version {
+    /// Refuses another base than the one it was trained on.
+    pub fn check_base(&self, base_sha256: &str) -> Result<(), RegistryError> {
+        let base = &self.manifest.base;
+        if base.sha256 == base_sha256 {
+            return Ok(());
+        }
+        Err(RegistryError::BaseMismatch {
+            version: self.id().clone(),
+            base: base.name.clone(),
+            expected: base.sha256.clone(),
+            found: base_sha256.to_owned(),
+        })
+    }
+
+    /// Refuses an agent's adapter whose digest, as it was read, is not the published one.
+    pub fn check_adapter(&self, role: &str, found: &str) -> Result<(), RegistryError> {
+        let expected = &self.record(role)?.sha256;
+        if expected == found {
+            return Ok(());
+        }
+        Err(RegistryError::Changed {
+            version: self.id().clone(),
+            role: role.to_owned(),
+            path: self.adapter(role),
+            expected: expected.clone(),
+            found: found.to_owned(),
+        })
+    }
+
+    /// What the manifest says of an agent's adapter.
+    pub fn record(&self, role: &str) -> Result<&AdapterRecord, RegistryError> {
+        let missing = || RegistryError::MissingRole { version: self.id().clone(), role: role.to_owned() };
+        self.manifest.adapters.get(role).ok_or_else(missing)
+    }
+}
