@@ -68,6 +68,12 @@ pub fn engine_flags() -> Vec<Flag> {
     vec![
         Flag { name: "model", key: "model", value: "DIR", help: "Base model: a Hugging Face directory" },
         Flag { name: "adapter", key: "adapter", value: "DIR", help: "LoRA adapter: a PEFT directory; empty: the base speaks" },
+        Flag {
+            name: "adapter-registry",
+            key: "adapter_registry",
+            value: "DIR",
+            help: "Speak with this registry's current version, and switch with it",
+        },
         Flag { name: "queue", key: "engine.queue", value: "N", help: "Calls that may wait for the model" },
     ]
 }

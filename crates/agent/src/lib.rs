@@ -3,23 +3,31 @@
 //! An [`Agent`] is a base model with one LoRA adapter, behind [`autoact_model::Backend`]. [`Agent::speak`] checks a trajectory, renders
 //! the prompt with `autoact-prompt`, holds decoding to the role's grammar and gives a [`Speech`]: a stream of text as it is written,
 //! then the whole reply with its costs. Dropping the speech stops the model. The services parse the reply into their own contract.
+//!
+//! With an adapter registry ([`open`]) the agent follows it: a promoted version is loaded beside the one that speaks and tried with one token;
+//! then new replies speak with it, those that have begun end with the old one, and the last of them unloads it.
 
 mod agent;
 mod call;
 mod check;
 mod config;
 mod error;
+mod follow;
 mod health;
 mod load;
+mod news;
+mod registry;
 mod speech;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod usage;
+mod voice;
 
 pub use agent::{Agent, AgentOptions, Request};
 pub use config::{EngineConfig, engine_flags, without_adapter};
 pub use error::AgentError;
 pub use health::watch_health;
-pub use load::load;
+pub use load::{Sources, load, open};
+pub use registry::Refusal;
 pub use speech::{Reply, Speech, Spoken, Stream, stream};
 pub use usage::usage;

@@ -14,6 +14,7 @@ use crate::agent::Agent;
 use crate::call::Call;
 use crate::error::AgentError;
 use crate::usage::usage;
+use crate::voice::Voice;
 
 /// Tokens to finish a reply whose thought used up its own: a line break, a label and a name.
 const CLOSING_TOKENS: usize = 64;
@@ -30,6 +31,8 @@ pub enum Spoken {
 /// A reply being written: any number of [`Spoken::Delta`], then [`Spoken::Done`] or an error. Dropping it stops the model.
 pub struct Speech {
     agent: Arc<Agent>,
+    /// Keeps the adapter it began with in the engine.
+    _voice: Arc<Voice>,
     request: GenerateRequest,
     stream: GenerateStream,
     call: Call,
@@ -38,11 +41,11 @@ pub struct Speech {
 }
 
 impl Speech {
-    pub(crate) fn begin(agent: Arc<Agent>, task: &str, request: GenerateRequest) -> Result<Speech, AgentError> {
+    pub(crate) fn begin(agent: Arc<Agent>, voice: Arc<Voice>, task: &str, request: GenerateRequest) -> Result<Speech, AgentError> {
         let mut call = agent.call(task, &request);
         // within the span: the model's own log lines belong to this call
         match call.span().in_scope(|| agent.backend().generate(request.clone())) {
-            Ok(stream) => Ok(Speech { agent, request, stream, call, before: None }),
+            Ok(stream) => Ok(Speech { agent, _voice: voice, request, stream, call, before: None }),
             Err(error) => Err(fail(&agent, &mut call, error)),
         }
     }

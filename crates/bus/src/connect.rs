@@ -13,9 +13,10 @@ use crate::patience::pause;
 use crate::streams::Streams;
 
 /// One request to JetStream: a healthy server answers in milliseconds, and requests are repeated until the patience is over.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// One attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+
 /// A connection to the bus; clones share it. It reconnects by itself.
 #[derive(Clone)]
 pub struct Bus {
@@ -34,26 +35,8 @@ impl std::fmt::Debug for Bus {
 impl Bus {
     /// Connects, trying for as long as the configuration says, and makes the streams that are missing.
     pub async fn connect(config: BusConfig) -> Result<Bus, BusError> {
-        let addrs = addresses(&config.url)?;
         let deadline = Instant::now() + config.connect_limit;
-        let mut attempt: u32 = 0;
-        let client = loop {
-            attempt += 1;
-            let error = match options(&config).await?.connect(addrs.as_slice()).await {
-                Ok(client) => break client,
-                Err(error) => error,
-            };
-            let url = redacted(&config.url);
-            if matches!(error.kind(), ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation) {
-                return Err(BusError::Login { url, source: error });
-            }
-            let pause = pause(attempt);
-            if Instant::now() + pause >= deadline {
-                return Err(BusError::Unreachable { url, source: error });
-            }
-            tracing::warn!(%url, attempt, %error, "NATS is not there yet; trying again");
-            tokio::time::sleep(pause).await;
-        };
+        let client = connect_client(&config, deadline).await?;
         let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
         let streams = Streams::ensure(&context, &config, deadline).await?;
         tracing::info!(url = %redacted(&config.url), server = %client.server_info().version, "connected to NATS");
@@ -70,6 +53,29 @@ impl Bus {
         if let Err(error) = self.client.drain().await {
             tracing::debug!(%error, "the connection to NATS was gone already");
         }
+    }
+}
+
+/// Connects, trying until `deadline`.
+pub(crate) async fn connect_client(config: &BusConfig, deadline: Instant) -> Result<Client, BusError> {
+    let addrs = addresses(&config.url)?;
+    let mut attempt: u32 = 0;
+    loop {
+        attempt += 1;
+        let error = match options(config).await?.connect(addrs.as_slice()).await {
+            Ok(client) => return Ok(client),
+            Err(error) => error,
+        };
+        let url = redacted(&config.url);
+        if matches!(error.kind(), ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation) {
+            return Err(BusError::Login { url, source: error });
+        }
+        let pause = pause(attempt);
+        if Instant::now() + pause >= deadline {
+            return Err(BusError::Unreachable { url, source: error });
+        }
+        tracing::warn!(%url, attempt, %error, "NATS is not there yet; trying again");
+        tokio::time::sleep(pause).await;
     }
 }
 

@@ -97,6 +97,14 @@ pub enum BusError {
         /// What is wrong with it.
         source: EventError,
     },
+    /// Something in the bucket of adapter versions is no announcement.
+    #[error("the bucket `{bucket}` holds something that is no announcement of an adapter version; fix: promote a version again")]
+    UnreadableAnnouncement {
+        /// The bucket.
+        bucket: &'static str,
+        /// Where the JSON went wrong.
+        source: serde_json::Error,
+    },
 }
 
 impl BusError {

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use autoact_model::{LoadError, ModelDir};
 use autoact_prompt::Role;
 use autoact_train::{
     DocumentSource, Length, LoraWeights, ModelConfig, Progress, Report, SaveDtype, TrainConfig, TrainError, Trainer, Weights,
@@ -29,6 +30,9 @@ pub enum StemError {
     /// The trainer.
     #[error(transparent)]
     Train(#[from] TrainError),
+    /// The base, for its digest.
+    #[error(transparent)]
+    Model(Box<LoadError>),
     /// A file of the model directory.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
@@ -133,13 +137,19 @@ pub fn train_adapter(
     let target = paths.model.join("adapters").join(role.as_str());
     create_dir(&target)?;
     if let Some(adapter) = trainer.adapters() {
-        save_adapter(adapter, &target)?;
+        save_adapter(adapter, &target, &paths.model)?;
     }
     Ok(Outcome::Done(report))
 }
 
-fn save_adapter(adapter: &LoraWeights, target: &Path) -> Result<(), StemError> {
-    Ok(adapter.save(target, SaveDtype::F32)?)
+/// With the base's digest, so that no other base takes it.
+fn save_adapter(adapter: &LoraWeights, target: &Path, model: &Path) -> Result<(), StemError> {
+    let dir = ModelDir::open(model).map_err(unusable)?;
+    Ok(adapter.save_for_base(target, SaveDtype::F32, dir.digest().map_err(unusable)?)?)
+}
+
+fn unusable(error: LoadError) -> StemError {
+    StemError::Model(Box::new(error))
 }
 
 fn drive(

@@ -1,7 +1,7 @@
 //! Checkpoints: one safetensors file with the trained vector, the optimiser's moments, and where
 //! the run stands. A run continued from one ends with the same bits as an uninterrupted run.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::Dtype;
@@ -71,8 +71,8 @@ pub(crate) fn save(dir: &Path, meta: &Meta, [params, m, v]: [&[f32]; 3], keep: u
         .map(|(name, data)| (name.to_owned(), vec![data.len()], files::encode(data, SaveDtype::F32)))
         .collect();
     let json = serde_json::to_string(meta).map_err(|e| TrainError::format(&path, e))?;
-    let meta = HashMap::from([(META.to_owned(), json)]);
-    files::write_safetensors(&path, &tensors, Dtype::F32, meta)?;
+    let meta = BTreeMap::from([(META.to_owned(), json)]);
+    files::write_safetensors(&path, &tensors, Dtype::F32, &meta)?;
     let all = list(dir)?;
     for (_, old) in all.iter().take(all.len().saturating_sub(keep.max(1))) {
         std::fs::remove_file(old).map_err(TrainError::io("delete", old))?;

@@ -1,6 +1,6 @@
 //! Reading and writing safetensors files, safely: whole or not at all.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -101,16 +101,17 @@ pub(crate) fn encode(data: &[f32], dtype: SaveDtype) -> Vec<u8> {
     }
 }
 
-/// Writes named slices of the flat vector `data` as a safetensors file.
-pub(crate) fn write_tensors(path: &Path, specs: &[TensorSpec], data: &[f32], dtype: SaveDtype) -> Result<()> {
+/// Writes named slices of the flat vector `data` as a safetensors file, with `notes` in its metadata.
+pub(crate) fn write_tensors(path: &Path, specs: &[TensorSpec], data: &[f32], dtype: SaveDtype, notes: &[(&str, &str)]) -> Result<()> {
     let encoded: Vec<(String, Vec<usize>, Vec<u8>)> =
         specs.iter().map(|s| (s.name.clone(), s.shape(), encode(&data[s.range()], dtype))).collect();
     let st = match dtype {
         SaveDtype::F32 => Dtype::F32,
         SaveDtype::Bf16 => Dtype::BF16,
     };
-    let meta = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    write_safetensors(path, &encoded, st, meta)
+    let notes = notes.iter().chain([&("format", "pt")]);
+    let meta = notes.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    write_safetensors(path, &encoded, st, &meta)
 }
 
 /// Writes encoded tensors and metadata as a safetensors file.
@@ -118,15 +119,34 @@ pub(crate) fn write_safetensors(
     path: &Path,
     tensors: &[(String, Vec<usize>, Vec<u8>)],
     dtype: Dtype,
-    meta: HashMap<String, String>,
+    meta: &BTreeMap<String, String>,
 ) -> Result<()> {
     let mut views = Vec::with_capacity(tensors.len());
     for (name, shape, bytes) in tensors {
         let view = TensorView::new(dtype, shape.clone(), bytes).map_err(|e| TrainError::format(path, e))?;
         views.push((name.as_str(), view));
     }
-    let bytes = safetensors::serialize(views, Some(meta)).map_err(|e| TrainError::format(path, e))?;
+    let plain = safetensors::serialize(views, None).map_err(|e| TrainError::format(path, e))?;
+    let bytes = with_metadata(&plain, meta).map_err(|e| TrainError::format(path, e))?;
     write_atomic(path, &bytes)
+}
+
+/// Puts `meta` into the header of a safetensors file without any, in the order of its keys: the format's own writer takes them in a hash map,
+/// and the same adapter would have other bytes each time.
+fn with_metadata(plain: &[u8], meta: &BTreeMap<String, String>) -> std::result::Result<Vec<u8>, String> {
+    let length = size_of::<u64>();
+    let (n, _) = SafeTensors::read_metadata(plain).map_err(|e| e.to_string())?;
+    let cut = || "a header that ends before it should".to_owned();
+    let header = plain.get(length..length + n).and_then(|h| std::str::from_utf8(h).ok()).ok_or_else(cut)?;
+    let tensors = header.trim_end().strip_prefix('{').ok_or_else(cut)?;
+    let meta = serde_json::to_string(meta).map_err(|e| e.to_string())?;
+    let comma = if tensors == "}" { "" } else { "," };
+    let mut header = format!("{{\"__metadata__\":{meta}{comma}{tensors}");
+    header.extend(std::iter::repeat_n(' ', header.len().next_multiple_of(length) - header.len()));
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(header.as_bytes());
+    bytes.extend_from_slice(plain.get(length + n..).unwrap_or_default());
+    Ok(bytes)
 }
 
 /// Writes to a temporary name, syncs, renames: a reader sees the old file or the new one.

@@ -10,6 +10,9 @@ use crate::files::{self, SaveDtype};
 use crate::layout::{Builder, TensorKind, TensorSpec};
 use crate::rng::Rng;
 
+/// The safetensors metadata key under which an adapter names its base, as `autoact-lora` reads it.
+const BASE_DIGEST_KEY: &str = "autoact.base_sha256";
+
 /// A linear layer that an adapter can sit on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Linear {
@@ -205,6 +208,18 @@ impl LoraWeights {
     /// # Errors
     /// If a file cannot be written.
     pub fn save(&self, dir: &Path, dtype: SaveDtype) -> Result<()> {
+        self.save_noting(dir, dtype, &[])
+    }
+
+    /// [`LoraWeights::save`] with the sha256 (hex) of the base's `model.safetensors` in the file: a loader can refuse another base.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn save_for_base(&self, dir: &Path, dtype: SaveDtype, base_sha256: &str) -> Result<()> {
+        self.save_noting(dir, dtype, &[(BASE_DIGEST_KEY, base_sha256)])
+    }
+
+    fn save_noting(&self, dir: &Path, dtype: SaveDtype, notes: &[(&str, &str)]) -> Result<()> {
         files::make_dir(dir)?;
         let c = &self.config;
         let json = serde_json::json!({
@@ -229,7 +244,7 @@ impl LoraWeights {
             "revision": null,
         });
         let path = dir.join("adapter_model.safetensors");
-        files::write_tensors(&path, &self.tensors, &self.data, dtype)?;
+        files::write_tensors(&path, &self.tensors, &self.data, dtype, notes)?;
         files::write_atomic(&dir.join("adapter_config.json"), format!("{json:#}\n").as_bytes())
     }
 

@@ -81,7 +81,7 @@ impl Weights {
         files::make_dir(dir)?;
         let json = format!("{:#}\n", config.to_hf_json(dtype.torch_name()));
         let path = dir.join("model.safetensors");
-        files::write_tensors(&path, self.layout.tensors(), &self.data, dtype)?;
+        files::write_tensors(&path, self.layout.tensors(), &self.data, dtype, &[])?;
         files::write_atomic(&dir.join("config.json"), json.as_bytes())
     }
 

@@ -235,6 +235,25 @@ fn adapters_survive_the_peft_format() {
 }
 
 #[test]
+fn an_adapter_names_its_base_in_the_same_bytes_each_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let adapters = LoraWeights::init(&model(), &lora(0.0), 1).unwrap();
+    let digest = "a".repeat(64);
+    let path = dir.path().join("adapter_model.safetensors");
+    let mut saved = Vec::new();
+    for _ in 0..8 {
+        adapters.save_for_base(dir.path(), SaveDtype::F32, &digest).unwrap();
+        saved.push(std::fs::read(&path).unwrap());
+    }
+    assert!(saved.windows(2).all(|pair| pair[0] == pair[1]));
+    assert_eq!(saved[0].windows(5).filter(|w| *w == b"\"pt\"}").count(), 1);
+    let header = String::from_utf8_lossy(&saved[0][8..200]).into_owned();
+    assert!(header.starts_with(&format!("{{\"__metadata__\":{{\"autoact.base_sha256\":\"{digest}\",\"format\":\"pt\"}},")), "{header}");
+    let back = LoraWeights::load(dir.path(), &model()).unwrap();
+    assert_eq!(bits(back.data()), bits(adapters.data()));
+}
+
+#[test]
 fn bad_settings_are_listed_together() {
     let config = TrainConfig { rows: 0, lr: f64::NAN, checkpoint_every: 5, ..TrainConfig::default() };
     let Err(TrainError::Config(text)) = config.validate() else { panic!("accepted") };

@@ -5,7 +5,7 @@ mod config;
 
 use std::sync::Arc;
 
-use autoact_agent::{Agent, Request as Ask, Stream};
+use autoact_agent::{Agent, Request as Ask, Sources, Stream};
 use autoact_prompt::{Role, parse_plan};
 use autoact_proto::status::to_status;
 use autoact_proto::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
@@ -27,9 +27,14 @@ impl Service for PlanAgentService {
     }
 
     async fn build(config: PlanAgentConfig, setup: &mut Setup) -> Result<(), StartError> {
-        let content = setup.common().telemetry.capture_content;
-        let agent = autoact_agent::load(Role::Plan, &config.model, &config.adapter, &config.engine, content).await?;
-        install(Arc::new(agent), &config, setup);
+        let sources = Sources {
+            model: &config.model,
+            adapter: &config.adapter,
+            registry: &config.adapter_registry,
+            announcements: config.adapter_announcements,
+        };
+        let agent = autoact_agent::open(Role::Plan, sources, &config.engine, setup).await?;
+        install(agent, &config, setup);
         Ok(())
     }
 }

@@ -23,13 +23,23 @@ pub struct ReflectAgentConfig {
     pub model: PathBuf,
     /// The LoRA adapter: a PEFT directory; empty: the base speaks.
     pub adapter: PathBuf,
+    /// The adapter registry whose current version speaks instead, and is followed; empty: none.
+    pub adapter_registry: PathBuf,
+    /// Listen on the bus for promotions, beside looking at the registry every second.
+    pub adapter_announcements: bool,
     /// How the model runs.
     pub engine: EngineConfig,
 }
 
 impl Default for ReflectAgentConfig {
     fn default() -> Self {
-        ReflectAgentConfig { model: DEFAULT_MODEL.into(), adapter: DEFAULT_ADAPTER.into(), engine: EngineConfig::default() }
+        ReflectAgentConfig {
+            model: DEFAULT_MODEL.into(),
+            adapter: DEFAULT_ADAPTER.into(),
+            adapter_registry: PathBuf::new(),
+            adapter_announcements: false,
+            engine: EngineConfig::default(),
+        }
     }
 }
 

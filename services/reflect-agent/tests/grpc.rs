@@ -72,6 +72,7 @@ async fn a_real_checkpoint_serves_from_its_configuration() {
         model: dir.path().to_owned(),
         adapter: dir.path().join("adapter"),
         engine: EngineConfig { threads: 1, ..EngineConfig::default() },
+        ..ReflectAgentConfig::default()
     };
     let app = App::build::<ReflectAgentService>(Loaded::new(Common::on_ports(0, 0), config)).await.unwrap();
     let running = app.start();

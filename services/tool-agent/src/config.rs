@@ -31,6 +31,10 @@ pub struct ToolAgentConfig {
     pub model: PathBuf,
     /// The LoRA adapter: a PEFT directory; empty: the base speaks.
     pub adapter: PathBuf,
+    /// The adapter registry whose current version speaks instead, and is followed; empty: none.
+    pub adapter_registry: PathBuf,
+    /// Listen on the bus for promotions, beside looking at the registry every second.
+    pub adapter_announcements: bool,
     /// How the model runs.
     pub engine: EngineConfig,
     /// The tool library: a `tools.toml`.
@@ -48,6 +52,8 @@ impl Default for ToolAgentConfig {
         ToolAgentConfig {
             model: DEFAULT_MODEL.into(),
             adapter: DEFAULT_ADAPTER.into(),
+            adapter_registry: PathBuf::new(),
+            adapter_announcements: false,
             engine: EngineConfig::default(),
             tools: DEFAULT_TOOLS.into(),
             corpus: DEFAULT_CORPUS.into(),

@@ -8,7 +8,7 @@ mod once;
 use std::path::Path;
 use std::sync::Arc;
 
-use autoact_agent::{Agent, Request as Ask, Stream};
+use autoact_agent::{Agent, Request as Ask, Sources, Stream};
 use autoact_prompt::{Role, parse_input};
 use autoact_proto::status::to_status;
 use autoact_proto::v1::tool_agent_server::{ToolAgent, ToolAgentServer};
@@ -44,9 +44,14 @@ impl Service for ToolAgentService {
 
     async fn build(config: ToolAgentConfig, setup: &mut Setup) -> Result<(), StartError> {
         let library = open_library(&config.tools, &config.corpus).await?;
-        let content = setup.common().telemetry.capture_content;
-        let agent = autoact_agent::load(Role::Tool, &config.model, &config.adapter, &config.engine, content).await?;
-        install(Arc::new(agent), Arc::new(library), &config, setup);
+        let sources = Sources {
+            model: &config.model,
+            adapter: &config.adapter,
+            registry: &config.adapter_registry,
+            announcements: config.adapter_announcements,
+        };
+        let agent = autoact_agent::open(Role::Tool, sources, &config.engine, setup).await?;
+        install(agent, Arc::new(library), &config, setup);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 //! `TESTKIT_RANDOM_MODEL=1` runs it with a tiny model of random weights instead: its answers mean nothing, and what only a trained model
 //! can show is left out.
 
+mod adapters;
 mod bad_requests;
 mod bad_starts;
 mod clients;

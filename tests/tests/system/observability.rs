@@ -69,7 +69,7 @@ async fn reflection(address: &str) -> anyhow::Result<Vec<String>> {
 }
 
 /// A page of the metrics port with its status line.
-async fn page(address: &str, path: &str) -> anyhow::Result<String> {
+pub(crate) async fn page(address: &str, path: &str) -> anyhow::Result<String> {
     let work = async {
         let mut stream = tokio::net::TcpStream::connect(address).await?;
         stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").as_bytes()).await?;

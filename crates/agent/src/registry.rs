@@ -1,0 +1,97 @@
+//! The adapter registry as an agent sees it: which voice its current version is.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use autoact_model::{AdapterVersion, Backend, LoadError};
+use autoact_prompt::Role;
+use autoact_registry::{Pointer, Registry, RegistryError, VersionId};
+
+use crate::config::without_adapter;
+use crate::voice::{Adapters, Voice};
+
+/// Why a version is not taken into service.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The registry cannot be read, or the version does not verify.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The adapter cannot be loaded.
+    #[error("cannot load the adapter `{name}`")]
+    Load {
+        /// Its name.
+        name: String,
+        /// Why.
+        #[source]
+        source: Box<LoadError>,
+    },
+    /// The registry held a version and holds none now, which no rollback does.
+    #[error("`{}` has lost its `current.json`; fix: mount the registry again, or promote a version", root.display())]
+    Lost {
+        /// The registry.
+        root: PathBuf,
+    },
+    /// The model does not complete a token with the adapter.
+    #[error("the model does not work with the adapter `{name}`: {reason}")]
+    Mute {
+        /// Its name.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What the registry has in service, as far as switching is concerned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) revision: u64,
+    pub(crate) version: Option<VersionId>,
+}
+
+impl From<Pointer> for Wanted {
+    fn from(pointer: Pointer) -> Wanted {
+        Wanted { revision: pointer.revision, version: pointer.current().cloned() }
+    }
+}
+
+/// A registry, the role whose adapters are taken from it, and the engine they are loaded into.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) role: Role,
+    pub(crate) registry: Registry,
+    pub(crate) adapters: Arc<Adapters>,
+    /// What speaks when nothing is promoted; empty: the base.
+    pub(crate) configured: PathBuf,
+}
+
+impl Source {
+    pub(crate) fn wanted(&self) -> Result<Wanted, Refusal> {
+        Ok(self.registry.pointer()?.into())
+    }
+
+    /// The voice that is wanted, loaded beside the one that speaks. Blocks while files are read.
+    pub(crate) fn voice(&self, wanted: &Wanted) -> Result<(Voice, Option<AdapterVersion>), Refusal> {
+        let Some(id) = &wanted.version else { return configured(&self.adapters, self.role, &self.configured) };
+        let version = self.registry.get(id)?;
+        version.check_base(&self.adapters.engine().info().digest)?;
+        let (role, name) = (self.role.as_str(), version.adapter_name(self.role.as_str()));
+        version.record(role)?;
+        let loaded = self.adapters.voice(&name, &version.adapter(role));
+        let (voice, adapter) = loaded.map_err(|source| Refusal::Load { name, source })?;
+        // of the bytes that were loaded: a file that changes after a check of its own would not be seen
+        version.check_adapter(role, &adapter.digest)?;
+        Ok((voice, Some(adapter)))
+    }
+}
+
+/// The voice of the `adapter` setting.
+pub(crate) fn configured(adapters: &Arc<Adapters>, role: Role, path: &Path) -> Result<(Voice, Option<AdapterVersion>), Refusal> {
+    if without_adapter(path) {
+        return Ok((Voice::fixed(None), None));
+    }
+    // `models/stem/adapters/plan` is known as `plan`
+    let name = path.file_name().map_or_else(|| role.as_str().to_owned(), |name| name.to_string_lossy().into_owned());
+    let loaded = adapters.voice(&name, path);
+    let (voice, version) = loaded.map_err(|source| Refusal::Load { name, source })?;
+    Ok((voice, Some(version)))
+}

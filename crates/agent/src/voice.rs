@@ -1,0 +1,134 @@
+//! The adapter an agent speaks with: in the engine as long as anybody speaks with it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use autoact_model::{AdapterVersion, Backend, Engine, LoadError};
+
+/// What an agent speaks with. Held by the agent and by every reply that began with it; when the last of them is done, the engine unloads it.
+#[derive(Debug)]
+pub(crate) struct Voice {
+    /// The adapter's name in the backend; `None`: the base speaks.
+    pub(crate) name: Option<String>,
+    /// Where it came from the registry's way: what keeps it loaded.
+    _kept: Option<Kept>,
+}
+
+impl Voice {
+    /// The base, or an adapter that the backend has for good.
+    pub(crate) fn fixed(name: Option<String>) -> Voice {
+        Voice { name, _kept: None }
+    }
+}
+
+/// The adapters of an engine, with how many voices use each.
+#[derive(Debug)]
+pub(crate) struct Adapters {
+    engine: Arc<Engine>,
+    uses: Mutex<BTreeMap<String, usize>>,
+}
+
+impl Adapters {
+    pub(crate) fn new(engine: Arc<Engine>) -> Adapters {
+        Adapters { engine, uses: Mutex::default() }
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// A voice with the adapter in `path`, known as `name`. One that still speaks under this name is taken as it is: what a name stands for
+    /// never changes. Blocks while files are read. One caller at a time.
+    pub(crate) fn voice(self: &Arc<Adapters>, name: &str, path: &Path) -> Result<(Voice, AdapterVersion), Box<LoadError>> {
+        let kept = self.keep(name);
+        let there = self.engine.adapters().into_iter().find(|adapter| adapter.name == name);
+        let version = match there {
+            Some(version) => version,
+            None => self.engine.load_adapter(name, path)?,
+        };
+        Ok((Voice { name: Some(name.to_owned()), _kept: Some(kept) }, version))
+    }
+
+    fn keep(self: &Arc<Adapters>, name: &str) -> Kept {
+        *self.lock().entry(name.to_owned()).or_default() += 1;
+        Kept { adapters: Arc::clone(self), name: name.to_owned() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, usize>> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One use of a loaded adapter.
+#[derive(Debug)]
+struct Kept {
+    adapters: Arc<Adapters>,
+    name: String,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // within the lock: an adapter that is being asked for again is either kept, or gone before it is loaded anew
+        let mut uses = self.adapters.lock();
+        let Some(count) = uses.get_mut(&self.name) else { return };
+        *count -= 1;
+        if *count == 0 {
+            uses.remove(&self.name);
+            self.adapters.engine.unload_adapter(&self.name);
+            tracing::debug!(adapter = self.name, "adapter unloaded");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use autoact_model::{EngineOptions, ModelDir};
+
+    use super::*;
+    use crate::agent::{Agent, AgentOptions};
+    use crate::testing::{history, tiny_model};
+
+    fn names(adapters: &Adapters) -> Vec<String> {
+        adapters.engine.adapters().into_iter().map(|adapter| adapter.name).collect()
+    }
+
+    #[tokio::test]
+    async fn an_adapter_stays_until_its_last_reply_and_no_longer() {
+        let model = tiny_model("llama3").unwrap();
+        let path = model.path().join("adapter");
+        let engine =
+            Engine::start(&ModelDir::open(model.path()).unwrap(), EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
+        let adapters = Arc::new(Adapters::new(Arc::new(engine)));
+        let (voice, version) = adapters.voice("plan@a", &path).unwrap();
+        assert_eq!(version.name, "plan@a");
+        let engine: Arc<dyn Backend> = adapters.engine.clone();
+        let agent = Arc::new(Agent::with_voice(autoact_prompt::Role::Plan, engine, voice, AgentOptions::default()));
+        let request = || crate::Request { trajectory: Some(history(vec![])), ..crate::Request::default() };
+
+        // two replies that have begun with `a`
+        let (mut first, second) = (agent.speak(request()).await.unwrap(), agent.speak(request()).await.unwrap());
+        agent.switch(adapters.voice("plan@b", &path).unwrap().0);
+        assert_eq!(names(&adapters), ["plan@a", "plan@b"]);
+        drop(second);
+        assert_eq!(names(&adapters), ["plan@a", "plan@b"], "one still speaks");
+
+        // back to `a` while it speaks: the same one goes on
+        agent.switch(adapters.voice("plan@a", &path).unwrap().0);
+        assert_eq!(names(&adapters), ["plan@a"]);
+        let mut spoke = None;
+        while let Some(spoken) = first.next().await {
+            if let crate::Spoken::Done(generated) = spoken.unwrap() {
+                spoke = generated.adapter.map(|adapter| adapter.name);
+            }
+        }
+        assert_eq!(spoke.as_deref(), Some("plan@a"));
+        drop(first);
+        assert_eq!(names(&adapters), ["plan@a"], "the agent speaks with it");
+
+        agent.switch(Voice::fixed(None));
+        assert_eq!(names(&adapters), [""; 0]);
+        assert!(adapters.voice("plan@c", Path::new("no/such/adapter")).is_err());
+        assert!(adapters.lock().is_empty());
+    }
+}
