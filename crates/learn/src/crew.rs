@@ -1,0 +1,189 @@
+//! Work on all cores: one engine for each while the model is small, and threads that keep the engines' queues filled.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+use std::time::Duration;
+
+use autoact_model::{Backend, Engine, EngineOptions, GenerateError, GenerateRequest, Generated, LoadError, ModelDir, Tokenizer};
+
+/// Weights up to this size are loaded once for each core, so that each core computes a sequence of its own.
+const SMALL: u64 = 200 << 20;
+/// Keys and values that an engine of several keeps: the trajectories it works at, and the openings they share.
+const CACHE: usize = 128 << 20;
+/// Threads for each engine: one is being answered, the other has the next question ready.
+const THREADS_PER_ENGINE: usize = 2;
+
+/// Asks the stop of everything; shared with the handler of Ctrl-C.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Asks to stop.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody has asked.
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The engines over one model.
+pub(crate) struct Crew {
+    backends: Vec<Arc<dyn Backend>>,
+    /// For adapters, which every engine has to load; empty with scripted models.
+    engines: Vec<Arc<Engine>>,
+    tokenizer: Option<Arc<Tokenizer>>,
+}
+
+impl Crew {
+    /// Loads the model: on every core while it is small.
+    ///
+    /// # Errors
+    /// The model cannot be loaded.
+    pub(crate) fn start(dir: &ModelDir) -> Result<Crew, LoadError> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let bytes: u64 = dir.shards().iter().filter_map(|shard| shard.metadata().ok()).map(|file| file.len()).sum();
+        let count = if bytes <= SMALL { cores } else { 1 };
+        let cache_bytes = if count > 1 { CACHE } else { EngineOptions::default().cache_bytes };
+        let options = EngineOptions { threads: cores / count, cache_bytes, ..EngineOptions::default() };
+        let engines = (0..count).map(|_| Engine::start(dir, options.clone()).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let backends = engines.iter().map(|engine| Arc::clone(engine) as Arc<dyn Backend>).collect();
+        Ok(Crew { backends, engines, tokenizer: Some(Arc::new(dir.tokenizer()?)) })
+    }
+
+    /// A crew over backends at hand; it cannot load adapters, and counts tokens by characters.
+    #[cfg(test)]
+    pub(crate) fn of(backends: Vec<Arc<dyn Backend>>) -> Crew {
+        Crew { backends, engines: Vec::new(), tokenizer: None }
+    }
+
+    /// Loads an adapter into every engine.
+    ///
+    /// # Errors
+    /// It cannot be read or does not fit.
+    pub(crate) fn load_adapter(&self, name: &str, path: &std::path::Path) -> Result<(), LoadError> {
+        self.engines.iter().try_for_each(|engine| engine.load_adapter(name, path).map(drop))
+    }
+
+    /// One of the backends.
+    pub(crate) fn backend(&self, number: usize) -> &Arc<dyn Backend> {
+        &self.backends[number % self.backends.len()]
+    }
+
+    /// Whether the model expects to be told what to do.
+    pub(crate) fn is_chat(&self) -> bool {
+        self.backends.first().is_some_and(|backend| backend.info().chat_template)
+    }
+
+    /// How many tokens a text has.
+    pub(crate) fn tokens(&self, text: &str) -> usize {
+        let counted = self.tokenizer.as_ref().and_then(|tokenizer| tokenizer.encode(text, None).ok());
+        counted.map_or(text.len() / 3, |tokens| tokens.len())
+    }
+
+    /// Works the items off in parallel. `work` gets an item and a backend; `take` gets the results one at a time as they are ready, on
+    /// this thread. Ends early, without error, once `stop` is raised: what has begun is finished.
+    ///
+    /// # Errors
+    /// The first error of `work` or `take`; what runs is finished and dropped.
+    pub(crate) fn each<I: Sync, R: Send, E: Send>(
+        &self,
+        items: &[I],
+        stop: &Stop,
+        work: impl Fn(&I, &Arc<dyn Backend>) -> Result<R, E> + Sync,
+        mut take: impl FnMut(usize, R) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let threads = (self.backends.len() * THREADS_PER_ENGINE).min(items.len());
+        let next = AtomicUsize::new(0);
+        let failed = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let (sender, results) = sync_channel(threads);
+            for number in 0..threads {
+                let (sender, next, failed, work) = (sender.clone(), &next, &failed, &work);
+                scope.spawn(move || {
+                    while !failed.load(Ordering::Relaxed) && !stop.is_raised() {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(item) = items.get(at) else { break };
+                        // the receiver is gone after an error: nobody waits for this
+                        if sender.send((at, work(item, self.backend(number)))).is_err() {
+                            break;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            for (at, result) in results {
+                if let Err(error) = result.and_then(|result| take(at, result)) {
+                    failed.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Completes a prompt; an engine whose queue is full is asked again when it says so.
+///
+/// # Errors
+/// What the model cannot do.
+pub(crate) fn complete(backend: &dyn Backend, request: &GenerateRequest) -> Result<Generated, GenerateError> {
+    loop {
+        match backend.generate(request.clone()).and_then(|stream| stream.blocking_finish()) {
+            Err(GenerateError::Overloaded { retry_after }) => thread::sleep(retry_after.min(Duration::from_secs(1))),
+            result => return result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use autoact_agent::testing::ScriptedBackend;
+
+    fn crew() -> Crew {
+        Crew::of((0..2).map(|_| Arc::new(ScriptedBackend::saying("x")) as Arc<dyn Backend>).collect())
+    }
+
+    #[test]
+    fn every_item_is_done_once() {
+        let items: Vec<usize> = (0..100).collect();
+        let mut seen = vec![0; 100];
+        let done = crew().each(
+            &items,
+            &Stop::default(),
+            |item, _| Ok::<_, ()>(*item),
+            |at, item| {
+                assert_eq!(at, item);
+                seen[at] += 1;
+                Ok(())
+            },
+        );
+        assert_eq!((done, seen), (Ok(()), vec![1; 100]));
+    }
+
+    #[test]
+    fn an_error_ends_the_work() {
+        let items: Vec<usize> = (0..1000).collect();
+        let ended = crew().each(&items, &Stop::default(), |item, _| if *item == 7 { Err("seven") } else { Ok(()) }, |_, ()| Ok(()));
+        assert_eq!(ended, Err("seven"));
+    }
+
+    #[test]
+    fn a_raised_stop_ends_it_without_an_error() {
+        let stop = Stop::default();
+        let items: Vec<usize> = (0..1000).collect();
+        let mut count = 0;
+        let raise = |_, ()| {
+            count += 1;
+            stop.raise();
+            Ok::<_, ()>(())
+        };
+        assert_eq!(crew().each(&items, &stop, |_, _| Ok(()), raise), Ok(()));
+        assert!(count < 1000);
+    }
+}

@@ -1,0 +1,206 @@
+//! The learned group against the base on the task's evaluation questions, and the judges on histories held back from training.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use autoact_local::{LocalGroup, RunOptions, Voices};
+use autoact_model::{Backend, Sampling};
+use autoact_score::{Metric, f1, with_options};
+use autoact_trajectory::ToolSpec;
+
+use crate::differentiate::held_back;
+use crate::error::LearnError;
+use crate::records::{AnswerRecord, JudgementRecord, TrajectoryRecord};
+use crate::reflect::{approves, histories, judge};
+use crate::run::Run;
+use crate::stage::Stage;
+use crate::store::{Store, read};
+use crate::synthesize::selected;
+use crate::train::adapters;
+use crate::workplace::{EvaluationQuestion, Workplace};
+
+/// The learned group's row.
+pub const AUTOACT: &str = "autoact";
+/// The base's row: − fine-tuning.
+pub const BASE: &str = "base";
+
+/// A row of the table: who speaks, and whether answers are reflected on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// Its name in files.
+    pub(crate) name: &'static str,
+    /// Its name in the paper's table 2.
+    pub(crate) title: &'static str,
+    voices: Voices,
+    without_reflection: bool,
+}
+
+/// The rows that are evaluated.
+pub(crate) fn rows(variants: bool) -> Vec<Row> {
+    let row = |name, title, voices, without_reflection| Row { name, title, voices, without_reflection };
+    let three = |prefix: &str| {
+        let name = |role: &str| Some(format!("{prefix}{role}"));
+        Voices { plan: name("plan"), tool: name("tool"), reflect: name("reflect") }
+    };
+    let mut rows = vec![row(AUTOACT, "AutoAct", three(""), false), row(BASE, "− fine-tuning", Voices::base(), false)];
+    if variants {
+        rows.push(row("no-reflection", "− reflection", three(""), true));
+        rows.push(row("one", "− multi", Voices::one("one"), false));
+        rows.push(row("unfiltered", "− filtering", three("unfiltered-"), false));
+    }
+    rows
+}
+
+/// Asks every row every question.
+///
+/// # Errors
+/// The model, an adapter or a file; or a stop.
+pub(crate) fn evaluate(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
+    let crew = work.crew()?;
+    for name in adapters(work.variants) {
+        let path = run.path(&format!("adapters/{name}"));
+        crew.load_adapter(name, &path).map_err(|source| LearnError::Model { path, source: Box::new(source) })?;
+    }
+    answer(work, run)?;
+    judge_held_out(work, run)
+}
+
+fn answer(work: &Workplace, run: &Run) -> Result<(), LearnError> {
+    let tools = selected(work, run)?;
+    let (mut store, there) = Store::<AnswerRecord>::open(&run.path("evaluation.jsonl"))?;
+    let done: HashSet<(String, usize)> = there.iter().map(|record| (record.row.clone(), record.at)).collect();
+    let rows = rows(work.variants);
+    let asked = spread(work.evaluation.len(), work.task.settings.evaluate.questions);
+    // question by question, so that an interrupted evaluation has all rows of the questions it got to
+    let all = asked.iter().flat_map(|at| rows.iter().map(|row| (row, *at)));
+    let todo: Vec<(&Row, usize)> = all.filter(|(row, at)| !done.contains(&(row.name.to_owned(), *at))).collect();
+    let (mut count, total) = (there.len(), rows.len() * asked.len());
+    let mut records = there;
+    work.view.begin(Stage::Evaluate, "answers", count as u64, total as u64);
+    work.crew()?.each(
+        &todo,
+        &work.stop,
+        |(row, at), backend| ask(work, row, *at, &work.evaluation[*at], &tools, backend),
+        |_, record| {
+            store.push(&record)?;
+            records.push(record);
+            count += 1;
+            work.view.advance(count as u64, &told(&rows, &records));
+            Ok::<(), LearnError>(())
+        },
+    )?;
+    store.sync()?;
+    work.go_on(Stage::Evaluate)?;
+    work.view.end(&told(&rows, &records));
+    Ok(())
+}
+
+fn told(rows: &[Row], records: &[AnswerRecord]) -> String {
+    let of = |row: &Row| {
+        let mine: Vec<_> = records.iter().filter(|record| record.row == row.name).collect();
+        let right = mine.iter().filter(|record| record.exact).count();
+        format!("{} {:.1}%", row.name, 100.0 * right as f64 / mine.len().max(1) as f64)
+    };
+    rows.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+/// `wanted` of `count` places, evenly spread; 0: all.
+fn spread(count: usize, wanted: usize) -> Vec<usize> {
+    if wanted == 0 || wanted >= count {
+        return (0..count).collect();
+    }
+    (0..wanted).map(|at| at * count / wanted).collect()
+}
+
+fn ask(
+    work: &Workplace,
+    row: &Row,
+    at: usize,
+    question: &EvaluationQuestion,
+    tools: &[ToolSpec],
+    backend: &Arc<dyn Backend>,
+) -> Result<AnswerRecord, LearnError> {
+    let options = RunOptions { without_reflection: row.without_reflection, ..RunOptions::default() };
+    let asked = with_options(&question.question, &question.options);
+    let begun = Instant::now();
+    let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), row.voices.clone());
+    let task = group.run(&asked, tools, &options)?;
+    let answer = task.best_answer();
+    let metric = if question.options.is_empty() { Metric::ExactMatch } else { Metric::MultipleChoice };
+    Ok(AnswerRecord {
+        row: row.name.to_owned(),
+        at,
+        kind: question.label(),
+        question: question.question.clone(),
+        gold: question.answer.clone(),
+        answer: answer.to_owned(),
+        exact: !answer.is_empty() && metric.is_right(&asked, answer, &question.answer),
+        f1: if answer.is_empty() { 0.0 } else { f1(answer, &question.answer) },
+        approved: task.finished().is_some_and(|finished| finished.approved),
+        steps: task.steps(),
+        millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+/// The histories of the questions kept for validation, judged by the learned reflect agent and by the base.
+fn judge_held_out(work: &Workplace, run: &Run) -> Result<(), LearnError> {
+    let kept: Vec<TrajectoryRecord> = read(&run.path("kept.jsonl"))?;
+    let all: Vec<TrajectoryRecord> = read(&run.path("trajectories.jsonl"))?;
+    let part = work.task.settings.differentiate.validation;
+    let chosen = histories(&kept, &all, work.task.settings.reflect.wrong_per_question);
+    let chosen: Vec<_> = chosen.into_iter().filter(|one| held_back(one.id, work.task.seed, part)).collect();
+    let (mut store, there) = Store::<JudgementRecord>::open(&run.path("held-out-judgements.jsonl"))?;
+    let done: HashSet<(String, usize, usize)> = there.iter().map(|record| (record.row.clone(), record.id, record.sample)).collect();
+    let judges = [(AUTOACT, Some("reflect")), (BASE, None)];
+    let todo: Vec<_> = judges
+        .iter()
+        .flat_map(|judge| chosen.iter().map(move |one| (*judge, *one)))
+        .filter(|((row, _), one)| !done.contains(&((*row).to_owned(), one.id, one.sample)))
+        .collect();
+    let mut count = there.len();
+    work.view.begin(Stage::Evaluate, "judgements", count as u64, (judges.len() * chosen.len()) as u64);
+    work.crew()?.each(
+        &todo,
+        &work.stop,
+        |((row, adapter), one), backend| {
+            let judgement = judge(work, one, *adapter, Sampling::greedy(), backend)?;
+            let approved = judgement.as_ref().is_some_and(approves);
+            Ok(JudgementRecord { row: (*row).to_owned(), id: one.id, sample: one.sample, right: one.is_right(), approved })
+        },
+        |_, record| {
+            store.push(&record)?;
+            count += 1;
+            work.view.advance(count as u64, "");
+            Ok::<(), LearnError>(())
+        },
+    )?;
+    store.sync()?;
+    work.go_on(Stage::Evaluate)?;
+    work.view.end(&format!("{} held-out histories", chosen.len()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_spread_over_the_file() {
+        assert_eq!(spread(3, 0), [0, 1, 2]);
+        assert_eq!(spread(3, 9), [0, 1, 2]);
+        assert_eq!(spread(10, 4), [0, 2, 5, 7]);
+    }
+
+    #[test]
+    fn every_adapter_that_a_row_speaks_with_is_trained() {
+        for variants in [false, true] {
+            let trained = adapters(variants);
+            for row in rows(variants) {
+                for voice in [row.voices.plan, row.voices.tool, row.voices.reflect].into_iter().flatten() {
+                    assert!(trained.contains(&voice.as_str()), "{voice}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Self-instruct: the database grows from the examples, a round of generations at a time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use autoact_knowledge::Rng;
+use autoact_model::{Backend, GenerateRequest, Grammar, Sampling};
+
+use crate::crew::{Crew, complete};
+use crate::error::LearnError;
+use crate::filter::{Cause, Known, check_format};
+use crate::options;
+use crate::prompt::{Entry, few_shot, introduction, read_reply, reply_form};
+use crate::records::{QuestionRecord, RejectedRecord};
+use crate::run::Run;
+use crate::stage::Stage;
+use crate::store::Store;
+use crate::workplace::Workplace;
+
+/// A question with its answer and 40 tokens to spare.
+const REPLY_TOKENS: usize = 120;
+/// How often the shots of a prompt are about as many pages as the new question is to be.
+const ALIKE: f64 = 0.7;
+
+/// A generation's reply, with what it was about.
+struct Reply {
+    attempt: u64,
+    pages: Vec<usize>,
+    text: String,
+}
+
+/// Fills the database.
+///
+/// # Errors
+/// The model or a file; or a stop.
+pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
+    let settings = &work.task.settings.instruct;
+    let (mut questions, mut database) = Store::<QuestionRecord>::open(&run.path("questions.jsonl"))?;
+    let (mut rejected, losses) = Store::<RejectedRecord>::open(&run.path("rejected.jsonl"))?;
+    let mut causes: BTreeMap<String, u64> = BTreeMap::new();
+    losses.iter().for_each(|loss| *causes.entry(loss.cause.clone()).or_default() += 1);
+    for example in work.task.examples.iter().skip(database.len()) {
+        let pages = work.pages.about(&example.question, &example.answer);
+        let entry = QuestionRecord {
+            attempt: None,
+            question: example.question.clone(),
+            answer: example.answer.clone(),
+            options: example.options.clone(),
+            pages: titles(work, &pages),
+        };
+        questions.push(&entry)?;
+        database.push(entry);
+    }
+    let mut known = Known::new(settings.similarity, work.evaluation.iter().map(|question| question.question.as_str()));
+    database.iter().for_each(|entry| known.insert(&entry.question));
+    let done = |last: Option<u64>| last.map_or(0, |last| last + 1);
+    let mut next = done(database.iter().filter_map(|entry| entry.attempt).max()).max(done(losses.iter().map(|loss| loss.attempt).max()));
+
+    let crew = work.crew()?;
+    let begun = (Instant::now(), next);
+    work.view.begin(Stage::Instruct, "questions", database.len() as u64, settings.questions as u64);
+    while database.len() < settings.questions && next < settings.attempts {
+        work.go_on(Stage::Instruct)?;
+        let round = settings.round as u64;
+        let end = (next - next % round + round).min(settings.attempts);
+        let seen: Vec<QuestionRecord> =
+            database.iter().filter(|entry| entry.attempt.is_none_or(|attempt| attempt < next - next % round)).cloned().collect();
+        let attempts: Vec<u64> = (next..end).collect();
+        // replies are taken in the order of their attempts, whatever order they come in: the same seed makes the same database
+        let mut waiting: BTreeMap<u64, Reply> = BTreeMap::new();
+        crew.each(
+            &attempts,
+            &work.stop,
+            |attempt, backend| generate(work, crew, &seen, *attempt, backend),
+            |_, reply| {
+                waiting.insert(reply.attempt, reply);
+                while let Some(reply) = waiting.remove(&next) {
+                    next += 1;
+                    if database.len() >= settings.questions {
+                        continue;
+                    }
+                    match accept(work, &database, &known, &reply) {
+                        Ok(entry) => {
+                            known.insert(&entry.question);
+                            questions.push(&entry)?;
+                            database.push(entry);
+                        }
+                        Err(cause) => {
+                            *causes.entry(cause.as_str().to_owned()).or_default() += 1;
+                            rejected.push(&RejectedRecord {
+                                attempt: reply.attempt,
+                                cause: cause.as_str().to_owned(),
+                                text: reply.text,
+                            })?;
+                        }
+                    }
+                }
+                let rate = (next - begun.1) as f64 / begun.0.elapsed().as_secs_f64().max(1e-3);
+                let kept = database.len().saturating_sub(work.task.examples.len()) as f64 / next.max(1) as f64;
+                work.view.advance(database.len() as u64, &format!("{next} generated, {rate:.1}/s, {:.0}% kept", 100.0 * kept));
+                Ok(())
+            },
+        )?;
+    }
+    work.go_on(Stage::Instruct)?;
+    questions.sync()?;
+    let told: Vec<String> = causes.iter().map(|(cause, count)| format!("{cause} {count}")).collect();
+    work.view.end(&format!("{} questions of {next} generations; rejected: {}", database.len(), told.join(", ")));
+    let learned = database.len() - work.task.examples.len().min(database.len());
+    if learned == 0 {
+        return Err(LearnError::TooFew {
+            what: "self-instruct made no question",
+            found: format!("{next} generations, all rejected: {}", told.join(", ")),
+            fix: "give more examples in the words of the corpus, raise `instruct.attempts`, or use a more capable model".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn titles(work: &Workplace, pages: &[usize]) -> Vec<String> {
+    pages.iter().filter_map(|page| work.pages.all().get(*page)).map(|page| page.title.clone()).collect()
+}
+
+/// One generation: shots drawn from the database as it was before the round, new pages, and what the model makes of them.
+fn generate(work: &Workplace, crew: &Crew, seen: &[QuestionRecord], attempt: u64, backend: &Arc<dyn Backend>) -> Result<Reply, LearnError> {
+    let settings = &work.task.settings.instruct;
+    let mut rng = Rng::labelled(work.task.seed ^ attempt.wrapping_mul(0x9e37_79b9_7f4a_7c15), "instruct");
+    let shape = rng.weighted(&settings.pages).unwrap_or_default();
+    let mut pages = work.pages.draw(shape, &mut rng);
+    let alike: Vec<&QuestionRecord> = seen.iter().filter(|entry| entry.pages.len() == pages.len()).collect();
+    let all: Vec<&QuestionRecord> = seen.iter().collect();
+    let from = if rng.chance(ALIKE) && alike.len() >= settings.shots { &alike } else { &all };
+    let mut shots: Vec<Entry> = Vec::new();
+    for _ in 0..settings.shots {
+        let Some(entry) = rng.pick(from) else { break };
+        let shot = Entry {
+            pages: entry.pages.iter().filter_map(|title| work.pages.find(title)).map(|page| work.pages.line(page)).collect(),
+            question: entry.question.clone(),
+            answer: entry.answer.clone(),
+        };
+        if !shots.contains(&shot) {
+            shots.push(shot);
+        }
+    }
+    let opening = introduction(&work.task, crew.is_chat());
+    let prompt = loop {
+        let lines: Vec<String> = pages.iter().map(|page| work.pages.line(*page)).collect();
+        let prompt = few_shot(&opening, &shots, &lines);
+        if crew.tokens(&prompt) <= settings.prompt_tokens {
+            break prompt;
+        }
+        if shots.pop().is_none() && pages.pop().is_none() {
+            break prompt;
+        }
+    };
+    let request = GenerateRequest {
+        sampling: Sampling::with_temperature(settings.temperature, rng.next_u64()),
+        max_tokens: REPLY_TOKENS,
+        grammar: Some(Grammar::Regex(reply_form())),
+        ..GenerateRequest::new(prompt)
+    };
+    let text = complete(backend.as_ref(), &request)?.text;
+    Ok(Reply { attempt, pages, text })
+}
+
+fn accept(work: &Workplace, database: &[QuestionRecord], known: &Known, reply: &Reply) -> Result<QuestionRecord, Cause> {
+    let settings = &work.task.settings.instruct;
+    let (question, answer) = read_reply(&reply.text).ok_or(Cause::Malformed)?;
+    let lines: Vec<String> = reply.pages.iter().map(|page| work.pages.line(*page)).collect();
+    check_format(&question, &answer, &lines, settings.grounded)?;
+    known.check(&question)?;
+    let options = if work.task.has_options() {
+        options::draw(work, database, &question, &answer, reply.attempt).ok_or(Cause::NoOptions)?
+    } else {
+        Vec::new()
+    };
+    Ok(QuestionRecord { attempt: Some(reply.attempt), question, answer, options, pages: titles(work, &reply.pages) })
+}

@@ -1,0 +1,155 @@
+//! The reward filter: kept are trajectories with reward 1, identical ones once, the shortest first.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::LearnError;
+use crate::records::TrajectoryRecord;
+use crate::run::Run;
+use crate::stage::Stage;
+use crate::store::{read, write_atomic, write_json};
+use crate::workplace::Workplace;
+
+/// `filter.json`: what became of the trajectories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Kept {
+    /// Questions asked.
+    pub questions: usize,
+    /// Trajectories made.
+    pub trajectories: usize,
+    /// Those that end without an answer.
+    pub unanswered: usize,
+    /// Those with an answer and no full reward.
+    pub wrong: usize,
+    /// Those with reward 1.
+    pub right: usize,
+    /// Of the right ones, those that are the same as another of their question.
+    pub identical: usize,
+    /// Of the right ones, those beyond the bound for one question.
+    pub surplus: usize,
+    /// What stays.
+    pub kept: usize,
+    /// Questions with a right trajectory: their answer is confirmed by an independent way.
+    pub confirmed: usize,
+}
+
+/// Filters `trajectories.jsonl` into `kept.jsonl`.
+///
+/// # Errors
+/// Nothing is left, or a file.
+pub(crate) fn filter(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
+    let all: Vec<TrajectoryRecord> = read(&run.path("trajectories.jsonl"))?;
+    work.view.begin(Stage::Filter, "trajectories", 0, all.len() as u64);
+    let (kept, counts) = keep(all, work.task.settings.differentiate.per_question);
+    if kept.is_empty() {
+        return Err(LearnError::TooFew {
+            what: "no trajectory is left after filtering",
+            found: format!(
+                "{} of {} questions, {} without an answer, {} with another than the database's, 0 right",
+                counts.trajectories, counts.questions, counts.unanswered, counts.wrong
+            ),
+            fix: "look into `trajectories.jsonl`; then raise `synthesize.samples` or `instruct.questions`, check that the tools reach the \
+                  corpus, or use a more capable model, and run it with `--again instruct`"
+                .to_owned(),
+        });
+    }
+    let mut text = Vec::new();
+    for record in &kept {
+        text.extend(serde_json::to_vec(record).map_err(|error| LearnError::io("write", &run.path("kept.jsonl"))(error.into()))?);
+        text.push(b'\n');
+    }
+    write_atomic(&run.path("kept.jsonl"), &text)?;
+    write_json(&run.path("filter.json"), &counts)?;
+    work.view.advance(counts.trajectories as u64, "");
+    work.view.end(&format!(
+        "{} of {} kept, for {} of {} questions ({} wrong, {} without an answer, {} identical, {} surplus)",
+        counts.kept,
+        counts.trajectories,
+        counts.confirmed,
+        counts.questions,
+        counts.wrong,
+        counts.unanswered,
+        counts.identical,
+        counts.surplus
+    ));
+    Ok(())
+}
+
+/// The kept trajectories in the order of their questions, and the counts.
+pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize) -> (Vec<TrajectoryRecord>, Kept) {
+    let mut counts = Kept { trajectories: all.len(), ..Kept::default() };
+    let mut by_question: BTreeMap<usize, Vec<TrajectoryRecord>> = BTreeMap::new();
+    for record in all {
+        let rights = by_question.entry(record.id).or_default();
+        match (record.has_answer(), record.is_right()) {
+            (false, _) => counts.unanswered += 1,
+            (true, false) => counts.wrong += 1,
+            (true, true) => {
+                counts.right += 1;
+                rights.push(record);
+            }
+        }
+    }
+    counts.questions = by_question.len();
+    let mut kept = Vec::new();
+    for mut rights in by_question.into_values() {
+        counts.confirmed += usize::from(!rights.is_empty());
+        rights.sort_by_key(|record| (record.turns.len(), record.sample));
+        let mut seen = HashSet::new();
+        let before = kept.len();
+        for record in rights {
+            if !seen.insert(serde_json::to_string(&record.turns).unwrap_or_default()) {
+                counts.identical += 1;
+            } else if kept.len() - before < per_question {
+                kept.push(record);
+            } else {
+                counts.surplus += 1;
+            }
+        }
+    }
+    counts.kept = kept.len();
+    (kept, counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::TurnRecord;
+
+    fn record(id: usize, sample: usize, reward: f64, thoughts: &[&str]) -> TrajectoryRecord {
+        let step = |thought: &&str| TurnRecord::Step { thought: (*thought).to_owned(), tool: "T".into(), input: None, observation: None };
+        TrajectoryRecord {
+            id,
+            sample,
+            question: String::new(),
+            gold: String::new(),
+            answer: "a".into(),
+            reward,
+            failed: if reward < 0.0 { "max_steps".into() } else { String::new() },
+            tools: Vec::new(),
+            turns: thoughts.iter().map(step).collect(),
+            tokens: [0, 0],
+            millis: 0,
+        }
+    }
+
+    #[test]
+    fn only_different_right_trajectories_stay() {
+        let all = vec![
+            record(1, 0, 1.0, &["long", "way"]),
+            record(0, 1, 1.0, &["x"]),
+            record(0, 0, 1.0, &["x"]),
+            record(0, 2, 0.5, &["y"]),
+            record(1, 1, 1.0, &["short"]),
+            record(1, 2, 1.0, &["other"]),
+            record(2, 0, -1.0, &["z"]),
+        ];
+        let (kept, counts) = keep(all, 2);
+        let ids: Vec<_> = kept.iter().map(|record| (record.id, record.sample)).collect();
+        assert_eq!(ids, [(0, 0), (1, 1), (1, 2)]);
+        let expected =
+            Kept { questions: 3, trajectories: 7, unanswered: 1, wrong: 1, right: 5, identical: 1, surplus: 1, kept: 3, confirmed: 2 };
+        assert_eq!(counts, expected);
+    }
+}

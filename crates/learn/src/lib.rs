@@ -1,0 +1,52 @@
+//! From a handful of examples to three adapters: AutoAct's pipeline (section 2 of the paper), with the base model as its own teacher.
+//!
+//! ```text
+//! task file ── instruct ── select ── synthesize ── filter ── reflect ── differentiate ── train ── evaluate ── report
+//!              questions   tools     trajectories  kept      judgements datasets         adapters
+//! ```
+//!
+//! [`learn`] runs the [`Stage`]s over a [`Run`] directory. Every stage appends whole lines to files of its own and goes on where it was, so
+//! a learning that was stopped anywhere, by whatever, is continued by starting it again. A [`View`] watches.
+
+mod crew;
+mod differentiate;
+mod error;
+mod evaluate;
+mod filter;
+mod instruct;
+mod keep;
+mod learner;
+mod options;
+mod pages;
+mod prompt;
+mod records;
+mod reflect;
+mod report;
+mod report_html;
+mod run;
+mod select;
+mod settings;
+mod stage;
+mod store;
+mod synthesize;
+mod task;
+mod train;
+mod view;
+mod workplace;
+
+pub use crew::Stop;
+pub use error::{LearnError, TaskMistakes};
+pub use evaluate::{AUTOACT, BASE};
+pub use keep::Kept;
+pub use learner::{Plan, learn};
+pub use records::{
+    AnswerRecord, CurvePoint, DocumentRecord, Judgement, JudgementRecord, QuestionRecord, ReflectionRecord, RejectedRecord, Selection,
+    TrajectoryRecord, TurnRecord, Vote,
+};
+pub use report::{InstructReport, JudgeReport, ReflectReport, Report, RowReport, SynthesisReport};
+pub use run::{Origin, Run};
+pub use settings::Settings;
+pub use stage::{Stage, UnknownStage};
+pub use task::{Example, Task};
+pub use train::Trained;
+pub use view::{NoView, View};

@@ -1,0 +1,212 @@
+//! The corpus as self-instruct sees it: which pages name which, which are of one kind, and which a question is about.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use autoact_knowledge::Rng;
+use autoact_score::normalize;
+use autoact_tools::{Corpus, Page};
+
+/// Words of the longest title that is looked for.
+const LONGEST_TITLE: usize = 8;
+/// Words of the first sentence, without the title, that tell a page's kind: `is a river`.
+const KIND_WORDS: usize = 3;
+
+/// Pages with their links.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    corpus: Arc<Corpus>,
+    /// By title, folded.
+    by_title: HashMap<String, usize>,
+    links: Vec<Vec<usize>>,
+    /// Pages of the same kind, by the kind's number.
+    kinds: Vec<Vec<usize>>,
+    kind_of: Vec<usize>,
+}
+
+impl Pages {
+    /// Reads every page once.
+    pub(crate) fn new(corpus: Arc<Corpus>) -> Pages {
+        let by_title: HashMap<String, usize> =
+            corpus.pages().iter().enumerate().rev().map(|(at, page)| (key(&words(&page.title)), at)).collect();
+        let mut kinds: Vec<Vec<usize>> = Vec::new();
+        let mut kind_numbers: HashMap<String, usize> = HashMap::new();
+        let mut kind_of = Vec::new();
+        let mut links = Vec::new();
+        for (at, page) in corpus.pages().iter().enumerate() {
+            let number = *kind_numbers.entry(kind(page)).or_insert_with(|| {
+                kinds.push(Vec::new());
+                kinds.len() - 1
+            });
+            kinds[number].push(at);
+            kind_of.push(number);
+            let mut named = mentions(&page.text, &by_title);
+            named.retain(|other| *other != at);
+            links.push(named);
+        }
+        Pages { corpus, by_title, links, kinds, kind_of }
+    }
+
+    /// The pages.
+    pub(crate) fn all(&self) -> &[Page] {
+        self.corpus.pages()
+    }
+
+    /// The pages that a text names, in its order, each once.
+    pub(crate) fn named_in(&self, text: &str) -> Vec<usize> {
+        mentions(text, &self.by_title)
+    }
+
+    /// A page, and what it is shown with: `shape` 0 alone, 1 and 2 with a chain of linked pages, 3 with another of its kind. Where there
+    /// is no such page, fewer come back.
+    pub(crate) fn draw(&self, shape: usize, rng: &mut Rng) -> Vec<usize> {
+        let first = rng.below(self.links.len());
+        let mut chosen = vec![first];
+        if shape == 3 {
+            let alike: Vec<usize> = self.kinds[self.kind_of[first]].iter().copied().filter(|other| *other != first).collect();
+            chosen.extend(rng.pick(&alike));
+            return chosen;
+        }
+        for _ in 0..shape {
+            let Some(last) = chosen.last() else { break };
+            let next: Vec<usize> = self.links[*last].iter().copied().filter(|other| !chosen.contains(other)).collect();
+            let Some(next) = rng.pick(&next) else { break };
+            chosen.push(*next);
+        }
+        chosen
+    }
+
+    /// The pages that a question with this answer is about: those it names, and if none of them holds the answer, a chain of links from
+    /// there to one that does.
+    pub(crate) fn about(&self, question: &str, answer: &str) -> Vec<usize> {
+        let named = self.named_in(question);
+        let plain = normalize(answer);
+        let holds = |page: usize| format!(" {} ", normalize(&self.all()[page].text)).contains(&format!(" {plain} "));
+        if matches!(plain.as_str(), "yes" | "no") || named.iter().any(|page| holds(*page)) || named.is_empty() {
+            return named;
+        }
+        let chain = |from: usize| -> Option<Vec<usize>> {
+            let near = self.links[from].iter().copied();
+            if let Some(page) = near.clone().find(|page| holds(*page)) {
+                return Some(vec![page]);
+            }
+            near.filter(|page| *page != from).find_map(|page| {
+                let far = self.links[page].iter().copied().find(|far| *far != from && holds(*far))?;
+                Some(vec![page, far])
+            })
+        };
+        let further = named.iter().find_map(|page| chain(*page)).unwrap_or_default();
+        named.into_iter().chain(further).collect()
+    }
+
+    /// The titles of the other pages of the kind of the page with this title; none if there is no such page.
+    pub(crate) fn alike(&self, title: &str) -> Vec<String> {
+        let Some(page) = self.find(title) else { return Vec::new() };
+        let others = self.kinds[self.kind_of[page]].iter().filter(|other| **other != page);
+        others.map(|other| self.all()[*other].title.clone()).collect()
+    }
+
+    /// The page with this title.
+    pub(crate) fn find(&self, title: &str) -> Option<usize> {
+        self.by_title.get(&key(&words(title))).copied()
+    }
+
+    /// A page as a prompt shows it: one line.
+    pub(crate) fn line(&self, page: usize) -> String {
+        self.all().get(page).map(|page| format!("{}: {}", page.title, crate::task::one_line(&page.text))).unwrap_or_default()
+    }
+}
+
+/// Words with what sticks to them taken off; case counts, because titles are names.
+fn words(text: &str) -> Vec<&str> {
+    text.split(|c: char| c.is_whitespace()).map(|word| word.trim_matches(|c: char| !c.is_alphanumeric())).collect()
+}
+
+/// A title's words; a possessive ending belongs to the sentence, not to the name.
+fn key(words: &[&str]) -> String {
+    let joined = words.iter().filter(|word| !word.is_empty()).copied().collect::<Vec<_>>().join(" ");
+    joined.strip_suffix("'s").unwrap_or(&joined).to_owned()
+}
+
+/// The pages whose titles stand in a text, longest first where they overlap, in the text's order.
+fn mentions(text: &str, by_title: &HashMap<String, usize>) -> Vec<usize> {
+    let words = words(text);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let longest = (1..=LONGEST_TITLE.min(words.len() - at)).rev();
+        let hit = longest.filter(|length| starts_name(words[at]) && !words[at + length - 1].is_empty());
+        let hit = hit.map(|length| (length, key(&words[at..at + length]))).find_map(|(length, key)| Some((length, *by_title.get(&key)?)));
+        match hit {
+            Some((length, page)) => {
+                if !found.contains(&page) {
+                    found.push(page);
+                }
+                at += length;
+            }
+            None => at += 1,
+        }
+    }
+    found
+}
+
+/// Names begin with a capital or a digit.
+fn starts_name(word: &str) -> bool {
+    word.chars().next().is_some_and(|c| c.is_uppercase() || c.is_numeric())
+}
+
+/// What kind of thing a page is about, by the words that follow its title.
+fn kind(page: &Page) -> String {
+    let first = page.sentences().first().map_or("", |first| *first);
+    let rest = first.split_once(page.title.as_str()).map_or(first, |(_, rest)| rest);
+    rest.split_whitespace().take(KIND_WORDS).collect::<Vec<_>>().join(" ").trim_end_matches(['.', ',']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages() -> Pages {
+        let page = |title: &str, text: &str| Page { title: title.to_owned(), text: text.to_owned() };
+        let all = vec![
+            page("Loire", "The Loire is a river in France."),
+            page("France", "France is a country. Its capital is Paris.\nPeople there pay with the euro."),
+            page("Paris", "Paris is a city. Its landmark is the Eiffel Tower."),
+            page("Rhine", "The Rhine is a river. It is 1230 km long."),
+            page("Eiffel Tower", "The Eiffel Tower is a landmark of 1889."),
+        ];
+        Pages::new(Arc::new(Corpus::from_pages(all).unwrap()))
+    }
+
+    #[test]
+    fn pages_link_by_their_titles() {
+        let pages = pages();
+        assert_eq!(pages.links, [vec![1], vec![2], vec![4], vec![], vec![]]);
+        assert_eq!(pages.named_in("Is the Eiffel Tower's city Paris, or France?"), [4, 2, 1]);
+        assert_eq!(pages.find("the Rhine"), None);
+        assert_eq!(pages.find("Rhine"), Some(3));
+    }
+
+    #[test]
+    fn questions_find_the_pages_that_answer_them() {
+        let pages = pages();
+        assert_eq!(pages.about("Where is the Loire?", "France"), [0]);
+        assert_eq!(pages.about("What do people pay with where the Loire flows?", "euro"), [0, 1]);
+        assert_eq!(pages.about("What is the landmark of the capital of the country of the Loire?", "Eiffel Tower"), [0, 1, 2]);
+        assert_eq!(pages.about("Is the Loire longer than the Rhine?", "no"), [0, 3]);
+        assert!(pages.about("Who?", "he").is_empty());
+    }
+
+    #[test]
+    fn shapes_are_drawn_as_asked() {
+        let pages = pages();
+        let mut rng = Rng::new(1);
+        for _ in 0..50 {
+            assert_eq!(pages.draw(0, &mut rng).len(), 1);
+            let pair = pages.draw(3, &mut rng);
+            assert!(pair.len() == 1 || pair.iter().all(|page| [0, 3].contains(page)));
+            let chain = pages.draw(2, &mut rng);
+            assert!(chain.windows(2).all(|link| pages.links[link[0]].contains(&link[1])));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Reflect-Agent's data: the meta-agent judges right and wrong histories; its judgements that agree with the reward are what it learns from.
+//!
+//! A history counts as wrong only if another trajectory of its question came to the database's answer: nobody has checked that answer, and
+//! where no trajectory confirms it, it may be the wrong one.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use autoact_knowledge::Rng;
+use autoact_local::say;
+use autoact_model::{Backend, Sampling};
+use autoact_prompt::{Role, parse_reflection};
+use autoact_score::normalize;
+use autoact_trajectory::Verdict;
+
+use crate::error::LearnError;
+use crate::records::{Judgement, ReflectionRecord, TrajectoryRecord, history};
+use crate::run::Run;
+use crate::stage::Stage;
+use crate::store::{Store, read};
+use crate::workplace::Workplace;
+
+/// Judges histories until the judgement agrees with the reward.
+///
+/// # Errors
+/// The model or a file; or a stop.
+pub(crate) fn reflect(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
+    let kept: Vec<TrajectoryRecord> = read(&run.path("kept.jsonl"))?;
+    let all: Vec<TrajectoryRecord> = read(&run.path("trajectories.jsonl"))?;
+    let histories = histories(&kept, &all, work.task.settings.reflect.wrong_per_question);
+    let (mut store, there) = Store::<ReflectionRecord>::open(&run.path("reflections.jsonl"))?;
+    let done: HashSet<(usize, usize)> = there.iter().map(|record| (record.id, record.sample)).collect();
+    let todo: Vec<&TrajectoryRecord> = histories.into_iter().filter(|one| !done.contains(&(one.id, one.sample))).collect();
+    let (mut count, total) = (there.len(), there.len() + todo.len());
+    let mut agreed = there.iter().filter(|record| record.agreed().is_some()).count();
+    let mut records = there;
+    let crew = work.crew()?;
+    work.view.begin(Stage::Reflect, "histories", count as u64, total as u64);
+    crew.each(
+        &todo,
+        &work.stop,
+        |one, backend| judge_until_right(work, one, backend),
+        |_, record| {
+            store.push(&record)?;
+            count += 1;
+            agreed += usize::from(record.agreed().is_some());
+            records.push(record);
+            work.view.advance(count as u64, &format!("{agreed} judgements agree with the reward"));
+            Ok::<(), LearnError>(())
+        },
+    )?;
+    store.sync()?;
+    work.go_on(Stage::Reflect)?;
+    let of = |right: bool| {
+        let chosen: Vec<_> = records.iter().filter(|record| record.right == right).collect();
+        let agreed = chosen.iter().filter(|record| record.agreed().is_some()).count();
+        format!("{agreed} of {} {}", chosen.len(), if right { "right" } else { "wrong" })
+    };
+    work.view.end(&format!("judged as the reward does: {} and {} histories", of(true), of(false)));
+    Ok(())
+}
+
+/// One right history of each question, and wrong ones with different answers where a right one is there too.
+pub(crate) fn histories<'a>(
+    kept: &'a [TrajectoryRecord],
+    all: &'a [TrajectoryRecord],
+    wrong_per_question: usize,
+) -> Vec<&'a TrajectoryRecord> {
+    let mut right: BTreeMap<usize, &TrajectoryRecord> = BTreeMap::new();
+    kept.iter().for_each(|record| {
+        right.entry(record.id).or_insert(record);
+    });
+    let mut wrong: BTreeMap<usize, Vec<&TrajectoryRecord>> = BTreeMap::new();
+    let mut tries: Vec<&TrajectoryRecord> = all.iter().filter(|record| record.has_answer() && record.reward <= 0.0).collect();
+    tries.sort_by_key(|record| (record.id, record.sample));
+    for record in tries.into_iter().filter(|record| right.contains_key(&record.id)) {
+        let chosen = wrong.entry(record.id).or_default();
+        let new = chosen.iter().all(|other| normalize(&other.answer) != normalize(&record.answer));
+        if new && chosen.len() < wrong_per_question {
+            chosen.push(record);
+        }
+    }
+    right.into_values().chain(wrong.into_values().flatten()).collect()
+}
+
+fn judge_until_right(work: &Workplace, one: &TrajectoryRecord, backend: &Arc<dyn Backend>) -> Result<ReflectionRecord, LearnError> {
+    let settings = &work.task.settings.reflect;
+    let mut rng = Rng::labelled(work.task.seed ^ ((one.id as u64) << 16 | one.sample as u64), "reflect");
+    let mut record = ReflectionRecord { id: one.id, sample: one.sample, right: one.is_right(), draws: Vec::new() };
+    for draw in 0..settings.draws {
+        // the first takes the likeliest words: it is what the meta-agent is worth as a judge
+        let temperature = if draw == 0 { 0.0 } else { settings.temperature };
+        let sampling = Sampling::with_temperature(temperature, rng.next_u64());
+        let Some(judgement) = judge(work, one, None, sampling, backend)? else { continue };
+        record.draws.push(judgement);
+        if record.agreed().is_some() {
+            break;
+        }
+    }
+    Ok(record)
+}
+
+/// A judgement of a finished history by the base or an adapter; `None` if the model could not: the history is too long.
+pub(crate) fn judge(
+    work: &Workplace,
+    one: &TrajectoryRecord,
+    adapter: Option<&str>,
+    sampling: Sampling,
+    backend: &Arc<dyn Backend>,
+) -> Result<Option<Judgement>, LearnError> {
+    let history = history(&one.question, &one.tools, &one.turns, &work.library);
+    let reply = match say(backend.as_ref(), adapter, Role::Reflect, &history, sampling) {
+        Ok(reply) => reply,
+        Err(autoact_model::GenerateError::PromptTooLong { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let parsed = parse_reflection(&reply.text).ok();
+    Ok(parsed.map(|(thought, verdict)| Judgement { thought, verdict: verdict.as_str().to_owned() }))
+}
+
+/// Whether a judgement approves.
+pub(crate) fn approves(judgement: &Judgement) -> bool {
+    crate::records::verdict_of(&judgement.verdict) == Verdict::Right
+}

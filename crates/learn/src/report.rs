@@ -1,0 +1,309 @@
+//! `report.json`: what was learned, in numbers, computed from the run directory's files alone.
+
+use std::collections::BTreeMap;
+
+use autoact_score::{Bootstrap, Interval};
+use serde::{Deserialize, Serialize};
+
+use crate::error::LearnError;
+use crate::evaluate::{AUTOACT, BASE, Row, rows};
+use crate::keep::Kept;
+use crate::records::{
+    AnswerRecord, CurvePoint, DocumentRecord, JudgementRecord, QuestionRecord, ReflectionRecord, RejectedRecord, Selection,
+    TrajectoryRecord,
+};
+use crate::report_html::html;
+use crate::run::Run;
+use crate::stage::Stage;
+use crate::store::{read, read_json, write_atomic, write_json};
+use crate::train::{Trained, adapters};
+use crate::workplace::Workplace;
+
+/// Everything that a run has to tell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The task's name.
+    pub task: String,
+    /// Its description.
+    pub description: String,
+    /// The base model's directory.
+    pub model: String,
+    /// sha256 (hex) of its weights.
+    pub base_digest: String,
+    /// Where everything lies.
+    pub run: String,
+    /// Self-instruct.
+    pub instruct: InstructReport,
+    /// Tool selection.
+    pub selection: Option<Selection>,
+    /// Synthesis and filter.
+    pub filter: Option<Kept>,
+    /// Mean planning loops of the trajectories, and tokens written in all.
+    pub synthesis: SynthesisReport,
+    /// The meta-agent's judgements.
+    pub reflect: ReflectReport,
+    /// Documents by data set.
+    pub documents: BTreeMap<String, usize>,
+    /// The trainings.
+    pub training: Vec<Trained>,
+    /// Their loss curves, by adapter.
+    pub curves: BTreeMap<String, Vec<CurvePoint>>,
+    /// The rows of the table on the evaluation questions.
+    pub evaluation: Vec<RowReport>,
+    /// AutoAct − base in exact match, over the same questions: difference and its 95% confidence interval.
+    pub gain: Option<Interval>,
+    /// The judges on held-out histories.
+    pub judges: Vec<JudgeReport>,
+    /// Seconds by stage.
+    pub seconds: BTreeMap<Stage, f64>,
+    /// Most memory used, in bytes.
+    pub peak_memory: u64,
+}
+
+/// Self-instruct in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct InstructReport {
+    /// The task's examples.
+    pub examples: usize,
+    /// Generations.
+    pub generated: usize,
+    /// Those that became questions.
+    pub accepted: usize,
+    /// The others, by cause.
+    pub rejected: BTreeMap<String, usize>,
+    /// Questions to look at.
+    pub samples: Vec<QuestionRecord>,
+}
+
+/// Synthesis in numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct SynthesisReport {
+    /// Mean planning loops.
+    pub steps: f64,
+    /// Tokens the model read.
+    pub prompt_tokens: u64,
+    /// Tokens it wrote.
+    pub completion_tokens: u64,
+}
+
+/// The meta-agent as a judge, and what of it Reflect-Agent learns from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ReflectReport {
+    /// Right histories judged.
+    pub right: usize,
+    /// Of those, how many got a judgement that agrees.
+    pub right_agreed: usize,
+    /// Wrong histories judged.
+    pub wrong: usize,
+    /// Of those, how many got a judgement that agrees.
+    pub wrong_agreed: usize,
+    /// Histories whose first judgement agreed.
+    pub first_agreed: usize,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RowReport {
+    /// Its name.
+    pub row: String,
+    /// As the paper calls it.
+    pub title: String,
+    /// Questions answered.
+    pub questions: usize,
+    /// Part answered exactly right.
+    pub exact: Interval,
+    /// Mean F1.
+    pub f1: f64,
+    /// Part approved by Reflect-Agent.
+    pub approved: f64,
+    /// Of the approved, the part that is right.
+    pub approved_right: f64,
+    /// Mean planning loops.
+    pub steps: f64,
+    /// Mean seconds of a question.
+    pub seconds: f64,
+    /// (exactly right, questions) by kind.
+    pub kinds: BTreeMap<String, (usize, usize)>,
+}
+
+/// A judge of held-out histories. "Positive" is a rejected answer: catching wrong ones is the judge's work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgeReport {
+    /// Its name.
+    pub row: String,
+    /// Right histories, and how many of them it approved.
+    pub right: (usize, usize),
+    /// Wrong histories, and how many of them it rejected.
+    pub wrong: (usize, usize),
+    /// Of the rejected ones, the part that is wrong.
+    pub precision: Option<f64>,
+    /// Of the wrong ones, the part that is rejected.
+    pub recall: Option<f64>,
+    /// Part judged rightly.
+    pub accuracy: Option<f64>,
+}
+
+/// Generated questions that the report shows.
+const SAMPLES: usize = 12;
+
+/// Computes the report and writes it as `report.json` and `report.html`.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub(crate) fn report(work: &Workplace, run: &Run) -> Result<Report, LearnError> {
+    let report = compute(work, run)?;
+    write_json(&run.path("report.json"), &report)?;
+    write_atomic(&run.path("report.html"), html(&report).as_bytes())?;
+    Ok(report)
+}
+
+/// Computes the report of whatever is there so far.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn compute(work: &Workplace, run: &Run) -> Result<Report, LearnError> {
+    let answers: Vec<AnswerRecord> = read(&run.path("evaluation.jsonl"))?;
+    let judgements: Vec<JudgementRecord> = read(&run.path("held-out-judgements.jsonl"))?;
+    let trajectories: Vec<TrajectoryRecord> = read(&run.path("trajectories.jsonl"))?;
+    let mut training = Vec::new();
+    let mut curves = BTreeMap::new();
+    let mut documents = BTreeMap::new();
+    for name in adapters(true) {
+        training.extend(read_json::<Trained>(&run.path(&format!("adapters/{name}/training.json")))?);
+        let curve: Vec<CurvePoint> = read(&run.path(&format!("training/{name}/curve.jsonl")))?;
+        let data: Vec<DocumentRecord> = read(&run.path(&format!("datasets/{name}.jsonl")))?;
+        if !curve.is_empty() {
+            curves.insert(name.to_owned(), curve);
+        }
+        if !data.is_empty() {
+            documents.insert(name.to_owned(), data.len());
+        }
+    }
+    let (seconds, peak_memory) = run.costs();
+    let mean = |of: &dyn Fn(&TrajectoryRecord) -> f64| trajectories.iter().map(of).sum::<f64>() / trajectories.len().max(1) as f64;
+    Ok(Report {
+        task: work.task.name.clone(),
+        description: work.task.description.clone(),
+        model: work.model.display().to_string(),
+        base_digest: work.base_digest().to_owned(),
+        run: run.dir().display().to_string(),
+        instruct: instructed(work, run)?,
+        selection: read_json(&run.path("tools.json"))?,
+        filter: read_json(&run.path("filter.json"))?,
+        synthesis: SynthesisReport {
+            steps: mean(&|one| one.turns.len() as f64),
+            prompt_tokens: trajectories.iter().map(|one| one.tokens[0]).sum(),
+            completion_tokens: trajectories.iter().map(|one| one.tokens[1]).sum(),
+        },
+        reflect: reflected(&read(&run.path("reflections.jsonl"))?),
+        documents,
+        training,
+        curves,
+        gain: gain(&answers, work.task.seed),
+        evaluation: rows(true).iter().filter_map(|row| evaluated(row, &answers, work.task.seed)).collect(),
+        judges: [AUTOACT, BASE].into_iter().filter_map(|row| judged(row, &judgements)).collect(),
+        seconds: seconds.clone(),
+        peak_memory: peak_memory.max(crate::run::peak_memory()),
+    })
+}
+
+fn instructed(work: &Workplace, run: &Run) -> Result<InstructReport, LearnError> {
+    let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
+    let rejections: Vec<RejectedRecord> = read(&run.path("rejected.jsonl"))?;
+    let mut rejected: BTreeMap<String, usize> = BTreeMap::new();
+    rejections.into_iter().for_each(|one| *rejected.entry(one.cause).or_default() += 1);
+    let generated: Vec<QuestionRecord> = database.into_iter().filter(|entry| entry.attempt.is_some()).collect();
+    let accepted = generated.len();
+    let step = (accepted / SAMPLES).max(1);
+    Ok(InstructReport {
+        examples: work.task.examples.len(),
+        generated: accepted + rejected.values().sum::<usize>(),
+        accepted,
+        rejected,
+        samples: generated.into_iter().step_by(step).take(SAMPLES).collect(),
+    })
+}
+
+fn reflected(records: &[ReflectionRecord]) -> ReflectReport {
+    let count = |right: bool, agreed: bool| records.iter().filter(|one| one.right == right && (!agreed || one.agreed().is_some())).count();
+    ReflectReport {
+        right: count(true, false),
+        right_agreed: count(true, true),
+        wrong: count(false, false),
+        wrong_agreed: count(false, true),
+        first_agreed: records.iter().filter(|one| one.first_agrees()).count(),
+    }
+}
+
+fn evaluated(row: &Row, answers: &[AnswerRecord], seed: u64) -> Option<RowReport> {
+    let mine: Vec<&AnswerRecord> = answers.iter().filter(|answer| answer.row == row.name).collect();
+    if mine.is_empty() {
+        return None;
+    }
+    let mean = |of: &dyn Fn(&AnswerRecord) -> f64| mine.iter().map(|answer| of(answer)).sum::<f64>() / mine.len() as f64;
+    let flag = |value: bool| if value { 1.0 } else { 0.0 };
+    let approved: Vec<_> = mine.iter().filter(|answer| answer.approved).collect();
+    let mut kinds: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for answer in &mine {
+        let entry = kinds.entry(answer.kind.clone()).or_default();
+        entry.0 += usize::from(answer.exact);
+        entry.1 += 1;
+    }
+    Some(RowReport {
+        row: row.name.to_owned(),
+        title: row.title.to_owned(),
+        questions: mine.len(),
+        exact: estimate(&mine.iter().map(|answer| flag(answer.exact)).collect::<Vec<_>>(), seed),
+        f1: mean(&|answer| answer.f1),
+        approved: mean(&|answer| flag(answer.approved)),
+        approved_right: approved.iter().filter(|answer| answer.exact).count() as f64 / approved.len().max(1) as f64,
+        steps: mean(&|answer| f64::from(answer.steps)),
+        seconds: mean(&|answer| answer.millis as f64 / 1e3),
+        kinds,
+    })
+}
+
+/// The paired difference over the questions that both answered.
+fn gain(answers: &[AnswerRecord], seed: u64) -> Option<Interval> {
+    let of = |row: &str| -> BTreeMap<usize, f64> {
+        answers.iter().filter(|answer| answer.row == row).map(|answer| (answer.at, f64::from(u8::from(answer.exact)))).collect()
+    };
+    let (ours, base) = (of(AUTOACT), of(BASE));
+    let differences: Vec<f64> = ours.iter().filter_map(|(at, ours)| Some(ours - base.get(at)?)).collect();
+    (!differences.is_empty()).then(|| estimate(&differences, seed))
+}
+
+fn estimate(values: &[f64], seed: u64) -> Interval {
+    Bootstrap { seed, ..Bootstrap::default() }.mean(values)
+}
+
+fn judged(row: &str, judgements: &[JudgementRecord]) -> Option<JudgeReport> {
+    let count = |right: bool, approved: Option<bool>| {
+        judgements.iter().filter(|one| one.row == row && one.right == right && approved.is_none_or(|wanted| one.approved == wanted)).count()
+    };
+    let (right, wrong) = ((count(true, None), count(true, Some(true))), (count(false, None), count(false, Some(false))));
+    let part = |of: usize, all: usize| (all > 0).then(|| of as f64 / all as f64);
+    let rejected = wrong.1 + right.0 - right.1;
+    (right.0 + wrong.0 > 0).then(|| JudgeReport {
+        row: row.to_owned(),
+        right,
+        wrong,
+        precision: part(wrong.1, rejected),
+        recall: part(wrong.1, wrong.0),
+        accuracy: part(right.1 + wrong.1, right.0 + wrong.0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn judges_are_measured_on_rejections() {
+        let one = |right, approved| JudgementRecord { row: "autoact".into(), id: 0, sample: 0, right, approved };
+        let judgements = [one(true, true), one(true, false), one(false, false), one(false, false), one(false, true)];
+        let report = judged("autoact", &judgements).unwrap();
+        assert_eq!((report.precision, report.recall, report.accuracy), (Some(2.0 / 3.0), Some(2.0 / 3.0), Some(0.6)));
+        assert!(judged("base", &judgements).is_none());
+    }
+}

@@ -1,0 +1,106 @@
+//! Automatic tool selection: the meta-agent is asked which tools of the library some questions need, several times about different
+//! questions; what enough of the votes name is T_s.
+
+use std::collections::HashMap;
+
+use autoact_knowledge::Rng;
+use autoact_model::{GenerateRequest, Grammar, Sampling};
+use autoact_score::with_options;
+use autoact_trajectory::ToolSpec;
+
+use crate::crew::complete;
+use crate::error::LearnError;
+use crate::prompt::{choice_form, introduction, read_choice, tool_choice};
+use crate::records::{QuestionRecord, Selection, Vote};
+use crate::run::Run;
+use crate::stage::Stage;
+use crate::store::{read, write_json};
+use crate::workplace::Workplace;
+
+/// Names and commas of a large library.
+const REPLY_TOKENS: usize = 160;
+
+/// Selects tools and writes `tools.json`.
+///
+/// # Errors
+/// The model or a file; or a stop.
+pub(crate) fn select(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
+    let settings = &work.task.settings.select;
+    let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
+    let crew = work.crew()?;
+    let opening = introduction(&work.task, crew.is_chat());
+    let specs = work.library.specs();
+    let votes: Vec<u64> = (0..settings.votes as u64).collect();
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let mut asked = 0;
+    work.view.begin(Stage::Select, "votes", 0, votes.len() as u64);
+    crew.each(
+        &votes,
+        &work.stop,
+        |vote, backend| {
+            let mut rng = Rng::labelled(work.task.seed ^ vote.wrapping_mul(0x9e37_79b9_7f4a_7c15), "select");
+            let mut listed: Vec<&ToolSpec> = specs.iter().collect();
+            rng.shuffle(&mut listed);
+            let mut questions: Vec<String> = Vec::new();
+            for _ in 0..settings.questions {
+                questions.extend(rng.pick(&database).map(|entry| with_options(&entry.question, &entry.options)));
+            }
+            questions.dedup();
+            let request = GenerateRequest {
+                sampling: Sampling::with_temperature(settings.temperature, rng.next_u64()),
+                max_tokens: REPLY_TOKENS,
+                grammar: Some(Grammar::Regex(choice_form(&listed))),
+                ..GenerateRequest::new(tool_choice(&opening, &listed, &questions))
+            };
+            Ok(read_choice(&complete(backend.as_ref(), &request)?.text))
+        },
+        |_, names: Vec<String>| {
+            asked += 1;
+            names.into_iter().for_each(|name| *counts.entry(name).or_default() += 1);
+            work.view.advance(asked as u64, "");
+            Ok::<(), LearnError>(())
+        },
+    )?;
+    work.go_on(Stage::Select)?;
+    let selection = tally(specs, &counts, asked, settings.share);
+    write_json(&run.path("tools.json"), &selection)?;
+    let told: Vec<String> = selection.votes.iter().map(|vote| format!("{} {:.0}%", vote.tool, 100.0 * vote.share)).collect();
+    work.view.end(&format!("{} (votes: {})", selection.selected.join(", "), told.join(", ")));
+    Ok(())
+}
+
+/// The tools that enough votes named; a terminal tool always, for without it there is no answer.
+fn tally(specs: &[ToolSpec], counts: &HashMap<String, usize>, asked: usize, share: f64) -> Selection {
+    let votes: Vec<Vote> = specs
+        .iter()
+        .map(|spec| {
+            let part = counts.get(&spec.name).copied().unwrap_or_default() as f64 / asked.max(1) as f64;
+            Vote { tool: spec.name.clone(), share: part, selected: spec.terminal || part >= share }
+        })
+        .collect();
+    let selected = votes.iter().filter(|vote| vote.selected).map(|vote| vote.tool.clone()).collect();
+    Selection { selected, votes, asked }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use autoact_trajectory::Effect;
+
+    #[test]
+    fn enough_votes_select_and_terminal_tools_always_stay() {
+        let spec = |name: &str| ToolSpec {
+            name: name.to_owned(),
+            definition: String::new(),
+            usage: String::new(),
+            effect: Effect::ReadOnly,
+            timeout: std::time::Duration::from_secs(1),
+            max_observation_bytes: 100,
+            terminal: name == "Finish",
+        };
+        let counts = HashMap::from([("Search".to_owned(), 1), ("Retrieve".to_owned(), 9)]);
+        let selection = tally(&[spec("Search"), spec("Retrieve"), spec("Finish")], &counts, 10, 0.15);
+        assert_eq!(selection.selected, ["Retrieve", "Finish"]);
+        assert_eq!(selection.votes[0].share, 0.1);
+    }
+}

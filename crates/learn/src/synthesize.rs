@@ -1,0 +1,108 @@
+//! Trajectory synthesis: the meta-agent alone plans, fills in parameters and answers; the tools really run.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use autoact_knowledge::Rng;
+use autoact_local::{LocalGroup, RunOptions, Voices};
+use autoact_model::Backend;
+use autoact_score::with_options;
+use autoact_trajectory::{Limits, Sampling, ToolSpec};
+
+use crate::error::LearnError;
+use crate::records::{QuestionRecord, Selection, TrajectoryRecord, TurnRecord};
+use crate::run::Run;
+use crate::stage::Stage;
+use crate::store::{Store, read, read_json};
+use crate::workplace::Workplace;
+
+/// One try at one question.
+struct Try {
+    id: usize,
+    sample: usize,
+}
+
+/// Several trajectories of every question in the database.
+///
+/// # Errors
+/// The model or a file; or a stop.
+pub(crate) fn synthesize(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
+    let settings = &work.task.settings.synthesize;
+    let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
+    let tools = selected(work, run)?;
+    let (mut store, there) = Store::<TrajectoryRecord>::open(&run.path("trajectories.jsonl"))?;
+    let done: HashSet<(usize, usize)> = there.iter().map(|record| (record.id, record.sample)).collect();
+    let all = (0..database.len()).flat_map(|id| (0..settings.samples).map(move |sample| Try { id, sample }));
+    let todo: Vec<Try> = all.filter(|one| !done.contains(&(one.id, one.sample))).collect();
+    let total = (database.len() * settings.samples) as u64;
+    let mut count = there.len() as u64;
+    let mut right = there.iter().filter(|record| record.is_right()).count();
+    let begun = Instant::now();
+    let crew = work.crew()?;
+    work.view.begin(Stage::Synthesize, "trajectories", count, total);
+    crew.each(
+        &todo,
+        &work.stop,
+        |one, backend| attempt(work, &database[one.id], one, &tools, backend),
+        |_, record| {
+            store.push(&record)?;
+            count += 1;
+            right += usize::from(record.is_right());
+            let rate = (count - there.len() as u64) as f64 / begun.elapsed().as_secs_f64().max(1e-3);
+            work.view.advance(count, &format!("{rate:.1}/s, reward 1: {:.0}%", 100.0 * right as f64 / count as f64));
+            Ok::<(), LearnError>(())
+        },
+    )?;
+    store.sync()?;
+    work.go_on(Stage::Synthesize)?;
+    work.view.end(&format!("{count} trajectories of {} questions, {right} with reward 1", database.len()));
+    Ok(())
+}
+
+/// T_s, as the selection left it.
+pub(crate) fn selected(work: &Workplace, run: &Run) -> Result<Vec<ToolSpec>, LearnError> {
+    let path = run.path("tools.json");
+    let selection: Option<Selection> = read_json(&path)?;
+    let names = selection.map(|selection| selection.selected).unwrap_or_default();
+    // the library's digest is part of the run's origin, so the names are there
+    work.library.select(&names).map_err(|unknown| LearnError::Line { path, line: 1, reason: unknown.to_string() })
+}
+
+fn attempt(
+    work: &Workplace,
+    entry: &QuestionRecord,
+    one: &Try,
+    tools: &[ToolSpec],
+    backend: &Arc<dyn Backend>,
+) -> Result<TrajectoryRecord, LearnError> {
+    let settings = &work.task.settings.synthesize;
+    let seed = Rng::labelled(work.task.seed ^ ((one.id as u64) << 16 | one.sample as u64), "synthesize").next_u64();
+    // the first try takes the likeliest words
+    let temperature = if one.sample == 0 { 0.0 } else { settings.temperature };
+    let options = RunOptions {
+        limits: Limits { max_steps: settings.max_steps, max_time: Duration::from_secs(settings.seconds), ..Limits::default() },
+        sampling: Sampling { temperature, seed, ..Sampling::default() },
+        without_reflection: true,
+    };
+    let begun = Instant::now();
+    let question = with_options(&entry.question, &entry.options);
+    let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), Voices::base());
+    let task = group.run(&question, tools, &options)?;
+    let failed = task.finished().map(|finished| format!("{}: {}", finished.reason.as_str(), finished.detail));
+    let answer = if failed.is_some() { "" } else { task.best_answer() };
+    let reward = if answer.is_empty() { 0.0 } else { work.task.metric.reward(&question, answer, &entry.answer) };
+    Ok(TrajectoryRecord {
+        id: one.id,
+        sample: one.sample,
+        question,
+        gold: entry.answer.clone(),
+        answer: answer.to_owned(),
+        reward,
+        failed: failed.unwrap_or_default(),
+        tools: tools.iter().map(|tool| tool.name.clone()).collect(),
+        turns: task.trajectory().turns.iter().map(TurnRecord::from).collect(),
+        tokens: [task.prompt_tokens(), task.completion_tokens()],
+        millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+    })
+}

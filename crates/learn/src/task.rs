@@ -1,0 +1,206 @@
+//! The task file: a name, a description, a few examples and a tool library; everything else has a default.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use autoact_score::{Metric, named};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{LearnError, TaskMistakes};
+use crate::settings::{Differentiate, Evaluate, Instruct, Reflect, Select, Settings, Synthesize, Training};
+
+/// A question with its answer, as the user gives them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Example {
+    /// The question.
+    pub question: String,
+    /// Its answer; of a multiple-choice question the option's text.
+    pub answer: String,
+    /// The options of a multiple-choice question, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+/// A task, read and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Its file.
+    pub path: PathBuf,
+    /// M: what runs and adapters are called.
+    pub name: String,
+    /// P: what the task is, for people and for models with a chat template.
+    pub description: String,
+    /// C: the examples; at least one.
+    pub examples: Vec<Example>,
+    /// The pages that the tools work on.
+    pub corpus: PathBuf,
+    /// The whole tool library.
+    pub tools: PathBuf,
+    /// Questions to evaluate on, never to learn from.
+    pub evaluation: Option<PathBuf>,
+    /// What reward means.
+    pub metric: Metric,
+    /// Seed of everything.
+    pub seed: u64,
+    /// The numbers.
+    pub settings: Settings,
+}
+
+/// The file as it is written; what may be missing is optional here so that all mistakes are told at once.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    name: Option<String>,
+    description: Option<String>,
+    corpus: Option<PathBuf>,
+    tools: Option<PathBuf>,
+    evaluation: Option<PathBuf>,
+    metric: Option<Metric>,
+    seed: u64,
+    examples: Vec<RawExample>,
+    instruct: Instruct,
+    select: Select,
+    synthesize: Synthesize,
+    reflect: Reflect,
+    differentiate: Differentiate,
+    train: Training,
+    evaluate: Evaluate,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawExample {
+    question: Option<String>,
+    answer: Option<String>,
+    options: Vec<String>,
+}
+
+impl Task {
+    /// Reads and checks a task file. Paths in it are relative to it.
+    ///
+    /// # Errors
+    /// All mistakes together, each with what to do about it.
+    pub fn load(path: &Path) -> Result<Task, LearnError> {
+        let told = |mistakes| TaskMistakes { path: path.to_owned(), mistakes };
+        let text = std::fs::read_to_string(path).map_err(|error| told(vec![format!("it cannot be read: {error}")]))?;
+        Ok(Task::parse(&text, path).map_err(told)?)
+    }
+
+    /// [`Task::load`] from a text.
+    fn parse(text: &str, path: &Path) -> Result<Task, Vec<String>> {
+        let file: File = toml::from_str(text).map_err(|error| vec![error.to_string().trim_end().to_owned()])?;
+        let mut mistakes = Vec::new();
+        let name = file.name.unwrap_or_default().trim().to_owned();
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if name.is_empty() {
+            mistakes
+                .push("it has no `name`; give it one word, such as `name = \"atlas\"`: the run and the adapters are called so".to_owned());
+        } else if !name.chars().all(plain) {
+            mistakes.push(format!("`name` is `{name}`; use letters, digits, `-` and `_` only: directories are called so"));
+        }
+        let description = file.description.unwrap_or_default().trim().to_owned();
+        if description.is_empty() {
+            mistakes.push("it has no `description`; say in a sentence or two what is asked and where answers are found".to_owned());
+        }
+        let examples = examples(file.examples, &mut mistakes);
+        let beside = path.parent().unwrap_or(Path::new("."));
+        let mut file_of = |key: &str, given: Option<PathBuf>, what: &str| match given {
+            None => {
+                mistakes.push(format!("it has no `{key}`; name {what}, relative to the task file"));
+                PathBuf::new()
+            }
+            Some(given) => {
+                let full = beside.join(given);
+                if !full.is_file() {
+                    mistakes.push(format!("`{key}` names `{}`, which is no file; paths are relative to the task file", full.display()));
+                }
+                full
+            }
+        };
+        let corpus = file_of("corpus", file.corpus, "the pages (JSON lines with `title` and `text`)");
+        let tools = file_of("tools", file.tools, "the tool library (`tools.toml`)");
+        let evaluation = file.evaluation.map(|given| file_of("evaluation", Some(given), "questions to evaluate on"));
+        let settings = Settings {
+            instruct: file.instruct,
+            select: file.select,
+            synthesize: file.synthesize,
+            reflect: file.reflect,
+            differentiate: file.differentiate,
+            train: file.train,
+            evaluate: file.evaluate,
+        };
+        settings.check(&mut mistakes);
+        let choice = examples.iter().any(|example| !example.options.is_empty());
+        let metric = file.metric.unwrap_or(if choice { Metric::MultipleChoice } else { Metric::ExactMatch });
+        if metric == Metric::MultipleChoice && !choice && !examples.is_empty() {
+            mistakes.push(
+                "`metric` is `multiple_choice` and no example has `options`; give them, or use `metric = \"exact_match\"`".to_owned(),
+            );
+        }
+        if !mistakes.is_empty() {
+            return Err(mistakes);
+        }
+        Ok(Task { path: path.to_owned(), name, description, examples, corpus, tools, evaluation, metric, seed: file.seed, settings })
+    }
+
+    /// Whether its questions come with options to choose from.
+    pub fn has_options(&self) -> bool {
+        self.examples.iter().any(|example| !example.options.is_empty())
+    }
+}
+
+fn examples(raw: Vec<RawExample>, mistakes: &mut Vec<String>) -> Vec<Example> {
+    if raw.is_empty() {
+        mistakes
+            .push("it has no examples; add a few `[[examples]]` with `question` and `answer`: new questions are made like them".to_owned());
+    }
+    let mut seen = HashSet::new();
+    let mut examples = Vec::new();
+    let with_options = raw.iter().filter(|example| !example.options.is_empty()).count();
+    if with_options > 0 && with_options < raw.len() {
+        mistakes.push(format!("{with_options} of {} examples have `options`; give them to all or to none", raw.len()));
+    }
+    for (at, example) in raw.into_iter().enumerate() {
+        let number = at + 1;
+        let text = |field: Option<String>| field.map(|text| one_line(&text)).filter(|text| !text.is_empty());
+        let question = text(example.question);
+        let answer = text(example.answer);
+        let told = question.as_deref().map(|question| format!(" (`{question}`)")).unwrap_or_default();
+        if question.is_none() {
+            mistakes.push(format!("example {number} has no `question`; write it, or delete the example"));
+        }
+        if answer.is_none() {
+            mistakes.push(format!("example {number}{told} has no `answer`; write it, or delete the example"));
+        }
+        let (Some(question), Some(answer)) = (question, answer) else { continue };
+        if !seen.insert(question.to_lowercase()) {
+            mistakes.push(format!("example {number}{told} is there twice; delete one"));
+        }
+        let options: Vec<String> = example.options.iter().map(|option| one_line(option)).collect();
+        check_options(number, &answer, &options, mistakes);
+        examples.push(Example { question, answer, options });
+    }
+    examples
+}
+
+fn check_options(number: usize, answer: &str, options: &[String], mistakes: &mut Vec<String>) {
+    if options.is_empty() {
+        return;
+    }
+    let distinct: HashSet<String> = options.iter().map(|option| option.to_lowercase()).collect();
+    if options.len() < 2 || options.len() > 26 || distinct.len() < options.len() || options.iter().any(String::is_empty) {
+        mistakes.push(format!("example {number} has {} options; give 2 to 26 different ones", options.len()));
+    } else if named(answer, options).is_none() {
+        mistakes.push(format!("the answer `{answer}` of example {number} is none of its options; write the option's text or its letter"));
+    }
+}
+
+/// Line breaks and runs of blanks become single blanks.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+#[path = "task_tests.rs"]
+mod tests;

@@ -1,0 +1,63 @@
+use super::*;
+
+fn dir() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("pages.jsonl"), "{\"title\":\"Loire\",\"text\":\"A river.\"}\n").unwrap();
+    std::fs::write(dir.path().join("tools.toml"), "").unwrap();
+    dir
+}
+
+const GOOD: &str = "name = \"t\"\ndescription = \"d\"\ncorpus = \"pages.jsonl\"\ntools = \"tools.toml\"\n";
+
+#[test]
+fn defaults_are_the_papers() {
+    let dir = dir();
+    let text = format!("{GOOD}[[examples]]\nquestion = \"Where is\\n the Loire?\"\nanswer = \"France\"\n");
+    let task = Task::parse(&text, &dir.path().join("task.toml")).unwrap();
+    assert_eq!(task.examples[0].question, "Where is the Loire?");
+    assert_eq!(task.metric, Metric::ExactMatch);
+    let lora = &task.settings.train.lora;
+    assert_eq!((lora.r, lora.alpha, lora.dropout), (8, 16.0, 0.05));
+    assert_eq!(task.settings.train.epochs, 5);
+}
+
+#[test]
+fn every_mistake_is_told_at_once() {
+    let text = "name = \"a b\"\ncorpus = \"nowhere.jsonl\"\nseed = 3\n\
+        [[examples]]\nquestion = \"Where?\"\n\
+        [[examples]]\nanswer = \"there\"\n\
+        [[examples]]\nquestion = \"Who?\"\nanswer = \"he\"\noptions = [\"she\", \"it\"]\n\
+        [instruct]\nquestions = 0\n[synthesize]\ntemperature = 99.0\n";
+    let mistakes = Task::parse(text, Path::new("task.toml")).unwrap_err().join("\n");
+    for part in [
+        "`name` is `a b`",
+        "no `description`",
+        "example 1 (`Where?`) has no `answer`",
+        "example 2 has no `question`",
+        "`he` of example 3 is none of its options",
+        "1 of 3 examples have `options`",
+        "`corpus` names",
+        "no `tools`",
+        "`instruct.questions`",
+        "`synthesize.temperature`",
+    ] {
+        assert!(mistakes.contains(part), "{part} is not told in:\n{mistakes}");
+    }
+}
+
+#[test]
+fn no_examples_and_unknown_keys_are_mistakes() {
+    let dir = dir();
+    let path = dir.path().join("task.toml");
+    assert!(Task::parse(GOOD, &path).unwrap_err()[0].contains("no examples"));
+    assert!(Task::parse(&format!("{GOOD}exmaples = []\n"), &path).unwrap_err()[0].contains("exmaples"));
+}
+
+#[test]
+fn options_make_a_multiple_choice_task() {
+    let dir = dir();
+    let text = format!("{GOOD}[[examples]]\nquestion = \"Which?\"\nanswer = \"B\"\noptions = [\"tin\", \"iron\"]\n");
+    let task = Task::parse(&text, &dir.path().join("task.toml")).unwrap();
+    assert_eq!(task.metric, Metric::MultipleChoice);
+    assert!(task.has_options());
+}

@@ -1,0 +1,202 @@
+//! Everything the stages work with: the task, its pages and tools, the model.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use autoact_model::ModelDir;
+use autoact_tools::{Corpus, ToolLibrary};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::crew::{Crew, Stop};
+use crate::error::{LearnError, TaskMistakes};
+use crate::pages::Pages;
+use crate::run::Origin;
+use crate::stage::Stage;
+use crate::task::Task;
+use crate::view::View;
+
+/// A question of the evaluation file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct EvaluationQuestion {
+    /// As a person writes it.
+    #[serde(alias = "text")]
+    pub(crate) question: String,
+    /// The gold answer.
+    pub(crate) answer: String,
+    /// Options to choose from.
+    #[serde(default)]
+    pub(crate) options: Vec<String>,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    hops: Option<usize>,
+}
+
+impl EvaluationQuestion {
+    /// What reports group it by.
+    pub(crate) fn label(&self) -> String {
+        match (self.kind.as_str(), self.hops) {
+            ("", _) => "all".to_owned(),
+            ("hop", Some(hops)) => format!("{hops}-hop"),
+            (kind, _) => kind.replace('_', "-"),
+        }
+    }
+}
+
+/// What the stages work with.
+pub(crate) struct Workplace {
+    /// The task.
+    pub(crate) task: Task,
+    /// The base model's directory.
+    pub(crate) model: PathBuf,
+    /// The whole tool library over the task's corpus.
+    pub(crate) library: Arc<ToolLibrary>,
+    /// The corpus.
+    pub(crate) pages: Pages,
+    /// The evaluation questions; empty if the task names none.
+    pub(crate) evaluation: Vec<EvaluationQuestion>,
+    /// Asked to stop?
+    pub(crate) stop: Stop,
+    /// Who watches.
+    pub(crate) view: Arc<dyn View>,
+    /// Also make and evaluate the rows of the paper's table 2.
+    pub(crate) variants: bool,
+    digest: String,
+    crew: OnceLock<Crew>,
+}
+
+impl Workplace {
+    /// Reads what the task names. The model's weights wait until they are needed.
+    ///
+    /// # Errors
+    /// All mistakes in the files that the task names, together; or the model directory.
+    pub(crate) fn open(task: Task, model: &Path, variants: bool, view: Arc<dyn View>, stop: Stop) -> Result<Workplace, LearnError> {
+        let mut mistakes = Vec::new();
+        let corpus = Corpus::load(&task.corpus).map(Arc::new).map_err(|error| mistakes.push(error.to_string())).ok();
+        // the mistakes of a tool library do not depend on the pages
+        let pages = corpus.clone().map_or_else(placeholder, Ok);
+        let library =
+            pages.ok().and_then(|pages| ToolLibrary::load(&task.tools, pages).map_err(|error| mistakes.push(error.to_string())).ok());
+        if library.as_ref().is_some_and(|library| !library.specs().iter().any(|spec| spec.terminal)) {
+            mistakes
+                .push(format!("the tool library `{}` has no tool of kind `finish`; add one: it gives the answer", task.tools.display()));
+        }
+        let evaluation = match &task.evaluation {
+            Some(path) => questions(path).map_err(|error| mistakes.push(error)).unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let (Some(corpus), Some(library), true) = (corpus, library, mistakes.is_empty()) else {
+            return Err(TaskMistakes { path: task.path, mistakes }.into());
+        };
+        let model_error = |source| LearnError::Model { path: model.to_owned(), source: Box::new(source) };
+        let digest = ModelDir::open(model).and_then(|dir| dir.digest().map(str::to_owned)).map_err(model_error)?;
+        Ok(Workplace {
+            model: model.to_owned(),
+            library: Arc::new(library),
+            pages: Pages::new(corpus),
+            evaluation,
+            stop,
+            view,
+            variants,
+            digest,
+            crew: OnceLock::new(),
+            task,
+        })
+    }
+
+    /// The engines, loaded at the first call.
+    ///
+    /// # Errors
+    /// The model cannot be loaded.
+    pub(crate) fn crew(&self) -> Result<&Crew, LearnError> {
+        if let Some(crew) = self.crew.get() {
+            return Ok(crew);
+        }
+        let started = ModelDir::open(&self.model).and_then(|dir| Crew::start(&dir));
+        let crew = started.map_err(|source| LearnError::Model { path: self.model.clone(), source: Box::new(source) })?;
+        Ok(self.crew.get_or_init(|| crew))
+    }
+
+    /// Unloads the engines: training needs the memory.
+    pub(crate) fn dismiss(&mut self) {
+        self.crew = OnceLock::new();
+    }
+
+    /// sha256 (hex) of the base's weights.
+    pub(crate) fn base_digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// An error if somebody has asked to stop.
+    ///
+    /// # Errors
+    /// [`LearnError::Stopped`].
+    pub(crate) fn go_on(&self, stage: Stage) -> Result<(), LearnError> {
+        if self.stop.is_raised() { Err(LearnError::Stopped { stage }) } else { Ok(()) }
+    }
+
+    /// What each stage is made from, for [`crate::Run::open`].
+    ///
+    /// # Errors
+    /// A file cannot be read any more.
+    pub(crate) fn origin(&self) -> Result<Origin, LearnError> {
+        let task = &self.task;
+        let settings = &task.settings;
+        let mut origin = Origin::new();
+        let mut note = |stage: Stage, name: &str, value: String| {
+            origin.entry(stage).or_insert_with(BTreeMap::new).insert(name.to_owned(), value);
+        };
+        note(Stage::Instruct, "model", short(&self.digest));
+        note(Stage::Instruct, "corpus", file_digest(&task.corpus)?);
+        note(Stage::Instruct, "examples", json_digest(&task.examples));
+        note(Stage::Instruct, "seed", task.seed.to_string());
+        note(Stage::Instruct, "`instruct` settings", json_digest(&settings.instruct));
+        if let Some(path) = &task.evaluation {
+            note(Stage::Instruct, "evaluation questions", file_digest(path)?);
+        }
+        note(Stage::Select, "tools", file_digest(&task.tools)?);
+        note(Stage::Select, "`select` settings", json_digest(&settings.select));
+        note(Stage::Synthesize, "`synthesize` settings", json_digest(&settings.synthesize));
+        note(Stage::Synthesize, "metric", json_digest(&task.metric));
+        note(Stage::Filter, "trajectories per question", settings.differentiate.per_question.to_string());
+        note(Stage::Reflect, "`reflect` settings", json_digest(&settings.reflect));
+        note(Stage::Differentiate, "`differentiate` settings", json_digest(&settings.differentiate));
+        note(Stage::Train, "`train` settings", json_digest(&settings.train));
+        note(Stage::Evaluate, "`evaluate` settings", json_digest(&settings.evaluate));
+        Ok(origin)
+    }
+}
+
+fn placeholder() -> Result<Arc<Corpus>, autoact_tools::CorpusError> {
+    let page = autoact_tools::Page { title: "Nothing".to_owned(), text: "Nothing is known.".to_owned() };
+    Corpus::from_pages(vec![page]).map(Arc::new)
+}
+
+/// JSON lines with at least `question` (or `text`) and `answer`.
+fn questions(path: &Path) -> Result<Vec<EvaluationQuestion>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let parse = |(at, line): (usize, &str)| {
+        serde_json::from_str(line)
+            .map_err(|error| format!("`{}`, line {}: not a question with `question` and `answer`: {error}", path.display(), at + 1))
+    };
+    lines.map(parse).collect()
+}
+
+/// The first digits of a digest: enough to tell two apart.
+fn short(digest: &str) -> String {
+    digest.chars().take(12).collect()
+}
+
+fn file_digest(path: &Path) -> Result<String, LearnError> {
+    let bytes = std::fs::read(path).map_err(LearnError::io("read", path))?;
+    Ok(short(&format!("{:x}", Sha256::digest(bytes))))
+}
+
+fn json_digest(value: &impl Serialize) -> String {
+    // plain data always serialises
+    let text = serde_json::to_string(value).unwrap_or_default();
+    short(&format!("{:x}", Sha256::digest(text)))
+}
