@@ -1,0 +1,124 @@
+//! A question's conversation with the model: seeds, bounds and costs.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use autoact_model::{Backend, GenerateError, GenerateRequest, Generated, Grammar, Sampling};
+use autoact_prompt::{Expect, ParseError};
+
+use crate::form::Cut;
+use crate::outcome::{Cost, Ended, Outcome};
+use crate::planner::PlannerOptions;
+
+/// The longest pause before a full model is asked again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// A planner that cannot go on; the answer so far stays.
+#[derive(Debug)]
+pub(crate) struct Halt(Ended);
+
+impl Halt {
+    pub(crate) fn max_steps() -> Halt {
+        Halt(Ended::MaxSteps)
+    }
+}
+
+impl From<Cut> for Halt {
+    fn from(cut: Cut) -> Self {
+        Halt(Ended::Failed(cut.to_string()))
+    }
+}
+
+impl From<ParseError> for Halt {
+    fn from(error: ParseError) -> Self {
+        Halt(Ended::Failed(error.to_string()))
+    }
+}
+
+/// One question's calls.
+pub(crate) struct Session<'a> {
+    backend: &'a dyn Backend,
+    adapter: Option<&'a str>,
+    options: &'a PlannerOptions,
+    seed: u64,
+    begun: Instant,
+    cost: Cost,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(backend: &'a dyn Backend, adapter: Option<&'a str>, options: &'a PlannerOptions, seed: u64) -> Session<'a> {
+        Session { backend, adapter, options, seed, begun: Instant::now(), cost: Cost::default() }
+    }
+
+    /// The model's reply to a prompt, held to its form.
+    pub(crate) fn ask(&mut self, prompt: String, form: Expect) -> Result<String, Halt> {
+        let limits = &self.options.limits;
+        let deadline = self.begun + limits.max_time;
+        if Instant::now() >= deadline {
+            return Err(Halt(Ended::MaxTime));
+        }
+        if self.cost.completion_tokens >= u64::from(limits.max_tokens) {
+            return Err(Halt(Ended::MaxTokens));
+        }
+        self.cost.calls += 1;
+        let request = GenerateRequest {
+            adapter: self.adapter.map(str::to_owned),
+            grammar: Some(Grammar::Regex(form.regex)),
+            max_tokens: form.max_tokens,
+            sampling: self.sampling(),
+            deadline: Some(deadline),
+            ..GenerateRequest::new(prompt)
+        };
+        let generated = self.complete(&request, deadline)?;
+        self.cost.prompt_tokens += generated.prompt_tokens as u64;
+        self.cost.completion_tokens += generated.completion_tokens as u64;
+        Ok(generated.text)
+    }
+
+    fn sampling(&self) -> Sampling {
+        let sampling = &self.options.sampling;
+        Sampling {
+            temperature: sampling.temperature,
+            top_k: usize::try_from(sampling.top_k).ok().filter(|k| *k > 0),
+            top_p: Some(sampling.top_p).filter(|p| *p > 0.0 && *p < 1.0),
+            // odd multiplier of splitmix64: neighbouring calls draw unrelated numbers
+            seed: self.seed.wrapping_add(u64::from(self.cost.calls).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the model says when it will have room, and nothing tells earlier")]
+    fn complete(&self, request: &GenerateRequest, deadline: Instant) -> Result<Generated, Halt> {
+        loop {
+            match self.backend.generate(request.clone()).and_then(|stream| stream.blocking_finish()) {
+                Err(GenerateError::Overloaded { retry_after }) if Instant::now() < deadline => sleep(retry_after.min(LONGEST_PAUSE)),
+                Err(GenerateError::DeadlineExceeded | GenerateError::Overloaded { .. }) => return Err(Halt(Ended::MaxTime)),
+                Err(error) => return Err(Halt(Ended::Failed(error.to_string()))),
+                Ok(generated) => return Ok(generated),
+            }
+        }
+    }
+
+    /// The outcome of a planner without a judge.
+    pub(crate) fn outcome(self, result: Result<String, Halt>, steps: u32, transcript: String) -> Outcome {
+        let (answer, ended) = match result {
+            Ok(answer) => (answer, Ended::Answered),
+            Err(Halt(ended)) => (String::new(), ended),
+        };
+        self.close(answer, None, steps, transcript, ended)
+    }
+
+    /// The outcome of a planner that judges itself: its last answer, whether it was approved, and what stopped it.
+    pub(crate) fn judged(self, answer: String, judged: Result<bool, Halt>, steps: u32, transcript: String) -> Outcome {
+        let (approved, ended) = match judged {
+            Ok(true) => (true, Ended::Approved),
+            Ok(false) => (false, Ended::MaxReflections),
+            Err(Halt(ended)) => (false, ended),
+        };
+        self.close(answer, Some(approved), steps, transcript, ended)
+    }
+
+    fn close(self, answer: String, approved: Option<bool>, steps: u32, transcript: String, ended: Ended) -> Outcome {
+        let cost = Cost { time: self.begun.elapsed(), ..self.cost };
+        Outcome { answer, approved, steps, transcript, cost, ended }
+    }
+}

@@ -1,0 +1,60 @@
+//! The tools a question is answered with.
+
+use std::sync::Arc;
+
+use autoact_tools::{Corpus, ToolLibrary, UnknownTool};
+use autoact_trajectory::{FINISH, ToolSpec};
+
+/// A library and T_s, the tools selected from it. The tool that gives the answer is always among them.
+#[derive(Debug, Clone)]
+pub struct Toolbox {
+    library: Arc<ToolLibrary>,
+    specs: Vec<ToolSpec>,
+}
+
+impl Toolbox {
+    /// All tools of a library.
+    pub fn all(library: Arc<ToolLibrary>) -> Toolbox {
+        let specs = library.specs().to_vec();
+        Toolbox { library, specs }
+    }
+
+    /// The named tools.
+    ///
+    /// # Errors
+    /// The library does not have one of them.
+    pub fn select<S: AsRef<str>>(library: Arc<ToolLibrary>, names: &[S]) -> Result<Toolbox, UnknownTool> {
+        let specs = library.select(names)?;
+        Ok(Toolbox { library, specs })
+    }
+
+    /// The same tools over another corpus.
+    pub fn over(&self, corpus: &Arc<Corpus>) -> Toolbox {
+        Toolbox { library: Arc::new(self.library.with_corpus(corpus)), specs: self.specs.clone() }
+    }
+
+    /// The library.
+    pub fn library(&self) -> &Arc<ToolLibrary> {
+        &self.library
+    }
+
+    /// The selected tools.
+    pub fn specs(&self) -> &[ToolSpec] {
+        &self.specs
+    }
+
+    /// The name of the tool that gives the answer.
+    pub(crate) fn finish(&self) -> &str {
+        self.specs.iter().find(|spec| spec.terminal).map_or(FINISH, |spec| spec.name.as_str())
+    }
+
+    /// Whether a tool gives the answer.
+    pub(crate) fn is_finish(&self, tool: &str) -> bool {
+        self.specs.iter().any(|spec| spec.terminal && spec.name == tool)
+    }
+
+    /// The tools that do something: all but the one that gives the answer.
+    pub(crate) fn working(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.specs.iter().filter(|spec| !spec.terminal)
+    }
+}

@@ -1,0 +1,37 @@
+//! Every planner with the real engine over random weights: only the grammars give its replies a form, and that has to be enough.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::sync::Arc;
+
+use autoact_agent::testing::tiny_model;
+use autoact_model::{Backend, Engine, EngineOptions, ModelDir};
+use autoact_planners::{Cast, Ended, Kind, PlannerOptions, build};
+use autoact_trajectory::{Limits, Sampling};
+
+#[test]
+fn random_weights_keep_the_forms() {
+    let dir = tiny_model("llama3").unwrap();
+    let engine = Engine::start(&ModelDir::open(dir.path()).unwrap(), EngineOptions::default()).unwrap();
+    let backend: Arc<dyn Backend> = Arc::new(engine);
+    let options = PlannerOptions {
+        limits: Limits { max_steps: 3, ..Limits::default() },
+        sampling: Sampling { temperature: 1.0, ..Sampling::default() },
+        shots: 0,
+        instructions: false,
+    };
+    for kind in Kind::ALL {
+        let Ok(planner) = build(kind, &backend, &Cast::default(), &options) else { continue };
+        for seed in 0..2 {
+            let outcome = planner.solve(support::QUESTION, &support::tools(), seed);
+            let again = planner.solve(support::QUESTION, &support::tools(), seed);
+            assert_eq!((&outcome.answer, &outcome.transcript), (&again.answer, &again.transcript), "{kind}");
+            // random text is long: it may be cut, or leave no room, but it is never of another form
+            if let Ended::Failed(why) = &outcome.ended {
+                assert!(why.contains("the reply ends before") || why.contains("has no `") || why.contains("tokens"), "{kind}: {why}");
+            }
+            assert!(outcome.steps <= options.limits.max_steps, "{kind}");
+        }
+    }
+}
