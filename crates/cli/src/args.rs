@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
+use crate::adapters::AdaptersOptions;
+use crate::eval::CompareOptions;
+use crate::learn::LearnArgs;
 use crate::model::ModelCommand;
 
 /// autoact: three cooperating agents over one small model.
@@ -41,6 +44,10 @@ pub(crate) enum Command {
     Memory(MemoryCommand),
     /// Run the whole group over a set of questions and print exact match and F1.
     Eval(EvalOptions),
+    /// Learn a task from a handful of examples: three adapters and a report.
+    Learn(LearnArgs),
+    /// The versions of the three adapters: list, promote, roll back, verify.
+    Adapters(AdaptersOptions),
     /// The bundled model: look at it, try it, train it.
     #[command(subcommand)]
     Model(ModelCommand),
@@ -64,6 +71,9 @@ pub(crate) struct GroupOptions {
     /// Directory with the adapters `plan`, `tool` and `reflect`; `none` runs the base alone.
     #[arg(long, default_value = "models/stem/adapters")]
     pub(crate) adapters: PathBuf,
+    /// Speak with this adapter registry's current version instead, and switch with it.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) adapter_registry: Option<PathBuf>,
     /// The knowledge base's pages, one JSON object with `title` and `text` a line.
     #[arg(long, default_value = "corpora/atlas/pages.jsonl")]
     pub(crate) corpus: PathBuf,
@@ -190,7 +200,7 @@ pub(crate) enum MemoryCommand {
 }
 
 /// `autoact eval`
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct EvalOptions {
     #[command(flatten)]
     pub(crate) group: GroupOptions,
@@ -221,6 +231,8 @@ pub(crate) struct EvalOptions {
     /// A JSON report for programs.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) compare: CompareOptions,
 }
 
 /// `autoact corpus`

@@ -1,5 +1,7 @@
 //! Exit codes that mean something, after sysexits where it has a word for it.
 
+use autoact_registry::RegistryError;
+
 /// The answer came back approved, or the command did what it was asked.
 pub(crate) const OK: u8 = 0;
 /// Something failed; the message says what.
@@ -16,6 +18,9 @@ pub(crate) const INTERRUPTED: u8 = 130;
 /// The exit code of a failure: what the gateway's status or the configuration says.
 pub(crate) fn of(error: &anyhow::Error) -> u8 {
     for cause in error.chain() {
+        if let Some(RegistryError::UnknownVersion { .. } | RegistryError::NotADirectory { .. }) = cause.downcast_ref() {
+            return USAGE;
+        }
         if let Some(status) = cause.downcast_ref::<tonic::Status>() {
             return match status.code() {
                 tonic::Code::Unavailable => UNAVAILABLE,

@@ -1,11 +1,13 @@
 //! `autoact`: start the group, ask it, watch it, measure it, train its bundled model.
 
+mod adapters;
 mod args;
 mod ask;
 mod client;
 mod corpus;
 mod eval;
 mod exit;
+mod learn;
 mod memory;
 mod model;
 mod supervise;
@@ -55,6 +57,8 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Tasks(command) => tasks::run(&gateway, command).await,
         Command::Memory(command) => memory::run(command).await,
         Command::Eval(options) => eval::run(&gateway, options).await,
+        Command::Learn(args) => learn::run(args).await,
+        Command::Adapters(options) => adapters::run(options).await,
         Command::Model(command) => model::run(command).await,
         Command::Corpus(command) => corpus::run(command),
     }

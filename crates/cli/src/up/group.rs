@@ -217,6 +217,9 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> String
             } else {
                 text.push_str("adapter = \"\"\n");
             }
+            if let Some(registry) = &options.adapter_registry {
+                let _ = writeln!(text, "adapter_registry = {}\nadapter_announcements = true", path(registry));
+            }
         }
         match *name {
             "gateway" => {
