@@ -96,5 +96,8 @@ fn told(report: &Report, plan: &Plan) -> String {
         text.push_str(&format!("; everything so far is in {}", report.run));
     }
     text.push('\n');
+    if let Some(version) = &report.version {
+        text.push_str(&format!("published as `{version}`; `autoact adapters list` shows it\n"));
+    }
     text
 }

@@ -1,12 +1,14 @@
 //! Work on all cores: one engine for each while the model is small, and threads that keep the engines' queues filled.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
-use std::time::Duration;
 
-use autoact_model::{Backend, Engine, EngineOptions, GenerateError, GenerateRequest, Generated, LoadError, ModelDir, Tokenizer};
+use autoact_model::{Backend, Engine, EngineOptions, GenerateError, GenerateRequest, Generated, ModelDir, Tokenizer};
+
+use crate::error::LearnError;
 
 /// Weights up to this size are loaded once for each core, so that each core computes a sequence of its own.
 const SMALL: u64 = 200 << 20;
@@ -44,15 +46,20 @@ impl Crew {
     ///
     /// # Errors
     /// The model cannot be loaded.
-    pub(crate) fn start(dir: &ModelDir) -> Result<Crew, LoadError> {
+    pub(crate) fn start(path: &Path) -> Result<Crew, LearnError> {
+        let failed = |source| LearnError::Model { path: path.to_owned(), source: Box::new(source) };
+        let dir = ModelDir::open(path).map_err(failed)?;
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let bytes: u64 = dir.shards().iter().filter_map(|shard| shard.metadata().ok()).map(|file| file.len()).sum();
         let count = if bytes <= SMALL { cores } else { 1 };
         let cache_bytes = if count > 1 { CACHE } else { EngineOptions::default().cache_bytes };
         let options = EngineOptions { threads: cores / count, cache_bytes, ..EngineOptions::default() };
-        let engines = (0..count).map(|_| Engine::start(dir, options.clone()).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        let mut engines = Vec::with_capacity(count);
+        for _ in 0..count {
+            engines.push(Arc::new(Engine::start(&dir, options.clone()).map_err(failed)?));
+        }
         let backends = engines.iter().map(|engine| Arc::clone(engine) as Arc<dyn Backend>).collect();
-        Ok(Crew { backends, engines, tokenizer: Some(Arc::new(dir.tokenizer()?)) })
+        Ok(Crew { backends, engines, tokenizer: Some(Arc::new(dir.tokenizer().map_err(failed)?)) })
     }
 
     /// A crew over backends at hand; it cannot load adapters, and counts tokens by characters.
@@ -65,8 +72,11 @@ impl Crew {
     ///
     /// # Errors
     /// It cannot be read or does not fit.
-    pub(crate) fn load_adapter(&self, name: &str, path: &std::path::Path) -> Result<(), LoadError> {
-        self.engines.iter().try_for_each(|engine| engine.load_adapter(name, path).map(drop))
+    pub(crate) fn load_adapter(&self, name: &str, path: &Path) -> Result<(), LearnError> {
+        for engine in &self.engines {
+            engine.load_adapter(name, path).map_err(|source| LearnError::Model { path: path.to_owned(), source: Box::new(source) })?;
+        }
+        Ok(())
     }
 
     /// One of the backends.
@@ -127,17 +137,12 @@ impl Crew {
     }
 }
 
-/// Completes a prompt; an engine whose queue is full is asked again when it says so.
+/// Completes a prompt. The engines' queues are longer than there are threads to fill them.
 ///
 /// # Errors
 /// What the model cannot do.
-pub(crate) fn complete(backend: &dyn Backend, request: &GenerateRequest) -> Result<Generated, GenerateError> {
-    loop {
-        match backend.generate(request.clone()).and_then(|stream| stream.blocking_finish()) {
-            Err(GenerateError::Overloaded { retry_after }) => thread::sleep(retry_after.min(Duration::from_secs(1))),
-            result => return result,
-        }
-    }
+pub(crate) fn complete(backend: &dyn Backend, request: GenerateRequest) -> Result<Generated, GenerateError> {
+    backend.generate(request)?.blocking_finish()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use autoact_prompt::{Role, segments};
 
 use crate::error::LearnError;
 use crate::records::{DocumentRecord, Judgement, ReflectionRecord, TrajectoryRecord, TurnRecord, history};
-use crate::run::Run;
+use crate::round::Round;
 use crate::stage::Stage;
 use crate::store::{read, write_atomic};
 use crate::workplace::Workplace;
@@ -21,10 +21,10 @@ const FEWEST: usize = 4;
 ///
 /// # Errors
 /// There is too little to learn from, or a file.
-pub(crate) fn differentiate(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
-    let mut kept: Vec<TrajectoryRecord> = read(&run.path("kept.jsonl"))?;
-    let mut all: Vec<TrajectoryRecord> = read(&run.path("trajectories.jsonl"))?;
-    let reflections: Vec<ReflectionRecord> = read(&run.path("reflections.jsonl"))?;
+pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), LearnError> {
+    let mut kept: Vec<TrajectoryRecord> = read(&round.path("kept.jsonl"))?;
+    let mut all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
+    let reflections: Vec<ReflectionRecord> = read(&round.path("reflections.jsonl"))?;
     let settings = &work.task.settings.differentiate;
     thin(&mut kept, settings.trajectories, work.task.seed);
     let plan: Vec<_> = kept.iter().map(|one| document(work, one, Role::Plan, None)).collect();
@@ -48,9 +48,9 @@ pub(crate) fn differentiate(work: &Workplace, run: &mut Run) -> Result<(), Learn
         });
     }
     work.view.begin(Stage::Differentiate, "documents", 0, (plan.len() + tool.len() + reflect.len()) as u64);
-    write(&run.path("datasets/plan.jsonl"), &plan)?;
-    write(&run.path("datasets/tool.jsonl"), &tool)?;
-    write(&run.path("datasets/reflect.jsonl"), &reflect)?;
+    write(&round.path("datasets/plan.jsonl"), &plan)?;
+    write(&round.path("datasets/tool.jsonl"), &tool)?;
+    write(&round.path("datasets/reflect.jsonl"), &reflect)?;
     let told = format!(
         "plan {}, tool {}, reflect {} ({} right, {} wrong)",
         plan.len(),
@@ -59,17 +59,17 @@ pub(crate) fn differentiate(work: &Workplace, run: &mut Run) -> Result<(), Learn
         verdicts(true),
         verdicts(false)
     );
-    if work.variants {
+    if work.variants && round.number == 1 {
         let one: Vec<_> = plan.iter().chain(&tool).chain(&reflect).cloned().collect();
-        write(&run.path("datasets/one.jsonl"), &one)?;
+        write(&round.path("datasets/one.jsonl"), &one)?;
         let first = judged(&|record| record.draws.first().cloned());
-        write(&run.path("datasets/unfiltered-reflect.jsonl"), &first)?;
+        write(&round.path("datasets/unfiltered-reflect.jsonl"), &first)?;
         // as many trajectories as the filter left, so that the filter is all that differs
         all.retain(|one| !one.turns.is_empty());
         thin(&mut all, kept.len(), work.task.seed);
         for role in [Role::Plan, Role::Tool] {
             let documents: Vec<_> = all.iter().map(|one| document(work, one, role, None)).collect();
-            write(&run.path(&format!("datasets/unfiltered-{}.jsonl", role.as_str())), &documents)?;
+            write(&round.path(&format!("datasets/unfiltered-{}.jsonl", role.as_str())), &documents)?;
         }
     }
     work.view.end(&told);

@@ -104,6 +104,14 @@ pub enum LearnError {
         /// Why.
         source: Box<autoact_model::LoadError>,
     },
+    /// The adapter registry.
+    #[error("cannot publish to the adapter registry `{}`", path.display())]
+    Registry {
+        /// Its directory.
+        path: PathBuf,
+        /// Why.
+        source: Box<autoact_registry::RegistryError>,
+    },
     /// The model cannot go on.
     #[error("the meta-agent cannot speak")]
     Generate(#[from] autoact_model::GenerateError),

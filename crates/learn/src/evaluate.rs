@@ -11,12 +11,14 @@ use autoact_trajectory::ToolSpec;
 
 use crate::differentiate::held_back;
 use crate::error::LearnError;
+use crate::iterate::{GROUP, Iterated};
 use crate::records::{AnswerRecord, JudgementRecord, TrajectoryRecord};
 use crate::reflect::{approves, histories, judge};
+use crate::round::Round;
 use crate::run::Run;
 use crate::stage::Stage;
-use crate::store::{Store, read};
-use crate::synthesize::selected;
+use crate::store::{Store, read, read_json};
+use crate::synthesize::{run_question, selected};
 use crate::train::adapters;
 use crate::workplace::{EvaluationQuestion, Workplace};
 
@@ -24,6 +26,9 @@ use crate::workplace::{EvaluationQuestion, Workplace};
 pub const AUTOACT: &str = "autoact";
 /// The base's row: − fine-tuning.
 pub const BASE: &str = "base";
+
+/// The row of the group of a further round, where one is kept.
+pub const ITERATED: &str = "iterated";
 
 /// A row of the table: who speaks, and whether answers are reflected on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,19 +42,29 @@ pub(crate) struct Row {
 }
 
 /// The rows that are evaluated.
-pub(crate) fn rows(variants: bool) -> Vec<Row> {
+pub(crate) fn rows(run: &Run, variants: bool) -> Result<Vec<Row>, LearnError> {
     let row = |name, title, voices, without_reflection| Row { name, title, voices, without_reflection };
+    let first = Round::new(run, 1);
     let three = |prefix: &str| {
-        let name = |role: &str| Some(format!("{prefix}{role}"));
+        let name = |role: &str| Some(first.voice(&format!("{prefix}{role}")));
         Voices { plan: name("plan"), tool: name("tool"), reflect: name("reflect") }
     };
     let mut rows = vec![row(AUTOACT, "AutoAct", three(""), false), row(BASE, "− fine-tuning", Voices::base(), false)];
     if variants {
         rows.push(row("no-reflection", "− reflection", three(""), true));
-        rows.push(row("one", "− multi", Voices::one("one"), false));
+        rows.push(row("one", "− multi", Voices::one(&first.voice("one")), false));
         rows.push(row("unfiltered", "− filtering", three("unfiltered-"), false));
     }
-    rows
+    let chosen = chosen(run)?;
+    if chosen > 1 {
+        rows.push(row(ITERATED, "AutoAct, iterated", Round::new(run, chosen).group(), false));
+    }
+    Ok(rows)
+}
+
+/// The round whose adapters are kept.
+fn chosen(run: &Run) -> Result<usize, LearnError> {
+    Ok(read_json::<Iterated>(&run.path("iterate.json"))?.map_or(1, |iterated| iterated.chosen))
 }
 
 /// Asks every row every question.
@@ -57,10 +72,10 @@ pub(crate) fn rows(variants: bool) -> Vec<Row> {
 /// # Errors
 /// The model, an adapter or a file; or a stop.
 pub(crate) fn evaluate(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
-    let crew = work.crew()?;
-    for name in adapters(work.variants) {
-        let path = run.path(&format!("adapters/{name}"));
-        crew.load_adapter(name, &path).map_err(|source| LearnError::Model { path, source: Box::new(source) })?;
+    Round::new(run, 1).load(work, &adapters(work.variants))?;
+    let chosen = chosen(run)?;
+    if chosen > 1 {
+        Round::new(run, chosen).load(work, &GROUP)?;
     }
     answer(work, run)?;
     judge_held_out(work, run)
@@ -70,7 +85,7 @@ fn answer(work: &Workplace, run: &Run) -> Result<(), LearnError> {
     let tools = selected(work, run)?;
     let (mut store, there) = Store::<AnswerRecord>::open(&run.path("evaluation.jsonl"))?;
     let done: HashSet<(String, usize)> = there.iter().map(|record| (record.row.clone(), record.at)).collect();
-    let rows = rows(work.variants);
+    let rows = rows(run, work.variants)?;
     let asked = spread(work.evaluation.len(), work.task.settings.evaluate.questions);
     // question by question, so that an interrupted evaluation has all rows of the questions it got to
     let all = asked.iter().flat_map(|at| rows.iter().map(|row| (row, *at)));
@@ -125,8 +140,8 @@ fn ask(
     let asked = with_options(&question.question, &question.options);
     let begun = Instant::now();
     let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), row.voices.clone());
-    let task = group.run(&asked, tools, &options)?;
-    let answer = task.best_answer();
+    let task = run_question(&group, &asked, tools, &options)?;
+    let answer = task.as_ref().map(|task| task.best_answer().to_owned()).unwrap_or_default();
     let metric = if question.options.is_empty() { Metric::ExactMatch } else { Metric::MultipleChoice };
     Ok(AnswerRecord {
         row: row.name.to_owned(),
@@ -134,11 +149,11 @@ fn ask(
         kind: question.label(),
         question: question.question.clone(),
         gold: question.answer.clone(),
-        answer: answer.to_owned(),
-        exact: !answer.is_empty() && metric.is_right(&asked, answer, &question.answer),
-        f1: if answer.is_empty() { 0.0 } else { f1(answer, &question.answer) },
-        approved: task.finished().is_some_and(|finished| finished.approved),
-        steps: task.steps(),
+        exact: !answer.is_empty() && metric.is_right(&asked, &answer, &question.answer),
+        f1: if answer.is_empty() { 0.0 } else { f1(&answer, &question.answer) },
+        answer,
+        approved: task.as_ref().and_then(|task| task.finished()).is_some_and(|finished| finished.approved),
+        steps: task.as_ref().map_or(0, autoact_trajectory::Task::steps),
         millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
 }
@@ -148,23 +163,28 @@ fn judge_held_out(work: &Workplace, run: &Run) -> Result<(), LearnError> {
     let kept: Vec<TrajectoryRecord> = read(&run.path("kept.jsonl"))?;
     let all: Vec<TrajectoryRecord> = read(&run.path("trajectories.jsonl"))?;
     let part = work.task.settings.differentiate.validation;
-    let chosen = histories(&kept, &all, work.task.settings.reflect.wrong_per_question);
-    let chosen: Vec<_> = chosen.into_iter().filter(|one| held_back(one.id, work.task.seed, part)).collect();
+    let of_all = histories(&kept, &all, work.task.settings.reflect.wrong_per_question);
+    let held_out: Vec<_> = of_all.into_iter().filter(|one| held_back(one.id, work.task.seed, part)).collect();
     let (mut store, there) = Store::<JudgementRecord>::open(&run.path("held-out-judgements.jsonl"))?;
     let done: HashSet<(String, usize, usize)> = there.iter().map(|record| (record.row.clone(), record.id, record.sample)).collect();
-    let judges = [(AUTOACT, Some("reflect")), (BASE, None)];
+    let voice = |number: usize| Some(Round::new(run, number).voice("reflect"));
+    let mut judges = vec![(AUTOACT, voice(1)), (BASE, None)];
+    let chosen_round = chosen(run)?;
+    if chosen_round > 1 {
+        judges.push((ITERATED, voice(chosen_round)));
+    }
     let todo: Vec<_> = judges
         .iter()
-        .flat_map(|judge| chosen.iter().map(move |one| (*judge, *one)))
+        .flat_map(|judge| held_out.iter().map(move |one| (judge.clone(), *one)))
         .filter(|((row, _), one)| !done.contains(&((*row).to_owned(), one.id, one.sample)))
         .collect();
     let mut count = there.len();
-    work.view.begin(Stage::Evaluate, "judgements", count as u64, (judges.len() * chosen.len()) as u64);
+    work.view.begin(Stage::Evaluate, "judgements", count as u64, (judges.len() * held_out.len()) as u64);
     work.crew()?.each(
         &todo,
         &work.stop,
         |((row, adapter), one), backend| {
-            let judgement = judge(work, one, *adapter, Sampling::greedy(), backend)?;
+            let judgement = judge(work, one, adapter.as_deref(), Sampling::greedy(), backend)?;
             let approved = judgement.as_ref().is_some_and(approves);
             Ok(JudgementRecord { row: (*row).to_owned(), id: one.id, sample: one.sample, right: one.is_right(), approved })
         },
@@ -177,7 +197,7 @@ fn judge_held_out(work: &Workplace, run: &Run) -> Result<(), LearnError> {
     )?;
     store.sync()?;
     work.go_on(Stage::Evaluate)?;
-    work.view.end(&format!("{} held-out histories", chosen.len()));
+    work.view.end(&format!("{} held-out histories", held_out.len()));
     Ok(())
 }
 
@@ -194,11 +214,14 @@ mod tests {
 
     #[test]
     fn every_adapter_that_a_row_speaks_with_is_trained() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = Run::open(dir.path(), "t", crate::run::Origin::new(), None).unwrap();
+        let round = Round::new(&run, 1);
         for variants in [false, true] {
-            let trained = adapters(variants);
-            for row in rows(variants) {
+            let trained: Vec<String> = adapters(variants).into_iter().map(|name| round.voice(name)).collect();
+            for row in rows(&run, variants).unwrap() {
                 for voice in [row.voices.plan, row.voices.tool, row.voices.reflect].into_iter().flatten() {
-                    assert!(trained.contains(&voice.as_str()), "{voice}");
+                    assert!(trained.contains(&voice), "{voice}");
                 }
             }
         }

@@ -160,7 +160,7 @@ fn generate(work: &Workplace, crew: &Crew, seen: &[QuestionRecord], attempt: u64
         grammar: Some(Grammar::Regex(reply_form())),
         ..GenerateRequest::new(prompt)
     };
-    let text = complete(backend.as_ref(), &request)?.text;
+    let text = complete(backend.as_ref(), request)?.text;
     Ok(Reply { attempt, pages, text })
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use autoact_score::normalize;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LearnError;
 use crate::records::TrajectoryRecord;
-use crate::run::Run;
+use crate::round::Round;
 use crate::stage::Stage;
 use crate::store::{read, write_atomic, write_json};
 use crate::workplace::Workplace;
@@ -24,6 +25,8 @@ pub struct Kept {
     pub wrong: usize,
     /// Those with reward 1.
     pub right: usize,
+    /// Of the right ones, those that may be lucky guesses: the question can be guessed, and too few of its trajectories are right.
+    pub lucky: usize,
     /// Of the right ones, those that are the same as another of their question.
     pub identical: usize,
     /// Of the right ones, those beyond the bound for one question.
@@ -38,10 +41,10 @@ pub struct Kept {
 ///
 /// # Errors
 /// Nothing is left, or a file.
-pub(crate) fn filter(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
-    let all: Vec<TrajectoryRecord> = read(&run.path("trajectories.jsonl"))?;
+pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> {
+    let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
     work.view.begin(Stage::Filter, "trajectories", 0, all.len() as u64);
-    let (kept, counts) = keep(all, work.task.settings.differentiate.per_question);
+    let (kept, counts) = keep(all, work.task.settings.differentiate.per_question, work.task.settings.synthesize.sure);
     if kept.is_empty() {
         return Err(LearnError::TooFew {
             what: "no trajectory is left after filtering",
@@ -56,20 +59,21 @@ pub(crate) fn filter(work: &Workplace, run: &mut Run) -> Result<(), LearnError> 
     }
     let mut text = Vec::new();
     for record in &kept {
-        text.extend(serde_json::to_vec(record).map_err(|error| LearnError::io("write", &run.path("kept.jsonl"))(error.into()))?);
+        text.extend(serde_json::to_vec(record).map_err(|error| LearnError::io("write", &round.path("kept.jsonl"))(error.into()))?);
         text.push(b'\n');
     }
-    write_atomic(&run.path("kept.jsonl"), &text)?;
-    write_json(&run.path("filter.json"), &counts)?;
+    write_atomic(&round.path("kept.jsonl"), &text)?;
+    write_json(&round.path("filter.json"), &counts)?;
     work.view.advance(counts.trajectories as u64, "");
     work.view.end(&format!(
-        "{} of {} kept, for {} of {} questions ({} wrong, {} without an answer, {} identical, {} surplus)",
+        "{} of {} kept, for {} of {} questions ({} wrong, {} without an answer, {} perhaps guessed, {} identical, {} surplus)",
         counts.kept,
         counts.trajectories,
         counts.confirmed,
         counts.questions,
         counts.wrong,
         counts.unanswered,
+        counts.lucky,
         counts.identical,
         counts.surplus
     ));
@@ -77,11 +81,12 @@ pub(crate) fn filter(work: &Workplace, run: &mut Run) -> Result<(), LearnError> 
 }
 
 /// The kept trajectories in the order of their questions, and the counts.
-pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize) -> (Vec<TrajectoryRecord>, Kept) {
+pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize, sure: f64) -> (Vec<TrajectoryRecord>, Kept) {
     let mut counts = Kept { trajectories: all.len(), ..Kept::default() };
-    let mut by_question: BTreeMap<usize, Vec<TrajectoryRecord>> = BTreeMap::new();
+    let mut by_question: BTreeMap<usize, (usize, Vec<TrajectoryRecord>)> = BTreeMap::new();
     for record in all {
-        let rights = by_question.entry(record.id).or_default();
+        let (tries, rights) = by_question.entry(record.id).or_default();
+        *tries += 1;
         match (record.has_answer(), record.is_right()) {
             (false, _) => counts.unanswered += 1,
             (true, false) => counts.wrong += 1,
@@ -93,7 +98,11 @@ pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize) -> (Vec<Traj
     }
     counts.questions = by_question.len();
     let mut kept = Vec::new();
-    for mut rights in by_question.into_values() {
+    for (tries, mut rights) in by_question.into_values() {
+        if rights.first().is_some_and(guessable) && (rights.len() as f64) < sure * tries as f64 {
+            counts.lucky += rights.len();
+            continue;
+        }
         counts.confirmed += usize::from(!rights.is_empty());
         rights.sort_by_key(|record| (record.turns.len(), record.sample));
         let mut seen = HashSet::new();
@@ -112,6 +121,12 @@ pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize) -> (Vec<Traj
     (kept, counts)
 }
 
+/// Whether the answer may be right by chance: yes or no, or a name that the question offers.
+fn guessable(record: &TrajectoryRecord) -> bool {
+    let gold = normalize(&record.gold);
+    matches!(gold.as_str(), "yes" | "no") || format!(" {} ", normalize(&record.question)).contains(&format!(" {gold} "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,8 +137,8 @@ mod tests {
         TrajectoryRecord {
             id,
             sample,
-            question: String::new(),
-            gold: String::new(),
+            question: "Who?".into(),
+            gold: "a".into(),
             answer: "a".into(),
             reward,
             failed: if reward < 0.0 { "max_steps".into() } else { String::new() },
@@ -145,11 +160,29 @@ mod tests {
             record(1, 2, 1.0, &["other"]),
             record(2, 0, -1.0, &["z"]),
         ];
-        let (kept, counts) = keep(all, 2);
+        let (kept, counts) = keep(all, 2, 0.75);
         let ids: Vec<_> = kept.iter().map(|record| (record.id, record.sample)).collect();
         assert_eq!(ids, [(0, 0), (1, 1), (1, 2)]);
-        let expected =
-            Kept { questions: 3, trajectories: 7, unanswered: 1, wrong: 1, right: 5, identical: 1, surplus: 1, kept: 3, confirmed: 2 };
+        let expected = Kept {
+            questions: 3,
+            trajectories: 7,
+            unanswered: 1,
+            wrong: 1,
+            right: 5,
+            lucky: 0,
+            identical: 1,
+            surplus: 1,
+            kept: 3,
+            confirmed: 2,
+        };
         assert_eq!(counts, expected);
+    }
+
+    #[test]
+    fn guesses_count_only_where_most_are_right() {
+        let yes = |id, sample, reward| TrajectoryRecord { gold: "yes".into(), ..record(id, sample, reward, &[&format!("{id} {sample}")]) };
+        let all = vec![yes(0, 0, 1.0), yes(0, 1, 0.0), yes(1, 0, 1.0), yes(1, 1, 1.0), yes(1, 2, 1.0), yes(1, 3, 0.0)];
+        let (kept, counts) = keep(all, 9, 0.75);
+        assert_eq!((kept.len(), counts.lucky, counts.confirmed), (3, 1, 1));
     }
 }

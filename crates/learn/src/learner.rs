@@ -9,9 +9,12 @@ use crate::differentiate::differentiate;
 use crate::error::LearnError;
 use crate::evaluate::evaluate;
 use crate::instruct::instruct;
+use crate::iterate::{install, iterate};
 use crate::keep::filter;
+use crate::publish::publish;
 use crate::reflect::reflect;
 use crate::report::{Report, compute, report};
+use crate::round::Round;
 use crate::run::Run;
 use crate::select::select;
 use crate::stage::Stage;
@@ -38,6 +41,10 @@ pub struct Plan {
     pub only: Option<Stage>,
     /// The last stage.
     pub until: Stage,
+    /// An adapter registry to publish the learned adapters to, once the report is made.
+    pub publish: Option<PathBuf>,
+    /// Put the published version in service.
+    pub promote: bool,
     /// Delete what this stage and those after it made, and do them anew.
     pub again: Option<Stage>,
 }
@@ -53,6 +60,8 @@ impl Plan {
             variants: false,
             only: None,
             until: Stage::Report,
+            publish: None,
+            promote: false,
             again: None,
         }
     }
@@ -86,7 +95,12 @@ pub fn learn(plan: &Plan, view: Arc<dyn View>, stop: Stop) -> Result<Report, Lea
             }
         }
     }
-    compute(&work, &run)
+    let report = compute(&work, &run)?;
+    let version = match &plan.publish {
+        Some(registry) if run.is_complete(Stage::Report) => Some(publish(&work, &run, &report, registry, plan.promote)?.id().to_string()),
+        _ => None,
+    };
+    Ok(Report { version, ..report })
 }
 
 /// A report can be made of whatever is there.
@@ -99,18 +113,20 @@ fn perform(stage: Stage, work: &mut Workplace, run: &mut Run) -> Result<(), Lear
         return Ok(());
     }
     work.go_on(stage)?;
+    let first = Round::new(run, 1);
     let begun = Instant::now();
     let done = match stage {
         Stage::Instruct => instruct(work, run),
         Stage::Select => select(work, run),
-        Stage::Synthesize => synthesize(work, run),
-        Stage::Filter => filter(work, run),
-        Stage::Reflect => reflect(work, run),
-        Stage::Differentiate => differentiate(work, run),
+        Stage::Synthesize => synthesize(work, run, &first),
+        Stage::Filter => filter(work, &first),
+        Stage::Reflect => reflect(work, run, &first),
+        Stage::Differentiate => differentiate(work, &first),
         Stage::Train => {
             work.dismiss();
-            train(work, run)
+            train(work, &first).and_then(|()| install(run, &first))
         }
+        Stage::Iterate => iterate(work, run),
         Stage::Evaluate => evaluate(work, run),
         Stage::Report => report(work, run).map(drop),
     };
@@ -121,11 +137,11 @@ fn perform(stage: Stage, work: &mut Workplace, run: &mut Run) -> Result<(), Lear
 
 /// Whether a complete stage has more to do: variants were asked for later, or the report is to tell of new things.
 fn grows(stage: Stage, work: &Workplace, run: &Run) -> bool {
-    let missing = |name: &str, file: &str| !run.path(&format!("{file}/{name}")).exists();
+    let first = Round::new(run, 1);
     match stage {
         Stage::Report => true,
-        Stage::Differentiate => work.variants && missing("one.jsonl", "datasets"),
-        Stage::Train => adapters(work.variants).iter().any(|name| missing("training.json", &format!("adapters/{name}"))),
+        Stage::Differentiate => work.variants && !run.path("datasets/one.jsonl").exists(),
+        Stage::Train => adapters(work.variants).iter().any(|name| !first.adapter(name).join("training.json").exists()),
         Stage::Evaluate => work.variants,
         _ => false,
     }

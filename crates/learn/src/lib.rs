@@ -1,8 +1,8 @@
 //! From a handful of examples to three adapters: AutoAct's pipeline (section 2 of the paper), with the base model as its own teacher.
 //!
 //! ```text
-//! task file ── instruct ── select ── synthesize ── filter ── reflect ── differentiate ── train ── evaluate ── report
-//!              questions   tools     trajectories  kept      judgements datasets         adapters
+//! task file ── instruct ── select ── synthesize ── filter ── reflect ── differentiate ── train ── iterate ── evaluate ── report
+//!              questions   tools     trajectories  kept      judgements datasets         adapters  better ones
 //! ```
 //!
 //! [`learn`] runs the [`Stage`]s over a [`Run`] directory. Every stage appends whole lines to files of its own and goes on where it was, so
@@ -14,15 +14,18 @@ mod error;
 mod evaluate;
 mod filter;
 mod instruct;
+mod iterate;
 mod keep;
 mod learner;
 mod options;
 mod pages;
 mod prompt;
+mod publish;
 mod records;
 mod reflect;
 mod report;
 mod report_html;
+mod round;
 mod run;
 mod select;
 mod settings;
@@ -36,7 +39,8 @@ mod workplace;
 
 pub use crew::Stop;
 pub use error::{LearnError, TaskMistakes};
-pub use evaluate::{AUTOACT, BASE};
+pub use evaluate::{AUTOACT, BASE, ITERATED};
+pub use iterate::{Iterated, RoundReport};
 pub use keep::Kept;
 pub use learner::{Plan, learn};
 pub use records::{

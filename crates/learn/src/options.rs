@@ -36,7 +36,7 @@ pub(crate) fn draw(work: &Workplace, database: &[QuestionRecord], question: &str
         |entry: &&QuestionRecord| numeric(&entry.answer) == numeric(answer) && !matches!(normalize(&entry.answer).as_str(), "yes" | "no");
     let answers = |close: bool| -> Vec<String> {
         let chosen = database.iter().filter(like).filter(|entry| !close || opening(&entry.question) == asked);
-        chosen.map(|entry| bare(entry)).collect()
+        chosen.map(bare).collect()
     };
     add(answers(true), &mut rng);
     add(answers(false), &mut rng);

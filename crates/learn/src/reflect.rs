@@ -15,31 +15,34 @@ use autoact_trajectory::Verdict;
 
 use crate::error::LearnError;
 use crate::records::{Judgement, ReflectionRecord, TrajectoryRecord, history};
+use crate::round::Round;
 use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::{Store, read};
+use crate::synthesize::part;
 use crate::workplace::Workplace;
 
 /// Judges histories until the judgement agrees with the reward.
 ///
 /// # Errors
 /// The model or a file; or a stop.
-pub(crate) fn reflect(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
-    let kept: Vec<TrajectoryRecord> = read(&run.path("kept.jsonl"))?;
-    let all: Vec<TrajectoryRecord> = read(&run.path("trajectories.jsonl"))?;
+pub(crate) fn reflect(work: &Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
+    let kept: Vec<TrajectoryRecord> = read(&round.path("kept.jsonl"))?;
+    let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
     let histories = histories(&kept, &all, work.task.settings.reflect.wrong_per_question);
-    let (mut store, there) = Store::<ReflectionRecord>::open(&run.path("reflections.jsonl"))?;
+    let (mut store, there) = Store::<ReflectionRecord>::open(&round.path("reflections.jsonl"))?;
     let done: HashSet<(usize, usize)> = there.iter().map(|record| (record.id, record.sample)).collect();
     let todo: Vec<&TrajectoryRecord> = histories.into_iter().filter(|one| !done.contains(&(one.id, one.sample))).collect();
     let (mut count, total) = (there.len(), there.len() + todo.len());
     let mut agreed = there.iter().filter(|record| record.agreed().is_some()).count();
     let mut records = there;
     let crew = work.crew()?;
-    work.view.begin(Stage::Reflect, "histories", count as u64, total as u64);
+    let judge = round.speakers(run).reflect;
+    work.view.begin(Stage::Reflect, &part(round, "histories"), count as u64, total as u64);
     crew.each(
         &todo,
         &work.stop,
-        |one, backend| judge_until_right(work, one, backend),
+        |one, backend| judge_until_right(work, one, judge.as_deref(), backend),
         |_, record| {
             store.push(&record)?;
             count += 1;
@@ -83,7 +86,12 @@ pub(crate) fn histories<'a>(
     right.into_values().chain(wrong.into_values().flatten()).collect()
 }
 
-fn judge_until_right(work: &Workplace, one: &TrajectoryRecord, backend: &Arc<dyn Backend>) -> Result<ReflectionRecord, LearnError> {
+fn judge_until_right(
+    work: &Workplace,
+    one: &TrajectoryRecord,
+    adapter: Option<&str>,
+    backend: &Arc<dyn Backend>,
+) -> Result<ReflectionRecord, LearnError> {
     let settings = &work.task.settings.reflect;
     let mut rng = Rng::labelled(work.task.seed ^ ((one.id as u64) << 16 | one.sample as u64), "reflect");
     let mut record = ReflectionRecord { id: one.id, sample: one.sample, right: one.is_right(), draws: Vec::new() };
@@ -91,7 +99,7 @@ fn judge_until_right(work: &Workplace, one: &TrajectoryRecord, backend: &Arc<dyn
         // the first takes the likeliest words: it is what the meta-agent is worth as a judge
         let temperature = if draw == 0 { 0.0 } else { settings.temperature };
         let sampling = Sampling::with_temperature(temperature, rng.next_u64());
-        let Some(judgement) = judge(work, one, None, sampling, backend)? else { continue };
+        let Some(judgement) = judge(work, one, adapter, sampling, backend)? else { continue };
         record.draws.push(judgement);
         if record.agreed().is_some() {
             break;

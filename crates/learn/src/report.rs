@@ -6,13 +6,15 @@ use autoact_score::{Bootstrap, Interval};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LearnError;
-use crate::evaluate::{AUTOACT, BASE, Row, rows};
+use crate::evaluate::{AUTOACT, BASE, ITERATED, Row, rows};
+use crate::iterate::{GROUP, Iterated};
 use crate::keep::Kept;
 use crate::records::{
     AnswerRecord, CurvePoint, DocumentRecord, JudgementRecord, QuestionRecord, ReflectionRecord, RejectedRecord, Selection,
     TrajectoryRecord,
 };
 use crate::report_html::html;
+use crate::round::Round;
 use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::{read, read_json, write_atomic, write_json};
@@ -48,12 +50,17 @@ pub struct Report {
     pub training: Vec<Trained>,
     /// Their loss curves, by adapter.
     pub curves: BTreeMap<String, Vec<CurvePoint>>,
+    /// What further rounds were worth on the questions kept for validation.
+    pub iterated: Option<Iterated>,
     /// The rows of the table on the evaluation questions.
     pub evaluation: Vec<RowReport>,
     /// AutoAct − base in exact match, over the same questions: difference and its 95% confidence interval.
     pub gain: Option<Interval>,
     /// The judges on held-out histories.
     pub judges: Vec<JudgeReport>,
+    /// The version they were published as, if they were.
+    #[serde(default)]
+    pub version: Option<String>,
     /// Seconds by stage.
     pub seconds: BTreeMap<Stage, f64>,
     /// Most memory used, in bytes.
@@ -168,15 +175,20 @@ pub(crate) fn compute(work: &Workplace, run: &Run) -> Result<Report, LearnError>
     let mut training = Vec::new();
     let mut curves = BTreeMap::new();
     let mut documents = BTreeMap::new();
-    for name in adapters(true) {
-        training.extend(read_json::<Trained>(&run.path(&format!("adapters/{name}/training.json")))?);
-        let curve: Vec<CurvePoint> = read(&run.path(&format!("training/{name}/curve.jsonl")))?;
-        let data: Vec<DocumentRecord> = read(&run.path(&format!("datasets/{name}.jsonl")))?;
-        if !curve.is_empty() {
-            curves.insert(name.to_owned(), curve);
-        }
-        if !data.is_empty() {
-            documents.insert(name.to_owned(), data.len());
+    let iterated: Option<Iterated> = read_json(&run.path("iterate.json"))?;
+    for number in 1..=iterated.as_ref().map_or(1, |iterated| iterated.rounds.len()) {
+        let round = Round::new(run, number);
+        for name in if number == 1 { adapters(true) } else { GROUP.to_vec() } {
+            let title = if number == 1 { name.to_owned() } else { format!("{name}, round {number}") };
+            training.extend(read_json::<Trained>(&round.adapter(name).join("training.json"))?);
+            let curve: Vec<CurvePoint> = read(&round.training(name).join("curve.jsonl"))?;
+            let data: Vec<DocumentRecord> = read(&round.path(&format!("datasets/{name}.jsonl")))?;
+            if !curve.is_empty() {
+                curves.insert(title.clone(), curve);
+            }
+            if !data.is_empty() {
+                documents.insert(title, data.len());
+            }
         }
     }
     let (seconds, peak_memory) = run.costs();
@@ -199,9 +211,11 @@ pub(crate) fn compute(work: &Workplace, run: &Run) -> Result<Report, LearnError>
         documents,
         training,
         curves,
+        iterated,
         gain: gain(&answers, work.task.seed),
-        evaluation: rows(true).iter().filter_map(|row| evaluated(row, &answers, work.task.seed)).collect(),
-        judges: [AUTOACT, BASE].into_iter().filter_map(|row| judged(row, &judgements)).collect(),
+        evaluation: rows(run, true)?.iter().filter_map(|row| evaluated(row, &answers, work.task.seed)).collect(),
+        judges: [AUTOACT, BASE, ITERATED].into_iter().filter_map(|row| judged(row, &judgements)).collect(),
+        version: None,
         seconds: seconds.clone(),
         peak_memory: peak_memory.max(crate::run::peak_memory()),
     })

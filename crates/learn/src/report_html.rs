@@ -33,6 +33,7 @@ pub(crate) fn html(report: &Report) -> String {
     evaluation(report, &mut page);
     funnel(report, &mut page);
     trainings(report, &mut page);
+    iterated(report, &mut page);
     judges(report, &mut page);
     questions(report, &mut page);
     costs(report, &mut page);
@@ -144,7 +145,10 @@ fn funnel(report: &Report, page: &mut String) {
         let note = format!("{:.2} planning loops each, {} tokens written", report.synthesis.steps, report.synthesis.completion_tokens);
         row("trajectories", kept.trajectories.to_string(), note);
         row("with reward 1", kept.right.to_string(), format!("{} wrong, {} without an answer", kept.wrong, kept.unanswered));
-        let note = format!("{} identical, {} surplus; {} questions confirmed", kept.identical, kept.surplus, kept.confirmed);
+        let note = format!(
+            "{} perhaps guessed, {} identical, {} surplus; {} questions confirmed",
+            kept.lucky, kept.identical, kept.surplus, kept.confirmed
+        );
         row("kept", kept.kept.to_string(), note);
     }
     let reflect = &report.reflect;
@@ -173,7 +177,7 @@ fn trainings(report: &Report, page: &mut String) {
         let _ = write!(
             page,
             "<tr><td>{}<td class=n>{} + {}<td class=n>{}{}<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{}<td class=n>{:.0}",
-            escape(&one.adapter),
+            escape(&if one.round == 1 { one.adapter.clone() } else { format!("{}, round {}", one.adapter, one.round) }),
             one.documents,
             one.validation_documents,
             one.epochs,
@@ -214,6 +218,17 @@ fn plot(name: &str, curve: &[CurvePoint], page: &mut String) {
         line(&|point| point.loss),
         line(&|point| point.validation),
     );
+}
+
+fn iterated(report: &Report, page: &mut String) {
+    let Some(iterated) = report.iterated.as_ref().filter(|iterated| iterated.rounds.len() > 1) else { return };
+    page.push_str("<h2>Rounds</h2><table><tr><th>round<th class=n>validation questions<th class=n>answered as the database does<th>");
+    for round in &iterated.rounds {
+        let note = if round.round == iterated.chosen { "kept" } else { round.failed.as_str() };
+        let _ =
+            write!(page, "<tr><td>{}<td class=n>{}<td class=n>{}<td>{}", round.round, round.questions, percent(round.exact), escape(note));
+    }
+    page.push_str("</table>");
 }
 
 fn judges(report: &Report, page: &mut String) {

@@ -159,7 +159,20 @@ fn made_by(stage: Stage) -> &'static [&'static str] {
         Stage::Filter => &["kept.jsonl", "filter.json"],
         Stage::Reflect => &["reflections.jsonl"],
         Stage::Differentiate => &["datasets"],
-        Stage::Train => &["training", "adapters"],
+        Stage::Train => &["rounds/1", "adapters"],
+        // no run has more rounds; the first is the training's
+        Stage::Iterate => &[
+            "rounds/2",
+            "rounds/3",
+            "rounds/4",
+            "rounds/5",
+            "rounds/6",
+            "rounds/7",
+            "rounds/8",
+            "rounds/9",
+            "iterate.json",
+            "validation.jsonl",
+        ],
         Stage::Evaluate => &["evaluation.jsonl", "held-out-judgements.jsonl"],
         Stage::Report => &["report.json", "report.html"],
     }

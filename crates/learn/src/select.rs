@@ -52,7 +52,7 @@ pub(crate) fn select(work: &Workplace, run: &mut Run) -> Result<(), LearnError> 
                 grammar: Some(Grammar::Regex(choice_form(&listed))),
                 ..GenerateRequest::new(tool_choice(&opening, &listed, &questions))
             };
-            Ok(read_choice(&complete(backend.as_ref(), &request)?.text))
+            Ok(read_choice(&complete(backend.as_ref(), request)?.text))
         },
         |_, names: Vec<String>| {
             asked += 1;

@@ -3,6 +3,9 @@
 use autoact_train::{Decay, Linear, LoraConfig, Precision};
 use serde::{Deserialize, Serialize};
 
+/// More rounds have brought nothing more.
+const MOST_ROUNDS: usize = 9;
+
 /// All numbers of a task.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Settings {
@@ -18,6 +21,8 @@ pub struct Settings {
     pub differentiate: Differentiate,
     /// `[train]`
     pub train: Training,
+    /// `[iterate]`
+    pub iterate: Iterate,
     /// `[evaluate]`
     pub evaluate: Evaluate,
 }
@@ -96,11 +101,13 @@ pub struct Synthesize {
     pub max_steps: u32,
     /// Seconds of a trajectory at most.
     pub seconds: u64,
+    /// Right answers to a question that can be guessed (yes or no, one of two) count from this part of its trajectories on.
+    pub sure: f64,
 }
 
 impl Default for Synthesize {
     fn default() -> Self {
-        Synthesize { samples: 4, temperature: 0.7, max_steps: 10, seconds: 60 }
+        Synthesize { samples: 4, temperature: 0.7, max_steps: 10, seconds: 60, sure: 0.75 }
     }
 }
 
@@ -222,6 +229,20 @@ impl Lora {
     }
 }
 
+/// `[iterate]`: beyond the paper, the differentiated group goes on from where the meta-agent began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Iterate {
+    /// Rounds of synthesis and training at most, the meta-agent's own included; at most 9.
+    pub rounds: usize,
+}
+
+impl Default for Iterate {
+    fn default() -> Self {
+        Iterate { rounds: 2 }
+    }
+}
+
 /// `[evaluate]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -246,6 +267,7 @@ impl Settings {
         self.synthesize.samples = self.synthesize.samples.min(2);
         self.reflect.draws = self.reflect.draws.min(2);
         self.train.epochs = self.train.epochs.min(2);
+        self.iterate.rounds = self.iterate.rounds.min(2);
         self.evaluate.questions = 24;
         self
     }
@@ -270,6 +292,7 @@ impl Settings {
             ("synthesize.seconds", usize::try_from(self.synthesize.seconds).unwrap_or(usize::MAX)),
             ("reflect.draws", self.reflect.draws),
             ("differentiate.per_question", self.differentiate.per_question),
+            ("iterate.rounds", self.iterate.rounds),
             ("train.epochs", usize::try_from(self.train.epochs).unwrap_or(usize::MAX)),
             ("train.batch", self.train.batch),
             ("train.accumulation", self.train.accumulation),
@@ -292,6 +315,7 @@ impl Settings {
         let parts = [
             ("instruct.similarity", self.instruct.similarity),
             ("select.share", self.select.share),
+            ("synthesize.sure", self.synthesize.sure),
             ("differentiate.validation", self.differentiate.validation),
             ("train.warmup_ratio", self.train.warmup_ratio),
         ];
@@ -304,6 +328,7 @@ impl Settings {
         rule(positive(self.train.lora.alpha), "train.lora.alpha", self.train.lora.alpha.to_string(), "a number above 0");
         let rate = self.train.learning_rate;
         rule(rate.is_none_or(positive), "train.learning_rate", rate.unwrap_or_default().to_string(), "a number above 0");
+        rule(self.iterate.rounds <= MOST_ROUNDS, "iterate.rounds", self.iterate.rounds.to_string(), "at most 9");
         let pages = self.instruct.pages;
         let fine = pages.iter().all(|weight| weight.is_finite() && *weight >= 0.0) && pages.iter().sum::<f64>() > 0.0;
         rule(fine, "instruct.pages", format!("{pages:?}"), "four numbers from 0, not all of them 0");

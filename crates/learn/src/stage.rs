@@ -23,6 +23,8 @@ pub enum Stage {
     Differentiate,
     /// The LoRA trainings.
     Train,
+    /// Further rounds of synthesis by the differentiated group, kept while they are better on validation.
+    Iterate,
     /// The learned group and the base on the task's evaluation questions.
     Evaluate,
     /// `report.json` and `report.html`.
@@ -31,7 +33,7 @@ pub enum Stage {
 
 impl Stage {
     /// All of them, in order.
-    pub const ALL: [Stage; 9] = [
+    pub const ALL: [Stage; 10] = [
         Stage::Instruct,
         Stage::Select,
         Stage::Synthesize,
@@ -39,6 +41,7 @@ impl Stage {
         Stage::Reflect,
         Stage::Differentiate,
         Stage::Train,
+        Stage::Iterate,
         Stage::Evaluate,
         Stage::Report,
     ];
@@ -53,6 +56,7 @@ impl Stage {
             Stage::Reflect => "reflect",
             Stage::Differentiate => "differentiate",
             Stage::Train => "train",
+            Stage::Iterate => "iterate",
             Stage::Evaluate => "evaluate",
             Stage::Report => "report",
         }
@@ -67,7 +71,9 @@ impl fmt::Display for Stage {
 
 /// A word that is no stage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no stage `{0}`; the stages are instruct, select, synthesize, filter, reflect, differentiate, train, evaluate, report")]
+#[error(
+    "there is no stage `{0}`; the stages are instruct, select, synthesize, filter, reflect, differentiate, train, iterate, evaluate, report"
+)]
 pub struct UnknownStage(String);
 
 impl FromStr for Stage {

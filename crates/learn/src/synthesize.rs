@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use autoact_knowledge::Rng;
-use autoact_local::{LocalGroup, RunOptions, Voices};
+use autoact_local::{LocalError, LocalGroup, RunOptions, Voices};
 use autoact_model::Backend;
 use autoact_score::with_options;
-use autoact_trajectory::{Limits, Sampling, ToolSpec};
+use autoact_trajectory::{FoldError, Limits, Sampling, ToolSpec};
 
 use crate::error::LearnError;
 use crate::records::{QuestionRecord, Selection, TrajectoryRecord, TurnRecord};
+use crate::round::Round;
 use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::{Store, read, read_json};
@@ -27,11 +28,11 @@ struct Try {
 ///
 /// # Errors
 /// The model or a file; or a stop.
-pub(crate) fn synthesize(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
+pub(crate) fn synthesize(work: &Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
     let settings = &work.task.settings.synthesize;
     let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
     let tools = selected(work, run)?;
-    let (mut store, there) = Store::<TrajectoryRecord>::open(&run.path("trajectories.jsonl"))?;
+    let (mut store, there) = Store::<TrajectoryRecord>::open(&round.path("trajectories.jsonl"))?;
     let done: HashSet<(usize, usize)> = there.iter().map(|record| (record.id, record.sample)).collect();
     let all = (0..database.len()).flat_map(|id| (0..settings.samples).map(move |sample| Try { id, sample }));
     let todo: Vec<Try> = all.filter(|one| !done.contains(&(one.id, one.sample))).collect();
@@ -40,11 +41,12 @@ pub(crate) fn synthesize(work: &Workplace, run: &mut Run) -> Result<(), LearnErr
     let mut right = there.iter().filter(|record| record.is_right()).count();
     let begun = Instant::now();
     let crew = work.crew()?;
-    work.view.begin(Stage::Synthesize, "trajectories", count, total);
+    let speakers = round.speakers(run);
+    work.view.begin(Stage::Synthesize, &part(round, "trajectories"), count, total);
     crew.each(
         &todo,
         &work.stop,
-        |one, backend| attempt(work, &database[one.id], one, &tools, backend),
+        |one, backend| attempt(work, &database[one.id], one, &tools, &speakers, round, backend),
         |_, record| {
             store.push(&record)?;
             count += 1;
@@ -74,10 +76,13 @@ fn attempt(
     entry: &QuestionRecord,
     one: &Try,
     tools: &[ToolSpec],
+    speakers: &Voices,
+    round: &Round,
     backend: &Arc<dyn Backend>,
 ) -> Result<TrajectoryRecord, LearnError> {
     let settings = &work.task.settings.synthesize;
-    let seed = Rng::labelled(work.task.seed ^ ((one.id as u64) << 16 | one.sample as u64), "synthesize").next_u64();
+    let seed =
+        Rng::labelled(work.task.seed ^ ((one.id as u64) << 24 | (one.sample as u64) << 8 | round.number as u64), "synthesize").next_u64();
     // the first try takes the likeliest words
     let temperature = if one.sample == 0 { 0.0 } else { settings.temperature };
     let options = RunOptions {
@@ -87,8 +92,10 @@ fn attempt(
     };
     let begun = Instant::now();
     let question = with_options(&entry.question, &entry.options);
-    let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), Voices::base());
-    let task = group.run(&question, tools, &options)?;
+    let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), speakers.clone());
+    let Some(task) = run_question(&group, &question, tools, &options)? else {
+        return Ok(unable(one, question, entry, tools, begun));
+    };
     let failed = task.finished().map(|finished| format!("{}: {}", finished.reason.as_str(), finished.detail));
     let answer = if failed.is_some() { "" } else { task.best_answer() };
     let reward = if answer.is_empty() { 0.0 } else { work.task.metric.reward(&question, answer, &entry.answer) };
@@ -105,4 +112,39 @@ fn attempt(
         tokens: [task.prompt_tokens(), task.completion_tokens()],
         millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+/// How a part of a round is called.
+pub(crate) fn part(round: &Round, what: &str) -> String {
+    if round.number == 1 { what.to_owned() } else { format!("{what}, round {}", round.number) }
+}
+
+/// A question's task; `None` if the model's reply was cut so that it names no tool: the loop cannot go on, and that is the model's fault.
+pub(crate) fn run_question(
+    group: &LocalGroup,
+    question: &str,
+    tools: &[ToolSpec],
+    options: &RunOptions,
+) -> Result<Option<autoact_trajectory::Task>, LearnError> {
+    match group.run(question, tools, options) {
+        Ok(task) => Ok(Some(task)),
+        Err(LocalError::Fold(FoldError::UnknownTool { .. })) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn unable(one: &Try, question: String, entry: &QuestionRecord, tools: &[ToolSpec], begun: Instant) -> TrajectoryRecord {
+    TrajectoryRecord {
+        id: one.id,
+        sample: one.sample,
+        question,
+        gold: entry.answer.clone(),
+        answer: String::new(),
+        reward: 0.0,
+        failed: "failed: a reply was cut short and names no tool".to_owned(),
+        tools: tools.iter().map(|tool| tool.name.clone()).collect(),
+        turns: Vec::new(),
+        tokens: [0, 0],
+        millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+    }
 }

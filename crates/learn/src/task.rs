@@ -7,7 +7,7 @@ use autoact_score::{Metric, named};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{LearnError, TaskMistakes};
-use crate::settings::{Differentiate, Evaluate, Instruct, Reflect, Select, Settings, Synthesize, Training};
+use crate::settings::{Differentiate, Evaluate, Instruct, Iterate, Reflect, Select, Settings, Synthesize, Training};
 
 /// A question with its answer, as the user gives them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,6 +65,7 @@ struct File {
     reflect: Reflect,
     differentiate: Differentiate,
     train: Training,
+    iterate: Iterate,
     evaluate: Evaluate,
 }
 
@@ -128,6 +129,7 @@ impl Task {
             reflect: file.reflect,
             differentiate: file.differentiate,
             train: file.train,
+            iterate: file.iterate,
             evaluate: file.evaluate,
         };
         settings.check(&mut mistakes);

@@ -11,7 +11,7 @@ use tokenizers::Tokenizer;
 
 use crate::error::LearnError;
 use crate::records::{CurvePoint, DocumentRecord, history};
-use crate::run::Run;
+use crate::round::Round;
 use crate::settings::Training;
 use crate::stage::Stage;
 use crate::store::{Store, read, read_json, write_atomic, write_json};
@@ -31,6 +31,8 @@ const FILL: f64 = 0.95;
 pub struct Trained {
     /// The adapter.
     pub adapter: String,
+    /// The round it belongs to.
+    pub round: usize,
     /// Documents trained on.
     pub documents: usize,
     /// Documents validated on.
@@ -72,7 +74,7 @@ pub(crate) fn adapters(variants: bool) -> Vec<&'static str> {
 ///
 /// # Errors
 /// The model, the data, a file; or a stop.
-pub(crate) fn train(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
+pub(crate) fn train(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     let model = ModelConfig::load(&work.model).map_err(LearnError::train("base"))?;
     let weights = Weights::load(&work.model, &model).map_err(LearnError::train("base"))?;
     let path = work.model.join("tokenizer.json");
@@ -82,13 +84,13 @@ pub(crate) fn train(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
         source: std::io::Error::other(error.to_string()),
     })?;
     let encoder = Encoder::new(tokenizer)?;
-    for name in adapters(work.variants) {
-        let target = run.path(&format!("adapters/{name}"));
+    for name in adapters(work.variants && round.number == 1) {
+        let target = round.adapter(name);
         if read_json::<Trained>(&target.join("training.json"))?.is_some() {
             continue;
         }
-        let data: Vec<DocumentRecord> = read(&run.path(&format!("datasets/{name}.jsonl")))?;
-        let one = Adapter { work, name, target: &target, files: run.path(&format!("training/{name}")) };
+        let data: Vec<DocumentRecord> = read(&round.path(&format!("datasets/{name}.jsonl")))?;
+        let one = Adapter { work, name, round, target: &target, files: round.training(name) };
         one.train(&model, &weights, &encoder, &data)?;
     }
     Ok(())
@@ -98,6 +100,7 @@ pub(crate) fn train(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
 struct Adapter<'a> {
     work: &'a Workplace,
     name: &'a str,
+    round: &'a Round,
     target: &'a Path,
     files: std::path::PathBuf,
 }
@@ -128,7 +131,7 @@ impl Adapter<'_> {
         let total = per_epoch * settings.epochs;
         let mut source = Cycle::new(documents.clone(), seed);
         let mut outcome = None;
-        self.work.view.begin(Stage::Train, self.name, trainer.step_count(), total);
+        self.work.view.begin(Stage::Train, &crate::synthesize::part(self.round, self.name), trainer.step_count(), total);
         loop {
             let step = trainer.step_count();
             if step.is_multiple_of(per_epoch) && !curve.validated(step) {
@@ -177,6 +180,7 @@ impl Adapter<'_> {
         let (steps, last) = (trainer.step_count(), curve.last_loss());
         let trained = Trained {
             adapter: self.name.to_owned(),
+            round: self.round.number,
             documents: documents.len(),
             validation_documents: validation.len(),
             steps,
@@ -209,7 +213,7 @@ impl Adapter<'_> {
 
     fn keep(&self, trainer: &Trainer) -> Result<(), LearnError> {
         let Some(adapters) = trainer.adapters() else { return Ok(()) };
-        LoraWeights::save(adapters, self.target, SaveDtype::F32).map_err(LearnError::train(self.name))
+        LoraWeights::save_for_base(adapters, self.target, SaveDtype::F32, self.work.base_digest()).map_err(LearnError::train(self.name))
     }
 
     fn encode(&self, encoder: &Encoder, record: &DocumentRecord) -> Result<Document, LearnError> {

@@ -1,6 +1,5 @@
 //! Everything the stages work with: the task, its pages and tools, the model.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -91,7 +90,8 @@ impl Workplace {
             return Err(TaskMistakes { path: task.path, mistakes }.into());
         };
         let model_error = |source| LearnError::Model { path: model.to_owned(), source: Box::new(source) };
-        let digest = ModelDir::open(model).and_then(|dir| dir.digest().map(str::to_owned)).map_err(model_error)?;
+        let dir = ModelDir::open(model).map_err(model_error)?;
+        let digest = dir.digest().map_err(model_error)?.to_owned();
         Ok(Workplace {
             model: model.to_owned(),
             library: Arc::new(library),
@@ -114,8 +114,7 @@ impl Workplace {
         if let Some(crew) = self.crew.get() {
             return Ok(crew);
         }
-        let started = ModelDir::open(&self.model).and_then(|dir| Crew::start(&dir));
-        let crew = started.map_err(|source| LearnError::Model { path: self.model.clone(), source: Box::new(source) })?;
+        let crew = Crew::start(&self.model)?;
         Ok(self.crew.get_or_init(|| crew))
     }
 
@@ -146,7 +145,7 @@ impl Workplace {
         let settings = &task.settings;
         let mut origin = Origin::new();
         let mut note = |stage: Stage, name: &str, value: String| {
-            origin.entry(stage).or_insert_with(BTreeMap::new).insert(name.to_owned(), value);
+            origin.entry(stage).or_default().insert(name.to_owned(), value);
         };
         note(Stage::Instruct, "model", short(&self.digest));
         note(Stage::Instruct, "corpus", file_digest(&task.corpus)?);
@@ -164,6 +163,7 @@ impl Workplace {
         note(Stage::Reflect, "`reflect` settings", json_digest(&settings.reflect));
         note(Stage::Differentiate, "`differentiate` settings", json_digest(&settings.differentiate));
         note(Stage::Train, "`train` settings", json_digest(&settings.train));
+        note(Stage::Iterate, "`iterate` settings", json_digest(&settings.iterate));
         note(Stage::Evaluate, "`evaluate` settings", json_digest(&settings.evaluate));
         Ok(origin)
     }

@@ -43,6 +43,12 @@ pub(crate) struct LearnOptions {
     /// Delete what this stage and those after it made, and do them anew.
     #[arg(long, value_name = "STAGE", num_args = 0..=1, default_missing_value = "instruct")]
     again: Option<Stage>,
+    /// Publish the learned adapters to this adapter registry.
+    #[arg(long, value_name = "DIR")]
+    publish: Option<PathBuf>,
+    /// Put the published version in service: agents that follow the registry switch to it.
+    #[arg(long, requires = "publish")]
+    promote: bool,
     /// No live view; one JSON object at the end.
     #[arg(long)]
     json: bool,
@@ -65,6 +71,8 @@ enum StageCommand {
     Differentiate(LearnOptions),
     /// The LoRA trainings.
     Train(LearnOptions),
+    /// Further rounds by the learned group, kept while they are better.
+    Iterate(LearnOptions),
     /// The learned group and the base on the evaluation questions.
     Evaluate(LearnOptions),
     /// `report.json` and `report.html` of what is there so far.
@@ -81,6 +89,7 @@ impl StageCommand {
             StageCommand::Reflect(options) => (Stage::Reflect, options),
             StageCommand::Differentiate(options) => (Stage::Differentiate, options),
             StageCommand::Train(options) => (Stage::Train, options),
+            StageCommand::Iterate(options) => (Stage::Iterate, options),
             StageCommand::Evaluate(options) => (Stage::Evaluate, options),
             StageCommand::Report(options) => (Stage::Report, options),
         }
@@ -97,8 +106,8 @@ impl LearnArgs {
             }
             None => (None, self.options.context("no task file given; try `autoact learn tasks/atlas.toml`")?),
         };
-        let LearnOptions { task, model, run, quick, variants, until, again, json } = options;
-        let plan = Plan { task, model, run, quick, variants, only, until: until.unwrap_or(Stage::Report), again };
+        let LearnOptions { task, model, run, quick, variants, until, again, publish, promote, json } = options;
+        let plan = Plan { task, model, run, quick, variants, only, until: until.unwrap_or(Stage::Report), again, publish, promote };
         Ok((plan, json))
     }
 }
