@@ -95,7 +95,7 @@ impl Backend for ScriptedBackend {
             model: self.info.name.clone(),
         };
         let (pace, cancelled) = (self.pace.clone(), Arc::clone(&self.cancelled));
-        tokio::spawn(async move {
+        let write = async move {
             for word in &words[..shown] {
                 while let Some(pace) = &pace {
                     let permit = tokio::time::timeout(Duration::from_millis(10), pace.acquire()).await;
@@ -114,7 +114,12 @@ impl Backend for ScriptedBackend {
                 sender.text(word);
             }
             sender.end(Ok(generated));
-        });
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(write)),
+            // code without a runtime waits for the whole reply anyway
+            Err(_) => futures::executor::block_on(write),
+        }
         Ok(stream)
     }
 }

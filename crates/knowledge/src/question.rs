@@ -119,7 +119,7 @@ pub struct Mix {
 impl Default for Mix {
     /// Harder ones more often than easy ones: they hold the easy ones.
     fn default() -> Self {
-        Mix { hops: [0.25, 0.3, 0.2], inverse: 0.05, comparison: 0.1, yes_no: 0.1, misspelt: 0.02 }
+        Mix { hops: [0.22, 0.28, 0.2], inverse: 0.05, comparison: 0.09, yes_no: 0.16, misspelt: 0.02 }
     }
 }
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use autoact_knowledge::{
-    Atlas, AtlasError, KnowledgeBase, Mix, NameMaker, Nouns, Question, Rng, Schema, SchemaError, Solver, Split, ThoughtStyle, World,
-    WorldSize, question_list, tool_choice,
+    Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NameMaker, Nouns, Question, Rng, Schema, SchemaError, Solver, Split, ThoughtStyle,
+    World, WorldSize, drill, question_list, tool_choice,
 };
 use autoact_prompt::Role;
 use autoact_tools::ToolLibrary;
@@ -226,6 +226,9 @@ impl BaseDocuments {
             return encoder.text(&world.plain(rng)?).ok();
         }
         let style = *rng.pick(&ThoughtStyle::ALL)?;
+        if rng.chance(recipe.drills) {
+            return encoder.drill(&drill(&world.base, &style, DrillLines::All, rng)?).ok();
+        }
         let (gold, question) = world.gold(rng, &style, DETOURS, Split::Any)?;
         let repaired = if rng.chance(recipe.repaired) { world.repaired(&gold, &question, &style, rng) } else { None };
         let history = match repaired {
@@ -275,6 +278,14 @@ impl AdapterDocuments {
         let (world, mut rng) = self.stream.next()?;
         let rng = &mut rng;
         let style = &ThoughtStyle::CANONICAL;
+        let lines = match role {
+            Role::Plan => Some(DrillLines::Thoughts),
+            Role::Reflect => Some(DrillLines::Reflections),
+            Role::Tool => None,
+        };
+        if let Some(lines) = lines.filter(|_| rng.chance(recipe.drills)) {
+            return encoder.drill(&drill(&world.base, style, lines, rng)?).ok();
+        }
         let (gold, question) = world.gold(rng, style, ADAPTER_DETOURS, Split::Train)?;
         let repaired = if rng.chance(recipe.repaired) { world.repaired(&gold, &question, style, rng) } else { None };
         let history = match (repaired, role) {

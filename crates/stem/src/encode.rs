@@ -1,5 +1,6 @@
 //! From trajectories to token documents with a loss mask.
 
+use autoact_knowledge::DrillPiece;
 use autoact_prompt::{Role, Segment, segments};
 use autoact_train::Document;
 use autoact_trajectory::Trajectory;
@@ -47,6 +48,15 @@ impl Encoder {
         let mut document = Document { tokens: Vec::new(), loss: Vec::new() };
         self.push(&mut document, text, true)?;
         self.finish(&mut document, true);
+        Ok(document)
+    }
+
+    /// A reading drill, in which what the page tells counts.
+    pub fn drill(&self, pieces: &[DrillPiece]) -> Result<Document, EncodeError> {
+        let mut document = Document { tokens: Vec::new(), loss: Vec::new() };
+        for piece in pieces {
+            self.push(&mut document, &piece.text, piece.counts)?;
+        }
         Ok(document)
     }
 

@@ -111,6 +111,8 @@ pub struct BaseRecipe {
     pub reading: f64,
     /// Of the other documents: the same about the base's own worlds, and which tools questions need.
     pub lists: f64,
+    /// Of the others again: reading drills, which ask for everything that a page tells.
+    pub drills: f64,
     /// Trajectories with a rejected answer and then the right one.
     pub repaired: f64,
     /// Of the other trajectories: those that end in a reflection.
@@ -125,6 +127,8 @@ pub struct BaseRecipe {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterRecipe {
+    /// Reading drills (plan and reflect).
+    pub drills: f64,
     /// Trajectories with a rejected answer and then the right one (plan and tool).
     pub repaired: f64,
     /// Trajectories with a wrong answer (reflect).
