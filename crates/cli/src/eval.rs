@@ -1,5 +1,7 @@
-//! `autoact eval`: the whole group (models, tools, bus and all) over a set of questions; exact match and F1 by kind.
+//! `autoact eval`: the whole group (models, tools, bus and all) over a set of questions, exact match and F1 by kind; or planners in this
+//! process, against each other (`compare`).
 
+mod compare;
 mod report;
 pub(crate) mod set;
 
@@ -17,6 +19,7 @@ use crate::ask;
 use crate::client::{self, Gateway};
 use crate::exit;
 use crate::up::Group;
+pub(crate) use compare::CompareOptions;
 use report::{Outcome, Report};
 use set::EvalQuestion;
 
@@ -24,6 +27,9 @@ use set::EvalQuestion;
 const FULL_RETRIES: u32 = 20;
 
 pub(crate) async fn run(gateway: &str, options: EvalOptions) -> anyhow::Result<u8> {
+    if options.compare.asked() {
+        return compare::run(options).await;
+    }
     let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
     let mut group_options = options.group.clone();
     let mut questions = if options.counterfactual {

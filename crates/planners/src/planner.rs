@@ -34,12 +34,13 @@ pub struct PlannerOptions {
 }
 
 impl PlannerOptions {
-    /// What suits a model: instructions where it has a chat template, two worked examples where its context has room for them.
+    /// What suits a model: instructions and two worked examples, as far as its context has room for them, where it has a chat template. A
+    /// model without one reads the bare transcript: what stands before it would be part of the story.
     pub fn for_model(info: &BackendInfo) -> PlannerOptions {
         PlannerOptions {
             limits: Limits::default(),
             sampling: Sampling::default(),
-            shots: if info.context_length >= SHOTS_CONTEXT { SHOTS } else { 0 },
+            shots: if info.chat_template && info.context_length >= SHOTS_CONTEXT { SHOTS } else { 0 },
             instructions: info.chat_template,
         }
     }

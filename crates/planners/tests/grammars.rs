@@ -21,6 +21,7 @@ fn random_weights_keep_the_forms() {
         shots: 0,
         instructions: false,
     };
+    let mut whole = 0;
     for kind in Kind::ALL {
         let Ok(planner) = build(kind, &backend, &Cast::default(), &options) else { continue };
         for seed in 0..2 {
@@ -28,10 +29,14 @@ fn random_weights_keep_the_forms() {
             let again = planner.solve(support::QUESTION, &support::tools(), seed);
             assert_eq!((&outcome.answer, &outcome.transcript), (&again.answer, &again.transcript), "{kind}");
             // random text is long: it may be cut, or leave no room, but it is never of another form
-            if let Ended::Failed(why) = &outcome.ended {
-                assert!(why.contains("the reply ends before") || why.contains("has no `") || why.contains("tokens"), "{kind}: {why}");
+            match &outcome.ended {
+                Ended::Failed(why) => {
+                    assert!(why.contains("the reply ends before") || why.contains("has no `") || why.contains("tokens"), "{kind}: {why}");
+                }
+                _ => whole += 1,
             }
             assert!(outcome.steps <= options.limits.max_steps, "{kind}");
         }
     }
+    assert!(whole > 0, "every reply was cut");
 }

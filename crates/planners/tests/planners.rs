@@ -197,7 +197,7 @@ fn instructions_and_examples_stand_before_the_transcript() {
         let prompt = &requests[0].prompt;
         assert!(prompt.contains("The tools are:\n- Search[query]: Finds the pages"), "{kind}: {prompt}");
         assert_eq!(prompt.matches("Question: ").count(), 3, "{kind}: {prompt}");
-        assert!(prompt.contains("Ostrel") && prompt.contains("Lake Brey"), "{kind}: {prompt}");
+        assert!(prompt.contains("Aldra") && prompt.contains("Lake Brey"), "{kind}: {prompt}");
     }
     let (_, requests) = try_solve(Kind::Rewoo, &options, |_| Err(GenerateError::Cancelled));
     assert!(

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use autoact_proto::v1;
-use autoact_score::{exact_match, f1};
 use serde_json::json;
 
 use crate::args::EvalOptions;
@@ -29,8 +28,8 @@ pub(crate) struct Outcome {
 impl Outcome {
     pub(crate) fn new(question: EvalQuestion, finished: &v1::Finished, events: Vec<serde_json::Value>, elapsed: Duration) -> Outcome {
         Outcome {
-            exact: exact_match(&finished.answer, &question.answer),
-            f1: f1(&finished.answer, &question.answer),
+            exact: question.metric().is_right(&question.question, &finished.answer, &question.answer),
+            f1: question.metric().reward(&question.question, &finished.answer, &question.answer),
             answer: finished.answer.clone(),
             approved: finished.approved,
             reason: reason_name(finished.reason()),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use autoact_knowledge::{Atlas, Question};
+use autoact_score::{Metric, with_options};
 use serde::Deserialize;
 
 /// The bundled atlas.
@@ -21,6 +22,9 @@ pub(crate) struct EvalQuestion {
     kind: String,
     #[serde(default)]
     hops: usize,
+    /// What there is to choose from; it stands in the question's text once the question is loaded.
+    #[serde(default)]
+    options: Vec<String>,
 }
 
 impl EvalQuestion {
@@ -32,6 +36,11 @@ impl EvalQuestion {
             other => other.replace('_', "-"),
         }
     }
+
+    /// How its answers are scored.
+    pub(crate) fn metric(&self) -> Metric {
+        if self.options.is_empty() { Metric::F1 } else { Metric::MultipleChoice }
+    }
 }
 
 impl From<&Question> for EvalQuestion {
@@ -42,6 +51,7 @@ impl From<&Question> for EvalQuestion {
             answer: question.answer.clone(),
             kind: question.label(),
             hops: question.hops,
+            options: Vec::new(),
         }
     }
 }
@@ -52,14 +62,12 @@ pub(crate) fn load(set: &str) -> anyhow::Result<Vec<EvalQuestion>> {
     let text = std::fs::read_to_string(&path).with_context(|| {
         format!("cannot read the questions `{}`; fix: run in the project's root, or name `held-out`, `dev` or a JSONL file", path.display())
     })?;
-    text.lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty())
-        .map(|(at, line)| {
-            serde_json::from_str(line)
-                .with_context(|| format!("`{}`, line {}: not a question with `question` and `answer`", path.display(), at + 1))
-        })
-        .collect()
+    let questions = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(|(at, line)| {
+        serde_json::from_str(line)
+            .with_context(|| format!("`{}`, line {}: not a question with `question` and `answer`", path.display(), at + 1))
+    });
+    let asked = |question: EvalQuestion| EvalQuestion { question: with_options(&question.question, &question.options), ..question };
+    questions.map(|question| question.map(asked)).collect()
 }
 
 fn path_of(set: &str) -> PathBuf {
