@@ -122,7 +122,5 @@ fn gauge(agent: &Agent, adapter: Option<&AdapterVersion>, value: f64) {
 
 /// Work with files, off the runtime's threads.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|error| Err(Refusal::Mute { name: "?".to_owned(), reason: format!("the loader broke: {error}") }))
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(Refusal::Broke(error.to_string())))
 }

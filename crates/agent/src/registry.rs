@@ -31,6 +31,9 @@ pub enum Refusal {
         /// The registry.
         root: PathBuf,
     },
+    /// Loading broke off.
+    #[error("loading an adapter broke: {0}")]
+    Broke(String),
     /// The model does not complete a token with the adapter.
     #[error("the model does not work with the adapter `{name}`: {reason}")]
     Mute {
