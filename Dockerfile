@@ -4,13 +4,14 @@ RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev m
 WORKDIR /src
 COPY . .
 RUN cargo build --release --locked --bins \
- && mkdir /out && for bin in autoact gateway plan-agent tool-agent reflect-agent memory; do cp "target/release/$bin" /out/; done
+ && mkdir /out && for bin in autoact gateway plan-agent tool-agent reflect-agent memory meta-agent; do cp "target/release/$bin" /out/; done
 
 FROM debian:bookworm-slim
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin autoact && mkdir -p /var/lib/autoact && chown 10001:10001 /var/lib/autoact
 COPY --from=build /out/ /usr/local/bin/
 COPY models/stem /opt/autoact/models/stem
 COPY corpora/atlas /opt/autoact/corpora/atlas
+COPY tasks /opt/autoact/tasks
 WORKDIR /opt/autoact
 USER 10001:10001
 # gRPC; metrics and probes
