@@ -100,7 +100,8 @@ fn by_kind(scores: &Scores, name: &str, cell: impl Fn(&Row) -> String, out: &mut
     for (planner, kind) in scores.kinds.iter().enumerate() {
         let _ = write!(out, "{:<15}", kind.as_str());
         for label in &labels {
-            let _ = write!(out, "{:>22}", cell(&scores.row(planner, Some(label))));
+            let row = scores.row(planner, Some(label));
+            let _ = write!(out, "{:>22}", if row.questions == 0 { "–".to_owned() } else { cell(&row) });
         }
         out.push('\n');
     }
