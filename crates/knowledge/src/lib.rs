@@ -25,7 +25,6 @@ mod style;
 mod text;
 
 pub use atlas::{Atlas, AtlasError, TableMistake};
-pub use autoact_score as metrics;
 pub use base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
 pub use documents::{question_list, tool_choice};
 pub use drill::{DrillLines, DrillPiece, drill};
