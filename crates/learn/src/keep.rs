@@ -1,4 +1,4 @@
-//! The reward filter: kept are trajectories with reward 1, identical ones once, the shortest first.
+//! The reward filter: kept are trajectories with reward 1, identical ones once; of several the best grounded first, then the shortest.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,6 +6,7 @@ use autoact_score::normalize;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LearnError;
+use crate::grounding::Manner;
 use crate::records::TrajectoryRecord;
 use crate::round::Round;
 use crate::stage::Stage;
@@ -27,13 +28,15 @@ pub struct Kept {
     pub right: usize,
     /// Of the right ones, those that may be lucky guesses: the question can be guessed, and too few of its trajectories are right.
     pub lucky: usize,
+    /// Of the right ones, those whose thoughts speak of too much that was read nowhere.
+    pub ungrounded: usize,
     /// Of the right ones, those that are the same as another of their question.
     pub identical: usize,
     /// Of the right ones, those beyond the bound for one question.
     pub surplus: usize,
     /// What stays.
     pub kept: usize,
-    /// Questions with a right trajectory: their answer is confirmed by an independent way.
+    /// Questions with a kept trajectory: their answer is confirmed by an independent way.
     pub confirmed: usize,
 }
 
@@ -44,7 +47,8 @@ pub struct Kept {
 pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
     work.view.begin(Stage::Filter, "trajectories", 0, all.len() as u64);
-    let (kept, counts) = keep(all, work.task.settings.differentiate.per_question, work.task.settings.synthesize.sure);
+    let settings = &work.task.settings;
+    let (kept, counts) = keep(all, settings.differentiate.per_question, settings.filter.sure, settings.filter.grounded);
     if kept.is_empty() {
         return Err(LearnError::TooFew {
             what: "no trajectory is left after filtering",
@@ -66,7 +70,7 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
     write_json(&round.path("filter.json"), &counts)?;
     work.view.advance(counts.trajectories as u64, "");
     work.view.end(&format!(
-        "{} of {} kept, for {} of {} questions ({} wrong, {} without an answer, {} perhaps guessed, {} identical, {} surplus)",
+        "{} of {} kept, for {} of {} questions ({} wrong, {} without an answer, {} perhaps guessed, {} ungrounded, {} identical, {} surplus)",
         counts.kept,
         counts.trajectories,
         counts.confirmed,
@@ -74,6 +78,7 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
         counts.wrong,
         counts.unanswered,
         counts.lucky,
+        counts.ungrounded,
         counts.identical,
         counts.surplus
     ));
@@ -81,7 +86,8 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
 }
 
 /// The kept trajectories in the order of their questions, and the counts.
-pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize, sure: f64) -> (Vec<TrajectoryRecord>, Kept) {
+pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize, sure: f64, grounded: f64) -> (Vec<TrajectoryRecord>, Kept) {
+    let manner = Manner::of(&all);
     let mut counts = Kept { trajectories: all.len(), ..Kept::default() };
     let mut by_question: BTreeMap<usize, (usize, Vec<TrajectoryRecord>)> = BTreeMap::new();
     for record in all {
@@ -98,17 +104,19 @@ pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize, sure: f64) -
     }
     counts.questions = by_question.len();
     let mut kept = Vec::new();
-    for (tries, mut rights) in by_question.into_values() {
+    for (tries, rights) in by_question.into_values() {
         if rights.first().is_some_and(guessable) && (rights.len() as f64) < sure * tries as f64 {
             counts.lucky += rights.len();
             continue;
         }
-        counts.confirmed += usize::from(!rights.is_empty());
-        rights.sort_by_key(|record| (record.turns.len(), record.sample));
+        let mut graded: Vec<(f64, TrajectoryRecord)> = rights.into_iter().map(|record| (manner.grounding(&record), record)).collect();
+        graded.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1.turns.len(), a.1.sample).cmp(&(b.1.turns.len(), b.1.sample))));
         let mut seen = HashSet::new();
         let before = kept.len();
-        for record in rights {
-            if !seen.insert(serde_json::to_string(&record.turns).unwrap_or_default()) {
+        for (grounding, record) in graded {
+            if grounding < grounded {
+                counts.ungrounded += 1;
+            } else if !seen.insert(serde_json::to_string(&record.turns).unwrap_or_default()) {
                 counts.identical += 1;
             } else if kept.len() - before < per_question {
                 kept.push(record);
@@ -116,6 +124,7 @@ pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize, sure: f64) -
                 counts.surplus += 1;
             }
         }
+        counts.confirmed += usize::from(kept.len() > before);
     }
     counts.kept = kept.len();
     (kept, counts)
@@ -160,7 +169,7 @@ mod tests {
             record(1, 2, 1.0, &["other"]),
             record(2, 0, -1.0, &["z"]),
         ];
-        let (kept, counts) = keep(all, 2, 0.75);
+        let (kept, counts) = keep(all, 2, 0.75, 0.0);
         let ids: Vec<_> = kept.iter().map(|record| (record.id, record.sample)).collect();
         assert_eq!(ids, [(0, 0), (1, 1), (1, 2)]);
         let expected = Kept {
@@ -170,6 +179,7 @@ mod tests {
             wrong: 1,
             right: 5,
             lucky: 0,
+            ungrounded: 0,
             identical: 1,
             surplus: 1,
             kept: 3,
@@ -182,7 +192,7 @@ mod tests {
     fn guesses_count_only_where_most_are_right() {
         let yes = |id, sample, reward| TrajectoryRecord { gold: "yes".into(), ..record(id, sample, reward, &[&format!("{id} {sample}")]) };
         let all = vec![yes(0, 0, 1.0), yes(0, 1, 0.0), yes(1, 0, 1.0), yes(1, 1, 1.0), yes(1, 2, 1.0), yes(1, 3, 0.0)];
-        let (kept, counts) = keep(all, 9, 0.75);
+        let (kept, counts) = keep(all, 9, 0.75, 0.0);
         assert_eq!((kept.len(), counts.lucky, counts.confirmed), (3, 1, 1));
     }
 }

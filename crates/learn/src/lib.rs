@@ -13,6 +13,7 @@ mod differentiate;
 mod error;
 mod evaluate;
 mod filter;
+mod grounding;
 mod instruct;
 mod iterate;
 mod keep;

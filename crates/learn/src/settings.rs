@@ -15,6 +15,8 @@ pub struct Settings {
     pub select: Select,
     /// `[synthesize]`
     pub synthesize: Synthesize,
+    /// `[filter]`
+    pub filter: Filter,
     /// `[reflect]`
     pub reflect: Reflect,
     /// `[differentiate]`
@@ -101,13 +103,28 @@ pub struct Synthesize {
     pub max_steps: u32,
     /// Seconds of a trajectory at most.
     pub seconds: u64,
-    /// Right answers to a question that can be guessed (yes or no, one of two) count from this part of its trajectories on.
-    pub sure: f64,
 }
 
 impl Default for Synthesize {
     fn default() -> Self {
-        Synthesize { samples: 4, temperature: 0.7, max_steps: 10, seconds: 60, sure: 0.75 }
+        Synthesize { samples: 4, temperature: 0.7, max_steps: 10, seconds: 60 }
+    }
+}
+
+/// `[filter]`: which trajectories with reward 1 are kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Filter {
+    /// Right answers to a question that can be guessed (yes or no, one of two) count from this part of its trajectories on.
+    pub sure: f64,
+    /// Right trajectories are dropped whose thoughts take less than this part of their words (the usual ones aside) from what was read
+    /// before; 0: none, but the best grounded come first all the same.
+    pub grounded: f64,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Filter { sure: 0.75, grounded: 0.0 }
     }
 }
 
@@ -315,7 +332,8 @@ impl Settings {
         let parts = [
             ("instruct.similarity", self.instruct.similarity),
             ("select.share", self.select.share),
-            ("synthesize.sure", self.synthesize.sure),
+            ("filter.sure", self.filter.sure),
+            ("filter.grounded", self.filter.grounded),
             ("differentiate.validation", self.differentiate.validation),
             ("train.warmup_ratio", self.train.warmup_ratio),
         ];

@@ -7,7 +7,7 @@ use autoact_score::{Metric, named};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{LearnError, TaskMistakes};
-use crate::settings::{Differentiate, Evaluate, Instruct, Iterate, Reflect, Select, Settings, Synthesize, Training};
+use crate::settings::{Differentiate, Evaluate, Filter, Instruct, Iterate, Reflect, Select, Settings, Synthesize, Training};
 
 /// A question with its answer, as the user gives them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +62,7 @@ struct File {
     instruct: Instruct,
     select: Select,
     synthesize: Synthesize,
+    filter: Filter,
     reflect: Reflect,
     differentiate: Differentiate,
     train: Training,
@@ -126,6 +127,7 @@ impl Task {
             instruct: file.instruct,
             select: file.select,
             synthesize: file.synthesize,
+            filter: file.filter,
             reflect: file.reflect,
             differentiate: file.differentiate,
             train: file.train,

@@ -159,6 +159,7 @@ impl Workplace {
         note(Stage::Select, "`select` settings", json_digest(&settings.select));
         note(Stage::Synthesize, "`synthesize` settings", json_digest(&settings.synthesize));
         note(Stage::Synthesize, "metric", json_digest(&task.metric));
+        note(Stage::Filter, "`filter` settings", json_digest(&settings.filter));
         note(Stage::Filter, "trajectories per question", settings.differentiate.per_question.to_string());
         note(Stage::Reflect, "`reflect` settings", json_digest(&settings.reflect));
         note(Stage::Differentiate, "`differentiate` settings", json_digest(&settings.differentiate));

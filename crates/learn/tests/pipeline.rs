@@ -33,6 +33,7 @@ round = 8
 votes = 4
 [synthesize]
 samples = 2
+[filter]
 sure = 0.0
 [reflect]
 draws = 4
