@@ -152,12 +152,12 @@ impl<'a> Walk<'a, '_> {
             Plan::IsValue { start, claim } => {
                 let fact = self.follow(start, chain)?;
                 self.think(style.claim, &[("v", claim)]);
-                Ok(self.same(fact.text == *claim))
+                self.same(&fact.text, claim)
             }
             Plan::IsSame { a, b } => {
                 let first = self.follow(a, chain)?;
                 let second = self.follow(b, chain)?;
-                Ok(self.same(first.text == second.text))
+                self.same(&first.text, &second.text)
             }
             Plan::IsMore { a, b, more } => {
                 let holds = self.compare(a, b, *more, chain)?;
@@ -174,10 +174,36 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    fn same(&mut self, same: bool) -> String {
+    /// Yes or no: whether two texts are the same.
+    fn same(&mut self, a: &str, b: &str) -> Result<String, SolveError> {
         let style = self.solver.style;
+        let same = a == b;
+        if let Some(alike) = style.alike {
+            self.calculate(format!("{a} = {b}"), same, alike, &[("a", a), ("b", b)])?;
+        }
         self.think(if same { style.same } else { style.different }, &[]);
-        if same { "yes".to_owned() } else { "no".to_owned() }
+        Ok(if same { "yes" } else { "no" }.to_owned())
+    }
+
+    /// Has the calculator decide a comparison, unless it did before; it must say what is true.
+    fn calculate(&mut self, action: String, expected: bool, why: &str, slots: &[(&str, &str)]) -> Result<(), SolveError> {
+        let done = |step: &Step| (step.tool == CALCULATE && step.params.as_ref() == Some(&action)).then(|| step.observation.clone());
+        let earlier = self.trajectory.steps().find_map(done).flatten();
+        let observation = match earlier {
+            Some(observation) => {
+                self.thought.clear();
+                observation
+            }
+            None => {
+                self.think(why, slots);
+                self.act(CALCULATE, &action)
+            }
+        };
+        let expected = if expected { "true" } else { "false" };
+        if !observation.to_lowercase().contains(expected) {
+            return Err(SolveError::Miscalculated { action, observation, expected: expected.to_owned() });
+        }
+        Ok(())
     }
 
     /// Adds a sentence to the next thought.
@@ -283,24 +309,8 @@ impl<'a> Walk<'a, '_> {
         let (x, y) = (digits(first), digits(second));
         let (op, sign) = if more { ("more", ">") } else { ("less", "<") };
         let slots = [("a", x), ("b", y), ("op", op), ("sign", sign)];
-        let action = format!("{x} {sign} {y}");
-        let done = |step: &Step| (step.tool == CALCULATE && step.params.as_ref() == Some(&action)).then(|| step.observation.clone());
-        let earlier = self.trajectory.steps().find_map(done).flatten();
-        let observation = match earlier {
-            Some(observation) => {
-                self.thought.clear();
-                observation
-            }
-            None => {
-                self.think(style.whether, &slots);
-                self.act(CALCULATE, &action)
-            }
-        };
         let holds = if more { first.number > second.number } else { first.number < second.number };
-        let expected = if holds { "true" } else { "false" };
-        if !observation.to_lowercase().contains(expected) {
-            return Err(SolveError::Miscalculated { action, observation, expected: expected.to_owned() });
-        }
+        self.calculate(format!("{x} {sign} {y}"), holds, style.whether, &slots)?;
         self.think(if holds { style.holds } else { style.fails }, &slots);
         Ok(holds)
     }

@@ -1,4 +1,4 @@
-//! How thoughts are worded. A base model is trained on all of them, the adapters on [`ThoughtStyle::CANONICAL`].
+//! How thoughts are worded. A base model is trained on all of them, the adapters on [`ThoughtStyle::ADAPTER`].
 //!
 //! Slots: `{r}` a relation's noun, `{e}` a title, `{v}` a value, `{w}` what the question wrote, `{t}` a type's noun, `{a}` and `{b}` two
 //! numbers, `{op}` and `{sign}` how they are compared.
@@ -28,6 +28,8 @@ pub struct ThoughtStyle {
     pub so: &'static str,
     /// What the question claims.
     pub claim: &'static str,
+    /// What two texts are compared for, with the tool that compares numbers too; `None`: they are compared by reading.
+    pub alike: Option<&'static str>,
     /// Equal values.
     pub same: &'static str,
     /// Different values.
@@ -53,7 +55,12 @@ pub struct ThoughtStyle {
 }
 
 impl ThoughtStyle {
-    /// The style of the adapters.
+    /// The style of the adapters: the canonical one, and a use of a tool that no base has seen. To tell two names of several tokens
+    /// apart is hard for a small model; to copy them into a comparison is not.
+    pub const ADAPTER: ThoughtStyle =
+        ThoughtStyle { name: "adapter", alike: Some("I need to know whether {a} and {b} are the same."), ..ThoughtStyle::CANONICAL };
+
+    /// The first of the base's styles.
     pub const CANONICAL: ThoughtStyle = ThoughtStyle {
         name: "canonical",
         need: "I need the {r} of {e}.",
@@ -66,6 +73,7 @@ impl ThoughtStyle {
         fails: "It is false that {a} is {op} than {b}.",
         so: "The answer is {v}.",
         claim: "The question says {v}.",
+        alike: None,
         same: "They are the same.",
         different: "They are different.",
         seek: "I need the {t} with the {r} {v}.",
@@ -94,6 +102,7 @@ impl ThoughtStyle {
             fails: "No, {a} is not {op} than {b}.",
             so: "So the answer is {v}.",
             claim: "Asked was {v}.",
+            alike: None,
             same: "Both agree.",
             different: "They do not agree.",
             seek: "Find the {t} that has the {r} {v}.",
@@ -118,6 +127,7 @@ impl ThoughtStyle {
             fails: "{a} is not {op} than {b}.",
             so: "That makes it {v}.",
             claim: "I was asked about {v}.",
+            alike: None,
             same: "That is the same.",
             different: "That is not the same.",
             seek: "Which {t} has the {r} {v}?",
@@ -142,6 +152,7 @@ impl ThoughtStyle {
             fails: "I see that {a} is not {op} than {b}.",
             so: "I can answer {v}.",
             claim: "The question has {v}.",
+            alike: None,
             same: "These match.",
             different: "These do not match.",
             seek: "Let me look for the {t} whose {r} is {v}.",
@@ -166,6 +177,7 @@ impl ThoughtStyle {
             fails: "{a} {sign} {b} fails.",
             so: "Answer: {v}.",
             claim: "Claimed: {v}.",
+            alike: None,
             same: "Equal.",
             different: "Not equal.",
             seek: "Need: {t} with {r} {v}.",
@@ -190,6 +202,7 @@ impl ThoughtStyle {
             fails: "In fact {a} is not {op} than {b}.",
             so: "Therefore it is {v}.",
             claim: "According to the question it would be {v}.",
+            alike: None,
             same: "That fits.",
             different: "That does not fit.",
             seek: "I have to find a {t} having {v} as its {r}.",

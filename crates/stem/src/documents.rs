@@ -277,7 +277,7 @@ impl AdapterDocuments {
         let (encoder, recipe, role) = (&self.encoder, &self.recipe, self.role);
         let (world, mut rng) = self.stream.next()?;
         let rng = &mut rng;
-        let style = &ThoughtStyle::CANONICAL;
+        let style = &ThoughtStyle::ADAPTER;
         let lines = match role {
             Role::Plan => Some(DrillLines::Thoughts),
             Role::Reflect => Some(DrillLines::Reflections),
