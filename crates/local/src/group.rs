@@ -95,7 +95,11 @@ impl LocalGroup {
                 let finished = task.finish(FinishReason::Failed, error.to_string());
                 (EventBody::Finished(finished), None)
             });
-            self.append(&mut task, body, usage)?;
+            if let Err(error) = self.append(&mut task, body, usage) {
+                // a reply that was cut within a tool's name names no tool
+                let finished = task.finish(FinishReason::Failed, error.to_string());
+                self.append(&mut task, EventBody::Finished(finished), None)?;
+            }
         }
     }
 

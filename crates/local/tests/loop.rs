@@ -65,3 +65,10 @@ fn a_model_that_cannot_speak_ends_the_task_with_the_cause() {
     assert_eq!(finished.reason, FinishReason::Failed);
     assert!(!finished.detail.is_empty());
 }
+
+#[test]
+fn a_reply_that_names_no_tool_ends_the_task() {
+    let group = LocalGroup::new(Arc::new(ScriptedBackend::saying(" So.\nAction: Retr")), library(), Voices::base());
+    let task = group.run("Where is the Loire?", group.library().specs(), &RunOptions::default()).unwrap();
+    assert_eq!(task.finished().unwrap().reason, FinishReason::Failed);
+}

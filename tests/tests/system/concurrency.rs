@@ -39,8 +39,8 @@ async fn thirty_two_questions_at_once_each_get_their_own_trajectory() -> anyhow:
     }
     if group.assets().trained {
         println!("{right} of {AT_ONCE} answers are right");
-        // how good the model is, `autoact eval` tells; here the questions are among the hardest, and some answers have to come out right
-        assert!(right * 8 >= AT_ONCE, "only {right} of {AT_ONCE} answers are right");
+        // how good the model is, `autoact eval` tells; here most answers have to come out right, whatever the others do
+        assert!(right * 2 >= AT_ONCE, "only {right} of {AT_ONCE} answers are right");
     }
     assert_eq!(group.panics(), [""; 0]);
     Ok(())
