@@ -65,8 +65,10 @@ fn all(plan: &Plan) -> Result<Report, LearnError> {
     learn(plan, Arc::new(NoView), Stop::default())
 }
 
+/// The whole lines of a file: what was torn is dropped by readers, and cut off only by the next writer.
 fn lines<T: serde::de::DeserializeOwned>(path: &Path) -> Vec<T> {
-    std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let text = std::fs::read_to_string(path).unwrap();
+    text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Asks to stop after so many looks.
