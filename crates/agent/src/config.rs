@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use autoact_config::Check;
-use autoact_model::EngineOptions;
+use autoact_model::{EngineOptions, Format};
 use autoact_service::Flag;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,10 @@ pub struct EngineConfig {
     pub queue: usize,
     /// Bytes of keys and values kept for prompts that begin like an earlier one; 0 keeps none.
     pub cache_bytes: usize,
+    /// Calls that run at once: one pass over the weights serves them all.
+    pub batch: usize,
+    /// What the weights are computed in: `f32`, `bf16`, `q8_0`; empty: as in the files, which agents on one machine then share.
+    pub weights: String,
     /// Threads that compute; 0: as many as there are cores. More than one pays only for wide models.
     pub threads: usize,
     /// Most tokens of prompt and reply together; 0: the model's own limit.
@@ -37,6 +41,8 @@ impl Default for EngineConfig {
         EngineConfig {
             queue: DEFAULT_QUEUE,
             cache_bytes: DEFAULT_CACHE_BYTES,
+            batch: EngineOptions::default().batch,
+            weights: String::new(),
             threads: 0,
             context_length: 0,
             health_interval: DEFAULT_HEALTH_INTERVAL,
@@ -50,6 +56,8 @@ impl EngineConfig {
         let options = EngineOptions { queue: self.queue, cache_bytes: self.cache_bytes, ..EngineOptions::default() };
         EngineOptions {
             threads: if self.threads == 0 { options.threads } else { self.threads },
+            batch: self.batch,
+            weights: self.weights.parse().ok(),
             context_length: (self.context_length > 0).then_some(self.context_length),
             ..options
         }
@@ -58,6 +66,9 @@ impl EngineConfig {
     /// What is wrong with it.
     pub fn validate(&self, check: &mut Check<'_>) {
         check.require(self.queue > 0, "engine.queue", "at least 1", self.queue);
+        check.require(self.batch > 0, "engine.batch", "at least 1", self.batch);
+        let known = self.weights.is_empty() || self.weights.parse::<Format>().is_ok();
+        check.require(known, "engine.weights", "`f32`, `bf16`, `q8_0`, or nothing for what the files hold", &self.weights);
         let interval = autoact_config::duration::format(self.health_interval);
         check.require(self.health_interval >= Duration::from_secs(1), "engine.health_interval", "at least 1s", interval);
     }
@@ -74,6 +85,7 @@ pub fn engine_flags() -> Vec<Flag> {
             value: "DIR",
             help: "Speak with this registry's current version, and switch with it",
         },
+        Flag { name: "weights", key: "engine.weights", value: "FORMAT", help: "Compute in f32, bf16 or q8_0; default: as in the files" },
         Flag { name: "queue", key: "engine.queue", value: "N", help: "Calls that may wait for the model" },
     ]
 }

@@ -1,5 +1,6 @@
 //! `autoact model`: look at a model, try it, train the bundled one.
 
+mod convert;
 mod probe;
 
 use std::ops::ControlFlow;
@@ -22,6 +23,8 @@ pub(crate) enum ModelCommand {
     Train(TrainOptions),
     /// Try the agents on the atlas in this process: no services, no bus. For working on recipes.
     Probe(probe::ProbeOptions),
+    /// Write a model in another number format, which the agents then read where it is mapped.
+    Convert(convert::ConvertOptions),
 }
 
 /// What can be trained, in the order it has to be.
@@ -80,6 +83,7 @@ pub(crate) async fn run(command: ModelCommand) -> anyhow::Result<u8> {
             code
         }
         ModelCommand::Probe(options) => tokio::task::spawn_blocking(move || probe::run(&options)).await?,
+        ModelCommand::Convert(options) => tokio::task::spawn_blocking(move || convert::run(&options)).await?,
     }
 }
 

@@ -186,9 +186,3 @@ impl GenerateError {
         matches!(self, Self::Overloaded { .. })
     }
 }
-
-impl From<candle_core::Error> for GenerateError {
-    fn from(e: candle_core::Error) -> Self {
-        Self::engine(e.to_string())
-    }
-}

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use safetensors::SafeTensors;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -16,6 +17,8 @@ const TOKENIZER: &str = "tokenizer.json";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 const TEMPLATE: &str = "chat_template.jinja";
 const WEIGHTS: &str = "model.safetensors";
+/// safetensors metadata key of converted weights: sha256 (hex) of those they were converted from.
+pub(crate) const SOURCE_DIGEST_KEY: &str = "autoact.source_sha256";
 const INDEX: &str = "model.safetensors.index.json";
 
 const FIX_DIR: &str = "a model is a Hugging Face directory with `config.json`, `tokenizer.json` and `model.safetensors`";
@@ -32,6 +35,7 @@ pub struct ModelDir {
     template: Option<(PathBuf, String)>,
     shards: Vec<PathBuf>,
     digest: OnceLock<String>,
+    base_digest: OnceLock<String>,
 }
 
 /// The parts of `tokenizer_config.json` that matter here.
@@ -112,7 +116,7 @@ impl ModelDir {
         let shards = shards(&path)?;
         let name = path.canonicalize().unwrap_or_else(|_| path.clone());
         let name = name.file_name().map_or_else(|| "model".to_owned(), |n| n.to_string_lossy().into_owned());
-        Ok(Self { path, name, config, eos, tokenizer_config, template, shards, digest: OnceLock::new() })
+        Ok(Self { path, name, config, eos, tokenizer_config, template, shards, digest: OnceLock::new(), base_digest: OnceLock::new() })
     }
 
     /// The directory.
@@ -163,6 +167,25 @@ impl ModelDir {
             many => format!("{:x}", Sha256::digest(many.concat())),
         };
         Ok(self.digest.get_or_init(|| digest))
+    }
+
+    /// What adapters name as their base: the digest of the weights that these were converted from, or their own.
+    pub fn base_digest(&self) -> Result<&str, LoadError> {
+        if let Some(digest) = self.base_digest.get() {
+            return Ok(digest);
+        }
+        let mut found = None;
+        if let [path] = self.shards.as_slice() {
+            let map = map_weights(path)?;
+            let corrupt = |source| LoadError::Corrupt { path: path.clone(), bytes: map.len(), source };
+            let (_, header) = SafeTensors::read_metadata(&map).map_err(corrupt)?;
+            found = header.metadata().as_ref().and_then(|m| m.get(SOURCE_DIGEST_KEY)).cloned();
+        }
+        let digest = match found {
+            Some(digest) => digest,
+            None => self.digest()?.to_owned(),
+        };
+        Ok(self.base_digest.get_or_init(|| digest))
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use autoact_kernels::Format;
 use autoact_lora::Adapter;
-use candle_core::{DType, Device};
 use tokio::sync::oneshot;
 
 use crate::backend::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest};
@@ -25,16 +25,20 @@ pub struct EngineOptions {
     pub queue: usize,
     /// Threads that compute, the engine's own included. More than one pays only for wide models.
     pub threads: usize,
+    /// Requests that run at once; each of their tokens' passes reads the weights once for all.
+    pub batch: usize,
+    /// What the weights are computed in; `None` = as in the files, which costs no memory: they are read where they are mapped.
+    pub weights: Option<Format>,
     /// Bytes of keys and values kept for prompts that begin like an earlier one; 0 keeps none.
     pub cache_bytes: usize,
     /// Most tokens per sequence, where that should be less than the model's own limit.
     pub context_length: Option<usize>,
-    /// Where it computes.
-    pub device: Device,
 }
 
 /// Requests that may wait: at a second each, the last one has waited as long as anyone should.
 const DEFAULT_QUEUE: usize = 32;
+/// More rows than this cost about as much one by one.
+const DEFAULT_BATCH: usize = 16;
 /// Dozens of trajectories of a small model, or two of a 7B model at 1,000 tokens.
 const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 /// An overloaded engine is not asked again sooner than this.
@@ -46,9 +50,10 @@ impl Default for EngineOptions {
             name: None,
             queue: DEFAULT_QUEUE,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            batch: DEFAULT_BATCH,
+            weights: None,
             cache_bytes: DEFAULT_CACHE_BYTES,
             context_length: None,
-            device: Device::Cpu,
         }
     }
 }
@@ -63,6 +68,8 @@ pub(crate) struct LoadedAdapter {
 /// What the handle and the thread both use.
 pub(crate) struct Shared {
     pub(crate) name: String,
+    /// What adapters must have been trained on.
+    base_digest: String,
     pub(crate) model: Transformer,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) context_length: usize,
@@ -91,7 +98,7 @@ impl Engine {
     /// Loads the model in `dir` and starts its thread. Blocks while the weights are read: seconds for a large model,
     /// so async code calls it through `spawn_blocking`.
     pub fn start(dir: &ModelDir, options: EngineOptions) -> Result<Self, LoadError> {
-        let model = Transformer::load(dir, DType::F32, &options.device)?;
+        let model = Transformer::load(dir, options.weights)?;
         let tokenizer = dir.tokenizer()?;
         let template = dir.chat_template()?;
         let limit = model.config().context_length;
@@ -104,6 +111,7 @@ impl Engine {
         };
         let shared = Arc::new(Shared {
             name: info.name.clone(),
+            base_digest: dir.base_digest()?.to_owned(),
             model,
             tokenizer,
             context_length,
@@ -111,7 +119,7 @@ impl Engine {
             mean_micros: AtomicU64::new(0),
         });
         let (jobs, queue) = sync_channel(options.queue.max(1));
-        Worker::spawn(shared.clone(), queue, options.threads.max(1), options.cache_bytes)?;
+        Worker::spawn(shared.clone(), queue, options.threads.max(1), options.batch.max(1), options.cache_bytes)?;
         Ok(Self { info, shared, adapters: RwLock::default(), template, jobs })
     }
 
@@ -119,7 +127,7 @@ impl Engine {
     /// the one they started with. Blocks while its files are read.
     pub fn load_adapter(&self, name: impl Into<String>, path: impl AsRef<Path>) -> Result<AdapterVersion, LoadError> {
         let adapter = Adapter::load(path)?;
-        let bound = self.shared.model.bind(&adapter, Some(&self.info.digest))?;
+        let bound = self.shared.model.bind(&adapter, Some(&self.shared.base_digest))?;
         let version = AdapterVersion { name: name.into(), digest: adapter.digest };
         let loaded = Arc::new(LoadedAdapter { version: version.clone(), bound });
         self.adapters.write().unwrap_or_else(PoisonError::into_inner).insert(version.name.clone(), loaded);
@@ -146,6 +154,22 @@ impl Engine {
         let (reply, answer) = oneshot::channel();
         self.send(Job::Health(reply))?;
         answer.await.unwrap_or_else(|_| Err(stopped()))
+    }
+
+    /// Forgets the keys and values kept of earlier prompts; those of running requests stay.
+    pub fn clear_cache(&self) -> Result<(), GenerateError> {
+        self.send(Job::ClearCache)
+    }
+
+    /// Bytes of keys and values, of running requests and of kept prompts together.
+    pub fn cache_bytes(&self) -> usize {
+        let shape = self.shared.model.block_shape();
+        shape.live() * shape.bytes()
+    }
+
+    /// What the weights are computed in.
+    pub fn weights(&self) -> Format {
+        self.shared.model.format()
     }
 
     pub(crate) fn send(&self, job: Job) -> Result<(), GenerateError> {

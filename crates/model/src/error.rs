@@ -14,6 +14,15 @@ pub enum LoadError {
         #[source]
         source: std::io::Error,
     },
+    /// A converted model cannot be written.
+    #[error("cannot write `{}`", path.display())]
+    Write {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the operating system said.
+        #[source]
+        source: std::io::Error,
+    },
     /// A JSON file is not what Hugging Face writes.
     #[error("`{}` is not a valid {what}", path.display())]
     Json {
@@ -88,9 +97,16 @@ pub enum LoadError {
     /// An adapter could not be loaded or does not fit.
     #[error(transparent)]
     Adapter(#[from] autoact_lora::AdapterError),
-    /// The tensor library failed.
-    #[error("the tensor library failed while loading")]
-    Tensors(#[from] candle_core::Error),
+    /// Layers that are computed together are stored differently.
+    #[error("`{tensor}` is stored as `{found}`, the layers beside it as `{expected}`; say which one to compute in, or convert the model")]
+    MixedFormats {
+        /// The layer.
+        tensor: String,
+        /// How it is stored.
+        found: autoact_kernels::Format,
+        /// How the others are.
+        expected: autoact_kernels::Format,
+    },
     /// The vocabulary cannot be used for grammars.
     #[error("grammars cannot be compiled for this tokenizer: {reason}")]
     Grammars {

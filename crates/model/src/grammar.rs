@@ -108,6 +108,11 @@ impl Constraint {
         Ok(())
     }
 
+    /// The tokens that must come next, because the grammar has one continuation; often none. Does not move.
+    pub(crate) fn forced(&mut self) -> Vec<u32> {
+        self.matcher.compute_ff_tokens()
+    }
+
     /// Moves past `token`; true when nothing but the end can follow.
     pub(crate) fn accept(&mut self, token: u32) -> Result<bool, GenerateError> {
         self.matcher.consume_token(token).map_err(|e| GenerateError::engine(format!("{e:#}")))?;

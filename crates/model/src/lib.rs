@@ -1,23 +1,26 @@
-//! The model engine: a decoder-only model of the Llama family on candle, with LoRA adapters chosen per request,
-//! grammar-constrained decoding, and one interface ([`Backend`]) for everything that answers prompts.
+//! The model engine: a decoder-only model of the Llama family, with LoRA adapters chosen per request, grammar-constrained
+//! decoding, and one interface ([`Backend`]) for everything that answers prompts.
 //!
-//! [`ModelDir`] reads a Hugging Face directory, [`Transformer`] computes logits, [`Engine`] owns a transformer on a
-//! thread of its own and serves requests from async code without ever blocking it.
+//! [`ModelDir`] reads a Hugging Face directory, [`Transformer`] computes logits over the mapped weights, [`Engine`] owns a
+//! transformer on a thread of its own and serves requests from async code without ever blocking it. Requests run together:
+//! they join and leave between two passes (`worker`), share what their prompts have in common (`radix`), and get the same
+//! bits alone or in a crowd.
 
 mod backend;
-mod cache;
 mod config;
+mod convert;
 mod detokenize;
 mod dir;
 mod engine;
 mod error;
 mod grammar;
-mod kernels;
+mod kv;
 mod linear;
 mod map;
-mod prefix;
+mod radix;
 mod rope;
 mod sampler;
+mod schedule;
 mod sequence;
 mod stream;
 mod template;
@@ -26,15 +29,17 @@ mod transformer;
 mod weights;
 mod worker;
 
+pub use autoact_kernels::{Format, Team};
 pub use backend::{AdapterVersion, Backend, BackendInfo, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated};
-pub use cache::KvCache;
 pub use config::{Family, Llama3Scaling, ModelConfig, RopeScaling};
+pub use convert::{Conversion, convert};
 pub use dir::ModelDir;
 pub use engine::{Engine, EngineOptions};
 pub use error::LoadError;
 pub use grammar::Grammar;
+pub use kv::KvCache;
 pub use sampler::Sampling;
 pub use stream::{GenerateSender, GenerateStream};
 pub use template::{ChatTemplate, Message};
 pub use tokenizer::Tokenizer;
-pub use transformer::{BoundAdapter, Logits, Transformer};
+pub use transformer::{BoundAdapter, Item, Logits, Scratch, Transformer};

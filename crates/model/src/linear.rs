@@ -1,107 +1,117 @@
-//! Linear layers, several of them fused into one product, and the adapters' updates beside them.
+//! Linear layers, several of them in one pass over their common input, and the adapters' updates beside them.
 
+use std::ops::Range;
+
+use autoact_kernels::{Format, Inputs, LowRank, Part, Team, linear};
 use autoact_lora::Adapter;
-use candle_core::{DType, Device, Result, Tensor};
 
 use crate::LoadError;
-use crate::kernels::product;
-use crate::weights::Weights;
+use crate::weights::{Stored, Weights};
 
-/// One of the checkpoint's linear layers inside a fused one.
-#[derive(Debug, Clone)]
-pub(crate) struct Part {
+/// One of the checkpoint's linear layers.
+#[derive(Debug)]
+struct Layer {
     /// Module name, such as `model.layers.0.self_attn.q_proj`.
-    pub(crate) name: String,
-    /// Features out.
-    pub(crate) out: usize,
+    name: String,
+    /// [out, in], as in the checkpoint
+    weight: Stored,
+    bias: Option<Vec<f32>>,
 }
 
 /// `y = W x + b` for one or more layers that share their input, outputs side by side.
 #[derive(Debug)]
 pub(crate) struct Linear {
-    /// [out, in], as in the checkpoint
-    weight: Tensor,
-    bias: Option<Tensor>,
-    pub(crate) parts: Vec<Part>,
-    pub(crate) features_in: usize,
+    layers: Vec<Layer>,
+    format: Format,
+    features_in: usize,
+    features_out: usize,
 }
 
 impl Linear {
-    /// Loads and joins the layers named in `parts`.
-    pub(crate) fn load(weights: &Weights, features_in: usize, bias: bool, parts: Vec<Part>) -> std::result::Result<Self, LoadError> {
-        let mut each = Vec::with_capacity(parts.len());
-        let mut biases = Vec::new();
-        for part in &parts {
-            each.push(weights.get(&format!("{}.weight", part.name), &[part.out, features_in])?);
-            if bias {
-                biases.push(weights.get(&format!("{}.bias", part.name), &[part.out])?);
-            }
+    /// Loads the layers named in `parts`, each with its features out.
+    pub(crate) fn load(weights: &Weights, features_in: usize, bias: bool, parts: &[(String, usize)]) -> Result<Self, LoadError> {
+        let load = |(name, out): &(String, usize)| {
+            let weight = weights.matrix(&format!("{name}.weight"), *out, features_in)?;
+            let bias = if bias { Some(weights.vector(&format!("{name}.bias"), *out)?) } else { None };
+            Ok(Layer { name: name.clone(), weight, bias })
+        };
+        let layers = parts.iter().map(load).collect::<Result<Vec<_>, LoadError>>()?;
+        let format = layers.first().map_or(Format::F32, |l| l.weight.format());
+        if let Some(other) = layers.iter().find(|l| l.weight.format() != format) {
+            return Err(LoadError::MixedFormats { tensor: other.name.clone(), found: other.weight.format(), expected: format });
         }
-        let weight = Tensor::cat(&each, 0)?;
-        let bias = if bias { Some(Tensor::cat(&biases, 0)?) } else { None };
-        Ok(Self { weight, bias, parts, features_in })
+        Ok(Self { format, features_in, features_out: parts.iter().map(|p| p.1).sum(), layers })
     }
 
-    /// A layer over a tensor that is already there: the tied output head.
-    pub(crate) fn tied(weight: &Tensor, name: &str) -> Result<Self> {
-        let (out, features_in) = weight.dims2()?;
-        Ok(Self { weight: weight.clone(), bias: None, parts: vec![Part { name: name.to_owned(), out }], features_in })
-    }
-
-    /// [n, in] -> [n, out]
-    pub(crate) fn forward(&self, x: &Tensor, update: Option<&Update>) -> Result<Tensor> {
-        let mut y = product(x, &self.weight)?;
-        if let Some(bias) = &self.bias {
-            y = y.broadcast_add(bias)?;
-        }
-        match update {
-            None => Ok(y),
-            Some(update) => y + product(&product(x, &update.a)?, &update.b)?,
+    /// A layer over a matrix that is already there: the tied output head.
+    pub(crate) fn tied(weight: &Stored, features_in: usize, name: &str) -> Self {
+        Self {
+            format: weight.format(),
+            features_in,
+            features_out: weight.rows(),
+            layers: vec![Layer { name: name.to_owned(), weight: weight.clone(), bias: None }],
         }
     }
 
-    fn features_out(&self) -> usize {
-        self.parts.iter().map(|p| p.out).sum()
+    /// Its layers by module name, with (in, out) features.
+    pub(crate) fn layout(&self) -> impl Iterator<Item = (String, (usize, usize))> {
+        self.layers.iter().map(|l| (l.name.clone(), (self.features_in, l.weight.rows())))
+    }
+
+    /// Its matrices.
+    pub(crate) fn stored(&self) -> impl Iterator<Item = &Stored> {
+        self.layers.iter().map(|l| &l.weight)
+    }
+
+    /// x [n, in] -> y [n, out]; `updates` are the adapters of some rows each.
+    pub(crate) fn forward(&self, team: &Team, inputs: &mut Inputs, x: &[f32], updates: &[(Range<usize>, &Update)], y: &mut [f32]) {
+        inputs.set(self.format, x, self.features_in);
+        let mut column = 0;
+        let part = |layer: &'_ Layer, column: &mut usize| {
+            let at = *column;
+            *column += layer.weight.rows();
+            at
+        };
+        let parts: Vec<Part<'_>> =
+            self.layers.iter().map(|l| Part { weight: l.weight.matrix(), bias: l.bias.as_deref(), column: part(l, &mut column) }).collect();
+        let low_rank: Vec<LowRank<'_>> = updates
+            .iter()
+            .flat_map(|(rows, update)| {
+                update.parts.iter().map(|p| LowRank { rows: rows.clone(), column: p.column, rank: p.rank, a: &p.a, b: &p.b })
+            })
+            .collect();
+        linear(team, inputs, &parts, &low_rank, y, self.features_out);
     }
 }
 
-/// An adapter's update of one fused layer: `y += (x A) B`, where A holds the adapted parts' A side by side and B
-/// theirs along a diagonal, scale included. Two small products, whatever the number of parts.
+/// An adapter's update of one [`Linear`]: `y += B (A x)` for each layer that it adapts.
 #[derive(Debug)]
 pub(crate) struct Update {
+    parts: Vec<UpdatePart>,
+}
+
+#[derive(Debug)]
+struct UpdatePart {
+    column: usize,
+    rank: usize,
     /// [r, in]
-    a: Tensor,
-    /// [out, r]
-    b: Tensor,
+    a: Vec<f32>,
+    /// [out, r], times the adapter's scale
+    b: Vec<f32>,
 }
 
 impl Update {
-    /// `None` when the adapter touches no part of `linear`. Shapes were checked against the base before.
-    pub(crate) fn new(linear: &Linear, adapter: &Adapter, dtype: DType, device: &Device) -> Result<Option<Self>> {
-        let out = linear.features_out();
-        let adapted = || linear.parts.iter().filter_map(|p| adapter.modules.get(&p.name));
-        let rank: usize = adapted().map(|pair| pair.a.rows).sum();
-        if rank == 0 {
-            return Ok(None);
-        }
-        let a: Vec<f32> = adapted().flat_map(|pair| &pair.a.data).copied().collect();
-        let mut b = vec![0f32; out * rank];
-        let (mut row, mut column) = (0, 0);
-        for part in &linear.parts {
-            if let Some(pair) = adapter.modules.get(&part.name) {
-                for (o, values) in pair.b.data.chunks_exact(pair.b.cols).enumerate() {
-                    let start = (row + o) * rank + column;
-                    for (to, from) in b[start..].iter_mut().zip(values) {
-                        *to = pair.scale * from;
-                    }
-                }
-                column += pair.a.rows;
+    /// `None` when the adapter touches no layer of `linear`. Shapes were checked against the base before.
+    pub(crate) fn new(linear: &Linear, adapter: &Adapter) -> Option<Self> {
+        let mut column = 0;
+        let mut parts = Vec::new();
+        for layer in &linear.layers {
+            if let Some(pair) = adapter.modules.get(&layer.name) {
+                let b = pair.b.data.iter().map(|v| pair.scale * v).collect();
+                parts.push(UpdatePart { column, rank: pair.a.rows, a: pair.a.data.clone(), b });
             }
-            row += part.out;
+            column += layer.weight.rows();
         }
-        Ok(Some(Self {
-            a: Tensor::from_vec(a, (rank, linear.features_in), device)?.to_dtype(dtype)?,
-            b: Tensor::from_vec(b, (out, rank), device)?.to_dtype(dtype)?,
-        }))
+        (!parts.is_empty()).then_some(Self { parts })
     }
 }

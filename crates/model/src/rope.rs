@@ -1,6 +1,4 @@
-//! Rotary position embedding: the frequencies, and the angles of a block of positions.
-
-use candle_core::{DType, Device, Result, Tensor};
+//! Rotary position embedding: the frequencies, and the angles of a position.
 
 use crate::config::{Llama3Scaling, ModelConfig, RopeScaling};
 
@@ -24,14 +22,14 @@ impl Rope {
         Self { inv_freq: inv_freq.map(|f| f as f32).collect() }
     }
 
-    /// cos and sin, [n, head_dim / 2] each, of the positions `first..first + n`. Cheap enough to compute per step,
-    /// and so no table has to cover a context of 131,072. In f32, like the reference.
-    pub(crate) fn angles(&self, first: usize, n: usize, dtype: DType, device: &Device) -> Result<(Tensor, Tensor)> {
-        let angles = || (first..first + n).flat_map(|p| self.inv_freq.iter().map(move |f| p as f32 * f));
-        let shape = (n, self.inv_freq.len());
-        let cos = Tensor::from_vec(angles().map(f32::cos).collect(), shape, device)?.to_dtype(dtype)?;
-        let sin = Tensor::from_vec(angles().map(f32::sin).collect(), shape, device)?.to_dtype(dtype)?;
-        Ok((cos, sin))
+    /// Appends cos and sin, head_dim / 2 each, of `position`. Cheap enough to compute per step, and so no table has to
+    /// cover a context of 131,072. In f32, like the reference.
+    pub(crate) fn angles(&self, position: usize, cos: &mut Vec<f32>, sin: &mut Vec<f32>) {
+        for f in &self.inv_freq {
+            let (s, c) = (position as f32 * f).sin_cos();
+            cos.push(c);
+            sin.push(s);
+        }
     }
 }
 

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use candle_core::Tensor;
-
 use crate::detokenize::TextStream;
 use crate::engine::{LoadedAdapter, Shared};
 use crate::grammar::{Constraint, Grammars};
-use crate::prefix::Prefixes;
+use crate::radix::Prefixes;
 use crate::sampler::Sampler;
+use crate::transformer::Item;
 use crate::{FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated, KvCache, Logits};
 
 /// A request with everything that could be settled before it met the model.
@@ -22,8 +21,7 @@ pub(crate) struct Work {
     pub(crate) span: tracing::Span,
 }
 
-/// A request in the model. [`advance`](Self::advance) does the work between two token boundaries; between them the
-/// sequence can wait, be cancelled, or make room for others.
+/// A request in the model. Between two token boundaries it can wait, be cancelled, or make room for others.
 pub(crate) struct Sequence {
     work: Work,
     /// Prompt and completion.
@@ -34,21 +32,16 @@ pub(crate) struct Sequence {
     text: TextStream,
     cached: usize,
     started: Instant,
-    prefill: Duration,
+    /// How long reading the prompt took, once it is read.
+    prefill: Option<Duration>,
 }
 
-/// Prompt tokens read between two looks at deadline and cancellation.
-const PREFILL_CHUNK: usize = 256;
-
 impl Sequence {
-    /// Compiles the grammar and finds a cache to start from.
-    pub(crate) fn start(work: Work, shared: &Shared, grammars: &mut Grammars, prefixes: &mut Prefixes) -> Result<Self, GenerateError> {
+    /// Compiles the grammar and finds what is already known of the prompt.
+    pub(crate) fn start(work: Work, grammars: &mut Grammars, prefixes: &mut Prefixes) -> Result<Self, GenerateError> {
         let started = Instant::now();
         let constraint = work.request.grammar.as_ref().map(|g| grammars.start(g)).transpose()?;
-        let cache = match prefixes.take(work.adapter.as_ref().map(|a| a.version.digest.as_str()), &work.tokens)? {
-            Some(cache) => cache,
-            None => shared.model.new_cache()?,
-        };
+        let cache = prefixes.take(digest(&work), &work.tokens);
         Ok(Self {
             tokens: work.tokens.clone(),
             cached: cache.len(),
@@ -57,58 +50,102 @@ impl Sequence {
             constraint,
             text: TextStream::new(&work.request.stop),
             started,
-            prefill: Duration::ZERO,
+            prefill: None,
             work,
         })
     }
 
     /// Whether anybody still wants this.
-    pub(crate) fn check(work: &Work, sender: &GenerateSender) -> Result<(), GenerateError> {
+    pub(crate) fn check(&self, sender: &GenerateSender) -> Result<(), GenerateError> {
         if sender.is_cancelled() {
             return Err(GenerateError::Cancelled);
         }
-        match work.request.deadline {
+        match self.work.request.deadline {
             Some(deadline) if Instant::now() >= deadline => Err(GenerateError::DeadlineExceeded),
             _ => Ok(()),
         }
     }
 
-    /// Up to the next token boundary: a chunk of the prompt, or one token. The reason once it is finished.
-    pub(crate) fn advance(&mut self, shared: &Shared, sender: &mut GenerateSender) -> Result<Option<FinishReason>, GenerateError> {
-        Self::check(&self.work, sender)?;
-        let left = self.tokens.len() - self.cache.len();
-        let chunk = left.min(PREFILL_CHUNK);
-        let from = self.cache.len();
-        let adapter = self.work.adapter.as_ref().map(|a| &a.bound);
-        let logits = shared.model.forward(&self.tokens[from..from + chunk], &mut self.cache, adapter, Logits::Last)?;
-        if chunk < left {
+    /// The tokens that the grammar leaves no choice about, at the completion's very beginning: they are read with the prompt.
+    pub(crate) fn begin(&mut self, shared: &Shared, sender: &mut GenerateSender) -> Result<Option<FinishReason>, GenerateError> {
+        if self.work.request.max_tokens == 0 {
             return Ok(None);
         }
-        if self.completed() == 0 {
-            self.prefill = self.started.elapsed();
+        let finish = self.force(shared)?;
+        self.tell(finish, sender);
+        Ok(finish)
+    }
+
+    /// Tokens that the model has not been through yet.
+    pub(crate) fn pending(&self) -> usize {
+        self.tokens.len() - self.cache.len()
+    }
+
+    /// Whether the prompt is read.
+    pub(crate) fn decoding(&self) -> bool {
+        self.prefill.is_some()
+    }
+
+    /// Which adapter speaks, as a key to group by.
+    pub(crate) fn speaker(&self) -> usize {
+        self.work.adapter.as_ref().map_or(0, |a| Arc::as_ptr(a).addr())
+    }
+
+    pub(crate) fn span(&self) -> &tracing::Span {
+        &self.work.span
+    }
+
+    /// Its part of the next pass: `chunk` tokens, at least one and at most those pending.
+    pub(crate) fn item(&mut self, chunk: usize) -> Item<'_> {
+        let from = self.cache.len();
+        let logits = if chunk == self.tokens.len() - from { Logits::Last } else { Logits::None };
+        let adapter = self.work.adapter.as_ref().map(|a| &a.bound);
+        Item { tokens: &self.tokens[from..from + chunk], cache: &mut self.cache, adapter, logits }
+    }
+
+    /// What the pass's logits (none while the prompt is read) lead to: the next tokens, and the reason once it is finished.
+    pub(crate) fn advance(
+        &mut self,
+        logits: &mut [f32],
+        shared: &Shared,
+        prefixes: &mut Prefixes,
+        sender: &mut GenerateSender,
+    ) -> Result<Option<FinishReason>, GenerateError> {
+        if self.prefill.is_none() {
+            self.prefill = Some(self.started.elapsed());
+            // Whole blocks only: the last one is still written to, and sharing it would mean a copy.
+            let whole = self.cache.len() / autoact_kernels::BLOCK * autoact_kernels::BLOCK;
+            prefixes.put(digest(&self.work), &self.tokens[..whole], &mut self.cache);
         }
         if self.work.request.max_tokens == 0 {
             return Ok(Some(FinishReason::Length));
         }
-        let token = self.choose(logits)?;
-        self.tokens.push(token);
-        let finish = self.accept(token, shared)?;
-        let text = if finish.is_some() { self.text.finish() } else { self.text.take() };
-        if let Some(text) = text {
-            sender.text(&text);
+        if let Some(constraint) = &mut self.constraint {
+            constraint.mask(logits)?;
         }
+        let token = self.sampler.sample(logits);
+        let token = token.ok_or_else(|| GenerateError::engine("no token has a finite logit; are the weights sound?"))?;
+        let mut finish = self.accept(token, shared)?;
+        if finish.is_none() {
+            finish = self.force(shared)?;
+        }
+        self.tell(finish, sender);
         Ok(finish)
     }
 
-    fn choose(&mut self, logits: Tensor) -> Result<u32, GenerateError> {
-        let mut logits = logits.flatten_all()?.to_vec1::<f32>()?;
-        if let Some(constraint) = &mut self.constraint {
-            constraint.mask(&mut logits)?;
+    /// Appends what the grammar leaves no choice about, without asking the model.
+    fn force(&mut self, shared: &Shared) -> Result<Option<FinishReason>, GenerateError> {
+        let forced = self.constraint.as_mut().map(Constraint::forced).unwrap_or_default();
+        for token in forced {
+            if let Some(finish) = self.accept(token, shared)? {
+                return Ok(Some(finish));
+            }
         }
-        self.sampler.sample(&logits).ok_or_else(|| GenerateError::engine("no token has a finite logit; are the weights sound?"))
+        Ok(None)
     }
 
     fn accept(&mut self, token: u32, shared: &Shared) -> Result<Option<FinishReason>, GenerateError> {
+        self.tokens.push(token);
         if shared.tokenizer.eos().contains(&token) {
             // Under a grammar the end is only allowed where the grammar is satisfied.
             return Ok(Some(if self.constraint.is_some() { FinishReason::Grammar } else { FinishReason::Stop }));
@@ -127,26 +164,36 @@ impl Sequence {
         Ok(full.then_some(FinishReason::Length))
     }
 
+    fn tell(&mut self, finish: Option<FinishReason>, sender: &mut GenerateSender) {
+        let text = if finish.is_some() { self.text.finish() } else { self.text.take() };
+        if let Some(text) = text {
+            sender.text(&text);
+        }
+    }
+
     fn completed(&self) -> usize {
         self.tokens.len() - self.work.tokens.len()
     }
 
-    /// The result, its cache kept for the next prompt that begins with it.
-    pub(crate) fn finish(self, reason: FinishReason, shared: &Shared, prefixes: &mut Prefixes) -> Generated {
-        let completion_tokens = self.completed();
-        let adapter = self.work.adapter.as_ref().map(|a| a.version.clone());
-        prefixes.put(adapter.as_ref().map(|a| a.digest.clone()), self.tokens, self.cache);
+    /// The result, its keys and values kept for the next prompt that begins with it.
+    pub(crate) fn finish(mut self, reason: FinishReason, shared: &Shared, prefixes: &mut Prefixes) -> Generated {
+        prefixes.put(digest(&self.work), &self.tokens, &mut self.cache);
+        let prefill = self.prefill.unwrap_or_default();
         Generated {
             text: self.text.text().to_owned(),
             finish: reason,
             prompt_tokens: self.work.tokens.len(),
             cached_prompt_tokens: self.cached,
-            completion_tokens,
+            completion_tokens: self.completed(),
             queue: self.started.duration_since(self.work.queued),
-            prefill: self.prefill,
-            decode: self.started.elapsed().saturating_sub(self.prefill),
-            adapter,
+            prefill,
+            decode: self.started.elapsed().saturating_sub(prefill),
+            adapter: self.work.adapter.as_ref().map(|a| a.version.clone()),
             model: shared.name.clone(),
         }
     }
+}
+
+fn digest(work: &Work) -> Option<&str> {
+    work.adapter.as_ref().map(|a| a.version.digest.as_str())
 }

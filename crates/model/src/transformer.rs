@@ -1,41 +1,40 @@
 //! The decoder: embedding, blocks, norm, head.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
+use autoact_kernels::{AttentionShape, Format, Inputs, Queries, Team, add, attend, rms_norm, rotate, swiglu};
 use autoact_lora::{Adapter, BaseLayout};
-use candle_core::{DType, Device, Result, Tensor};
-use candle_nn::ops::rms_norm;
-use candle_nn::rotary_emb::rope;
 
-use crate::kernels::{Causal, attend_few, causal_softmax, few, swiglu};
-use crate::linear::{Linear, Part, Update};
+use crate::kv::BlockShape;
+use crate::linear::{Linear, Update};
 use crate::rope::Rope;
-use crate::weights::Weights;
+use crate::weights::{Stored, Weights};
 use crate::{KvCache, LoadError, ModelConfig, ModelDir};
 
-/// A decoder-only model of the Llama family, its weights in memory. Holds no state: see [`KvCache`].
+/// A decoder-only model of the Llama family, its weights mapped. Holds no state: see [`KvCache`].
 #[derive(Debug)]
 pub struct Transformer {
     config: ModelConfig,
     name: String,
     /// [vocab_size, hidden_size]
-    embed: Tensor,
+    embed: Stored,
     blocks: Vec<Block>,
-    norm: Tensor,
+    norm: Vec<f32>,
     head: Linear,
     rope: Rope,
-    dtype: DType,
-    device: Device,
+    kv: Arc<BlockShape>,
 }
 
 #[derive(Debug)]
 struct Block {
-    attn_norm: Tensor,
+    attn_norm: Vec<f32>,
     qkv: Linear,
     /// Norms over each head of q and of k (Qwen3).
-    qk_norm: Option<(Tensor, Tensor)>,
+    qk_norm: Option<(Vec<f32>, Vec<f32>)>,
     o: Linear,
-    mlp_norm: Tensor,
+    mlp_norm: Vec<f32>,
     gate_up: Linear,
     down: Linear,
 }
@@ -55,37 +54,63 @@ struct BlockUpdate {
     down: Option<Update>,
 }
 
-/// Which positions' logits [`Transformer::forward`] gives.
+/// Which tokens' logits [`Transformer::forward`] gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Logits {
-    /// The last token's: [1, vocab_size].
+    /// None: more of the prompt follows.
+    None,
+    /// The last token's.
     Last,
-    /// Every given token's: [n, vocab_size].
+    /// Every given token's.
     All,
 }
 
-/// Positions shared by all layers of one forward pass.
-struct Step {
-    cos: Tensor,
-    sin: Tensor,
-    causal: Causal,
+/// One sequence's part of a forward pass.
+#[derive(Debug)]
+pub struct Item<'a> {
+    /// At least one token, after those that `cache` holds.
+    pub tokens: &'a [u32],
+    /// What the sequence has been through; the tokens are added to it.
+    pub cache: &'a mut KvCache,
+    /// Who speaks; `None` = the base.
+    pub adapter: Option<&'a BoundAdapter>,
+    /// The logits wanted.
+    pub logits: Logits,
 }
 
+/// Buffers of a forward pass, kept from one to the next.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    x: Vec<f32>,
+    h: Vec<f32>,
+    qkv: Vec<f32>,
+    attended: Vec<f32>,
+    gate_up: Vec<f32>,
+    act: Vec<f32>,
+    cos: Vec<f32>,
+    sin: Vec<f32>,
+    logits: Vec<f32>,
+    inputs: Inputs,
+}
+
+/// Adapters of ranges of rows.
+type Speakers<'a> = Vec<(Range<usize>, &'a BoundAdapter)>;
+
 impl Transformer {
-    /// Reads the weights of `dir` into `dtype` (f32 on a CPU, whose products know no bf16) on `device`.
-    pub fn load(dir: &ModelDir, dtype: DType, device: &Device) -> std::result::Result<Self, LoadError> {
+    /// Maps the weights of `dir`. Matrices are computed with as they are in the files, or converted to `wanted`, which costs memory.
+    pub fn load(dir: &ModelDir, wanted: Option<Format>) -> Result<Self, LoadError> {
         let config = dir.config().clone();
-        let weights = Weights::open(dir, dtype, device)?;
-        let embed = weights.get("model.embed_tokens.weight", &[config.vocab_size, config.hidden_size])?;
-        let blocks = (0..config.layers).map(|i| Block::load(&weights, &config, i)).collect::<std::result::Result<_, _>>()?;
-        let norm = weights.get("model.norm.weight", &[config.hidden_size])?;
+        let weights = Weights::open(dir, wanted)?;
+        let embed = weights.matrix("model.embed_tokens.weight", config.vocab_size, config.hidden_size)?;
+        let blocks = (0..config.layers).map(|i| Block::load(&weights, &config, i)).collect::<Result<_, _>>()?;
+        let norm = weights.vector("model.norm.weight", config.hidden_size)?;
         let head = if config.tied {
-            Linear::tied(&embed, "lm_head")?
+            Linear::tied(&embed, config.hidden_size, "lm_head")
         } else {
-            Linear::load(&weights, config.hidden_size, false, vec![Part { name: "lm_head".to_owned(), out: config.vocab_size }])?
+            Linear::load(&weights, config.hidden_size, false, &[("lm_head".to_owned(), config.vocab_size)])?
         };
-        let rope = Rope::new(&config);
-        Ok(Self { name: dir.name().to_owned(), config, embed, blocks, norm, head, rope, dtype, device: device.clone() })
+        let (rope, kv) = (Rope::new(&config), BlockShape::new(&config));
+        Ok(Self { name: dir.name().to_owned(), config, embed, blocks, norm, head, rope, kv })
     }
 
     /// The model's hyper-parameters.
@@ -93,122 +118,206 @@ impl Transformer {
         &self.config
     }
 
+    /// The precision that its products are computed in.
+    pub fn format(&self) -> Format {
+        self.blocks.first().map_or(self.embed.format(), |b| b.qkv.stored().next().map_or(Format::F32, Stored::format))
+    }
+
+    /// Whether every matrix is read from the file itself, so that processes share it.
+    pub fn mapped(&self) -> bool {
+        self.linears().flat_map(Linear::stored).chain([&self.embed]).all(Stored::mapped)
+    }
+
     /// An empty cache for one sequence.
-    pub fn new_cache(&self) -> Result<KvCache> {
-        KvCache::new(&self.config, self.dtype, &self.device)
+    pub fn new_cache(&self) -> KvCache {
+        KvCache::new(&self.kv)
+    }
+
+    pub(crate) fn block_shape(&self) -> &Arc<BlockShape> {
+        &self.kv
     }
 
     /// What adapters are checked against; `digest` is the sha256 of the weights.
     pub fn layout(&self, digest: Option<&str>) -> BaseLayout {
-        let mut linears = BTreeMap::new();
-        let all = self.blocks.iter().flat_map(|b| [&b.qkv, &b.o, &b.gate_up, &b.down]).chain([&self.head]);
-        for linear in all {
-            linears.extend(linear.parts.iter().map(|p| (p.name.clone(), (linear.features_in, p.out))));
-        }
+        let linears: BTreeMap<_, _> = self.linears().flat_map(Linear::layout).collect();
         BaseLayout { name: self.name.clone(), digest: digest.map(str::to_owned), linears }
     }
 
-    /// Checks that `adapter` fits and puts its matrices beside the base's.
-    pub fn bind(&self, adapter: &Adapter, digest: Option<&str>) -> std::result::Result<BoundAdapter, LoadError> {
-        adapter.check_base(&self.layout(digest))?;
-        let update = |linear| Update::new(linear, adapter, self.dtype, &self.device);
-        let blocks = self
-            .blocks
-            .iter()
-            .map(|b| Ok(BlockUpdate { qkv: update(&b.qkv)?, o: update(&b.o)?, gate_up: update(&b.gate_up)?, down: update(&b.down)? }));
-        Ok(BoundAdapter { blocks: blocks.collect::<Result<_>>()?, head: update(&self.head)? })
+    fn linears(&self) -> impl Iterator<Item = &Linear> {
+        self.blocks.iter().flat_map(|b| [&b.qkv, &b.o, &b.gate_up, &b.down]).chain([&self.head])
     }
 
-    /// Runs `tokens` (at least one) after what `cache` holds, adds them to it, and gives logits in f32.
-    pub fn forward(&self, tokens: &[u32], cache: &mut KvCache, adapter: Option<&BoundAdapter>, logits: Logits) -> Result<Tensor> {
-        let n = tokens.len();
-        let past = cache.len();
-        cache.reserve(n)?;
-        let (cos, sin) = self.rope.angles(past, n, self.dtype, &self.device)?;
-        let window = self.config.sliding_window.unwrap_or(usize::MAX);
-        let first_key = (past + 1).saturating_sub(window);
-        let step = Step { cos, sin, causal: Causal { queries: n, first_query: past, first_key, window } };
-        let ids = Tensor::from_slice(tokens, n, &self.device)?;
-        let mut x = self.embed.index_select(&ids, 0)?;
+    /// Checks that `adapter` fits and puts its matrices beside the base's.
+    pub fn bind(&self, adapter: &Adapter, digest: Option<&str>) -> Result<BoundAdapter, LoadError> {
+        adapter.check_base(&self.layout(digest))?;
+        let update = |linear| Update::new(linear, adapter);
+        let blocks = self.blocks.iter();
+        let blocks =
+            blocks.map(|b| BlockUpdate { qkv: update(&b.qkv), o: update(&b.o), gate_up: update(&b.gate_up), down: update(&b.down) });
+        Ok(BoundAdapter { blocks: blocks.collect(), head: update(&self.head) })
+    }
+
+    /// Runs every item's tokens after what its cache holds and adds them to it; gives the wanted logits, [rows, vocab_size], in the
+    /// items' order.
+    ///
+    /// A token's logits have the same bits whatever else is in the pass, and whatever pass its beginning was computed in: the kernels
+    /// compute each row by itself, in a fixed order.
+    ///
+    /// # Panics
+    /// If a token is not in the vocabulary.
+    pub fn forward<'s>(&self, team: &Team, items: &mut [Item<'_>], scratch: &'s mut Scratch) -> &'s mut [f32] {
+        let c = &self.config;
+        let (hidden, eps) = (c.hidden_size, c.rms_norm_eps as f32);
+        let rows: usize = items.iter().map(|item| item.tokens.len()).sum();
+        let s = scratch;
+        s.x.resize(rows * hidden, 0.0);
+        s.h.resize(rows * hidden, 0.0);
+        s.qkv.resize(rows * (c.q_width() + 2 * c.kv_width()), 0.0);
+        s.attended.resize(rows * c.q_width(), 0.0);
+        s.gate_up.resize(rows * 2 * c.intermediate_size, 0.0);
+        s.act.resize(rows * c.intermediate_size, 0.0);
+        s.cos.clear();
+        s.sin.clear();
+        let embed = self.embed.matrix();
+        let mut x = s.x.chunks_exact_mut(hidden);
+        for item in items.iter_mut() {
+            item.cache.reserve(item.tokens.len());
+            for (i, (token, x)) in item.tokens.iter().zip(&mut x).enumerate() {
+                embed.row_to_f32(*token as usize, x);
+                self.rope.angles(item.cache.len() + i, &mut s.cos, &mut s.sin);
+            }
+        }
+        let speakers = speakers(items);
         for (i, block) in self.blocks.iter().enumerate() {
-            x = block.forward(&self.config, x, &step, i, cache, adapter.map(|a| &a.blocks[i]))?;
+            let update = |pick: fn(&BlockUpdate) -> &Option<Update>| -> Vec<(Range<usize>, &Update)> {
+                let updates = speakers.iter().filter_map(|(rows, adapter)| Some((rows.clone(), pick(&adapter.blocks[i]).as_ref()?)));
+                updates.collect()
+            };
+            rms_norm(&s.x, &block.attn_norm, eps, &mut s.h);
+            block.qkv.forward(team, &mut s.inputs, &s.h, &update(|u| &u.qkv), &mut s.qkv);
+            self.attention(team, i, block, items, &mut s.qkv, &s.cos, &s.sin, &mut s.attended);
+            block.o.forward(team, &mut s.inputs, &s.attended, &update(|u| &u.o), &mut s.h);
+            add(&mut s.x, &s.h);
+            rms_norm(&s.x, &block.mlp_norm, eps, &mut s.h);
+            block.gate_up.forward(team, &mut s.inputs, &s.h, &update(|u| &u.gate_up), &mut s.gate_up);
+            swiglu(&s.gate_up, c.intermediate_size, &mut s.act);
+            block.down.forward(team, &mut s.inputs, &s.act, &update(|u| &u.down), &mut s.h);
+            add(&mut s.x, &s.h);
         }
-        cache.advance(n);
-        if logits == Logits::Last && n > 1 {
-            x = x.narrow(0, n - 1, 1)?.contiguous()?;
+        for item in items.iter_mut() {
+            item.cache.advance(item.tokens.len());
         }
-        let x = rms_norm(&x, &self.norm, self.config.rms_norm_eps as f32)?;
-        self.head.forward(&x, adapter.and_then(|a| a.head.as_ref()))?.to_dtype(DType::F32)
+        self.logits(team, items, s)
+    }
+
+    fn logits<'s>(&self, team: &Team, items: &[Item<'_>], s: &'s mut Scratch) -> &'s mut [f32] {
+        let hidden = self.config.hidden_size;
+        let mut updates = Vec::new();
+        let (mut row, mut kept) = (0, 0);
+        for item in items {
+            let n = item.tokens.len();
+            let wanted = match item.logits {
+                Logits::None => 0,
+                Logits::Last => 1,
+                Logits::All => n,
+            };
+            // Rows only move towards the front, over rows that were not wanted.
+            s.x.copy_within((row + n - wanted) * hidden..(row + n) * hidden, kept * hidden);
+            if let Some(update) = item.adapter.and_then(|a| a.head.as_ref()).filter(|_| wanted > 0) {
+                updates.push((kept..kept + wanted, update));
+            }
+            row += n;
+            kept += wanted;
+        }
+        s.logits.resize(kept * self.config.vocab_size, 0.0);
+        if kept > 0 {
+            let h = &mut s.h[..kept * hidden];
+            rms_norm(&s.x[..kept * hidden], &self.norm, self.config.rms_norm_eps as f32, h);
+            self.head.forward(team, &mut s.inputs, h, &updates, &mut s.logits);
+        }
+        &mut s.logits
+    }
+
+    /// qkv [rows, q + k + v] -> out [rows, q]
+    #[allow(clippy::too_many_arguments)]
+    fn attention(
+        &self,
+        team: &Team,
+        layer: usize,
+        block: &Block,
+        items: &mut [Item<'_>],
+        qkv: &mut [f32],
+        cos: &[f32],
+        sin: &[f32],
+        out: &mut [f32],
+    ) {
+        let c = &self.config;
+        let (q_width, kv_width, dim) = (c.q_width(), c.kv_width(), c.head_dim);
+        let width = q_width + 2 * kv_width;
+        if let Some((q_norm, k_norm)) = &block.qk_norm {
+            let mut head = vec![0.0; dim];
+            for row in qkv.chunks_exact_mut(width) {
+                let (q, rest) = row.split_at_mut(q_width);
+                let heads = q.chunks_exact_mut(dim).map(|h| (h, q_norm));
+                for (values, norm) in heads.chain(rest[..kv_width].chunks_exact_mut(dim).map(|h| (h, k_norm))) {
+                    rms_norm(values, norm, c.rms_norm_eps as f32, &mut head);
+                    values.copy_from_slice(&head);
+                }
+            }
+        }
+        rotate(qkv, width, c.heads + c.kv_heads, dim, cos, sin);
+        let mut rows = qkv.chunks_exact(width);
+        for item in items.iter_mut() {
+            for (position, row) in (item.cache.len()..).zip(rows.by_ref().take(item.tokens.len())) {
+                let (k, v) = row[q_width..].split_at(kv_width);
+                item.cache.store(layer, position, k, v);
+            }
+        }
+        let blocks: Vec<Vec<&[f32]>> = items.iter().map(|item| item.cache.layer(layer).collect()).collect();
+        let mut row = 0;
+        let mut queries = Vec::with_capacity(items.len());
+        for (item, blocks) in items.iter().zip(&blocks) {
+            queries.push(Queries { row, rows: item.tokens.len(), first: item.cache.len(), blocks });
+            row += item.tokens.len();
+        }
+        let shape = AttentionShape { heads: c.heads, kv_heads: c.kv_heads, dim, window: c.sliding_window.unwrap_or(usize::MAX) };
+        attend(team, &shape, qkv, width, &queries, out);
     }
 }
 
+/// Who speaks in which rows; neighbours under one adapter are one range.
+fn speakers<'a>(items: &[Item<'a>]) -> Speakers<'a> {
+    let mut speakers: Speakers<'a> = Vec::new();
+    let mut row = 0;
+    for item in items {
+        let end = row + item.tokens.len();
+        if let Some(adapter) = item.adapter {
+            match speakers.last_mut() {
+                Some((rows, last)) if rows.end == row && std::ptr::eq(*last, adapter) => rows.end = end,
+                _ => speakers.push((row..end, adapter)),
+            }
+        }
+        row = end;
+    }
+    speakers
+}
+
 impl Block {
-    fn load(weights: &Weights, c: &ModelConfig, i: usize) -> std::result::Result<Self, LoadError> {
-        let part = |name: &str, out| Part { name: format!("model.layers.{i}.{name}"), out };
-        let norm = |name: &str, n: usize| weights.get(&format!("model.layers.{i}.{name}.weight"), &[n]);
+    fn load(weights: &Weights, c: &ModelConfig, i: usize) -> Result<Self, LoadError> {
+        let part = |name: &str, out| (format!("model.layers.{i}.{name}"), out);
+        let norm = |name: &str, n: usize| weights.vector(&format!("model.layers.{i}.{name}.weight"), n);
         let (q, kv) = (c.q_width(), c.kv_width());
-        let qkv = vec![part("self_attn.q_proj", q), part("self_attn.k_proj", kv), part("self_attn.v_proj", kv)];
-        let gate_up = vec![part("mlp.gate_proj", c.intermediate_size), part("mlp.up_proj", c.intermediate_size)];
+        let qkv = [part("self_attn.q_proj", q), part("self_attn.k_proj", kv), part("self_attn.v_proj", kv)];
+        let gate_up = [part("mlp.gate_proj", c.intermediate_size), part("mlp.up_proj", c.intermediate_size)];
         let qk_norm = if c.qk_norm { Some((norm("self_attn.q_norm", c.head_dim)?, norm("self_attn.k_norm", c.head_dim)?)) } else { None };
         Ok(Self {
             attn_norm: norm("input_layernorm", c.hidden_size)?,
-            qkv: Linear::load(weights, c.hidden_size, c.qkv_bias, qkv)?,
+            qkv: Linear::load(weights, c.hidden_size, c.qkv_bias, &qkv)?,
             qk_norm,
-            o: Linear::load(weights, q, c.o_bias, vec![part("self_attn.o_proj", c.hidden_size)])?,
+            o: Linear::load(weights, q, c.o_bias, &[part("self_attn.o_proj", c.hidden_size)])?,
             mlp_norm: norm("post_attention_layernorm", c.hidden_size)?,
-            gate_up: Linear::load(weights, c.hidden_size, c.mlp_bias, gate_up)?,
-            down: Linear::load(weights, c.intermediate_size, c.mlp_bias, vec![part("mlp.down_proj", c.hidden_size)])?,
+            gate_up: Linear::load(weights, c.hidden_size, c.mlp_bias, &gate_up)?,
+            down: Linear::load(weights, c.intermediate_size, c.mlp_bias, &[part("mlp.down_proj", c.hidden_size)])?,
         })
-    }
-
-    /// [n, hidden_size] -> [n, hidden_size]
-    fn forward(
-        &self,
-        c: &ModelConfig,
-        x: Tensor,
-        step: &Step,
-        layer: usize,
-        cache: &KvCache,
-        update: Option<&BlockUpdate>,
-    ) -> Result<Tensor> {
-        let eps = c.rms_norm_eps as f32;
-        let h = rms_norm(&x, &self.attn_norm, eps)?;
-        let qkv = self.qkv.forward(&h, update.and_then(|u| u.qkv.as_ref()))?;
-        let attended = self.attention(c, &qkv, step, layer, cache)?;
-        let x = (x + self.o.forward(&attended, update.and_then(|u| u.o.as_ref()))?)?;
-        let h = rms_norm(&x, &self.mlp_norm, eps)?;
-        let h = swiglu(&self.gate_up.forward(&h, update.and_then(|u| u.gate_up.as_ref()))?)?;
-        x + self.down.forward(&h, update.and_then(|u| u.down.as_ref()))?
-    }
-
-    /// [n, q + k + v] -> [n, q]. Heads that share a key head become rows of one product, so keys are never repeated.
-    fn attention(&self, c: &ModelConfig, qkv: &Tensor, step: &Step, layer: usize, cache: &KvCache) -> Result<Tensor> {
-        let n = qkv.dim(0)?;
-        let (heads, kv_heads, dim) = (c.heads, c.kv_heads, c.head_dim);
-        let eps = c.rms_norm_eps as f32;
-        // q and k turn together: [heads + kv_heads, n, dim]
-        let qk = qkv.narrow(1, 0, c.q_width() + c.kv_width())?.reshape((n, heads + kv_heads, dim))?;
-        let qk = qk.transpose(0, 1)?.contiguous()?;
-        let qk = match &self.qk_norm {
-            None => qk,
-            Some((q_norm, k_norm)) => {
-                let q = rms_norm(&qk.narrow(0, 0, heads)?, q_norm, eps)?;
-                let k = rms_norm(&qk.narrow(0, heads, kv_heads)?, k_norm, eps)?;
-                Tensor::cat(&[q, k], 0)?
-            }
-        };
-        let qk = rope(&qk.unsqueeze(0)?, &step.cos, &step.sin)?.squeeze(0)?;
-        let v = qkv.narrow(1, c.q_width() + c.kv_width(), c.kv_width())?.reshape((n, kv_heads, dim))?;
-        let v = v.transpose(0, 1)?.contiguous()?;
-        let (k, v) = cache.append(layer, &qk.narrow(0, heads, kv_heads)?, &v, step.causal.first_key)?;
-        let q = qk.narrow(0, 0, heads)?;
-        if few(&q, n) {
-            return attend_few(&q, &k, &v, step.causal);
-        }
-        let q = (q * (1.0 / (dim as f64).sqrt()))?.reshape((kv_heads, heads / kv_heads * n, dim))?;
-        let scores = causal_softmax(q.matmul(&k.t()?)?, step.causal)?;
-        // [kv_heads, group * n, dim] is [heads, n, dim] in memory.
-        let out = scores.matmul(&v)?.reshape((heads, n, dim))?;
-        out.transpose(0, 1)?.reshape((n, heads * dim))
     }
 }

@@ -1,18 +1,21 @@
-//! The engine's thread: takes jobs off the queue and runs them, one at a time for now.
+//! The engine's thread: continuous batching. It owns the model's time; requests join and leave between two passes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
+use autoact_kernels::Team;
 use tokio::sync::oneshot;
 
-use crate::backend::{GenerateError, Generated};
+use crate::backend::{FinishReason, GenerateError};
 use crate::engine::Shared;
 use crate::grammar::Grammars;
-use crate::prefix::Prefixes;
+use crate::radix::Prefixes;
+use crate::schedule::{Pace, Wish};
 use crate::sequence::{Sequence, Work};
+use crate::transformer::{Item, Scratch};
 use crate::{GenerateSender, LoadError, Logits};
 
 /// What the thread is asked to do.
@@ -21,6 +24,8 @@ pub(crate) enum Job {
     Generate(Box<(Work, GenerateSender)>),
     /// Show that the model still computes.
     Health(oneshot::Sender<Result<Duration, GenerateError>>),
+    /// Forget what is kept of earlier prompts.
+    ClearCache,
     /// Fail as a bug would.
     #[cfg(test)]
     Panic(GenerateSender),
@@ -29,8 +34,21 @@ pub(crate) enum Job {
 /// The thread's own state.
 pub(crate) struct Worker {
     shared: Arc<Shared>,
+    team: Team,
     grammars: Grammars,
     prefixes: Prefixes,
+    scratch: Scratch,
+    pace: Pace,
+    running: Vec<Running>,
+    /// Sequences in a pass at the most.
+    batch: usize,
+    passes: usize,
+}
+
+struct Running {
+    sequence: Sequence,
+    sender: GenerateSender,
+    started: Instant,
 }
 
 /// Weight of the newest request in the mean time of requests: 1 part in this many.
@@ -38,69 +56,163 @@ const MEAN_OF: u64 = 8;
 
 impl Worker {
     /// Starts the thread; it ends when every sender of `jobs` is gone.
-    pub(crate) fn spawn(shared: Arc<Shared>, jobs: Receiver<Job>, threads: usize, cache_bytes: usize) -> Result<(), LoadError> {
+    pub(crate) fn spawn(
+        shared: Arc<Shared>,
+        jobs: Receiver<Job>,
+        threads: usize,
+        batch: usize,
+        cache_bytes: usize,
+    ) -> Result<(), LoadError> {
         let grammars = Grammars::new(&shared.tokenizer.env())?;
-        let run = move || {
-            // The engine's thread is itself the pool's first worker: operations on small tensors then run right here,
-            // where handing them to another thread would cost more than they do. The guard lives as long as the loop.
-            let _pool = rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build();
-            let mut worker = Self { shared, grammars, prefixes: Prefixes::new(cache_bytes) };
-            for job in jobs {
-                worker.serve(job);
-            }
+        let team = Team::new(threads).map_err(LoadError::Thread)?;
+        let prefixes = Prefixes::new(shared.model.block_shape(), cache_bytes);
+        let mut worker = Self {
+            shared,
+            team,
+            grammars,
+            prefixes,
+            scratch: Scratch::default(),
+            pace: Pace::default(),
+            running: Vec::new(),
+            batch,
+            passes: 0,
         };
-        std::thread::Builder::new().name("model".to_owned()).spawn(run).map(drop).map_err(LoadError::Thread)
+        std::thread::Builder::new().name("model".to_owned()).spawn(move || worker.run(&jobs)).map(drop).map_err(LoadError::Thread)
     }
 
-    fn serve(&mut self, job: Job) {
+    fn run(&mut self, jobs: &Receiver<Job>) {
+        loop {
+            if self.running.is_empty() {
+                let Ok(job) = jobs.recv() else { return };
+                self.take(job);
+            }
+            while self.running.len() < self.batch {
+                match jobs.try_recv() {
+                    Ok(job) => self.take(job),
+                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+                }
+            }
+            self.leave_unwanted();
+            if self.running.is_empty() {
+                continue;
+            }
+            if let Err(error) = guard(|| self.pass()) {
+                self.fail(&error);
+            }
+        }
+    }
+
+    fn take(&mut self, job: Job) {
         let started = Instant::now();
         match job {
             Job::Generate(job) => {
                 let (work, mut sender) = *job;
-                let span = work.span.clone();
-                let _entered = span.enter();
-                let result = self.guard(|worker| worker.complete(work, &mut sender));
-                if let Err(error @ GenerateError::Engine { .. }) = &result {
-                    tracing::error!(%error, "a completion failed");
+                let begun = guard(|| {
+                    let mut sequence = Sequence::start(work, &mut self.grammars, &mut self.prefixes)?;
+                    sequence.check(&sender)?;
+                    let finish = sequence.begin(&self.shared, &mut sender)?;
+                    Ok((sequence, finish))
+                });
+                match begun {
+                    Ok((sequence, None)) => {
+                        self.running.push(Running { sequence, sender, started });
+                        // Rows of one adapter lie together.
+                        self.running.sort_by_key(|r| r.sequence.speaker());
+                    }
+                    Ok((sequence, Some(reason))) => self.end(Running { sequence, sender, started }, Ok(reason)),
+                    Err(error) => {
+                        self.finished(started);
+                        sender.end(Err(error));
+                    }
                 }
-                self.finished(started);
-                sender.end(result);
             }
             Job::Health(reply) => {
-                let result = self.guard(Self::health);
+                let result = guard(|| self.health());
                 self.finished(started);
                 // Nobody waits any more: nothing to tell.
                 let _ = reply.send(result);
             }
+            Job::ClearCache => {
+                self.finished(started);
+                self.prefixes.clear();
+            }
             #[cfg(test)]
             Job::Panic(sender) => {
-                let result = self.guard(|_| panic!("on purpose"));
+                let error = guard(|| -> Result<(), GenerateError> { panic!("on purpose") }).unwrap_err();
+                self.fail(&error);
                 self.finished(started);
-                sender.end(result);
+                sender.end(Err(error));
             }
         }
     }
 
-    /// A panic becomes an error of this one request. Whatever it may have left half done is thrown away.
-    fn guard<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, GenerateError>) -> Result<T, GenerateError> {
-        match catch_unwind(AssertUnwindSafe(|| f(self))) {
-            Ok(result) => result,
-            Err(panic) => {
-                self.prefixes.clear();
-                let message = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
-                let message = message.or_else(|| panic.downcast_ref::<String>().cloned());
-                Err(GenerateError::engine(format!("panic: {}", message.as_deref().unwrap_or("no message"))))
+    /// Sequences that nobody waits for leave, and their blocks with them.
+    fn leave_unwanted(&mut self) {
+        let mut at = 0;
+        while let Some(running) = self.running.get(at) {
+            match running.sequence.check(&running.sender) {
+                Ok(()) => at += 1,
+                Err(error) => {
+                    let running = self.running.remove(at);
+                    self.end(running, Err(error));
+                }
             }
         }
     }
 
-    fn complete(&mut self, work: Work, sender: &mut GenerateSender) -> Result<Generated, GenerateError> {
-        Sequence::check(&work, sender)?;
-        let mut sequence = Sequence::start(work, &self.shared, &mut self.grammars, &mut self.prefixes)?;
-        loop {
-            if let Some(reason) = sequence.advance(&self.shared, sender)? {
-                return Ok(sequence.finish(reason, &self.shared, &mut self.prefixes));
+    /// One forward pass over all that runs, and what follows from it for each.
+    fn pass(&mut self) -> Result<(), GenerateError> {
+        let wish = |r: &Running| Wish { pending: r.sequence.pending(), decoding: r.sequence.decoding() };
+        let wishes: Vec<Wish> = self.running.iter().map(wish).collect();
+        let chunks = self.pace.share(&wishes, self.passes);
+        self.passes += 1;
+        let mut items: Vec<Item<'_>> = Vec::with_capacity(chunks.len());
+        for (running, chunk) in self.running.iter_mut().zip(&chunks) {
+            if *chunk > 0 {
+                items.push(running.sequence.item(*chunk));
             }
+        }
+        let started = Instant::now();
+        let logits = self.shared.model.forward(&self.team, &mut items, &mut self.scratch);
+        self.pace.note(started.elapsed(), &wishes, &chunks);
+        drop(items);
+        let mut rows = logits.chunks_exact_mut(self.shared.model.config().vocab_size);
+        let mut ends = Vec::new();
+        for (i, (running, (wish, chunk))) in self.running.iter_mut().zip(wishes.iter().zip(&chunks)).enumerate() {
+            if *chunk < wish.pending {
+                continue;
+            }
+            let Some(logits) = rows.next() else { return Err(GenerateError::engine("a pass gave too few logits")) };
+            match running.sequence.advance(logits, &self.shared, &mut self.prefixes, &mut running.sender) {
+                Ok(None) => {}
+                Ok(Some(reason)) => ends.push((i, Ok(reason))),
+                Err(error) => ends.push((i, Err(error))),
+            }
+        }
+        for (i, end) in ends.into_iter().rev() {
+            let running = self.running.remove(i);
+            self.end(running, end);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, running: Running, end: Result<FinishReason, GenerateError>) {
+        let Running { sequence, sender, started } = running;
+        if let Err(error @ GenerateError::Engine { .. }) = &end {
+            let _entered = sequence.span().enter();
+            tracing::error!(%error, "a completion failed");
+        }
+        let end = end.map(|reason| sequence.finish(reason, &self.shared, &mut self.prefixes));
+        self.finished(started);
+        sender.end(end);
+    }
+
+    /// After a panic: whatever it may have left half done is thrown away.
+    fn fail(&mut self, error: &GenerateError) {
+        self.prefixes.clear();
+        self.scratch = Scratch::default();
+        for running in std::mem::take(&mut self.running) {
+            self.end(running, Err(error.clone()));
         }
     }
 
@@ -108,9 +220,10 @@ impl Worker {
         let started = Instant::now();
         let tokenizer = &self.shared.tokenizer;
         let token = tokenizer.bos().or_else(|| tokenizer.eos().first().copied()).unwrap_or(0);
-        let mut cache = self.shared.model.new_cache()?;
-        let logits = self.shared.model.forward(&[token], &mut cache, None, Logits::Last)?;
-        if logits.flatten_all()?.to_vec1::<f32>()?.iter().any(|l| l.is_nan()) {
+        let mut cache = self.shared.model.new_cache();
+        let item = Item { tokens: &[token], cache: &mut cache, adapter: None, logits: Logits::Last };
+        let logits = self.shared.model.forward(&self.team, &mut [item], &mut self.scratch);
+        if logits.iter().any(|l| l.is_nan()) {
             return Err(GenerateError::engine("the model computes no numbers; are the weights sound?"));
         }
         Ok(started.elapsed())
@@ -122,6 +235,18 @@ impl Worker {
         let mean = self.shared.mean_micros.load(Ordering::Relaxed);
         let mean = if mean == 0 { micros } else { mean - mean / MEAN_OF + micros / MEAN_OF };
         self.shared.mean_micros.store(mean, Ordering::Relaxed);
+    }
+}
+
+/// A panic becomes an error of the requests it hit.
+fn guard<T>(f: impl FnOnce() -> Result<T, GenerateError>) -> Result<T, GenerateError> {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(result) => result,
+        Err(panic) => {
+            let message = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+            let message = message.or_else(|| panic.downcast_ref::<String>().cloned());
+            Err(GenerateError::engine(format!("panic: {}", message.as_deref().unwrap_or("no message"))))
+        }
     }
 }
 

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use autoact_lora::Adapter;
-use autoact_model::{BoundAdapter, KvCache, Logits, ModelDir, Transformer};
-use candle_core::{DType, Device, Tensor};
+use autoact_model::{BoundAdapter, Format, Item, KvCache, Logits, ModelDir, Scratch, Team, Transformer};
+use safetensors::SafeTensors;
 
 /// Largest difference of any logit. Both sides compute in f32, in another order.
 const TOLERANCE: f32 = 1e-4;
@@ -17,22 +17,28 @@ struct Case {
     dir: ModelDir,
     model: Transformer,
     adapter: BoundAdapter,
-    golden: std::collections::HashMap<String, Tensor>,
+    golden: Vec<u8>,
+    team: Team,
 }
 
 impl Case {
     fn load(name: &'static str) -> Self {
         let path = fixture(name);
         let dir = ModelDir::open(&path).unwrap();
-        let model = Transformer::load(&dir, DType::F32, &Device::Cpu).unwrap();
+        let model = Transformer::load(&dir, None).unwrap();
+        assert!(model.format() == Format::F32 && model.mapped());
         let adapter = Adapter::load(path.join("adapter")).unwrap();
         let adapter = model.bind(&adapter, Some(dir.digest().unwrap())).unwrap();
-        let golden = candle_core::safetensors::load(path.join("golden.safetensors"), &Device::Cpu).unwrap();
-        Self { name, dir, model, adapter, golden }
+        let golden = std::fs::read(path.join("golden.safetensors")).unwrap();
+        Self { name, dir, model, adapter, golden, team: Team::new(2).unwrap() }
     }
 
     fn ids(&self, key: &str) -> Vec<u32> {
-        self.golden[key].to_dtype(DType::U32).unwrap().to_vec1().unwrap()
+        let tensors = SafeTensors::deserialize(&self.golden).unwrap();
+        let view = tensors.tensor(key).unwrap();
+        let wide = view.dtype() == safetensors::Dtype::I64;
+        let size = if wide { 8 } else { 4 };
+        view.data().chunks_exact(size).map(|b| u32::from_le_bytes(b[..4].try_into().unwrap())).collect()
     }
 
     /// Base and adapter, by the golden file's names.
@@ -40,11 +46,18 @@ impl Case {
         [("base", None), ("adapter", Some(&self.adapter))]
     }
 
-    fn check(&self, what: &str, side: &str, found: &Tensor) {
-        let expected = &self.golden[&format!("{side}.logits")];
-        let (rows, kept) = (found.dim(0).unwrap(), expected.dim(0).unwrap());
-        let last = found.narrow(0, rows - kept, kept).unwrap();
-        let gap: f32 = (last - expected).unwrap().abs().unwrap().max_all().unwrap().to_scalar().unwrap();
+    fn forward(&self, tokens: &[u32], cache: &mut KvCache, adapter: Option<&BoundAdapter>, logits: Logits) -> Vec<f32> {
+        let item = Item { tokens, cache, adapter, logits };
+        self.model.forward(&self.team, &mut [item], &mut Scratch::default()).to_vec()
+    }
+
+    /// The last rows that the golden file kept.
+    fn check(&self, what: &str, side: &str, found: &[f32]) {
+        let tensors = SafeTensors::deserialize(&self.golden).unwrap();
+        let view = tensors.tensor(&format!("{side}.logits")).unwrap();
+        let expected: Vec<f32> = view.data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+        let last = &found[found.len() - expected.len()..];
+        let gap = last.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(gap <= TOLERANCE, "{} {side}, {what}: differs by {gap}", self.name);
     }
 }
@@ -61,50 +74,62 @@ fn cases() -> impl Iterator<Item = Case> {
 fn one_prefill() {
     for case in cases() {
         for (side, adapter) in case.sides() {
-            let mut cache = case.model.new_cache().unwrap();
-            let logits = case.model.forward(&case.ids("input_ids"), &mut cache, adapter, Logits::All).unwrap();
+            let logits = case.forward(&case.ids("input_ids"), &mut case.model.new_cache(), adapter, Logits::All);
             case.check("one prefill", side, &logits);
         }
     }
 }
 
+/// Whatever the chunks, the golden numbers come, and the same bits.
 #[test]
-fn token_by_token_with_the_cache() {
-    for case in cases() {
-        for (side, adapter) in case.sides() {
-            let mut cache = case.model.new_cache().unwrap();
-            let step = |token: &u32| case.model.forward(&[*token], &mut cache, adapter, Logits::Last).unwrap();
-            let rows: Vec<Tensor> = case.ids("input_ids").iter().map(step).collect();
-            case.check("token by token", side, &Tensor::cat(&rows, 0).unwrap());
-        }
-    }
-}
-
-#[test]
-fn two_chunks() {
+fn chunks_give_the_same_bits() {
     for case in cases() {
         for (side, adapter) in case.sides() {
             let ids = case.ids("input_ids");
-            for cut in [1, 7, ids.len() - 3] {
-                let mut cache = case.model.new_cache().unwrap();
-                let chunk = |ids: &[u32], cache: &mut KvCache| case.model.forward(ids, cache, adapter, Logits::All).unwrap();
-                let rows = [chunk(&ids[..cut], &mut cache), chunk(&ids[cut..], &mut cache)];
-                case.check("two chunks", side, &Tensor::cat(&rows, 0).unwrap());
+            let whole = case.forward(&ids, &mut case.model.new_cache(), adapter, Logits::All);
+            for size in [1, 2, 7, 16, ids.len() - 3] {
+                let mut cache = case.model.new_cache();
+                let rows: Vec<f32> = ids.chunks(size).flat_map(|ids| case.forward(ids, &mut cache, adapter, Logits::All)).collect();
+                case.check("chunks", side, &rows);
+                assert!(bits(&rows) == bits(&whole), "{} {side}: chunks of {size} gave other bits", case.name);
             }
         }
     }
 }
 
+/// Sequences of different lengths under different adapters, in one pass.
 #[test]
-fn a_copied_and_cut_cache_goes_on_as_if_new() {
+fn a_crowd_gives_the_same_bits() {
     for case in cases() {
         let ids = case.ids("input_ids");
-        let mut cache = case.model.new_cache().unwrap();
-        case.model.forward(&ids, &mut cache, None, Logits::Last).unwrap();
-        let mut copy = cache.copy_prefix(10).unwrap();
-        cache.truncate(10);
-        for cache in [&mut cache, &mut copy] {
-            let logits = case.model.forward(&ids[10..], cache, None, Logits::All).unwrap();
+        let alone = |n: usize, adapter| case.forward(&ids[..n], &mut case.model.new_cache(), adapter, Logits::Last);
+        let some = Some(&case.adapter);
+        let crowd = [(ids.len(), None), (5, some), (17, some), (1, None), (9, some), (16, None)];
+        let mut caches: Vec<KvCache> = crowd.iter().map(|_| case.model.new_cache()).collect();
+        let mut items: Vec<Item<'_>> = crowd
+            .iter()
+            .zip(&mut caches)
+            .map(|((n, adapter), cache)| Item { tokens: &ids[..*n], cache, adapter: *adapter, logits: Logits::Last })
+            .collect();
+        let together = case.model.forward(&case.team, &mut items, &mut Scratch::default()).to_vec();
+        for ((n, adapter), row) in crowd.into_iter().zip(together.chunks_exact(case.model.config().vocab_size)) {
+            assert!(bits(&alone(n, adapter)) == bits(row), "{}: {n} tokens", case.name);
+        }
+    }
+}
+
+#[test]
+fn a_shared_and_cut_cache_goes_on_as_if_new() {
+    for case in cases() {
+        let ids = case.ids("input_ids");
+        let mut cache = case.model.new_cache();
+        case.forward(&ids, &mut cache, None, Logits::Last);
+        let mut other = cache.clone();
+        for cache in [&mut cache, &mut other] {
+            cache.truncate(10);
+            // What another sequence writes after the common beginning is not seen here.
+            case.forward(&[1, 2, 3], &mut cache.clone(), None, Logits::Last);
+            let logits = case.forward(&ids[10..], cache, None, Logits::All);
             case.check("after a cut", "base", &logits);
         }
     }
@@ -115,18 +140,22 @@ fn greedy_continuation() {
     for case in cases() {
         for (side, adapter) in case.sides() {
             let expected = case.ids(&format!("{side}.greedy"));
-            let mut cache = case.model.new_cache().unwrap();
+            let mut cache = case.model.new_cache();
             let mut next = case.ids("input_ids");
             let mut found = Vec::new();
             while found.len() < expected.len() {
-                let logits = case.model.forward(&next, &mut cache, adapter, Logits::Last).unwrap();
-                let token: u32 = logits.argmax(1).unwrap().to_vec1().unwrap()[0];
-                found.push(token);
-                next = vec![token];
+                let logits = case.forward(&next, &mut cache, adapter, Logits::Last);
+                let best = (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b]).then(b.cmp(a))).unwrap();
+                found.push(best as u32);
+                next = vec![best as u32];
             }
             assert_eq!(found, expected, "{} {side}", case.name);
         }
     }
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|v| v.to_bits()).collect()
 }
 
 #[test]

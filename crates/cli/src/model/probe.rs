@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autoact_local::{LocalGroup, RunOptions, Voices};
-use autoact_model::{Engine, EngineOptions, ModelDir};
+use autoact_model::{Engine, EngineOptions, Format, ModelDir};
 use autoact_prompt::{Role, transcript};
 use autoact_score::exact_match;
 use autoact_tools::{Corpus, ToolLibrary};
@@ -30,6 +30,9 @@ pub(crate) struct ProbeOptions {
     /// The pages.
     #[arg(long, default_value = "corpora/atlas/pages.jsonl")]
     corpus: PathBuf,
+    /// What the weights are computed in: `f32`, `bf16` or `q8_0`; default: as in the file.
+    #[arg(long)]
+    weights: Option<Format>,
     /// Only the first so many questions.
     #[arg(long)]
     limit: Option<usize>,
@@ -71,7 +74,7 @@ pub(crate) fn run(options: &ProbeOptions) -> anyhow::Result<u8> {
 
 /// The group over the model, with the adapters or without.
 fn group(options: &ProbeOptions) -> anyhow::Result<LocalGroup> {
-    let engine = Engine::start(&ModelDir::open(&options.model)?, EngineOptions::default())?;
+    let engine = Engine::start(&ModelDir::open(&options.model)?, EngineOptions { weights: options.weights, ..EngineOptions::default() })?;
     let voices = if options.adapters == Path::new("none") { Voices::base() } else { Voices::by_role() };
     for role in Role::ALL {
         if let Some(name) = voices.of(role) {

@@ -1,0 +1,379 @@
+//! Attention over blocks of cached keys and values.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use crate::Team;
+use crate::exp::{exp, mul_add};
+use crate::simd::{self, COLUMNS, Chunks, Isa, Span};
+
+/// Tokens in a block of keys and values.
+pub const BLOCK: usize = 16;
+
+/// The heads of a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttentionShape {
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads, each shared by `heads / kv_heads` query heads.
+    pub kv_heads: usize,
+    /// Numbers in a head.
+    pub dim: usize,
+    /// How many positions a query sees, its own included; `usize::MAX` for all.
+    pub window: usize,
+}
+
+impl AttentionShape {
+    /// Numbers in one layer's part of a block: keys `[kv_heads][dim][BLOCK]`, then values `[kv_heads][BLOCK][dim]`.
+    pub fn block_len(&self) -> usize {
+        2 * self.kv_heads * self.dim * BLOCK
+    }
+}
+
+/// The queries of one sequence: row `row + i` is at position `first + i` and sees the positions
+/// `max(0, first + i + 1 - window) ..= first + i`.
+#[derive(Debug, Clone, Copy)]
+pub struct Queries<'a> {
+    /// The first row of the queries and outputs.
+    pub row: usize,
+    /// How many rows.
+    pub rows: usize,
+    /// The position of the first.
+    pub first: usize,
+    /// The layer's part of every block of the sequence: block `b` holds the positions from `16 b`.
+    pub blocks: &'a [&'a [f32]],
+}
+
+/// Writes the key and value of one token, `[kv_heads * dim]` each, into slot `slot` of a layer's part of a block.
+///
+/// # Panics
+/// If the lengths do not agree or there is no such slot.
+pub fn store_kv(layer: &mut [f32], slot: usize, kv_heads: usize, dim: usize, k: &[f32], v: &[f32]) {
+    let width = kv_heads * dim;
+    assert!(slot < BLOCK, "slot {slot} of a block of {BLOCK}");
+    assert!(
+        layer.len() == 2 * width * BLOCK && k.len() == width && v.len() == width,
+        "a block, a key and a value of {kv_heads} heads of {dim}"
+    );
+    if dim == 0 {
+        return;
+    }
+    let (keys, values) = layer.split_at_mut(width * BLOCK);
+    for (row, k) in keys.chunks_exact_mut(BLOCK).zip(k) {
+        row[slot] = *k;
+    }
+    for (head, v) in values.chunks_exact_mut(BLOCK * dim).zip(v.chunks_exact(dim)) {
+        head[slot * dim..][..dim].copy_from_slice(v);
+    }
+}
+
+/// Keys that are taken at a time. Every query has its own maximum, sum and weighted values for each stretch of this
+/// many positions (counted from position 0), which are then merged in order: so its result depends neither on the other
+/// queries nor on who computes which stretch.
+const STRETCH: usize = 128;
+/// Rows (a row is one head of one query) that go together.
+const ROWS: usize = 48;
+/// Rows of a register tile.
+const TILE: usize = 6;
+/// Multiply-adds below which another thread costs more than it brings.
+const SMALL: usize = 1 << 17;
+
+/// Attention of every query: `out` is `[rows, heads * dim]`, indexed by the rows of the queries; scores are scaled by
+/// `1 / sqrt(dim)`. Queries are `heads * dim` numbers at the start of rows of `stride`.
+///
+/// # Panics
+/// If the shapes do not agree, a sequence lacks blocks, or two sequences have the same row.
+pub fn attend(team: &Team, shape: &AttentionShape, q: &[f32], stride: usize, sequences: &[Queries<'_>], out: &mut [f32]) {
+    let &AttentionShape { heads, kv_heads, dim, window } = shape;
+    let width = heads.saturating_mul(dim);
+    if width == 0 {
+        return;
+    }
+    assert!(kv_heads > 0 && heads.is_multiple_of(kv_heads), "{heads} heads cannot share {kv_heads} keys and values evenly");
+    assert!(window > 0, "a window of 0 positions");
+    assert!(width <= stride, "{heads} heads of {dim} do not fit in rows of {stride}");
+    let block_len = width.checked_mul(2 * BLOCK).map(|_| shape.block_len());
+    for s in sequences.iter().filter(|s| s.rows > 0) {
+        let end = s.row.saturating_add(s.rows);
+        assert!(end.saturating_mul(width) <= out.len(), "no outputs for rows {}..{end}", s.row);
+        assert!((end - 1).saturating_mul(stride).saturating_add(width) <= q.len(), "no queries for rows {}..{end}", s.row);
+        let positions = s.first.saturating_add(s.rows);
+        let blocks = positions.div_ceil(BLOCK);
+        assert!(blocks <= s.blocks.len(), "{} blocks for {positions} positions", s.blocks.len());
+        let seen = &s.blocks[(s.first + 1).saturating_sub(window) / BLOCK..blocks];
+        assert!(seen.iter().all(|b| Some(b.len()) == block_len), "a block is not {block_len:?} numbers");
+    }
+
+    let isa = Isa::get();
+    let group = heads / kv_heads;
+    let tokens = (ROWS / group).max(1);
+    let mut units = Vec::new();
+    for s in sequences {
+        // the longest first
+        for t in (0..s.rows).step_by(tokens).rev() {
+            let tokens = t..(t + tokens).min(s.rows);
+            units.extend((0..kv_heads).map(|kv| Unit { shape, group, s, kv, tokens: tokens.clone(), isa }));
+        }
+    }
+    let work: usize = units.iter().map(|u| 2 * u.rows() * u.stretches().len() * STRETCH * dim).sum();
+    let out = Chunks::new(out, group * dim);
+    let alone = work < SMALL || team.threads() == 1;
+    if alone || units.len() >= 4 * team.threads() {
+        let task = |i: usize| units[i].whole(q, stride, &out);
+        return if alone { (0..units.len()).for_each(task) } else { team.run(units.len(), &task) };
+    }
+
+    // few queries, many keys: one task for each stretch, then the merge
+    let tasks: Vec<(&Unit<'_>, usize)> = units.iter().flat_map(|u| u.stretches().map(move |c| (u, c))).collect();
+    let len = units.iter().map(|u| u.rows() * u.state()).max().unwrap_or(0);
+    let mut states = vec![0f32; tasks.len() * len];
+    let parts = Chunks::new(&mut states, len);
+    team.run(tasks.len(), &|i| {
+        let (unit, stretch) = tasks[i];
+        SCRATCH.with_borrow_mut(|scratch| {
+            unit.pack(q, stride, &mut scratch.q);
+            unit.stretch(stretch, &scratch.q, &mut scratch.scores, parts.take(i));
+        });
+    });
+    let mut parts = states.chunks_exact_mut(len);
+    for unit in &units {
+        let Some(sum) = parts.next() else { break };
+        for stretch in unit.stretches().skip(1) {
+            let Some(part) = parts.next() else { break };
+            unit.merge(stretch, sum, part);
+        }
+        unit.finish(sum, &out);
+    }
+}
+
+/// Queries of a sequence and one head of keys and values, with all query heads that share it: a row is one of these
+/// heads of one query.
+struct Unit<'a> {
+    shape: &'a AttentionShape,
+    group: usize,
+    s: &'a Queries<'a>,
+    kv: usize,
+    tokens: Range<usize>,
+    isa: Isa,
+}
+
+/// Buffers of a thread.
+#[derive(Default)]
+struct Scratch {
+    q: Vec<f32>,
+    scores: Vec<f32>,
+    sum: Vec<f32>,
+    part: Vec<f32>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+impl Unit<'_> {
+    fn rows(&self) -> usize {
+        self.tokens.len() * self.group
+    }
+
+    /// Numbers that a row needs for its weighted values (first), maximum and sum (after them).
+    fn state(&self) -> usize {
+        self.shape.dim + 16
+    }
+
+    /// The positions that a row sees.
+    fn seen(&self, row: usize) -> Range<usize> {
+        let end = self.s.first + self.tokens.start + row / self.group + 1;
+        end.saturating_sub(self.shape.window)..end
+    }
+
+    /// The stretches of which any row sees a part.
+    fn stretches(&self) -> Range<usize> {
+        self.seen(0).start / STRETCH..self.seen(self.rows() - 1).end.div_ceil(STRETCH)
+    }
+
+    /// What a row sees of a stretch, counted from its start.
+    fn seen_of(&self, row: usize, stretch: usize) -> Range<usize> {
+        let (seen, from) = (self.seen(row), stretch * STRETCH);
+        let start = seen.start.max(from).min(from + STRETCH) - from;
+        start..(seen.end.max(from).min(from + STRETCH) - from).max(start)
+    }
+
+    fn whole(&self, q: &[f32], stride: usize, out: &Chunks<'_>) {
+        SCRATCH.with_borrow_mut(|Scratch { q: packed, scores, sum, part }| {
+            let len = self.rows() * self.state();
+            sum.resize(len.max(sum.len()), 0.0);
+            part.resize(len.max(part.len()), 0.0);
+            self.pack(q, stride, packed);
+            let stretches = self.stretches();
+            self.stretch(stretches.start, packed, scores, &mut sum[..len]);
+            for stretch in stretches.skip(1) {
+                self.stretch(stretch, packed, scores, &mut part[..len]);
+                self.merge(stretch, &mut sum[..len], &part[..len]);
+            }
+            self.finish(&sum[..len], out);
+        });
+    }
+
+    /// The rows of the queries, scaled.
+    fn pack(&self, q: &[f32], stride: usize, packed: &mut Vec<f32>) {
+        let scale = 1.0 / (self.shape.dim as f32).sqrt();
+        let width = self.group * self.shape.dim;
+        packed.clear();
+        for token in self.tokens.clone() {
+            let row = &q[(self.s.row + token) * stride + self.kv * width..][..width];
+            packed.extend(row.iter().map(|q| q * scale));
+        }
+    }
+
+    /// Maximum, sum and weighted values of every row over a stretch; zeros and nothing for rows that see none of it.
+    fn stretch(&self, stretch: usize, q: &[f32], scores: &mut Vec<f32>, states: &mut [f32]) {
+        let (dim, state, rows) = (self.shape.dim, self.state(), self.rows());
+        scores.resize((rows * STRETCH).max(scores.len()), 0.0);
+        self.scores(stretch, q, scores);
+        for (row, state) in states.chunks_exact_mut(state).enumerate().take(rows) {
+            let seen = self.seen_of(row, stretch);
+            let row = &mut scores[row * STRETCH..][..STRETCH];
+            let (max, sum) = simd::softmax(self.isa, row, seen.start, seen.end);
+            state[..dim].fill(0.0);
+            (state[dim], state[dim + 1]) = (max, sum);
+        }
+        for first in (0..rows).step_by(TILE) {
+            let tile = first..(first + TILE).min(rows);
+            let (lanes, mut column) = (self.isa.lanes(), 0);
+            while column + COLUMNS * lanes <= dim {
+                self.values::<COLUMNS>(stretch, tile.clone(), column, scores, states);
+                column += COLUMNS * lanes;
+            }
+            while column < dim {
+                self.values::<1>(stretch, tile.clone(), column, scores, states);
+                column += lanes;
+            }
+        }
+    }
+
+    /// Scores of all rows over what any of them sees of a stretch.
+    fn scores(&self, stretch: usize, q: &[f32], scores: &mut [f32]) {
+        let (dim, rows, lanes) = (self.shape.dim, self.rows(), self.isa.lanes());
+        let (from, to) = (self.seen_of(0, stretch).start, self.seen_of(rows - 1, stretch).end);
+        let keys = COLUMNS * lanes;
+        for start in (from / keys * keys..to).step_by(keys) {
+            // keys beyond those that are seen are replaced by seen ones; nobody looks at their scores
+            let b = std::array::from_fn(|c| {
+                let key = start + c * lanes;
+                let block = (key / BLOCK).clamp(from / BLOCK, (to - 1) / BLOCK);
+                let block = self.s.blocks[stretch * (STRETCH / BLOCK) + block];
+                &block[self.kv * dim * BLOCK + key % BLOCK..][..(dim - 1) * BLOCK + lanes]
+            });
+            let span = Span::<COLUMNS> { at: 0, count: dim, b };
+            simd::multiply(self.isa, rows, q, dim, &[span], BLOCK, lanes, true, &mut scores[start..], STRETCH);
+        }
+    }
+
+    /// Adds the values that the rows of a tile see in a stretch, weighted, in `C` vectors from `column`.
+    fn values<const C: usize>(&self, stretch: usize, tile: Range<usize>, column: usize, scores: &[f32], states: &mut [f32]) {
+        let state = self.state();
+        let seen = |row| self.seen_of(row, stretch);
+        let common = seen(tile.end - 1).start..seen(tile.start).end;
+        let mut add = |rows: Range<usize>, keys: Range<usize>| {
+            if keys.start < keys.end {
+                let mut spans = [Span { at: 0, count: 0, b: [&[][..]; C] }; STRETCH / BLOCK];
+                let spans = self.spans(stretch, keys, column, &mut spans);
+                let last = self.shape.dim - column;
+                let (scores, states) = (&scores[rows.start * STRETCH..], &mut states[rows.start * state + column..]);
+                simd::multiply(self.isa, rows.len(), scores, STRETCH, spans, self.shape.dim, last, false, states, state);
+            }
+        };
+        if common.start >= common.end {
+            return tile.for_each(|row| add(row..row + 1, seen(row)));
+        }
+        tile.clone().for_each(|row| add(row..row + 1, seen(row).start..common.start));
+        add(tile.clone(), common.clone());
+        tile.for_each(|row| add(row..row + 1, common.end..seen(row).end));
+    }
+
+    /// Where the values of some keys lie.
+    fn spans<'s, 'b, const C: usize>(
+        &'b self,
+        stretch: usize,
+        keys: Range<usize>,
+        column: usize,
+        spans: &'s mut [Span<'b, C>; STRETCH / BLOCK],
+    ) -> &'s [Span<'b, C>] {
+        let (dim, lanes) = (self.shape.dim, self.isa.lanes());
+        let blocks = keys.start / BLOCK..keys.end.div_ceil(BLOCK);
+        for (span, block) in spans.iter_mut().zip(blocks.clone()) {
+            let at = keys.start.max(block * BLOCK);
+            let count = keys.end.min((block + 1) * BLOCK) - at;
+            let values = self.s.blocks[stretch * (STRETCH / BLOCK) + block];
+            let values = &values[((self.shape.kv_heads + self.kv) * BLOCK + at % BLOCK) * dim..];
+            *span = Span { at, count, b: std::array::from_fn(|c| &values[column + c * lanes..]) };
+        }
+        &spans[..blocks.len()]
+    }
+
+    /// Adds a later stretch to what the rows have.
+    fn merge(&self, stretch: usize, sums: &mut [f32], parts: &[f32]) {
+        let (dim, state) = (self.shape.dim, self.state());
+        for (row, (sum, part)) in sums.chunks_exact_mut(state).zip(parts.chunks_exact(state)).enumerate() {
+            if row >= self.rows() || self.seen_of(row, stretch).is_empty() {
+                continue;
+            }
+            if self.seen(row).start / STRETCH == stretch {
+                sum[..dim + 2].copy_from_slice(&part[..dim + 2]);
+                continue;
+            }
+            let max = if part[dim] > sum[dim] { part[dim] } else { sum[dim] };
+            let (a, b) = (exp::<false>(sum[dim] - max), exp::<false>(part[dim] - max));
+            sum[dim] = max;
+            sum[dim + 1] = sum[dim + 1] * a + part[dim + 1] * b;
+            simd::merge(self.isa, &mut sum[..dim], a, &part[..dim], b);
+        }
+    }
+
+    fn finish(&self, sums: &[f32], out: &Chunks<'_>) {
+        let (dim, state) = (self.shape.dim, self.state());
+        for (token, sums) in self.tokens.clone().zip(sums.chunks_exact(self.group * state)) {
+            let out = out.take((self.s.row + token) * self.shape.kv_heads + self.kv);
+            for (out, sum) in out.chunks_exact_mut(dim).zip(sums.chunks_exact(state)) {
+                let scale = 1.0 / sum[dim + 1];
+                for (out, sum) in out.iter_mut().zip(sum) {
+                    *out = sum * scale;
+                }
+            }
+        }
+    }
+}
+
+/// Of a row of scores, those in `lo..hi` become `e^(score - maximum)`; gives the maximum and the sum.
+#[inline(always)]
+pub(crate) fn softmax_row<const FMA: bool>(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) {
+    const NONE: f32 = f32::NEG_INFINITY;
+    let (vectors, _) = scores.as_chunks_mut::<16>();
+    let seen = lo / 16..hi.div_ceil(16).max(lo / 16);
+    let mut max = [NONE; 16];
+    for (v, scores) in vectors[seen.clone()].iter_mut().enumerate() {
+        for (i, (score, max)) in scores.iter_mut().zip(&mut max).enumerate() {
+            let key = (seen.start + v) * 16 + i;
+            *score = if key >= lo && key < hi { *score } else { NONE };
+            *max = if *score > *max { *score } else { *max };
+        }
+    }
+    let max = max.into_iter().fold(NONE, |a, b| if b > a { b } else { a });
+    let mut sum = [0f32; 16];
+    for scores in &mut vectors[seen] {
+        for (score, sum) in scores.iter_mut().zip(&mut sum) {
+            let e = exp::<FMA>(*score - max);
+            *score = if *score == NONE { 0.0 } else { e };
+            *sum += *score;
+        }
+    }
+    (max, sum.into_iter().sum())
+}
+
+/// `sum * a + part * b`.
+#[inline(always)]
+pub(crate) fn merge_row<const FMA: bool>(sum: &mut [f32], a: f32, part: &[f32], b: f32) {
+    for (sum, part) in sum.iter_mut().zip(part) {
+        *sum = mul_add::<FMA>(*sum, a, part * b);
+    }
+}

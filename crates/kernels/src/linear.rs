@@ -1,0 +1,95 @@
+//! Products of inputs with weights.
+
+use std::ops::Range;
+
+use crate::inputs::row_lines;
+use crate::simd::{Columns, Isa, Line, Rows, Update, Weights, into_columns, into_rows};
+use crate::{Format, Inputs, Matrix, Team};
+
+/// A weight matrix and where its product goes: row `i` of the inputs gives `y[i * width + column ..]`.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// `[outputs, inputs]`.
+    pub weight: Matrix<'a>,
+    /// Added to the product: one number for each output.
+    pub bias: Option<&'a [f32]>,
+    /// The first column of `y` that is written.
+    pub column: usize,
+}
+
+/// A low-rank update (LoRA) of the product for some rows:
+/// `y[row][column + i] += sum_r b[i * rank + r] * dot(a[r], x[row])`, with the scale folded into `b`.
+#[derive(Debug, Clone)]
+pub struct LowRank<'a> {
+    /// The rows of inputs and outputs that it is for.
+    pub rows: Range<usize>,
+    /// The first column of `y` that it is added to.
+    pub column: usize,
+    /// The rank.
+    pub rank: usize,
+    /// `[rank, inputs]`.
+    pub a: &'a [f32],
+    /// `[outputs, rank]`.
+    pub b: &'a [f32],
+}
+
+/// Writes `x W^T + bias` of every part into rows of `width` numbers, then adds the updates, in their order.
+///
+/// # Panics
+/// If the shapes do not agree, the format of `x` is not that of a part, two parts write the same column, or an update
+/// goes to a column that no part writes.
+pub fn linear(team: &Team, x: &Inputs, parts: &[Part<'_>], updates: &[LowRank<'_>], y: &mut [f32], width: usize) {
+    check(x, parts, updates, y, width);
+    if x.rows() == 0 {
+        return;
+    }
+    let isa = Isa::get();
+    let updates: Vec<&LowRank<'_>> = updates.iter().filter(|u| u.rank > 0 && !u.rows.is_empty() && !u.b.is_empty()).collect();
+
+    // the inputs times `a` of each update, in rows of `lines` lines, one update after the other
+    let lines = row_lines(Format::F32, updates.iter().map(|u| u.rank).max().unwrap_or(0));
+    let rows: usize = updates.iter().map(|u| u.rows.len()).sum();
+    let mut inner = vec![Line::default(); rows * lines];
+    let first: Vec<_> = updates.iter().map(|u| (Weights::f32(u.a, x.cols()), x.exact().range(u.rows.clone()))).collect();
+    into_rows(team, isa, &first, &mut inner, lines);
+
+    let mut row = 0;
+    let second: Vec<_> = updates
+        .iter()
+        .map(|u| {
+            let from = row * lines;
+            row += u.rows.len();
+            let x = Rows::new(Format::F32, &inner[from..row * lines], lines, u.rows.len(), u.rank);
+            Update { weights: Weights::f32(u.b, u.rank), x, row: u.rows.start, column: u.column }
+        })
+        .collect();
+    let parts: Vec<_> = parts.iter().map(|p| Columns { weights: Weights::new(&p.weight), bias: p.bias, column: p.column }).collect();
+    into_columns(team, isa, x.packed(), &parts, &second, y, width);
+}
+
+fn check(x: &Inputs, parts: &[Part<'_>], updates: &[LowRank<'_>], y: &[f32], width: usize) {
+    assert_eq!(Some(y.len()), x.rows().checked_mul(width), "{} rows of {width} outputs", x.rows());
+    let mut columns: Vec<Range<usize>> = Vec::with_capacity(parts.len());
+    for part in parts {
+        let weight = &part.weight;
+        assert_eq!(x.format(), Some(weight.format()), "the inputs must be in the format of the weights");
+        assert_eq!(weight.cols(), x.cols(), "as many inputs as the weights have columns");
+        assert!(part.bias.is_none_or(|bias| bias.len() == weight.rows()), "a bias for each of {} outputs", weight.rows());
+        let end = part.column.checked_add(weight.rows()).filter(|end| *end <= width);
+        let end = end.unwrap_or_else(|| panic!("{} outputs at column {} do not fit in rows of {width}", weight.rows(), part.column));
+        assert!(columns.iter().all(|other| end <= other.start || other.end <= part.column), "two parts write the same column");
+        columns.push(part.column..end);
+    }
+    for update in updates {
+        assert!(update.rows.start <= update.rows.end && update.rows.end <= x.rows(), "rows {:?} of {}", update.rows, x.rows());
+        assert_eq!(Some(update.a.len()), update.rank.checked_mul(x.cols()), "an update's first factor is [rank, inputs]");
+        assert!(
+            update.rank == 0 && update.b.is_empty() || update.rank > 0 && update.b.len().is_multiple_of(update.rank),
+            "an update's second factor is [outputs, rank]"
+        );
+        let outputs = update.b.len() / update.rank.max(1);
+        let end = update.column.saturating_add(outputs);
+        let covered: usize = columns.iter().map(|c| c.end.min(end).saturating_sub(c.start.max(update.column))).sum();
+        assert_eq!(covered, outputs, "an update goes to columns that no part writes");
+    }
+}

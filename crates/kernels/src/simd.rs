@@ -1,0 +1,242 @@
+//! The one place with `unsafe` arithmetic: kernels written with vector instructions, and the choice of the instructions
+//! at run time.
+//!
+//! A kernel is a generic function over a small set of operations ([`Vector`], [`Dot`]). The operations exist once for
+//! each instruction set; the generic function is inlined into one entry point for each, which is compiled with the set's
+//! features. Kernels that the compiler vectorises well by itself are safe functions elsewhere; here they are compiled
+//! once for each set ([`kernels`]).
+//!
+//! Nothing outside this module has to be trusted: what it exports is safe and checks its arguments.
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+
+mod attention;
+mod chunks;
+mod portable;
+mod product;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+#[cfg(target_arch = "x86_64")]
+mod x86_bytes;
+
+pub(crate) use attention::{COLUMNS, Span, multiply};
+pub(crate) use chunks::Chunks;
+pub(crate) use product::{Columns, Rows, Update, Weights, into_columns, into_rows};
+
+#[cfg(target_endian = "big")]
+compile_error!("the kernels read little-endian weights as they are");
+
+/// One cache line, aligned as such, of whatever 32 bits: inputs of products are kept in these.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Line(pub(crate) [u32; 16]);
+
+/// An instruction set that this machine has: values are made here only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Isa(Level);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+    /// With the instructions for bf16 and for bytes.
+    #[cfg(target_arch = "x86_64")]
+    Avx512Full,
+}
+
+impl Isa {
+    /// From the least to the best.
+    const ALL: &'static [Self] = &[
+        Self(Level::Portable),
+        #[cfg(target_arch = "x86_64")]
+        Self(Level::Avx2),
+        #[cfg(target_arch = "x86_64")]
+        Self(Level::Avx512),
+        #[cfg(target_arch = "x86_64")]
+        Self(Level::Avx512Full),
+    ];
+
+    /// The set that the kernels use.
+    #[inline]
+    pub(crate) fn get() -> Self {
+        #[cfg(test)]
+        if let Some(isa) = testing::LOWERED.get() {
+            return isa;
+        }
+        static CHOSEN: OnceLock<Isa> = OnceLock::new();
+        *CHOSEN.get_or_init(|| {
+            let wanted = std::env::var("AUTOACT_ISA").ok();
+            let wanted = Self::ALL.iter().find(|isa| Some(isa.name()) == wanted.as_deref());
+            wanted.map_or(Self::best(), |wanted| Self::best().min(*wanted))
+        })
+    }
+
+    /// The best set of this machine.
+    #[cfg(target_arch = "x86_64")]
+    fn best() -> Self {
+        macro_rules! has {
+            ($($feature:tt)*) => { true $(&& is_x86_feature_detected!($feature))* };
+        }
+        Self(match () {
+            () if !has!("avx2" "fma" "f16c") => Level::Portable,
+            () if !has!("avx512f" "avx512vl" "avx512dq" "avx512bw") => Level::Avx2,
+            () if !has!("avx512bf16" "avx512vnni") => Level::Avx512,
+            () => Level::Avx512Full,
+        })
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn best() -> Self {
+        Self(Level::Portable)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self.0 {
+            Level::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => "avx512",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512Full => "avx512-bf16-vnni",
+        }
+    }
+
+    /// Numbers in a vector of f32.
+    pub(crate) fn lanes(self) -> usize {
+        match self.0 {
+            Level::Portable => <portable::Array as Vector>::LANES,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => <x86::V256 as Vector>::LANES,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 | Level::Avx512Full => <x86::V512 as Vector>::LANES,
+        }
+    }
+}
+
+/// A vector of f32. For all operations: the machine has the instructions, and pointers are good for the elements that
+/// are named (at any alignment).
+trait Vector: Copy {
+    const LANES: usize;
+    /// Rows of a register tile of attention, which has [`COLUMNS`] vectors in a row.
+    const ROWS: usize;
+    unsafe fn zero() -> Self;
+    unsafe fn load(p: *const f32) -> Self;
+    /// The first `n < LANES`; the others are zero.
+    unsafe fn load_part(p: *const f32, n: usize) -> Self;
+    unsafe fn store(self, p: *mut f32);
+    /// The first `n < LANES`.
+    unsafe fn store_part(self, p: *mut f32, n: usize);
+    unsafe fn splat(p: *const f32) -> Self;
+    /// `self + a * b`.
+    unsafe fn add_product(self, a: Self, b: Self) -> Self;
+    /// The sum of each of four vectors, always in the same order.
+    unsafe fn sums(all: [Self; 4]) -> [f32; 4];
+}
+
+/// How an instruction set multiplies rows of weights of one format with inputs, step by step along a row. For all
+/// operations: the machine has the instructions, and pointers are good for the bytes of a step.
+trait Dot {
+    /// The partial sums of one product.
+    type Acc: Vector;
+    type Weight: Copy;
+    type Input: Copy;
+    /// Bytes of a row of weights taken in a step.
+    const WEIGHT_BYTES: usize;
+    /// Bytes of a row of inputs taken in a step.
+    const INPUT_BYTES: usize;
+    /// Rows of inputs in a register tile, at most 6.
+    const TOKENS: usize;
+    unsafe fn weight(p: *const u8) -> Self::Weight;
+    /// The last step of a row, which has only `bytes < WEIGHT_BYTES`; the rest counts as zero.
+    unsafe fn weight_part(p: *const u8, bytes: usize) -> Self::Weight;
+    unsafe fn input(p: *const u8) -> Self::Input;
+    unsafe fn step(acc: Self::Acc, weight: Self::Weight, input: Self::Input) -> Self::Acc;
+}
+
+/// Compiles a kernel once per instruction set and picks one at run time. Its parameter says whether a fused
+/// multiply-add is one instruction.
+macro_rules! kernels {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $($body:ident)::+;)*) => {$(
+        $(#[$doc])*
+        #[allow(clippy::too_many_arguments)]
+        pub(crate) fn $name(isa: Isa, $($arg: $ty),*) $(-> $ret)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")]
+                fn wide($($arg: $ty),*) $(-> $ret)? {
+                    $($body)::+::<true>($($arg),*)
+                }
+                #[target_feature(enable = "avx2,fma,f16c")]
+                fn medium($($arg: $ty),*) $(-> $ret)? {
+                    $($body)::+::<true>($($arg),*)
+                }
+                match isa.0 {
+                    // SAFETY: an `Isa` says that the machine has every feature that `wide` is compiled with.
+                    Level::Avx512 | Level::Avx512Full => return unsafe { wide($($arg),*) },
+                    // SAFETY: as above, for `medium`.
+                    Level::Avx2 => return unsafe { medium($($arg),*) },
+                    Level::Portable => {}
+                }
+            }
+            let _ = isa;
+            $($body)::+::<false>($($arg),*)
+        }
+    )*};
+}
+
+kernels! {
+    /// See [`crate::elementwise::rms_norm`].
+    fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) = crate::elementwise::rms_norm_rows;
+    /// See [`crate::elementwise::swiglu`].
+    fn swiglu(gate_up: &[f32], width: usize, y: &mut [f32]) = crate::elementwise::swiglu_rows;
+    /// See [`crate::elementwise::add`].
+    fn add(x: &mut [f32], y: &[f32]) = crate::elementwise::add_rows;
+    /// See [`crate::elementwise::rotate`].
+    fn rotate(x: &mut [f32], stride: usize, heads: usize, dim: usize, cos: &[f32], sin: &[f32]) = crate::elementwise::rotate_rows;
+    /// See [`crate::attention::softmax_row`].
+    fn softmax(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) = crate::attention::softmax_row;
+    /// See [`crate::attention::merge_row`].
+    fn merge(sum: &mut [f32], a: f32, part: &[f32], b: f32) = crate::attention::merge_row;
+    /// See [`crate::inputs::pack_f32`].
+    fn pack_f32(x: &[f32], cols: usize, out: &mut [Line], stride: usize) = crate::inputs::pack_f32;
+    /// See [`crate::inputs::pack_bf16`].
+    fn pack_bf16(x: &[f32], cols: usize, out: &mut [Line], stride: usize) = crate::inputs::pack_bf16;
+    /// See [`crate::inputs::pack_bytes`].
+    fn pack_bytes(x: &[f32], cols: usize, out: &mut [Line], stride: usize) = crate::inputs::pack_bytes;
+}
+
+/// A hint that this address will be read soon; any address will do.
+#[inline(always)]
+fn prefetch(p: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing that could be seen, and never faults; every x86-64 has it.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(p.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = p;
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::Isa;
+    use std::cell::Cell;
+
+    thread_local! {
+        pub(super) static LOWERED: Cell<Option<Isa>> = const { Cell::new(None) };
+    }
+
+    /// Calls `f` with every instruction set of this machine in turn, for the kernels that the calling thread asks for.
+    pub(crate) fn with_each_isa(mut f: impl FnMut(&'static str)) {
+        for isa in Isa::ALL.iter().filter(|isa| **isa <= Isa::best()) {
+            LOWERED.set(Some(*isa));
+            f(isa.name());
+        }
+        LOWERED.set(None);
+    }
+}

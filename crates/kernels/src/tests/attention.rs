@@ -1,0 +1,156 @@
+use super::{Noise, assert_close, bits};
+use crate::simd::testing::with_each_isa;
+use crate::{AttentionShape, BLOCK, Queries, Team, attend, store_kv};
+use proptest::prelude::*;
+
+/// A sequence with keys and values for all positions, in blocks and as they are.
+struct Sequence {
+    blocks: Vec<Vec<f32>>,
+    k: Vec<f32>,
+    v: Vec<f32>,
+    q: Vec<f32>,
+}
+
+impl Sequence {
+    fn new(shape: &AttentionShape, len: usize, noise: &mut Noise) -> Self {
+        let width = shape.kv_heads * shape.dim;
+        let (k, v, q) = (noise.vec(len * width), noise.vec(len * width), noise.vec(len * shape.heads * shape.dim));
+        // nothing may depend on what lies in slots that nobody has written
+        let mut blocks = vec![vec![f32::NAN; shape.block_len()]; len.div_ceil(BLOCK)];
+        for t in 0..len {
+            store_kv(&mut blocks[t / BLOCK], t % BLOCK, shape.kv_heads, shape.dim, &k[t * width..][..width], &v[t * width..][..width]);
+        }
+        Self { blocks, k, v, q }
+    }
+
+    fn blocks(&self) -> Vec<&[f32]> {
+        self.blocks.iter().map(|b| &b[..]).collect()
+    }
+
+    /// Plain attention of the query at a position.
+    fn expected(&self, shape: &AttentionShape, position: usize) -> Vec<f64> {
+        let (dim, group) = (shape.dim, shape.heads / shape.kv_heads);
+        let mut out = vec![];
+        for h in 0..shape.heads {
+            let q = &self.q[(position * shape.heads + h) * dim..][..dim];
+            let at = |data: &[f32], t: usize| data[(t * shape.kv_heads + h / group) * dim..][..dim].to_vec();
+            let seen = (position + 1).saturating_sub(shape.window)..position + 1;
+            let scores = seen.clone().map(|t| q.iter().zip(at(&self.k, t)).map(|(q, k)| f64::from(*q) * f64::from(k)).sum::<f64>());
+            let weights: Vec<f64> = scores.map(|s| (s / (dim as f64).sqrt()).exp()).collect();
+            let sum: f64 = weights.iter().sum();
+            out.extend((0..dim).map(|d| seen.clone().zip(&weights).map(|(t, w)| w / sum * f64::from(at(&self.v, t)[d])).sum::<f64>()));
+        }
+        out
+    }
+}
+
+/// Queries `from..to` of a sequence, alone.
+fn some(team: &Team, shape: &AttentionShape, sequence: &Sequence, from: usize, to: usize) -> Vec<f32> {
+    let width = shape.heads * shape.dim;
+    let blocks = sequence.blocks();
+    let mut out = vec![f32::NAN; (to - from) * width];
+    let queries = Queries { row: 0, rows: to - from, first: from, blocks: &blocks[..to.div_ceil(BLOCK)] };
+    attend(team, shape, &sequence.q[from * width..to * width], width, &[queries], &mut out);
+    out
+}
+
+#[test]
+fn attention_agrees_with_plain_arithmetic() {
+    let team = Team::new(2).unwrap();
+    for (heads, kv_heads, dim, window, len) in [
+        (1, 1, 1, usize::MAX, 3),
+        (3, 1, 8, usize::MAX, 40),
+        (9, 3, 64, usize::MAX, 300),
+        (14, 2, 64, 100, 290),
+        (4, 4, 80, 7, 150),
+        (2, 1, 37, usize::MAX, 130),
+        (8, 2, 128, 130, 400),
+    ] {
+        let shape = AttentionShape { heads, kv_heads, dim, window };
+        let sequence = Sequence::new(&shape, len, &mut Noise(11));
+        let expected: Vec<f64> = (0..len).flat_map(|t| sequence.expected(&shape, t)).collect();
+        with_each_isa(|isa| {
+            let found = some(&team, &shape, &sequence, 0, len);
+            assert_close(&found, &expected, 2e-6, &format!("{isa} {shape:?}"));
+        });
+    }
+}
+
+#[test]
+fn sequences_together_are_as_alone() {
+    let shape = AttentionShape { heads: 6, kv_heads: 2, dim: 32, window: usize::MAX };
+    let (width, stride) = (192, 200);
+    let lens = [(500, 1), (20, 20), (290, 17), (1, 1)];
+    let mut noise = Noise(1);
+    let sequences: Vec<Sequence> = lens.iter().map(|(len, _)| Sequence::new(&shape, *len, &mut noise)).collect();
+    let team = Team::new(3).unwrap();
+    with_each_isa(|isa| {
+        let blocks: Vec<Vec<&[f32]>> = sequences.iter().map(|s| s.blocks()).collect();
+        let (mut row, mut q, mut queries) = (2, vec![0.0; 2 * stride], vec![]);
+        for ((s, (len, rows)), blocks) in sequences.iter().zip(lens).zip(&blocks) {
+            queries.push(Queries { row, rows, first: len - rows, blocks });
+            for t in len - rows..len {
+                q.extend_from_slice(&s.q[t * width..][..width]);
+                q.extend([f32::NAN; 8]);
+            }
+            row += rows;
+        }
+        let mut out = vec![0.0; row * width];
+        attend(&team, &shape, &q, stride, &queries, &mut out);
+        for ((s, (len, rows)), queries) in sequences.iter().zip(lens).zip(&queries) {
+            let alone = some(&team, &shape, s, len - rows, len);
+            assert_eq!(bits(&out[queries.row * width..][..rows * width]), bits(&alone), "{isa}");
+        }
+        assert!(out[..2 * width].iter().all(|x| *x == 0.0), "rows of nobody stay as they are");
+    });
+}
+
+#[test]
+fn wrong_shapes_are_refused() {
+    let team = Team::new(2).unwrap();
+    let shape = AttentionShape { heads: 4, kv_heads: 2, dim: 8, window: usize::MAX };
+    let block = vec![0.0; shape.block_len()];
+    let blocks: Vec<&[f32]> = vec![&block; 2];
+    let short: Vec<&[f32]> = vec![&block, &block[1..]];
+    let queries = Queries { row: 0, rows: 2, first: 20, blocks: &blocks };
+    let refused = |shape: AttentionShape, sequences: &[Queries<'_>], q: usize, stride: usize, out: usize| {
+        let (q, mut out) = (vec![0.0; q], vec![0.0; out]);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| attend(&team, &shape, &q, stride, sequences, &mut out))).is_err()
+    };
+    assert!(!refused(shape, &[queries], 64, 32, 64));
+    assert!(!refused(shape, &[Queries { rows: 0, row: 99, ..queries }], 64, 32, 64), "no rows");
+    assert!(refused(shape, &[queries], 63, 32, 64), "few queries");
+    assert!(refused(shape, &[queries], 64, 32, 63), "few outputs");
+    assert!(refused(shape, &[queries], 64, 31, 64), "narrow rows");
+    assert!(refused(shape, &[queries, queries], 64, 32, 64), "a row twice");
+    assert!(refused(shape, &[Queries { first: 31, ..queries }], 64, 32, 64), "few blocks");
+    assert!(refused(shape, &[Queries { first: usize::MAX, ..queries }], 64, 32, 64), "far too few blocks");
+    assert!(refused(shape, &[Queries { blocks: &short, ..queries }], 64, 32, 64), "a short block");
+    assert!(refused(AttentionShape { kv_heads: 3, ..shape }, &[queries], 64, 32, 64), "uneven heads");
+    assert!(refused(AttentionShape { window: 0, ..shape }, &[queries], 64, 32, 64), "no window");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The property that everything hangs on.
+    #[test]
+    fn a_query_has_the_same_bits_in_any_company(
+        seed in any::<u64>(), kv_heads in 1usize..3, group in 1usize..8, dim in prop::sample::select(&[16usize, 24, 64, 96][..]),
+        len in 1usize..420, window in prop::sample::select(&[1usize, 30, 128, 200, usize::MAX][..]), threads in 1usize..4,
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+    ) {
+        let shape = AttentionShape { heads: kv_heads * group, kv_heads, dim, window };
+        let sequence = Sequence::new(&shape, len, &mut Noise(seed));
+        let mut cuts: Vec<usize> = cuts.iter().map(|c| c.index(len)).chain([0, len]).collect();
+        cuts.sort_unstable();
+        with_each_isa(|isa| {
+            let whole = some(&Team::new(1).unwrap(), &shape, &sequence, 0, len);
+            let team = Team::new(threads).unwrap();
+            let pieces: Vec<f32> = cuts.windows(2).flat_map(|c| some(&team, &shape, &sequence, c[0], c[1])).collect();
+            assert_eq!(bits(&pieces), bits(&whole), "{isa}");
+            let last = some(&Team::new(3).unwrap(), &shape, &sequence, len - 1, len);
+            assert_eq!(bits(&last), bits(&whole[whole.len() - last.len()..]), "{isa}");
+        });
+    }
+}

@@ -1,0 +1,151 @@
+//! Keys and values, in blocks of tokens that sequences share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use autoact_kernels::{BLOCK, store_kv};
+
+use crate::ModelConfig;
+
+/// The size of a block of one model, and how many there are.
+#[derive(Debug)]
+pub(crate) struct BlockShape {
+    kv_heads: usize,
+    head_dim: usize,
+    layers: usize,
+    live: AtomicUsize,
+}
+
+impl BlockShape {
+    pub(crate) fn new(config: &ModelConfig) -> Arc<Self> {
+        Arc::new(Self { kv_heads: config.kv_heads, head_dim: config.head_dim, layers: config.layers, live: AtomicUsize::new(0) })
+    }
+
+    /// Floats of one layer's keys and values.
+    fn layer(&self) -> usize {
+        2 * self.kv_heads * self.head_dim * BLOCK
+    }
+
+    /// Bytes of one block.
+    pub(crate) fn bytes(&self) -> usize {
+        self.layers * self.layer() * size_of::<f32>()
+    }
+
+    /// Blocks that exist.
+    pub(crate) fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+}
+
+/// Keys and values of up to [`BLOCK`] consecutive tokens, of every layer. Never written once two sequences share it.
+pub(crate) struct Block {
+    /// [layers][keys, then values]
+    data: Box<[f32]>,
+    shape: Arc<BlockShape>,
+}
+
+impl Block {
+    fn new(shape: &Arc<BlockShape>) -> Self {
+        shape.live.fetch_add(1, Ordering::Relaxed);
+        // Zeroed pages come from the system untouched: what is not written costs no memory.
+        Self { data: vec![0.0; shape.layers * shape.layer()].into_boxed_slice(), shape: shape.clone() }
+    }
+}
+
+impl Clone for Block {
+    fn clone(&self) -> Self {
+        self.shape.live.fetch_add(1, Ordering::Relaxed);
+        Self { data: self.data.clone(), shape: self.shape.clone() }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.shape.live.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Keys and values of the tokens one sequence has been through, under one adapter. Blocks of a common beginning are shared with other
+/// sequences; a block that is shared is copied before it is written.
+#[derive(Clone)]
+pub struct KvCache {
+    shape: Arc<BlockShape>,
+    blocks: Vec<Arc<Block>>,
+    len: usize,
+}
+
+impl std::fmt::Debug for KvCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "KvCache({} tokens in {} blocks)", self.len, self.blocks.len())
+    }
+}
+
+impl KvCache {
+    pub(crate) fn new(shape: &Arc<BlockShape>) -> Self {
+        Self { shape: shape.clone(), blocks: Vec::new(), len: 0 }
+    }
+
+    /// A cache of `len` tokens that begin what `blocks` hold.
+    pub(crate) fn from_blocks(shape: &Arc<BlockShape>, blocks: Vec<Arc<Block>>, len: usize) -> Self {
+        debug_assert!(len.div_ceil(BLOCK) == blocks.len());
+        Self { shape: shape.clone(), blocks, len }
+    }
+
+    /// Tokens held.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no token is held.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of its blocks, shared ones included.
+    pub fn bytes(&self) -> usize {
+        self.blocks.len() * self.shape.bytes()
+    }
+
+    /// Forgets every token after the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+        self.blocks.truncate(self.len.div_ceil(BLOCK));
+    }
+
+    pub(crate) fn blocks(&self) -> &[Arc<Block>] {
+        &self.blocks
+    }
+
+    /// Puts an equal block that others hold too in place of the `i`th.
+    pub(crate) fn share(&mut self, i: usize, block: &Arc<Block>) {
+        if let Some(mine) = self.blocks.get_mut(i) {
+            *mine = block.clone();
+        }
+    }
+
+    /// Makes room for `n` more tokens.
+    pub(crate) fn reserve(&mut self, n: usize) {
+        while self.blocks.len() * BLOCK < self.len + n {
+            self.blocks.push(Arc::new(Block::new(&self.shape)));
+        }
+    }
+
+    /// Writes key and value ([kv_heads * head_dim] each) of the token at `position` in `layer`. Room was reserved.
+    pub(crate) fn store(&mut self, layer: usize, position: usize, k: &[f32], v: &[f32]) {
+        let block = Arc::make_mut(&mut self.blocks[position / BLOCK]);
+        let size = self.shape.layer();
+        let data = &mut block.data[layer * size..][..size];
+        store_kv(data, position % BLOCK, self.shape.kv_heads, self.shape.head_dim, k, v);
+    }
+
+    /// One layer's part of every block.
+    pub(crate) fn layer(&self, layer: usize) -> impl Iterator<Item = &[f32]> {
+        let size = self.shape.layer();
+        self.blocks.iter().map(move |block| &block.data[layer * size..][..size])
+    }
+
+    /// Counts `n` tokens as held: after every layer has stored them.
+    pub(crate) fn advance(&mut self, n: usize) {
+        self.len += n;
+    }
+}

@@ -1,0 +1,122 @@
+//! How many tokens of each running sequence go into the next pass.
+
+use std::time::Duration;
+
+/// Prompt tokens of a pass when nobody waits for a next token.
+const ALONE: usize = 256;
+/// Prompt tokens of a pass before anything was measured, beside sequences that decode.
+const GUESS: usize = 16;
+/// At least so many: passes of a few rows cost hardly more than of one.
+const LEAST: usize = 8;
+/// A pass that also reads prompts takes at most this much longer than one that does not, so that a long prompt never doubles the gap
+/// between two tokens of a running stream.
+const SLACK: f64 = 0.75;
+/// Weight of the newest measurement.
+const NEW: f64 = 0.2;
+
+/// What passes cost, recent ones weighing more; in seconds.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    /// A pass that reads no prompt.
+    decode: Option<f64>,
+    /// One prompt token in a pass beside others.
+    token: Option<f64>,
+}
+
+/// What a sequence would like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// Tokens that it has not been through.
+    pub(crate) pending: usize,
+    /// Whether its prompt is read.
+    pub(crate) decoding: bool,
+}
+
+impl Pace {
+    /// Tokens of each sequence in the next pass. Those that decode get all they want. The prompts share what is left evenly, so that a
+    /// short one never waits for a long one; `turn` says who is asked first when there is not enough for all.
+    pub(crate) fn share(&self, wishes: &[Wish], turn: usize) -> Vec<usize> {
+        let decoding = wishes.iter().any(|w| w.decoding);
+        let mut left = if decoding { self.budget() } else { ALONE };
+        let mut chunks: Vec<usize> = wishes.iter().map(|w| if w.decoding { w.pending } else { 0 }).collect();
+        let reading: Vec<usize> = (0..wishes.len()).filter(|i| !wishes[*i].decoding && wishes[*i].pending > 0).collect();
+        if reading.is_empty() {
+            return chunks;
+        }
+        let even = (left / reading.len()).max(LEAST);
+        let order = || reading.iter().cycle().skip(turn % reading.len()).take(reading.len());
+        // First an even share for each, then what is left to whoever can use it.
+        for most in [even, usize::MAX] {
+            for i in order() {
+                let chunk = (wishes[*i].pending - chunks[*i]).min(most).min(left);
+                chunks[*i] += chunk;
+                left -= chunk;
+            }
+        }
+        chunks
+    }
+
+    /// Takes note of a pass.
+    pub(crate) fn note(&mut self, took: Duration, wishes: &[Wish], chunks: &[usize]) {
+        let took = took.as_secs_f64();
+        let decoding = wishes.iter().any(|w| w.decoding);
+        let prompt: usize = wishes.iter().zip(chunks).filter(|(w, _)| !w.decoding).map(|(_, chunk)| chunk).sum();
+        let blend = |old: Option<f64>, new: f64| Some(old.map_or(new, |old| old + NEW * (new - old)));
+        match (decoding, self.decode) {
+            (true, _) if prompt == 0 => self.decode = blend(self.decode, took),
+            (true, Some(decode)) if prompt > 0 => self.token = blend(self.token, (took - decode).max(0.0) / prompt as f64),
+            _ => {}
+        }
+    }
+
+    fn budget(&self) -> usize {
+        match (self.decode, self.token) {
+            (Some(decode), Some(token)) if token > 0.0 => ((SLACK * decode / token) as usize).clamp(LEAST, ALONE),
+            _ => GUESS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(pending: usize, decoding: bool) -> Wish {
+        Wish { pending, decoding }
+    }
+
+    #[test]
+    fn alone_a_prompt_takes_large_steps() {
+        assert_eq!(Pace::default().share(&[wish(1_000, false)], 0), [ALONE]);
+        assert_eq!(Pace::default().share(&[wish(100, false), wish(1_000, false)], 0), [100, 156]);
+    }
+
+    #[test]
+    fn beside_a_stream_a_prompt_takes_what_fits_into_the_gap() {
+        let mut pace = Pace::default();
+        let (stream, prompt) = (wish(1, true), wish(2_048, false));
+        assert_eq!(pace.share(&[stream, prompt], 0), [1, GUESS]);
+        for _ in 0..50 {
+            pace.note(Duration::from_millis(10), &[stream], &[1]);
+            pace.note(Duration::from_millis(20), &[stream, prompt], &[1, 20]);
+        }
+        // Half a millisecond a token: 15 fit into three quarters of 10 ms.
+        let chunks = pace.share(&[stream, prompt], 0);
+        assert!((14..=15).contains(&chunks[1]), "{chunks:?}");
+    }
+
+    #[test]
+    fn everybody_gets_a_turn() {
+        let prompts = [wish(500, false); 5];
+        let stream = wish(2, true);
+        let wishes: Vec<Wish> = prompts.into_iter().chain([stream]).collect();
+        let mut read = [0; 5];
+        for turn in 0..10 {
+            let chunks = Pace::default().share(&wishes, turn);
+            assert_eq!(chunks[5], 2);
+            assert_eq!(chunks.iter().take(5).sum::<usize>(), GUESS);
+            read.iter_mut().zip(chunks).for_each(|(read, chunk)| *read += chunk);
+        }
+        assert!(read.iter().all(|n| *n == 2 * GUESS), "{read:?}");
+    }
+}

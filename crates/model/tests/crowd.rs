@@ -1,0 +1,133 @@
+//! Many requests at once: every reply is the one that the same request gets alone, and nothing stays behind.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
+
+mod common;
+
+use std::collections::HashMap;
+
+use autoact_model::{Backend, Engine, EngineOptions, GenerateError, GenerateRequest, Generated, Grammar, Sampling};
+use common::{engine_with, fixture};
+
+/// A small generator (SplitMix64), so that the mix is the same everywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    }
+}
+
+const WORDS: [&str; 8] = ["Thought:", " the river", " flows", " Action:", " Retrieve", " of", " Paris", "\n"];
+
+/// One of 300 requests: all sizes, samplings, adapters, with and without a grammar.
+fn request(kind: usize) -> GenerateRequest {
+    let mut dice = Dice(kind as u64);
+    let words = 1 + dice.roll(if kind.is_multiple_of(7) { 30 } else { 12 });
+    let prompt: String = (0..words).map(|_| WORDS[dice.roll(if kind.is_multiple_of(2) { 3 } else { 8 })]).collect();
+    let grammar = match kind % 5 {
+        0 => Some(Grammar::Choice(vec!["right".to_owned(), "wrong".to_owned(), "right or wrong".to_owned()])),
+        1 => Some(Grammar::Regex(" [a-z]+ and then nothing else".to_owned())),
+        _ => None,
+    };
+    GenerateRequest {
+        adapter: (!kind.is_multiple_of(3)).then(|| if kind % 3 == 1 { "plan" } else { "tool" }.to_owned()),
+        sampling: if kind.is_multiple_of(4) { Sampling::greedy() } else { Sampling::with_temperature(1.0, kind as u64) },
+        max_tokens: 1 + dice.roll(24),
+        grammar,
+        ..GenerateRequest::new(prompt)
+    }
+}
+
+fn start(options: EngineOptions) -> Engine {
+    let engine = engine_with("llama2", options);
+    engine.load_adapter("plan", fixture("llama2").join("adapter")).unwrap();
+    let other = common::other_adapter("llama2");
+    engine.load_adapter("tool", other.path()).unwrap();
+    engine
+}
+
+fn reply(done: &Generated) -> (String, usize) {
+    (done.text.clone(), done.completion_tokens)
+}
+
+/// 10,000 requests in the long form (`AUTOACT_LONG_TESTS=1`), 1,500 otherwise.
+#[test]
+fn replies_do_not_depend_on_the_crowd() {
+    let rounds = if std::env::var_os("AUTOACT_LONG_TESTS").is_some() { 10_000 } else { 1_500 };
+    let alone = start(EngineOptions { cache_bytes: 0, threads: 1, batch: 1, ..EngineOptions::default() });
+    let expected: HashMap<usize, _> =
+        (0..300).map(|kind| (kind, reply(&alone.generate(request(kind)).unwrap().blocking_finish().unwrap()))).collect();
+    // A cache so small that blocks are evicted all the time.
+    let crowd = start(EngineOptions { cache_bytes: 200_000, threads: 2, batch: 12, queue: 64, ..EngineOptions::default() });
+    let mut dice = Dice(2026);
+    let mut open = std::collections::VecDeque::new();
+    let (mut answered, mut cancelled) = (0, 0);
+    for _ in 0..rounds {
+        let kind = dice.roll(300);
+        let stream = loop {
+            match crowd.generate(request(kind)) {
+                Ok(stream) => break stream,
+                Err(GenerateError::Overloaded { .. }) => {
+                    let (kind, stream): (usize, autoact_model::GenerateStream) = open.pop_front().unwrap();
+                    assert_eq!(reply(&stream.blocking_finish().unwrap()), expected[&kind], "request {kind}");
+                    answered += 1;
+                }
+                Err(other) => panic!("{other}"),
+            }
+        };
+        match dice.roll(4) {
+            0 => cancelled += 1, // at once, or in the middle
+            1 => {
+                let mut stream = stream;
+                stream.blocking_next();
+                cancelled += 1;
+            }
+            _ => open.push_back((kind, stream)),
+        }
+    }
+    for (kind, stream) in open {
+        assert_eq!(reply(&stream.blocking_finish().unwrap()), expected[&kind], "request {kind}");
+        answered += 1;
+    }
+    assert_eq!(answered + cancelled, rounds);
+    crowd.clear_cache().unwrap();
+    crowd.generate(GenerateRequest { max_tokens: 1, ..GenerateRequest::new("x") }).unwrap().blocking_finish().unwrap();
+    crowd.clear_cache().unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while crowd.cache_bytes() > 0 {
+        assert!(std::time::Instant::now() < deadline, "{} bytes stay behind", crowd.cache_bytes());
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_grammar_with_one_way_on_asks_the_model_nothing() {
+    let engine = start(EngineOptions::default());
+    let text = "the one and only answer";
+    let request = GenerateRequest { grammar: Some(Grammar::Choice(vec![text.to_owned()])), ..GenerateRequest::new("Thought:") };
+    let done = engine.generate(request).unwrap().blocking_finish().unwrap();
+    assert_eq!(done.text, text);
+    assert!(done.completion_tokens > 1 && done.prefill.is_zero(), "{done:?}");
+}
+
+#[test]
+fn requests_run_side_by_side() {
+    let engine = start(EngineOptions { batch: 8, ..EngineOptions::default() });
+    let long = |seed| GenerateRequest {
+        sampling: Sampling::with_temperature(1.0, seed),
+        max_tokens: 150,
+        grammar: Some(Grammar::Regex("[a-z ]{500}".to_owned())),
+        ..GenerateRequest::new("x")
+    };
+    let mut first = engine.generate(long(1)).unwrap();
+    first.blocking_next().unwrap().unwrap();
+    let short = engine.generate(GenerateRequest { max_tokens: 2, ..long(2) }).unwrap().blocking_finish().unwrap();
+    assert_eq!(short.completion_tokens, 2);
+    // The long one was running before the short one came, and still is.
+    let rest = first.blocking_finish().unwrap();
+    assert_eq!(rest.completion_tokens, 150);
+}
