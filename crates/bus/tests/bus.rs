@@ -26,7 +26,7 @@ fn id(text: &str) -> TaskId {
 }
 
 fn event(task: &TaskId, index: u64, body: EventBody) -> Event {
-    Event { task_id: task.clone(), index, time: SystemTime::now(), writer: "test".into(), usage: None, sequence: 0, body }
+    Event { task_id: task.clone(), index, time: SystemTime::now(), writer: "test".into(), usage: None, timing: None, sequence: 0, body }
 }
 
 fn submitted(question: &str) -> EventBody {

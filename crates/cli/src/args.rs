@@ -7,6 +7,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use crate::adapters::AdaptersOptions;
 use crate::eval::CompareOptions;
 use crate::learn::LearnArgs;
+use crate::load::LoadOptions;
 use crate::model::ModelCommand;
 
 /// autoact: three cooperating agents over one small model.
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Eval(EvalOptions),
     /// Learn a task from a handful of examples: three adapters and a report.
     Learn(LearnArgs),
+    /// Put load on a running group, and see where the time goes; compare two such reports.
+    Load(LoadOptions),
     /// The versions of the three adapters: list, promote, roll back, verify.
     Adapters(AdaptersOptions),
     /// The bundled model: look at it, try it, train it.

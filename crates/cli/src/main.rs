@@ -8,6 +8,7 @@ mod corpus;
 mod eval;
 mod exit;
 mod learn;
+mod load;
 mod memory;
 mod model;
 mod supervise;
@@ -58,6 +59,7 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Memory(command) => memory::run(command).await,
         Command::Eval(options) => eval::run(&gateway, options).await,
         Command::Learn(args) => learn::run(args).await,
+        Command::Load(options) => load::run(&gateway, options).await,
         Command::Adapters(options) => adapters::run(options).await,
         Command::Model(command) => model::run(command).await,
         Command::Corpus(command) => corpus::run(command),

@@ -2,28 +2,19 @@
 
 use std::fmt::Write as _;
 
+use autoact_plot::{Axis, IntervalRow, Page, Plot, Series, escape, intervals};
+
 use crate::records::CurvePoint;
 use crate::report::{Report, RowReport};
-
-const STYLE: &str = "\
-:root{--ink:#1b2733;--soft:#5b6b7a;--line:#d9e0e6;--a:#1f6feb;--b:#d9822b;--back:#fff}
-@media(prefers-color-scheme:dark){:root{--ink:#e4eaf0;--soft:#93a3b1;--line:#33404c;--a:#6ea8ff;--b:#f0ad5e;--back:#12181f}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:62rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid var(--line)}
-table{border-collapse:collapse;margin:.6rem 0}th,td{text-align:left;padding:.2rem 1rem .2rem 0;border-bottom:1px solid var(--line)}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.soft{color:var(--soft)}.plots{display:flex;flex-wrap:wrap;gap:1rem}
-svg text{font:11px system-ui,sans-serif;fill:var(--soft)}figure{margin:0}figcaption{font-size:.9rem}";
+use crate::report_figures::figures;
 
 /// The page.
 pub(crate) fn html(report: &Report) -> String {
     let mut page = String::new();
-    let name = escape(&report.task);
     // writing to a string cannot fail
     let _ = write!(
         page,
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>{name}: what the group learned</title><style>{STYLE}</style><h1>{name}: what the group learned</h1>\
-         <p>{}</p><p class=soft>base <code>{}</code> ({}), run <code>{}</code></p>",
+        "<p>{}</p><p class=soft>base <code>{}</code> ({}), run <code>{}</code></p>",
         escape(&report.description),
         escape(&report.model),
         escape(&report.base_digest.chars().take(12).collect::<String>()),
@@ -31,14 +22,16 @@ pub(crate) fn html(report: &Report) -> String {
     );
     headline(report, &mut page);
     evaluation(report, &mut page);
+    page.push_str(&figures(report));
     funnel(report, &mut page);
     trainings(report, &mut page);
     iterated(report, &mut page);
     judges(report, &mut page);
     questions(report, &mut page);
     costs(report, &mut page);
-    page.push_str("</html>\n");
-    page
+    let mut whole = Page::new(&format!("{}: what the group learned", report.task));
+    whole.push(&page);
+    whole.finish()
 }
 
 fn headline(report: &Report, page: &mut String) {
@@ -96,35 +89,11 @@ fn evaluation(report: &Report, page: &mut String) {
 
 /// Exact match with its interval, a bar a row.
 fn bars(rows: &[RowReport], page: &mut String) {
-    let height = 26 * rows.len() + 22;
-    let _ = write!(page, "<svg viewBox=\"0 0 560 {height}\" width=560 role=img aria-label=\"exact match by group\">");
-    let x = |part: f64| 130.0 + 400.0 * part;
-    for tick in 0..=4 {
-        let part = f64::from(tick) / 4.0;
-        let _ = write!(
-            page,
-            "<line x1={0:.1} x2={0:.1} y1=0 y2={1} stroke=\"var(--line)\"/><text x={0:.1} y={2} text-anchor=middle>{3:.0}%</text>",
-            x(part),
-            height - 18,
-            height - 5,
-            100.0 * part
-        );
-    }
-    for (at, row) in rows.iter().enumerate() {
-        let y = 26 * at + 4;
-        let color = if at == 0 { "var(--a)" } else { "var(--b)" };
-        let _ = write!(
-            page,
-            "<text x=0 y={}>{}</text><rect x=130 y={y} width={:.1} height=16 fill=\"{color}\"/>\
-             <line x1={:.1} x2={:.1} y1={2} y2={2} stroke=\"var(--ink)\"/>",
-            y + 12,
-            escape(&row.title),
-            400.0 * row.exact.mean,
-            x(row.exact.low),
-            x(row.exact.high),
-        );
-    }
-    page.push_str("</svg>");
+    let row = |row: &RowReport| {
+        let exact = &row.exact;
+        IntervalRow { label: row.title.clone(), value: exact.mean, low: exact.low, high: exact.high }
+    };
+    page.push_str(&intervals("exact match by group", &rows.iter().map(row).collect::<Vec<_>>()));
 }
 
 fn funnel(report: &Report, page: &mut String) {
@@ -146,8 +115,8 @@ fn funnel(report: &Report, page: &mut String) {
         row("trajectories", kept.trajectories.to_string(), note);
         row("with reward 1", kept.right.to_string(), format!("{} wrong, {} without an answer", kept.wrong, kept.unanswered));
         let note = format!(
-            "{} perhaps guessed, {} ungrounded, {} identical, {} surplus; {} questions confirmed",
-            kept.lucky, kept.ungrounded, kept.identical, kept.surplus, kept.confirmed
+            "{} perhaps guessed, {} ungrounded, {} repeating, {} identical, {} surplus; {} questions confirmed",
+            kept.lucky, kept.ungrounded, kept.repeating, kept.identical, kept.surplus, kept.confirmed
         );
         row("kept", kept.kept.to_string(), note);
     }
@@ -194,30 +163,12 @@ fn trainings(report: &Report, page: &mut String) {
 
 /// A loss curve: training in one colour, validation in another.
 fn plot(name: &str, curve: &[CurvePoint], page: &mut String) {
-    let (width, height, left, bottom) = (300.0, 170.0, 34.0, 18.0);
-    let last = curve.iter().map(|point| point.step).max().unwrap_or(1).max(1) as f64;
-    let losses = curve.iter().filter_map(|point| point.loss.or(point.validation)).filter(|loss| loss.is_finite());
-    let top = losses.fold(0.1f64, f64::max);
-    let place = |step: u64, loss: f64| {
-        let x = left + (width - left - 4.0) * step as f64 / last;
-        let y = (height - bottom) * (1.0 - (loss / top).clamp(0.0, 1.0));
-        format!("{x:.1},{y:.1}")
-    };
-    let line = |of: &dyn Fn(&CurvePoint) -> Option<f64>| -> String {
-        curve.iter().filter_map(|point| Some(place(point.step, of(point)?))).collect::<Vec<_>>().join(" ")
-    };
-    let _ = write!(
-        page,
-        "<figure><svg viewBox=\"0 0 {width} {height}\" width={width} role=img aria-label=\"loss of {0}\">\
-         <line x1={left} x2={width} y1={1} y2={1} stroke=\"var(--line)\"/><text x=0 y=10>{top:.2}</text><text x=0 y={1}>0</text>\
-         <text x={width} y={height} text-anchor=end>step {last:.0}</text>\
-         <polyline points=\"{2}\" fill=none stroke=\"var(--a)\"/><polyline points=\"{3}\" fill=none stroke=\"var(--b)\" stroke-width=2 /></svg>\
-         <figcaption>{0} <span class=soft>(training blue, validation orange)</span></figcaption></figure>",
-        escape(name),
-        height - bottom,
-        line(&|point| point.loss),
-        line(&|point| point.validation),
-    );
+    let line = |of: fn(&CurvePoint) -> Option<f64>| curve.iter().filter_map(move |point| Some((point.step as f64, of(point)?)));
+    let plot = Plot::new(name, Axis::linear("step"), Axis::linear("loss"))
+        .size(300.0, 180.0)
+        .with(Series::new("training", line(|point| point.loss)))
+        .with(Series::new("validation", line(|point| point.validation)).bold());
+    page.push_str(&plot.svg());
 }
 
 fn iterated(report: &Report, page: &mut String) {
@@ -280,17 +231,12 @@ fn percent(part: f64) -> String {
     format!("{:.1}%", 100.0 * part)
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_a_model_wrote_cannot_become_markup() {
-        assert_eq!(escape("<script>\"&"), "&lt;script&gt;&quot;&amp;");
         let mut page = String::new();
         plot("<b>", &[], &mut page);
         assert!(!page.contains("<b>") && !page.contains("NaN"));

@@ -172,5 +172,5 @@ fn usage(generated: &Generated, begun: Instant) -> Usage {
 }
 
 fn event(id: &TaskId, index: u64, body: EventBody, usage: Option<Usage>) -> Event {
-    Event { task_id: id.clone(), index, time: SystemTime::now(), writer: WRITER.to_owned(), usage, sequence: 0, body }
+    Event { task_id: id.clone(), index, time: SystemTime::now(), writer: WRITER.to_owned(), usage, timing: None, sequence: 0, body }
 }

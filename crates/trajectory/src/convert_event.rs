@@ -9,7 +9,7 @@ use crate::convert::{duration_from_proto, duration_to_proto};
 use crate::event::{EVENT_VERSION, Event, EventBody, EventError, FinishReason, Finished, Observation, Started, Submitted, Thought};
 use crate::limits::Limits;
 use crate::task::{Phase, Task};
-use crate::usage::Usage;
+use crate::usage::{Timing, Usage};
 
 impl From<&Usage> for v1::Usage {
     fn from(usage: &Usage) -> Self {
@@ -45,6 +45,23 @@ impl From<v1::Usage> for Usage {
             adapter: usage.adapter,
             adapter_digest: usage.adapter_digest,
         }
+    }
+}
+
+impl From<Timing> for v1::Timing {
+    fn from(timing: Timing) -> Self {
+        v1::Timing {
+            own: Some(duration_to_proto(timing.own)),
+            bus: Some(duration_to_proto(timing.bus)),
+            retry: Some(duration_to_proto(timing.retry)),
+        }
+    }
+}
+
+impl From<v1::Timing> for Timing {
+    fn from(timing: v1::Timing) -> Self {
+        let time = |duration: Option<prost_types::Duration>| duration.map(duration_from_proto).unwrap_or_default();
+        Timing { own: time(timing.own), bus: time(timing.bus), retry: time(timing.retry) }
     }
 }
 
@@ -181,6 +198,7 @@ impl From<&Event> for v1::TrajectoryEvent {
             time: Some(event.time.into()),
             writer: event.writer.clone(),
             usage: event.usage.as_ref().map(Into::into),
+            timing: event.timing.map(Into::into),
             sequence: event.sequence,
             body: Some((&event.body).into()),
         }
@@ -208,6 +226,7 @@ impl TryFrom<v1::TrajectoryEvent> for Event {
             time,
             writer: event.writer,
             usage: event.usage.map(Into::into),
+            timing: event.timing.map(Into::into),
             sequence: event.sequence,
             body: event.body.ok_or(EventError::UnknownBody)?.try_into()?,
         })

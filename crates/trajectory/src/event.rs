@@ -10,7 +10,7 @@ use crate::history::{Action, Reflection};
 use crate::id::{InvalidTaskId, TaskId};
 use crate::limits::{InvalidSampling, Limits, Sampling};
 use crate::tool::ToolSpec;
-use crate::usage::Usage;
+use crate::usage::{Timing, Usage};
 
 /// The version of the event schema that we write. Readers accept every version up to theirs.
 pub const EVENT_VERSION: u32 = 1;
@@ -28,6 +28,8 @@ pub struct Event {
     pub writer: String,
     /// Of the call that produced it, if one did.
     pub usage: Option<Usage>,
+    /// Where the time since the event before went, beside that call.
+    pub timing: Option<Timing>,
     /// Position on the bus; 0 until a reader or an acknowledged append fills it in.
     pub sequence: u64,
     /// What happened.

@@ -21,4 +21,4 @@ pub use id::{InvalidTaskId, TaskId};
 pub use limits::{InvalidSampling, Limits, Sampling};
 pub use task::{FoldError, Phase, REPEATED_NOTE, Task};
 pub use tool::{Effect, FINISH, ToolSpec};
-pub use usage::Usage;
+pub use usage::{Timing, Usage};

@@ -1,4 +1,4 @@
-//! What an agent's call cost.
+//! What an agent's call cost, and what stood around it.
 
 use std::time::Duration;
 
@@ -27,4 +27,15 @@ pub struct Usage {
     pub adapter: String,
     /// SHA-256 of the adapter that spoke.
     pub adapter_digest: String,
+}
+
+/// Where the time between an event and the one before went, the call that [`Usage`] tells of left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timing {
+    /// The gateway's own work; for `Submitted` since the request came, for `Started` since the lease did.
+    pub own: Duration,
+    /// Storing the event before; for `Started` reading the trajectory.
+    pub bus: Duration,
+    /// Attempts of the call that failed, and the pauses after them.
+    pub retry: Duration,
 }

@@ -50,6 +50,16 @@ fn stored_samples_are_read() {
 }
 
 #[test]
+fn what_stood_around_a_call_travels_with_it() {
+    let part = std::time::Duration::from_micros;
+    let timing = Timing { own: part(31), bus: part(140), retry: part(50_000) };
+    let event = Event { timing: Some(timing), sequence: 0, ..v1_events().remove(2) };
+    assert_eq!(Event::decode(&event.encode(), 0).unwrap(), event);
+    // earlier events have none
+    assert_eq!(v1_events()[2].timing, None);
+}
+
+#[test]
 fn what_we_cannot_read_is_an_error() {
     let good = v1::TrajectoryEvent::from(&v1_events()[2]);
     let read = |event: v1::TrajectoryEvent| Event::decode(&event.encode_to_vec(), 1).unwrap_err();

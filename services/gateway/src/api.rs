@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use autoact_proto::status::to_status;
 use autoact_proto::v1;
@@ -32,12 +33,18 @@ impl Api {
     }
 
     async fn submit(&self, request: Option<v1::SubmitTaskRequest>) -> Result<Task, Status> {
+        let received = Instant::now();
         let request = request.ok_or_else(|| to_status(&SubmitError::NoTask))?;
-        self.submitter.submit(request).await.map_err(|error| to_status(&error))
+        self.submitter.submit(request, received).await.map_err(|error| to_status(&error))
     }
 }
 
 type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+fn duration(duration: Duration) -> prost_types::Duration {
+    // more than a request can last
+    duration.try_into().unwrap_or_default()
+}
 
 fn id(text: &str) -> Result<TaskId, Status> {
     text.parse().map_err(|error| to_status(&TaskError::Id(error)))
@@ -66,9 +73,14 @@ impl GatewayApi for Api {
     type AskStream = Responses<v1::AskResponse>;
 
     async fn ask(&self, request: Request<v1::AskRequest>) -> Result<Response<Self::AskStream>, Status> {
+        let received = Instant::now();
         let task = self.submit(request.into_inner().task).await?;
+        let accepted = duration(received.elapsed());
         let events = follow(&self.shared, task.id().clone(), 0, self.leaving.clone());
-        Ok(Response::new(Box::pin(events.map(|event| Ok(v1::AskResponse { event: Some(event?) })))))
+        let responses = events.map(move |event| {
+            Ok(v1::AskResponse { event: Some(event?), elapsed: Some(duration(received.elapsed())), accepted: Some(accepted) })
+        });
+        Ok(Response::new(Box::pin(responses)))
     }
 
     async fn get_task(&self, request: Request<v1::GetTaskRequest>) -> Result<Response<v1::GetTaskResponse>, Status> {

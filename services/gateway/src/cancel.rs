@@ -90,6 +90,7 @@ pub(crate) async fn cancel(shared: &Shared, id: &TaskId) -> Result<Task, TaskErr
             time: SystemTime::now(),
             writer: shared.writer.clone(),
             usage: None,
+            timing: None,
             sequence: 0,
             body: EventBody::Finished(task.finish(FinishReason::Cancelled, "cancelled by a client")),
         };

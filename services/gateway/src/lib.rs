@@ -15,7 +15,9 @@ mod actor;
 mod agents;
 mod api;
 mod app;
+mod call;
 mod cancel;
+mod clock;
 mod config;
 mod dispatcher;
 mod list;
@@ -26,6 +28,7 @@ mod run;
 mod submit;
 mod tools;
 mod watch;
+mod whole;
 
 pub use agents::{AgentError, Agents, Ask, MemoryService, PlanAgent, ReflectAgent, ToolAgent};
 pub use app::Gateway;

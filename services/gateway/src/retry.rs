@@ -24,7 +24,15 @@ pub(crate) struct Patience {
 
 impl Patience {
     /// Calls until there is an answer, or an error that a repetition does not mend.
-    pub(crate) async fn call<T, F>(&self, mut call: impl FnMut(Duration) -> F) -> Result<T, AgentError>
+    pub(crate) async fn call<T, F>(&self, call: impl FnMut(Duration) -> F) -> Result<T, AgentError>
+    where
+        F: Future<Output = Result<T, AgentError>>,
+    {
+        self.attempts(call).await.0
+    }
+
+    /// The same, with the time at which the last attempt began.
+    pub(crate) async fn attempts<T, F>(&self, mut call: impl FnMut(Duration) -> F) -> (Result<T, AgentError>, Instant)
     where
         F: Future<Output = Result<T, AgentError>>,
     {
@@ -35,7 +43,7 @@ impl Patience {
             // a call with no time left still says who was asked
             let limit = self.call.min(self.deadline.saturating_duration_since(now)).max(Duration::from_millis(1));
             let error = match call(limit).await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => return (Ok(answer), now),
                 Err(error) => error,
             };
             let until = if error.unreachable() {
@@ -44,11 +52,11 @@ impl Patience {
                 gone_since = None;
                 self.deadline
             } else {
-                return Err(error);
+                return (Err(error), now);
             };
             let wait = error.retry_after().unwrap_or(pause);
             if Instant::now() + wait >= until.min(self.deadline) {
-                return Err(error);
+                return (Err(error), now);
             }
             tracing::debug!(%error, ?wait, "asking an agent again");
             metrics::counter!("autoact_agent_retries_total").increment(1);

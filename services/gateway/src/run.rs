@@ -3,7 +3,7 @@
 //! Plain async code without actors, so that it reads from top to bottom: the actor around it ([`crate::actor`]) adds supervision.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use autoact_bus::{Bus, BusError};
 use autoact_trajectory::{
@@ -12,9 +12,10 @@ use autoact_trajectory::{
 };
 use tokio::sync::watch;
 use tracing::Instrument;
-use tracing::field::Empty;
 
 use crate::agents::{AgentError, Agents, Ask};
+use crate::call::{Answer, EXECUTE, ask, interruptible};
+use crate::clock::Clock;
 use crate::memory::Rememberer;
 use crate::retry::Patience;
 
@@ -90,14 +91,6 @@ impl From<FoldError> for Stop {
     }
 }
 
-/// What came of asking an agent.
-enum Answer<T> {
-    Here(T),
-    Failed(AgentError),
-    /// A signal came first.
-    Interrupted,
-}
-
 /// A task being run.
 pub(crate) struct Run {
     shared: Arc<Shared>,
@@ -105,11 +98,12 @@ pub(crate) struct Run {
     attempt: u32,
     signals: watch::Receiver<Signal>,
     task: Option<Task>,
+    clock: Clock,
 }
 
 impl Run {
     pub(crate) fn new(shared: Arc<Shared>, id: TaskId, attempt: u32, signals: watch::Receiver<Signal>) -> Run {
-        Run { shared, id, attempt, signals, task: None }
+        Run { shared, id, attempt, signals, task: None, clock: Clock::start() }
     }
 
     /// Does the next thing; `None` while there is more to do.
@@ -127,7 +121,7 @@ impl Run {
 
     /// Replays the events and says that this gateway goes on with them.
     async fn take_up(&mut self) -> Result<Option<Outcome>, Stop> {
-        let events = self.shared.bus.load(&self.id).await;
+        let events = self.clock.bus(self.shared.bus.load(&self.id)).await;
         let given_up = self.attempt > self.shared.max_attempts;
         let folded = match events {
             Ok(events) if events.is_empty() => return Ok(Some(Outcome::Abandon("it has no events, or they have expired".to_owned()))),
@@ -195,51 +189,61 @@ impl Run {
     }
 
     /// Stores the next event, then applies it. The event is checked before it is stored: a trajectory that does not fold is of no use.
-    async fn append(&self, mut task: Task, body: EventBody, usage: Option<Usage>) -> Result<Task, Stop> {
+    async fn append(&mut self, mut task: Task, body: EventBody, usage: Option<Usage>) -> Result<Task, Stop> {
         let mut event = Event {
             task_id: self.id.clone(),
             index: task.next_index(),
             time: SystemTime::now(),
             writer: self.shared.writer.clone(),
             usage,
+            timing: Some(self.clock.lap()),
             sequence: 0,
             body,
         };
         task.clone().apply(&event)?;
-        event.sequence = append(&self.shared.bus, &event, task.last_sequence()).await?;
+        event.sequence = self.clock.bus(append(&self.shared.bus, &event, task.last_sequence())).await?;
         task.apply(&event)?;
         count_end(&task);
         Ok(task)
     }
 
     async fn plan(&mut self, task: &Task) -> Answer<(Thought, Usage)> {
-        let agents = self.shared.agents.clone();
-        let patience = self.patience(task);
-        let call = ask("plan", &self.id, patience.call(|limit| agents.plan.plan(asking(task, limit))));
-        interruptible(&mut self.signals, call).await
+        let agent = self.shared.agents.plan.clone();
+        self.call("plan", self.patience(task), |limit| agent.plan(asking(task, limit))).await
     }
 
     async fn parameterize(&mut self, task: &Task) -> Answer<(Action, Usage)> {
         let tool = task.trajectory().open_step().map(|step| step.tool.clone()).unwrap_or_default();
-        let agents = self.shared.agents.clone();
-        let patience = self.patience(task);
-        let call = ask("tool", &self.id, patience.call(|limit| agents.tool.parameterize(asking(task, limit))));
-        match interruptible(&mut self.signals, call).await {
-            Answer::Here((params, usage)) => Answer::Here((Action { tool, params }, usage)),
-            Answer::Failed(error) => Answer::Failed(error),
-            Answer::Interrupted => Answer::Interrupted,
-        }
+        let agent = self.shared.agents.tool.clone();
+        let answer = self.call("tool", self.patience(task), |limit| agent.parameterize(asking(task, limit))).await;
+        answer.map(|(params, usage)| (Action { tool, params }, usage))
     }
 
     async fn reflect(&mut self, task: &Task) -> Answer<(autoact_trajectory::Reflection, Usage)> {
-        let agents = self.shared.agents.clone();
-        let patience = self.patience(task);
-        let call = ask("reflect", &self.id, patience.call(|limit| agents.reflect.reflect(asking(task, limit))));
-        interruptible(&mut self.signals, call).await
+        let agent = self.shared.agents.reflect.clone();
+        self.call("reflect", self.patience(task), |limit| agent.reflect(asking(task, limit))).await
+    }
+
+    /// Asks an agent until it answers, patience ends or a signal comes, and keeps count of the time.
+    async fn call<T, F>(&mut self, agent: &'static str, patience: Patience, call: impl FnMut(Duration) -> F) -> Answer<(T, Usage)>
+    where
+        F: Future<Output = Result<(T, Usage), AgentError>>,
+    {
+        let Some(asked) = interruptible(&mut self.signals, ask(agent, &self.id, patience, call)).await else { return Answer::Interrupted };
+        match asked.answer {
+            Ok((answer, usage)) => {
+                self.clock.called(usage.total, asked.retry);
+                Answer::Here((answer, usage))
+            }
+            Err(error) => {
+                self.clock.called(Duration::ZERO, asked.retry);
+                Answer::Failed(error)
+            }
+        }
     }
 
     async fn execute(&mut self, task: &Task, action: &Action, step: u32) -> Answer<(Observation, Usage)> {
-        let agents = self.shared.agents.clone();
+        let agent = self.shared.agents.tool.clone();
         let spec = task.trajectory().tool(&action.tool);
         let side_effect = spec.is_none_or(|spec| spec.effect == Effect::SideEffect);
         let mut patience = self.patience(task);
@@ -250,8 +254,7 @@ impl Run {
             // a call that was lost may have run: only "busy" is certain not to have
             patience.unreachable = Duration::ZERO;
         }
-        let call = ask(EXECUTE, &self.id, patience.call(|limit| agents.tool.execute(asking(task, limit), action, step)));
-        match interruptible(&mut self.signals, call).await {
+        match self.call(EXECUTE, patience, |limit| agent.execute(asking(task, limit), action, step)).await {
             Answer::Here((seen, usage)) => Answer::Here((task.observe(seen.text, seen.is_error, seen.truncated), usage)),
             Answer::Interrupted => Answer::Interrupted,
             Answer::Failed(error) if side_effect && (error.unreachable() || error.timed_out()) => {
@@ -295,7 +298,7 @@ impl Run {
         if *self.signals.borrow_and_update() == Signal::GiveBack {
             return Err(Stop::GiveBack(GiveBack::Draining));
         }
-        match self.shared.bus.last(&self.id).await? {
+        match self.clock.bus(self.shared.bus.last(&self.id)).await? {
             Some(event) if event.sequence == task.last_sequence() => {
                 self.task = Some(task);
                 Ok(None)
@@ -324,78 +327,9 @@ impl Run {
 const TOOL_MARGIN: Duration = Duration::from_secs(5);
 /// The group learns little from a long error.
 const FAILURE_CHARS: usize = 300;
-/// The call that runs an action, beside the one that fills in its parameters.
-const EXECUTE: &str = "execute";
 
 fn asking(task: &Task, limit: Duration) -> Ask<'_> {
     Ask { trajectory: task.trajectory(), sampling: task.sampling(), limit }
-}
-
-/// Waits for a call, or for a signal; the call is dropped then, and with it the work behind it.
-async fn interruptible<T>(signals: &mut watch::Receiver<Signal>, call: impl Future<Output = Result<T, AgentError>>) -> Answer<T> {
-    // also true for one that came before, while an event was stored
-    let signal = async {
-        if signals.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    };
-    tokio::select! {
-        biased;
-        () = signal => Answer::Interrupted,
-        answer = call => answer.map_or_else(Answer::Failed, Answer::Here),
-    }
-}
-
-/// One call of an agent: its span, its metrics, and the time it took as we saw it.
-async fn ask<T>(
-    agent: &'static str,
-    task: &TaskId,
-    call: impl Future<Output = Result<(T, Usage), AgentError>>,
-) -> Result<(T, Usage), AgentError> {
-    let name = if agent == EXECUTE { "tool" } else { agent };
-    let span = tracing::info_span!(
-        "invoke_agent",
-        otel.name = format!("invoke_agent {name}"),
-        otel.kind = "client",
-        otel.status_code = Empty,
-        gen_ai.operation.name = "invoke_agent",
-        gen_ai.agent.name = name,
-        gen_ai.conversation.id = task.as_str(),
-        gen_ai.usage.input_tokens = Empty,
-        gen_ai.usage.output_tokens = Empty,
-        "error.type" = Empty,
-    );
-    let started = Instant::now();
-    let answer = call.instrument(span.clone()).await;
-    let total = started.elapsed();
-    match answer {
-        Ok((answer, mut usage)) => {
-            usage.total = total;
-            span.record("gen_ai.usage.input_tokens", usage.prompt_tokens);
-            span.record("gen_ai.usage.output_tokens", usage.completion_tokens);
-            measure(name, agent, &usage);
-            Ok((answer, usage))
-        }
-        Err(error) => {
-            span.record("otel.status_code", "ERROR");
-            span.record("error.type", if error.unreachable() { "unavailable" } else { "failed" });
-            metrics::counter!("autoact_agent_failures_total", "agent" => name).increment(1);
-            Err(error)
-        }
-    }
-}
-
-fn measure(name: &'static str, call: &'static str, usage: &Usage) {
-    let record = |phase: &'static str, took: Duration| {
-        metrics::histogram!("autoact_agent_call_seconds", "agent" => name, "phase" => phase).record(took.as_secs_f64());
-    };
-    if call == EXECUTE {
-        record("tool", if usage.tool.is_zero() { usage.total } else { usage.tool });
-        return;
-    }
-    for (phase, took) in [("queue", usage.queue), ("prefill", usage.prefill), ("decode", usage.decode), ("total", usage.total)] {
-        record(phase, took);
-    }
 }
 
 /// Appends an event in a span of its own.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use autoact_bus::BusError;
 use autoact_proto::status::ServiceError;
 use autoact_proto::v1;
-use autoact_trajectory::{Event, EventBody, FoldError, InvalidSampling, InvalidTaskId, Limits, Sampling, Submitted, Task, TaskId};
+use autoact_trajectory::{Event, EventBody, FoldError, InvalidSampling, InvalidTaskId, Limits, Sampling, Submitted, Task, TaskId, Timing};
 use tonic::Code;
 
 use crate::run::{Shared, append};
@@ -151,8 +151,8 @@ struct Checked {
 }
 
 impl Submitter {
-    /// Stores and queues a task, or finds that it is there already.
-    pub(crate) async fn submit(&self, request: v1::SubmitTaskRequest) -> Result<Task, SubmitError> {
+    /// Stores and queues a task that came in at `received`, or finds that it is there already.
+    pub(crate) async fn submit(&self, request: v1::SubmitTaskRequest, received: Instant) -> Result<Task, SubmitError> {
         let checked = self.check(request)?;
         let bus = &self.shared.bus;
         if let Some(id) = &checked.id
@@ -170,6 +170,7 @@ impl Submitter {
             time: SystemTime::now(),
             writer: self.shared.writer.clone(),
             usage: None,
+            timing: Some(Timing { own: received.elapsed(), ..Timing::default() }),
             sequence: 0,
             body: EventBody::Submitted(Submitted { question: question.clone(), tools, limits, sampling, labels }),
         };

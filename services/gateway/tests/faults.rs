@@ -220,6 +220,7 @@ async fn a_task_that_was_taken_up_too_often_fails_with_a_reason() {
         time: std::time::SystemTime::now(),
         writer: "test".into(),
         usage: None,
+        timing: None,
         sequence: 0,
         body: EventBody::Submitted(submitted),
     };

@@ -9,6 +9,7 @@ mod bad_starts;
 mod clients;
 mod concurrency;
 mod lifecycle;
+mod load;
 mod observability;
 mod questions;
 mod quickstart;

@@ -70,7 +70,7 @@ pub(crate) fn load(set: &str) -> anyhow::Result<Vec<EvalQuestion>> {
     questions.map(|question| question.map(asked)).collect()
 }
 
-fn path_of(set: &str) -> PathBuf {
+pub(crate) fn path_of(set: &str) -> PathBuf {
     match set {
         "held-out" | "dev" => Path::new(ATLAS).join(format!("questions/{set}.jsonl")),
         file => PathBuf::from(file),

@@ -74,6 +74,7 @@ pub fn event(index: u64, body: EventBody) -> Event {
         time: at(index),
         writer: "gateway-a".into(),
         usage: None,
+        timing: None,
         sequence: index * 10,
         body,
     }

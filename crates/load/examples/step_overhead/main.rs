@@ -1,0 +1,122 @@
+//! What a planning step costs beside model and tools: the real gateway, the real agents' services and a real nats-server, each a process
+//! of its own, with models that follow a script and take no time.
+//!
+//! ```text
+//! cargo run --release -p autoact-load --example step_overhead
+//! cargo run --release -p autoact-load --example step_overhead -- --rounds 5 --before OTHER/step_overhead --json
+//! ```
+//!
+//! Prints how long a step takes for one task at a time, where that time goes, and how many steps a second there are with more tasks at
+//! once. With `--before`, a program built from other sources runs its own gateway and agents in alternation with ours, in one run.
+
+mod group;
+mod measure;
+mod roles;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use group::Group;
+use measure::{Measured, Saturated};
+
+/// What is measured.
+#[derive(Debug, Clone)]
+struct Options {
+    /// Planning loops with a tool in one task; one more ends it.
+    steps: u32,
+    /// Tasks of one round, one after the other.
+    tasks: usize,
+    /// Tasks before the first that counts.
+    warmup: usize,
+    /// Rounds, each with processes of its own.
+    rounds: usize,
+    /// Tasks in flight for steps per second.
+    at_once: Vec<usize>,
+    /// How long each of these is kept up.
+    seconds: f64,
+    /// Another build of this program, to alternate with.
+    before: Option<PathBuf>,
+    /// Print JSON.
+    json: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { steps: 8, tasks: 100, warmup: 20, rounds: 3, at_once: vec![8, 32, 64], seconds: 5.0, before: None, json: false }
+    }
+}
+
+fn options(mut args: impl Iterator<Item = String>) -> anyhow::Result<Options> {
+    let mut options = Options::default();
+    while let Some(arg) = args.next() {
+        if arg == "--json" {
+            options.json = true;
+            continue;
+        }
+        let value = args.next().with_context(|| format!("`{arg}` needs a value"))?;
+        let wrong = || format!("`{arg} {value}`: expected a number");
+        match arg.as_str() {
+            "--steps" => options.steps = value.parse().with_context(wrong)?,
+            "--tasks" => options.tasks = value.parse().with_context(wrong)?,
+            "--warmup" => options.warmup = value.parse().with_context(wrong)?,
+            "--rounds" => options.rounds = value.parse().with_context(wrong)?,
+            "--seconds" => options.seconds = value.parse().with_context(wrong)?,
+            "--at-once" => options.at_once = value.split(',').map(str::parse).collect::<Result<_, _>>().with_context(wrong)?,
+            "--before" => options.before = Some(value.into()),
+            _ => {
+                anyhow::bail!("`{arg}` is not known; the options are --steps --tasks --warmup --rounds --seconds --at-once --before --json")
+            }
+        }
+    }
+    Ok(options)
+}
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1).peekable();
+    let run = || -> anyhow::Result<()> {
+        if args.peek().is_some_and(|arg| arg == "role") {
+            // as the services do it
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            return runtime.block_on(roles::run(args.skip(1).collect()));
+        }
+        let options = options(args)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        runtime.block_on(compare(&options))
+    };
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// All rounds; the builds take turns.
+async fn compare(options: &Options) -> anyhow::Result<()> {
+    let ours = std::env::current_exe().context("this program has a path")?;
+    let mut builds: Vec<(&str, PathBuf)> = options.before.clone().map(|before| ("before", before)).into_iter().collect();
+    builds.push((if builds.is_empty() { "this build" } else { "after" }, ours));
+    let mut all: Vec<(Measured, Vec<Saturated>)> = builds.iter().map(|_| (Measured::default(), Vec::new())).collect();
+    for round in 0..options.rounds {
+        for ((name, build), (measured, saturated)) in builds.iter().zip(&mut all) {
+            eprintln!("round {} of {}: {name}", round + 1, options.rounds);
+            let group = Group::start(build, options.steps).await.with_context(|| format!("{name}: `{}`", build.display()))?;
+            measure::one_by_one(&group, options, measured).await?;
+            for at_once in &options.at_once {
+                saturated.push(measure::at_once(&group, *at_once, options.seconds).await?);
+            }
+            group.stop().await;
+        }
+    }
+    let names = builds.iter().map(|(name, _)| *name);
+    if options.json {
+        let rows = names.zip(&all).map(|(name, (measured, saturated))| measure::json(name, measured, saturated));
+        println!("{}", serde_json::to_string_pretty(&rows.collect::<Vec<_>>())?);
+    } else {
+        names.zip(&all).for_each(|(name, (measured, saturated))| print!("{}", measure::table(name, measured, saturated)));
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! The processes of the group: the services as they are, over models that follow a script.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use autoact_agent::testing::ScriptedBackend;
+use autoact_agent::{Agent, AgentOptions};
+use autoact_config::{Common, Loaded};
+use autoact_prompt::Role;
+use autoact_service::{App, Running, Setup};
+use autoact_tools::{Corpus, Page, ToolLibrary};
+use gateway::{AgentsConfig, BusSettings, Gateway, GatewayConfig};
+use tokio::io::AsyncReadExt as _;
+
+/// How long a service may take to end.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Runs one process of the group until its standard input ends. Its first line is its address.
+pub(super) async fn run(args: Vec<String>) -> anyhow::Result<()> {
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let common = Common { grace_period: GRACE, ..Common::on_ports(0, 0) };
+    // logs and metrics cost what they cost in a service
+    let telemetry = autoact_telemetry::init(&common.telemetry, "step-overhead", "0")?;
+    let running = match args.as_slice() {
+        ["plan", steps] => plan(common, steps.parse()?).await?,
+        ["tool"] => tool(common).await?,
+        ["reflect"] => reflect(common).await?,
+        ["gateway", nats, plan, tool, reflect] => gateway(common, nats, [plan, tool, reflect]).await?,
+        other => bail!("no role: {other:?}"),
+    };
+    running.readiness().ready().await;
+    println!("http://{}", running.addr());
+    let mut end = Vec::new();
+    tokio::io::stdin().read_to_end(&mut end).await?;
+    running.stop().await?;
+    telemetry.shutdown().await;
+    Ok(())
+}
+
+fn speaker(role: Role, backend: ScriptedBackend) -> Arc<Agent> {
+    Arc::new(Agent::new(role, Arc::new(backend), AgentOptions::default()))
+}
+
+/// Retrieves a page in every loop, then finishes.
+async fn plan(common: Common, steps: usize) -> anyhow::Result<Running> {
+    let config = plan_agent::PlanAgentConfig::default();
+    let script = ScriptedBackend::new(move |request| {
+        let done = request.prompt.matches("\nAction: ").count();
+        Ok(format!(" I read page {done} and see what it says.\nAction: {}\n", if done < steps { "Retrieve" } else { "Finish" }))
+    });
+    let mut setup = Setup::bind("plan-agent", common).await?;
+    plan_agent::install(speaker(Role::Plan, script), &config, &mut setup);
+    Ok(setup.finish().await?.start())
+}
+
+/// Reads a page of its own in every loop.
+async fn tool(common: Common) -> anyhow::Result<Running> {
+    let config = tool_agent::ToolAgentConfig::default();
+    let page = |number| Page {
+        title: format!("Page {number}"),
+        text: format!("Page {number} is a page of a book. It stands between page {} and page {}.", number - 1, number + 1),
+    };
+    let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages((1..=100).map(page).collect())?))?;
+    let script = ScriptedBackend::new(|request| Ok(format!(" Page {}\n", request.prompt.matches("\nAction: ").count())));
+    let mut setup = Setup::bind("tool-agent", common).await?;
+    tool_agent::install(speaker(Role::Tool, script), Arc::new(library), &config, &mut setup);
+    Ok(setup.finish().await?.start())
+}
+
+async fn reflect(common: Common) -> anyhow::Result<Running> {
+    let config = reflect_agent::ReflectAgentConfig::default();
+    let mut setup = Setup::bind("reflect-agent", common).await?;
+    let script = ScriptedBackend::saying(" The pages say so.\nVerdict: right\n");
+    reflect_agent::install(speaker(Role::Reflect, script), &config, &mut setup);
+    Ok(setup.finish().await?.start())
+}
+
+async fn gateway(mut common: Common, nats: &str, [plan, tool, reflect]: [&str; 3]) -> anyhow::Result<Running> {
+    nats.clone_into(&mut common.nats.url);
+    let agents = AgentsConfig { plan: plan.to_owned(), tool: tool.to_owned(), reflect: reflect.to_owned(), ..AgentsConfig::default() };
+    let bus = BusSettings { max_bytes: 512 << 20, ..BusSettings::default() };
+    let settings =
+        GatewayConfig { agents, bus, memory: String::new(), max_running: 1000, drain: Duration::from_secs(1), ..GatewayConfig::default() };
+    let app = App::build::<Gateway>(Loaded::new(common, settings)).await;
+    app.map(App::start).context("the gateway does not start")
+}

@@ -1,0 +1,381 @@
+//! `report.json`: what a load showed, in numbers.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::account::Tokens;
+use crate::collect::Collected;
+use crate::distribution::{Distribution, Durations, tidy};
+use crate::error::LoadError;
+use crate::html::html;
+use crate::phase::{Agent, Phase};
+
+/// The schema that we write and read. Fields may be added to it; a change of meaning is another number.
+pub const SCHEMA: &str = "autoact.load/1";
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Asked {
+    /// Where the gateway listens.
+    pub gateway: String,
+    /// Where the questions come from.
+    pub questions: String,
+    /// How many there are; with more arrivals than this they are asked again, and prefixes of them are cached.
+    pub distinct_questions: usize,
+    /// `poisson`, `constant`, or `closed`.
+    pub arrivals: String,
+    /// Arrivals per second, of an open load.
+    pub rate: Option<f64>,
+    /// Tasks in flight, of a closed load.
+    pub in_flight: Option<usize>,
+    /// Tasks in flight at most, of an open load.
+    pub limit: usize,
+    /// How long tasks arrived before they were counted.
+    pub warmup_seconds: f64,
+    /// How long tasks arrived after that.
+    pub duration_seconds: f64,
+    /// How long one task was waited for.
+    pub timeout_seconds: f64,
+    /// Seed of the arrivals, of the questions' order and of the sampling.
+    pub seed: u64,
+    /// Sampling temperature.
+    pub temperature: f32,
+}
+
+/// Tasks by what became of them; the warm-up stands apart.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Tasks {
+    /// Counted tasks that finished, approved or not.
+    pub finished: u64,
+    /// Counted tasks that did not: refused, broken, timed out.
+    pub failed: u64,
+    /// In flight when the load was broken off.
+    pub dropped: u64,
+    /// Tasks of the warm-up.
+    pub warmup: u64,
+    /// Taken up more than once: a gateway died, or lost its lease.
+    pub taken_over: u64,
+    /// Counted arrivals per second.
+    pub arrived_per_second: f64,
+    /// Counted tasks that finished, per second until the last one did.
+    pub finished_per_second: f64,
+}
+
+/// How much of what the client saw has an owner.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Coverage {
+    /// What all finished tasks took, as the client saw it.
+    pub client_seconds: f64,
+    /// What their phases add up to.
+    pub attributed_seconds: f64,
+    /// What no phase claims.
+    pub unattributed_seconds: f64,
+    /// What two phases claim.
+    pub overlap_seconds: f64,
+    /// 1 less the last two, of the first.
+    pub part: f64,
+    /// The smallest of a single task.
+    pub least: f64,
+}
+
+/// A part of every task's time: one phase at one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Who.
+    pub agent: String,
+    /// What for.
+    pub phase: String,
+    /// Of all finished tasks.
+    pub seconds: f64,
+    /// Of what the client saw.
+    pub share: f64,
+    /// A finished task's mean, those without this part included.
+    pub mean_ms: f64,
+    /// Over the tasks that have it.
+    pub distribution: Distribution,
+}
+
+/// Answers that were scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Score {
+    /// Finished tasks whose answer is known.
+    pub scored: u64,
+    /// Of these, those that are right.
+    pub right: u64,
+}
+
+/// A slice of the load's time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Moment {
+    /// From here on, in seconds since the beginning.
+    pub from_seconds: f64,
+    /// Tasks that were meant to arrive.
+    pub arrived: u64,
+    /// Tasks that finished.
+    pub finished: u64,
+    /// Tasks that failed.
+    pub failed: u64,
+    /// Most tasks in flight.
+    pub in_flight: usize,
+    /// Most arrivals that were due and not begun.
+    pub behind: usize,
+    /// Of the tasks that were meant to arrive here.
+    pub p50_ms: f64,
+    /// Of the same.
+    pub p99_ms: f64,
+}
+
+/// A whole report.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Report {
+    /// [`SCHEMA`]
+    pub schema: String,
+    /// The program's version.
+    pub version: String,
+    /// When the load began.
+    pub started: String,
+    /// What was asked for.
+    pub asked: Asked,
+    /// How to read the latencies.
+    pub note: String,
+    /// Whether arrivals were stopped before their time.
+    pub interrupted: bool,
+    /// From the first arrival to the end of the last task.
+    pub seconds: f64,
+    /// Tasks by what became of them.
+    pub tasks: Tasks,
+    /// By outcome: `approved`, `max_steps`, `refused` …
+    pub outcomes: BTreeMap<String, u64>,
+    /// By gRPC code.
+    pub codes: BTreeMap<String, u64>,
+    /// What was said with codes, a few messages each.
+    pub messages: BTreeMap<String, Vec<String>>,
+    /// How many answers are right, where that is known.
+    pub score: Score,
+    /// Finished tasks, from the intended arrival.
+    pub latency: Distribution,
+    /// The same, from the sending: what a closed client would have measured.
+    pub from_sending: Distribution,
+    /// Tasks that did not finish.
+    pub failures: Distribution,
+    /// How much of the time has an owner.
+    pub coverage: Coverage,
+    /// A task's time by agent.
+    pub agents: BTreeMap<String, Distribution>,
+    /// By phase.
+    pub phases: BTreeMap<String, Distribution>,
+    /// By both, the longest first.
+    pub parts: Vec<Part>,
+    /// Single calls as the gateway saw them.
+    pub calls: BTreeMap<String, Distribution>,
+    /// Recalls of the memory service that failed.
+    pub recalls_failed: u64,
+    /// Tokens by agent.
+    pub tokens: BTreeMap<String, Tokens>,
+    /// How many tasks took how many planning loops.
+    pub rounds: BTreeMap<u32, u64>,
+    /// Verdicts.
+    pub reflections: u64,
+    /// Over time.
+    pub timeline: Vec<Moment>,
+}
+
+const OPEN: &str = "Latency counts from the intended arrival of a task, on a schedule made before the load: what a task waited because \
+                    the group or this client was behind is in it (no coordinated omission).";
+const CLOSED: &str = "Closed load: a task is begun when one before has ended, so a slow group is asked less. What people who arrive in the \
+                      meantime would wait is left out (coordinated omission); for latencies that people see, ask for a rate.";
+
+impl Report {
+    /// The report of a load that began at `started`.
+    pub fn new(asked: Asked, started: SystemTime, collected: &Collected) -> Report {
+        let (finished, failed) = collected.counts();
+        let counted = finished + failed;
+        let window = collected.stopped_after.unwrap_or(Duration::MAX).as_secs_f64().min(asked.warmup_seconds + asked.duration_seconds);
+        let per = |count: u64, seconds: f64| if seconds > 0.0 { tidy(count as f64 / seconds) } else { 0.0 };
+        let note = if asked.in_flight.is_some() { CLOSED } else { OPEN };
+        Report {
+            schema: SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: prost_types::Timestamp::from(started).to_string(),
+            note: note.to_owned(),
+            interrupted: collected.stopped_after.is_some(),
+            seconds: tidy(collected.took.as_secs_f64()),
+            tasks: Tasks {
+                finished,
+                failed,
+                dropped: collected.dropped,
+                warmup: collected.warmup_tasks,
+                taken_over: collected.taken_over,
+                arrived_per_second: per(counted, window - asked.warmup_seconds),
+                finished_per_second: per(finished, collected.last_end.as_secs_f64() - asked.warmup_seconds),
+            },
+            asked,
+            outcomes: collected.outcomes.clone(),
+            codes: collected.codes.clone(),
+            messages: collected.messages.clone(),
+            score: Score { scored: collected.scored.0, right: collected.scored.1 },
+            latency: collected.latency.distribution(),
+            from_sending: collected.from_sending.distribution(),
+            failures: collected.failures.distribution(),
+            coverage: coverage(collected),
+            agents: named(&collected.agents),
+            phases: named(&collected.phases),
+            parts: parts(collected),
+            calls: named(&collected.calls),
+            recalls_failed: collected.recalls_failed,
+            tokens: collected.tokens.iter().map(|(agent, tokens)| (agent.name().to_owned(), *tokens)).collect(),
+            rounds: collected.rounds.clone(),
+            reflections: collected.reflections,
+            timeline: timeline(collected),
+        }
+    }
+
+    /// Writes `report.json` and `report.html` into a directory, which is made.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&self, dir: &Path) -> Result<(), LoadError> {
+        std::fs::create_dir_all(dir).map_err(LoadError::file("write", dir))?;
+        for (name, text) in [("report.json", self.json()), ("report.html", html(self))] {
+            let path = dir.join(name);
+            std::fs::write(&path, text).map_err(LoadError::file("write", &path))?;
+        }
+        Ok(())
+    }
+
+    /// For programs.
+    pub fn json(&self) -> String {
+        // a report is strings, numbers and maps with names: there is nothing that JSON cannot hold
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// Reads a `report.json`, or the one in a directory.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no report that we know.
+    pub fn read(path: &Path) -> Result<Report, LoadError> {
+        #[derive(Deserialize)]
+        struct Head {
+            schema: String,
+        }
+        let path = if path.is_dir() { path.join("report.json") } else { path.to_path_buf() };
+        let text = std::fs::read_to_string(&path).map_err(LoadError::file("read", &path))?;
+        let not_a_report = |source| LoadError::NotAReport { path: path.clone(), source };
+        let Head { schema } = serde_json::from_str(&text).map_err(not_a_report)?;
+        if schema != SCHEMA {
+            return Err(LoadError::Schema { path, found: schema, expected: SCHEMA });
+        }
+        serde_json::from_str(&text).map_err(not_a_report)
+    }
+}
+
+fn named<K: ToString>(all: &BTreeMap<K, Durations>) -> BTreeMap<String, Distribution> {
+    all.iter().map(|(key, durations)| (key.to_string(), durations.distribution())).collect()
+}
+
+fn coverage(collected: &Collected) -> Coverage {
+    let client = collected.latency.sum().as_secs_f64();
+    let [attributed, unattributed, overlap] = collected.attributed.map(|sum| sum.as_secs_f64());
+    let part = if client > 0.0 { 1.0 - (unattributed + overlap) / client } else { 0.0 };
+    Coverage {
+        client_seconds: tidy(client),
+        attributed_seconds: tidy(attributed),
+        unattributed_seconds: tidy(unattributed),
+        overlap_seconds: tidy(overlap),
+        part: tidy(part),
+        least: tidy(collected.least_coverage.unwrap_or_default()),
+    }
+}
+
+fn parts(collected: &Collected) -> Vec<Part> {
+    let client = collected.latency.sum().as_secs_f64();
+    let tasks = collected.latency.count().max(1) as f64;
+    let part = |((agent, phase), durations): (&(Agent, Phase), &Durations)| {
+        let seconds = durations.sum().as_secs_f64();
+        Part {
+            agent: agent.name().to_owned(),
+            phase: phase.name().to_owned(),
+            seconds: tidy(seconds),
+            share: if client > 0.0 { tidy(seconds / client) } else { 0.0 },
+            mean_ms: tidy(1e3 * seconds / tasks),
+            distribution: durations.distribution(),
+        }
+    };
+    let mut parts: Vec<Part> = collected.parts.iter().filter(|(_, durations)| !durations.sum().is_zero()).map(part).collect();
+    parts.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    parts
+}
+
+fn timeline(collected: &Collected) -> Vec<Moment> {
+    let moment = |(at, slice): (usize, &crate::collect::Slice)| Moment {
+        from_seconds: collected.slice.as_secs_f64() * at as f64,
+        arrived: slice.arrived,
+        finished: slice.finished,
+        failed: slice.failed,
+        in_flight: slice.in_flight,
+        behind: slice.behind,
+        p50_ms: tidy(slice.latency.quantile(0.5).as_secs_f64() * 1e3),
+        p99_ms: tidy(slice.latency.quantile(0.99).as_secs_f64() * 1e3),
+    };
+    collected.slices.iter().enumerate().map(moment).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{collected, ms, report};
+
+    #[test]
+    fn a_report_comes_back_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let report = report(40);
+        report.write(&dir.path().join("a/b")).unwrap();
+        assert_eq!(Report::read(&dir.path().join("a/b")).unwrap(), report);
+        assert_eq!(Report::read(&dir.path().join("a/b/report.json")).unwrap(), report);
+        let html = std::fs::read_to_string(dir.path().join("a/b/report.html")).unwrap();
+        assert!(html.contains("<svg") && !html.contains("NaN") && !html.contains("inf"), "{html}");
+        assert!(!html.contains("<script") && !html.contains("src="), "nothing from elsewhere");
+    }
+
+    #[test]
+    fn what_is_no_report_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        assert!(matches!(Report::read(&path), Err(LoadError::File { .. })));
+        std::fs::write(&path, "{}").unwrap();
+        assert!(matches!(Report::read(&path), Err(LoadError::NotAReport { .. })));
+        std::fs::write(&path, "{\"schema\": \"autoact.load/99\"}").unwrap();
+        assert!(matches!(Report::read(&path), Err(LoadError::Schema { .. })));
+    }
+
+    #[test]
+    fn every_task_is_counted_once() {
+        let report = report(40);
+        assert_eq!((report.tasks.finished, report.tasks.failed, report.tasks.warmup), (40, 2, 1));
+        assert_eq!(
+            (report.outcomes["approved"], report.outcomes["refused"], report.codes["OK"], report.codes["RESOURCE_EXHAUSTED"]),
+            (40, 2, 40, 2)
+        );
+        assert_eq!((report.score.scored, report.score.right, report.rounds[&1]), (40, 20, 40));
+        assert_eq!((report.tokens["plan"].prompt, report.tokens["plan"].cached), (4000, 3200));
+        assert_eq!(report.messages["RESOURCE_EXHAUSTED"], ["full"]);
+        assert!((report.coverage.part - 1.0).abs() < 1e-9 && (report.coverage.client_seconds - 40.0 * 0.147).abs() < 1e-9);
+        let shares: f64 = report.parts.iter().map(|part| part.share).sum();
+        assert!((shares - 1.0).abs() < 1e-6, "{shares}");
+        assert_eq!((report.parts[0].agent.as_str(), report.parts[0].phase.as_str()), ("tool", "retry"));
+        assert!((report.phases["bus"].percentile("p50") - 8.0).abs() < 0.02);
+        assert_eq!(report.timeline.iter().map(|moment| moment.arrived).sum::<u64>(), 43);
+    }
+
+    #[test]
+    fn a_load_without_tasks_has_a_report() {
+        let report = Report::new(Asked::default(), SystemTime::UNIX_EPOCH, &Collected::new(ms(0), ms(0)));
+        assert_eq!((report.tasks.finished, report.coverage.part), (0, 0.0));
+        assert!(!report.json().contains("null,\n  \"schema\""));
+        assert!(!html(&report).contains("NaN"));
+        assert!(collected(3).counts().0 == 3);
+    }
+}

@@ -1,0 +1,26 @@
+//! Reports for people: one HTML file with plots (SVG) in it and nothing from elsewhere: no script, no font, no picture. Light and dark,
+//! and everything that a model or a user wrote is escaped.
+//!
+//! ```
+//! use autoact_plot::{Axis, Page, Plot, Series};
+//!
+//! let mut page = Page::new("a title");
+//! page.section("Loss");
+//! page.push(&Plot::new("loss", Axis::linear("step"), Axis::linear("loss")).with(Series::new("training", [(1.0, 2.0), (2.0, 1.5)])).svg());
+//! assert!(page.finish().ends_with("</html>\n"));
+//! ```
+
+mod axis;
+mod bars;
+mod page;
+mod plot;
+
+pub use axis::Axis;
+pub use bars::{IntervalRow, Stack, StackRow, intervals};
+pub use page::{Page, Table, escape};
+pub use plot::{Plot, Series};
+
+/// The colour of the `index`th series; they repeat after ten.
+pub fn colour(index: usize) -> String {
+    format!("var(--c{})", index % 10)
+}
