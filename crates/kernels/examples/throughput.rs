@@ -6,6 +6,7 @@
 //! Figures are the best of many repetitions. Products of few rows read weights from memory (there are more of them than
 //! the caches hold), so their figure of interest is GB/s; that of many rows is GFLOP/s.
 
+#![allow(clippy::expect_used)] // a program for developers
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,9 @@ use autoact_kernels::*;
 
 /// Bytes of weights that a product goes through, layer by layer, so that none are in a cache.
 const COLD: usize = 256 << 20;
+
+/// Bytes of weights in one measurement: short enough to find a quiet moment of a busy machine.
+const SAMPLE: usize = 12 << 20;
 
 struct Bench {
     threads: usize,
@@ -78,7 +82,7 @@ fn products(bench: &Bench) {
                 let mut inputs = Inputs::new();
                 inputs.set(format, &x, cols);
                 let mut layer = 0;
-                let many = if n <= 8 { layers } else { 1 };
+                let many = if n <= 8 { SAMPLE.div_ceil(bytes_of(width)) } else { 1 };
                 let time = bench.best(|| {
                     for _ in 0..many {
                         let mut rest = &weights[layer * bytes_of(width)..][..bytes_of(width)];
@@ -118,11 +122,12 @@ fn attention(bench: &Bench) {
             let blocks: Vec<Vec<f32>> = (0..layers * keys / BLOCK).map(|_| vec![0.1; shape.block_len()]).collect();
             let blocks: Vec<&[f32]> = blocks.iter().map(|b| &b[..]).collect();
             let (q, mut out) = (vec![0.1f32; rows * width], vec![0f32; rows * width]);
+            let mut layers = blocks.chunks(keys / BLOCK).cycle();
             let time = bench.best(|| {
-                for blocks in blocks.chunks(keys / BLOCK) {
+                if let Some(blocks) = layers.next() {
                     attend(&team, &shape, &q, width, &[Queries { row: 0, rows, first: keys - rows, blocks }], black_box(&mut out));
                 }
-            }) / layers as f64;
+            });
             let seen: usize = (keys - rows + 1..=keys).sum();
             let (flops, bytes) = (4 * seen * width, 4 * keys * 2 * kv_heads * 64);
             println!(
@@ -154,7 +159,7 @@ fn rows(bench: &Bench) {
     }
     for threads in [2, 3] {
         let team = Team::new(threads).expect("threads");
-        let time = bench.best(|| (0..1000).for_each(|_| team.run(8, &|i| drop(black_box(i))))) / 1e3;
+        let time = bench.best(|| (0..1000).for_each(|_| team.run(8, &|i| _ = black_box(i)))) / 1e3;
         println!("an empty job of 8 tasks for {threads} threads: {:.2} us", time * 1e6);
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::Team;
 use crate::exp::{exp, mul_add};
+use crate::lanes::{LANES, reduce};
 use crate::simd::{self, COLUMNS, Chunks, Isa, Span};
 
 /// Tokens in a block of keys and values.
@@ -70,7 +71,7 @@ pub fn store_kv(layer: &mut [f32], slot: usize, kv_heads: usize, dim: usize, k: 
 /// Keys that are taken at a time. Every query has its own maximum, sum and weighted values for each stretch of this
 /// many positions (counted from position 0), which are then merged in order: so its result depends neither on the other
 /// queries nor on who computes which stretch.
-const STRETCH: usize = 128;
+const STRETCH: usize = 256;
 /// Rows (a row is one head of one query) that go together.
 const ROWS: usize = 48;
 /// Rows of a register tile.
@@ -198,7 +199,7 @@ impl Unit<'_> {
         start..(seen.end.max(from).min(from + STRETCH) - from).max(start)
     }
 
-    fn whole(&self, q: &[f32], stride: usize, out: &Chunks<'_>) {
+    fn whole(&self, q: &[f32], stride: usize, out: &Chunks<'_, f32>) {
         SCRATCH.with_borrow_mut(|Scratch { q: packed, scores, sum, part }| {
             let len = self.rows() * self.state();
             sum.resize(len.max(sum.len()), 0.0);
@@ -330,7 +331,7 @@ impl Unit<'_> {
         }
     }
 
-    fn finish(&self, sums: &[f32], out: &Chunks<'_>) {
+    fn finish(&self, sums: &[f32], out: &Chunks<'_, f32>) {
         let (dim, state) = (self.shape.dim, self.state());
         for (token, sums) in self.tokens.clone().zip(sums.chunks_exact(self.group * state)) {
             let out = out.take((self.s.row + token) * self.shape.kv_heads + self.kv);
@@ -348,26 +349,49 @@ impl Unit<'_> {
 #[inline(always)]
 pub(crate) fn softmax_row<const FMA: bool>(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) {
     const NONE: f32 = f32::NEG_INFINITY;
-    let (vectors, _) = scores.as_chunks_mut::<16>();
-    let seen = lo / 16..hi.div_ceil(16).max(lo / 16);
-    let mut max = [NONE; 16];
-    for (v, scores) in vectors[seen.clone()].iter_mut().enumerate() {
-        for (i, (score, max)) in scores.iter_mut().zip(&mut max).enumerate() {
-            let key = (seen.start + v) * 16 + i;
-            *score = if key >= lo && key < hi { *score } else { NONE };
-            *max = if *score > *max { *score } else { *max };
+    if lo >= hi {
+        return (NONE, 0.0);
+    }
+    let (vectors, _) = scores.as_chunks_mut::<LANES>();
+    let vectors = &mut vectors[lo / LANES..hi.div_ceil(LANES)];
+    let (from, to) = (lo % LANES, LANES - (hi.next_multiple_of(LANES) - hi));
+    if from > 0
+        && let Some(first) = vectors.first_mut()
+    {
+        limit(first, &LIMITS.as_flattened()[LANES - from..]);
+    }
+    if to < LANES
+        && let Some(last) = vectors.last_mut()
+    {
+        limit(last, &LIMITS.as_flattened()[2 * LANES - to..]);
+    }
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let mut max = [NONE; LANES];
+    for scores in vectors.iter() {
+        for (max, score) in max.iter_mut().zip(scores) {
+            *max = larger(*max, *score);
         }
     }
-    let max = max.into_iter().fold(NONE, |a, b| if b > a { b } else { a });
-    let mut sum = [0f32; 16];
-    for scores in &mut vectors[seen] {
+    let max = reduce(max, larger);
+    let mut sum = [0f32; LANES];
+    for scores in vectors {
         for (score, sum) in scores.iter_mut().zip(&mut sum) {
             let e = exp::<FMA>(*score - max);
             *score = if *score == NONE { 0.0 } else { e };
             *sum += *score;
         }
     }
-    (max, sum.into_iter().sum())
+    (max, reduce(sum, |a, b| a + b))
+}
+
+/// At most this, in the vectors at both ends of a row.
+static LIMITS: [[f32; LANES]; 3] = [[f32::NEG_INFINITY; LANES], [f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]];
+
+#[inline(always)]
+fn limit(x: &mut [f32; LANES], limits: &[f32]) {
+    for (x, limit) in x.iter_mut().zip(limits) {
+        *x = if *x < *limit { *x } else { *limit };
+    }
 }
 
 /// `sum * a + part * b`.

@@ -1,6 +1,7 @@
 //! What lies between the products: one row at a time, on the calling thread.
 
 use crate::exp::exp;
+use crate::lanes::{LANES, reduce};
 use crate::simd::{self, Isa};
 
 /// Root-mean-square normalisation: `y = x / sqrt(mean(x^2) + eps) * weight`, for rows as long as `weight`.
@@ -28,8 +29,8 @@ pub(crate) fn rms_norm_rows<const FMA: bool>(x: &[f32], weight: &[f32], eps: f32
 
 #[inline(always)]
 fn sum_squares(x: &[f32]) -> f32 {
-    let mut acc = [0f32; 16];
-    let (chunks, rest) = x.as_chunks::<16>();
+    let mut acc = [0f32; LANES];
+    let (chunks, rest) = x.as_chunks::<LANES>();
     for x in chunks {
         for (acc, x) in acc.iter_mut().zip(x) {
             *acc += x * x;
@@ -38,7 +39,7 @@ fn sum_squares(x: &[f32]) -> f32 {
     for (acc, x) in acc.iter_mut().zip(rest) {
         *acc += x * x;
     }
-    acc.iter().sum()
+    reduce(acc, |a, b| a + b)
 }
 
 /// `silu(gate) * up` of rows `[gate (width) | up (width)]`.

@@ -4,7 +4,9 @@
 //! weights in blocks of 32 bytes is three lines for every 64 numbers: the numbers as signed bytes; for every four of
 //! them -128 times their sum; and the scales, eight times that of the first 32 and eight times that of the others.
 
+use crate::Team;
 use crate::format::{Format, GROUP, round_bf16};
+use crate::lanes::{LANES, reduce};
 use crate::simd::{self, Isa, Line, Rows};
 
 /// The rows that weights are multiplied with, converted once for all products that read them: as they are for
@@ -44,21 +46,35 @@ impl Inputs {
     /// # Panics
     /// If `x` is not whole rows, or the format has no such rows.
     pub fn set(&mut self, format: Format, x: &[f32], cols: usize) {
+        self.take(format, x, cols, |lines, _, pack| pack(0, lines));
+    }
+
+    /// As [`Inputs::set`], on all threads if it is worth it.
+    ///
+    /// # Panics
+    /// As for [`Inputs::set`].
+    pub fn set_with(&mut self, team: &Team, format: Format, x: &[f32], cols: usize) {
+        self.take(format, x, cols, |lines, stride, pack| team.pieces(lines, stride, pack));
+    }
+
+    fn take(&mut self, format: Format, x: &[f32], cols: usize, each: impl Fn(&mut [Line], usize, &(dyn Fn(usize, &mut [Line]) + Sync))) {
         assert!(cols > 0 && x.len().is_multiple_of(cols), "{} numbers are no whole rows of {cols}", x.len());
         assert!(format.row_bytes(cols).is_some(), "`{format}` has no rows of {cols}");
         (self.format, self.rows, self.cols) = (Some(format), x.len() / cols, cols);
         let isa = Isa::get();
-        let exact = stride(Format::F32, cols);
-        self.exact.resize(self.rows * exact, Line::default());
-        simd::pack_f32(isa, x, cols, &mut self.exact, exact);
-        if format == Format::F32 {
-            return;
-        }
-        let packed = stride(format, cols);
-        self.packed.resize(self.rows * packed, Line::default());
-        match format {
-            Format::Bf16 => simd::pack_bf16(isa, x, cols, &mut self.packed, packed),
-            _ => simd::pack_bytes(isa, x, cols, &mut self.packed, packed),
+        let formats: &[Format] = if format == Format::F32 { &[Format::F32] } else { &[Format::F32, format] };
+        for format in formats {
+            let stride = stride(*format, cols);
+            let lines = if *format == Format::F32 { &mut self.exact } else { &mut self.packed };
+            lines.resize(self.rows * stride, Line::default());
+            each(lines, stride, &|row, lines| {
+                let x = &x[row * cols..][..lines.len() / stride * cols];
+                match format {
+                    Format::F32 => simd::pack_f32(isa, x, cols, lines, stride),
+                    Format::Bf16 => simd::pack_bf16(isa, x, cols, lines, stride),
+                    Format::Q8_0 => simd::pack_bytes(isa, x, cols, lines, stride),
+                }
+            });
         }
     }
 
@@ -154,26 +170,27 @@ pub(crate) fn pack_bytes<const FMA: bool>(x: &[f32], cols: usize, out: &mut [Lin
 #[inline(always)]
 fn quantize(x: &[f32; GROUP]) -> ([u32; 8], [u32; 8], f32) {
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding it rounds to an integer, which the low bits hold
-    let mut lanes = [0f32; 16];
-    for x in x.as_chunks::<16>().0 {
-        for (max, x) in lanes.iter_mut().zip(x) {
-            let x = x.abs();
-            *max = if x > *max { x } else { *max };
+    let mut max = [0f32; LANES];
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    for x in x.as_chunks::<LANES>().0 {
+        for (max, x) in max.iter_mut().zip(x) {
+            *max = larger(*max, x.abs());
         }
     }
-    let max = lanes.into_iter().fold(0f32, |a, b| if b > a { b } else { a });
-    let scale = max / 127.0;
+    let scale = reduce(max, larger) / 127.0;
     let inverse = if scale < f32::MIN_POSITIVE { 0.0 } else { 1.0 / scale };
-    let mut rounded = [0u32; GROUP];
-    for (rounded, x) in rounded.iter_mut().zip(x) {
-        *rounded = (x * inverse + ROUND).to_bits() & 0xff;
+    let mut bytes = [0u8; GROUP];
+    for (byte, x) in bytes.iter_mut().zip(x) {
+        *byte = (x * inverse + ROUND).to_bits() as u8;
     }
     let (mut words, mut sums) = ([0; 8], [0; 8]);
-    for ((word, sum), four) in words.iter_mut().zip(&mut sums).zip(rounded.as_chunks::<4>().0) {
-        let [a, b, c, d] = *four;
-        *word = a | b << 8 | c << 16 | d << 24;
-        let sign = |byte: u32| i32::from(byte as u8 as i8);
-        *sum = (-128 * (sign(a) + sign(b) + sign(c) + sign(d))) as u32;
+    for ((word, sum), four) in words.iter_mut().zip(&mut sums).zip(bytes.as_chunks::<4>().0) {
+        *word = u32::from_le_bytes(*four);
+        // the bytes plus 128, which have no sign, added in pairs, then the pairs
+        let high = *word ^ 0x8080_8080;
+        let pairs = (high & 0x00ff_00ff) + (high >> 8 & 0x00ff_00ff);
+        let sum_of_high = (pairs & 0xffff) + (pairs >> 16);
+        *sum = 4u32.wrapping_mul(128).wrapping_sub(sum_of_high).wrapping_mul(128);
     }
     (words, sums, scale)
 }

@@ -11,6 +11,7 @@ mod elementwise;
 mod exp;
 mod format;
 mod inputs;
+mod lanes;
 mod linear;
 mod simd;
 mod team;

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use crate::exp::mul_add;
 use crate::inputs::row_lines;
-use crate::simd::{Columns, Isa, Line, Rows, Update, Weights, into_columns, into_rows};
+use crate::simd::{Columns, Isa, Line, Update, Weights, into_columns, into_rows};
 use crate::{Format, Inputs, Matrix, Team};
 
 /// A weight matrix and where its product goes: row `i` of the inputs gives `y[i * width + column ..]`.
@@ -18,7 +19,7 @@ pub struct Part<'a> {
 }
 
 /// A low-rank update (LoRA) of the product for some rows:
-/// `y[row][column + i] += sum_r b[i * rank + r] * dot(a[r], x[row])`, with the scale folded into `b`.
+/// `y[row][column + i] += sum_r b[r * outputs + i] * dot(a[r], x[row])`, with the scale folded into `b`.
 #[derive(Debug, Clone)]
 pub struct LowRank<'a> {
     /// The rows of inputs and outputs that it is for.
@@ -29,7 +30,7 @@ pub struct LowRank<'a> {
     pub rank: usize,
     /// `[rank, inputs]`.
     pub a: &'a [f32],
-    /// `[outputs, rank]`.
+    /// `[rank, outputs]`: the transpose of PEFT's `lora_B`, so that a row of it is added at once.
     pub b: &'a [f32],
 }
 
@@ -59,8 +60,8 @@ pub fn linear(team: &Team, x: &Inputs, parts: &[Part<'_>], updates: &[LowRank<'_
         .map(|u| {
             let from = row * lines;
             row += u.rows.len();
-            let x = Rows::new(Format::F32, &inner[from..row * lines], lines, u.rows.len(), u.rank);
-            Update { weights: Weights::f32(u.b, u.rank), x, row: u.rows.start, column: u.column }
+            let inner = &inner[from..row * lines];
+            Update { inner, lines, rank: u.rank, b: u.b, rows: u.rows.len(), row: u.rows.start, column: u.column }
         })
         .collect();
     let parts: Vec<_> = parts.iter().map(|p| Columns { weights: Weights::new(&p.weight), bias: p.bias, column: p.column }).collect();
@@ -85,7 +86,7 @@ fn check(x: &Inputs, parts: &[Part<'_>], updates: &[LowRank<'_>], y: &[f32], wid
         assert_eq!(Some(update.a.len()), update.rank.checked_mul(x.cols()), "an update's first factor is [rank, inputs]");
         assert!(
             update.rank == 0 && update.b.is_empty() || update.rank > 0 && update.b.len().is_multiple_of(update.rank),
-            "an update's second factor is [outputs, rank]"
+            "an update's second factor is [rank, outputs]"
         );
         let outputs = update.b.len() / update.rank.max(1);
         let end = update.column.saturating_add(outputs);
@@ -93,3 +94,28 @@ fn check(x: &Inputs, parts: &[Part<'_>], updates: &[LowRank<'_>], y: &[f32], wid
         assert_eq!(covered, outputs, "an update goes to columns that no part writes");
     }
 }
+
+/// `y[i] += sum_r inner[r] * b[r][from + i]`, each number by `r` in order; `b` has `rank` rows.
+#[inline(always)]
+pub(crate) fn add_low_rank<const FMA: bool>(inner: &[Line], rank: usize, b: &[f32], from: usize, y: &mut [f32]) {
+    let stride = b.len() / rank.max(1);
+    let factors = || inner.iter().flat_map(|line| line.0).map(f32::from_bits).take(rank);
+    let (chunks, rest) = y.as_chunks_mut::<WIDE>();
+    let mut at = from;
+    for y in chunks {
+        for (factor, b) in factors().zip(b.chunks_exact(stride)) {
+            for (y, b) in y.iter_mut().zip(&b[at..at + WIDE]) {
+                *y = mul_add::<FMA>(factor, *b, *y);
+            }
+        }
+        at += WIDE;
+    }
+    for (factor, b) in factors().zip(b.chunks_exact(stride)) {
+        for (y, b) in rest.iter_mut().zip(&b[at..]) {
+            *y = mul_add::<FMA>(factor, *b, *y);
+        }
+    }
+}
+
+/// Outputs that are kept in registers while the ranks pass by.
+const WIDE: usize = 64;

@@ -4,7 +4,7 @@
 //! A kernel is a generic function over a small set of operations ([`Vector`], [`Dot`]). The operations exist once for
 //! each instruction set; the generic function is inlined into one entry point for each, which is compiled with the set's
 //! features. Kernels that the compiler vectorises well by itself are safe functions elsewhere; here they are compiled
-//! once for each set ([`kernels`]).
+//! once for each set (the macro `kernels`).
 //!
 //! Nothing outside this module has to be trusted: what it exports is safe and checks its arguments.
 #![allow(unsafe_code)]
@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 
 mod attention;
 mod chunks;
+mod panel;
 mod portable;
 mod product;
 #[cfg(target_arch = "x86_64")]
@@ -151,10 +152,12 @@ trait Dot {
     const INPUT_BYTES: usize;
     /// Rows of inputs in a register tile, at most 6.
     const TOKENS: usize;
-    unsafe fn weight(p: *const u8) -> Self::Weight;
+    /// Parts (1 or 2) of a step that are taken one after the other.
+    const HALVES: usize;
+    unsafe fn weight(p: *const u8, half: usize) -> Self::Weight;
     /// The last step of a row, which has only `bytes < WEIGHT_BYTES`; the rest counts as zero.
-    unsafe fn weight_part(p: *const u8, bytes: usize) -> Self::Weight;
-    unsafe fn input(p: *const u8) -> Self::Input;
+    unsafe fn weight_part(p: *const u8, bytes: usize, half: usize) -> Self::Weight;
+    unsafe fn input(p: *const u8, half: usize) -> Self::Input;
     unsafe fn step(acc: Self::Acc, weight: Self::Weight, input: Self::Input) -> Self::Acc;
 }
 
@@ -202,6 +205,8 @@ kernels! {
     fn softmax(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) = crate::attention::softmax_row;
     /// See [`crate::attention::merge_row`].
     fn merge(sum: &mut [f32], a: f32, part: &[f32], b: f32) = crate::attention::merge_row;
+    /// See [`crate::linear::add_low_rank`].
+    fn add_low_rank(inner: &[Line], rank: usize, b: &[f32], from: usize, y: &mut [f32]) = crate::linear::add_low_rank;
     /// See [`crate::inputs::pack_f32`].
     fn pack_f32(x: &[f32], cols: usize, out: &mut [Line], stride: usize) = crate::inputs::pack_f32;
     /// See [`crate::inputs::pack_bf16`].

@@ -5,11 +5,13 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-/// How long a thread without work looks for some before it sleeps: longer than the pauses between the products of a
-/// token, so that only the first one has to wake it.
+use crate::simd::Chunks;
+
+/// How long a thread that has to wait looks for the end of it before it sleeps: longer than the pauses between the
+/// products of a token, so that only the first one has to wake the others.
 const PATIENCE: Duration = Duration::from_micros(50);
 
 /// A fixed number of threads, the caller's being one of them.
@@ -24,10 +26,12 @@ pub struct Team {
     turn: Mutex<()>,
 }
 
-/// The state word: the number of threads in the job, whether more may join, whether all is over, the job's number.
+/// The state word: the number of threads in the job, whether more may join, whether the caller sleeps until they have
+/// left, whether all is over, the job's number.
 const JOINED: u64 = 0xffff;
 const OPEN: u64 = 1 << 16;
-const STOP: u64 = 1 << 17;
+const WAITED: u64 = 1 << 17;
+const STOP: u64 = 1 << 18;
 const JOB: u32 = 32;
 
 #[derive(Debug)]
@@ -37,6 +41,8 @@ struct Shared {
     job: Mutex<Option<Job>>,
     panic: Mutex<Option<Panic>>,
     asleep: Vec<AtomicBool>,
+    /// Whoever sleeps until the last thread leaves the job.
+    caller: Mutex<Option<Thread>>,
 }
 
 /// On a cache line of its own.
@@ -87,6 +93,7 @@ impl Team {
             job: Mutex::default(),
             panic: Mutex::default(),
             asleep: (0..others).map(|_| AtomicBool::new(false)).collect(),
+            caller: Mutex::default(),
         });
         let mut team = Self { shared, workers: Vec::with_capacity(others), turn: Mutex::default() };
         for i in 0..others {
@@ -124,14 +131,7 @@ impl Team {
         }
         shared.tasks(job);
         shared.state.0.fetch_and(!OPEN, Ordering::Relaxed);
-        let mut spins = 0u32;
-        while shared.state.0.load(Ordering::Acquire) & JOINED != 0 {
-            std::hint::spin_loop();
-            spins += 1;
-            if spins > 1000 {
-                std::thread::yield_now();
-            }
-        }
+        shared.all_left();
         *lock(&shared.job) = None;
         let panic = lock(&shared.panic).take();
         drop(turn);
@@ -139,7 +139,30 @@ impl Team {
             resume_unwind(payload);
         }
     }
+
+    /// Cuts rows of `width` numbers into pieces and calls `f` with the number of the first row and the rows of each, on
+    /// all threads if it is worth it: for what is done row by row, such as [`rms_norm`](crate::rms_norm).
+    ///
+    /// # Panics
+    /// If `y` is not whole rows; as `f` panics.
+    pub fn rows(&self, y: &mut [f32], width: usize, f: &(dyn Fn(usize, &mut [f32]) + Sync)) {
+        assert!(width > 0 && y.len().is_multiple_of(width), "{} numbers are no whole rows of {width}", y.len());
+        self.pieces(y, width, f);
+    }
+
+    /// As [`Team::rows`], for rows of anything.
+    pub(crate) fn pieces<T: Send>(&self, y: &mut [T], width: usize, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
+        if size_of_val(y) < SMALL || self.workers.is_empty() {
+            return f(0, y);
+        }
+        let rows = (y.len() / width.max(1)).div_ceil(4 * self.threads()).max(1);
+        let pieces = Chunks::new(y, rows * width);
+        self.run(pieces.count(), &|i| f(i * rows, pieces.take(i)));
+    }
 }
+
+/// Bytes of rows below which another thread costs more than it brings.
+const SMALL: usize = 64 << 10;
 
 /// The same reference, for the threads of a team.
 #[allow(unsafe_code)]
@@ -167,10 +190,47 @@ impl Shared {
         let mut last = 0;
         while let Some(number) = self.join(index, last) {
             last = number;
-            if let Some(job) = *lock(&self.job) {
+            // not in the condition, where the lock would be held for all of the tasks
+            let job = *lock(&self.job);
+            if let Some(job) = job {
                 self.tasks(job);
             }
-            self.state.0.fetch_sub(1, Ordering::Release);
+            self.leave();
+        }
+    }
+
+    /// Leaves a job. The last one to leave wakes the caller, if it sleeps.
+    fn leave(&self) {
+        // SeqCst here and in `all_left`: either the caller sees that this thread has left, or this thread sees the
+        // caller's mark.
+        let before = self.state.0.fetch_sub(1, Ordering::SeqCst);
+        if before & (JOINED | WAITED) == 1 | WAITED
+            && let Some(caller) = lock(&self.caller).take()
+        {
+            caller.unpark();
+        }
+    }
+
+    /// Waits until everybody has left the job, which is closed.
+    fn all_left(&self) {
+        let busy = || self.state.0.load(Ordering::SeqCst) & JOINED != 0;
+        let mut since = None;
+        let mut spins = 0u32;
+        while busy() {
+            std::hint::spin_loop();
+            spins += 1;
+            if spins.is_multiple_of(64) && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                while busy() {
+                    // again after every wake-up: it may come from a thread that was slow to leave an earlier job, and
+                    // has taken the handle
+                    *lock(&self.caller) = Some(std::thread::current());
+                    self.state.0.fetch_or(WAITED, Ordering::SeqCst);
+                    if busy() {
+                        std::thread::park();
+                    }
+                }
+                *lock(&self.caller) = None;
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tests of the kernels against plain arithmetic, with every instruction set of the machine.
 
 mod attention;
+mod elementwise;
 mod linear;
 
 /// Numbers between -1 and 1 that look random.

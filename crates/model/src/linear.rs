@@ -65,7 +65,7 @@ impl Linear {
 
     /// x [n, in] -> y [n, out]; `updates` are the adapters of some rows each.
     pub(crate) fn forward(&self, team: &Team, inputs: &mut Inputs, x: &[f32], updates: &[(Range<usize>, &Update)], y: &mut [f32]) {
-        inputs.set(self.format, x, self.features_in);
+        inputs.set_with(team, self.format, x, self.features_in);
         let mut column = 0;
         let part = |layer: &'_ Layer, column: &mut usize| {
             let at = *column;
@@ -96,7 +96,7 @@ struct UpdatePart {
     rank: usize,
     /// [r, in]
     a: Vec<f32>,
-    /// [out, r], times the adapter's scale
+    /// [r, out], times the adapter's scale
     b: Vec<f32>,
 }
 
@@ -107,7 +107,8 @@ impl Update {
         let mut parts = Vec::new();
         for layer in &linear.layers {
             if let Some(pair) = adapter.modules.get(&layer.name) {
-                let b = pair.b.data.iter().map(|v| pair.scale * v).collect();
+                let (out, rank) = (pair.b.rows, pair.b.cols);
+                let b = (0..rank * out).map(|i| pair.scale * pair.b.data[i % out * rank + i / out]).collect();
                 parts.push(UpdatePart { column, rank: pair.a.rows, a: pair.a.data.clone(), b });
             }
             column += layer.weight.rows();

@@ -6,8 +6,8 @@ use std::time::Duration;
 const ALONE: usize = 256;
 /// Prompt tokens of a pass before anything was measured, beside sequences that decode.
 const GUESS: usize = 16;
-/// At least so many: passes of a few rows cost hardly more than of one.
-const LEAST: usize = 8;
+/// At least so many, however dear they are: a prompt has to come to its end.
+const LEAST: usize = 4;
 /// A pass that also reads prompts takes at most this much longer than one that does not, so that a long prompt never doubles the gap
 /// between two tokens of a running stream.
 const SLACK: f64 = 0.75;

@@ -193,14 +193,15 @@ impl Transformer {
                 let updates = speakers.iter().filter_map(|(rows, adapter)| Some((rows.clone(), pick(&adapter.blocks[i]).as_ref()?)));
                 updates.collect()
             };
-            rms_norm(&s.x, &block.attn_norm, eps, &mut s.h);
+            norm(team, &s.x, &block.attn_norm, eps, &mut s.h);
             block.qkv.forward(team, &mut s.inputs, &s.h, &update(|u| &u.qkv), &mut s.qkv);
             self.attention(team, i, block, items, &mut s.qkv, &s.cos, &s.sin, &mut s.attended);
             block.o.forward(team, &mut s.inputs, &s.attended, &update(|u| &u.o), &mut s.h);
             add(&mut s.x, &s.h);
-            rms_norm(&s.x, &block.mlp_norm, eps, &mut s.h);
+            norm(team, &s.x, &block.mlp_norm, eps, &mut s.h);
             block.gate_up.forward(team, &mut s.inputs, &s.h, &update(|u| &u.gate_up), &mut s.gate_up);
-            swiglu(&s.gate_up, c.intermediate_size, &mut s.act);
+            let (inner, gate_up) = (c.intermediate_size, &s.gate_up);
+            team.rows(&mut s.act, inner, &|row, act| swiglu(&gate_up[2 * row * inner..][..2 * act.len()], inner, act));
             block.down.forward(team, &mut s.inputs, &s.act, &update(|u| &u.down), &mut s.h);
             add(&mut s.x, &s.h);
         }
@@ -283,6 +284,12 @@ impl Transformer {
         let shape = AttentionShape { heads: c.heads, kv_heads: c.kv_heads, dim, window: c.sliding_window.unwrap_or(usize::MAX) };
         attend(team, &shape, qkv, width, &queries, out);
     }
+}
+
+/// Rows of norms, on all threads.
+fn norm(team: &Team, x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
+    let width = weight.len();
+    team.rows(y, width, &|row, y| rms_norm(&x[row * width..][..y.len()], weight, eps, y));
 }
 
 /// Who speaks in which rows; neighbours under one adapter are one range.

@@ -10,7 +10,7 @@ pub(super) struct Array([f32; 8]);
 // SAFETY (all functions of this file): reads and writes are those that the traits' contracts allow.
 impl Vector for Array {
     const LANES: usize = 8;
-    const ROWS: usize = 2;
+    const ROWS: usize = 1;
 
     #[inline(always)]
     unsafe fn zero() -> Self {
@@ -27,7 +27,7 @@ impl Vector for Array {
     unsafe fn load_part(p: *const f32, n: usize) -> Self {
         let mut all = [0.0; 8];
         // SAFETY: see above; `n < 8`.
-        unsafe { std::ptr::copy_nonoverlapping(p, all.as_mut_ptr(), n) };
+        unsafe { std::ptr::copy_nonoverlapping(p.cast::<u8>(), all.as_mut_ptr().cast::<u8>(), 4 * n) };
         Self(all)
     }
 
@@ -40,7 +40,7 @@ impl Vector for Array {
     #[inline(always)]
     unsafe fn store_part(self, p: *mut f32, n: usize) {
         // SAFETY: see above; `n < 8`.
-        unsafe { std::ptr::copy_nonoverlapping(self.0.as_ptr(), p, n) };
+        unsafe { std::ptr::copy_nonoverlapping(self.0.as_ptr().cast::<u8>(), p.cast::<u8>(), 4 * n) };
     }
 
     #[inline(always)]
@@ -79,21 +79,22 @@ impl<V: Vector, const TOKENS: usize> Dot for F32<V, TOKENS> {
     const WEIGHT_BYTES: usize = 4 * V::LANES;
     const INPUT_BYTES: usize = 4 * V::LANES;
     const TOKENS: usize = TOKENS;
+    const HALVES: usize = 1;
 
     #[inline(always)]
-    unsafe fn weight(p: *const u8) -> V {
+    unsafe fn weight(p: *const u8, _: usize) -> V {
         // SAFETY: as for the callee.
         unsafe { V::load(p.cast()) }
     }
 
     #[inline(always)]
-    unsafe fn weight_part(p: *const u8, bytes: usize) -> V {
+    unsafe fn weight_part(p: *const u8, bytes: usize, _: usize) -> V {
         // SAFETY: as for the callee.
         unsafe { V::load_part(p.cast(), bytes / 4) }
     }
 
     #[inline(always)]
-    unsafe fn input(p: *const u8) -> V {
+    unsafe fn input(p: *const u8, _: usize) -> V {
         // SAFETY: as for the callee.
         unsafe { V::load(p.cast()) }
     }
@@ -109,95 +110,92 @@ impl<V: Vector, const TOKENS: usize> Dot for F32<V, TOKENS> {
 pub(super) struct Bf16;
 
 #[inline(always)]
-fn widen(pairs: [u32; 8]) -> [Array; 2] {
-    [Array(pairs.map(|pair| f32::from_bits(pair << 16))), Array(pairs.map(|pair| f32::from_bits(pair & 0xffff_0000)))]
+fn widen(pairs: [u32; 8], half: usize) -> Array {
+    Array(pairs.map(|pair| f32::from_bits(if half == 0 { pair << 16 } else { pair & 0xffff_0000 })))
 }
 
 impl Dot for Bf16 {
     type Acc = Array;
-    type Weight = [Array; 2];
-    type Input = [Array; 2];
+    type Weight = Array;
+    type Input = Array;
     const WEIGHT_BYTES: usize = 32;
     const INPUT_BYTES: usize = 32;
-    const TOKENS: usize = 2;
+    const TOKENS: usize = 1;
+    const HALVES: usize = 2;
 
     #[inline(always)]
-    unsafe fn weight(p: *const u8) -> [Array; 2] {
+    unsafe fn weight(p: *const u8, half: usize) -> Array {
         // SAFETY: see above.
-        widen(unsafe { p.cast::<[u32; 8]>().read_unaligned() })
+        widen(unsafe { p.cast::<[u32; 8]>().read_unaligned() }, half)
     }
 
     #[inline(always)]
-    unsafe fn weight_part(p: *const u8, bytes: usize) -> [Array; 2] {
+    unsafe fn weight_part(p: *const u8, bytes: usize, half: usize) -> Array {
         let mut all = [0u32; 8];
         // SAFETY: see above; `bytes < 32`.
         unsafe { std::ptr::copy_nonoverlapping(p, all.as_mut_ptr().cast::<u8>(), bytes) };
-        widen(all)
+        widen(all, half)
     }
 
     #[inline(always)]
-    unsafe fn input(p: *const u8) -> [Array; 2] {
+    unsafe fn input(p: *const u8, half: usize) -> Array {
         // SAFETY: see above.
-        unsafe { Self::weight(p) }
+        unsafe { Self::weight(p, half) }
     }
 
     #[inline(always)]
-    unsafe fn step(acc: Array, [w0, w1]: [Array; 2], [x0, x1]: [Array; 2]) -> Array {
+    unsafe fn step(acc: Array, weight: Array, input: Array) -> Array {
         // SAFETY: plain code.
-        unsafe { acc.add_product(w0, x0).add_product(w1, x1) }
+        unsafe { acc.add_product(weight, input) }
     }
 }
 
 /// Weights in blocks of 32 bytes, two blocks in a step (for the inputs see `inputs.rs`).
 pub(super) struct Bytes;
 
+/// A scale and its 32 bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Group(f32, [i8; 32]);
+
 impl Dot for Bytes {
     type Acc = Array;
-    type Weight = [(f32, [i8; 32]); 2];
-    type Input = [(f32, [i8; 32]); 2];
+    type Weight = Group;
+    type Input = Group;
     const WEIGHT_BYTES: usize = 68;
     const INPUT_BYTES: usize = 192;
     const TOKENS: usize = 1;
+    const HALVES: usize = 2;
 
     #[inline(always)]
-    unsafe fn weight(p: *const u8) -> Self::Weight {
-        // SAFETY: see above: two blocks.
-        unsafe { [group(p), group(p.add(34))] }
-    }
-
-    #[inline(always)]
-    unsafe fn weight_part(p: *const u8, _: usize) -> Self::Weight {
-        // SAFETY: see above: rows are whole blocks, so that this is one.
-        unsafe { [group(p), (0.0, [0; 32])] }
-    }
-
-    #[inline(always)]
-    unsafe fn input(p: *const u8) -> Self::Input {
-        // SAFETY: see above: 64 bytes, 64 bytes not needed here, and 16 f32: eight for each block.
+    unsafe fn weight(p: *const u8, half: usize) -> Group {
+        // SAFETY: see above: two blocks of 34 bytes.
         unsafe {
-            [
-                (p.add(128).cast::<f32>().read_unaligned(), p.cast::<[i8; 32]>().read_unaligned()),
-                (p.add(160).cast::<f32>().read_unaligned(), p.add(32).cast::<[i8; 32]>().read_unaligned()),
-            ]
+            let p = p.add(34 * half);
+            Group(crate::format::f16_to_f32(p.cast::<u16>().read_unaligned()), p.add(2).cast::<[i8; 32]>().read_unaligned())
         }
     }
 
     #[inline(always)]
-    unsafe fn step(mut acc: Array, weight: Self::Weight, input: Self::Input) -> Array {
-        for i in 0..2 {
-            let ((ws, w), (xs, x)) = (weight[i], input[i]);
-            let mut sum = 0i32;
-            for k in 0..32 {
-                sum += i32::from(w[k]) * i32::from(x[k]);
-            }
-            acc.0[i] += ws * xs * sum as f32;
+    unsafe fn weight_part(p: *const u8, _: usize, half: usize) -> Group {
+        // SAFETY: see above; rows are whole blocks, so that this is one.
+        if half == 0 { unsafe { Self::weight(p, 0) } } else { Group(0.0, [0; 32]) }
+    }
+
+    #[inline(always)]
+    unsafe fn input(p: *const u8, half: usize) -> Group {
+        // SAFETY: see above: 64 bytes, 64 bytes not needed here, and 16 f32: eight for each block.
+        unsafe { Group(p.add(128 + 32 * half).cast::<f32>().read_unaligned(), p.add(32 * half).cast::<[i8; 32]>().read_unaligned()) }
+    }
+
+    #[inline(always)]
+    unsafe fn step(mut acc: Array, Group(w_scale, w): Group, Group(x_scale, x): Group) -> Array {
+        let mut sums = [0i32; 8];
+        for (i, (w, x)) in w.iter().zip(x).enumerate() {
+            sums[i % 8] += i32::from(*w) * i32::from(x);
+        }
+        for (acc, sum) in acc.0.iter_mut().zip(sums) {
+            *acc += w_scale * x_scale * sum as f32;
         }
         acc
     }
-}
-
-#[inline(always)]
-unsafe fn group(p: *const u8) -> (f32, [i8; 32]) {
-    // SAFETY: the caller vouches for 34 bytes.
-    unsafe { (crate::format::f16_to_f32(p.cast::<u16>().read_unaligned()), p.add(2).cast::<[i8; 32]>().read_unaligned()) }
 }

@@ -1,25 +1,14 @@
-//! Products of rows of inputs with rows of weights, each output a dot product of its own.
-//!
-//! A register tile is [`GROUP`] rows of weights by up to [`Dot::TOKENS`] rows of inputs; both are read as they lie. The
-//! chain of operations of an output is the same in every tile: one vector of partial sums, taken along the row, summed
-//! up by [`Vector::sums`].
+//! Products of rows of inputs with rows of weights: what is computed by which thread.
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::{Dot, Isa, Level, Line, Vector, portable, prefetch};
-#[cfg(target_arch = "x86_64")]
-use super::{x86, x86_bytes};
+use super::panel::{self, Panel};
+use super::{Isa, Line};
 use crate::{Format, Matrix, Team};
 
-/// Rows of weights in a register tile.
-const GROUP: usize = 4;
-/// Bytes of weights that are kept in the first-level cache while the inputs pass by.
-const NEAR: usize = 20 << 10;
 /// Bytes of inputs that are kept in the second-level cache while the weights pass by.
 const MIDDLE: usize = 384 << 10;
-/// Bytes by which weights are asked for ahead of their use: the processor's own prefetching stops at pages.
-const AHEAD: usize = 4096;
 /// Multiply-adds below which another thread costs more than it brings.
 const SMALL: usize = 1 << 17;
 /// Multiply-adds of a task, at least.
@@ -88,12 +77,23 @@ struct Job<'a> {
     base: usize,
 }
 
-/// An update of outputs after the product: `out[row + i][column + o] += x[i] . weights[o]`.
+/// An update of outputs after the product: `out[row + i][column + o] += sum_r inner[i][r] * b[r][o]`.
 pub(crate) struct Update<'a> {
-    pub(crate) weights: Weights<'a>,
-    pub(crate) x: Rows<'a>,
+    /// Rows of `lines` lines, the first `rank` numbers of which count.
+    pub(crate) inner: &'a [Line],
+    pub(crate) lines: usize,
+    pub(crate) rank: usize,
+    /// `[rank, outputs]`.
+    pub(crate) b: &'a [f32],
+    pub(crate) rows: usize,
     pub(crate) row: usize,
     pub(crate) column: usize,
+}
+
+impl Update<'_> {
+    fn outputs(&self) -> usize {
+        self.b.len() / self.rank.max(1)
+    }
 }
 
 /// A product into columns of the outputs: `out[i][column + o] = x[i] . weights[o] + bias[o]`.
@@ -184,7 +184,8 @@ unsafe fn run(team: &Team, isa: Isa, jobs: &[Job<'_>], updates: &[Update<'_>], o
         assert!(weights.format == x.format && weights.cols == x.cols, "inputs and weights of one shape");
         assert!(bias.is_none_or(|bias| bias.len() == weights.rows), "a bias for each of {} outputs", weights.rows);
     }
-    assert!(updates.iter().all(|u| u.weights.format == u.x.format && u.weights.cols == u.x.cols), "an update of one shape");
+    let whole = |u: &Update<'_>| u.inner.len() == u.rows * u.lines && u.rank <= 16 * u.lines && u.b.len() == u.rank * u.outputs();
+    assert!(updates.iter().all(whole), "an update of one shape");
     let work: usize = jobs.iter().map(|j| j.x.rows * j.weights.rows * j.x.cols).sum();
     let target = (work / (32 * team.threads())).max(TASK);
     let grids: Vec<Grid> = jobs.iter().map(|job| grid(job, target)).collect();
@@ -223,228 +224,39 @@ unsafe fn rectangle(isa: Isa, job: &Job<'_>, updates: &[Update<'_>], tokens: Ran
     let x = job.x.range(tokens.clone());
     // SAFETY: inside the outputs.
     let start = unsafe { out.start.add(job.base + tokens.start * out.width + rows.start) };
-    let panel = Panel::new(&job.weights, rows.clone(), x, start, out.width);
+    let panel = panel_of(&job.weights, rows.clone(), x, start, out.width);
     let panel = Panel { bias: job.bias.map_or(std::ptr::null(), |bias| bias[rows.clone()].as_ptr()), ..panel };
     // SAFETY: the outputs are this call's alone; weights and inputs have these rows, and one shape (checked by `run`).
-    unsafe { dispatch(isa, job.weights.format, &panel) };
+    unsafe { panel::run(isa, job.weights.format, &panel) };
     for update in updates {
         let columns = job.base + rows.start..job.base + rows.end;
-        let columns = columns.start.max(update.column)..columns.end.min(update.column + update.weights.rows);
-        let lines = tokens.start.max(update.row)..tokens.end.min(update.row + update.x.rows);
-        if columns.is_empty() || lines.is_empty() {
+        let columns = columns.start.max(update.column)..columns.end.min(update.column + update.outputs());
+        let tokens = tokens.start.max(update.row)..tokens.end.min(update.row + update.rows);
+        if columns.is_empty() || tokens.is_empty() {
             continue;
         }
-        let x = update.x.range(lines.start - update.row..lines.end - update.row);
-        let rows = columns.start - update.column..columns.end - update.column;
-        // SAFETY: inside the outputs.
-        let start = unsafe { out.start.add(lines.start * out.width + columns.start) };
-        let panel = Panel { accumulate: true, ..Panel::new(&update.weights, rows, x, start, out.width) };
-        // SAFETY: as above: these are some of the same outputs.
-        unsafe { dispatch(isa, update.weights.format, &panel) };
-    }
-}
-
-/// Rows of weights by rows of inputs, as pointers.
-struct Panel {
-    weights: *const u8,
-    row_bytes: usize,
-    rows: usize,
-    x: *const u8,
-    x_bytes: usize,
-    tokens: usize,
-    out: *mut f32,
-    width: usize,
-    /// One number for each row of weights, or null.
-    bias: *const f32,
-    /// Whether to add to what the outputs hold.
-    accumulate: bool,
-}
-
-impl Panel {
-    fn new(weights: &Weights<'_>, rows: Range<usize>, x: Rows<'_>, out: *mut f32, width: usize) -> Self {
-        assert!(rows.start <= rows.end && rows.end <= weights.rows, "rows {rows:?} of {}", weights.rows);
-        Self {
-            weights: weights.start.wrapping_add(rows.start * weights.row_bytes),
-            row_bytes: weights.row_bytes,
-            rows: rows.len(),
-            x: x.lines.as_ptr().cast(),
-            x_bytes: x.stride * size_of::<Line>(),
-            tokens: x.rows,
-            out,
-            width,
-            bias: std::ptr::null(),
-            accumulate: false,
+        for token in tokens {
+            let inner = &update.inner[(token - update.row) * update.lines..][..update.lines];
+            // SAFETY: inside the outputs, and some of those that are this call's alone.
+            let y = unsafe { std::slice::from_raw_parts_mut(out.start.add(token * out.width + columns.start), columns.len()) };
+            super::add_low_rank(isa, inner, update.rank, update.b, columns.start - update.column, y);
         }
     }
 }
 
-/// # Safety
-/// The pointers of the panel are good for its rows, the inputs are in the form of the format, and no other thread
-/// touches the outputs.
-unsafe fn dispatch(isa: Isa, format: Format, p: &Panel) {
-    // SAFETY: handed on; an `Isa` says that the machine has its instructions.
-    unsafe {
-        match (isa.0, format) {
-            (Level::Portable, Format::F32) => panel::<portable::F32<portable::Array, 2>>(p),
-            (Level::Portable, Format::Bf16) => panel::<portable::Bf16>(p),
-            (Level::Portable, Format::Q8_0) => panel::<portable::Bytes>(p),
-            #[cfg(target_arch = "x86_64")]
-            (level, format) => compiled::dispatch(level, format, p),
-        }
-    }
-}
-
-/// The kernels, compiled with the features that they need.
-#[cfg(target_arch = "x86_64")]
-mod compiled {
-    use super::*;
-
-    macro_rules! entries {
-        ($($name:ident, $features:literal, $dot:ty;)*) => {$(
-            #[target_feature(enable = $features)]
-            unsafe fn $name(p: &Panel) {
-                // SAFETY: as for the caller.
-                unsafe { panel::<$dot>(p) }
-            }
-        )*};
-    }
-    entries! {
-        f32_256, "avx2,fma", portable::F32<x86::V256, 3>;
-        bf16_256, "avx2,fma", x86::Bf16Half;
-        bytes_256, "avx2,fma,f16c", x86_bytes::BytesPairs;
-        f32_512, "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma", portable::F32<x86::V512, 6>;
-        bf16_512, "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma", x86::Bf16Wide;
-        bf16_pairs, "avx512f,avx512vl,avx512dq,avx512bw,avx512bf16,avx2,fma", x86::Bf16Pairs;
-        bytes_512, "avx512f,avx512vl,avx512dq,avx512bw,avx512vnni,avx2,fma,f16c", x86_bytes::BytesVnni;
-    }
-
-    /// # Safety
-    /// As for [`super::dispatch`]; `level` is one of this machine's.
-    pub(super) unsafe fn dispatch(level: Level, format: Format, p: &Panel) {
-        // SAFETY: handed on; each level has the features that its kernels are compiled with.
-        unsafe {
-            match (level, format) {
-                (Level::Avx512 | Level::Avx512Full, Format::F32) => f32_512(p),
-                (Level::Avx512Full, Format::Bf16) => bf16_pairs(p),
-                (Level::Avx512, Format::Bf16) => bf16_512(p),
-                (Level::Avx512Full, Format::Q8_0) => bytes_512(p),
-                (_, Format::F32) => f32_256(p),
-                (_, Format::Bf16) => bf16_256(p),
-                (_, Format::Q8_0) => bytes_256(p),
-            }
-        }
-    }
-}
-
-/// All tiles of a panel: a few rows of weights stay near while all inputs pass by.
-///
-/// # Safety
-/// As for [`dispatch`], and the machine has the instructions of `K`.
-#[inline(always)]
-unsafe fn panel<K: Dot>(p: &Panel) {
-    let near = if p.tokens <= K::TOKENS { p.rows } else { (NEAR / p.row_bytes.max(1)).next_multiple_of(GROUP).max(GROUP) };
-    let tiles = p.tokens.div_ceil(K::TOKENS);
-    let mut row = 0;
-    while row < p.rows {
-        let end = (row + near).min(p.rows);
-        let mut token = 0;
-        for tile in 0..tiles {
-            // equal tiles: 7 becomes 4 + 3, not 6 + 1
-            let n = (p.tokens - token).div_ceil(tiles - tile);
-            let ahead = if tile == 0 { AHEAD } else { 0 };
-            let mut r = row;
-            while r < end {
-                // SAFETY: rows `r..` and tokens `token..token + n` are in the panel; `n <= TOKENS <= 6`.
-                unsafe {
-                    match n {
-                        1 => self::tile::<K, 1>(p, r, token, ahead),
-                        2 => self::tile::<K, 2>(p, r, token, ahead),
-                        3 => self::tile::<K, 3>(p, r, token, ahead),
-                        4 => self::tile::<K, 4>(p, r, token, ahead),
-                        5 => self::tile::<K, 5>(p, r, token, ahead),
-                        _ => self::tile::<K, 6>(p, r, token, ahead),
-                    }
-                }
-                r += GROUP;
-            }
-            token += n;
-        }
-        row = end;
-    }
-}
-
-/// [`GROUP`] rows of weights (or what is left of them) by `T` rows of inputs.
-///
-/// # Safety
-/// As for [`panel`]; the rows exist, at least one of weights.
-#[inline(always)]
-unsafe fn tile<K: Dot, const T: usize>(p: &Panel, row: usize, token: usize, ahead: usize) {
-    let valid = (p.rows - row).min(GROUP);
-    // SAFETY: all rows are in the panel (rows of weights that are not there are replaced by the last one, and not
-    // stored), all steps inside the rows.
-    unsafe {
-        let mut weights = [p.weights; GROUP];
-        for (i, weights) in weights.iter_mut().enumerate() {
-            *weights = p.weights.add((row + i.min(valid - 1)) * p.row_bytes);
-        }
-        let x = p.x.add(token * p.x_bytes);
-        let mut acc = [[K::Acc::zero(); GROUP]; T];
-        let (steps, part) = (p.row_bytes / K::WEIGHT_BYTES, p.row_bytes % K::WEIGHT_BYTES);
-        for step in 0..steps {
-            let at = step * K::WEIGHT_BYTES;
-            let mut w = [K::weight(weights[0].add(at)); GROUP];
-            prefetch(weights[0].wrapping_add(at + ahead));
-            for i in 1..GROUP {
-                w[i] = K::weight(weights[i].add(at));
-                prefetch(weights[i].wrapping_add(at + ahead));
-            }
-            multiply::<K, T>(&mut acc, &w, x.add(step * K::INPUT_BYTES), p.x_bytes);
-        }
-        if part > 0 {
-            let at = steps * K::WEIGHT_BYTES;
-            let mut w = [K::weight_part(weights[0].add(at), part); GROUP];
-            for i in 1..GROUP {
-                w[i] = K::weight_part(weights[i].add(at), part);
-            }
-            multiply::<K, T>(&mut acc, &w, x.add(steps * K::INPUT_BYTES), p.x_bytes);
-        }
-        let mut bias = [0f32; GROUP];
-        if !p.bias.is_null() {
-            std::ptr::copy_nonoverlapping(p.bias.add(row), bias.as_mut_ptr(), valid);
-        }
-        for (t, acc) in acc.into_iter().enumerate() {
-            let mut sums = K::Acc::sums(acc);
-            let out = p.out.add((token + t) * p.width + row);
-            if valid == GROUP {
-                let out = out.cast::<[f32; GROUP]>();
-                let add = if p.accumulate { out.read_unaligned() } else { bias };
-                for i in 0..GROUP {
-                    sums[i] += add[i];
-                }
-                out.write_unaligned(sums);
-            } else {
-                for i in 0..valid {
-                    let out = out.add(i);
-                    out.write(sums[i] + if p.accumulate { out.read() } else { bias[i] });
-                }
-            }
-        }
-    }
-}
-
-/// One step of a tile.
-///
-/// # Safety
-/// As for [`tile`]: `x` points to the step in the first of `T` rows that are `x_bytes` apart.
-#[inline(always)]
-unsafe fn multiply<K: Dot, const T: usize>(acc: &mut [[K::Acc; GROUP]; T], w: &[K::Weight; GROUP], x: *const u8, x_bytes: usize) {
-    for (t, acc) in acc.iter_mut().enumerate() {
-        // SAFETY: the row has this step (inputs are padded with zeros).
-        unsafe {
-            let x = K::input(x.add(t * x_bytes));
-            for (acc, w) in acc.iter_mut().zip(w) {
-                *acc = K::step(*acc, *w, x);
-            }
-        }
+/// The panel of some rows of weights and all rows of inputs.
+fn panel_of(weights: &Weights<'_>, rows: Range<usize>, x: Rows<'_>, out: *mut f32, width: usize) -> Panel {
+    assert!(rows.start <= rows.end && rows.end <= weights.rows, "rows {rows:?} of {}", weights.rows);
+    Panel {
+        weights: weights.start.wrapping_add(rows.start * weights.row_bytes),
+        row_bytes: weights.row_bytes,
+        rows: rows.len(),
+        x: x.lines.as_ptr().cast(),
+        x_bytes: x.stride * size_of::<Line>(),
+        tokens: x.rows,
+        out,
+        width,
+        bias: std::ptr::null(),
+        accumulate: false,
     }
 }

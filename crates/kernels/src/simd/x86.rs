@@ -84,7 +84,7 @@ pub(super) struct V256(pub(super) __m256);
 
 impl Vector for V256 {
     const LANES: usize = 8;
-    const ROWS: usize = 3;
+    const ROWS: usize = 2;
 
     #[inline(always)]
     unsafe fn zero() -> Self {
@@ -103,7 +103,7 @@ impl Vector for V256 {
         let mut all = [0f32; 8];
         // SAFETY: see above; `n < 8`.
         unsafe {
-            std::ptr::copy_nonoverlapping(p, all.as_mut_ptr(), n);
+            std::ptr::copy_nonoverlapping(p.cast::<u8>(), all.as_mut_ptr().cast::<u8>(), 4 * n);
             Self::load(all.as_ptr())
         }
     }
@@ -120,7 +120,7 @@ impl Vector for V256 {
         // SAFETY: see above; `n < 8`.
         unsafe {
             self.store(all.as_mut_ptr());
-            std::ptr::copy_nonoverlapping(all.as_ptr(), p, n);
+            std::ptr::copy_nonoverlapping(all.as_ptr().cast::<u8>(), p.cast::<u8>(), 4 * n);
         }
     }
 
@@ -159,21 +159,22 @@ impl Dot for Bf16Pairs {
     const WEIGHT_BYTES: usize = 64;
     const INPUT_BYTES: usize = 64;
     const TOKENS: usize = 6;
+    const HALVES: usize = 1;
 
     #[inline(always)]
-    unsafe fn weight(p: *const u8) -> __m512i {
+    unsafe fn weight(p: *const u8, _: usize) -> __m512i {
         // SAFETY: see above.
         unsafe { _mm512_loadu_si512(p.cast()) }
     }
 
     #[inline(always)]
-    unsafe fn weight_part(p: *const u8, bytes: usize) -> __m512i {
+    unsafe fn weight_part(p: *const u8, bytes: usize, _: usize) -> __m512i {
         // SAFETY: see above; masked lanes are not read, and `bytes < 64`.
         unsafe { _mm512_maskz_loadu_epi8((1 << bytes) - 1, p.cast()) }
     }
 
     #[inline(always)]
-    unsafe fn input(p: *const u8) -> __m512i {
+    unsafe fn input(p: *const u8, _: usize) -> __m512i {
         // SAFETY: see above.
         unsafe { _mm512_loadu_si512(p.cast()) }
     }
@@ -192,44 +193,45 @@ pub(super) struct Bf16Wide;
 
 impl Dot for Bf16Wide {
     type Acc = V512;
-    type Weight = [V512; 2];
-    type Input = [V512; 2];
+    type Weight = V512;
+    type Input = V512;
     const WEIGHT_BYTES: usize = 64;
     const INPUT_BYTES: usize = 64;
-    const TOKENS: usize = 4;
+    const TOKENS: usize = 5;
+    const HALVES: usize = 2;
 
     #[inline(always)]
-    unsafe fn weight(p: *const u8) -> [V512; 2] {
+    unsafe fn weight(p: *const u8, half: usize) -> V512 {
         // SAFETY: see above.
-        unsafe { widen_512(_mm512_loadu_si512(p.cast())) }
+        unsafe { widen_512(_mm512_loadu_si512(p.cast()), half) }
     }
 
     #[inline(always)]
-    unsafe fn weight_part(p: *const u8, bytes: usize) -> [V512; 2] {
+    unsafe fn weight_part(p: *const u8, bytes: usize, half: usize) -> V512 {
         // SAFETY: see above; masked lanes are not read, and `bytes < 64`.
-        unsafe { widen_512(_mm512_maskz_loadu_epi8((1 << bytes) - 1, p.cast())) }
+        unsafe { widen_512(_mm512_maskz_loadu_epi8((1 << bytes) - 1, p.cast()), half) }
     }
 
     #[inline(always)]
-    unsafe fn input(p: *const u8) -> [V512; 2] {
+    unsafe fn input(p: *const u8, half: usize) -> V512 {
         // SAFETY: see above.
-        unsafe { Self::weight(p) }
+        unsafe { Self::weight(p, half) }
     }
 
     #[inline(always)]
-    unsafe fn step(acc: V512, [w0, w1]: [V512; 2], [x0, x1]: [V512; 2]) -> V512 {
+    unsafe fn step(acc: V512, weight: V512, input: V512) -> V512 {
         // SAFETY: see above.
-        unsafe { acc.add_product(w0, x0).add_product(w1, x1) }
+        unsafe { acc.add_product(weight, input) }
     }
 }
 
 #[inline(always)]
-unsafe fn widen_512(pairs: __m512i) -> [V512; 2] {
+unsafe fn widen_512(pairs: __m512i, half: usize) -> V512 {
     // SAFETY: see above.
     unsafe {
         let even = _mm512_slli_epi32::<16>(pairs);
         let odd = _mm512_and_si512(pairs, _mm512_set1_epi32(0xffff_0000_u32 as i32));
-        [V512(_mm512_castsi512_ps(even)), V512(_mm512_castsi512_ps(odd))]
+        V512(_mm512_castsi512_ps(if half == 0 { even } else { odd }))
     }
 }
 
@@ -238,42 +240,43 @@ pub(super) struct Bf16Half;
 
 impl Dot for Bf16Half {
     type Acc = V256;
-    type Weight = [V256; 2];
-    type Input = [V256; 2];
+    type Weight = V256;
+    type Input = V256;
     const WEIGHT_BYTES: usize = 32;
     const INPUT_BYTES: usize = 32;
-    const TOKENS: usize = 2;
+    const TOKENS: usize = 1;
+    const HALVES: usize = 2;
 
     #[inline(always)]
-    unsafe fn weight(p: *const u8) -> [V256; 2] {
+    unsafe fn weight(p: *const u8, half: usize) -> V256 {
         // SAFETY: see above.
         unsafe {
             let pairs = _mm256_loadu_si256(p.cast());
             let even = _mm256_slli_epi32::<16>(pairs);
             let odd = _mm256_and_si256(pairs, _mm256_set1_epi32(0xffff_0000_u32 as i32));
-            [V256(_mm256_castsi256_ps(even)), V256(_mm256_castsi256_ps(odd))]
+            V256(_mm256_castsi256_ps(if half == 0 { even } else { odd }))
         }
     }
 
     #[inline(always)]
-    unsafe fn weight_part(p: *const u8, bytes: usize) -> [V256; 2] {
+    unsafe fn weight_part(p: *const u8, bytes: usize, half: usize) -> V256 {
         let mut all = [0u8; 32];
         // SAFETY: see above; `bytes < 32`.
         unsafe {
             std::ptr::copy_nonoverlapping(p, all.as_mut_ptr(), bytes);
-            Self::weight(all.as_ptr())
+            Self::weight(all.as_ptr(), half)
         }
     }
 
     #[inline(always)]
-    unsafe fn input(p: *const u8) -> [V256; 2] {
+    unsafe fn input(p: *const u8, half: usize) -> V256 {
         // SAFETY: see above.
-        unsafe { Self::weight(p) }
+        unsafe { Self::weight(p, half) }
     }
 
     #[inline(always)]
-    unsafe fn step(acc: V256, [w0, w1]: [V256; 2], [x0, x1]: [V256; 2]) -> V256 {
+    unsafe fn step(acc: V256, weight: V256, input: V256) -> V256 {
         // SAFETY: see above.
-        unsafe { acc.add_product(w0, x0).add_product(w1, x1) }
+        unsafe { acc.add_product(weight, input) }
     }
 }

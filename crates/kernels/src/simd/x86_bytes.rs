@@ -36,9 +36,10 @@ impl Dot for BytesVnni {
     const WEIGHT_BYTES: usize = 2 * GROUP;
     const INPUT_BYTES: usize = 192;
     const TOKENS: usize = 4;
+    const HALVES: usize = 1;
 
     #[inline(always)]
-    unsafe fn weight(p: *const u8) -> Weight512 {
+    unsafe fn weight(p: *const u8, _: usize) -> Weight512 {
         // SAFETY: see above.
         unsafe {
             let low = _mm256_loadu_si256(p.add(2).cast());
@@ -51,7 +52,7 @@ impl Dot for BytesVnni {
     }
 
     #[inline(always)]
-    unsafe fn weight_part(p: *const u8, _: usize) -> Weight512 {
+    unsafe fn weight_part(p: *const u8, _: usize, _: usize) -> Weight512 {
         // SAFETY: see above; rows are whole blocks, so that this is one.
         unsafe {
             let bytes = _mm512_zextsi256_si512(_mm256_loadu_si256(p.add(2).cast()));
@@ -61,7 +62,7 @@ impl Dot for BytesVnni {
     }
 
     #[inline(always)]
-    unsafe fn input(p: *const u8) -> Input512 {
+    unsafe fn input(p: *const u8, _: usize) -> Input512 {
         // SAFETY: see above.
         unsafe {
             Input512 {
@@ -89,72 +90,53 @@ impl Dot for BytesVnni {
 /// because inputs are at least -127.
 pub(super) struct BytesPairs;
 
+/// A scale and its 32 bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Weight256 {
-    scales: [f32; 2],
-    bytes: [__m256i; 2],
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct Input256 {
-    scales: [f32; 2],
-    bytes: [__m256i; 2],
-}
-
-#[inline(always)]
-unsafe fn half(p: *const u8) -> f32 {
-    // SAFETY: see above.
-    unsafe { _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(p.cast::<u16>().read_unaligned())))) }
+pub(super) struct Group256 {
+    scale: f32,
+    bytes: __m256i,
 }
 
 impl Dot for BytesPairs {
     type Acc = V256;
-    type Weight = Weight256;
-    type Input = Input256;
+    type Weight = Group256;
+    type Input = Group256;
     const WEIGHT_BYTES: usize = 2 * GROUP;
     const INPUT_BYTES: usize = 192;
-    const TOKENS: usize = 2;
+    const TOKENS: usize = 1;
+    const HALVES: usize = 2;
 
     #[inline(always)]
-    unsafe fn weight(p: *const u8) -> Weight256 {
+    unsafe fn weight(p: *const u8, half: usize) -> Group256 {
         // SAFETY: see above.
         unsafe {
-            Weight256 {
-                scales: [half(p), half(p.add(GROUP))],
-                bytes: [_mm256_loadu_si256(p.add(2).cast()), _mm256_loadu_si256(p.add(GROUP + 2).cast())],
-            }
+            let p = p.add(GROUP * half);
+            let scale = _mm_cvtph_ps(_mm_cvtsi32_si128(i32::from(p.cast::<u16>().read_unaligned())));
+            Group256 { scale: _mm_cvtss_f32(scale), bytes: _mm256_loadu_si256(p.add(2).cast()) }
         }
     }
 
     #[inline(always)]
-    unsafe fn weight_part(p: *const u8, _: usize) -> Weight256 {
+    unsafe fn weight_part(p: *const u8, _: usize, half: usize) -> Group256 {
         // SAFETY: see above; rows are whole blocks, so that this is one.
-        unsafe { Weight256 { scales: [half(p), 0.0], bytes: [_mm256_loadu_si256(p.add(2).cast()), _mm256_setzero_si256()] } }
+        if half == 0 { unsafe { Self::weight(p, 0) } } else { Group256 { scale: 0.0, bytes: unsafe { _mm256_setzero_si256() } } }
     }
 
     #[inline(always)]
-    unsafe fn input(p: *const u8) -> Input256 {
+    unsafe fn input(p: *const u8, half: usize) -> Group256 {
         // SAFETY: see above.
         unsafe {
-            Input256 {
-                bytes: [_mm256_loadu_si256(p.cast()), _mm256_loadu_si256(p.add(32).cast())],
-                scales: [p.add(128).cast::<f32>().read_unaligned(), p.add(160).cast::<f32>().read_unaligned()],
-            }
+            Group256 { scale: p.add(128 + 32 * half).cast::<f32>().read_unaligned(), bytes: _mm256_loadu_si256(p.add(32 * half).cast()) }
         }
     }
 
     #[inline(always)]
-    unsafe fn step(acc: V256, weight: Weight256, input: Input256) -> V256 {
+    unsafe fn step(acc: V256, Group256 { scale, bytes: w }: Group256, x: Group256) -> V256 {
         // SAFETY: see above.
         unsafe {
-            let mut acc = acc.0;
-            for i in 0..2 {
-                let (w, x) = (weight.bytes[i], input.bytes[i]);
-                let pairs = _mm256_maddubs_epi16(_mm256_sign_epi8(w, w), _mm256_sign_epi8(x, w));
-                let sums = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-                acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(weight.scales[i] * input.scales[i]), acc);
-            }
-            V256(acc)
+            let pairs = _mm256_maddubs_epi16(_mm256_sign_epi8(w, w), _mm256_sign_epi8(x.bytes, w));
+            let sums = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+            V256(_mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), _mm256_set1_ps(scale * x.scale), acc.0))
         }
     }
 }

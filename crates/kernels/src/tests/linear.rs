@@ -85,14 +85,12 @@ fn parts_and_updates_go_to_their_columns_and_rows() {
     let mut noise = Noise(3);
     let x = noise.vec(n * cols);
     let weights: Vec<Vec<f32>> = rows.iter().map(|r| noise.vec(r * cols)).collect();
-    // one goes across two parts, two overlap, one is empty
-    let updates: Vec<(std::ops::Range<usize>, usize, usize, Vec<f32>, Vec<f32>)> =
-        [(0..4, 10, 38, 3), (2..9, 3, 40, 17), (4..4, 3, 40, 2), (8..9, 60, 1, 20), (0..9, 52, 5, 0)]
-            .into_iter()
-            .map(|(range, column, outputs, rank)| (range, column, rank, noise.vec(rank * cols), noise.vec(outputs * rank)))
-            .collect();
-    let low: Vec<LowRank<'_>> =
-        updates.iter().map(|(rows, column, rank, a, b)| LowRank { rows: rows.clone(), column: *column, rank: *rank, a, b }).collect();
+    // one goes across two parts, two overlap, one is empty, one has no rank
+    let updates = [(0..4, 10, 38, 3), (2..9, 3, 40, 17), (4..4, 3, 40, 2), (8..9, 60, 1, 20), (0..9, 52, 5, 0)];
+    let factors = updates.clone().map(|(_, _, outputs, rank)| (noise.vec(rank * cols), noise.vec(outputs * rank)));
+    let low = |((rows, column, _, rank), (a, b))| LowRank { rows, column, rank, a, b };
+    let factors = factors.iter().map(|(a, b)| (&a[..], &b[..]));
+    let low: Vec<LowRank<'_>> = updates.into_iter().zip(factors).map(low).collect();
     for format in FORMATS {
         let bytes: Vec<Vec<u8>> = weights.iter().map(|w| encode(format, w, cols)).collect();
         let matrices: Vec<Matrix<'_>> = bytes.iter().zip(rows).map(|(b, r)| Matrix::new(format, b, r, cols).unwrap()).collect();
@@ -105,7 +103,9 @@ fn parts_and_updates_go_to_their_columns_and_rows() {
         for u in low.iter().filter(|u| u.rank > 0) {
             for i in u.rows.clone() {
                 let inner: Vec<f32> = product(&x[i * cols..][..cols], u.a, cols).iter().map(|x| *x as f32).collect();
-                let outer = product(&inner, u.b, u.rank);
+                let outputs = u.b.len() / u.rank;
+                let b: Vec<f32> = (0..u.b.len()).map(|i| u.b[i % u.rank * outputs + i / u.rank]).collect();
+                let outer = product(&inner, &b, u.rank);
                 expected[i * width + u.column..].iter_mut().zip(outer).for_each(|(y, o)| *y += o);
             }
         }
@@ -168,7 +168,7 @@ fn wrong_shapes_are_refused() {
     };
     let part = Part { weight, bias: None, column: 0 };
     let update = LowRank { rows: 0..2, column: 0, rank: 2, a: &a, b: &b };
-    assert!(!refused(8, Format::F32, &[part], &[update.clone()], 8, 4));
+    assert!(!refused(8, Format::F32, &[part], std::slice::from_ref(&update), 8, 4));
     assert!(refused(9, Format::F32, &[part], &[], 8, 4), "other columns");
     assert!(refused(8, Format::Bf16, &[part], &[], 8, 4), "another format");
     assert!(refused(8, Format::F32, &[part], &[], 7, 4), "too few outputs");

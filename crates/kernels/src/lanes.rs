@@ -1,0 +1,23 @@
+//! Arrays that the compiler is to treat as vectors.
+
+/// Numbers in such an array.
+pub(crate) const LANES: usize = 16;
+
+/// All lanes in one, always in the same order.
+#[inline(always)]
+pub(crate) fn reduce(x: [f32; LANES], f: impl Fn(f32, f32) -> f32) -> f32 {
+    let x = fold::<16, 8>(x, &f);
+    let x = fold::<8, 4>(x, &f);
+    let x = fold::<4, 2>(x, &f);
+    f(x[0], x[1])
+}
+
+#[inline(always)]
+fn fold<const N: usize, const HALF: usize>(x: [f32; N], f: impl Fn(f32, f32) -> f32) -> [f32; HALF] {
+    let mut y = [0.0; HALF];
+    let (low, high) = x.split_at(HALF);
+    for ((y, low), high) in y.iter_mut().zip(low).zip(high) {
+        *y = f(*low, *high);
+    }
+    y
+}

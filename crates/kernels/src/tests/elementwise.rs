@@ -1,0 +1,103 @@
+use super::{Noise, assert_close, bits};
+use crate::simd::testing::with_each_isa;
+use crate::{Format, Inputs, Team, add, rms_norm, rotate, swiglu};
+
+#[test]
+fn rows_agree_with_plain_arithmetic() {
+    for (n, width) in [(1, 1), (3, 16), (5, 37), (2, 576)] {
+        let mut noise = Noise(2);
+        let (x, weight, both) = (noise.vec(n * width), noise.vec(width), noise.vec(2 * n * width));
+        let exact = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
+        let normal: Vec<f64> = (exact(&x).chunks(width))
+            .flat_map(|row| {
+                let scale = 1.0 / (row.iter().map(|x| x * x).sum::<f64>() / width as f64 + 1e-5).sqrt();
+                row.iter().zip(&weight).map(|(x, w)| x * scale * f64::from(*w)).collect::<Vec<_>>()
+            })
+            .collect();
+        let gated: Vec<f64> = (exact(&both).chunks(2 * width))
+            .flat_map(|row| (0..width).map(|i| row[i] / (1.0 + (-row[i]).exp()) * row[width + i]).collect::<Vec<_>>())
+            .collect();
+        let sum: Vec<f64> = exact(&x).iter().zip(exact(&both)).map(|(x, y)| x + y).collect();
+        with_each_isa(|isa| {
+            let mut y = vec![0.0; n * width];
+            rms_norm(&x, &weight, 1e-5, &mut y);
+            assert_close(&y, &normal, 2e-6, isa);
+            let mut alone = vec![0.0; width];
+            rms_norm(&x[(n - 1) * width..], &weight, 1e-5, &mut alone);
+            assert_eq!(bits(&alone), bits(&y[(n - 1) * width..]), "{isa}");
+            swiglu(&both, width, &mut y);
+            assert_close(&y, &gated, 1e-6, isa);
+            swiglu(&both[2 * (n - 1) * width..], width, &mut alone);
+            assert_eq!(bits(&alone), bits(&y[(n - 1) * width..]), "{isa}");
+            y.copy_from_slice(&x);
+            add(&mut y, &both[..n * width]);
+            assert_close(&y, &sum, 1e-6, isa);
+        });
+    }
+}
+
+#[test]
+fn rotation_turns_pairs_of_every_head() {
+    let (n, stride, heads, dim) = (3, 60, 2, 22);
+    let mut noise = Noise(4);
+    let x = noise.vec(n * stride);
+    let angles = noise.vec(n * dim / 2);
+    let (cos, sin): (Vec<f32>, Vec<f32>) = angles.iter().map(|a| (a.cos(), a.sin())).unzip();
+    let mut expected: Vec<f64> = x.iter().map(|x| f64::from(*x)).collect();
+    for (r, row) in expected.chunks_mut(stride).enumerate() {
+        for head in row[..heads * dim].chunks_mut(dim) {
+            for i in 0..dim / 2 {
+                let (c, s) = (f64::from(cos[r * dim / 2 + i]), f64::from(sin[r * dim / 2 + i]));
+                let (a, b) = (head[i], head[i + dim / 2]);
+                (head[i], head[i + dim / 2]) = (a * c - b * s, b * c + a * s);
+            }
+        }
+    }
+    with_each_isa(|isa| {
+        let mut y = x.clone();
+        rotate(&mut y, stride, heads, dim, &cos, &sin);
+        assert_close(&y, &expected, 1e-6, isa);
+    });
+}
+
+#[test]
+fn extreme_numbers_give_extreme_results_or_none() {
+    let odd = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 0.0, -0.0, 1e-45, -1e30, 200.0];
+    with_each_isa(|isa| {
+        let gate_up: Vec<f32> = odd.iter().chain(&[1.0; 10]).copied().collect();
+        let mut y = [0.0; 10];
+        swiglu(&gate_up, 10, &mut y);
+        assert!(y[0].is_nan() && y[5] == 0.0 && y[9] == 200.0, "{isa} {y:?}");
+        assert!(y[8].abs() < 1e-6, "{isa}: a gate far below zero is shut: {y:?}");
+        rms_norm(&odd, &[1.0; 10], 1e-5, &mut y);
+        rms_norm(&[0.0; 10], &[1.0; 10], 1e-5, &mut y);
+        assert_eq!(y, [0.0; 10], "{isa}");
+    });
+}
+
+#[test]
+fn a_team_makes_the_same_rows() {
+    let (n, width) = (700, 96);
+    let mut noise = Noise(9);
+    let (x, weight) = (noise.vec(n * width), noise.vec(width));
+    let mut expected = vec![0.0; n * width];
+    rms_norm(&x, &weight, 1e-5, &mut expected);
+    for threads in 1..4 {
+        let team = Team::new(threads).unwrap();
+        let mut y = vec![0.0; n * width];
+        team.rows(&mut y, width, &|row, y| rms_norm(&x[row * width..][..y.len()], &weight, 1e-5, y));
+        assert_eq!(bits(&y), bits(&expected));
+        for format in [Format::F32, Format::Bf16, Format::Q8_0] {
+            let (mut one, mut other) = (Inputs::new(), Inputs::new());
+            one.set(format, &x, width);
+            other.set_with(&team, format, &x, width);
+            assert_eq!(format!("{one:?}"), format!("{other:?}"), "{format}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "no whole rows of 7")]
+fn rows_must_be_whole() {
+    Team::new(2).unwrap().rows(&mut [0.0; 20], 7, &|_, _| {});
+}
