@@ -85,6 +85,15 @@ pub fn engine_flags() -> Vec<Flag> {
             value: "DIR",
             help: "Speak with this registry's current version, and switch with it",
         },
+        Flag {
+            name: "backend",
+            key: "backend.url",
+            value: "URL",
+            help: "Let an OpenAI-compatible server run the model: http://vllm:8000/v1",
+        },
+        Flag { name: "backend-model", key: "backend.model", value: "NAME", help: "The name it is served by; default: the agent's own" },
+        Flag { name: "backend-dialect", key: "backend.dialect", value: "NAME", help: "How grammars are told: vllm, vllm_guided or openai" },
+        Flag { name: "backend-key-file", key: "backend.api_key_file", value: "FILE", help: "The file with the server's API key" },
         Flag { name: "weights", key: "engine.weights", value: "FORMAT", help: "Compute in f32, bf16 or q8_0; default: as in the files" },
         Flag { name: "queue", key: "engine.queue", value: "N", help: "Calls that may wait for the model" },
     ]

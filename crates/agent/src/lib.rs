@@ -4,6 +4,8 @@
 //! the prompt with `autoact-prompt`, holds decoding to the role's grammar and gives a [`Speech`]: a stream of text as it is written,
 //! then the whole reply with its costs. Dropping the speech stops the model. The services parse the reply into their own contract.
 //!
+//! The model is an engine of this process, or a server's elsewhere ([`BackendConfig`]).
+//!
 //! With an adapter registry ([`open`]) the agent follows it: a promoted version is loaded beside the one that speaks and tried with one token;
 //! then new replies speak with it, those that have begun end with the old one, and the last of them unloads it.
 
@@ -17,7 +19,9 @@ mod health;
 mod load;
 mod news;
 mod registry;
+mod remote;
 mod speech;
+mod template;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod usage;
@@ -29,5 +33,6 @@ pub use error::AgentError;
 pub use health::watch_health;
 pub use load::{Sources, load, open};
 pub use registry::Refusal;
+pub use remote::BackendConfig;
 pub use speech::{Reply, Speech, Spoken, Stream, stream};
 pub use usage::usage;

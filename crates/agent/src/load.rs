@@ -14,6 +14,7 @@ use crate::config::{EngineConfig, without_adapter};
 use crate::follow::{self, Follower};
 use crate::news;
 use crate::registry::{Refusal, Source, Wanted, configured};
+use crate::remote::{self, BackendConfig};
 use crate::voice::{Adapters, Voice};
 
 /// Where an agent's model comes from.
@@ -27,17 +28,24 @@ pub struct Sources<'a> {
     pub registry: &'a Path,
     /// Listen on the bus for promotions, beside looking at the registry.
     pub announcements: bool,
+    /// A server that has the model and the adapter instead of all this.
+    pub backend: &'a BackendConfig,
 }
 
 /// Opens the base in `model` with the adapter in `adapter` (an empty path: none) and starts its engine.
 pub async fn load(role: Role, model: &Path, adapter: &Path, config: &EngineConfig, capture_content: bool) -> Result<Agent, StartError> {
-    let sources = Sources { model, adapter, registry: Path::new(""), announcements: false };
+    let backend = &BackendConfig::default();
+    let sources = Sources { model, adapter, registry: Path::new(""), announcements: false, backend };
     let opened = open_model(role, sources, config).await?;
     Ok(opened.agent(role, capture_content))
 }
 
 /// Opens a service's model and, with a registry, follows it from then on.
 pub async fn open(role: Role, sources: Sources<'_>, config: &EngineConfig, setup: &Setup) -> Result<Arc<Agent>, StartError> {
+    if sources.backend.is_remote() {
+        let agent = remote::agent(role, sources.backend, config, setup.common().telemetry.capture_content).await?;
+        return Ok(Arc::new(agent));
+    }
     let mut opened = open_model(role, sources, config).await?;
     let (followed, adapter) = (opened.followed.take(), opened.adapter.clone());
     let agent = Arc::new(opened.agent(role, setup.common().telemetry.capture_content));

@@ -40,6 +40,11 @@ pub struct Check<'a> {
 }
 
 impl Check<'_> {
+    /// Whether somebody gave a value for `key`, so that it is not just the default.
+    pub fn given(&self, key: &str) -> bool {
+        self.sources.contains_key(key)
+    }
+
     /// Adds a mistake unless `holds`: `check.require(self.queue > 0, "queue", "at least 1", self.queue)`.
     pub fn require(&mut self, holds: bool, key: &str, expected: &str, found: impl std::fmt::Display) {
         if holds {

@@ -32,6 +32,7 @@ impl Service for PlanAgentService {
             adapter: &config.adapter,
             registry: &config.adapter_registry,
             announcements: config.adapter_announcements,
+            backend: &config.backend,
         };
         let agent = autoact_agent::open(Role::Plan, sources, &config.engine, setup).await?;
         install(agent, &config, setup);

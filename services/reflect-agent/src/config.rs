@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use autoact_agent::EngineConfig;
+use autoact_agent::{BackendConfig, EngineConfig};
 use autoact_config::{Check, Common, Section};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,8 @@ pub struct ReflectAgentConfig {
     pub adapter_announcements: bool,
     /// How the model runs.
     pub engine: EngineConfig,
+    /// A server that runs it instead.
+    pub backend: BackendConfig,
 }
 
 impl Default for ReflectAgentConfig {
@@ -39,6 +41,7 @@ impl Default for ReflectAgentConfig {
             adapter_registry: PathBuf::new(),
             adapter_announcements: false,
             engine: EngineConfig::default(),
+            backend: BackendConfig::default(),
         }
     }
 }
@@ -52,5 +55,6 @@ impl Section for ReflectAgentConfig {
 
     fn validate(&self, _: &Common, check: &mut Check<'_>) {
         self.engine.validate(check);
+        self.backend.validate(&self.adapter, &self.adapter_registry, check);
     }
 }

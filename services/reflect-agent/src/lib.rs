@@ -32,6 +32,7 @@ impl Service for ReflectAgentService {
             adapter: &config.adapter,
             registry: &config.adapter_registry,
             announcements: config.adapter_announcements,
+            backend: &config.backend,
         };
         let agent = autoact_agent::open(Role::Reflect, sources, &config.engine, setup).await?;
         install(agent, &config, setup);

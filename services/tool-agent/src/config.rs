@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use autoact_agent::EngineConfig;
+use autoact_agent::{BackendConfig, EngineConfig};
 use autoact_config::{Check, Common, Section};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,8 @@ pub struct ToolAgentConfig {
     pub adapter_announcements: bool,
     /// How the model runs.
     pub engine: EngineConfig,
+    /// A server that runs it instead.
+    pub backend: BackendConfig,
     /// The tool library: a `tools.toml`.
     pub tools: PathBuf,
     /// The pages the built-in tools read: JSON lines of `title` and `text`.
@@ -55,6 +57,7 @@ impl Default for ToolAgentConfig {
             adapter_registry: PathBuf::new(),
             adapter_announcements: false,
             engine: EngineConfig::default(),
+            backend: BackendConfig::default(),
             tools: DEFAULT_TOOLS.into(),
             corpus: DEFAULT_CORPUS.into(),
             max_runs: DEFAULT_MAX_RUNS,
@@ -72,6 +75,7 @@ impl Section for ToolAgentConfig {
 
     fn validate(&self, _: &Common, check: &mut Check<'_>) {
         self.engine.validate(check);
+        self.backend.validate(&self.adapter, &self.adapter_registry, check);
         check.require(self.max_runs > 0 && self.max_runs <= 512, "max_runs", "between 1 and 512", self.max_runs);
         check.require(self.remembered > 0, "remembered", "at least 1", self.remembered);
     }

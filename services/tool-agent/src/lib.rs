@@ -49,6 +49,7 @@ impl Service for ToolAgentService {
             adapter: &config.adapter,
             registry: &config.adapter_registry,
             announcements: config.adapter_announcements,
+            backend: &config.backend,
         };
         let agent = autoact_agent::open(Role::Tool, sources, &config.engine, setup).await?;
         install(agent, Arc::new(library), &config, setup);

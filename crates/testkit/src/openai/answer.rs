@@ -1,0 +1,220 @@
+//! Completions as the servers send them: streamed, or at once.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use autoact_model::{FinishReason, GenerateError, GenerateEvent, GenerateRequest, GenerateStream, Generated};
+use axum::body::Body;
+use axum::response::Response;
+use futures::stream;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+use super::request::Request;
+use super::{Fault, Kind, State, answer, error};
+
+pub(super) async fn completion(state: &Arc<State>, request: Request, fault: Option<Fault>) -> Response {
+    let stops = !request.generate.stop.is_empty();
+    let constrained = request.generate.grammar.is_some();
+    // dropped with the connection, also while it is held
+    let open = Open::new(state);
+    if !request.stream {
+        state.released().await;
+    }
+    let tokens = match generate(state, request.generate) {
+        Ok(tokens) => tokens,
+        Err(refusal) => {
+            open.done();
+            return *refusal;
+        }
+    };
+    let reply = Reply { state: Arc::clone(state), model: request.model, stops, constrained, usage: request.usage };
+    if !request.stream {
+        let response = match tokens.finish().await {
+            Ok(done) => {
+                let choice = json!({ "index": 0, "text": done.text, "finish_reason": reply.finish(done.finish), "stop_reason": reply.stop_reason(done.finish) });
+                answer(
+                    StatusCode::OK,
+                    &json!({ "id": "cmpl-1", "object": "text_completion", "model": reply.model, "choices": [choice], "usage": reply.costs(&done) }),
+                )
+            }
+            Err(failed) => *refusal(&failed),
+        };
+        open.done();
+        return response;
+    }
+    let writer = Writer { reply, tokens, open: Some(open), fault, pieces: 0, begun: false, rest: Vec::new() };
+    let body = stream::unfold(Some(writer), async |writer| Writer::next(writer?).await);
+    let mut response = Response::new(Body::from_stream(body));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    response
+}
+
+fn generate(state: &State, request: GenerateRequest) -> Result<GenerateStream, Box<Response>> {
+    state.backend.generate(request).map_err(|failed| refusal(&failed))
+}
+
+fn refusal(failed: &GenerateError) -> Box<Response> {
+    let message = failed.to_string();
+    Box::new(match failed {
+        GenerateError::Overloaded { retry_after } => {
+            let mut response = error(StatusCode::TOO_MANY_REQUESTS, &message);
+            if let Ok(value) = HeaderValue::from_str(&retry_after.as_secs_f64().to_string()) {
+                response.headers_mut().insert(RETRY_AFTER, value);
+            }
+            response
+        }
+        GenerateError::PromptTooLong { tokens, limit } => error(
+            StatusCode::BAD_REQUEST,
+            &format!("This model's maximum context length is {} tokens and your request has {tokens} input tokens.", limit + 1),
+        ),
+        GenerateError::InvalidGrammar { .. } => error(StatusCode::BAD_REQUEST, &message),
+        _ => error(StatusCode::INTERNAL_SERVER_ERROR, &message),
+    })
+}
+
+/// Counts a reply while it is open, and as abandoned when it is dropped before its end.
+struct Open {
+    state: Arc<State>,
+    done: bool,
+}
+
+impl Open {
+    fn new(state: &Arc<State>) -> Open {
+        state.open.fetch_add(1, Ordering::SeqCst);
+        Open { state: Arc::clone(state), done: false }
+    }
+
+    fn done(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.state.open.fetch_sub(1, Ordering::SeqCst);
+        if !self.done {
+            self.state.abandoned.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// What is the same in all chunks.
+struct Reply {
+    state: Arc<State>,
+    model: String,
+    stops: bool,
+    constrained: bool,
+    usage: bool,
+}
+
+impl Reply {
+    fn finish(&self, finish: FinishReason) -> &'static str {
+        if finish == FinishReason::Length { "length" } else { "stop" }
+    }
+
+    /// vLLM names the stop string. Ours does not say which it was.
+    fn stop_reason(&self, finish: FinishReason) -> Value {
+        let stopped = self.stops && finish == FinishReason::Stop && self.state.options.kind != Kind::OpenAi;
+        if stopped && self.constrained { json!("a stop string") } else { Value::Null }
+    }
+
+    fn costs(&self, done: &Generated) -> Value {
+        json!({
+            "prompt_tokens": done.prompt_tokens,
+            "completion_tokens": done.completion_tokens,
+            "total_tokens": done.prompt_tokens + done.completion_tokens,
+            "prompt_tokens_details": { "cached_tokens": done.cached_prompt_tokens },
+        })
+    }
+
+    fn chunk(&self, text: &str, finish: Option<FinishReason>) -> String {
+        let mut choice = json!({ "index": 0, "text": text, "logprobs": null, "finish_reason": finish.map(|finish| self.finish(finish)) });
+        if self.state.options.kind != Kind::OpenAi {
+            choice["stop_reason"] = finish.map_or(Value::Null, |finish| self.stop_reason(finish));
+        }
+        self.event(&json!({ "id": "cmpl-1", "object": "text_completion", "created": 1, "model": self.model, "choices": [choice] }))
+    }
+
+    fn event(&self, data: &Value) -> String {
+        format!("data: {data}\n\n")
+    }
+}
+
+/// A stream as it is written.
+struct Writer {
+    reply: Reply,
+    tokens: GenerateStream,
+    open: Option<Open>,
+    fault: Option<Fault>,
+    pieces: usize,
+    begun: bool,
+    /// What is left to write, last first.
+    rest: Vec<String>,
+}
+
+impl Writer {
+    /// The next bytes, and the writer if there are more.
+    async fn next(mut self) -> Option<(io::Result<String>, Option<Writer>)> {
+        if !self.begun {
+            self.begun = true;
+            self.reply.state.released().await;
+        }
+        if let Some(last) = self.rest.pop() {
+            if !self.rest.is_empty() {
+                return Some((Ok(last), Some(self)));
+            }
+            self.open.take().map(Open::done);
+            return Some((Ok(last), None));
+        }
+        if self.fault.as_ref().and_then(Fault::after) == Some(self.pieces) {
+            return self.fail().await;
+        }
+        match self.tokens.next().await? {
+            Ok(GenerateEvent::Token { text }) => {
+                self.pieces += 1;
+                Some((Ok(self.reply.chunk(&text, None)), Some(self)))
+            }
+            Ok(GenerateEvent::Done(done)) => {
+                let mut events = vec![self.reply.chunk("", Some(done.finish))];
+                if self.reply.usage {
+                    events.push(
+                        self.reply.event(
+                            &json!({ "id": "cmpl-1", "object": "text_completion", "choices": [], "usage": self.reply.costs(&done) }),
+                        ),
+                    );
+                }
+                events.push("data: [DONE]\n\n".to_owned());
+                let first = events.remove(0);
+                events.reverse();
+                self.rest = events;
+                Some((Ok(first), Some(self)))
+            }
+            Err(failed) => {
+                let code = if matches!(failed, GenerateError::InvalidGrammar { .. }) { 400 } else { 500 };
+                let event = json!({ "error": { "message": failed.to_string(), "type": "InternalServerError", "code": code } });
+                let event = self.reply.event(&event);
+                self.rest = vec!["data: [DONE]\n\n".to_owned()];
+                Some((Ok(event), Some(self)))
+            }
+        }
+    }
+
+    async fn fail(mut self) -> Option<(io::Result<String>, Option<Writer>)> {
+        // what was written before goes out first
+        tokio::task::yield_now().await;
+        let last = match self.fault.take()? {
+            Fault::CutAfter(_) => Err(io::Error::from(io::ErrorKind::ConnectionReset)),
+            Fault::EndAfter(_) => Ok(": that is all\n\n".to_owned()),
+            Fault::ErrorAfter(_) => Ok(self.reply.event(&json!({ "error": { "message": "the engine died", "code": 500 } }))),
+            Fault::GarbageAfter(_) => Ok("data: {\"choices\": [{\"te\n\n".to_owned()),
+            // kept open until the reader goes away
+            Fault::SilenceAfter(_) => std::future::pending().await,
+            Fault::Refuse | Fault::Status { .. } => return None,
+        };
+        self.open.take().map(Open::done);
+        Some((last, None))
+    }
+}
