@@ -16,6 +16,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
+use crate::trace_ids::WithTraceIds;
+
 /// How long the last spans may take to leave at shutdown: a collector that is gone must not hold a pod.
 const FLUSH_LIMIT: Duration = Duration::from_secs(3);
 /// How long one export may take.
@@ -120,7 +122,7 @@ pub fn init(config: &TelemetryConfig, service: &'static str, version: &'static s
         }
         LogFormat::Json => {
             let json = tracing_subscriber::fmt::layer().log_internal_errors(false).json().flatten_event(true).with_writer(std::io::stderr);
-            json.with_filter(filter).boxed()
+            json.map_event_format(WithTraceIds).with_filter(filter).boxed()
         }
     };
     tracing_subscriber::registry().with(logs).with(traces).try_init().map_err(TelemetryError::Twice)?;
