@@ -166,7 +166,7 @@ impl Writer {
             if !self.rest.is_empty() {
                 return Some((Ok(last), Some(self)));
             }
-            self.open.take().map(Open::done);
+            self.close();
             return Some((Ok(last), None));
         }
         if self.fault.as_ref().and_then(Fault::after) == Some(self.pieces) {
@@ -214,7 +214,14 @@ impl Writer {
             Fault::SilenceAfter(_) => std::future::pending().await,
             Fault::Refuse | Fault::Status { .. } => return None,
         };
-        self.open.take().map(Open::done);
+        self.close();
         Some((last, None))
+    }
+
+    /// The reply has ended as it was meant to.
+    fn close(&mut self) {
+        if let Some(open) = self.open.take() {
+            open.done();
+        }
     }
 }
