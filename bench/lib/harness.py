@@ -1,0 +1,119 @@
+"""What the comparisons share: the virtual environment, workers that answer JSON lines, alternating rounds, tables."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+BENCH = Path(__file__).resolve().parent.parent
+ROOT = BENCH.parent
+WORK = BENCH / "work"  # made models and other bulky files; ignored by git
+
+
+def in_venv() -> None:
+    """Goes on inside `bench/.venv`, where the peers are."""
+    python = BENCH / ".venv" / "bin" / "python"
+    if not python.exists():
+        sys.exit("there is no bench/.venv with the peers; make it with `bench/setup`")
+    if Path(sys.prefix).resolve() != (BENCH / ".venv").resolve():
+        os.execv(python, [str(python), *sys.argv])
+
+
+def say(*words) -> None:
+    print(*words, file=sys.stderr, flush=True)
+
+
+def build(given: str | None = None) -> Path:
+    """Our own side, `autoact-bench`: the given binary, or a release build of this checkout."""
+    if given:
+        return Path(given).resolve()
+    say("building autoact-bench (release) ...")
+    subprocess.run(["cargo", "build", "--release", "-p", "autoact-bench"], cwd=ROOT, check=True)
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "autoact-bench"
+
+
+class Worker:
+    """A process that loads a model once and then answers one JSON line by one JSON line."""
+
+    def __init__(self, name: str, command: list, threads: int):
+        self.name = name
+        env = dict(os.environ, OMP_NUM_THREADS=str(threads), TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
+        env |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TRANSFORMERS_VERBOSITY": "error", "PYTHONWARNINGS": "ignore"}
+        self.log = open(WORK / f"{name.replace(' ', '-')}.log", "w")
+        self.process = subprocess.Popen(
+            [str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env
+        )
+        self.ready = self.read()
+
+    def read(self) -> dict:
+        for line in self.process.stdout:
+            if line.startswith("{"):
+                return json.loads(line)
+        raise RuntimeError(f"`{self.name}` ended; its last words are in {self.log.name}")
+
+    def ask(self, job: dict) -> dict:
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+        return self.read()
+
+    def peak_mib(self) -> float:
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+        return float("nan")
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+
+
+def alternate(names: list, rounds: int, measure) -> dict:
+    """`measure(name, round)` for all names in turn, in every round from another one on; the figures by name."""
+    found = {name: [] for name in names}
+    for at in range(rounds):
+        start = at % len(names)
+        for name in names[start:] + names[:start]:
+            found[name].append(measure(name, at))
+    return found
+
+
+def ratio(ours: list, theirs: list) -> float:
+    """The median over the rounds of ours / theirs: both sides of a round saw the same machine."""
+    return median(a / b for a, b in zip(ours, theirs))
+
+
+def spread(values: list) -> float:
+    """How far the rounds lie apart: (highest - lowest) / median."""
+    return (max(values) - min(values)) / median(values)
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def table(head: list, rows: list) -> str:
+    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" if i == 0 else "---:" for i in range(len(head))) + " |"]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def machine() -> dict:
+    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
+    return {"cpu": cpu, "cores": os.cpu_count(), "load": os.getloadavg(), "time": time.strftime("%Y-%m-%d %H:%M:%S")}
+
+
+def finish(result: dict, path: str | None) -> None:
+    """Writes the figures beside the tables that were printed."""
+    if path:
+        Path(path).write_text(json.dumps(result, indent=1) + "\n")
+        say(f"wrote {path}")
