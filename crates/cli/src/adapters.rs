@@ -46,6 +46,11 @@ enum AdaptersCommand {
     },
     /// Go back to the version that was in service before.
     Rollback,
+    /// Delete a version that is not in service; no rollback leads to it any more.
+    Remove {
+        /// The version.
+        version: VersionId,
+    },
     /// Check that versions are what was published, and belong to a base model.
     Verify {
         /// The versions; none: every one.
@@ -90,6 +95,15 @@ pub(crate) async fn run(options: AdaptersOptions) -> anyhow::Result<u8> {
             let before = registry.pointer()?;
             let after = registry.rollback()?;
             changed(&registry, &options, &before, &after).await
+        }
+        AdaptersCommand::Remove { version } => {
+            let pointer = registry.remove(version)?;
+            if options.json {
+                println!("{}", json!({ "removed": version, "current": pointer.current(), "revision": pointer.revision }));
+            } else {
+                println!("removed {version}");
+            }
+            Ok(exit::OK)
         }
         AdaptersCommand::Verify { versions, model } => verify(&registry, versions, model, options.json),
         AdaptersCommand::Publish { adapters, task, model } => publish(&registry, adapters, task, model, options.json),
@@ -175,7 +189,8 @@ async fn changed(registry: &Registry, options: &AdaptersOptions, before: &Pointe
     Ok(exit::OK)
 }
 
-async fn announce(registry: &Registry, url: &str, pointer: &Pointer) -> anyhow::Result<()> {
+/// Tells the bus what is in service.
+pub(crate) async fn announce(registry: &Registry, url: &str, pointer: &Pointer) -> anyhow::Result<()> {
     let version = pointer.current().map(|id| registry.get(id)).transpose()?;
     let announcement = announcement(pointer, version.as_ref());
     let config = BusConfig { name: "autoact-adapters".to_owned(), connect_limit: ANNOUNCE_LIMIT, ..BusConfig::new(url) };

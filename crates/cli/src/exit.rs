@@ -1,5 +1,6 @@
 //! Exit codes that mean something, after sysexits where it has a word for it.
 
+use autoact_datasets::UnknownFormat;
 use autoact_registry::RegistryError;
 
 /// The answer came back approved, or the command did what it was asked.
@@ -19,6 +20,9 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) fn of(error: &anyhow::Error) -> u8 {
     for cause in error.chain() {
         if let Some(RegistryError::UnknownVersion { .. } | RegistryError::NotADirectory { .. }) = cause.downcast_ref() {
+            return USAGE;
+        }
+        if cause.downcast_ref::<UnknownFormat>().is_some() {
             return USAGE;
         }
         if let Some(status) = cause.downcast_ref::<tonic::Status>() {

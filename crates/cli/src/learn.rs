@@ -6,12 +6,15 @@ mod view;
 use std::sync::Arc;
 
 pub(crate) use args::LearnArgs;
+use args::Telling;
 use autoact_learn::{LearnError, Plan, Report, Stage, Stop, TaskMistakes};
+use autoact_registry::Registry;
 
-use crate::exit;
+use crate::{adapters, exit};
 
 pub(crate) async fn run(args: LearnArgs) -> anyhow::Result<u8> {
-    let (plan, json) = args.plan()?;
+    let (plan, telling) = args.plan()?;
+    let json = telling.json;
     let stop = Stop::default();
     let raised = stop.clone();
     let listener = tokio::spawn(async move {
@@ -36,6 +39,9 @@ pub(crate) async fn run(args: LearnArgs) -> anyhow::Result<u8> {
     view.clear();
     match result {
         Ok(report) => {
+            if report.version.is_some() && plan.promote {
+                announce(&plan, &telling).await;
+            }
             if json {
                 println!("{}", serde_json::to_string(&report)?);
             } else {
@@ -52,6 +58,18 @@ pub(crate) async fn run(args: LearnArgs) -> anyhow::Result<u8> {
             eprintln!("error: {:#}", anyhow::Error::from(error));
             Ok(if usage { exit::USAGE } else { exit::FAILED })
         }
+    }
+}
+
+/// Tells the bus, where one is named; it is a hint, and nothing is lost without it.
+async fn announce(plan: &Plan, telling: &Telling) {
+    let (Some(registry), Some(url)) = (&plan.publish, &telling.nats_url) else { return };
+    let told = async {
+        let registry = Registry::open(registry)?;
+        adapters::announce(&registry, url, &registry.pointer()?).await
+    };
+    if let Err(error) = told.await {
+        eprintln!("warning: not announced on the bus: {error:#}; the agents see it in the registry all the same");
     }
 }
 

@@ -42,6 +42,12 @@ pub enum RegistryError {
         /// What there is.
         known: Vec<String>,
     },
+    /// The version is in service.
+    #[error("version `{id}` is in service; fix: promote another one, or roll back, then remove it")]
+    InService {
+        /// The version.
+        id: VersionId,
+    },
     /// `manifest.json` cannot be used.
     #[error("`{}` is not a manifest; fix: publish the version again after removing its directory", path.display())]
     Manifest {

@@ -49,6 +49,15 @@ impl Pointer {
         true
     }
 
+    fn forget(&mut self, version: &VersionId) -> bool {
+        let before = self.promotions.len();
+        self.promotions.retain(|promotion| promotion.version != *version);
+        self.promotions.dedup_by(|later, earlier| later.version == earlier.version);
+        let changed = self.promotions.len() < before;
+        self.revision += u64::from(changed);
+        changed
+    }
+
     fn rollback(&mut self) -> Option<VersionId> {
         let taken = self.promotions.pop()?;
         self.revision += 1;
@@ -98,6 +107,27 @@ impl Registry {
             self.verify_files(&self.get(id)?)?;
         }
         self.write(&pointer)?;
+        Ok(pointer)
+    }
+
+    /// Deletes a version, whole or broken, and forgets its promotions, so that no rollback leads to it. Refused while it is in service.
+    pub fn remove(&self, id: &VersionId) -> Result<Pointer, RegistryError> {
+        let dir = self.versions_dir().join(id.as_str());
+        if !dir.is_dir() {
+            self.get(id)?;
+        }
+        let _lock = self.lock()?;
+        let mut pointer = self.pointer()?;
+        if pointer.current() == Some(id) {
+            return Err(RegistryError::InService { id: id.clone() });
+        }
+        if pointer.forget(id) {
+            self.write(&pointer)?;
+        }
+        // a name that is no version's: whoever is stopped here leaves no half version behind
+        let gone = self.versions_dir().join(format!(".removed-{id}"));
+        fs::rename(&dir, &gone).map_err(io("remove", &dir))?;
+        fs::remove_dir_all(&gone).map_err(io("remove", &gone))?;
         Ok(pointer)
     }
 
@@ -157,6 +187,18 @@ mod tests {
             let text = serde_json::to_string(&pointer).unwrap();
             prop_assert_eq!(serde_json::from_str::<Pointer>(&text).unwrap(), pointer);
         }
+    }
+
+    #[test]
+    fn a_removed_version_is_never_gone_back_to() {
+        let mut pointer = Pointer::default();
+        let id = |name: &str| name.parse::<VersionId>().unwrap();
+        for name in ["a", "b", "a", "b", "c"] {
+            pointer.promote(id(name));
+        }
+        assert!(pointer.forget(&id("b")) && !pointer.forget(&id("b")));
+        let left: Vec<&str> = pointer.promotions.iter().map(|promotion| promotion.version.as_str()).collect();
+        assert_eq!((left, pointer.revision), (vec!["a", "c"], 6));
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::observability::page;
 
 const ROLES: [&str; 3] = ["plan", "tool", "reflect"];
 const SWITCH_LIMIT: Duration = Duration::from_secs(60);
+/// Seconds on a free machine.
+const LEARN_LIMIT: Duration = Duration::from_secs(110);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn versions_change_under_a_group_that_is_asked_all_the_while() -> anyhow::Result<()> {
@@ -57,6 +59,70 @@ async fn versions_change_under_a_group_that_is_asked_all_the_while() -> anyhow::
     Ok(())
 }
 
+/// A task so small that it is learned in seconds.
+const SMALL_TASK: &str = r#"
+[[examples]]
+question = "Which planet does Europa circle?"
+answer = "Jupiter"
+[[examples]]
+question = "In which city was the inventor of Dynamite born?"
+answer = "Stockholm"
+[instruct]
+questions = 24
+round = 8
+[select]
+votes = 4
+[synthesize]
+samples = 2
+[filter]
+sure = 0.0
+[differentiate]
+validation = 0.2
+[train]
+epochs = 1
+[iterate]
+rounds = 1
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_learned_is_spoken_by_the_agents_that_run() -> anyhow::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let registry = dir.path().join("adapters");
+    let args = vec!["--adapter-registry".to_owned(), registry.display().to_string()];
+    let group = Group::start_with(GroupOptions { args, ..GroupOptions::default() }).await?;
+    if !group.assets().trained {
+        eprintln!("skipped: a model of random weights learns nothing");
+        return Ok(());
+    }
+    let task = dir.path().join("task.toml");
+    let (pages, tools) = (root().join("tasks/science/pages.jsonl"), root().join("corpora/atlas/tools.toml"));
+    let head = format!("name = \"small\"\ndescription = \"Planets, moons and inventions.\"\ncorpus = {pages:?}\ntools = {tools:?}\n");
+    std::fs::write(&task, head + SMALL_TASK)?;
+    let text = |path: &Path| path.display().to_string();
+    let (task, run, at, model, nats) =
+        (text(&task), text(&dir.path().join("run")), text(&registry), text(&group.assets().model), group.nats());
+    let learn = ["learn", &task, "--run", &run, "--model", &model, "--publish", &at, "--promote", "--nats-url", &nats, "--json"];
+    let output = group.autoact(learn)?.run(LEARN_LIMIT).await?;
+    assert_eq!(output.code, Some(0), "{}", output.text());
+    assert!(!output.text().contains("not announced"), "{}", output.text());
+    let report = output.json_lines()?.pop().context("a report")?;
+    let version = report["version"].as_str().context("a version")?.to_owned();
+    let load = Load::start(group.gateway());
+    load.until_spoken(&version).await?;
+    load.end().await?;
+
+    // what is in service cannot be removed; what is not, is gone
+    let refused = group.autoact(["adapters", "--registry", &at, "remove", &version])?.run(QUICK).await?;
+    assert!(refused.code == Some(1) && refused.text().contains("is in service"), "{}", refused.text());
+    adapters_command(&group, &registry, &["rollback", "--json"]).await?;
+    let removed = adapters_command(&group, &registry, &["remove", &version, "--json"]).await?;
+    assert_eq!(removed["removed"], version.as_str());
+    let listed = adapters_command(&group, &registry, &["list", "--json"]).await?;
+    assert_eq!(listed["versions"].as_array().map(Vec::len), Some(0));
+    assert_eq!(group.panics(), [""; 0]);
+    Ok(())
+}
+
 #[tokio::test]
 async fn mistakes_with_the_registry_say_what_to_do() -> anyhow::Result<()> {
     let dir = tempfile::tempdir()?;
@@ -84,6 +150,7 @@ async fn mistakes_with_the_registry_say_what_to_do() -> anyhow::Result<()> {
     let listed = run(&["list", "--json"]).await?.json_lines()?;
     let id = listed[0]["versions"][0]["id"].as_str().context("a version")?.to_owned();
     fails(&["promote", &id, "--model", &other], 1, "was trained on the base").await?;
+    fails(&["remove", "t-0"], 64, "published: `t-").await?;
     // the bus is a hint: the promotion holds without it
     fails(&["promote", &id, "--nats-url", "nats://127.0.0.1:1"], 0, "not announced on the bus").await?;
     let weights = registry.join("versions").join(&id).join("tool/adapter_model.safetensors");

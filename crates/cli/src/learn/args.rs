@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_help = "Examples:\n  autoact learn tasks/atlas.toml                     everything; stopped anywhere, the same command goes on\n  autoact learn tasks/atlas.toml --until filter      up to a stage\n  autoact learn instruct tasks/atlas.toml            one stage\n  autoact learn tasks/atlas.toml --again train       a stage and those after it anew\n  autoact learn tasks/atlas.toml --variants          also the ablations of the paper's table 2"
+    after_help = "Examples:\n  autoact learn tasks/atlas.toml                     everything; stopped anywhere, the same command goes on\n  autoact learn tasks/atlas.toml --until filter      up to a stage\n  autoact learn instruct tasks/atlas.toml            one stage\n  autoact learn tasks/atlas.toml --again train       a stage and those after it anew\n  autoact learn tasks/atlas.toml --variants          also the ablations of the paper's table 2, figures 3 and 4"
 )]
 pub(crate) struct LearnArgs {
     #[command(subcommand)]
@@ -34,7 +34,7 @@ pub(crate) struct LearnOptions {
     /// Small numbers that run every stage in minutes, for CI; goes to `runs/<task>-quick`.
     #[arg(long)]
     quick: bool,
-    /// Also train and evaluate the ablations of the paper's table 2.
+    /// Also train and evaluate the ablations of the paper's table 2 and the groups of its figures 3 and 4.
     #[arg(long)]
     variants: bool,
     /// Stop after this stage.
@@ -49,6 +49,9 @@ pub(crate) struct LearnOptions {
     /// Put the published version in service: agents that follow the registry switch to it.
     #[arg(long, requires = "publish")]
     promote: bool,
+    /// Announce the promotion on this bus too; agents look at the registry every second anyway.
+    #[arg(long, env = "AUTOACT_NATS__URL")]
+    nats_url: Option<String>,
     /// No live view; one JSON object at the end.
     #[arg(long)]
     json: bool,
@@ -96,9 +99,18 @@ impl StageCommand {
     }
 }
 
+/// Who is told, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Telling {
+    /// One JSON object for programs.
+    pub(crate) json: bool,
+    /// The bus that hears of a promotion.
+    pub(crate) nats_url: Option<String>,
+}
+
 impl LearnArgs {
-    /// What is to be done, and whether as JSON.
-    pub(crate) fn plan(self) -> anyhow::Result<(Plan, bool)> {
+    /// What is to be done, and how it is told.
+    pub(crate) fn plan(self) -> anyhow::Result<(Plan, Telling)> {
         let (only, options) = match self.stage {
             Some(stage) => {
                 let (stage, options) = stage.split();
@@ -106,8 +118,8 @@ impl LearnArgs {
             }
             None => (None, self.options.context("no task file given; try `autoact learn tasks/atlas.toml`")?),
         };
-        let LearnOptions { task, model, run, quick, variants, until, again, publish, promote, json } = options;
+        let LearnOptions { task, model, run, quick, variants, until, again, publish, promote, nats_url, json } = options;
         let plan = Plan { task, model, run, quick, variants, only, until: until.unwrap_or(Stage::Report), again, publish, promote };
-        Ok((plan, json))
+        Ok((plan, Telling { json, nats_url }))
     }
 }
