@@ -6,14 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use autoact_model::{Backend, Engine, EngineOptions, GenerateError, GenerateRequest, Generated, ModelDir, Tokenizer};
+use autoact_local::engines;
+use autoact_model::{Backend, Engine, GenerateError, GenerateRequest, Generated, ModelDir, Tokenizer};
 
 use crate::error::LearnError;
 
-/// Weights up to this size are loaded once for each core, so that each core computes a sequence of its own.
-const SMALL: u64 = 200 << 20;
-/// Keys and values that an engine of several keeps: the trajectories it works at, and the openings they share.
-const CACHE: usize = 128 << 20;
 /// Threads for each engine: one is being answered, the other has the next question ready.
 const THREADS_PER_ENGINE: usize = 2;
 
@@ -49,15 +46,7 @@ impl Crew {
     pub(crate) fn start(path: &Path) -> Result<Crew, LearnError> {
         let failed = |source| LearnError::Model { path: path.to_owned(), source: Box::new(source) };
         let dir = ModelDir::open(path).map_err(failed)?;
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let bytes: u64 = dir.shards().iter().filter_map(|shard| shard.metadata().ok()).map(|file| file.len()).sum();
-        let count = if bytes <= SMALL { cores } else { 1 };
-        let cache_bytes = if count > 1 { CACHE } else { EngineOptions::default().cache_bytes };
-        let options = EngineOptions { threads: cores / count, cache_bytes, ..EngineOptions::default() };
-        let mut engines = Vec::with_capacity(count);
-        for _ in 0..count {
-            engines.push(Arc::new(Engine::start(&dir, options.clone()).map_err(failed)?));
-        }
+        let engines: Vec<Arc<Engine>> = engines(&dir, usize::MAX).map_err(|source| failed(*source))?.into_iter().map(Arc::new).collect();
         let backends = engines.iter().map(|engine| Arc::clone(engine) as Arc<dyn Backend>).collect();
         Ok(Crew { backends, engines, tokenizer: Some(Arc::new(dir.tokenizer().map_err(failed)?)) })
     }

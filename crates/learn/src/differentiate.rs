@@ -12,10 +12,11 @@ use crate::records::{DocumentRecord, Judgement, ReflectionRecord, TrajectoryReco
 use crate::round::Round;
 use crate::stage::Stage;
 use crate::store::{read, write_atomic};
+use crate::variants::{self, Documents};
 use crate::workplace::Workplace;
 
 /// Fewer documents than this teach nothing.
-const FEWEST: usize = 4;
+pub(crate) const FEWEST: usize = 4;
 
 /// Writes `datasets/*.jsonl`.
 ///
@@ -23,7 +24,7 @@ const FEWEST: usize = 4;
 /// There is too little to learn from, or a file.
 pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     let mut kept: Vec<TrajectoryRecord> = read(&round.path("kept.jsonl"))?;
-    let mut all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
+    let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
     let reflections: Vec<ReflectionRecord> = read(&round.path("reflections.jsonl"))?;
     let settings = &work.task.settings.differentiate;
     thin(&mut kept, settings.trajectories, work.task.seed);
@@ -60,17 +61,9 @@ pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), Learn
         verdicts(false)
     );
     if work.variants && round.number == 1 {
-        let one: Vec<_> = plan.iter().chain(&tool).chain(&reflect).cloned().collect();
-        write(&round.path("datasets/one.jsonl"), &one)?;
         let first = judged(&|record| record.draws.first().cloned());
-        write(&round.path("datasets/unfiltered-reflect.jsonl"), &first)?;
-        // as many trajectories as the filter left, so that the filter is all that differs
-        all.retain(|one| !one.turns.is_empty());
-        thin(&mut all, kept.len(), work.task.seed);
-        for role in [Role::Plan, Role::Tool] {
-            let documents: Vec<_> = all.iter().map(|one| document(work, one, role, None)).collect();
-            write(&round.path(&format!("datasets/unfiltered-{}.jsonl", role.as_str())), &documents)?;
-        }
+        let of = Documents { plan: &plan, tool: &tool, reflect: &reflect, unfiltered_reflect: &first };
+        variants::documents(work, round, &of, all.clone())?;
     }
     work.view.end(&told);
     Ok(())
@@ -81,7 +74,7 @@ fn verdict(document: &DocumentRecord) -> bool {
 }
 
 /// Leaves `count` at random, in their order; 0: all.
-fn thin(records: &mut Vec<TrajectoryRecord>, count: usize, seed: u64) {
+pub(crate) fn thin<T>(records: &mut Vec<T>, count: usize, seed: u64) {
     if count == 0 || records.len() <= count {
         return;
     }
@@ -102,7 +95,7 @@ pub(crate) fn held_back(id: usize, seed: u64, part: f64) -> bool {
     Rng::new(stable_hash(&format!("validation {id}")) ^ seed).chance(part)
 }
 
-fn document(work: &Workplace, one: &TrajectoryRecord, role: Role, judgement: Option<Judgement>) -> DocumentRecord {
+pub(crate) fn document(work: &Workplace, one: &TrajectoryRecord, role: Role, judgement: Option<Judgement>) -> DocumentRecord {
     let mut turns = one.turns.clone();
     turns.extend(judgement.map(|judgement| TurnRecord::Reflection { reflection: judgement.thought, verdict: judgement.verdict }));
     let trajectory = history(&one.question, &one.tools, &turns, &work.library);
@@ -112,6 +105,7 @@ fn document(work: &Workplace, one: &TrajectoryRecord, role: Role, judgement: Opt
         sample: one.sample,
         validation: held_back(one.id, work.task.seed, work.task.settings.differentiate.validation),
         role: role.as_str().to_owned(),
+        tool: String::new(),
         question: one.question.clone(),
         tools: one.tools.clone(),
         turns,
@@ -119,7 +113,7 @@ fn document(work: &Workplace, one: &TrajectoryRecord, role: Role, judgement: Opt
     }
 }
 
-fn write(path: &Path, documents: &[DocumentRecord]) -> Result<(), LearnError> {
+pub(crate) fn write(path: &Path, documents: &[DocumentRecord]) -> Result<(), LearnError> {
     let mut bytes = Vec::new();
     for document in documents {
         bytes.extend(serde_json::to_vec(document).map_err(|error| LearnError::io("write", path)(error.into()))?);

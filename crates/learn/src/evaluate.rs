@@ -20,6 +20,7 @@ use crate::stage::Stage;
 use crate::store::{Store, read, read_json};
 use crate::synthesize::{run_question, selected};
 use crate::train::adapters;
+use crate::variants;
 use crate::workplace::{EvaluationQuestion, Workplace};
 
 /// The learned group's row.
@@ -35,25 +36,19 @@ pub const ITERATED: &str = "iterated";
 pub(crate) struct Row {
     /// Its name in files.
     pub(crate) name: &'static str,
-    /// Its name in the paper's table 2.
+    /// Its name in the paper's tables and figures.
     pub(crate) title: &'static str,
-    voices: Voices,
-    without_reflection: bool,
+    pub(crate) voices: Voices,
+    pub(crate) without_reflection: bool,
 }
 
 /// The rows that are evaluated.
 pub(crate) fn rows(run: &Run, variants: bool) -> Result<Vec<Row>, LearnError> {
     let row = |name, title, voices, without_reflection| Row { name, title, voices, without_reflection };
     let first = Round::new(run, 1);
-    let three = |prefix: &str| {
-        let name = |role: &str| Some(first.voice(&format!("{prefix}{role}")));
-        Voices { plan: name("plan"), tool: name("tool"), reflect: name("reflect") }
-    };
-    let mut rows = vec![row(AUTOACT, "AutoAct", three(""), false), row(BASE, "− fine-tuning", Voices::base(), false)];
+    let mut rows = vec![row(AUTOACT, "AutoAct", first.group(), false), row(BASE, "− fine-tuning", Voices::base(), false)];
     if variants {
-        rows.push(row("no-reflection", "− reflection", three(""), true));
-        rows.push(row("one", "− multi", Voices::one(&first.voice("one")), false));
-        rows.push(row("unfiltered", "− filtering", three("unfiltered-"), false));
+        rows.extend(variants::rows(run, &first)?);
     }
     let chosen = chosen(run)?;
     if chosen > 1 {
@@ -72,7 +67,8 @@ fn chosen(run: &Run) -> Result<usize, LearnError> {
 /// # Errors
 /// The model, an adapter or a file; or a stop.
 pub(crate) fn evaluate(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
-    Round::new(run, 1).load(work, &adapters(work.variants))?;
+    let first = Round::new(run, 1);
+    first.load(work, &adapters(run, &first, work.variants)?)?;
     let chosen = chosen(run)?;
     if chosen > 1 {
         Round::new(run, chosen).load(work, &GROUP)?;
@@ -217,8 +213,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run = Run::open(dir.path(), "t", crate::run::Origin::new(), None).unwrap();
         let round = Round::new(&run, 1);
+        std::fs::create_dir_all(run.path("datasets")).unwrap();
+        for name in ["one", "unfiltered-plan", "unfiltered-tool", "unfiltered-reflect", "25-plan", "25-tool", "25-reflect"] {
+            std::fs::write(run.path(&format!("datasets/{name}.jsonl")), "").unwrap();
+        }
         for variants in [false, true] {
-            let trained: Vec<String> = adapters(variants).into_iter().map(|name| round.voice(name)).collect();
+            let trained: Vec<String> = adapters(&run, &round, variants).unwrap().iter().map(|name| round.voice(name)).collect();
             for row in rows(&run, variants).unwrap() {
                 for voice in [row.voices.plan, row.voices.tool, row.voices.reflect].into_iter().flatten() {
                     assert!(trained.contains(&voice), "{voice}");

@@ -88,7 +88,7 @@ fn further(work: &mut Workplace, run: &Run, round: &Round) -> Result<(), LearnEr
     reflect(work, run, round)?;
     differentiate(work, round)?;
     work.dismiss();
-    train(work, round)
+    train(work, run, round)
 }
 
 /// The round's group on the questions that no round trains on. It answers without reflection: what is compared is how it plans.

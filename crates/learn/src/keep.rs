@@ -30,6 +30,9 @@ pub struct Kept {
     pub lucky: usize,
     /// Of the right ones, those whose thoughts speak of too much that was read nowhere.
     pub ungrounded: usize,
+    /// Of the right ones, those that do the same thing twice.
+    #[serde(default)]
+    pub repeating: usize,
     /// Of the right ones, those that are the same as another of their question.
     pub identical: usize,
     /// Of the right ones, those beyond the bound for one question.
@@ -70,7 +73,8 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
     write_json(&round.path("filter.json"), &counts)?;
     work.view.advance(counts.trajectories as u64, "");
     work.view.end(&format!(
-        "{} of {} kept, for {} of {} questions ({} wrong, {} without an answer, {} perhaps guessed, {} ungrounded, {} identical, {} surplus)",
+        "{} of {} kept, for {} of {} questions ({} wrong, {} without an answer, {} perhaps guessed, {} ungrounded, {} repeating, \
+         {} identical, {} surplus)",
         counts.kept,
         counts.trajectories,
         counts.confirmed,
@@ -79,6 +83,7 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
         counts.unanswered,
         counts.lucky,
         counts.ungrounded,
+        counts.repeating,
         counts.identical,
         counts.surplus
     ));
@@ -116,6 +121,8 @@ pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize, sure: f64, g
         for (grounding, record) in graded {
             if grounding < grounded {
                 counts.ungrounded += 1;
+            } else if record.repeats() {
+                counts.repeating += 1;
             } else if !seen.insert(serde_json::to_string(&record.turns).unwrap_or_default()) {
                 counts.identical += 1;
             } else if kept.len() - before < per_question {
@@ -180,12 +187,21 @@ mod tests {
             right: 5,
             lucky: 0,
             ungrounded: 0,
+            repeating: 0,
             identical: 1,
             surplus: 1,
             kept: 3,
             confirmed: 2,
         };
         assert_eq!(counts, expected);
+    }
+
+    #[test]
+    fn who_does_a_thing_twice_is_no_example() {
+        let step = |input: &str| TurnRecord::Step { thought: "t".into(), tool: "T".into(), input: Some(input.into()), observation: None };
+        let of = |id, inputs: [&str; 2]| TrajectoryRecord { turns: inputs.map(step).to_vec(), ..record(id, 0, 1.0, &[]) };
+        let (kept, counts) = keep(vec![of(0, ["a", "a"]), of(1, ["a", "b"])], 2, 0.75, 0.0);
+        assert_eq!((kept.len(), kept[0].id, counts.repeating, counts.confirmed), (1, 1, 1, 1));
     }
 
     #[test]

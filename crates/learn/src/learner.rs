@@ -35,7 +35,7 @@ pub struct Plan {
     pub run: Option<PathBuf>,
     /// Small numbers, for CI.
     pub quick: bool,
-    /// Also train and evaluate the rows of table 2.
+    /// Also train and evaluate the rows of table 2 and the groups of figures 3 and 4.
     pub variants: bool,
     /// Only this stage; those before it must be complete.
     pub only: Option<Stage>,
@@ -109,7 +109,7 @@ fn skippable(_before: Stage, stage: Stage) -> bool {
 }
 
 fn perform(stage: Stage, work: &mut Workplace, run: &mut Run) -> Result<(), LearnError> {
-    if run.is_complete(stage) && !grows(stage, work, run) {
+    if run.is_complete(stage) && !grows(stage, work, run)? {
         return Ok(());
     }
     work.go_on(stage)?;
@@ -124,7 +124,7 @@ fn perform(stage: Stage, work: &mut Workplace, run: &mut Run) -> Result<(), Lear
         Stage::Differentiate => differentiate(work, &first),
         Stage::Train => {
             work.dismiss();
-            train(work, &first).and_then(|()| install(run, &first))
+            train(work, run, &first).and_then(|()| install(run, &first))
         }
         Stage::Iterate => iterate(work, run),
         Stage::Evaluate => evaluate(work, run),
@@ -136,13 +136,13 @@ fn perform(stage: Stage, work: &mut Workplace, run: &mut Run) -> Result<(), Lear
 }
 
 /// Whether a complete stage has more to do: variants were asked for later, or the report is to tell of new things.
-fn grows(stage: Stage, work: &Workplace, run: &Run) -> bool {
+fn grows(stage: Stage, work: &Workplace, run: &Run) -> Result<bool, LearnError> {
     let first = Round::new(run, 1);
-    match stage {
+    Ok(match stage {
         Stage::Report => true,
         Stage::Differentiate => work.variants && !run.path("datasets/one.jsonl").exists(),
-        Stage::Train => adapters(work.variants).iter().any(|name| !first.adapter(name).join("training.json").exists()),
+        Stage::Train => adapters(run, &first, work.variants)?.iter().any(|name| !first.adapter(name).join("training.json").exists()),
         Stage::Evaluate => work.variants,
         _ => false,
-    }
+    })
 }

@@ -1,5 +1,7 @@
 //! The lines of the run directory's files.
 
+use std::collections::HashSet;
+
 use autoact_tools::ToolLibrary;
 use autoact_trajectory::{Reflection, Step, Trajectory, Turn, Verdict};
 use serde::{Deserialize, Serialize};
@@ -152,6 +154,15 @@ impl TrajectoryRecord {
         self.reward >= 1.0
     }
 
+    /// Whether it does the same thing twice: its answer may be right, its way is no example.
+    pub fn repeats(&self) -> bool {
+        let mut done = HashSet::new();
+        self.turns.iter().any(|turn| match turn {
+            TurnRecord::Step { tool, input: Some(input), .. } => !done.insert((tool, input)),
+            _ => false,
+        })
+    }
+
     /// Whether it ends with an answer.
     pub fn has_answer(&self) -> bool {
         self.failed.is_empty()
@@ -207,6 +218,9 @@ pub struct DocumentRecord {
     pub validation: bool,
     /// The role whose words are learned: `plan`, `tool`, `reflect`.
     pub role: String,
+    /// The only tool whose parameters are learned; empty: every one's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tool: String,
     /// The question as the agents read it.
     pub question: String,
     /// T_s

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LearnError;
 use crate::evaluate::{AUTOACT, BASE, ITERATED, Row, rows};
-use crate::iterate::{GROUP, Iterated};
+use crate::iterate::Iterated;
 use crate::keep::Kept;
 use crate::records::{
     AnswerRecord, CurvePoint, DocumentRecord, JudgementRecord, QuestionRecord, ReflectionRecord, RejectedRecord, Selection,
@@ -54,7 +54,7 @@ pub struct Report {
     pub iterated: Option<Iterated>,
     /// The rows of the table on the evaluation questions.
     pub evaluation: Vec<RowReport>,
-    /// AutoAct − base in exact match, over the same questions: difference and its 95% confidence interval.
+    /// The installed group, of the best round, − base in exact match, over the same questions: difference and its 95% confidence interval.
     pub gain: Option<Interval>,
     /// The judges on held-out histories.
     pub judges: Vec<JudgeReport>,
@@ -178,10 +178,10 @@ pub(crate) fn compute(work: &Workplace, run: &Run) -> Result<Report, LearnError>
     let iterated: Option<Iterated> = read_json(&run.path("iterate.json"))?;
     for number in 1..=iterated.as_ref().map_or(1, |iterated| iterated.rounds.len()) {
         let round = Round::new(run, number);
-        for name in if number == 1 { adapters(true) } else { GROUP.to_vec() } {
-            let title = if number == 1 { name.to_owned() } else { format!("{name}, round {number}") };
-            training.extend(read_json::<Trained>(&round.adapter(name).join("training.json"))?);
-            let curve: Vec<CurvePoint> = read(&round.training(name).join("curve.jsonl"))?;
+        for name in adapters(run, &round, true)? {
+            let title = if number == 1 { name.clone() } else { format!("{name}, round {number}") };
+            training.extend(read_json::<Trained>(&round.adapter(&name).join("training.json"))?);
+            let curve: Vec<CurvePoint> = read(&round.training(&name).join("curve.jsonl"))?;
             let data: Vec<DocumentRecord> = read(&round.path(&format!("datasets/{name}.jsonl")))?;
             if !curve.is_empty() {
                 curves.insert(title.clone(), curve);
@@ -277,12 +277,13 @@ fn evaluated(row: &Row, answers: &[AnswerRecord], seed: u64) -> Option<RowReport
     })
 }
 
-/// The paired difference over the questions that both answered.
+/// The paired difference of the group that is installed over the questions that both answered.
 fn gain(answers: &[AnswerRecord], seed: u64) -> Option<Interval> {
     let of = |row: &str| -> BTreeMap<usize, f64> {
         answers.iter().filter(|answer| answer.row == row).map(|answer| (answer.at, f64::from(u8::from(answer.exact)))).collect()
     };
-    let (ours, base) = (of(AUTOACT), of(BASE));
+    let iterated = of(ITERATED);
+    let (ours, base) = (if iterated.is_empty() { of(AUTOACT) } else { iterated }, of(BASE));
     let differences: Vec<f64> = ours.iter().filter_map(|(at, ours)| Some(ours - base.get(at)?)).collect();
     (!differences.is_empty()).then(|| estimate(&differences, seed))
 }

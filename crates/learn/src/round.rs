@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 
 use autoact_local::Voices;
-use autoact_prompt::Role;
 
 use crate::error::LearnError;
 use crate::run::Run;
@@ -48,8 +47,7 @@ impl Round {
 
     /// Its three agents.
     pub(crate) fn group(&self) -> Voices {
-        let name = |role: Role| Some(self.voice(role.as_str()));
-        Voices { plan: name(Role::Plan), tool: name(Role::Tool), reflect: name(Role::Reflect) }
+        Voices::named(|role| self.voice(role.as_str()))
     }
 
     /// Who speaks in its synthesis: the meta-agent in the first, then the group of the round before.
@@ -61,8 +59,8 @@ impl Round {
     ///
     /// # Errors
     /// One cannot be loaded.
-    pub(crate) fn load(&self, work: &Workplace, names: &[&str]) -> Result<(), LearnError> {
+    pub(crate) fn load<S: AsRef<str>>(&self, work: &Workplace, names: &[S]) -> Result<(), LearnError> {
         let crew = work.crew()?;
-        names.iter().try_for_each(|name| crew.load_adapter(&self.voice(name), &self.adapter(name)))
+        names.iter().map(AsRef::as_ref).try_for_each(|name| crew.load_adapter(&self.voice(name), &self.adapter(name)))
     }
 }

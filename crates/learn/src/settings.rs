@@ -6,6 +6,24 @@ use serde::{Deserialize, Serialize};
 /// More rounds have brought nothing more.
 const MOST_ROUNDS: usize = 9;
 
+/// A section of a task file: each number beside its default.
+macro_rules! section {
+    ($(#[$of:meta])* pub struct $name:ident { $($(#[$about:meta])* pub $field:ident: $kind:ty = $default:expr,)+ }) => {
+        $(#[$of])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name {
+            $($(#[$about])* pub $field: $kind,)+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name { $($field: $default,)+ }
+            }
+        }
+    };
+}
+
 /// All numbers of a task.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Settings {
@@ -29,207 +47,136 @@ pub struct Settings {
     pub evaluate: Evaluate,
 }
 
-/// `[instruct]`: self-instruct.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Instruct {
-    /// Questions in the database, the examples included, at which it is large enough.
-    pub questions: usize,
-    /// Generations at most.
-    pub attempts: u64,
-    /// Examples in a prompt, drawn anew for each generation.
-    pub shots: usize,
-    /// Sampling temperature.
-    pub temperature: f32,
-    /// Generations of a round: they see the database as it stood before the round.
-    pub round: usize,
-    /// Tokens of a prompt at most; shots are left out to keep to it.
-    pub prompt_tokens: usize,
-    /// How often a prompt shows one page, two linked ones, three linked ones, or two of one kind, in proportion.
-    pub pages: [f64; 4],
-    /// From this share of common word pairs on, two questions are near-duplicates.
-    pub similarity: f64,
-    /// Answers have to stand in the pages shown (but for yes and no).
-    pub grounded: bool,
-}
-
-impl Default for Instruct {
-    fn default() -> Self {
-        Instruct {
-            questions: 400,
-            attempts: 6000,
-            shots: 3,
-            temperature: 0.8,
-            round: 32,
-            prompt_tokens: 560,
-            pages: [0.3, 0.3, 0.2, 0.2],
-            // "What is the capital of Peru?" and "What is the capital of Chad?" share 5 of 9 pairs
-            similarity: 0.75,
-            grounded: true,
-        }
+section! {
+    /// `[instruct]`: self-instruct.
+    pub struct Instruct {
+        /// Questions in the database, the examples included, at which it is large enough.
+        pub questions: usize = 400,
+        /// Generations at most.
+        pub attempts: u64 = 6000,
+        /// Examples in a prompt, drawn anew for each generation.
+        pub shots: usize = 3,
+        /// Sampling temperature.
+        pub temperature: f32 = 0.8,
+        /// Generations of a round: they see the database as it stood before the round.
+        pub round: usize = 32,
+        /// Tokens of a prompt at most; shots are left out to keep to it.
+        pub prompt_tokens: usize = 560,
+        /// How often a prompt shows one page, two linked ones, three linked ones, or two of one kind, in proportion.
+        pub pages: [f64; 4] = [0.3, 0.3, 0.2, 0.2],
+        /// From this share of common word pairs on, two questions are near-duplicates. "What is the capital of Peru?" and "What is the
+        /// capital of Chad?" share 5 of 9.
+        pub similarity: f64 = 0.75,
+        /// Answers have to stand in the pages shown (but for yes and no).
+        pub grounded: bool = true,
     }
 }
 
-/// `[select]`: which tools the task needs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Select {
-    /// How often the meta-agent is asked, each time about other questions.
-    pub votes: usize,
-    /// Questions shown in a vote.
-    pub questions: usize,
-    /// Sampling temperature.
-    pub temperature: f32,
-    /// A tool is kept from this share of the votes on.
-    pub share: f64,
-}
-
-impl Default for Select {
-    fn default() -> Self {
-        // a tool that one question in ten needs stands in about a third of the votes on three questions
-        Select { votes: 24, questions: 3, temperature: 0.5, share: 0.15 }
+section! {
+    /// `[select]`: which tools the task needs.
+    pub struct Select {
+        /// How often the meta-agent is asked, each time about other questions.
+        pub votes: usize = 24,
+        /// Questions shown in a vote.
+        pub questions: usize = 3,
+        /// Sampling temperature.
+        pub temperature: f32 = 0.5,
+        /// A tool is kept from this share of the votes on. One that one question in ten needs stands in about a third of the votes on three
+        /// questions.
+        pub share: f64 = 0.15,
     }
 }
 
-/// `[synthesize]`: trajectories.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Synthesize {
-    /// Trajectories of each question.
-    pub samples: usize,
-    /// Sampling temperature.
-    pub temperature: f32,
-    /// Planning loops at most.
-    pub max_steps: u32,
-    /// Seconds of a trajectory at most.
-    pub seconds: u64,
-}
-
-impl Default for Synthesize {
-    fn default() -> Self {
-        Synthesize { samples: 4, temperature: 0.7, max_steps: 10, seconds: 60 }
+section! {
+    /// `[synthesize]`: trajectories.
+    pub struct Synthesize {
+        /// Trajectories of each question.
+        pub samples: usize = 4,
+        /// Sampling temperature.
+        pub temperature: f32 = 0.7,
+        /// Planning loops at most.
+        pub max_steps: u32 = 10,
+        /// Seconds of a trajectory at most.
+        pub seconds: u64 = 60,
     }
 }
 
-/// `[filter]`: which trajectories with reward 1 are kept.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Filter {
-    /// Right answers to a question that can be guessed (yes or no, one of two) count from this part of its trajectories on.
-    pub sure: f64,
-    /// Right trajectories are dropped whose thoughts take less than this part of their words (the usual ones aside) from what was read
-    /// before; 0: none, but the best grounded come first all the same.
-    pub grounded: f64,
-}
-
-impl Default for Filter {
-    fn default() -> Self {
-        Filter { sure: 0.75, grounded: 0.0 }
+section! {
+    /// `[filter]`: which trajectories with reward 1 are kept.
+    pub struct Filter {
+        /// Right answers to a question that can be guessed (yes or no, one of two) count from this part of its trajectories on.
+        pub sure: f64 = 0.75,
+        /// Right trajectories are dropped whose thoughts take less than this part of their words (the usual ones aside) from what was read
+        /// before; 0: none, but the best grounded come first all the same.
+        pub grounded: f64 = 0.0,
     }
 }
 
-/// `[reflect]`: judgements of right and wrong histories.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Reflect {
-    /// Judgements drawn of a history until one agrees with the reward.
-    pub draws: usize,
-    /// Sampling temperature.
-    pub temperature: f32,
-    /// Wrong histories of one question at most.
-    pub wrong_per_question: usize,
-}
-
-impl Default for Reflect {
-    fn default() -> Self {
-        Reflect { draws: 4, temperature: 0.7, wrong_per_question: 2 }
+section! {
+    /// `[reflect]`: judgements of right and wrong histories.
+    pub struct Reflect {
+        /// Judgements drawn of a history until one agrees with the reward.
+        pub draws: usize = 4,
+        /// Sampling temperature.
+        pub temperature: f32 = 0.7,
+        /// Wrong histories of one question at most.
+        pub wrong_per_question: usize = 2,
     }
 }
 
-/// `[differentiate]`: the data sets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Differentiate {
-    /// Part of the questions whose trajectories are kept from training, to validate on.
-    pub validation: f64,
-    /// Different right trajectories of one question at most.
-    pub per_question: usize,
-    /// Right trajectories at most; 0: all. The paper trains on 200.
-    pub trajectories: usize,
-}
-
-impl Default for Differentiate {
-    fn default() -> Self {
-        Differentiate { validation: 0.1, per_question: 2, trajectories: 0 }
+section! {
+    /// `[differentiate]`: the data sets.
+    pub struct Differentiate {
+        /// Part of the questions whose trajectories are kept from training, to validate on.
+        pub validation: f64 = 0.1,
+        /// Different right trajectories of one question at most.
+        pub per_question: usize = 2,
+        /// Right trajectories at most; 0: all. The paper trains on 200.
+        pub trajectories: usize = 0,
     }
 }
 
-/// `[train]`: the LoRA trainings; the defaults are table 4's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Training {
-    /// Passes over the data.
-    pub epochs: u64,
-    /// Peak learning rate. If it is not given: the paper's 1e-4 for a model 4096 wide, more for narrower ones in proportion.
-    pub learning_rate: Option<f64>,
-    /// Rows of `sequence` tokens in a batch; a row holds several short trajectories.
-    pub batch: usize,
-    /// Batches summed into one step.
-    pub accumulation: usize,
-    /// Tokens in a row, and of a trajectory at most.
-    pub sequence: usize,
-    /// Part of the steps that warms the learning rate up.
-    pub warmup_ratio: f64,
-    /// How the learning rate falls.
-    pub decay: Decay,
-    /// Decoupled weight decay.
-    pub weight_decay: f64,
-    /// Largest global gradient norm; 0: no clipping.
-    pub clip: f64,
-    /// Epochs without a better validation loss after which a training stops; 0: never.
-    pub patience: u64,
-    /// The number format of matrix products.
-    pub precision: Precision,
-    /// The adapters.
-    pub lora: Lora,
-}
-
-impl Default for Training {
-    fn default() -> Self {
-        Training {
-            epochs: 5,
-            learning_rate: None,
-            batch: 4,
-            accumulation: 1,
-            sequence: 640,
-            warmup_ratio: 0.03,
-            decay: Decay::Cosine,
-            weight_decay: 0.0,
-            clip: 1.0,
-            patience: 2,
-            precision: Precision::F32,
-            lora: Lora::default(),
-        }
+section! {
+    /// `[train]`: the LoRA trainings; the defaults are table 4's.
+    pub struct Training {
+        /// Passes over the data.
+        pub epochs: u64 = 5,
+        /// Peak learning rate. If it is not given: the paper's 1e-4 for a model 4096 wide, more for narrower ones in proportion.
+        pub learning_rate: Option<f64> = None,
+        /// Rows of `sequence` tokens in a batch; a row holds several short trajectories.
+        pub batch: usize = 4,
+        /// Batches summed into one step.
+        pub accumulation: usize = 1,
+        /// Tokens in a row, and of a trajectory at most.
+        pub sequence: usize = 640,
+        /// Part of the steps that warms the learning rate up.
+        pub warmup_ratio: f64 = 0.03,
+        /// How the learning rate falls.
+        pub decay: Decay = Decay::Cosine,
+        /// Decoupled weight decay.
+        pub weight_decay: f64 = 0.0,
+        /// Largest global gradient norm; 0: no clipping.
+        pub clip: f64 = 1.0,
+        /// Epochs without a better validation loss after which a training stops; 0: never.
+        pub patience: u64 = 2,
+        /// The number format of matrix products.
+        pub precision: Precision = Precision::F32,
+        /// The adapters.
+        pub lora: Lora = Lora::default(),
     }
 }
 
-/// `[train.lora]`: table 4.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Lora {
-    /// Rank.
-    pub r: usize,
-    /// Scale: alpha / r.
-    pub alpha: f64,
-    /// Chance of dropping an input element.
-    pub dropout: f64,
-    /// Which linear layers get an adapter.
-    pub target_modules: Vec<Linear>,
-}
-
-impl Default for Lora {
-    fn default() -> Self {
-        Lora { r: 8, alpha: 16.0, dropout: 0.05, target_modules: vec![Linear::Q, Linear::V] }
+section! {
+    /// `[train.lora]`: table 4.
+    pub struct Lora {
+        /// Rank.
+        pub r: usize = 8,
+        /// Scale: alpha / r.
+        pub alpha: f64 = 16.0,
+        /// Chance of dropping an input element.
+        pub dropout: f64 = 0.05,
+        /// Which linear layers get an adapter.
+        pub target_modules: Vec<Linear> = vec![Linear::Q, Linear::V],
     }
 }
 
@@ -246,31 +193,19 @@ impl Lora {
     }
 }
 
-/// `[iterate]`: beyond the paper, the differentiated group goes on from where the meta-agent began.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Iterate {
-    /// Rounds of synthesis and training at most, the meta-agent's own included; at most 9.
-    pub rounds: usize,
-}
-
-impl Default for Iterate {
-    fn default() -> Self {
-        Iterate { rounds: 2 }
+section! {
+    /// `[iterate]`: beyond the paper, the differentiated group goes on from where the meta-agent began.
+    pub struct Iterate {
+        /// Rounds of synthesis and training at most, the meta-agent's own included; at most 9.
+        pub rounds: usize = 2,
     }
 }
 
-/// `[evaluate]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Evaluate {
-    /// Questions of the evaluation file that are asked, drawn evenly over it; 0: all.
-    pub questions: usize,
-}
-
-impl Default for Evaluate {
-    fn default() -> Self {
-        Evaluate { questions: 160 }
+section! {
+    /// `[evaluate]`
+    pub struct Evaluate {
+        /// Questions of the evaluation file that are asked, drawn evenly over it; 0: all.
+        pub questions: usize = 160,
     }
 }
 

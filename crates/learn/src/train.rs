@@ -1,20 +1,25 @@
 //! The LoRA trainings: one adapter after the other, each resumable, each with its loss curve and an early stop on the validation loss.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use autoact_knowledge::stable_hash;
-use autoact_stem::{Encoder, Role};
+use autoact_prompt::{Role, segments};
+use autoact_stem::Encoder;
 use autoact_train::{Cycle, Document, Length, LoraWeights, ModelConfig, Optimizer, Progress, SaveDtype, TrainConfig, Trainer, Weights};
 use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
 use crate::error::LearnError;
+use crate::iterate::GROUP;
 use crate::records::{CurvePoint, DocumentRecord, history};
 use crate::round::Round;
+use crate::run::Run;
 use crate::settings::Training;
 use crate::stage::Stage;
 use crate::store::{Store, read, read_json, write_atomic, write_json};
+use crate::variants;
 use crate::workplace::Workplace;
 
 /// Width of the models whose learning rate table 4 gives.
@@ -61,20 +66,20 @@ pub struct Trained {
     pub learning_rate: f64,
 }
 
-/// The adapters that a run trains.
-pub(crate) fn adapters(variants: bool) -> Vec<&'static str> {
-    let mut all = vec!["plan", "tool", "reflect"];
-    if variants {
-        all.extend(["one", "unfiltered-plan", "unfiltered-tool", "unfiltered-reflect"]);
+/// The adapters that a round trains: the group's, and with `variants` what the first round compares it with.
+pub(crate) fn adapters(run: &Run, round: &Round, variants: bool) -> Result<Vec<String>, LearnError> {
+    let mut all: Vec<String> = GROUP.map(str::to_owned).to_vec();
+    if variants && round.number == 1 {
+        all.extend(variants::adapters(run, round)?);
     }
-    all
+    Ok(all)
 }
 
 /// Trains every adapter that is not there yet.
 ///
 /// # Errors
 /// The model, the data, a file; or a stop.
-pub(crate) fn train(work: &Workplace, round: &Round) -> Result<(), LearnError> {
+pub(crate) fn train(work: &Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
     let model = ModelConfig::load(&work.model).map_err(LearnError::train("base"))?;
     let weights = Weights::load(&work.model, &model).map_err(LearnError::train("base"))?;
     let path = work.model.join("tokenizer.json");
@@ -84,7 +89,8 @@ pub(crate) fn train(work: &Workplace, round: &Round) -> Result<(), LearnError> {
         source: std::io::Error::other(error.to_string()),
     })?;
     let encoder = Encoder::new(tokenizer)?;
-    for name in adapters(work.variants && round.number == 1) {
+    for name in adapters(run, round, work.variants)? {
+        let name = name.as_str();
         let target = round.adapter(name);
         if read_json::<Trained>(&target.join("training.json"))?.is_some() {
             continue;
@@ -219,7 +225,17 @@ impl Adapter<'_> {
     fn encode(&self, encoder: &Encoder, record: &DocumentRecord) -> Result<Document, LearnError> {
         let trajectory = history(&record.question, &record.tools, &record.turns, &self.work.library);
         let role = Role::ALL.into_iter().find(|role| role.as_str() == record.role);
-        Ok(encoder.trajectory(&trajectory, |segment| segment.role.is_some() && segment.role == role)?)
+        let mut inputs = trajectory.steps().filter(|step| step.params.is_some()).map(|step| step.tool.as_str());
+        // parameters stand in the order of their steps
+        let counts: Vec<bool> = segments(&trajectory)
+            .iter()
+            .map(|segment| {
+                let tool = if segment.role == Some(Role::Tool) { inputs.next() } else { None };
+                segment.role.is_some() && segment.role == role && (record.tool.is_empty() || tool == Some(record.tool.as_str()))
+            })
+            .collect();
+        let at = Cell::new(0);
+        Ok(encoder.trajectory(&trajectory, |_| counts.get(at.replace(at.get() + 1)).copied().unwrap_or_default())?)
     }
 }
 

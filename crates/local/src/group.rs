@@ -109,19 +109,19 @@ impl LocalGroup {
     }
 
     fn plan(&self, task: &Task) -> Result<(EventBody, Option<Usage>), Mute> {
-        let (text, usage) = self.say(Role::Plan, task)?;
+        let (text, usage) = self.say(Role::Plan, self.voices.of(Role::Plan), task)?;
         let (thought, tool) = parse_plan(&text)?;
         Ok((EventBody::Thought(Thought { thought, tool }), Some(usage)))
     }
 
     fn parameterize(&self, task: &Task) -> Result<(EventBody, Option<Usage>), Mute> {
         let tool = task.trajectory().open_step().map(|step| step.tool.clone()).unwrap_or_default();
-        let (text, usage) = self.say(Role::Tool, task)?;
+        let (text, usage) = self.say(Role::Tool, self.voices.of_tool(&tool), task)?;
         Ok((EventBody::Action(Action { tool, params: parse_input(&text)? }), Some(usage)))
     }
 
     fn reflect(&self, task: &Task) -> Result<(EventBody, Option<Usage>), Mute> {
-        let (text, usage) = self.say(Role::Reflect, task)?;
+        let (text, usage) = self.say(Role::Reflect, self.voices.of(Role::Reflect), task)?;
         let (thought, verdict) = parse_reflection(&text)?;
         Ok((EventBody::Reflection(Reflection { thought, verdict }), Some(usage)))
     }
@@ -133,10 +133,10 @@ impl LocalGroup {
         (EventBody::Observation(task.observe(seen.text, seen.is_error, seen.truncated)), Some(usage))
     }
 
-    fn say(&self, role: Role, task: &Task) -> Result<(String, Usage), Mute> {
+    fn say(&self, role: Role, voice: Option<&str>, task: &Task) -> Result<(String, Usage), Mute> {
         let begun = Instant::now();
         let sampling = model_sampling(task.sampling(), task.next_index());
-        let generated = say(self.backend.as_ref(), self.voices.of(role), role, task.trajectory(), sampling)?;
+        let generated = say(self.backend.as_ref(), voice, role, task.trajectory(), sampling)?;
         let usage = usage(&generated, begun);
         Ok((generated.text, usage))
     }

@@ -1,5 +1,7 @@
 //! One agent's words.
 
+use std::collections::BTreeMap;
+
 use autoact_model::{Backend, GenerateError, GenerateRequest, Generated, Grammar, Sampling};
 use autoact_prompt::{Expect, Role, cue, transcript};
 use autoact_trajectory::Trajectory;
@@ -13,6 +15,8 @@ pub struct Voices {
     pub tool: Option<String>,
     /// Reflect-Agent's.
     pub reflect: Option<String>,
+    /// Tool-Agents that know one tool only, by the tool's name; where there are any, `tool` speaks for the other tools.
+    pub specialists: BTreeMap<String, String>,
 }
 
 impl Voices {
@@ -23,13 +27,18 @@ impl Voices {
 
     /// One adapter in every role.
     pub fn one(adapter: &str) -> Voices {
-        Voices { plan: Some(adapter.to_owned()), tool: Some(adapter.to_owned()), reflect: Some(adapter.to_owned()) }
+        Voices::named(|_| adapter.to_owned())
     }
 
     /// An adapter per role, under the roles' names.
     pub fn by_role() -> Voices {
-        let name = |role: Role| Some(role.as_str().to_owned());
-        Voices { plan: name(Role::Plan), tool: name(Role::Tool), reflect: name(Role::Reflect) }
+        Voices::named(|role| role.as_str().to_owned())
+    }
+
+    /// An adapter per role, under these names.
+    pub fn named(name: impl Fn(Role) -> String) -> Voices {
+        let name = |role| Some(name(role));
+        Voices { plan: name(Role::Plan), tool: name(Role::Tool), reflect: name(Role::Reflect), specialists: BTreeMap::new() }
     }
 
     /// The adapter of a role.
@@ -39,6 +48,11 @@ impl Voices {
             Role::Tool => self.tool.as_deref(),
             Role::Reflect => self.reflect.as_deref(),
         }
+    }
+
+    /// The adapter that fills in a tool's parameters.
+    pub fn of_tool(&self, tool: &str) -> Option<&str> {
+        self.specialists.get(tool).or(self.tool.as_ref()).map(String::as_str)
     }
 }
 

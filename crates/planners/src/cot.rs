@@ -1,38 +1,31 @@
 //! Chain of thought: the model reasons and answers, without tools.
 
-use std::sync::Arc;
-
-use autoact_model::Backend;
 use autoact_prompt::{Role, cue};
 use autoact_trajectory::ToolSpec;
 
 use crate::form::{parse_step, reasoning};
+use crate::frame::Speaker;
 use crate::opening::{opening, task};
 use crate::outcome::Outcome;
-use crate::planner::{Planner, PlannerOptions};
-use crate::session::Session;
+use crate::planner::Planner;
 use crate::toolbox::Toolbox;
 
 const DUTY: &str = "Answer the question from what you know. Think step by step on one line after `Thought:`, then give the answer, as short \
                     as possible, as the input of the last action.";
 
 /// One reply: reasoning, then the answer.
-pub(crate) struct Cot {
-    pub(crate) name: &'static str,
-    pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) options: PlannerOptions,
-}
+pub(crate) struct Cot(pub(crate) Speaker);
 
 impl Planner for Cot {
     fn name(&self) -> &'static str {
-        self.name
+        self.0.name
     }
 
     fn solve(&self, question: &str, tools: &Toolbox, seed: u64) -> Outcome {
-        let mut session = Session::new(self.backend.as_ref(), None, &self.options, seed);
+        let mut session = self.0.session(seed);
         let answering: Vec<ToolSpec> = tools.specs().iter().filter(|spec| spec.terminal).cloned().collect();
         let finish = tools.finish();
-        let opening = opening(DUTY, tools, &self.options, |example| {
+        let opening = opening(DUTY, tools, &self.0.options, |example| {
             let (reasoning, answer) = (example.reasoning(), example.answer());
             format!("{}Thought: {reasoning}\nAction: {finish}\nInput: {answer}\n", task(example.question(), &answering))
         });

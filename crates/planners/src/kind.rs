@@ -1,5 +1,6 @@
 //! The planners there are, by name.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use autoact_model::Backend;
 use crate::bolaa::Bolaa;
 use crate::chameleon::Chameleon;
 use crate::cot::Cot;
+use crate::frame::{Solver, Speaker};
 use crate::group::Group;
 use crate::planner::{Planner, PlannerOptions};
 use crate::react::React;
@@ -43,6 +45,16 @@ pub enum Kind {
     Rewoo,
     /// A controller over one agent per tool.
     Bolaa,
+    /// The group with a Tool-Agent for each tool.
+    ToolSpecified,
+    /// The group trained on 25 trajectories.
+    TrainedOn25,
+    /// The group trained on 50 trajectories.
+    TrainedOn50,
+    /// The group trained on 100 trajectories.
+    TrainedOn100,
+    /// The group trained on 200 trajectories.
+    TrainedOn200,
 }
 
 /// A planner that there is not.
@@ -72,11 +84,15 @@ pub struct Cast {
     pub one: Option<String>,
     /// The three that were trained on unfiltered trajectories.
     pub unfiltered: Option<Voices>,
+    /// Plan-Agent, Reflect-Agent and a Tool-Agent for each tool.
+    pub specified: Option<Voices>,
+    /// The three that were trained on so many trajectories.
+    pub trained_on: BTreeMap<usize, Voices>,
 }
 
 impl Kind {
     /// All of them, in the order of reports.
-    pub const ALL: [Kind; 12] = [
+    pub const ALL: [Kind; 17] = [
         Kind::AutoAct,
         Kind::NoReflection,
         Kind::OneAgent,
@@ -89,6 +105,11 @@ impl Kind {
         Kind::Bolaa,
         Kind::Rewoo,
         Kind::FireAct,
+        Kind::ToolSpecified,
+        Kind::TrainedOn25,
+        Kind::TrainedOn50,
+        Kind::TrainedOn100,
+        Kind::TrainedOn200,
     ];
 
     /// The rows of the paper's table 1.
@@ -100,6 +121,23 @@ impl Kind {
 
     /// The rows of the paper's table 5: who plans in rounds.
     pub const TABLE_5: [Kind; 4] = [Kind::React, Kind::Bolaa, Kind::FireAct, Kind::AutoAct];
+
+    /// The points of the paper's figure 3: by number of training trajectories, all of them last.
+    pub const FIGURE_3: [Kind; 5] = [Kind::TrainedOn25, Kind::TrainedOn50, Kind::TrainedOn100, Kind::TrainedOn200, Kind::AutoAct];
+
+    /// The groups of the paper's figure 4: one agent, three agents, a Tool-Agent for each tool.
+    pub const FIGURE_4: [Kind; 3] = [Kind::OneAgent, Kind::AutoAct, Kind::ToolSpecified];
+
+    /// How many trajectories it was trained on, where it is trained on a part of them.
+    pub fn trained_on(self) -> Option<usize> {
+        match self {
+            Kind::TrainedOn25 => Some(25),
+            Kind::TrainedOn50 => Some(50),
+            Kind::TrainedOn100 => Some(100),
+            Kind::TrainedOn200 => Some(200),
+            _ => None,
+        }
+    }
 
     /// Its name on the command line and in reports.
     pub fn as_str(self) -> &'static str {
@@ -116,6 +154,11 @@ impl Kind {
             Kind::Chameleon => "chameleon",
             Kind::Rewoo => "rewoo",
             Kind::Bolaa => "bolaa",
+            Kind::ToolSpecified => "tool-specified",
+            Kind::TrainedOn25 => "trained-on-25",
+            Kind::TrainedOn50 => "trained-on-50",
+            Kind::TrainedOn100 => "trained-on-100",
+            Kind::TrainedOn200 => "trained-on-200",
         }
     }
 
@@ -134,6 +177,11 @@ impl Kind {
             Kind::Chameleon => "Chameleon",
             Kind::Rewoo => "ReWOO",
             Kind::Bolaa => "BOLAA",
+            Kind::ToolSpecified => "Tool Specified",
+            Kind::TrainedOn25 => "25",
+            Kind::TrainedOn50 => "50",
+            Kind::TrainedOn100 => "100",
+            Kind::TrainedOn200 => "200",
         }
     }
 }
@@ -157,28 +205,34 @@ impl FromStr for Kind {
 /// # Errors
 /// The cast has no adapters for it.
 pub fn build(kind: Kind, backend: &Arc<dyn Backend>, cast: &Cast, options: &PlannerOptions) -> Result<Box<dyn Planner>, NoVoice> {
-    let (name, backend, options) = (kind.as_str(), Arc::clone(backend), *options);
     let needs = |needed: &'static str| NoVoice { planner: kind, needed };
-    let group = |voices: Voices, without_reflection: bool, backend: Arc<dyn Backend>| {
+    let group = |voices: Voices, without_reflection: bool| {
+        let (name, backend, options) = (kind.as_str(), Arc::clone(backend), *options);
         Box::new(Group { name, backend, voices, without_reflection, options }) as Box<dyn Planner>
     };
+    let speaker = |adapter: Option<String>| Speaker { name: kind.as_str(), backend: Arc::clone(backend), adapter, options: *options };
     let trained = || cast.group.clone().ok_or(needs("the adapters `plan`, `tool` and `reflect`"));
     let one = || cast.one.clone().ok_or(needs("the adapter that is trained on all roles"));
     Ok(match kind {
-        Kind::AutoAct => group(trained()?, false, backend),
-        Kind::NoReflection => group(trained()?, true, backend),
-        Kind::OneAgent => group(Voices::one(&one()?), false, backend),
-        Kind::ZeroShot => group(Voices::base(), false, backend),
+        Kind::AutoAct => group(trained()?, false),
+        Kind::NoReflection => group(trained()?, true),
+        Kind::OneAgent => group(Voices::one(&one()?), false),
+        Kind::ZeroShot => group(Voices::base(), false),
         Kind::Unfiltered => {
             let voices = cast.unfiltered.clone().ok_or(needs("the three adapters that are trained on unfiltered trajectories"))?;
-            group(voices, false, backend)
+            group(voices, false)
         }
-        Kind::Cot => Box::new(Cot { name, backend, options }),
-        Kind::React => Box::new(React { name, backend, adapter: None, options }),
-        Kind::FireAct => Box::new(React { name, backend, adapter: Some(one()?), options }),
-        Kind::Reflexion => Box::new(Reflexion { name, backend, options }),
-        Kind::Chameleon => Box::new(Chameleon { name, backend, options }),
-        Kind::Rewoo => Box::new(Rewoo { name, backend, options }),
-        Kind::Bolaa => Box::new(Bolaa { name, backend, options }),
+        Kind::ToolSpecified => group(cast.specified.clone().ok_or(needs("adapters for single tools"))?, false),
+        Kind::TrainedOn25 | Kind::TrainedOn50 | Kind::TrainedOn100 | Kind::TrainedOn200 => {
+            let voices = kind.trained_on().and_then(|count| cast.trained_on.get(&count).cloned());
+            group(voices.ok_or(needs("the adapters that are trained on a part of the trajectories"))?, false)
+        }
+        Kind::Cot => Box::new(Cot(speaker(None))),
+        Kind::React => Box::new(Solver { speaker: speaker(None), method: React { bare: false } }),
+        Kind::FireAct => Box::new(Solver { speaker: speaker(Some(one()?)), method: React { bare: true } }),
+        Kind::Reflexion => Box::new(Reflexion(speaker(None))),
+        Kind::Chameleon => Box::new(Solver { speaker: speaker(None), method: Chameleon }),
+        Kind::Rewoo => Box::new(Solver { speaker: speaker(None), method: Rewoo }),
+        Kind::Bolaa => Box::new(Solver { speaker: speaker(None), method: Bolaa }),
     })
 }

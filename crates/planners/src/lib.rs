@@ -9,6 +9,7 @@ mod bolaa;
 mod chameleon;
 mod cot;
 mod form;
+mod frame;
 mod group;
 mod kind;
 mod opening;

@@ -3,80 +3,59 @@
 //! The paper's Reflexion is told whether its answer is right. No planner here sees the gold answer: this one judges for itself, as it would
 //! have to at work.
 
-use std::sync::Arc;
-
-use autoact_model::Backend;
 use autoact_prompt::{Role, cue, parse_reflection};
 use autoact_trajectory::{Reflection, Verdict};
 
 use crate::form::role;
+use crate::frame::{Desk, Speaker};
 use crate::opening::opening;
 use crate::outcome::Outcome;
 use crate::planner::{Planner, PlannerOptions};
 use crate::react;
-use crate::scratch::Scratch;
-use crate::session::{Halt, Session};
+use crate::session::Halt;
 use crate::toolbox::Toolbox;
 
 const JUDGE: &str = "A question was answered with tools. Write one thought on whether the observations support the answer and, if not, what \
                      the next attempt should do differently; then a verdict: right or wrong.";
 
 /// ReAct that learns from its own judgement.
-pub(crate) struct Reflexion {
-    pub(crate) name: &'static str,
-    pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) options: PlannerOptions,
-}
+pub(crate) struct Reflexion(pub(crate) Speaker);
 
 impl Planner for Reflexion {
     fn name(&self) -> &'static str {
-        self.name
+        self.0.name
     }
 
     fn solve(&self, question: &str, tools: &Toolbox, seed: u64) -> Outcome {
-        let mut run = Run {
-            session: Session::new(self.backend.as_ref(), None, &self.options, seed),
-            scratch: Scratch::new(question, tools, self.options.limits.max_steps),
-            answer: String::new(),
-            before: String::new(),
-        };
-        let judged = run.attempts(tools, &self.options);
-        let transcript = format!("{}{}", run.before, run.scratch.text());
-        run.session.judged(run.answer, judged, run.scratch.rounds(), transcript)
+        let mut desk = self.0.desk(question, tools, seed);
+        let mut answer = String::new();
+        let judged = attempts(&mut desk, &mut answer);
+        let transcript = format!("{}{}", desk.before, desk.scratch.text());
+        desk.session.judged(answer, judged, desk.scratch.rounds(), transcript)
     }
 }
 
-struct Run<'a> {
-    session: Session<'a>,
-    scratch: Scratch<'a>,
-    answer: String,
-    /// The transcripts of earlier attempts.
-    before: String,
-}
-
-impl Run<'_> {
-    /// Whether an attempt was approved before they ran out.
-    fn attempts(&mut self, tools: &Toolbox, options: &PlannerOptions) -> Result<bool, Halt> {
-        let prompt = react::prompt(tools, options);
-        // examples show how to act, not how to judge
-        let judge = opening(JUDGE, tools, &PlannerOptions { shots: 0, ..*options }, |_| String::new());
-        let mut lessons: Vec<Reflection> = Vec::new();
-        loop {
-            self.answer = react::rounds(&mut self.session, &mut self.scratch, tools, &prompt)?;
-            let asked = format!("{judge}{}{}", self.scratch.text(), cue(Role::Reflect));
-            let (thought, verdict) = parse_reflection(&self.session.ask(asked, role(Role::Reflect, tools.specs()))?)?;
-            let reflection = Reflection { thought, verdict };
-            self.scratch.reflect(reflection.clone());
-            if verdict == Verdict::Right {
-                return Ok(true);
-            }
-            lessons.push(reflection);
-            if lessons.len() >= options.limits.max_reflections as usize {
-                return Ok(false);
-            }
-            self.before.push_str(&self.scratch.text());
-            self.before.push('\n');
-            self.scratch.restart(&lessons);
+/// Whether an attempt was approved before they ran out; the last attempt's answer.
+fn attempts(desk: &mut Desk<'_>, answer: &mut String) -> Result<bool, Halt> {
+    let prompt = react::prompt(desk);
+    // examples show how to act, not how to judge
+    let judge = opening(JUDGE, desk.tools, &PlannerOptions { shots: 0, ..*desk.options }, |_| String::new());
+    let mut lessons: Vec<Reflection> = Vec::new();
+    loop {
+        *answer = react::rounds(desk, &prompt)?;
+        let asked = format!("{judge}{}{}", desk.scratch.text(), cue(Role::Reflect));
+        let (thought, verdict) = parse_reflection(&desk.session.ask(asked, role(Role::Reflect, desk.tools.specs()))?)?;
+        let reflection = Reflection { thought, verdict };
+        desk.scratch.reflect(reflection.clone());
+        if verdict == Verdict::Right {
+            return Ok(true);
         }
+        lessons.push(reflection);
+        if lessons.len() >= desk.options.limits.max_reflections as usize {
+            return Ok(false);
+        }
+        desk.before.push_str(&desk.scratch.text());
+        desk.before.push('\n');
+        desk.scratch.restart(&lessons);
     }
 }

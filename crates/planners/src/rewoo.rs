@@ -4,17 +4,12 @@
 //! Our tools want a title or a few words where ReWOO's accept a paragraph, so a placeholder is not replaced by the evidence itself: the
 //! worker reads the evidence and writes the input that the placeholder stands for.
 
-use std::sync::Arc;
-
-use autoact_model::Backend;
 use autoact_prompt::{Role, cue, parse_input};
 
 use crate::form::{Planned, parse_plan, plan, role};
-use crate::opening::{Example, opening, shown, task};
-use crate::outcome::Outcome;
-use crate::planner::{Planner, PlannerOptions};
-use crate::scratch::Scratch;
-use crate::session::{Halt, Session};
+use crate::frame::{Desk, Method};
+use crate::opening::{Example, shown, task};
+use crate::session::Halt;
 use crate::toolbox::Toolbox;
 
 const PLANNER: &str = "Plan how the question can be answered with the tools, without using them yet. For every step write what it is for after \
@@ -26,72 +21,44 @@ const SOLVER: &str = "A plan to answer a question was carried out. Write the ans
                       line.";
 
 /// Planner, worker and solver.
-pub(crate) struct Rewoo {
-    pub(crate) name: &'static str,
-    pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) options: PlannerOptions,
-}
+pub(crate) struct Rewoo;
 
-impl Planner for Rewoo {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn solve(&self, question: &str, tools: &Toolbox, seed: u64) -> Outcome {
-        let mut session = Session::new(self.backend.as_ref(), None, &self.options, seed);
-        let mut scratch = Scratch::new(question, tools, self.options.limits.max_steps);
-        let mut planned = String::new();
-        let answer = self.work(question, tools, &mut session, &mut scratch, &mut planned);
-        let transcript = format!("{planned}{}", scratch.text());
-        session.outcome(answer, scratch.rounds(), transcript)
-    }
-}
-
-impl Rewoo {
-    fn work(
-        &self,
-        question: &str,
-        tools: &Toolbox,
-        session: &mut Session<'_>,
-        scratch: &mut Scratch<'_>,
-        planned: &mut String,
-    ) -> Result<String, Halt> {
-        let planner = opening(PLANNER, tools, &self.options, |example| example_plan(example, tools));
-        let most = (self.options.limits.max_steps as usize).saturating_sub(1);
-        let asked = format!("{planner}{}Plan:", task(question, tools.specs()));
-        let reply = session.ask(asked, plan(tools.working(), most))?;
-        *planned = format!("Plan:{reply}");
+impl Method for Rewoo {
+    fn answer(&self, desk: &mut Desk<'_>) -> Result<String, Halt> {
+        let tools = desk.tools;
+        let planner = desk.opening(PLANNER, |example| example_plan(example, tools));
+        let most = (desk.options.limits.max_steps as usize).saturating_sub(1);
+        let asked = format!("{planner}{}Plan:", task(desk.question, tools.specs()));
+        let reply = desk.session.ask(asked, plan(tools.working(), most))?;
+        desk.before = format!("Plan:{reply}");
         for (index, step) in parse_plan(&reply)?.into_iter().enumerate() {
-            self.gather(index + 1, step, tools, session, scratch)?;
+            gather(desk, index + 1, step)?;
         }
-        let solver = opening(SOLVER, tools, &self.options, |example| shown(example, tools.specs()));
-        scratch.choose("All evidence is there.".to_owned(), tools.finish().to_owned())?;
-        let reply = session.ask(format!("{solver}{}{}", scratch.text(), cue(Role::Tool)), role(Role::Tool, tools.specs()))?;
-        let answer = parse_input(&reply)?;
-        Ok(scratch.run(answer.clone()).unwrap_or(answer))
+        desk.scratch.choose("All evidence is there.".to_owned(), tools.finish().to_owned())?;
+        let answer = write_input(desk, SOLVER)?;
+        Ok(desk.scratch.run(answer.clone()).unwrap_or(answer))
     }
+}
 
-    /// The evidence of one step.
-    fn gather(
-        &self,
-        number: usize,
-        step: Planned,
-        tools: &Toolbox,
-        session: &mut Session<'_>,
-        scratch: &mut Scratch<'_>,
-    ) -> Result<(), Halt> {
-        let Planned { purpose, tool, input } = step;
-        if !refers(&input, number) {
-            scratch.choose(format!("#E{number}: {purpose}"), tool)?;
-            scratch.run(input);
-            return Ok(());
-        }
-        scratch.choose(format!("#E{number}: {purpose} ({input})"), tool)?;
-        let worker = opening(WORKER, tools, &self.options, |example| shown(example, tools.specs()));
-        let reply = session.ask(format!("{worker}{}{}", scratch.text(), cue(Role::Tool)), role(Role::Tool, tools.specs()))?;
-        scratch.run(parse_input(&reply)?);
-        Ok(())
+/// The evidence of one step.
+fn gather(desk: &mut Desk<'_>, number: usize, step: Planned) -> Result<(), Halt> {
+    let Planned { purpose, tool, input } = step;
+    if refers(&input, number) {
+        desk.scratch.choose(format!("#E{number}: {purpose} ({input})"), tool)?;
+        let known = write_input(desk, WORKER)?;
+        desk.scratch.run(known);
+    } else {
+        desk.scratch.choose(format!("#E{number}: {purpose}"), tool)?;
+        desk.scratch.run(input);
     }
+    Ok(())
+}
+
+/// The open round's input, by whoever has this duty.
+fn write_input(desk: &mut Desk<'_>, duty: &str) -> Result<String, Halt> {
+    let specs = desk.tools.specs();
+    let asked = format!("{}{}{}", desk.opening(duty, |example| shown(example, specs)), desk.scratch.text(), cue(Role::Tool));
+    Ok(parse_input(&desk.session.ask(asked, role(Role::Tool, specs))?)?)
 }
 
 /// Whether the input of step `number` names the evidence of an earlier one.

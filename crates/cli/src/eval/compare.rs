@@ -1,6 +1,7 @@
 //! `autoact eval --planner …`: planners in this process, on the same questions, seeds and model.
 
 mod cast;
+mod plot;
 mod problem;
 mod race;
 mod scores;
@@ -28,9 +29,17 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_delimiter = ',', value_name = "NAME", conflicts_with = "running")]
     planner: Vec<Choice>,
     /// Run the planners of this table of the AutoAct paper: 1 (all methods), 2 (without one part each) or 5 (rounds).
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=5), conflicts_with_all = ["planner", "running"])]
+    #[arg(long, value_name = "NUMBER", value_parser = table_number, conflicts_with_all = ["planner", "running"])]
     table: Option<u8>,
-    /// A directory of `autoact learn`: its adapters in place of `--adapters`, the tools it selected, and what it trained for table 2.
+    /// Run the groups of this figure of the AutoAct paper: 3 (by number of training trajectories) or 4 (one agent, three, a Tool-Agent for
+    /// each tool). They come from `autoact learn --variants`.
+    #[arg(long, value_name = "NUMBER", value_parser = figure_number, requires = "run", conflicts_with_all = ["planner", "table", "running"])]
+    figure: Option<u8>,
+    /// Write the scores as a plot, one HTML file without anything from elsewhere.
+    #[arg(long, value_name = "FILE", conflicts_with = "running")]
+    plot: Option<PathBuf>,
+    /// A directory of `autoact learn`: its adapters in place of `--adapters`, the tools it selected, and with `--table` or `--figure` those
+    /// that it trained for comparison, all on the first round's trajectories.
     #[arg(long, value_name = "DIR", conflicts_with = "running")]
     pub(crate) run: Option<PathBuf>,
     /// Published questions in place of `--set`: `hotpotqa FILE` (each question's own paragraphs are its corpus) or `scienceqa FILE`.
@@ -41,11 +50,33 @@ pub(crate) struct CompareOptions {
     shots: Option<usize>,
 }
 
+/// The tables of the paper that have scores of planners.
+fn table_number(text: &str) -> Result<u8, String> {
+    one_of(text, &[1, 2, 5])
+}
+
+/// The figures of the paper that can be made anew.
+fn figure_number(text: &str) -> Result<u8, String> {
+    one_of(text, &[3, 4])
+}
+
+fn one_of(text: &str, numbers: &[u8]) -> Result<u8, String> {
+    let found = text.parse().ok().filter(|number| numbers.contains(number));
+    found.ok_or_else(|| format!("expected {}", numbers.iter().map(|number| format!("`{number}`")).collect::<Vec<_>>().join(" or ")))
+}
+
 /// A name for `--planner`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
     All,
     One(Kind),
+}
+
+impl Choice {
+    fn is_trained_for_comparison(&self) -> bool {
+        let comparisons = [Kind::OneAgent, Kind::Unfiltered, Kind::FireAct, Kind::ToolSpecified];
+        matches!(self, Choice::One(kind) if comparisons.contains(kind) || kind.trained_on().is_some()) || *self == Choice::All
+    }
 }
 
 impl FromStr for Choice {
@@ -59,24 +90,29 @@ impl FromStr for Choice {
 impl CompareOptions {
     /// Whether anything asks for planners in this process.
     pub(crate) fn asked(&self) -> bool {
-        !self.planner.is_empty() || self.table.is_some() || self.run.is_some() || !self.data.is_empty()
+        !self.planner.is_empty() || self.table.is_some() || self.figure.is_some() || self.run.is_some() || !self.data.is_empty()
+    }
+
+    /// Whether what is compared has to be trained on the same trajectories.
+    fn same_data(&self) -> bool {
+        self.table.is_some() || self.figure.is_some() || self.planner.iter().any(Choice::is_trained_for_comparison)
     }
 
     /// The planners, and whether each was asked for by name.
-    fn kinds(&self) -> anyhow::Result<(Vec<Kind>, bool)> {
-        if let Some(table) = self.table {
-            return Ok((
-                match table {
-                    1 => Kind::TABLE_1.to_vec(),
-                    2 => Kind::TABLE_2.to_vec(),
-                    5 => Kind::TABLE_5.to_vec(),
-                    _ => anyhow::bail!("`--table {table}` is no table of scores; expected `1`, `2` or `5`"),
-                },
-                false,
-            ));
-        }
-        if self.planner.contains(&Choice::All) {
-            return Ok((Kind::ALL.to_vec(), false));
+    fn kinds(&self) -> (Vec<Kind>, bool) {
+        let listed = match (self.table, self.figure) {
+            (Some(1), _) => Some(Kind::TABLE_1.to_vec()),
+            (Some(2), _) => Some(Kind::TABLE_2.to_vec()),
+            (Some(_), _) => Some(Kind::TABLE_5.to_vec()),
+            (None, Some(3)) => Some(Kind::FIGURE_3.to_vec()),
+            (None, Some(_)) => Some(Kind::FIGURE_4.to_vec()),
+            (None, None) if self.planner.contains(&Choice::All) => {
+                Some(Kind::ALL.into_iter().filter(|kind| kind.trained_on().is_none()).collect())
+            }
+            (None, None) => None,
+        };
+        if let Some(kinds) = listed {
+            return (kinds, false);
         }
         let mut kinds: Vec<Kind> = Vec::new();
         for choice in &self.planner {
@@ -89,7 +125,7 @@ impl CompareOptions {
         if kinds.is_empty() {
             kinds.push(Kind::AutoAct);
         }
-        Ok((kinds, true))
+        (kinds, true)
     }
 
     /// The format and the file of `--data`.
@@ -109,7 +145,7 @@ struct Prepared {
 }
 
 pub(crate) async fn run(options: EvalOptions) -> anyhow::Result<u8> {
-    let (kinds, named) = options.compare.kinds()?;
+    let (kinds, named) = options.compare.kinds();
     let asked = options.clone();
     let Prepared { stage, problems, origin } = tokio::task::spawn_blocking(move || prepare(&asked)).await.context("cannot load")??;
     let (kinds, left_out) = stage.possible(kinds, named)?;
@@ -118,6 +154,9 @@ pub(crate) async fn run(options: EvalOptions) -> anyhow::Result<u8> {
     let scores = race.scores(origin, left_out);
     if let Some(path) = &options.output {
         race.write(path)?;
+    }
+    if let Some(path) = &options.compare.plot {
+        std::fs::write(path, plot::page(&scores)).with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     if options.json {
         println!("{}", scores.json(&options));
@@ -142,7 +181,7 @@ fn prepare(options: &EvalOptions) -> anyhow::Result<Prepared> {
     };
     problems.truncate(options.limit.unwrap_or(usize::MAX));
     anyhow::ensure!(!problems.is_empty(), "there are no questions in {origin}");
-    let stage = Stage::load(&group, options)?;
+    let stage = Stage::load(&group, options, options.compare.same_data())?;
     Ok(Prepared { stage, problems, origin })
 }
 
@@ -167,14 +206,18 @@ mod tests {
     #[test]
     fn planners_are_chosen_by_name_or_table() {
         assert!(!CompareOptions::default().asked());
-        assert_eq!(choices(&["react", "cot", "react"]).kinds().unwrap(), (vec![Kind::React, Kind::Cot], true));
-        assert_eq!(choices(&["cot", "all"]).kinds().unwrap(), (Kind::ALL.to_vec(), false));
+        assert_eq!(choices(&["react", "cot", "react"]).kinds(), (vec![Kind::React, Kind::Cot], true));
+        assert_eq!(choices(&["cot", "all"]).kinds().0.len(), 13);
         let table = |number| CompareOptions { table: Some(number), ..CompareOptions::default() };
-        assert_eq!(table(2).kinds().unwrap(), (Kind::TABLE_2.to_vec(), false));
-        assert!(table(4).kinds().is_err());
+        assert_eq!(table(2).kinds(), (Kind::TABLE_2.to_vec(), false));
+        let figure = |number| CompareOptions { figure: Some(number), ..CompareOptions::default() };
+        assert_eq!((figure(3).kinds().0, figure(4).kinds().0), (Kind::FIGURE_3.to_vec(), Kind::FIGURE_4.to_vec()));
+        assert_eq!((table_number("2"), figure_number("4")), (Ok(2), Ok(4)));
+        assert!(table_number("4").is_err() && figure_number("x").unwrap_err().contains("`3` or `4`"));
+        assert!(figure(4).same_data() && choices(&["react", "fireact"]).same_data() && !choices(&["autoact"]).same_data());
         let run = CompareOptions { run: Some("learnt".into()), ..CompareOptions::default() };
         assert!(run.asked());
-        assert_eq!(run.kinds().unwrap(), (vec![Kind::AutoAct], true));
+        assert_eq!(run.kinds(), (vec![Kind::AutoAct], true));
         assert!("tree".parse::<Choice>().is_err());
     }
 

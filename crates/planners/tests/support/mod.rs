@@ -30,8 +30,9 @@ pub(crate) fn bare() -> PlannerOptions {
 }
 
 pub(crate) fn cast() -> Cast {
-    let unfiltered = Voices { plan: Some("u-plan".into()), tool: Some("u-tool".into()), reflect: Some("u-reflect".into()) };
-    Cast { group: Some(Voices::by_role()), one: Some("one".into()), unfiltered: Some(unfiltered) }
+    let unfiltered = Voices::named(|role| format!("u-{}", role.as_str()));
+    let trained_on = Kind::FIGURE_3.into_iter().filter_map(|kind| Some((kind.trained_on()?, Voices::by_role()))).collect();
+    Cast { group: Some(Voices::by_role()), one: Some("one".into()), unfiltered: Some(unfiltered), specified: Some(Voices::by_role()), trained_on }
 }
 
 /// What a planner makes of the question with a scripted model, and what the model was asked.

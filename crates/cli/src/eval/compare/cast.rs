@@ -1,11 +1,12 @@
 //! The model with its adapters, and the tools: what planners stand on.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use autoact_local::Voices;
-use autoact_model::{Backend, Engine, EngineOptions, ModelDir};
+use autoact_local::{Voices, engines};
+use autoact_model::{Backend, Engine, ModelDir};
 use autoact_planners::{Cast, Kind, PlannerOptions, Toolbox, build};
 use autoact_prompt::Role;
 use autoact_tools::{Corpus, ToolLibrary};
@@ -14,8 +15,6 @@ use serde::Deserialize;
 use super::planner_options;
 use crate::args::{EvalOptions, GroupOptions};
 
-/// Weights up to this size are loaded once for each core, so that each core computes a question of its own.
-const SMALL_MODEL: u64 = 200 << 20;
 /// Names of the unfiltered adapters in the engine and in a run's directory.
 const UNFILTERED: &str = "unfiltered";
 /// Name of the adapter that was trained on all roles.
@@ -39,16 +38,21 @@ struct Selection {
 
 impl Stage {
     /// Loads the model, its adapters and the tools.
-    pub(crate) fn load(group: &GroupOptions, options: &EvalOptions) -> anyhow::Result<Stage> {
+    pub(crate) fn load(group: &GroupOptions, options: &EvalOptions, same_data: bool) -> anyhow::Result<Stage> {
         let corpus = Arc::new(Corpus::load(&group.corpus)?);
         let library = Arc::new(ToolLibrary::load(&group.tools, corpus)?);
         let tools = match &options.compare.run {
             Some(run) => selected(library, run)?,
             None => Toolbox::all(library),
         };
-        let engines = engines(&group.model, options.concurrency)?;
-        let origin = options.compare.run.as_ref().map_or_else(|| group.adapters.clone(), |run| run.join("adapters"));
-        let cast = if origin == Path::new("none") { Cast::default() } else { cast(&engines, &origin, options.compare.run.is_some())? };
+        let engines = engines(&ModelDir::open(&group.model)?, options.concurrency)?;
+        let origin = match &options.compare.run {
+            Some(run) if same_data => run.join("rounds/1/adapters"),
+            Some(run) => run.join("adapters"),
+            None => group.adapters.clone(),
+        };
+        let compared = same_data && options.compare.run.is_some();
+        let cast = if origin == Path::new("none") { Cast::default() } else { cast(&engines, &origin, compared, &tools)? };
         let backends: Vec<Arc<dyn Backend>> = engines.into_iter().map(|engine| Arc::new(engine) as Arc<dyn Backend>).collect();
         let first = backends.first().context("there is no engine")?;
         let options = planner_options(options, first.info());
@@ -89,48 +93,50 @@ fn selected(library: Arc<ToolLibrary>, run: &Path) -> anyhow::Result<Toolbox> {
         .with_context(|| format!("`{}` selects from another tool library; fix: name the task's with `--tools`", path.display()))
 }
 
-/// One engine, or one for each core while the model is small.
-fn engines(model: &Path, concurrency: usize) -> anyhow::Result<Vec<Engine>> {
-    let dir = ModelDir::open(model)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let bytes: u64 = dir.shards().iter().filter_map(|shard| shard.metadata().ok()).map(|file| file.len()).sum();
-    let count = if bytes <= SMALL_MODEL { cores.min(concurrency).max(1) } else { 1 };
-    let options = EngineOptions { threads: (cores / count).max(1), ..EngineOptions::default() };
-    (0..count).map(|_| Ok(Engine::start(&dir, options.clone())?)).collect()
-}
-
 /// Loads the adapters there are. The group's three have to be there; what a run trained for comparison may be.
-fn cast(engines: &[Engine], adapters: &Path, run: bool) -> anyhow::Result<Cast> {
-    let load = |name: &str, path: &Path| -> anyhow::Result<()> {
+fn cast(engines: &[Engine], adapters: &Path, compared: bool, tools: &Toolbox) -> anyhow::Result<Cast> {
+    let load = |name: &str| -> anyhow::Result<()> {
+        let path = adapters.join(name);
         for engine in engines {
-            engine.load_adapter(name, path).with_context(|| format!("cannot load the adapter `{}`", path.display()))?;
+            engine.load_adapter(name, &path).with_context(|| format!("cannot load the adapter `{}`", path.display()))?;
         }
         Ok(())
     };
+    // complete ones only: a training that was stopped has left no such file
+    let there = |name: &str| adapters.join(name).join("training.json").is_file();
+    let three = |voices: Voices| -> anyhow::Result<Option<Voices>> {
+        let names: Vec<&String> = [&voices.plan, &voices.tool, &voices.reflect].into_iter().flatten().collect();
+        if !names.iter().all(|name| there(name)) {
+            return Ok(None);
+        }
+        names.into_iter().try_for_each(|name| load(name))?;
+        Ok(Some(voices))
+    };
     for role in Role::ALL {
-        load(role.as_str(), &adapters.join(role.as_str()))?;
+        load(role.as_str())?;
     }
     let mut cast = Cast { group: Some(Voices::by_role()), ..Cast::default() };
-    if !run {
+    if !compared {
         return Ok(cast);
     }
-    let variants = adapters.with_file_name("variants");
-    if let Some(path) = first(&[adapters.join(ONE), variants.join(ONE)]) {
-        load(ONE, &path)?;
+    if there(ONE) {
+        load(ONE)?;
         cast.one = Some(ONE.to_owned());
     }
-    let name = |role: Role| format!("{UNFILTERED}-{}", role.as_str());
-    let path = |role: Role| first(&[adapters.join(name(role)), variants.join(UNFILTERED).join(role.as_str())]);
-    if let (Some(plan), Some(tool), Some(reflect)) = (path(Role::Plan), path(Role::Tool), path(Role::Reflect)) {
-        for (role, path) in [(Role::Plan, plan), (Role::Tool, tool), (Role::Reflect, reflect)] {
-            load(&name(role), &path)?;
-        }
-        cast.unfiltered = Some(Voices { plan: Some(name(Role::Plan)), tool: Some(name(Role::Tool)), reflect: Some(name(Role::Reflect)) });
+    cast.unfiltered = three(Voices::named(|role| format!("{UNFILTERED}-{}", role.as_str())))?;
+    for count in Kind::FIGURE_3.into_iter().filter_map(Kind::trained_on) {
+        let voices = three(Voices::named(|role| format!("{count}-{}", role.as_str())))?;
+        cast.trained_on.extend(voices.map(|voices| (count, voices)));
     }
+    let mut specialists = BTreeMap::new();
+    for tool in tools.specs() {
+        let name = format!("tool-{}", tool.name);
+        if there(&name) {
+            load(&name)?;
+            specialists.insert(tool.name.clone(), name);
+        }
+    }
+    // a tool that no trajectory used has no agent: the base speaks for it
+    cast.specified = (!specialists.is_empty()).then(|| Voices { tool: None, specialists, ..Voices::by_role() });
     Ok(cast)
-}
-
-/// The first of these that is a PEFT adapter.
-fn first(paths: &[PathBuf]) -> Option<PathBuf> {
-    paths.iter().find(|path| path.join("adapter_config.json").is_file()).cloned()
 }
