@@ -75,6 +75,8 @@ impl Service<'_> {
             // the address of a store that is not used
             config.remove("qdrant");
         }
+        // a server that runs the models is not among these manifests
+        config.remove("backend");
         for value in leaves(&toml::Value::Table(config)) {
             self.value(&value, &mut complain);
         }

@@ -50,6 +50,26 @@ fn everything_that_kustomize_makes_fits_the_programs() -> anyhow::Result<()> {
 }
 
 #[test]
+fn the_remote_component_fits_the_programs() -> anyhow::Result<()> {
+    let Some(kustomize) = source::kustomize() else {
+        println!("SKIPPED: no kustomize or kubectl found; `scripts/fetch-kustomize` gets one");
+        return Ok(());
+    };
+    for overlay in ["local", "production"] {
+        let dir = source::with_component(overlay, "remote")?;
+        let manifests = Manifests::rendered(&kustomize, &dir.path().display().to_string())?;
+        check(&manifests).with_context(|| format!("k8s/overlays/{overlay} with components/remote"))?;
+        for agent in ["plan", "tool", "reflect"] {
+            let name = format!("autoact-{agent}-agent");
+            let deployment = manifests.named("Deployment", &name).with_context(|| format!("there is a Deployment `{name}`"))?;
+            let secret = yaml::text(deployment, "spec.template.spec.containers.0.envFrom.1.secretRef.name");
+            anyhow::ensure!(secret == Some("autoact-backend"), "{name} has no key: {secret:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn every_file_of_the_manifests_is_used_and_is_yaml() -> anyhow::Result<()> {
     source::every_file_is_used()
 }
