@@ -112,6 +112,12 @@ def machine() -> dict:
     return {"cpu": cpu, "cores": os.cpu_count(), "load": os.getloadavg(), "time": time.strftime("%Y-%m-%d %H:%M:%S")}
 
 
+def warn_if_busy() -> None:
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        say(f"note: this machine is busy (load {load:.1f}); what waits for two threads at once (PyTorch, llama.cpp) suffers most. Figures need quiet.")
+
+
 def finish(result: dict, path: str | None) -> None:
     """Writes the figures beside the tables that were printed."""
     if path:

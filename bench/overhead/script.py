@@ -59,7 +59,8 @@ async def measure(ask, steps: int, tasks: int, at_once: list, seconds: float) ->
             nonlocal number, done
             while time.perf_counter() < begun + seconds:
                 number += 1
-                done += len(await ask(number))
+                thoughts = await ask(number)
+                done += len(thoughts)  # not in one line: `done` must be read after the wait
 
         await asyncio.gather(*[work() for _ in range(count)])
         saturated[str(count)] = done / (time.perf_counter() - begun)

@@ -65,13 +65,11 @@ class Server:
         assert self.model, "no model"
         self.adapter = lib.llama_adapter_lora_init(self.model, args.adapter.encode())
         assert self.adapter, "no adapter"
-        self.threads = args.threads
-        self.contexts = {}
+        self.contexts = {n: Context(self.model, n, args.threads) for n in (1, STREAMS)}
         self.kept = []
 
     def context(self, sequences: int, adapter: bool) -> Context:
-        found = self.contexts.setdefault(sequences, None) or Context(self.model, sequences, self.threads)
-        self.contexts[sequences] = found
+        found = self.contexts[sequences]
         count = 1 if adapter else 0
         code = lib.llama_set_adapters_lora(
             found.ptr, (lib.llama_adapter_lora_p_ctypes * 1)(self.adapter), count, (ctypes.c_float * 1)(1.0)

@@ -55,8 +55,10 @@ class Workload:
     job: Callable
     # answer, job -> the figure
     figure: Callable
-    # which variants it has beside the plain one
+    # whether the step before may be remembered
     keep: bool = False
+    # long ones are warm when the short ones have run
+    warm_up: bool = True
 
 
 def job(prompts: list, max_tokens: int, adapter: bool, together: bool = False) -> dict:
@@ -85,7 +87,7 @@ def prefill(tokens: int, adapter: bool) -> Workload:
     def figure(answer: dict, asked: dict) -> float:
         return tokens / answer["requests"][0]["prefill"]
 
-    return Workload(f"prefill, {tokens:,} tokens" + suffix(adapter), "tokens/s", make, figure)
+    return Workload(f"prefill, {tokens:,} tokens" + suffix(adapter), "tokens/s", make, figure, warm_up=tokens <= 512)
 
 
 def trajectory(adapter: bool, keep: bool) -> Workload:
@@ -102,7 +104,7 @@ def trajectory(adapter: bool, keep: bool) -> Workload:
         return STEPS / answer["wall"]
 
     name = f"trajectory of {STEPS} steps, {'prefix kept' if keep else 'read anew'}"
-    return Workload(name + suffix(adapter), "steps/s", make, figure, keep)
+    return Workload(name + suffix(adapter), "steps/s", make, figure, keep, warm_up=False)
 
 
 def suffix(adapter: bool) -> str:
