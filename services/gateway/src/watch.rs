@@ -58,9 +58,6 @@ pub(crate) fn follow(shared: &Shared, task: TaskId, after: u64, leaving: Cancell
         };
         match next {
             Ok(event) => {
-                // The acknowledgement that the run waits for came in the same read. What it does next is on the task's way; telling the
-                // watchers is not, and goes behind it.
-                tokio::task::yield_now().await;
                 let after = event.sequence;
                 Some((Ok(to_proto(&event)), Some((events, task, after, leaving))))
             }
