@@ -78,7 +78,14 @@ pub(crate) fn collected(finished: u64) -> Collected {
         let seen = task(begin);
         let account = Account::of(begin, &seen);
         let end = end.unwrap_or(seen.end);
-        Record { arrived: ms(arrived), ended: ms(arrived + 147), account, end, right: Some(arrived.is_multiple_of(2)), recall_failed: false }
+        Record {
+            arrived: ms(arrived),
+            ended: ms(arrived + 147),
+            account,
+            end,
+            right: Some(arrived.is_multiple_of(2)),
+            recall_failed: false,
+        }
     };
     collected.add(record(500, None));
     (0..finished).for_each(|number| collected.add(record(1000 + number, None)));
