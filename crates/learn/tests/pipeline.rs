@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use autoact_learn::{LearnError, NoView, Plan, QuestionRecord, Report, Stage, Stop, TrajectoryRecord, View, learn};
+use autoact_learn::{LearnError, NoView, Plan, QuestionRecord, Report, Stage, Stop, TOOL_SPECIFIED, TrajectoryRecord, View, learn};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -127,6 +127,14 @@ fn a_learning_that_is_stopped_again_and_again_comes_to_its_end() {
     }
     assert!(report.evaluation.iter().all(|row| row.questions == 2));
     assert!(std::fs::read_to_string(run.join("report.html")).unwrap().contains("</html>"));
+
+    // what it is compared with can be asked for later
+    let compared = all(&Plan { variants: true, ..plan.clone() }).unwrap();
+    let rows: Vec<&str> = compared.evaluation.iter().map(|row| row.row.as_str()).collect();
+    for row in ["autoact", "base", "no-reflection", "one", "unfiltered", TOOL_SPECIFIED] {
+        assert!(rows.contains(&row), "{row} is not among {rows:?}");
+    }
+    assert!(run.join("rounds/1/adapters/tool-Retrieve/training.json").is_file());
 
     // what was learned is a version of a registry
     let registry = dir.path().join("registry");

@@ -32,7 +32,13 @@ pub(crate) fn bare() -> PlannerOptions {
 pub(crate) fn cast() -> Cast {
     let unfiltered = Voices::named(|role| format!("u-{}", role.as_str()));
     let trained_on = Kind::FIGURE_3.into_iter().filter_map(|kind| Some((kind.trained_on()?, Voices::by_role()))).collect();
-    Cast { group: Some(Voices::by_role()), one: Some("one".into()), unfiltered: Some(unfiltered), specified: Some(Voices::by_role()), trained_on }
+    Cast {
+        group: Some(Voices::by_role()),
+        one: Some("one".into()),
+        unfiltered: Some(unfiltered),
+        specified: Some(Voices::by_role()),
+        trained_on,
+    }
 }
 
 /// What a planner makes of the question with a scripted model, and what the model was asked.
