@@ -186,7 +186,8 @@ mod tests {
             assert_eq!(guided[old.0], old.1);
             assert!(guided.get("structured_outputs").is_none());
             let plain = sent(&request, Dialect::Openai);
-            let fields: Vec<&str> = plain.as_object().unwrap().keys().map(String::as_str).collect();
+            let mut fields: Vec<&str> = plain.as_object().unwrap().keys().map(String::as_str).collect();
+            fields.sort_unstable();
             assert_eq!(fields, ["max_tokens", "model", "prompt", "stream", "stream_options", "temperature"]);
         }
     }
