@@ -27,7 +27,7 @@ pub struct EngineConfig {
     pub batch: usize,
     /// What the weights are computed in: `f32`, `bf16`, `q8_0`; empty: as in the files, which agents on one machine then share.
     pub weights: String,
-    /// Threads that compute; 0: as many as there are cores. More than one pays only for wide models.
+    /// Threads that compute; 0: one for a small model, as many as there are cores for others.
     pub threads: usize,
     /// Most tokens of prompt and reply together; 0: the model's own limit.
     pub context_length: usize,
@@ -55,7 +55,7 @@ impl EngineConfig {
     pub(crate) fn options(&self) -> EngineOptions {
         let options = EngineOptions { queue: self.queue, cache_bytes: self.cache_bytes, ..EngineOptions::default() };
         EngineOptions {
-            threads: if self.threads == 0 { options.threads } else { self.threads },
+            threads: self.threads,
             batch: self.batch,
             weights: self.weights.parse().ok(),
             context_length: (self.context_length > 0).then_some(self.context_length),

@@ -23,7 +23,7 @@ pub struct EngineOptions {
     pub name: Option<String>,
     /// Requests that may wait; one more is refused as overloaded.
     pub queue: usize,
-    /// Threads that compute, the engine's own included. More than one pays only for wide models.
+    /// Threads that compute, the engine's own included; 0: one for a small model, as many as there are cores for others.
     pub threads: usize,
     /// Requests that run at once; each of their tokens' passes reads the weights once for all.
     pub batch: usize,
@@ -37,6 +37,9 @@ pub struct EngineOptions {
 
 /// Requests that may wait: at a second each, the last one has waited as long as anyone should.
 const DEFAULT_QUEUE: usize = 32;
+/// Weights up to this size stay in a core's reach: a second thread saves a few microseconds of a product and costs as many for every
+/// wake-up, many more when other programs want the cores.
+const SMALL: u64 = 64 << 20;
 /// More rows than this cost about as much one by one.
 const DEFAULT_BATCH: usize = 16;
 /// Dozens of trajectories of a small model, or two of a 7B model at 1,000 tokens.
@@ -49,7 +52,7 @@ impl Default for EngineOptions {
         Self {
             name: None,
             queue: DEFAULT_QUEUE,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: 0,
             batch: DEFAULT_BATCH,
             weights: None,
             cache_bytes: DEFAULT_CACHE_BYTES,
@@ -119,7 +122,7 @@ impl Engine {
             mean_micros: AtomicU64::new(0),
         });
         let (jobs, queue) = sync_channel(options.queue.max(1));
-        Worker::spawn(shared.clone(), queue, options.threads.max(1), options.batch.max(1), options.cache_bytes)?;
+        Worker::spawn(shared.clone(), queue, threads(dir, options.threads), options.batch.max(1), options.cache_bytes)?;
         Ok(Self { info, shared, adapters: RwLock::default(), template, jobs })
     }
 
@@ -195,6 +198,15 @@ impl Engine {
             .cloned()
             .ok_or_else(|| GenerateError::UnknownAdapter { name: name.to_owned(), loaded: adapters.keys().cloned().collect() })
     }
+}
+
+/// The threads asked for, or those that pay for the model in `dir`.
+fn threads(dir: &ModelDir, asked: usize) -> usize {
+    if asked > 0 {
+        return asked;
+    }
+    let bytes: u64 = dir.shards().iter().filter_map(|shard| shard.metadata().ok()).map(|file| file.len()).sum();
+    if bytes <= SMALL { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) }
 }
 
 fn stopped() -> GenerateError {
