@@ -2,7 +2,7 @@
 
 use autoact_model::{Engine, EngineOptions, LoadError, ModelDir};
 
-/// Weights up to this size are loaded once for each core, so that each core computes a sequence of its own.
+/// Weights up to this size get an engine for each core (they share the mapped file), so that no product waits for another thread.
 const SMALL: u64 = 200 << 20;
 /// Keys and values that an engine of several keeps: the trajectories it works at, and the openings they share.
 const CACHE: usize = 128 << 20;
@@ -13,8 +13,7 @@ const CACHE: usize = 128 << 20;
 /// The model cannot be loaded.
 pub fn engines(dir: &ModelDir, most: usize) -> Result<Vec<Engine>, Box<LoadError>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let bytes: u64 = dir.shards().iter().filter_map(|shard| shard.metadata().ok()).map(|file| file.len()).sum();
-    let count = if bytes <= SMALL { cores.min(most).max(1) } else { 1 };
+    let count = if dir.weight_bytes() <= SMALL { cores.min(most).max(1) } else { 1 };
     let cache_bytes = if count > 1 { CACHE } else { EngineOptions::default().cache_bytes };
     let options = EngineOptions { threads: (cores / count).max(1), cache_bytes, ..EngineOptions::default() };
     let mut engines = Vec::with_capacity(count);

@@ -139,6 +139,11 @@ impl ModelDir {
         &self.shards
     }
 
+    /// Bytes of the weight files.
+    pub fn weight_bytes(&self) -> u64 {
+        self.shards.iter().filter_map(|shard| shard.metadata().ok()).map(|file| file.len()).sum()
+    }
+
     /// Loads `tokenizer.json`.
     pub fn tokenizer(&self) -> Result<Tokenizer, LoadError> {
         let path = self.path.join(TOKENIZER);

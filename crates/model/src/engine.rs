@@ -205,8 +205,7 @@ fn threads(dir: &ModelDir, asked: usize) -> usize {
     if asked > 0 {
         return asked;
     }
-    let bytes: u64 = dir.shards().iter().filter_map(|shard| shard.metadata().ok()).map(|file| file.len()).sum();
-    if bytes <= SMALL { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) }
+    if dir.weight_bytes() <= SMALL { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) }
 }
 
 fn stopped() -> GenerateError {

@@ -28,7 +28,6 @@ mod run;
 mod submit;
 mod tools;
 mod watch;
-mod whole;
 
 pub use agents::{AgentError, Agents, Ask, MemoryService, PlanAgent, ReflectAgent, ToolAgent};
 pub use app::Gateway;

@@ -18,12 +18,11 @@ use tonic::{Request, Status, Streaming};
 
 use crate::agents::{AgentError, Agents, Ask, MemoryService, PlanAgent, ReflectAgent, ToolAgent};
 use crate::config::AgentsConfig;
-use crate::whole::Whole;
 
 /// How much longer than the server we wait: its own word on the deadline says more than ours.
 const MARGIN: Duration = Duration::from_millis(500);
 
-type Traced = InterceptedService<Whole<Channel>, TraceInterceptor>;
+type Traced = InterceptedService<Channel, TraceInterceptor>;
 
 /// A client and whose it is.
 struct Remote<C> {
@@ -51,8 +50,8 @@ pub(crate) fn memory(address: &str) -> Result<Arc<dyn MemoryService>, AddressErr
 }
 
 impl<C: Clone> Remote<C> {
-    fn new((agent, address): (&'static str, String), client: impl FnOnce(Whole<Channel>) -> C) -> Result<Remote<C>, AddressError> {
-        Ok(Remote { client: client(Whole(connect_lazy(&address)?)), agent, address })
+    fn new((agent, address): (&'static str, String), client: impl FnOnce(Channel) -> C) -> Result<Remote<C>, AddressError> {
+        Ok(Remote { client: client(connect_lazy(&address)?), agent, address })
     }
 
     /// Runs one call within its limit.

@@ -1,24 +1,14 @@
 //! The binary itself: exit codes, what it prints, signals.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
+mod common;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use autoact_agent::testing::tiny_model;
-
-fn plan_agent() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plan-agent"));
-    command.env_clear().args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"]);
-    command
-}
-
-fn code_and_error(command: &mut Command) -> (i32, String) {
-    let Output { status, stderr, .. } = command.output().unwrap();
-    let error = String::from_utf8(stderr).unwrap();
-    assert!(!error.contains("panicked"), "{error}");
-    (status.code().unwrap(), error)
-}
+use common::{code_and_error, plan_agent};
 
 #[test]
 fn a_bad_configuration_is_64_with_every_mistake() {

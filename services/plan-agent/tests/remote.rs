@@ -1,8 +1,10 @@
 //! The binary with its model on a server: what it accepts, what it shows, and that it answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
+mod common;
+
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use autoact_agent::testing::{history, tiny_model};
@@ -11,19 +13,7 @@ use autoact_proto::v1::PlanRequest;
 use autoact_proto::v1::plan_agent_client::PlanAgentClient;
 use autoact_proto::v1::plan_response::Event;
 use autoact_testkit::{OpenAiOptions, OpenAiServer, ports};
-
-fn plan_agent() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plan-agent"));
-    command.env_clear().args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"]);
-    command
-}
-
-fn code_and_error(command: &mut Command) -> (i32, String) {
-    let Output { status, stderr, .. } = command.output().unwrap();
-    let error = String::from_utf8(stderr).unwrap();
-    assert!(!error.contains("panicked"), "{error}");
-    (status.code().unwrap(), error)
-}
+use common::{code_and_error, plan_agent};
 
 const URL: &str = "http://127.0.0.1:9/v1";
 
