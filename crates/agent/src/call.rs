@@ -34,7 +34,8 @@ impl Call {
         self.span.clone()
     }
 
-    pub(crate) fn done(&mut self, generated: &Generated) {
+    /// The reply is complete; the model's process keeps `cache_bytes` of keys and values.
+    pub(crate) fn done(&mut self, generated: &Generated, cache_bytes: Option<usize>) {
         let finish = match generated.finish {
             FinishReason::Stop | FinishReason::Grammar => "stop",
             FinishReason::Length => "length",
@@ -56,6 +57,9 @@ impl Call {
         ];
         for (kind, tokens) in tokens {
             metrics::counter!("autoact_model_tokens_total", "agent" => self.agent, "kind" => kind).increment(tokens as u64);
+        }
+        if let Some(bytes) = cache_bytes {
+            metrics::gauge!("autoact_model_cache_bytes", "agent" => self.agent).set(bytes as f64);
         }
         self.end("ok");
     }

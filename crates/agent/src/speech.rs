@@ -77,7 +77,7 @@ impl Speech {
             }
         }
         self.agent.health().worked();
-        self.call.done(&generated);
+        self.call.done(&generated, self.agent.backend().cache_bytes());
         Ok(Spoken::Done(generated))
     }
 

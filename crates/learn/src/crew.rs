@@ -11,8 +11,8 @@ use autoact_model::{Backend, Engine, GenerateError, GenerateRequest, Generated, 
 
 use crate::error::LearnError;
 
-/// Threads for each engine: one is being answered, the other has the next question ready.
-const THREADS_PER_ENGINE: usize = 2;
+/// Threads for each engine: it computes what they wait for in one pass, and reads its weights once for all of them.
+const THREADS_PER_ENGINE: usize = 8;
 
 /// Asks the stop of everything; shared with the handler of Ctrl-C.
 #[derive(Debug, Clone, Default)]

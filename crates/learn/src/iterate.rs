@@ -1,5 +1,5 @@
 //! Beyond the paper: the differentiated group synthesises a round of its own, is trained on what the filter leaves of it, and so on, as long
-//! as each round answers more of the questions that are kept for validation.
+//! as the rounds answer more of the questions that are kept for validation. The best round's adapters stay.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -71,8 +71,9 @@ pub(crate) fn iterate(work: &mut Workplace, run: &Run) -> Result<(), LearnError>
             best = Some(report.exact);
             told.chosen = number;
         }
+        let failed = !report.failed.is_empty();
         told.rounds.push(report);
-        if !better {
+        if failed || number - told.chosen > work.task.settings.iterate.patience {
             break;
         }
     }

@@ -1,14 +1,17 @@
-//! The reward filter: kept are trajectories with reward 1, identical ones once; of several the best grounded first, then the shortest.
+//! The reward filter: kept are trajectories with reward 1, identical ones once; of several those whose
+//! thoughts take up most of the question first, then the shortest.
 
 use std::collections::{BTreeMap, HashSet};
 
-use autoact_score::normalize;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LearnError;
-use crate::grounding::Manner;
+use autoact_score::normalize;
+
+use crate::coverage::Vocabulary;
 use crate::records::TrajectoryRecord;
 use crate::round::Round;
+use crate::settings::Filter;
 use crate::stage::Stage;
 use crate::store::{read, write_atomic, write_json};
 use crate::workplace::Workplace;
@@ -28,8 +31,9 @@ pub struct Kept {
     pub right: usize,
     /// Of the right ones, those that may be lucky guesses: the question can be guessed, and too few of its trajectories are right.
     pub lucky: usize,
-    /// Of the right ones, those whose thoughts speak of too much that was read nowhere.
-    pub ungrounded: usize,
+    /// Of the right ones, those whose thoughts take up too little of the question.
+    #[serde(alias = "ungrounded")]
+    pub off_topic: usize,
     /// Of the right ones, those that do the same thing twice.
     #[serde(default)]
     pub repeating: usize,
@@ -51,7 +55,8 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
     let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
     work.view.begin(Stage::Filter, "trajectories", 0, all.len() as u64);
     let settings = &work.task.settings;
-    let (kept, counts) = keep(all, settings.differentiate.per_question, settings.filter.sure, settings.filter.grounded);
+    let vocabulary = Vocabulary::of(work.pages.all().iter().map(|page| (page.title.as_str(), page.text.as_str())));
+    let (kept, counts) = keep(all, settings.differentiate.per_question, &settings.filter, |record| vocabulary.coverage(record));
     if kept.is_empty() {
         return Err(LearnError::TooFew {
             what: "no trajectory is left after filtering",
@@ -73,7 +78,7 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
     write_json(&round.path("filter.json"), &counts)?;
     work.view.advance(counts.trajectories as u64, "");
     work.view.end(&format!(
-        "{} of {} kept, for {} of {} questions ({} wrong, {} without an answer, {} perhaps guessed, {} ungrounded, {} repeating, \
+        "{} of {} kept, for {} of {} questions ({} wrong, {} without an answer, {} perhaps guessed, {} off topic, {} repeating, \
          {} identical, {} surplus)",
         counts.kept,
         counts.trajectories,
@@ -82,7 +87,7 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
         counts.wrong,
         counts.unanswered,
         counts.lucky,
-        counts.ungrounded,
+        counts.off_topic,
         counts.repeating,
         counts.identical,
         counts.surplus
@@ -91,8 +96,12 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
 }
 
 /// The kept trajectories in the order of their questions, and the counts.
-pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize, sure: f64, grounded: f64) -> (Vec<TrajectoryRecord>, Kept) {
-    let manner = Manner::of(&all);
+pub(crate) fn keep(
+    all: Vec<TrajectoryRecord>,
+    per_question: usize,
+    settings: &Filter,
+    coverage: impl Fn(&TrajectoryRecord) -> f64,
+) -> (Vec<TrajectoryRecord>, Kept) {
     let mut counts = Kept { trajectories: all.len(), ..Kept::default() };
     let mut by_question: BTreeMap<usize, (usize, Vec<TrajectoryRecord>)> = BTreeMap::new();
     for record in all {
@@ -110,17 +119,17 @@ pub(crate) fn keep(all: Vec<TrajectoryRecord>, per_question: usize, sure: f64, g
     counts.questions = by_question.len();
     let mut kept = Vec::new();
     for (tries, rights) in by_question.into_values() {
-        if rights.first().is_some_and(guessable) && (rights.len() as f64) < sure * tries as f64 {
+        if rights.first().is_some_and(guessable) && (rights.len() as f64) < settings.sure * tries as f64 {
             counts.lucky += rights.len();
             continue;
         }
-        let mut graded: Vec<(f64, TrajectoryRecord)> = rights.into_iter().map(|record| (manner.grounding(&record), record)).collect();
+        let mut graded: Vec<(f64, TrajectoryRecord)> = rights.into_iter().map(|record| (coverage(&record), record)).collect();
         graded.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1.turns.len(), a.1.sample).cmp(&(b.1.turns.len(), b.1.sample))));
         let mut seen = HashSet::new();
         let before = kept.len();
-        for (grounding, record) in graded {
-            if grounding < grounded {
-                counts.ungrounded += 1;
+        for (covered, record) in graded {
+            if covered < settings.coverage {
+                counts.off_topic += 1;
             } else if record.repeats() {
                 counts.repeating += 1;
             } else if !seen.insert(serde_json::to_string(&record.turns).unwrap_or_default()) {
@@ -176,7 +185,7 @@ mod tests {
             record(1, 2, 1.0, &["other"]),
             record(2, 0, -1.0, &["z"]),
         ];
-        let (kept, counts) = keep(all, 2, 0.75, 0.0);
+        let (kept, counts) = keep(all, 2, &Filter::default(), |_| 1.0);
         let ids: Vec<_> = kept.iter().map(|record| (record.id, record.sample)).collect();
         assert_eq!(ids, [(0, 0), (1, 1), (1, 2)]);
         let expected = Kept {
@@ -186,7 +195,7 @@ mod tests {
             wrong: 1,
             right: 5,
             lucky: 0,
-            ungrounded: 0,
+            off_topic: 0,
             repeating: 0,
             identical: 1,
             surplus: 1,
@@ -200,7 +209,7 @@ mod tests {
     fn who_does_a_thing_twice_is_no_example() {
         let step = |input: &str| TurnRecord::Step { thought: "t".into(), tool: "T".into(), input: Some(input.into()), observation: None };
         let of = |id, inputs: [&str; 2]| TrajectoryRecord { turns: inputs.map(step).to_vec(), ..record(id, 0, 1.0, &[]) };
-        let (kept, counts) = keep(vec![of(0, ["a", "a"]), of(1, ["a", "b"])], 2, 0.75, 0.0);
+        let (kept, counts) = keep(vec![of(0, ["a", "a"]), of(1, ["a", "b"])], 2, &Filter::default(), |_| 1.0);
         assert_eq!((kept.len(), kept[0].id, counts.repeating, counts.confirmed), (1, 1, 1, 1));
     }
 
@@ -208,7 +217,14 @@ mod tests {
     fn guesses_count_only_where_most_are_right() {
         let yes = |id, sample, reward| TrajectoryRecord { gold: "yes".into(), ..record(id, sample, reward, &[&format!("{id} {sample}")]) };
         let all = vec![yes(0, 0, 1.0), yes(0, 1, 0.0), yes(1, 0, 1.0), yes(1, 1, 1.0), yes(1, 2, 1.0), yes(1, 3, 0.0)];
-        let (kept, counts) = keep(all, 9, 0.75, 0.0);
+        let (kept, counts) = keep(all, 9, &Filter::default(), |_| 1.0);
         assert_eq!((kept.len(), counts.lucky, counts.confirmed), (3, 1, 1));
+    }
+
+    #[test]
+    fn who_takes_up_the_question_comes_first() {
+        let all = vec![record(0, 0, 1.0, &["x"]), record(0, 1, 1.0, &["long", "way"]), record(1, 0, 1.0, &["x"])];
+        let (kept, counts) = keep(all, 1, &Filter { coverage: 0.5, ..Filter::default() }, |record| record.turns.len() as f64 / 3.0);
+        assert_eq!((kept.len(), kept[0].sample, counts.off_topic, counts.confirmed), (1, 1, 2, 1));
     }
 }

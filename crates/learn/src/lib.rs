@@ -8,12 +8,12 @@
 //! [`learn`] runs the [`Stage`]s over a [`Run`] directory. Every stage appends whole lines to files of its own and goes on where it was, so
 //! a learning that was stopped anywhere, by whatever, is continued by starting it again. A [`View`] watches.
 
+mod coverage;
 mod crew;
 mod differentiate;
 mod error;
 mod evaluate;
 mod filter;
-mod grounding;
 mod instruct;
 mod iterate;
 mod keep;

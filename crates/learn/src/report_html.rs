@@ -115,8 +115,8 @@ fn funnel(report: &Report, page: &mut String) {
         row("trajectories", kept.trajectories.to_string(), note);
         row("with reward 1", kept.right.to_string(), format!("{} wrong, {} without an answer", kept.wrong, kept.unanswered));
         let note = format!(
-            "{} perhaps guessed, {} ungrounded, {} repeating, {} identical, {} surplus; {} questions confirmed",
-            kept.lucky, kept.ungrounded, kept.repeating, kept.identical, kept.surplus, kept.confirmed
+            "{} perhaps guessed, {} off topic, {} repeating, {} identical, {} surplus; {} questions confirmed",
+            kept.lucky, kept.off_topic, kept.repeating, kept.identical, kept.surplus, kept.confirmed
         );
         row("kept", kept.kept.to_string(), note);
     }

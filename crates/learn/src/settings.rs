@@ -106,9 +106,9 @@ section! {
     pub struct Filter {
         /// Right answers to a question that can be guessed (yes or no, one of two) count from this part of its trajectories on.
         pub sure: f64 = 0.75,
-        /// Right trajectories are dropped whose thoughts take less than this part of their words (the usual ones aside) from what was read
-        /// before; 0: none, but the best grounded come first all the same.
-        pub grounded: f64 = 0.0,
+        /// Right trajectories are dropped whose thoughts take up less than this part of the question's words (those that pages use, the
+        /// usual ones aside); 0: none, but those that take up most come first all the same.
+        pub coverage: f64 = 0.0,
     }
 }
 
@@ -198,6 +198,9 @@ section! {
     pub struct Iterate {
         /// Rounds of synthesis and training at most, the meta-agent's own included; at most 9.
         pub rounds: usize = 2,
+        /// Rounds in a row that may answer no more of the validation questions than the best before them: there are few of them, and a
+        /// round that does as well often leads to a better one.
+        pub patience: usize = 1,
     }
 }
 
@@ -268,7 +271,7 @@ impl Settings {
             ("instruct.similarity", self.instruct.similarity),
             ("select.share", self.select.share),
             ("filter.sure", self.filter.sure),
-            ("filter.grounded", self.filter.grounded),
+            ("filter.coverage", self.filter.coverage),
             ("differentiate.validation", self.differentiate.validation),
             ("train.warmup_ratio", self.train.warmup_ratio),
         ];

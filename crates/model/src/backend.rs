@@ -128,6 +128,11 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Starts a completion and returns at once; dropping the stream cancels it.
     fn generate(&self, request: GenerateRequest) -> Result<GenerateStream, GenerateError>;
+
+    /// Bytes of keys and values held in this process; `None` where the model runs elsewhere.
+    fn cache_bytes(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Why a completion failed.

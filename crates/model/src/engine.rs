@@ -243,4 +243,8 @@ impl Backend for Engine {
         self.send(Job::Generate(Box::new((work, sender))))?;
         Ok(stream)
     }
+
+    fn cache_bytes(&self) -> Option<usize> {
+        Some(Engine::cache_bytes(self))
+    }
 }

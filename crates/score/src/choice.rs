@@ -20,6 +20,11 @@ pub fn with_options<S: AsRef<str>>(question: &str, options: &[S]) -> String {
     format!("{question} Options: {}", listed.join(" "))
 }
 
+/// The question that [`with_options`] was given.
+pub fn without_options(question: &str) -> &str {
+    question.rsplit_once(" Options: (A)").map_or(question, |(question, _)| question)
+}
+
 /// The options in a question's text, without their letters; none if it has no `Options: (A) …`.
 pub fn options(question: &str) -> Vec<String> {
     let Some((_, list)) = question.rsplit_once("Options:") else { return Vec::new() };

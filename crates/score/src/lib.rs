@@ -9,6 +9,6 @@ mod verdicts;
 
 pub use answer::{exact_match, f1, normalize};
 pub use bootstrap::{Bootstrap, Interval, PairError};
-pub use choice::{label, named, options, with_options};
+pub use choice::{label, named, options, with_options, without_options};
 pub use metric::{Metric, UnknownMetric};
 pub use verdicts::Verdicts;
