@@ -7,7 +7,9 @@ RUN cargo build --release --locked --bins \
  && mkdir /out && for bin in autoact gateway plan-agent tool-agent reflect-agent memory meta-agent; do cp "target/release/$bin" /out/; done
 
 FROM debian:bookworm-slim
-RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin autoact && mkdir -p /var/lib/autoact && chown 10001:10001 /var/lib/autoact
+# certificates: what `--backend https://…` is verified against
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/* \
+ && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin autoact && mkdir -p /var/lib/autoact && chown 10001:10001 /var/lib/autoact
 COPY --from=build /out/ /usr/local/bin/
 COPY models/stem /opt/autoact/models/stem
 COPY corpora/atlas /opt/autoact/corpora/atlas

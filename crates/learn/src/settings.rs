@@ -220,6 +220,8 @@ impl Settings {
         self.instruct.attempts = self.instruct.attempts.min(400);
         self.select.votes = self.select.votes.min(8);
         self.synthesize.samples = self.synthesize.samples.min(2);
+        // of so few there is nothing to choose
+        self.filter.coverage = 0.0;
         self.reflect.draws = self.reflect.draws.min(2);
         self.train.epochs = self.train.epochs.min(2);
         self.iterate.rounds = self.iterate.rounds.min(2);
