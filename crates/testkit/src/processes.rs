@@ -47,6 +47,11 @@ pub async fn all_gone(mark: &str, limit: Duration) -> anyhow::Result<()> {
     gone.map_err(|error| error.context(format!("still running: {:?}", marked(mark))))
 }
 
+/// Asks a child to end, as Kubernetes does. Not by the `kill` program: not every machine has one.
+pub fn terminate(child: &std::process::Child) {
+    signal(child.id().cast_signed(), Signal::SIGTERM);
+}
+
 /// Sends a signal; a process that is gone is no error.
 pub fn signal(pid: i32, signal: Signal) {
     let _ = kill(Pid::from_raw(pid), signal);

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use autoact_agent::testing::tiny_model;
+use autoact_testkit::processes::terminate;
 use common::{code_and_error, plan_agent};
 
 #[test]
@@ -69,8 +70,7 @@ fn sigterm_ends_it_with_0() {
     let dir = tiny_model("llama3").unwrap();
     let adapter = dir.path().join("adapter");
     let mut child = serving(dir.path(), &adapter);
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    terminate(&child);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 

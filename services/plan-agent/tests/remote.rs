@@ -4,7 +4,7 @@
 mod common;
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 
 use autoact_agent::testing::{history, tiny_model};
@@ -12,6 +12,7 @@ use autoact_model::{Engine, EngineOptions, ModelDir};
 use autoact_proto::v1::PlanRequest;
 use autoact_proto::v1::plan_agent_client::PlanAgentClient;
 use autoact_proto::v1::plan_response::Event;
+use autoact_testkit::processes::terminate;
 use autoact_testkit::{OpenAiOptions, OpenAiServer, ports};
 use common::{code_and_error, plan_agent};
 
@@ -87,7 +88,7 @@ async fn it_answers_with_the_servers_model() {
     assert!(usage.prompt_tokens > 0 && usage.completion_tokens > 0, "{usage:?}");
     let asked = server.asked().into_iter().find(|asked| asked.body["model"] == "planner").unwrap();
     assert!(asked.body["prompt"].as_str().unwrap().contains("Question"), "{}", asked.body);
-    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    terminate(&child);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 

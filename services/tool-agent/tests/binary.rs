@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use autoact_agent::testing::tiny_model;
 use autoact_proto::v1::tool_agent_client::ToolAgentClient;
 use autoact_proto::v1::{Action, ExecuteRequest};
+use autoact_testkit::processes::terminate;
 use tempfile::TempDir;
 
 fn fails(args: &[&str], parts: &[&str]) {
@@ -85,11 +86,6 @@ fn serving(seconds: &str) -> Serving {
 }
 
 impl Serving {
-    fn signal(&self) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    }
-
     /// A call of the slow tool that has reached the service.
     async fn call(&self) -> tokio::task::JoinHandle<Result<String, tonic::Status>> {
         let mut client = ToolAgentClient::new(autoact_proto::client::connect_lazy(&self.grpc).unwrap());
@@ -117,7 +113,7 @@ impl Serving {
 async fn a_call_in_flight_is_answered_before_the_process_ends() {
     let mut serving = serving("1");
     let call = serving.call().await;
-    serving.signal();
+    terminate(&serving.child);
     assert_eq!(call.await.unwrap().unwrap(), "(nothing)");
     assert_eq!(serving.child.wait().unwrap().code(), Some(0));
 }
@@ -127,7 +123,7 @@ async fn a_second_signal_ends_the_process_at_once() {
     let mut serving = serving("10");
     let started = Instant::now();
     let call = serving.call().await;
-    serving.signal();
+    terminate(&serving.child);
     let deadline = started + Duration::from_secs(5);
     while TcpStream::connect(&serving.grpc).is_ok() {
         assert!(Instant::now() < deadline, "it goes on taking connections");
@@ -135,7 +131,7 @@ async fn a_second_signal_ends_the_process_at_once() {
     }
     // again until it ends: the system may join two signals in one
     let status = loop {
-        serving.signal();
+        terminate(&serving.child);
         if let Some(status) = serving.child.try_wait().unwrap() {
             break status;
         }
