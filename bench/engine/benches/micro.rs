@@ -1,4 +1,4 @@
-//! Small things that happen at every step. Kernels have `crates/kernels/examples/throughput`, grammar masks
+//! Small things that happen at every step. Kernels have `crates/kernels/examples/kernel_throughput.rs`, grammar masks
 //! `crates/model/examples/masks`.
 //!
 //! `cargo bench -p autoact-bench --bench micro [-- decide]`; the bus needs a nats-server (`scripts/fetch-nats`).

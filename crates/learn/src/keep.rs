@@ -1,14 +1,13 @@
-//! The reward filter: kept are trajectories with reward 1, identical ones once; of several those whose
-//! thoughts take up most of the question first, then the shortest.
+//! The reward filter: kept are trajectories with reward 1, identical ones once; of several those whose thoughts take
+//! up most of the question first, then the shortest.
 
 use std::collections::{BTreeMap, HashSet};
 
+use autoact_score::normalize;
 use serde::{Deserialize, Serialize};
 
-use crate::error::LearnError;
-use autoact_score::normalize;
-
 use crate::coverage::Vocabulary;
+use crate::error::LearnError;
 use crate::records::TrajectoryRecord;
 use crate::round::Round;
 use crate::settings::Filter;

@@ -1,6 +1,6 @@
 //! How fast the kernels are on this machine:
 //!
-//! `cargo run --release -p autoact-kernels --example throughput [-- [linear|attention|rows] [seconds per figure]]`
+//! `cargo run --release -p autoact-kernels --example kernel_throughput [-- [linear|attention|rows] [seconds per figure]]`
 //!
 //! The environment variable `AUTOACT_ISA` chooses a lesser instruction set, `AUTOACT_THREADS` the number of threads.
 //! Figures are the best of many repetitions. Products of few rows read weights from memory (there are more of them than

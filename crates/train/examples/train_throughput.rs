@@ -1,6 +1,6 @@
 //! Tokens per second on synthetic documents, with where the time goes.
 //!
-//! `cargo run -p autoact-train --example throughput -- [key=value ...]`, keys as in `main`.
+//! `cargo run -p autoact-train --example train_throughput -- [key=value ...]`, keys as in `main`.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
