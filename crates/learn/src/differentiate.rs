@@ -12,7 +12,6 @@ use crate::records::{DocumentRecord, Judgement, ReflectionRecord, TrajectoryReco
 use crate::round::Round;
 use crate::stage::Stage;
 use crate::store::{read, write_atomic};
-use crate::variants::{self, Documents};
 use crate::workplace::Workplace;
 
 /// Fewer documents than this teach nothing.
@@ -30,16 +29,7 @@ pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), Learn
     thin(&mut kept, settings.trajectories, work.task.seed);
     let plan: Vec<_> = kept.iter().map(|one| document(work, one, Role::Plan, None)).collect();
     let tool: Vec<_> = kept.iter().map(|one| document(work, one, Role::Tool, None)).collect();
-    let by_key: BTreeMap<(usize, usize), &TrajectoryRecord> = all.iter().map(|one| ((one.id, one.sample), one)).collect();
-    let judged = |choose: &dyn Fn(&ReflectionRecord) -> Option<Judgement>| -> Vec<DocumentRecord> {
-        let mut sorted: Vec<&ReflectionRecord> = reflections.iter().collect();
-        sorted.sort_by_key(|record| (record.id, record.sample));
-        let of = |record: &ReflectionRecord| {
-            Some(document(work, by_key.get(&(record.id, record.sample))?, Role::Reflect, Some(choose(record)?)))
-        };
-        sorted.into_iter().filter_map(of).collect()
-    };
-    let reflect = judged(&|record| record.agreed().cloned());
+    let reflect = judgements(work, &all, &reflections, |record| record.agreed().cloned());
     let verdicts = |wanted: bool| reflect.iter().filter(|document| verdict(document) == wanted).count();
     if plan.len() < FEWEST || reflect.len() < FEWEST {
         return Err(LearnError::TooFew {
@@ -60,13 +50,23 @@ pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), Learn
         verdicts(true),
         verdicts(false)
     );
-    if work.variants && round.number == 1 {
-        let first = judged(&|record| record.draws.first().cloned());
-        let of = Documents { plan: &plan, tool: &tool, reflect: &reflect, unfiltered_reflect: &first };
-        variants::documents(work, round, &of, all.clone())?;
-    }
     work.view.end(&told);
     Ok(())
+}
+
+/// The judgements chosen of the reflections, in the order of their questions.
+pub(crate) fn judgements(
+    work: &Workplace,
+    all: &[TrajectoryRecord],
+    reflections: &[ReflectionRecord],
+    choose: impl Fn(&ReflectionRecord) -> Option<Judgement>,
+) -> Vec<DocumentRecord> {
+    let by_key: BTreeMap<(usize, usize), &TrajectoryRecord> = all.iter().map(|one| ((one.id, one.sample), one)).collect();
+    let mut sorted: Vec<&ReflectionRecord> = reflections.iter().collect();
+    sorted.sort_by_key(|record| (record.id, record.sample));
+    let of =
+        |record: &ReflectionRecord| Some(document(work, by_key.get(&(record.id, record.sample))?, Role::Reflect, Some(choose(record)?)));
+    sorted.into_iter().filter_map(of).collect()
 }
 
 fn verdict(document: &DocumentRecord) -> bool {

@@ -11,15 +11,14 @@ use autoact_trajectory::ToolSpec;
 
 use crate::differentiate::held_back;
 use crate::error::LearnError;
-use crate::iterate::{GROUP, Iterated};
+use crate::iterate::{GROUP, chosen};
 use crate::records::{AnswerRecord, JudgementRecord, TrajectoryRecord};
 use crate::reflect::{approves, histories, judge};
 use crate::round::Round;
 use crate::run::Run;
 use crate::stage::Stage;
-use crate::store::{Store, read, read_json};
+use crate::store::{Store, read};
 use crate::synthesize::{run_question, selected};
-use crate::train::adapters;
 use crate::variants;
 use crate::workplace::{EvaluationQuestion, Workplace};
 
@@ -28,8 +27,8 @@ pub const AUTOACT: &str = "autoact";
 /// The base's row: − fine-tuning.
 pub const BASE: &str = "base";
 
-/// The row of the group of a further round, where one is kept.
-pub const ITERATED: &str = "iterated";
+/// The row of the first round's group, where a further round's is installed: the paper's method to the letter.
+pub const ONE_ROUND: &str = "one-round";
 
 /// A row of the table: who speaks, and whether answers are reflected on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,33 +44,30 @@ pub(crate) struct Row {
 /// The rows that are evaluated.
 pub(crate) fn rows(run: &Run, variants: bool) -> Result<Vec<Row>, LearnError> {
     let row = |name, title, voices, without_reflection| Row { name, title, voices, without_reflection };
-    let first = Round::new(run, 1);
-    let mut rows = vec![row(AUTOACT, "AutoAct", first.group(), false), row(BASE, "− fine-tuning", Voices::base(), false)];
-    if variants {
-        rows.extend(variants::rows(run, &first)?);
-    }
     let chosen = chosen(run)?;
-    if chosen > 1 {
-        rows.push(row(ITERATED, "AutoAct, iterated", Round::new(run, chosen).group(), false));
+    let mut rows = vec![row(AUTOACT, "AutoAct", chosen.group(), false), row(BASE, "− fine-tuning", Voices::base(), false)];
+    if chosen.number > 1 {
+        rows.push(row(ONE_ROUND, "AutoAct, one round", Round::new(run, 1).group(), false));
+    }
+    if variants {
+        rows.extend(variants::rows(run, &chosen)?);
     }
     Ok(rows)
-}
-
-/// The round whose adapters are kept.
-fn chosen(run: &Run) -> Result<usize, LearnError> {
-    Ok(read_json::<Iterated>(&run.path("iterate.json"))?.map_or(1, |iterated| iterated.chosen))
 }
 
 /// Asks every row every question.
 ///
 /// # Errors
 /// The model, an adapter or a file; or a stop.
-pub(crate) fn evaluate(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
-    let first = Round::new(run, 1);
-    first.load(work, &adapters(run, &first, work.variants)?)?;
+pub(crate) fn evaluate(work: &mut Workplace, run: &Run) -> Result<(), LearnError> {
     let chosen = chosen(run)?;
-    if chosen > 1 {
-        Round::new(run, chosen).load(work, &GROUP)?;
+    if work.variants {
+        variants::prepare(work, run, &chosen)?;
+        chosen.load(work, &variants::adapters(run, &chosen)?)?;
+    }
+    chosen.load(work, &GROUP)?;
+    if chosen.number > 1 {
+        Round::new(run, 1).load(work, &GROUP)?;
     }
     answer(work, run)?;
     judge_held_out(work, run)
@@ -163,11 +159,10 @@ fn judge_held_out(work: &Workplace, run: &Run) -> Result<(), LearnError> {
     let held_out: Vec<_> = of_all.into_iter().filter(|one| held_back(one.id, work.task.seed, part)).collect();
     let (mut store, there) = Store::<JudgementRecord>::open(&run.path("held-out-judgements.jsonl"))?;
     let done: HashSet<(String, usize, usize)> = there.iter().map(|record| (record.row.clone(), record.id, record.sample)).collect();
-    let voice = |number: usize| Some(Round::new(run, number).voice("reflect"));
-    let mut judges = vec![(AUTOACT, voice(1)), (BASE, None)];
-    let chosen_round = chosen(run)?;
-    if chosen_round > 1 {
-        judges.push((ITERATED, voice(chosen_round)));
+    let chosen = chosen(run)?;
+    let mut judges = vec![(AUTOACT, Some(chosen.voice("reflect"))), (BASE, None)];
+    if chosen.number > 1 {
+        judges.push((ONE_ROUND, Some(Round::new(run, 1).voice("reflect"))));
     }
     let todo: Vec<_> = judges
         .iter()
@@ -218,7 +213,9 @@ mod tests {
             std::fs::write(run.path(&format!("datasets/{name}.jsonl")), "").unwrap();
         }
         for variants in [false, true] {
-            let trained: Vec<String> = adapters(&run, &round, variants).unwrap().iter().map(|name| round.voice(name)).collect();
+            let compared = if variants { variants::adapters(&run, &round).unwrap() } else { Vec::new() };
+            let names = GROUP.into_iter().chain(compared.iter().map(String::as_str));
+            let trained: Vec<String> = names.map(|name| round.voice(name)).collect();
             for row in rows(&run, variants).unwrap() {
                 for voice in [row.voices.plan, row.voices.tool, row.voices.reflect].into_iter().flatten() {
                     assert!(trained.contains(&voice), "{voice}");

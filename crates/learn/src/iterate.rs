@@ -17,13 +17,22 @@ use crate::reflect::reflect;
 use crate::round::Round;
 use crate::run::Run;
 use crate::stage::Stage;
-use crate::store::{Store, read, write_atomic, write_json};
+use crate::store::{Store, read, read_json, write_atomic, write_json};
 use crate::synthesize::{part, run_question, selected, synthesize};
 use crate::train::train;
 use crate::workplace::Workplace;
 
 /// The adapters of a group.
 pub(crate) const GROUP: [&str; 3] = ["plan", "tool", "reflect"];
+
+/// The round whose adapters a run installed; the first before it has compared any.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn chosen(run: &Run) -> Result<Round, LearnError> {
+    let iterated: Option<Iterated> = read_json(&run.path("iterate.json"))?;
+    Ok(Round::new(run, iterated.map_or(1, |iterated| iterated.chosen)))
+}
 
 /// `iterate.json`: what each round was worth.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -89,7 +98,7 @@ fn further(work: &mut Workplace, run: &Run, round: &Round) -> Result<(), LearnEr
     reflect(work, run, round)?;
     differentiate(work, round)?;
     work.dismiss();
-    train(work, run, round)
+    train(work, round, &GROUP)
 }
 
 /// The round's group on the questions that no round trains on. It answers without reflection: what is compared is how it plans.

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, HashSet};
 use autoact_score::normalize;
 use serde::{Deserialize, Serialize};
 
-use crate::coverage::Vocabulary;
 use crate::error::LearnError;
 use crate::records::TrajectoryRecord;
 use crate::round::Round;
@@ -54,8 +53,8 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
     let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
     work.view.begin(Stage::Filter, "trajectories", 0, all.len() as u64);
     let settings = &work.task.settings;
-    let vocabulary = Vocabulary::of(work.pages.all().iter().map(|page| (page.title.as_str(), page.text.as_str())));
-    let (kept, counts) = keep(all, settings.differentiate.per_question, &settings.filter, |record| vocabulary.coverage(record));
+    let weights = work.vocabulary.weigh(all.iter());
+    let (kept, counts) = keep(all, settings.differentiate.per_question, &settings.filter, |record| weights.coverage(record));
     if kept.is_empty() {
         return Err(LearnError::TooFew {
             what: "no trajectory is left after filtering",

@@ -9,7 +9,7 @@ use crate::differentiate::differentiate;
 use crate::error::LearnError;
 use crate::evaluate::evaluate;
 use crate::instruct::instruct;
-use crate::iterate::{install, iterate};
+use crate::iterate::{GROUP, install, iterate};
 use crate::keep::filter;
 use crate::publish::publish;
 use crate::reflect::reflect;
@@ -20,7 +20,7 @@ use crate::select::select;
 use crate::stage::Stage;
 use crate::synthesize::synthesize;
 use crate::task::Task;
-use crate::train::{adapters, train};
+use crate::train::train;
 use crate::view::View;
 use crate::workplace::Workplace;
 
@@ -109,7 +109,7 @@ fn skippable(_before: Stage, stage: Stage) -> bool {
 }
 
 fn perform(stage: Stage, work: &mut Workplace, run: &mut Run) -> Result<(), LearnError> {
-    if run.is_complete(stage) && !grows(stage, work, run)? {
+    if run.is_complete(stage) && !grows(stage, work) {
         return Ok(());
     }
     work.go_on(stage)?;
@@ -124,7 +124,7 @@ fn perform(stage: Stage, work: &mut Workplace, run: &mut Run) -> Result<(), Lear
         Stage::Differentiate => differentiate(work, &first),
         Stage::Train => {
             work.dismiss();
-            train(work, run, &first).and_then(|()| install(run, &first))
+            train(work, &first, &GROUP).and_then(|()| install(run, &first))
         }
         Stage::Iterate => iterate(work, run),
         Stage::Evaluate => evaluate(work, run),
@@ -136,13 +136,10 @@ fn perform(stage: Stage, work: &mut Workplace, run: &mut Run) -> Result<(), Lear
 }
 
 /// Whether a complete stage has more to do: variants were asked for later, or the report is to tell of new things.
-fn grows(stage: Stage, work: &Workplace, run: &Run) -> Result<bool, LearnError> {
-    let first = Round::new(run, 1);
-    Ok(match stage {
+fn grows(stage: Stage, work: &Workplace) -> bool {
+    match stage {
         Stage::Report => true,
-        Stage::Differentiate => work.variants && !run.path("datasets/one.jsonl").exists(),
-        Stage::Train => adapters(run, &first, work.variants)?.iter().any(|name| !first.adapter(name).join("training.json").exists()),
         Stage::Evaluate => work.variants,
         _ => false,
-    })
+    }
 }

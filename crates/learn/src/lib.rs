@@ -42,7 +42,7 @@ mod workplace;
 
 pub use crew::Stop;
 pub use error::{LearnError, TaskMistakes};
-pub use evaluate::{AUTOACT, BASE, ITERATED};
+pub use evaluate::{AUTOACT, BASE, ONE_ROUND};
 pub use iterate::{Iterated, RoundReport};
 pub use keep::Kept;
 pub use learner::{Plan, learn};

@@ -117,7 +117,7 @@ pub(crate) fn judge(
     backend: &Arc<dyn Backend>,
 ) -> Result<Option<Judgement>, LearnError> {
     let history = history(&one.question, &one.tools, &one.turns, &work.library);
-    let reply = match say(backend.as_ref(), adapter, Role::Reflect, &history, sampling) {
+    let reply = match say(backend.as_ref(), adapter, Role::Reflect, &history, sampling, None) {
         Ok(reply) => reply,
         Err(autoact_model::GenerateError::PromptTooLong { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),

@@ -6,8 +6,8 @@ use autoact_score::{Bootstrap, Interval};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LearnError;
-use crate::evaluate::{AUTOACT, BASE, ITERATED, Row, rows};
-use crate::iterate::Iterated;
+use crate::evaluate::{AUTOACT, BASE, ONE_ROUND, Row, rows};
+use crate::iterate::{GROUP, Iterated};
 use crate::keep::Kept;
 use crate::records::{
     AnswerRecord, CurvePoint, DocumentRecord, JudgementRecord, QuestionRecord, ReflectionRecord, RejectedRecord, Selection,
@@ -18,7 +18,8 @@ use crate::round::Round;
 use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::{read, read_json, write_atomic, write_json};
-use crate::train::{Trained, adapters};
+use crate::train::Trained;
+use crate::variants;
 use crate::workplace::Workplace;
 
 /// Everything that a run has to tell.
@@ -178,7 +179,7 @@ pub(crate) fn compute(work: &Workplace, run: &Run) -> Result<Report, LearnError>
     let iterated: Option<Iterated> = read_json(&run.path("iterate.json"))?;
     for number in 1..=iterated.as_ref().map_or(1, |iterated| iterated.rounds.len()) {
         let round = Round::new(run, number);
-        for name in adapters(run, &round, true)? {
+        for name in GROUP.into_iter().map(str::to_owned).chain(variants::adapters(run, &round)?) {
             let title = if number == 1 { name.clone() } else { format!("{name}, round {number}") };
             training.extend(read_json::<Trained>(&round.adapter(&name).join("training.json"))?);
             let curve: Vec<CurvePoint> = read(&round.training(&name).join("curve.jsonl"))?;
@@ -214,7 +215,7 @@ pub(crate) fn compute(work: &Workplace, run: &Run) -> Result<Report, LearnError>
         iterated,
         gain: gain(&answers, work.task.seed),
         evaluation: rows(run, true)?.iter().filter_map(|row| evaluated(row, &answers, work.task.seed)).collect(),
-        judges: [AUTOACT, BASE, ITERATED].into_iter().filter_map(|row| judged(row, &judgements)).collect(),
+        judges: [AUTOACT, BASE, ONE_ROUND].into_iter().filter_map(|row| judged(row, &judgements)).collect(),
         version: None,
         seconds: seconds.clone(),
         peak_memory: peak_memory.max(crate::run::peak_memory()),
@@ -282,8 +283,7 @@ fn gain(answers: &[AnswerRecord], seed: u64) -> Option<Interval> {
     let of = |row: &str| -> BTreeMap<usize, f64> {
         answers.iter().filter(|answer| answer.row == row).map(|answer| (answer.at, f64::from(u8::from(answer.exact)))).collect()
     };
-    let iterated = of(ITERATED);
-    let (ours, base) = (if iterated.is_empty() { of(AUTOACT) } else { iterated }, of(BASE));
+    let (ours, base) = (of(AUTOACT), of(BASE));
     let differences: Vec<f64> = ours.iter().filter_map(|(at, ours)| Some(ours - base.get(at)?)).collect();
     (!differences.is_empty()).then(|| estimate(&differences, seed))
 }

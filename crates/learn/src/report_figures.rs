@@ -10,8 +10,9 @@ use crate::variants::{TOOL_SPECIFIED, scale_of};
 pub(crate) fn figures(report: &Report) -> String {
     let row = |name: &str| report.evaluation.iter().find(|row| row.row == name);
     let mut out = String::new();
+    let chosen = report.iterated.as_ref().map_or(1, |iterated| iterated.chosen);
     if let Some(all) = row(AUTOACT) {
-        let documents = report.training.iter().find(|one| one.adapter == "plan" && one.round == 1).map(|one| one.documents);
+        let documents = report.training.iter().find(|one| one.adapter == "plan" && one.round == chosen).map(|one| one.documents);
         let parts = report.evaluation.iter().filter_map(|row| Some((scale_of(&row.row)?, row)));
         let mut points: Vec<(usize, &RowReport)> = parts.chain(documents.map(|count| (count, all))).collect();
         points.sort_by_key(|(count, _)| *count);

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// More rounds have brought nothing more.
 const MOST_ROUNDS: usize = 9;
+/// With more, a thought is nothing but the question's words.
+const MOST_BIAS: f32 = 20.0;
 
 /// A section of a task file: each number beside its default.
 macro_rules! section {
@@ -94,6 +96,8 @@ section! {
         pub samples: usize = 4,
         /// Sampling temperature.
         pub temperature: f32 = 0.7,
+        /// Logit bias of the question's words in the thoughts of sampled tries, halved from round to round. What a base never says by itself, no filter finds; what a group has learned to say, it says without being led.
+        pub question_bias: f32 = 0.0,
         /// Planning loops at most.
         pub max_steps: u32 = 10,
         /// Seconds of a trajectory at most.
@@ -106,8 +110,8 @@ section! {
     pub struct Filter {
         /// Right answers to a question that can be guessed (yes or no, one of two) count from this part of its trajectories on.
         pub sure: f64 = 0.75,
-        /// Right trajectories are dropped whose thoughts take up less than this part of the question's words (those that pages use, the
-        /// usual ones aside); 0: none, but those that take up most come first all the same.
+        /// Right trajectories are dropped whose thoughts take up less than this part of the question's words (those that pages use, each by
+        /// how often right trajectories take it up); 0: none, but those that take up most come first all the same.
         pub coverage: f64 = 0.0,
     }
 }
@@ -287,6 +291,8 @@ impl Settings {
         let rate = self.train.learning_rate;
         rule(rate.is_none_or(positive), "train.learning_rate", rate.unwrap_or_default().to_string(), "a number above 0");
         rule(self.iterate.rounds <= MOST_ROUNDS, "iterate.rounds", self.iterate.rounds.to_string(), "at most 9");
+        let bias = self.synthesize.question_bias;
+        rule((0.0..=MOST_BIAS).contains(&bias), "synthesize.question_bias", bias.to_string(), "0 to 20");
         let pages = self.instruct.pages;
         let fine = pages.iter().all(|weight| weight.is_finite() && *weight >= 0.0) && pages.iter().sum::<f64>() > 0.0;
         rule(fine, "instruct.pages", format!("{pages:?}"), "four numbers from 0, not all of them 0");

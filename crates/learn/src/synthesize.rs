@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use autoact_knowledge::Rng;
 use autoact_local::{LocalError, LocalGroup, RunOptions, Voices};
-use autoact_model::Backend;
+use autoact_model::{Backend, WordBias};
 use autoact_score::with_options;
 use autoact_trajectory::{FoldError, Limits, Sampling, ToolSpec};
 
@@ -14,6 +14,7 @@ use crate::error::LearnError;
 use crate::records::{QuestionRecord, Selection, TrajectoryRecord, TurnRecord};
 use crate::round::Round;
 use crate::run::Run;
+use crate::settings::Synthesize;
 use crate::stage::Stage;
 use crate::store::{Store, read, read_json};
 use crate::workplace::Workplace;
@@ -89,6 +90,7 @@ fn attempt(
         limits: Limits { max_steps: settings.max_steps, max_time: Duration::from_secs(settings.seconds), ..Limits::default() },
         sampling: Sampling { temperature, seed, ..Sampling::default() },
         without_reflection: true,
+        word_bias: bias(settings, one, round).map(|bias| WordBias { words: work.vocabulary.asked(&entry.question), bias }),
     };
     let begun = Instant::now();
     let question = with_options(&entry.question, &entry.options);
@@ -112,6 +114,12 @@ fn attempt(
         tokens: [task.prompt_tokens(), task.completion_tokens()],
         millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+/// How much a try leans towards the question's words: the first, greedy one not at all, the others half as much from round to round.
+fn bias(settings: &Synthesize, one: &Try, round: &Round) -> Option<f32> {
+    let bias = settings.question_bias * 0.5f32.powi(i32::try_from(round.number).unwrap_or(i32::MAX) - 1);
+    (one.sample > 0 && bias > 0.0).then_some(bias)
 }
 
 /// How a part of a round is called.

@@ -27,7 +27,7 @@ fn every_mistake_is_told_at_once() {
         [[examples]]\nquestion = \"Where?\"\n\
         [[examples]]\nanswer = \"there\"\n\
         [[examples]]\nquestion = \"Who?\"\nanswer = \"he\"\noptions = [\"she\", \"it\"]\n\
-        [instruct]\nquestions = 0\n[synthesize]\ntemperature = 99.0\n";
+        [instruct]\nquestions = 0\n[synthesize]\ntemperature = 99.0\nquestion_bias = -1.0\n";
     let mistakes = Task::parse(text, Path::new("task.toml")).unwrap_err().join("\n");
     for part in [
         "`name` is `a b`",
@@ -40,6 +40,7 @@ fn every_mistake_is_told_at_once() {
         "no `tools`",
         "`instruct.questions`",
         "`synthesize.temperature`",
+        "`synthesize.question_bias`",
     ] {
         assert!(mistakes.contains(part), "{part} is not told in:\n{mistakes}");
     }

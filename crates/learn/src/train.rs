@@ -12,14 +12,11 @@ use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
 use crate::error::LearnError;
-use crate::iterate::GROUP;
 use crate::records::{CurvePoint, DocumentRecord, history};
 use crate::round::Round;
-use crate::run::Run;
 use crate::settings::Training;
 use crate::stage::Stage;
 use crate::store::{Store, read, read_json, write_atomic, write_json};
-use crate::variants;
 use crate::workplace::Workplace;
 
 /// Width of the models whose learning rate table 4 gives.
@@ -66,20 +63,11 @@ pub struct Trained {
     pub learning_rate: f64,
 }
 
-/// The adapters that a round trains: the group's, and with `variants` what the first round compares it with.
-pub(crate) fn adapters(run: &Run, round: &Round, variants: bool) -> Result<Vec<String>, LearnError> {
-    let mut all: Vec<String> = GROUP.map(str::to_owned).to_vec();
-    if variants && round.number == 1 {
-        all.extend(variants::adapters(run, round)?);
-    }
-    Ok(all)
-}
-
-/// Trains every adapter that is not there yet.
+/// Trains a round's adapters of these names, as far as they are not there yet.
 ///
 /// # Errors
 /// The model, the data, a file; or a stop.
-pub(crate) fn train(work: &Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
+pub(crate) fn train<S: AsRef<str>>(work: &Workplace, round: &Round, names: &[S]) -> Result<(), LearnError> {
     let model = ModelConfig::load(&work.model).map_err(LearnError::train("base"))?;
     let weights = Weights::load(&work.model, &model).map_err(LearnError::train("base"))?;
     let path = work.model.join("tokenizer.json");
@@ -89,8 +77,7 @@ pub(crate) fn train(work: &Workplace, run: &Run, round: &Round) -> Result<(), Le
         source: std::io::Error::other(error.to_string()),
     })?;
     let encoder = Encoder::new(tokenizer)?;
-    for name in adapters(run, round, work.variants)? {
-        let name = name.as_str();
+    for name in names.iter().map(AsRef::as_ref) {
         let target = round.adapter(name);
         if read_json::<Trained>(&target.join("training.json"))?.is_some() {
             continue;

@@ -1,20 +1,21 @@
 //! What is trained and asked for comparison: the rows of the paper's table 2, the points of its figure 3 (how many trajectories) and the
-//! groups of its figure 4 (how much division of labour). All of it learns from the first round's trajectories, as the group it is compared
-//! with does.
+//! groups of its figure 4 (how much division of labour). All of it learns from the trajectories of the round whose adapters are installed,
+//! as the group it is compared with does.
 
 use std::collections::BTreeMap;
 
 use autoact_local::Voices;
 use autoact_prompt::Role;
 
-use crate::differentiate::{FEWEST, document, thin, write};
+use crate::differentiate::{FEWEST, document, judgements, thin, write};
 use crate::error::LearnError;
 use crate::evaluate::Row;
 use crate::iterate::GROUP;
-use crate::records::{DocumentRecord, Selection, TrajectoryRecord, TurnRecord};
+use crate::records::{DocumentRecord, ReflectionRecord, Selection, TrajectoryRecord, TurnRecord};
 use crate::round::Round;
 use crate::run::Run;
-use crate::store::read_json;
+use crate::store::{read, read_json};
+use crate::train::train;
 use crate::workplace::Workplace;
 
 /// Trajectories to train on, where there are more.
@@ -54,46 +55,58 @@ pub(crate) fn adapters(run: &Run, round: &Round) -> Result<Vec<String>, LearnErr
     Ok(all.filter(|name| round.path(&format!("datasets/{name}.jsonl")).exists()).collect())
 }
 
-/// The three agents' documents, of which the comparisons take parts.
-pub(crate) struct Documents<'a> {
-    pub(crate) plan: &'a [DocumentRecord],
-    pub(crate) tool: &'a [DocumentRecord],
-    pub(crate) reflect: &'a [DocumentRecord],
-    /// Judgements as they came first, right or not.
-    pub(crate) unfiltered_reflect: &'a [DocumentRecord],
+/// Makes data sets and adapters of everything that is compared, as far as they are not there.
+///
+/// # Errors
+/// The model, the data, a file; or a stop.
+pub(crate) fn prepare(work: &mut Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
+    // written last
+    if !round.path("datasets/one.jsonl").exists() {
+        documents(work, round)?;
+    }
+    let adapters = adapters(run, round)?;
+    if adapters.iter().any(|name| !round.adapter(name).join("training.json").exists()) {
+        work.dismiss();
+        train(work, round, &adapters)?;
+    }
+    Ok(())
 }
 
 /// Writes the data sets of everything that is compared.
-pub(crate) fn documents(work: &Workplace, round: &Round, of: &Documents<'_>, mut all: Vec<TrajectoryRecord>) -> Result<(), LearnError> {
+fn documents(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     let seed = work.task.seed;
     let path = |name: &str| round.path(&format!("datasets/{name}.jsonl"));
-    let one: Vec<DocumentRecord> = of.plan.iter().chain(of.tool).chain(of.reflect).cloned().collect();
-    write(&path("one"), &one)?;
-    write(&path("unfiltered-reflect"), of.unfiltered_reflect)?;
+    let (plan, tool, reflect) =
+        (read::<DocumentRecord>(&path("plan"))?, read::<DocumentRecord>(&path("tool"))?, read::<DocumentRecord>(&path("reflect"))?);
+    let mut all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
+    let reflections: Vec<ReflectionRecord> = read(&round.path("reflections.jsonl"))?;
+    // judgements as they came first, right or not
+    write(&path("unfiltered-reflect"), &judgements(work, &all, &reflections, |record| record.draws.first().cloned()))?;
     // as many trajectories as the filter left, so that the filter is all that differs
     all.retain(|one| !one.turns.is_empty());
-    thin(&mut all, of.plan.len(), seed);
+    thin(&mut all, plan.len(), seed);
     for role in [Role::Plan, Role::Tool] {
         let documents: Vec<_> = all.iter().map(|one| document(work, one, role, None)).collect();
         write(&path(&format!("unfiltered-{}", role.as_str())), &documents)?;
     }
-    let selected = of.tool.first().map(|document| document.tools.clone()).unwrap_or_default();
-    for tool in selected {
-        let own: Vec<DocumentRecord> = of.tool.iter().filter_map(|document| of_one_tool(document, &tool)).collect();
+    let selected = tool.first().map(|document| document.tools.clone()).unwrap_or_default();
+    for name in selected {
+        let own: Vec<DocumentRecord> = tool.iter().filter_map(|document| of_one_tool(document, &name)).collect();
         if own.iter().filter(|document| !document.validation).count() >= FEWEST {
-            write(&path(&specialist(&tool)), &own)?;
+            write(&path(&specialist(&name)), &own)?;
         }
     }
-    let training = of.plan.iter().filter(|document| !document.validation).count();
+    let training = plan.iter().filter(|document| !document.validation).count();
     for (count, ..) in SCALES.iter().filter(|(count, ..)| *count < training) {
-        for (role, documents) in GROUP.into_iter().zip([of.plan, of.tool, of.reflect]) {
+        for (role, documents) in GROUP.into_iter().zip([&plan, &tool, &reflect]) {
             let (mut fewer, held): (Vec<_>, Vec<_>) = documents.iter().cloned().partition(|document| !document.validation);
             thin(&mut fewer, *count, seed);
             fewer.extend(held);
             write(&path(&scaled(*count, role)), &fewer)?;
         }
     }
-    Ok(())
+    let one: Vec<DocumentRecord> = plan.into_iter().chain(tool).chain(reflect).collect();
+    write(&path("one"), &one)
 }
 
 /// What a specialist learns of a document: its own tool's parameters; `None` if the tool is not used.
@@ -108,31 +121,31 @@ fn of_one_tool(document: &DocumentRecord, tool: &str) -> Option<DocumentRecord> 
 }
 
 /// The rows of table 2 and of the figures, as far as their adapters are trained.
-pub(crate) fn rows(run: &Run, first: &Round) -> Result<Vec<Row>, LearnError> {
-    let there = adapters(run, first)?;
+pub(crate) fn rows(run: &Run, round: &Round) -> Result<Vec<Row>, LearnError> {
+    let there = adapters(run, round)?;
     let all_there = |voices: &Voices| {
         let names = [&voices.plan, &voices.tool, &voices.reflect].into_iter().flatten().chain(voices.specialists.values());
         names
             .into_iter()
-            .all(|voice| GROUP.iter().any(|name| *voice == first.voice(name)) || there.iter().any(|name| *voice == first.voice(name)))
+            .all(|voice| GROUP.iter().any(|name| *voice == round.voice(name)) || there.iter().any(|name| *voice == round.voice(name)))
     };
     let row = |name, title, voices, without_reflection| Row { name, title, voices, without_reflection };
     let specialists: BTreeMap<String, String> = tools(run)?
         .into_iter()
         .filter(|tool| there.contains(&specialist(tool)))
-        .map(|tool| (tool.clone(), first.voice(&specialist(&tool))))
+        .map(|tool| (tool.clone(), round.voice(&specialist(&tool))))
         .collect();
     let mut rows = vec![
-        row("no-reflection", "− reflection", first.group(), true),
-        row("one", "− multi", Voices::one(&first.voice("one")), false),
-        row("unfiltered", "− filtering", Voices::named(|role| first.voice(&format!("unfiltered-{}", role.as_str()))), false),
+        row("no-reflection", "− reflection", round.group(), true),
+        row("one", "− multi", Voices::one(&round.voice("one")), false),
+        row("unfiltered", "− filtering", Voices::named(|role| round.voice(&format!("unfiltered-{}", role.as_str()))), false),
     ];
     if !specialists.is_empty() {
         // a tool that no trajectory uses has no agent: the base speaks for it
-        rows.push(row(TOOL_SPECIFIED, "tool-specified", Voices { tool: None, specialists, ..first.group() }, false));
+        rows.push(row(TOOL_SPECIFIED, "tool-specified", Voices { tool: None, specialists, ..round.group() }, false));
     }
     for (count, name, title) in SCALES {
-        rows.push(row(name, title, Voices::named(|role| first.voice(&scaled(count, role.as_str()))), false));
+        rows.push(row(name, title, Voices::named(|role| round.voice(&scaled(count, role.as_str()))), false));
     }
     rows.retain(|row| all_there(&row.voices));
     Ok(rows)

@@ -8,6 +8,7 @@ use autoact_tools::{Corpus, ToolLibrary};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::coverage::Vocabulary;
 use crate::crew::{Crew, Stop};
 use crate::error::{LearnError, TaskMistakes};
 use crate::pages::Pages;
@@ -54,6 +55,8 @@ pub(crate) struct Workplace {
     pub(crate) library: Arc<ToolLibrary>,
     /// The corpus.
     pub(crate) pages: Pages,
+    /// The words of the corpus.
+    pub(crate) vocabulary: Vocabulary,
     /// The evaluation questions; empty if the task names none.
     pub(crate) evaluation: Vec<EvaluationQuestion>,
     /// Asked to stop?
@@ -92,10 +95,12 @@ impl Workplace {
         let model_error = |source| LearnError::Model { path: model.to_owned(), source: Box::new(source) };
         let dir = ModelDir::open(model).map_err(model_error)?;
         let digest = dir.digest().map_err(model_error)?.to_owned();
+        let pages = Pages::new(corpus);
         Ok(Workplace {
             model: model.to_owned(),
             library: Arc::new(library),
-            pages: Pages::new(corpus),
+            vocabulary: Vocabulary::of(pages.all().iter().map(|page| (page.title.as_str(), page.text.as_str()))),
+            pages,
             evaluation,
             stop,
             view,

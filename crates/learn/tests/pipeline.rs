@@ -134,7 +134,8 @@ fn a_learning_that_is_stopped_again_and_again_comes_to_its_end() {
     for row in ["autoact", "base", "no-reflection", "one", "unfiltered", TOOL_SPECIFIED] {
         assert!(rows.contains(&row), "{row} is not among {rows:?}");
     }
-    assert!(run.join("rounds/1/adapters/tool-Retrieve/training.json").is_file());
+    let chosen = compared.iterated.unwrap().chosen;
+    assert!(run.join(format!("rounds/{chosen}/adapters/tool-Retrieve/training.json")).is_file());
 
     // what was learned is a version of a registry
     let registry = dir.path().join("registry");

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use autoact_model::{Backend, GenerateError, Generated, Sampling as ModelSampling};
+use autoact_model::{Backend, GenerateError, Generated, Sampling as ModelSampling, WordBias};
 use autoact_prompt::{ParseError, Role, parse_input, parse_plan, parse_reflection};
 use autoact_tools::ToolLibrary;
 use autoact_trajectory::{
@@ -25,6 +25,8 @@ pub struct RunOptions {
     pub sampling: Sampling,
     /// Stop at the first answer, without asking Reflect-Agent: the task is returned unfinished, with the answer in its last step.
     pub without_reflection: bool,
+    /// Words that Plan-Agent leans towards.
+    pub word_bias: Option<WordBias>,
 }
 
 /// A loop that cannot go on for a reason that is not the model's: a mistake in the program.
@@ -87,7 +89,7 @@ impl LocalGroup {
                 Decision::Finish(finished) => Ok((EventBody::Finished(finished), None)),
                 Decision::Observe(observation) => Ok((EventBody::Observation(observation), None)),
                 Decision::Execute { action, .. } => Ok(self.execute(&task, &action)),
-                Decision::Plan => self.plan(&task),
+                Decision::Plan => self.plan(&task, options.word_bias.as_ref()),
                 Decision::Parameterize => self.parameterize(&task),
                 Decision::Reflect => self.reflect(&task),
             };
@@ -108,20 +110,20 @@ impl LocalGroup {
         task.apply(&event)
     }
 
-    fn plan(&self, task: &Task) -> Result<(EventBody, Option<Usage>), Mute> {
-        let (text, usage) = self.say(Role::Plan, self.voices.of(Role::Plan), task)?;
+    fn plan(&self, task: &Task, bias: Option<&WordBias>) -> Result<(EventBody, Option<Usage>), Mute> {
+        let (text, usage) = self.say(Role::Plan, self.voices.of(Role::Plan), task, bias)?;
         let (thought, tool) = parse_plan(&text)?;
         Ok((EventBody::Thought(Thought { thought, tool }), Some(usage)))
     }
 
     fn parameterize(&self, task: &Task) -> Result<(EventBody, Option<Usage>), Mute> {
         let tool = task.trajectory().open_step().map(|step| step.tool.clone()).unwrap_or_default();
-        let (text, usage) = self.say(Role::Tool, self.voices.of_tool(&tool), task)?;
+        let (text, usage) = self.say(Role::Tool, self.voices.of_tool(&tool), task, None)?;
         Ok((EventBody::Action(Action { tool, params: parse_input(&text)? }), Some(usage)))
     }
 
     fn reflect(&self, task: &Task) -> Result<(EventBody, Option<Usage>), Mute> {
-        let (text, usage) = self.say(Role::Reflect, self.voices.of(Role::Reflect), task)?;
+        let (text, usage) = self.say(Role::Reflect, self.voices.of(Role::Reflect), task, None)?;
         let (thought, verdict) = parse_reflection(&text)?;
         Ok((EventBody::Reflection(Reflection { thought, verdict }), Some(usage)))
     }
@@ -133,10 +135,10 @@ impl LocalGroup {
         (EventBody::Observation(task.observe(seen.text, seen.is_error, seen.truncated)), Some(usage))
     }
 
-    fn say(&self, role: Role, voice: Option<&str>, task: &Task) -> Result<(String, Usage), Mute> {
+    fn say(&self, role: Role, voice: Option<&str>, task: &Task, bias: Option<&WordBias>) -> Result<(String, Usage), Mute> {
         let begun = Instant::now();
         let sampling = model_sampling(task.sampling(), task.next_index());
-        let generated = say(self.backend.as_ref(), voice, role, task.trajectory(), sampling)?;
+        let generated = say(self.backend.as_ref(), voice, role, task.trajectory(), sampling, bias)?;
         let usage = usage(&generated, begun);
         Ok((generated.text, usage))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use autoact_model::{Backend, GenerateError, GenerateRequest, Generated, Grammar, Sampling};
+use autoact_model::{Backend, GenerateError, GenerateRequest, Generated, Grammar, Sampling, WordBias};
 use autoact_prompt::{Expect, Role, cue, transcript};
 use autoact_trajectory::Trajectory;
 
@@ -56,7 +56,7 @@ impl Voices {
     }
 }
 
-/// `role`'s reply to the history, held to its form. Blocks until the model is done.
+/// `role`'s reply to the history, held to its form. It leans towards the words of `word_bias`. Blocks until the model is done.
 ///
 /// # Errors
 /// What the model cannot do: the prompt is too long, the adapter is not there.
@@ -66,6 +66,7 @@ pub fn say(
     role: Role,
     trajectory: &Trajectory,
     sampling: Sampling,
+    word_bias: Option<&WordBias>,
 ) -> Result<Generated, GenerateError> {
     let expect = Expect::new(role, &trajectory.tools);
     let request = GenerateRequest {
@@ -73,6 +74,7 @@ pub fn say(
         grammar: Some(Grammar::Regex(expect.regex)),
         max_tokens: expect.max_tokens,
         sampling,
+        word_bias: word_bias.cloned(),
         ..GenerateRequest::new(format!("{}{}", transcript(trajectory), cue(role)))
     };
     backend.generate(request)?.blocking_finish()

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{GenerateStream, Grammar, Sampling};
+use crate::{GenerateStream, Grammar, Sampling, WordBias};
 
 /// One prompt, and how to continue it.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +19,8 @@ pub struct GenerateRequest {
     pub max_tokens: usize,
     /// Texts that end the completion; they are not part of it.
     pub stop: Vec<String>,
+    /// Words to lean towards. Only the engine can; a server elsewhere answers without.
+    pub word_bias: Option<WordBias>,
     /// What the completion must look like.
     pub grammar: Option<Grammar>,
     /// When the answer is of no use any more.
@@ -39,6 +41,7 @@ impl GenerateRequest {
             sampling: Sampling::greedy(),
             max_tokens: DEFAULT_MAX_TOKENS,
             stop: Vec::new(),
+            word_bias: None,
             grammar: None,
             deadline: None,
             add_bos: None,

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::backend::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest};
 use crate::sequence::Work;
+use crate::word_bias::TokenBias;
 use crate::worker::{Job, Worker};
 use crate::{BoundAdapter, ChatTemplate, GenerateStream, LoadError, ModelDir, Tokenizer, Transformer};
 
@@ -238,8 +239,9 @@ impl Backend for Engine {
         let Some(_) = tokens.first() else {
             return Err(GenerateError::engine("the prompt is empty and the model has no begin-of-sequence token"));
         };
+        let bias = request.word_bias.as_ref().map(|bias| TokenBias::new(bias, &self.shared.tokenizer)).transpose()?;
         let (sender, stream) = GenerateStream::channel();
-        let work = Work { request, tokens, adapter, queued: Instant::now(), span: tracing::Span::current() };
+        let work = Work { request, tokens, bias, adapter, queued: Instant::now(), span: tracing::Span::current() };
         self.send(Job::Generate(Box::new((work, sender))))?;
         Ok(stream)
     }

@@ -27,6 +27,7 @@ mod template;
 mod tokenizer;
 mod transformer;
 mod weights;
+mod word_bias;
 mod worker;
 
 pub use autoact_kernels::{Format, Team};
@@ -43,3 +44,4 @@ pub use stream::{GenerateSender, GenerateStream};
 pub use template::{ChatTemplate, Message};
 pub use tokenizer::Tokenizer;
 pub use transformer::{BoundAdapter, Item, Logits, Scratch, Transformer};
+pub use word_bias::WordBias;

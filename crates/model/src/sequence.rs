@@ -9,12 +9,14 @@ use crate::grammar::{Constraint, Grammars};
 use crate::radix::Prefixes;
 use crate::sampler::Sampler;
 use crate::transformer::Item;
+use crate::word_bias::TokenBias;
 use crate::{FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated, KvCache, Logits};
 
 /// A request with everything that could be settled before it met the model.
 pub(crate) struct Work {
     pub(crate) request: GenerateRequest,
     pub(crate) tokens: Vec<u32>,
+    pub(crate) bias: Option<TokenBias>,
     pub(crate) adapter: Option<Arc<LoadedAdapter>>,
     pub(crate) queued: Instant,
     /// The caller's span: what the model does belongs to it.
@@ -119,6 +121,9 @@ impl Sequence {
         }
         if self.work.request.max_tokens == 0 {
             return Ok(Some(FinishReason::Length));
+        }
+        if let Some(bias) = &self.work.bias {
+            bias.add(self.tokens.last().copied(), logits);
         }
         if let Some(constraint) = &mut self.constraint {
             constraint.mask(logits)?;

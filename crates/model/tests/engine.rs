@@ -5,7 +5,9 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use autoact_model::{Backend, Engine, EngineOptions, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated, Sampling};
+use autoact_model::{
+    Backend, Engine, EngineOptions, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated, Sampling, WordBias,
+};
 use common::{engine, engine_with, finish, fixture};
 
 /// A bound on waiting, far above what anything here needs.
@@ -50,6 +52,18 @@ fn events_add_up_to_the_result() {
         assert!(done.completion_tokens <= 40);
         assert_eq!((done.model.as_str(), done.adapter), ("qwen2", None));
     }
+}
+
+#[test]
+fn a_bias_leads_to_its_words_and_through_them() {
+    let engine = engine("llama2");
+    let with = |bias| GenerateRequest { word_bias: Some(WordBias { words: "river mountain".to_owned(), bias }), ..hot("Need:", 5) };
+    assert_eq!(run(&engine, with(0.0)).text, run(&engine, hot("Need:", 5)).text);
+    let led = run(&engine, with(1e6)).text;
+    // within a word its end and the beginning of another compete
+    assert!(led.split_whitespace().all(|word| ["river", "mountain"].iter().any(|whole| whole.starts_with(word))), "{led}");
+    let grammar = autoact_model::Grammar::Choice(vec!["sea".to_owned(), "river".to_owned()]);
+    assert!(["sea", "river"].contains(&run(&engine, GenerateRequest { grammar: Some(grammar), ..with(1e6) }).text.as_str()));
 }
 
 #[test]

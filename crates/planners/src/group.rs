@@ -30,7 +30,8 @@ impl Planner for Group {
         let begun = Instant::now();
         let group = LocalGroup::new(Arc::clone(&self.backend), Arc::clone(tools.library()), self.voices.clone());
         let sampling = Sampling { seed, ..self.options.sampling };
-        let options = RunOptions { limits: self.options.limits, sampling, without_reflection: self.without_reflection };
+        let options =
+            RunOptions { limits: self.options.limits, sampling, without_reflection: self.without_reflection, ..RunOptions::default() };
         let task = match group.run(question, tools.specs(), &options) {
             Ok(task) => task,
             Err(error) => {
