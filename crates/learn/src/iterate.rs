@@ -2,6 +2,7 @@
 //! as the rounds answer more of the questions that are kept for validation. The best round's adapters stay.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,13 +26,21 @@ use crate::workplace::Workplace;
 /// The adapters of a group.
 pub(crate) const GROUP: [&str; 3] = ["plan", "tool", "reflect"];
 
-/// The round whose adapters a run installed; the first before it has compared any.
+/// The round whose adapters a run installed.
 ///
 /// # Errors
 /// A file cannot be read.
 pub(crate) fn chosen(run: &Run) -> Result<Round, LearnError> {
-    let iterated: Option<Iterated> = read_json(&run.path("iterate.json"))?;
-    Ok(Round::new(run, iterated.map_or(1, |iterated| iterated.chosen)))
+    Ok(Round::new(run, installed_round(run.dir())?))
+}
+
+/// The number of the round whose adapters a run's directory installed; the first, before it has compared any.
+///
+/// # Errors
+/// `iterate.json` cannot be read.
+pub fn installed_round(run: &Path) -> Result<usize, LearnError> {
+    let iterated: Option<Iterated> = read_json(&run.join("iterate.json"))?;
+    Ok(iterated.map_or(1, |iterated| iterated.chosen))
 }
 
 /// `iterate.json`: what each round was worth.

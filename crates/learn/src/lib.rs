@@ -43,7 +43,7 @@ mod workplace;
 pub use crew::Stop;
 pub use error::{LearnError, TaskMistakes};
 pub use evaluate::{AUTOACT, BASE, ONE_ROUND};
-pub use iterate::{Iterated, RoundReport};
+pub use iterate::{Iterated, RoundReport, installed_round};
 pub use keep::Kept;
 pub use learner::{Plan, learn};
 pub use records::{

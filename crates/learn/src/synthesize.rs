@@ -156,3 +156,18 @@ fn unable(one: &Try, question: String, entry: &QuestionRecord, tools: &[ToolSpec
         millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greedy_try_is_free_and_the_bias_halves() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = Run::open(dir.path(), "t", crate::run::Origin::new(), None).unwrap();
+        let settings = Synthesize { question_bias: 6.0, ..Synthesize::default() };
+        let of = |settings: &Synthesize, sample, round| bias(settings, &Try { id: 0, sample }, &Round::new(&run, round));
+        assert_eq!([of(&settings, 0, 1), of(&settings, 1, 1), of(&settings, 3, 2)], [None, Some(6.0), Some(3.0)]);
+        assert_eq!(of(&Synthesize::default(), 1, 1), None);
+    }
+}

@@ -41,7 +41,8 @@ impl TokenBias {
     /// Adds to the logits of the token that comes after `last`.
     pub(crate) fn add(&self, last: Option<u32>, logits: &mut [f32]) {
         let follows = last.and_then(|last| self.follows.get(&last)).into_iter().flatten();
-        for token in self.starts.iter().chain(follows) {
+        // a token that both begins a word and goes on with one gets it once
+        for token in self.starts.iter().chain(follows.filter(|token| !self.starts.contains(token))) {
             if let Some(logit) = logits.get_mut(*token as usize) {
                 *logit += self.bias;
             }

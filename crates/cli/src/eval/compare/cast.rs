@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use autoact_learn::Iterated;
+use autoact_learn::installed_round;
 use autoact_local::{Voices, engines};
 use autoact_model::{Backend, Engine, ModelDir};
 use autoact_planners::{Cast, Kind, PlannerOptions, Toolbox, build};
@@ -48,7 +48,8 @@ impl Stage {
         };
         let engines = engines(&ModelDir::open(&group.model)?, options.concurrency)?;
         let origin = match &options.compare.run {
-            Some(run) if same_data => installed(run)?,
+            // beside the installed ones lies what was trained on the same trajectories
+            Some(run) if same_data => run.join(format!("rounds/{}/adapters", installed_round(run)?)),
             Some(run) => run.join("adapters"),
             None => group.adapters.clone(),
         };
@@ -79,20 +80,6 @@ impl Stage {
         anyhow::ensure!(!possible.is_empty(), "none of the planners can run: {}", left_out.join("; "));
         Ok((possible, left_out))
     }
-}
-
-/// Where a run keeps the adapters it installed, and beside them what it trained on the same trajectories for comparison.
-fn installed(run: &Path) -> anyhow::Result<PathBuf> {
-    let path = run.join("iterate.json");
-    let chosen = if path.exists() {
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-        let iterated: Iterated =
-            serde_json::from_str(&text).with_context(|| format!("`{}` does not say which round was chosen", path.display()))?;
-        iterated.chosen
-    } else {
-        1
-    };
-    Ok(run.join(format!("rounds/{chosen}/adapters")))
 }
 
 /// The tools that a run selected; all, if it has not come that far.
