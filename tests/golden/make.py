@@ -12,9 +12,9 @@ import shutil
 from pathlib import Path
 
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
 from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import (
     LlamaConfig,
@@ -209,6 +209,28 @@ def greedy(model, ids: torch.Tensor) -> torch.Tensor:
     return torch.tensor(out, dtype=torch.int64)
 
 
+def activated(base, lora: dict, ids: torch.Tensor, out: Path) -> None:
+    """Activated LoRA: the adapter's matrices again, acting only from some tokens of the prompt on."""
+    tokens = ids[-5:-2].tolist()
+    model = get_peft_model(base, LoraConfig(task_type="CAUSAL_LM", alora_invocation_tokens=tokens, **lora)).eval()
+    set_peft_model_state_dict(model, load_file(out / "adapter" / "adapter_model.safetensors"))
+    found = logits(model, ids)
+    gap = (found - load_file(out / "golden.safetensors")["base.logits"]).abs().amax(dim=1)
+    assert gap[: KEPT_POSITIONS - 5].max() < 1e-6 and gap[-1] > 0.05, f"activated from {tokens}: {gap}"
+    model.save_pretrained(out / "activated")
+    (out / "activated" / "README.md").unlink(missing_ok=True)
+    tidy(out / "activated" / "adapter_config.json", out.name)
+    save_file({"logits": found}, out / "activated" / "golden.safetensors")
+
+
+def tidy(path: Path, base: str) -> None:
+    config = json.loads(path.read_text())
+    config["base_model_name_or_path"] = base
+    if isinstance(config["target_modules"], list):
+        config["target_modules"].sort()  # PEFT keeps a set: its order changes from run to run
+    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+
+
 def main() -> None:
     shutil.rmtree(HERE, ignore_errors=True)
     for seed, (name, tok, special, template, build, lora) in enumerate(cases()):
@@ -243,12 +265,7 @@ def main() -> None:
         assert gap > 0.1, f"{name}: the adapter changes nothing"
         adapted.save_pretrained(out / "adapter")
         (out / "adapter" / "README.md").unlink(missing_ok=True)
-        config_path = out / "adapter" / "adapter_config.json"
-        config = json.loads(config_path.read_text())
-        config["base_model_name_or_path"] = name
-        if isinstance(config["target_modules"], list):
-            config["target_modules"].sort()  # PEFT keeps a set: its order changes from run to run
-        config_path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+        tidy(out / "adapter" / "adapter_config.json", name)
         if name == "llama3":  # autoact's own metadata key: the base this adapter was trained on
             path = out / "adapter" / "adapter_model.safetensors"
             with safe_open(path, "pt") as f:
@@ -256,6 +273,8 @@ def main() -> None:
             base = hashlib.sha256((out / "model.safetensors").read_bytes()).hexdigest()
             save_file(tensors, path, {"format": "pt", "autoact.base_sha256": base})
         save_file(golden, out / "golden.safetensors")
+        if name == "llama2":
+            activated(adapted.unload(), lora, ids, out)
         chat = None
         if template is not None:
             messages = [{"role": "user", "content": "Where is the Elbe?"}]

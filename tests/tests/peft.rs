@@ -111,7 +111,7 @@ fn the_model_gives_every_token_the_probability_that_peft_gives_it() {
         let bound = case.adapter.as_deref().map(|name| model.bind(&Adapter::load(adapter(name)).unwrap(), None).unwrap());
         let tokens = case.all_tokens();
         let mut cache = model.new_cache();
-        let item = Item { tokens: &tokens, cache: &mut cache, adapter: bound.as_ref(), logits: Logits::All };
+        let item = Item { tokens: &tokens, cache: &mut cache, adapter: bound.as_ref(), adapter_from: 0, logits: Logits::All };
         let mut scratch = Scratch::default();
         let rows = model.forward(&team, &mut [item], &mut scratch);
         let vocabulary = rows.len() / tokens.len();
@@ -132,7 +132,7 @@ fn the_trainer_gives_every_token_the_probability_that_peft_gives_it() {
         case.check(|at| {
             // One target only, so the mean loss is minus its log-probability.
             let loss = (0..tokens.len()).map(|token| token == at).collect();
-            -trainer.evaluate(&[Document { tokens: tokens.clone(), loss }]).unwrap()
+            -trainer.evaluate(&[Document { tokens: tokens.clone(), loss, ..Document::default() }]).unwrap()
         });
     }
 }

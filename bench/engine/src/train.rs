@@ -68,7 +68,8 @@ impl DocumentSource for InOrder {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(&args.documents).with_context(|| format!("read `{}`", args.documents.display()))?;
     let given: Vec<Given> = serde_json::from_str(&text)?;
-    let document = |d: Given| Document { loss: (0..d.tokens.len()).map(|at| at >= d.loss_from).collect(), tokens: d.tokens };
+    let document =
+        |d: Given| Document { loss: (0..d.tokens.len()).map(|at| at >= d.loss_from).collect(), tokens: d.tokens, ..Document::default() };
     let mut source = InOrder { documents: given.into_iter().map(document).collect(), at: 0 };
     let model = ModelConfig::load(&args.model)?;
     let weights = Weights::load(&args.model, &model)?;
@@ -100,6 +101,7 @@ fn config(args: &Args) -> anyhow::Result<TrainConfig> {
         dropout: 0.0,
         target_modules: args.modules.iter().map(module).collect::<anyhow::Result<_>>()?,
         base_model: None,
+        alora_invocation_tokens: None,
     };
     let micro_rows = args.rows.min(2);
     Ok(TrainConfig {

@@ -1,6 +1,6 @@
 //! The settings of an agent's model.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use autoact_config::Check;
@@ -23,6 +23,9 @@ pub struct EngineConfig {
     pub queue: usize,
     /// Bytes of keys and values kept for prompts that begin like an earlier one; 0 keeps none.
     pub cache_bytes: usize,
+    /// A directory in memory (tmpfs) through which agents on one machine share keys and values of what the base has read: the history,
+    /// under activated adapters. Empty: each keeps its own.
+    pub shared_prefixes: PathBuf,
     /// Calls that run at once: one pass over the weights serves them all.
     pub batch: usize,
     /// What the weights are computed in: `f32`, `bf16`, `q8_0`; empty: as in the files, which agents on one machine then share.
@@ -41,6 +44,7 @@ impl Default for EngineConfig {
         EngineConfig {
             queue: DEFAULT_QUEUE,
             cache_bytes: DEFAULT_CACHE_BYTES,
+            shared_prefixes: PathBuf::new(),
             batch: EngineOptions::default().batch,
             weights: String::new(),
             threads: 0,
@@ -57,6 +61,7 @@ impl EngineConfig {
         EngineOptions {
             threads: self.threads,
             batch: self.batch,
+            shared_prefixes: Some(self.shared_prefixes.clone()).filter(|dir| !dir.as_os_str().is_empty()),
             weights: self.weights.parse().ok(),
             context_length: (self.context_length > 0).then_some(self.context_length),
             ..options

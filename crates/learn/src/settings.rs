@@ -181,6 +181,8 @@ section! {
         pub dropout: f64 = 0.05,
         /// Which linear layers get an adapter.
         pub target_modules: Vec<Linear> = vec![Linear::Q, Linear::V],
+        /// Activated LoRA: the adapter acts from the agent's cue on only, so that the three agents share the history's keys and values.
+        pub activated: bool = false,
     }
 }
 
@@ -193,6 +195,7 @@ impl Lora {
             dropout: self.dropout,
             target_modules: self.target_modules.clone(),
             base_model: Some(base.to_owned()),
+            alora_invocation_tokens: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use autoact_knowledge::stable_hash;
-use autoact_prompt::{Role, segments};
+use autoact_prompt::{Role, Segment, segments};
 use autoact_stem::Encoder;
 use autoact_train::{Cycle, Document, Length, LoraWeights, ModelConfig, Optimizer, Progress, SaveDtype, TrainConfig, Trainer, Weights};
 use serde::{Deserialize, Serialize};
@@ -102,10 +102,11 @@ impl Adapter<'_> {
     fn train(&self, model: &ModelConfig, weights: &Weights, encoder: &Encoder, data: &[DocumentRecord]) -> Result<(), LearnError> {
         let settings = &self.work.task.settings.train;
         let failed = LearnError::train(self.name);
+        let activated_by = self.activated_by(data);
         let (mut documents, mut validation) = (Vec::new(), Vec::new());
         for record in data {
-            let document = self.encode(encoder, record)?;
-            if record.validation { validation.push(document) } else { documents.push(document) }
+            let encoded = self.encode(encoder, record, activated_by.is_some())?;
+            if record.validation { validation.extend(encoded) } else { documents.extend(encoded) }
         }
         if documents.is_empty() {
             return Err(LearnError::TooFew {
@@ -115,7 +116,10 @@ impl Adapter<'_> {
             });
         }
         let per_epoch = steps_per_epoch(&documents, settings);
-        let config = config(settings, self.name, model, per_epoch, self.work, &self.files);
+        let mut config = config(settings, self.name, model, per_epoch, self.work, &self.files);
+        if let (Some(lora), Some(role)) = (&mut config.lora, activated_by) {
+            lora.alora_invocation_tokens = Some(encoder.cue(role)?);
+        }
         let learning_rate = config.lr;
         let seed = config.seed;
         let mut trainer = Trainer::new(model.clone(), weights.clone(), config).map_err(&failed)?;
@@ -209,9 +213,16 @@ impl Adapter<'_> {
         LoraWeights::save_for_base(adapters, self.target, SaveDtype::F32, self.work.base_digest()).map_err(LearnError::train(self.name))
     }
 
-    fn encode(&self, encoder: &Encoder, record: &DocumentRecord) -> Result<Document, LearnError> {
+    /// The one role whose cue activates the adapter; `None`: it always acts, because the task says so or because it speaks for several.
+    fn activated_by(&self, data: &[DocumentRecord]) -> Option<Role> {
+        let role = data.first().and_then(role_of)?;
+        let alone = data.iter().all(|record| role_of(record) == Some(role));
+        (alone && self.work.task.settings.train.lora.activated).then_some(role)
+    }
+
+    fn encode(&self, encoder: &Encoder, record: &DocumentRecord, activated: bool) -> Result<Vec<Document>, LearnError> {
         let trajectory = history(&record.question, &record.tools, &record.turns, &self.work.library);
-        let role = Role::ALL.into_iter().find(|role| role.as_str() == record.role);
+        let role = role_of(record);
         let mut inputs = trajectory.steps().filter(|step| step.params.is_some()).map(|step| step.tool.as_str());
         // parameters stand in the order of their steps
         let counts: Vec<bool> = segments(&trajectory)
@@ -222,8 +233,17 @@ impl Adapter<'_> {
             })
             .collect();
         let at = Cell::new(0);
-        Ok(encoder.trajectory(&trajectory, |_| counts.get(at.replace(at.get() + 1)).copied().unwrap_or_default())?)
+        let counted = |_: &Segment| counts.get(at.replace(at.get() + 1)).copied().unwrap_or_default();
+        if activated {
+            return Ok(encoder.activated(&trajectory, counted)?);
+        }
+        Ok(vec![encoder.trajectory(&trajectory, counted)?])
     }
+}
+
+/// Whose words a document teaches.
+fn role_of(record: &DocumentRecord) -> Option<Role> {
+    Role::ALL.into_iter().find(|role| role.as_str() == record.role)
 }
 
 fn told_progress(progress: &Progress, best: Option<(u64, f64)>) -> String {

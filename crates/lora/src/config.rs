@@ -50,6 +50,10 @@ pub struct AdapterConfig {
     /// PEFT's task; informative.
     #[serde(default)]
     pub task_type: Option<String>,
+    /// Activated LoRA (<https://arxiv.org/abs/2504.12397>), when set: the adapter acts only from the last occurrence of these tokens in
+    /// the prompt on, so that what comes before is read once for every adapter. A prompt without them is the base's.
+    #[serde(default)]
+    pub alora_invocation_tokens: Option<Vec<u32>>,
 }
 
 /// `target_modules`: names (matched as a suffix) or one regular expression (matched whole).
@@ -77,7 +81,7 @@ fn no_bias() -> String {
 }
 
 /// Keys that change what the adapter computes; unset (null, false, empty) they are harmless.
-const UNSUPPORTED: [&str; 11] = [
+const UNSUPPORTED: [&str; 10] = [
     "modules_to_save",
     "use_dora",
     "use_qalora",
@@ -87,7 +91,6 @@ const UNSUPPORTED: [&str; 11] = [
     "exclude_modules",
     "trainable_token_indices",
     "target_parameters",
-    "alora_invocation_tokens",
     "arrow_config",
 ];
 
@@ -113,7 +116,8 @@ impl AdapterConfig {
         if let Some(found) = raw.get("bias").filter(|v| v.as_str() != Some("none")) {
             return Err(unsupported("bias", found, "`none`"));
         }
-        let config: Self = serde_json::from_value(raw).map_err(json)?;
+        let mut config: Self = serde_json::from_value(raw).map_err(json)?;
+        config.alora_invocation_tokens = config.alora_invocation_tokens.filter(|tokens| !tokens.is_empty());
         if config.r == 0 || config.rank_pattern.values().any(|r| *r == 0) {
             return Err(unsupported("r", &Value::from(0), "a rank of at least 1"));
         }

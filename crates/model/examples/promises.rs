@@ -1,12 +1,13 @@
 //! What the engine promises of its speed, measured as ratios in one run, the two sides of each taking turns.
 //!
-//! `cargo run --release -p autoact-model --example promises -- MODEL_DIR [--adapter PEFT_DIR] [--threads N] [--repeats N]`
+//! `cargo run --release -p autoact-model --example promises -- MODEL_DIR [--adapter PEFT_DIR] [--threads N] [--repeats N] [--plot FILE.html]`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use autoact_model::{Backend, Engine, EngineOptions, GenerateEvent, GenerateRequest, Generated, Grammar, ModelDir};
+use autoact_plot::{Axis, Page, Plot, Series};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -26,6 +27,9 @@ struct Args {
     /// Nothing but the speed of this many streams, for a profiler.
     #[arg(long)]
     only: Option<usize>,
+    /// Plot what a step costs, in an HTML file.
+    #[arg(long)]
+    plot: Option<PathBuf>,
     /// Tokens a measured completion has.
     #[arg(long, default_value_t = 64)]
     tokens: usize,
@@ -53,7 +57,7 @@ fn main() -> anyhow::Result<()> {
     }
     bench.grammar(args.repeats)?;
     bench.gaps(args.repeats)?;
-    bench.growth()
+    bench.growth(args.plot.as_deref())
 }
 
 struct Bench {
@@ -73,17 +77,17 @@ impl Bench {
 
     /// Exactly `self.tokens` tokens: nothing ends them but the bound, as far as random weights allow.
     fn request(&self, adapter: Option<&str>, grammar: Option<Grammar>) -> GenerateRequest {
-        GenerateRequest { adapter: adapter.map(str::to_owned), grammar, max_tokens: self.tokens, ..GenerateRequest::new(self.prompt(16)) }
+        GenerateRequest { adapter: adapter.map(str::to_owned), grammar, max_tokens: self.tokens, ..GenerateRequest::new(self.prompt(2)) }
     }
 
-    /// Tokens per second of `streams` completions at once, the reading of their prompts left out for one.
+    /// Tokens per second of `streams` completions at once, from the first prompt's end on.
     fn decode(&self, streams: usize, adapter: Option<&str>, grammar: Option<&Grammar>) -> anyhow::Result<f64> {
         let begun = Instant::now();
         let open = (0..streams).map(|_| self.engine.generate(self.request(adapter, grammar.cloned()))).collect::<Result<Vec<_>, _>>()?;
         let done = open.into_iter().map(|s| s.blocking_finish()).collect::<Result<Vec<Generated>, _>>()?;
         let tokens: usize = done.iter().map(|d| d.completion_tokens).sum();
-        let time = if streams == 1 { done.iter().map(|d| d.decode).sum() } else { begun.elapsed() };
-        Ok(tokens as f64 / time.as_secs_f64())
+        let first = done.iter().map(|d| d.queue + d.prefill).min().unwrap_or_default();
+        Ok((tokens - streams) as f64 / (begun.elapsed() - first).as_secs_f64())
     }
 
     fn crowds(&self, repeats: usize) -> anyhow::Result<()> {
@@ -187,19 +191,34 @@ impl Bench {
         Ok(())
     }
 
-    /// A trajectory that grows by 80 words a step: what a step reads, and how long it takes.
-    fn growth(&self) -> anyhow::Result<()> {
+    /// A trajectory that grows by 80 words a step: what a step reads and how long that takes, with its prefix kept and without.
+    fn growth(&self, plot: Option<&Path>) -> anyhow::Result<()> {
         let mut text = self.prompt(64);
-        println!("step  prompt  new tokens  prefill ms  µs per new token");
+        let (mut kept, mut anew) = (vec![], vec![]);
+        println!("step  prompt  new tokens  prefill ms  µs per new token  read anew, ms");
         for step in 1..=16 {
-            let done = self.engine.generate(GenerateRequest { max_tokens: 8, ..GenerateRequest::new(text.clone()) })?.blocking_finish()?;
+            let request = GenerateRequest { max_tokens: 8, ..GenerateRequest::new(text.clone()) };
+            let done = self.engine.generate(request.clone())?.blocking_finish()?;
+            self.engine.clear_cache()?;
+            let whole = self.engine.generate(request)?.blocking_finish()?;
+            anyhow::ensure!(whole.text == done.text && whole.cached_prompt_tokens == 0, "the cache changed a reply");
             let new = done.prompt_tokens - done.cached_prompt_tokens;
-            let time = done.prefill;
-            println!("{step:4}  {:6}  {new:10}  {:10.2}  {:16.1}", done.prompt_tokens, ms(time), 1e3 * ms(time) / new as f64);
+            let (time, all) = (ms(done.prefill), ms(whole.prefill));
+            println!("{step:4}  {:6}  {new:10}  {time:10.2}  {:16.1}  {all:13.1}", done.prompt_tokens, 1e3 * time / new as f64);
+            kept.push((done.prompt_tokens as f64, time));
+            anew.push((done.prompt_tokens as f64, all));
             if done.prompt_tokens + 2 * new > self.engine.info().context_length {
                 break;
             }
             text = text + &done.text + &self.prompt(80);
+        }
+        if let Some(path) = plot {
+            let mut page = Page::new(&format!("{}: what reading a step's prompt costs", self.engine.info().name));
+            let title = "milliseconds of prefill against the prompt's length";
+            let lines = [Series::new("prefix kept", kept).bold(), Series::new("read anew", anew)];
+            let lines = lines.into_iter().fold(Plot::new(title, Axis::linear("tokens"), Axis::linear("ms")), Plot::with);
+            page.push(&lines.svg());
+            std::fs::write(path, page.finish()).with_context(|| format!("write `{}`", path.display()))?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The engine: one thread that owns the model's time, and the handle that services hold.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,6 +12,7 @@ use autoact_lora::Adapter;
 use tokio::sync::oneshot;
 
 use crate::backend::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest};
+use crate::map::release_freed;
 use crate::sequence::Work;
 use crate::word_bias::TokenBias;
 use crate::worker::{Job, Worker};
@@ -32,6 +33,8 @@ pub struct EngineOptions {
     pub weights: Option<Format>,
     /// Bytes of keys and values kept for prompts that begin like an earlier one; 0 keeps none.
     pub cache_bytes: usize,
+    /// A directory in memory through which processes share keys and values of what the base has read.
+    pub shared_prefixes: Option<PathBuf>,
     /// Most tokens per sequence, where that should be less than the model's own limit.
     pub context_length: Option<usize>,
 }
@@ -57,6 +60,7 @@ impl Default for EngineOptions {
             batch: DEFAULT_BATCH,
             weights: None,
             cache_bytes: DEFAULT_CACHE_BYTES,
+            shared_prefixes: None,
             context_length: None,
         }
     }
@@ -73,7 +77,7 @@ pub(crate) struct LoadedAdapter {
 pub(crate) struct Shared {
     pub(crate) name: String,
     /// What adapters must have been trained on.
-    base_digest: String,
+    pub(crate) base_digest: String,
     pub(crate) model: Transformer,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) context_length: usize,
@@ -108,7 +112,7 @@ impl Engine {
         let limit = model.config().context_length;
         let context_length = options.context_length.map_or(limit, |n| n.clamp(1, limit));
         let info = BackendInfo {
-            name: options.name.unwrap_or_else(|| dir.name().to_owned()),
+            name: options.name.clone().unwrap_or_else(|| dir.name().to_owned()),
             digest: dir.digest()?.to_owned(),
             context_length,
             chat_template: template.is_some(),
@@ -123,7 +127,9 @@ impl Engine {
             mean_micros: AtomicU64::new(0),
         });
         let (jobs, queue) = sync_channel(options.queue.max(1));
-        Worker::spawn(shared.clone(), queue, threads(dir, options.threads), options.batch.max(1), options.cache_bytes)?;
+        let threads = threads(dir, options.threads);
+        Worker::spawn(shared.clone(), queue, threads, &options)?;
+        release_freed();
         Ok(Self { info, shared, adapters: RwLock::default(), template, jobs })
     }
 

@@ -52,6 +52,29 @@ impl Block {
     }
 }
 
+impl Block {
+    /// All its numbers, as little-endian bytes.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.data.len() * size_of::<f32>()];
+        for (to, from) in bytes.as_chunks_mut().0.iter_mut().zip(&self.data) {
+            *to = from.to_le_bytes();
+        }
+        bytes
+    }
+
+    /// What [`Block::to_bytes`] gave; `None` where the size is another.
+    pub(crate) fn from_bytes(shape: &Arc<BlockShape>, bytes: &[u8]) -> Option<Self> {
+        if bytes.len() != shape.bytes() {
+            return None;
+        }
+        let mut block = Self::new(shape);
+        for (to, from) in block.data.iter_mut().zip(bytes.as_chunks().0) {
+            *to = f32::from_le_bytes(*from);
+        }
+        Some(block)
+    }
+}
+
 impl Clone for Block {
     fn clone(&self) -> Self {
         self.shape.live.fetch_add(1, Ordering::Relaxed);
@@ -110,6 +133,13 @@ impl KvCache {
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
         self.blocks.truncate(self.len.div_ceil(BLOCK));
+    }
+
+    /// Puts whole blocks after the first `known` ones.
+    pub(crate) fn extend_from(&mut self, known: usize, blocks: Vec<Arc<Block>>) {
+        self.blocks.truncate(known);
+        self.blocks.extend(blocks);
+        self.len = self.blocks.len() * BLOCK;
     }
 
     pub(crate) fn blocks(&self) -> &[Arc<Block>] {

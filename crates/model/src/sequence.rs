@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::detokenize::TextStream;
 use crate::engine::{LoadedAdapter, Shared};
 use crate::grammar::{Constraint, Grammars};
-use crate::radix::Prefixes;
+use crate::known::Known;
 use crate::sampler::Sampler;
 use crate::transformer::Item;
 use crate::word_bias::TokenBias;
@@ -33,6 +33,10 @@ pub(crate) struct Sequence {
     constraint: Option<Constraint>,
     text: TextStream,
     cached: usize,
+    /// The first token that the adapter acts on; `usize::MAX`: none.
+    adapter_from: usize,
+    /// Blocks that other processes need not be given any more.
+    shared_blocks: usize,
     started: Instant,
     /// How long reading the prompt took, once it is read.
     prefill: Option<Duration>,
@@ -40,16 +44,22 @@ pub(crate) struct Sequence {
 
 impl Sequence {
     /// Compiles the grammar and finds what is already known of the prompt.
-    pub(crate) fn start(work: Work, grammars: &mut Grammars, prefixes: &mut Prefixes) -> Result<Self, GenerateError> {
+    pub(crate) fn start(work: Work, grammars: &mut Grammars, known: &mut Known) -> Result<Self, GenerateError> {
         let started = Instant::now();
         let constraint = work.request.grammar.as_ref().map(|g| grammars.start(g)).transpose()?;
-        let cache = prefixes.take(digest(&work), &work.tokens);
+        let acts_from = |a: &Arc<LoadedAdapter>| a.bound.acts_from(&work.tokens).unwrap_or(usize::MAX);
+        let adapter_from = work.adapter.as_ref().map_or(0, acts_from);
+        // Of an activated adapter the base's part is known at most; `take` leaves the last token.
+        let shared = if adapter_from == 0 { work.tokens.len() } else { work.tokens.len().min(adapter_from.saturating_add(1)) };
+        let cache = known.take(key(&work, adapter_from), &work.tokens[..shared]);
         Ok(Self {
             tokens: work.tokens.clone(),
             cached: cache.len(),
+            shared_blocks: cache.len() / autoact_kernels::BLOCK,
             cache,
             sampler: Sampler::new(work.request.sampling),
             constraint,
+            adapter_from,
             text: TextStream::new(&work.request.stop),
             started,
             prefill: None,
@@ -102,7 +112,8 @@ impl Sequence {
         let from = self.cache.len();
         let logits = if chunk == self.tokens.len() - from { Logits::Last } else { Logits::None };
         let adapter = self.work.adapter.as_ref().map(|a| &a.bound);
-        Item { tokens: &self.tokens[from..from + chunk], cache: &mut self.cache, adapter, logits }
+        let adapter_from = self.adapter_from.saturating_sub(from);
+        Item { tokens: &self.tokens[from..from + chunk], cache: &mut self.cache, adapter, adapter_from, logits }
     }
 
     /// What the pass's logits (none while the prompt is read) lead to: the next tokens, and the reason once it is finished.
@@ -110,14 +121,14 @@ impl Sequence {
         &mut self,
         logits: &mut [f32],
         shared: &Shared,
-        prefixes: &mut Prefixes,
+        known: &mut Known,
         sender: &mut GenerateSender,
     ) -> Result<Option<FinishReason>, GenerateError> {
         if self.prefill.is_none() {
             self.prefill = Some(self.started.elapsed());
             // Whole blocks only: the last one is still written to, and sharing it would mean a copy.
             let whole = self.cache.len() / autoact_kernels::BLOCK * autoact_kernels::BLOCK;
-            prefixes.put(digest(&self.work), &self.tokens[..whole], &mut self.cache);
+            self.keep(whole, known);
         }
         if self.work.request.max_tokens == 0 {
             return Ok(Some(FinishReason::Length));
@@ -176,13 +187,19 @@ impl Sequence {
         }
     }
 
+    /// Keeps keys and values of the first `len` tokens for prompts that begin with them; of an activated adapter only what it did not act on.
+    fn keep(&mut self, len: usize, known: &mut Known) {
+        let len = if self.adapter_from == 0 { len } else { len.min(self.adapter_from) };
+        self.shared_blocks = known.put(key(&self.work, self.adapter_from), &self.tokens[..len], self.shared_blocks, &mut self.cache);
+    }
+
     fn completed(&self) -> usize {
         self.tokens.len() - self.work.tokens.len()
     }
 
     /// The result, its keys and values kept for the next prompt that begins with it.
-    pub(crate) fn finish(mut self, reason: FinishReason, shared: &Shared, prefixes: &mut Prefixes) -> Generated {
-        prefixes.put(digest(&self.work), &self.tokens, &mut self.cache);
+    pub(crate) fn finish(mut self, reason: FinishReason, shared: &Shared, known: &mut Known) -> Generated {
+        self.keep(self.tokens.len(), known);
         let prefill = self.prefill.unwrap_or_default();
         Generated {
             text: self.text.text().to_owned(),
@@ -199,6 +216,7 @@ impl Sequence {
     }
 }
 
-fn digest(work: &Work) -> Option<&str> {
-    work.adapter.as_ref().map(|a| a.version.digest.as_str())
+/// Under whose name keys and values are kept: the adapter's, or the base's where an activated adapter shares them.
+fn key(work: &Work, adapter_from: usize) -> Option<&str> {
+    work.adapter.as_ref().filter(|_| adapter_from == 0).map(|a| a.version.digest.as_str())
 }

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokenizers::Tokenizer as HfTokenizer;
 use toktrie::{TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv};
@@ -41,9 +43,7 @@ impl std::fmt::Debug for Tokenizer {
 impl Tokenizer {
     pub(crate) fn new(text: &str, path: &Path, config: &TokenizerConfig, model: &ModelConfig, eos: &[u32]) -> Result<Self, LoadError> {
         let fail = |reason: String| LoadError::Tokenizer { path: path.to_owned(), reason };
-        let json: Value =
-            serde_json::from_str(text).map_err(|source| LoadError::Json { path: path.to_owned(), what: "tokenizer", source })?;
-        let alphabet = alphabet(&json).map_err(fail)?;
+        let alphabet = alphabet(&parse(text, path)?).map_err(fail)?;
         let hf: HfTokenizer = text.parse().map_err(|e: tokenizers::Error| fail(e.to_string()))?;
         let id = |token: Option<&str>| token.and_then(|t| hf.token_to_id(t));
         let mut eos: Vec<u32> = eos.to_vec();
@@ -64,7 +64,7 @@ impl Tokenizer {
         let trie = TokTrie::from(&info, &words).with_eos_tokens(&eos);
         let plain = match alphabet {
             Alphabet::ByteLevel => hf.clone(),
-            Alphabet::SentencePiece => Arc::new(without_prefix_space(json, path)?),
+            Alphabet::SentencePiece => Arc::new(without_prefix_space(parse(text, path)?, path)?),
         };
         Ok(Self { hf, env: Arc::new(Vocabulary { trie, plain }), eos, bos, auto_bos })
     }
@@ -132,14 +132,32 @@ impl TokenizerEnv for Vocabulary {
     }
 }
 
+/// What says how a vocabulary is spelt; the vocabulary itself, megabytes as values, is not kept.
+#[derive(Deserialize)]
+struct Spelling {
+    #[serde(default)]
+    decoder: Value,
+    #[serde(default)]
+    model: Fallback,
+}
+
+#[derive(Default, Deserialize)]
+struct Fallback {
+    byte_fallback: Option<bool>,
+}
+
+fn parse<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, LoadError> {
+    serde_json::from_str(text).map_err(|source| LoadError::Json { path: path.to_owned(), what: "tokenizer", source })
+}
+
 /// Reads the alphabet off the decoder, where every tokenizer of this family names it.
-fn alphabet(json: &Value) -> Result<Alphabet, String> {
+fn alphabet(spelling: &Spelling) -> Result<Alphabet, String> {
     let mut kinds = Vec::new();
-    collect_kinds(&json["decoder"], &mut kinds);
+    collect_kinds(&spelling.decoder, &mut kinds);
     if kinds.iter().any(|k| k == "ByteLevel") {
         return Ok(Alphabet::ByteLevel);
     }
-    let falls_back = json["model"]["byte_fallback"].as_bool() == Some(true);
+    let falls_back = spelling.model.byte_fallback == Some(true);
     if falls_back || kinds.iter().any(|k| k == "ByteFallback" || k == "Metaspace") {
         return Ok(Alphabet::SentencePiece);
     }

@@ -44,6 +44,17 @@ struct Block {
 pub struct BoundAdapter {
     blocks: Vec<BlockUpdate>,
     head: Option<Update>,
+    /// Activated LoRA: the tokens from whose last occurrence in the prompt on it acts.
+    invocation: Option<Vec<u32>>,
+}
+
+impl BoundAdapter {
+    /// The first token of `prompt` that the adapter acts on: 0, or for activated LoRA where the last occurrence of its invocation begins.
+    /// `None`: the prompt does not invoke it, and the base speaks.
+    pub fn acts_from(&self, prompt: &[u32]) -> Option<usize> {
+        let Some(invocation) = &self.invocation else { return Some(0) };
+        prompt.windows(invocation.len()).rposition(|window| window == invocation)
+    }
 }
 
 #[derive(Debug)]
@@ -74,6 +85,8 @@ pub struct Item<'a> {
     pub cache: &'a mut KvCache,
     /// Who speaks; `None` = the base.
     pub adapter: Option<&'a BoundAdapter>,
+    /// The first of `tokens` that the adapter acts on.
+    pub adapter_from: usize,
     /// The logits wanted.
     pub logits: Logits,
 }
@@ -154,7 +167,8 @@ impl Transformer {
         let blocks = self.blocks.iter();
         let blocks =
             blocks.map(|b| BlockUpdate { qkv: update(&b.qkv), o: update(&b.o), gate_up: update(&b.gate_up), down: update(&b.down) });
-        Ok(BoundAdapter { blocks: blocks.collect(), head: update(&self.head) })
+        let invocation = adapter.config.alora_invocation_tokens.clone();
+        Ok(BoundAdapter { blocks: blocks.collect(), head: update(&self.head), invocation })
     }
 
     /// Runs every item's tokens after what its cache holds and adds them to it; gives the wanted logits, [rows, vocab_size], in the
@@ -224,8 +238,9 @@ impl Transformer {
             };
             // Rows only move towards the front, over rows that were not wanted.
             s.x.copy_within((row + n - wanted) * hidden..(row + n) * hidden, kept * hidden);
-            if let Some(update) = item.adapter.and_then(|a| a.head.as_ref()).filter(|_| wanted > 0) {
-                updates.push((kept..kept + wanted, update));
+            let silent = item.adapter_from.saturating_sub(n - wanted).min(wanted);
+            if let Some(update) = item.adapter.and_then(|a| a.head.as_ref()).filter(|_| silent < wanted) {
+                updates.push((kept + silent..kept + wanted, update));
             }
             row += n;
             kept += wanted;
@@ -298,10 +313,11 @@ fn speakers<'a>(items: &[Item<'a>]) -> Speakers<'a> {
     let mut row = 0;
     for item in items {
         let end = row + item.tokens.len();
-        if let Some(adapter) = item.adapter {
+        let from = row + item.adapter_from;
+        if let Some(adapter) = item.adapter.filter(|_| from < end) {
             match speakers.last_mut() {
-                Some((rows, last)) if rows.end == row && std::ptr::eq(*last, adapter) => rows.end = end,
-                _ => speakers.push((row..end, adapter)),
+                Some((rows, last)) if rows.end == from && std::ptr::eq(*last, adapter) => rows.end = end,
+                _ => speakers.push((from..end, adapter)),
             }
         }
         row = end;

@@ -1,6 +1,7 @@
 //! The engine's thread: continuous batching. It owns the model's time; requests join and leave between two passes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -12,11 +13,13 @@ use tokio::sync::oneshot;
 use crate::backend::{FinishReason, GenerateError};
 use crate::engine::Shared;
 use crate::grammar::Grammars;
+use crate::known::Known;
 use crate::radix::Prefixes;
 use crate::schedule::{Pace, Wish};
 use crate::sequence::{Sequence, Work};
+use crate::shared::SharedPrefixes;
 use crate::transformer::{Item, Scratch};
-use crate::{GenerateSender, LoadError, Logits};
+use crate::{EngineOptions, GenerateSender, LoadError, Logits};
 
 /// What the thread is asked to do.
 pub(crate) enum Job {
@@ -36,7 +39,7 @@ pub(crate) struct Worker {
     shared: Arc<Shared>,
     team: Team,
     grammars: Grammars,
-    prefixes: Prefixes,
+    known: Known,
     scratch: Scratch,
     pace: Pace,
     running: Vec<Running>,
@@ -56,25 +59,23 @@ const MEAN_OF: u64 = 8;
 
 impl Worker {
     /// Starts the thread; it ends when every sender of `jobs` is gone.
-    pub(crate) fn spawn(
-        shared: Arc<Shared>,
-        jobs: Receiver<Job>,
-        threads: usize,
-        batch: usize,
-        cache_bytes: usize,
-    ) -> Result<(), LoadError> {
+    pub(crate) fn spawn(shared: Arc<Shared>, jobs: Receiver<Job>, threads: usize, options: &EngineOptions) -> Result<(), LoadError> {
         let grammars = Grammars::new(&shared.tokenizer.env())?;
         let team = Team::new(threads).map_err(LoadError::Thread)?;
-        let prefixes = Prefixes::new(shared.model.block_shape(), cache_bytes);
+        let shape = shared.model.block_shape();
+        let format = shared.model.format().to_string();
+        let open = |dir: &PathBuf| SharedPrefixes::open(dir, &shared.base_digest, &format, shape, options.cache_bytes);
+        let known =
+            Known { own: Prefixes::new(shape, options.cache_bytes), shared: options.shared_prefixes.as_ref().map(open).transpose()? };
         let mut worker = Self {
             shared,
             team,
             grammars,
-            prefixes,
+            known,
             scratch: Scratch::default(),
             pace: Pace::default(),
             running: Vec::new(),
-            batch,
+            batch: options.batch.max(1),
             passes: 0,
         };
         std::thread::Builder::new().name("model".to_owned()).spawn(move || worker.run(&jobs)).map(drop).map_err(LoadError::Thread)
@@ -108,7 +109,7 @@ impl Worker {
             Job::Generate(job) => {
                 let (work, mut sender) = *job;
                 let begun = guard(|| {
-                    let mut sequence = Sequence::start(work, &mut self.grammars, &mut self.prefixes)?;
+                    let mut sequence = Sequence::start(work, &mut self.grammars, &mut self.known)?;
                     sequence.check(&sender)?;
                     let finish = sequence.begin(&self.shared, &mut sender)?;
                     Ok((sequence, finish))
@@ -134,7 +135,7 @@ impl Worker {
             }
             Job::ClearCache => {
                 self.finished(started);
-                self.prefixes.clear();
+                self.known.own.clear();
             }
             #[cfg(test)]
             Job::Panic(sender) => {
@@ -183,7 +184,7 @@ impl Worker {
                 continue;
             }
             let Some(logits) = rows.next() else { return Err(GenerateError::engine("a pass gave too few logits")) };
-            match running.sequence.advance(logits, &self.shared, &mut self.prefixes, &mut running.sender) {
+            match running.sequence.advance(logits, &self.shared, &mut self.known, &mut running.sender) {
                 Ok(None) => {}
                 Ok(Some(reason)) => ends.push((i, Ok(reason))),
                 Err(error) => ends.push((i, Err(error))),
@@ -202,14 +203,14 @@ impl Worker {
             let _entered = sequence.span().enter();
             tracing::error!(%error, "a completion failed");
         }
-        let end = end.map(|reason| sequence.finish(reason, &self.shared, &mut self.prefixes));
+        let end = end.map(|reason| sequence.finish(reason, &self.shared, &mut self.known));
         self.finished(started);
         sender.end(end);
     }
 
     /// After a panic: whatever it may have left half done is thrown away.
     fn fail(&mut self, error: &GenerateError) {
-        self.prefixes.clear();
+        self.known.own.clear();
         self.scratch = Scratch::default();
         for running in std::mem::take(&mut self.running) {
             self.end(running, Err(error.clone()));
@@ -221,7 +222,7 @@ impl Worker {
         let tokenizer = &self.shared.tokenizer;
         let token = tokenizer.bos().or_else(|| tokenizer.eos().first().copied()).unwrap_or(0);
         let mut cache = self.shared.model.new_cache();
-        let item = Item { tokens: &[token], cache: &mut cache, adapter: None, logits: Logits::Last };
+        let item = Item { tokens: &[token], cache: &mut cache, adapter: None, adapter_from: 0, logits: Logits::Last };
         let logits = self.shared.model.forward(&self.team, &mut [item], &mut self.scratch);
         if logits.iter().any(|l| l.is_nan()) {
             return Err(GenerateError::engine("the model computes no numbers; are the weights sound?"));

@@ -161,6 +161,66 @@ fn a_prompt_that_grew_pays_for_what_is_new() {
     assert_eq!(again.text, once_more.text);
 }
 
+/// Two activated adapters and the base read one history: whoever comes second finds what comes before its invocation.
+#[test]
+fn activated_adapters_share_what_comes_before_their_invocation() {
+    let prompt = "the río flows → 東京, and the río flows → 東京, and the río flows → 東京, Action";
+    let load = |engine: &Engine| {
+        engine.load_adapter("plan", fixture("llama2").join("activated")).unwrap();
+        let other = common::copy(&fixture("llama2").join("activated"));
+        common::edit_json(&other.path().join("adapter_config.json"), |config| config["lora_alpha"] = 24.into());
+        engine.load_adapter("tool", other.path()).unwrap();
+    };
+    let fresh = engine_with("llama2", EngineOptions { cache_bytes: 0, ..EngineOptions::default() });
+    let engine = engine("llama2");
+    load(&fresh);
+    load(&engine);
+    let ask = |engine: &Engine, adapter: Option<&str>| {
+        run(engine, GenerateRequest { adapter: adapter.map(str::to_owned), max_tokens: 20, ..GenerateRequest::new(prompt) })
+    };
+    let before = ask(&engine, None).prompt_tokens - 5; // the invocation begins five tokens before the end
+    for adapter in [Some("plan"), Some("tool"), Some("plan"), None] {
+        let (warm, cold) = (ask(&engine, adapter), ask(&fresh, adapter));
+        assert_eq!(warm.text, cold.text, "{adapter:?}");
+        assert!(warm.cached_prompt_tokens >= before, "{adapter:?}: {} of {before}", warm.cached_prompt_tokens);
+        assert!(adapter.is_none() || warm.cached_prompt_tokens == before, "{adapter:?}: its own words are not the base's");
+    }
+    assert_ne!(ask(&engine, Some("plan")).text, ask(&engine, Some("tool")).text);
+}
+
+/// Two processes on one machine, as two engines: what the base has read in one, the other takes over, and says the same.
+#[test]
+fn engines_share_what_the_base_has_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let start = || {
+        let engine =
+            engine_with("llama2", EngineOptions { shared_prefixes: Some(dir.path().join("prefixes")), ..EngineOptions::default() });
+        engine.load_adapter("plan", fixture("llama2").join("adapter")).unwrap();
+        engine
+    };
+    let prompt = "the río flows → 東京, and the río flows → 東京, and the río flows → 東京, Action";
+    let ask = |engine: &Engine, adapter: Option<&str>| {
+        run(engine, GenerateRequest { adapter: adapter.map(str::to_owned), max_tokens: 20, ..GenerateRequest::new(prompt) })
+    };
+    let first = start();
+    let alone = ask(&first, None);
+    let own = ask(&first, Some("plan"));
+    drop(first);
+    let files = || std::fs::read_dir(dir.path().join("prefixes")).unwrap().count();
+    let deadline = Instant::now() + PATIENCE;
+    while files() < (alone.prompt_tokens + alone.completion_tokens - 1) / 16 {
+        assert!(Instant::now() < deadline, "{} files", files());
+        std::thread::yield_now();
+    }
+    let second = start();
+    let taken = ask(&second, None);
+    assert_eq!(taken.text, alone.text);
+    assert_eq!(taken.cached_prompt_tokens, (taken.prompt_tokens - 1) / 16 * 16);
+    // an adapter that always acts has keys and values of its own
+    let under = ask(&second, Some("plan"));
+    assert_eq!((under.text, under.cached_prompt_tokens), (own.text, 0));
+}
+
 #[test]
 fn dropping_the_stream_frees_the_engine() {
     let engine = engine("llama2");

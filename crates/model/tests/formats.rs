@@ -15,7 +15,7 @@ const PROMPT: [u32; 12] = [1, 20, 33, 7, 90, 41, 5, 17, 60, 2, 11, 3];
 fn logits(dir: &Path, wanted: Option<Format>) -> (Transformer, Vec<f32>) {
     let model = Transformer::load(&ModelDir::open(dir).unwrap(), wanted).unwrap();
     let mut cache = model.new_cache();
-    let item = Item { tokens: &PROMPT, cache: &mut cache, adapter: None, logits: Logits::All };
+    let item = Item { tokens: &PROMPT, cache: &mut cache, adapter: None, adapter_from: 0, logits: Logits::All };
     let logits = model.forward(&Team::new(1).unwrap(), &mut [item], &mut Scratch::default()).to_vec();
     (model, logits)
 }

@@ -47,7 +47,7 @@ impl Case {
     }
 
     fn forward(&self, tokens: &[u32], cache: &mut KvCache, adapter: Option<&BoundAdapter>, logits: Logits) -> Vec<f32> {
-        let item = Item { tokens, cache, adapter, logits };
+        let item = Item { tokens, cache, adapter, adapter_from: 0, logits };
         self.model.forward(&self.team, &mut [item], &mut Scratch::default()).to_vec()
     }
 
@@ -80,6 +80,33 @@ fn one_prefill() {
     }
 }
 
+/// Activated LoRA: the base's numbers before the invocation, the adapter's from there on, in whatever chunks.
+#[test]
+fn an_activated_adapter_acts_from_its_invocation_on() {
+    let case = Case::load("llama2");
+    let dir = fixture("llama2").join("activated");
+    let adapter = case.model.bind(&Adapter::load(&dir).unwrap(), None).unwrap();
+    let golden = std::fs::read(dir.join("golden.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&golden).unwrap();
+    let expected = tensors.tensor("logits").unwrap();
+    let expected: Vec<f32> = expected.data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+    let ids = case.ids("input_ids");
+    let from = adapter.acts_from(&ids).unwrap();
+    assert_eq!(from, ids.len() - 5);
+    assert_eq!(adapter.acts_from(&ids[..from + 2]), None, "half an invocation");
+    for size in [1, 3, ids.len()] {
+        let mut cache = case.model.new_cache();
+        let mut rows = Vec::new();
+        for ids in ids.chunks(size) {
+            let adapter_from = from.saturating_sub(cache.len());
+            let item = Item { tokens: ids, cache: &mut cache, adapter: Some(&adapter), adapter_from, logits: Logits::All };
+            rows.extend_from_slice(case.model.forward(&case.team, &mut [item], &mut Scratch::default()));
+        }
+        let gap = rows[rows.len() - expected.len()..].iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(gap <= TOLERANCE, "chunks of {size}: differs by {gap}");
+    }
+}
+
 /// Whatever the chunks, the golden numbers come, and the same bits.
 #[test]
 fn chunks_give_the_same_bits() {
@@ -109,7 +136,7 @@ fn a_crowd_gives_the_same_bits() {
         let mut items: Vec<Item<'_>> = crowd
             .iter()
             .zip(&mut caches)
-            .map(|((n, adapter), cache)| Item { tokens: &ids[..*n], cache, adapter: *adapter, logits: Logits::Last })
+            .map(|((n, adapter), cache)| Item { tokens: &ids[..*n], cache, adapter: *adapter, adapter_from: 0, logits: Logits::Last })
             .collect();
         let together = case.model.forward(&case.team, &mut items, &mut Scratch::default()).to_vec();
         for ((n, adapter), row) in crowd.into_iter().zip(together.chunks_exact(case.model.config().vocab_size)) {

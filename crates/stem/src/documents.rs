@@ -325,5 +325,5 @@ fn stream(worlds: Worlds, schema: Arc<Schema>, label: &'static str, recipe: &Rec
 
 /// The document, or an empty one where a question could not be asked or answered (the trainer skips it).
 fn next_of(document: impl FnOnce() -> Option<Document>) -> Document {
-    document().unwrap_or(Document { tokens: Vec::new(), loss: Vec::new() })
+    document().unwrap_or(Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() })
 }

@@ -1,7 +1,7 @@
 //! From trajectories to token documents with a loss mask.
 
 use autoact_knowledge::DrillPiece;
-use autoact_prompt::{Role, Segment, segments};
+use autoact_prompt::{Role, Segment, cue, segments};
 use autoact_train::Document;
 use autoact_trajectory::Trajectory;
 use tokenizers::Tokenizer;
@@ -45,7 +45,7 @@ impl Encoder {
 
     /// A text every token of which counts.
     pub fn text(&self, text: &str) -> Result<Document, EncodeError> {
-        let mut document = Document { tokens: Vec::new(), loss: Vec::new() };
+        let mut document = Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() };
         self.push(&mut document, text, true)?;
         self.finish(&mut document, true);
         Ok(document)
@@ -53,7 +53,7 @@ impl Encoder {
 
     /// A reading drill, in which what the page tells counts.
     pub fn drill(&self, pieces: &[DrillPiece]) -> Result<Document, EncodeError> {
-        let mut document = Document { tokens: Vec::new(), loss: Vec::new() };
+        let mut document = Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() };
         for piece in pieces {
             self.push(&mut document, &piece.text, piece.counts)?;
         }
@@ -63,12 +63,37 @@ impl Encoder {
     /// A trajectory in which the tokens of the segments that `counts` chooses are targets. Segments are encoded one by one: their
     /// borders are borders of the pre-tokenizer too, so the tokens are those of the whole text.
     pub fn trajectory(&self, trajectory: &Trajectory, counts: impl Fn(&Segment) -> bool) -> Result<Document, EncodeError> {
-        let mut document = Document { tokens: Vec::new(), loss: Vec::new() };
+        let mut document = Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() };
         for segment in segments(trajectory) {
             let counted = counts(&segment);
             self.push(&mut document, &segment.text, counted)?;
         }
         Ok(document)
+    }
+
+    /// For activated LoRA: one document for each segment that `counts` chooses, with that segment's tokens as targets, everything before
+    /// them, and the adapter acting from the segment's cue on. (In one document an adapter's own earlier words would be read through it.)
+    pub fn activated(&self, trajectory: &Trajectory, counts: impl Fn(&Segment) -> bool) -> Result<Vec<Document>, EncodeError> {
+        let (mut history, mut found) = (Document::default(), Vec::new());
+        let mut cue = 0;
+        for segment in segments(trajectory) {
+            let from = history.tokens.len();
+            if counts(&segment) {
+                let mut document = Document { adapter_from: cue, ..history.clone() };
+                self.push(&mut document, &segment.text, true)?;
+                found.push(document);
+            }
+            self.push(&mut history, &segment.text, false)?;
+            cue = from;
+        }
+        Ok(found)
+    }
+
+    /// The tokens of an agent's cue, as they end its prompts.
+    pub fn cue(&self, role: Role) -> Result<Vec<u32>, EncodeError> {
+        let mut document = Document::default();
+        self.push(&mut document, cue(role), false)?;
+        Ok(document.tokens)
     }
 
     /// A trajectory in which one role's words are the targets.
@@ -110,5 +135,12 @@ mod tests {
         assert_eq!(document.tokens, tokenizer.encode(text, false).unwrap().get_ids());
         let spoken: Vec<u32> = document.tokens.iter().zip(&document.loss).filter(|(_, loss)| **loss).map(|(token, _)| *token).collect();
         assert_eq!(tokenizer.decode(&spoken, false).unwrap(), " Río Negro\n");
+        let activated = encoder.activated(&trajectory, |segment| segment.role == Some(Role::Tool)).unwrap();
+        let [only] = activated.as_slice() else { panic!("{} documents", activated.len()) };
+        let end = only.tokens.len();
+        assert_eq!((&only.tokens[..], &only.loss[..]), (&document.tokens[..end], &document.loss[..end]));
+        let input = encoder.cue(Role::Tool).unwrap();
+        assert_eq!(only.tokens[only.adapter_from..][..input.len()], input);
+        assert!(only.loss[only.adapter_from + input.len()] && !only.loss[only.adapter_from + input.len() - 1]);
     }
 }

@@ -23,7 +23,7 @@ impl DocumentSource for Synthetic {
         self.at += 1;
         let n = self.low + rng.below(self.high - self.low + 1);
         let tokens = (0..n).map(|_| rng.below(self.vocab) as u32).collect();
-        Document { tokens, loss: vec![true; n] }
+        Document { tokens, loss: vec![true; n], ..Document::default() }
     }
     fn seek(&mut self, index: u64) {
         self.at = index;
@@ -66,6 +66,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             dropout: 0.05,
             target_modules: Linear::ALL.to_vec(),
             base_model: None,
+            alora_invocation_tokens: None,
         }),
         ..TrainConfig::default()
     };

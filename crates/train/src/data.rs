@@ -7,6 +7,9 @@ pub struct Document {
     pub tokens: Vec<u32>,
     /// `loss[i]`: token `i` is a target, predicted from tokens `0..i`. `loss[0]` has no effect.
     pub loss: Vec<bool>,
+    /// The first token that adapters act on; 0: all. Later than 0 for activated LoRA (<https://arxiv.org/abs/2504.12397>): what comes
+    /// before is seen as the base sees it.
+    pub adapter_from: usize,
 }
 
 /// An endless seeded source of documents.

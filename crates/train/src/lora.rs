@@ -90,6 +90,10 @@ pub struct LoraConfig {
     /// What `adapter_config.json` names as the base model.
     #[serde(default)]
     pub base_model: Option<String>,
+    /// Activated LoRA: the adapter acts from the last occurrence of these tokens in a prompt on. What the trained documents say of it is
+    /// [`Document::adapter_from`](crate::Document::adapter_from); this is what a server is told.
+    #[serde(default)]
+    pub alora_invocation_tokens: Option<Vec<u32>>,
 }
 
 impl LoraConfig {
@@ -194,6 +198,7 @@ impl LoraWeights {
             dropout: file.lora_dropout,
             target_modules: file.target_modules,
             base_model: file.base_model_name_or_path,
+            alora_invocation_tokens: file.alora_invocation_tokens,
         };
         let mut out = Self::init(model, &config, 0).map_err(|e| TrainError::format(&path, e))?;
         let path = dir.join("adapter_model.safetensors");
@@ -242,6 +247,7 @@ impl LoraWeights {
             "use_rslora": false,
             "use_dora": false,
             "revision": null,
+            "alora_invocation_tokens": c.alora_invocation_tokens,
         });
         let path = dir.join("adapter_model.safetensors");
         files::write_tensors(&path, &self.tensors, &self.data, dtype, notes)?;
@@ -301,4 +307,6 @@ struct PeftConfig {
     use_rslora: bool,
     #[serde(default)]
     use_dora: bool,
+    #[serde(default)]
+    alora_invocation_tokens: Option<Vec<u32>>,
 }

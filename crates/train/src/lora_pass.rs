@@ -1,5 +1,7 @@
 //! The forward and backward pass of LoRA adapters.
 
+use std::ops::Range;
+
 use crate::config::{ModelConfig, Precision};
 use crate::lora::{Adapter, Linear, LoraConfig, LoraWeights};
 use crate::rng::mix;
@@ -23,12 +25,14 @@ pub(crate) struct LoraScratch {
     /// `dropout(x)` or the gradient of the input, `[T, widest input]`.
     input: Vec<f32>,
     stride: usize,
+    /// Tokens of the micro-batch that adapters do not act on (activated LoRA).
+    base_rows: Vec<Range<usize>>,
 }
 
 impl LoraScratch {
     pub(crate) fn new(model: &ModelConfig, lora: Option<&LoraConfig>, tokens: usize) -> Self {
         let Some(lora) = lora else {
-            return Self { hidden: vec![], dhidden: vec![], input: vec![], stride: 0 };
+            return Self { hidden: vec![], dhidden: vec![], input: vec![], stride: 0, base_rows: vec![] };
         };
         let stride = tokens * lora.r;
         let widest = Linear::ALL.map(|l| l.dims(model).0).into_iter().max().unwrap_or(0);
@@ -37,7 +41,21 @@ impl LoraScratch {
             dhidden: vec![0.0; stride],
             input: if lora.dropout > 0.0 { vec![0.0; tokens * widest] } else { vec![] },
             stride,
+            base_rows: vec![],
         }
+    }
+
+    /// Begins a micro-batch.
+    pub(crate) fn begin(&mut self, base_rows: &[Range<usize>]) {
+        self.base_rows.clear();
+        self.base_rows.extend_from_slice(base_rows);
+    }
+}
+
+/// Zeroes the rows of `hidden` `[T, r]` that belong to tokens without adapter: they give nothing and learn nothing.
+fn silence(hidden: &mut [f32], r: usize, base_rows: &[Range<usize>]) {
+    for rows in base_rows {
+        hidden[rows.start * r..rows.end * r].fill(0.0);
     }
 }
 
@@ -79,6 +97,7 @@ impl<'a> LoraPass<'a> {
         let (a, b) = (Mat::rows(&data[ad.a..], ad.inputs), Mat::rows(&data[ad.b..], r));
         let h = hidden(&mut w.hidden, w.stride, ad.id, tokens * r);
         gemm(self.precision, (tokens, r, ad.inputs), h, r, Mat::rows(x, ad.inputs), a.t(), 1.0, false);
+        silence(h, r, &w.base_rows);
         gemm(self.precision, (tokens, ad.outputs, r), y, ld, Mat::rows(h, r), b.t(), self.scale(), true);
     }
 
@@ -107,6 +126,7 @@ impl<'a> LoraPass<'a> {
         gemm(self.precision, (ad.outputs, r, tokens), db, r, dy.t(), Mat::rows(h, r), self.scale(), true);
         let dh = &mut w.dhidden[..tokens * r];
         gemm(self.precision, (tokens, r, ad.outputs), dh, r, dy, b, self.scale(), false);
+        silence(dh, r, &w.base_rows);
         let dh = Mat::rows(dh, r);
         match self.mask(ad) {
             Some((key, threshold, scale)) => {

@@ -63,6 +63,7 @@ impl Net<'_> {
     /// Runs one micro-batch: returns the sum of the losses of its targets, and adds `scale` times
     /// the gradient of that sum to `grad`.
     pub(crate) fn run(&self, w: &mut Workspace, batch: &MicroBatch, scale: f32, mut grad: Gradient<'_>) -> f64 {
+        w.lora.begin(&batch.base_rows);
         w.watch.start();
         let c = self.config.hidden_size;
         let tokens = batch.tokens.len();

@@ -5,6 +5,7 @@
 //! attention and positions start anew at each.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,8 @@ pub(crate) struct MicroBatch {
     pub(crate) loss_rows: Vec<u32>,
     /// These next tokens.
     pub(crate) targets: Vec<u32>,
+    /// Tokens that adapters do not act on.
+    pub(crate) base_rows: Vec<Range<usize>>,
 }
 
 impl MicroBatch {
@@ -39,6 +42,10 @@ impl MicroBatch {
         self.docs.push((start, len));
         self.tokens.extend_from_slice(&doc.tokens[..len]);
         self.positions.extend(0..len as u32);
+        let base = doc.adapter_from.min(len);
+        if base > 0 {
+            self.base_rows.push(start..start + base);
+        }
         for i in (0..len).filter(|i| doc.loss[i + 1]) {
             self.loss_rows.push((start + i) as u32);
             self.targets.push(doc.tokens[i + 1]);

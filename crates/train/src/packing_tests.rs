@@ -19,7 +19,7 @@ impl DocumentSource for Random {
         let mut loss: Vec<bool> = (0..n).map(|_| rng.below(3) > 0).collect();
         loss[n - 1] = true;
         self.at += 1;
-        Document { tokens, loss }
+        Document { tokens, loss, ..Document::default() }
     }
     fn seek(&mut self, index: u64) {
         self.at = index;
@@ -107,11 +107,11 @@ fn position_continues_exactly() {
 
 #[test]
 fn bad_documents_are_errors() {
-    let doc = Document { tokens: vec![1, 2], loss: vec![true] };
+    let doc = Document { tokens: vec![1, 2], loss: vec![true], ..Document::default() };
     assert!(matches!(prepare(3, doc, 8, 10), Err(TrainError::Document { index: 3, .. })));
-    let doc = Document { tokens: vec![1, 10], loss: vec![true; 2] };
+    let doc = Document { tokens: vec![1, 10], loss: vec![true; 2], ..Document::default() };
     assert!(matches!(prepare(4, doc, 8, 10), Err(TrainError::Document { index: 4, .. })));
-    let doc = Document { tokens: vec![1; 20], loss: vec![true; 20] };
+    let doc = Document { tokens: vec![1; 20], loss: vec![true; 20], ..Document::default() };
     let (cut, was_cut) = prepare(5, doc, 8, 10).unwrap();
     assert!(was_cut);
     assert_eq!(cut.unwrap().tokens.len(), 9);

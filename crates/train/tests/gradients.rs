@@ -42,13 +42,14 @@ impl Reference {
         }
     }
 
-    fn linear(&self, x: &Tensor, name: &str) -> Result<Tensor> {
+    /// `active` `[T, 1]`: 1 for the tokens that adapters act on.
+    fn linear(&self, x: &Tensor, name: &str, active: &Tensor) -> Result<Tensor> {
         let y = x.matmul(&self.vars[&format!("{name}.weight")].t()?)?;
         let Some(a) = self.vars.get(&format!("base_model.model.{name}.lora_A.weight")) else {
             return Ok(y);
         };
         let b = &self.vars[&format!("base_model.model.{name}.lora_B.weight")];
-        y + (x.matmul(&a.t()?)?.matmul(&b.t()?)? * self.lora_scale)?
+        y + (x.matmul(&a.t()?)?.matmul(&b.t()?)?.broadcast_mul(active)? * self.lora_scale)?
     }
 
     fn norm(&self, x: &Tensor, name: &str) -> Result<Tensor> {
@@ -89,12 +90,14 @@ impl Reference {
         let mut x = embed.index_select(&ids, 0)?;
         let mask: Vec<f64> = (0..len * len).map(|i| if i % len > i / len { -1e30 } else { 0.0 }).collect();
         let mask = Tensor::from_vec(mask, (len, len), dev)?;
+        let active: Vec<f64> = (0..len).map(|i| f64::from(u8::from(i >= doc.adapter_from))).collect();
+        let active = Tensor::from_vec(active, (len, 1), dev)?;
         for layer in 0..c.num_hidden_layers {
             let p = format!("model.layers.{layer}");
             let h = self.norm(&x, &format!("{p}.input_layernorm"))?;
-            let q = self.linear(&h, &format!("{p}.self_attn.q_proj"))?;
-            let k = self.linear(&h, &format!("{p}.self_attn.k_proj"))?;
-            let v = self.linear(&h, &format!("{p}.self_attn.v_proj"))?;
+            let q = self.linear(&h, &format!("{p}.self_attn.q_proj"), &active)?;
+            let k = self.linear(&h, &format!("{p}.self_attn.k_proj"), &active)?;
+            let v = self.linear(&h, &format!("{p}.self_attn.v_proj"), &active)?;
             let mut heads = Vec::new();
             for head in 0..c.num_attention_heads {
                 let kv = head / (c.num_attention_heads / c.num_key_value_heads) * c.head_dim;
@@ -106,12 +109,12 @@ impl Reference {
                 heads.push(p.matmul(&v)?);
             }
             let att = Tensor::cat(&heads, 1)?;
-            x = (x + self.linear(&att, &format!("{p}.self_attn.o_proj"))?)?;
+            x = (x + self.linear(&att, &format!("{p}.self_attn.o_proj"), &active)?)?;
             let h = self.norm(&x, &format!("{p}.post_attention_layernorm"))?;
-            let gate = self.linear(&h, &format!("{p}.mlp.gate_proj"))?;
-            let up = self.linear(&h, &format!("{p}.mlp.up_proj"))?;
+            let gate = self.linear(&h, &format!("{p}.mlp.gate_proj"), &active)?;
+            let up = self.linear(&h, &format!("{p}.mlp.up_proj"), &active)?;
             let silu = (&gate / (gate.neg()?.exp()? + 1.0)?)?;
-            x = (x + self.linear(&(silu * up)?, &format!("{p}.mlp.down_proj"))?)?;
+            x = (x + self.linear(&(silu * up)?, &format!("{p}.mlp.down_proj"), &active)?)?;
         }
         let x = self.norm(&x, "model.norm")?;
         let head = self.vars.get("lm_head.weight").map_or(embed, |h| h.as_tensor());
@@ -247,7 +250,7 @@ fn bf16_products_keep_the_direction_of_the_gradients() {
     }
 }
 
-fn check_lora(targets: &[Linear]) {
+fn check_lora(targets: &[Linear], adapter_from: impl Fn(usize) -> usize) {
     let config = common::tiny(true);
     let weights = loud(&config, 5);
     let lora = LoraConfig {
@@ -256,11 +259,13 @@ fn check_lora(targets: &[Linear]) {
         dropout: 0.1, // `gradients` computes without dropout
         target_modules: targets.to_vec(),
         base_model: None,
+        alora_invocation_tokens: None,
     };
     let mut adapters = LoraWeights::init(&config, &lora, 6).unwrap();
     let mut rng = Rng::new(7, 0);
     adapters.data_mut().iter_mut().for_each(|w| *w += (rng.normal() * 0.2) as f32);
-    let docs = common::documents(&LENS, config.vocab_size, 8);
+    let mut docs = common::documents(&LENS, config.vocab_size, 8);
+    docs.iter_mut().for_each(|doc| doc.adapter_from = adapter_from(doc.tokens.len()));
     let mut reference = Reference::new(&config, &weights);
     reference.adapters(&adapters);
     let want = reference.gradients(&docs).unwrap();
@@ -271,11 +276,17 @@ fn check_lora(targets: &[Linear]) {
 
 #[test]
 fn lora_on_every_linear_layer() {
-    check_lora(&Linear::ALL);
+    check_lora(&Linear::ALL, |_| 0);
 }
 
 #[test]
 fn lora_on_some_linear_layers() {
-    check_lora(&[Linear::Q, Linear::V, Linear::Down]);
-    check_lora(&[Linear::K, Linear::O, Linear::Up]);
+    check_lora(&[Linear::Q, Linear::V, Linear::Down], |_| 0);
+    check_lora(&[Linear::K, Linear::O, Linear::Up], |_| 0);
+}
+
+#[test]
+fn activated_lora_acts_from_a_token_on() {
+    check_lora(&Linear::ALL, |len| len / 2);
+    check_lora(&[Linear::Q, Linear::V], |len| len - 2);
 }

@@ -22,7 +22,7 @@ impl DocumentSource for Copying {
         let word: Vec<u32> = (0..4).map(|_| 2 + rng.below(8) as u32).collect();
         let tokens: Vec<u32> = word.iter().copied().chain([1]).chain(word.iter().copied()).collect();
         let loss = (0..tokens.len()).map(|i| i > 4).collect();
-        Document { tokens, loss }
+        Document { tokens, loss, ..Document::default() }
     }
     fn seek(&mut self, index: u64) {
         self.at = index;
@@ -95,7 +95,7 @@ fn learns_to_copy_with_bf16_products() {
 
 fn lora(dropout: f64) -> LoraConfig {
     let base_model = Some("tiny".to_owned());
-    LoraConfig { r: 4, alpha: 8.0, dropout, target_modules: Linear::ALL.to_vec(), base_model }
+    LoraConfig { r: 4, alpha: 8.0, dropout, target_modules: Linear::ALL.to_vec(), base_model, alora_invocation_tokens: None }
 }
 
 #[test]
@@ -267,7 +267,7 @@ struct Hopeless;
 
 impl DocumentSource for Hopeless {
     fn next(&mut self) -> Document {
-        Document { tokens: vec![1, 2], loss: vec![false; 2] }
+        Document { tokens: vec![1, 2], loss: vec![false; 2], ..Document::default() }
     }
     fn seek(&mut self, _: u64) {}
 }

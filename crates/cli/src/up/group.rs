@@ -211,7 +211,7 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> String
             ports.metrics(index)
         );
         if let Some(role) = name.strip_suffix("-agent") {
-            let _ = writeln!(text, "model = {}", path(&options.model));
+            let _ = writeln!(text, "model = {}\nengine.shared_prefixes = {}", path(&options.model), path(state.shared_prefixes()));
             if uses_adapters(options) {
                 let _ = writeln!(text, "adapter = {}", path(&options.adapters.join(role)));
             } else {

@@ -1,9 +1,12 @@
 //! The state directory of a local group: its ports, its files, and who holds it.
 
+use std::fs::DirBuilder;
 use std::net::TcpListener;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use autoact_knowledge::stable_hash;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -58,6 +61,7 @@ impl Ports {
 #[derive(Debug)]
 pub(crate) struct StateDir {
     path: PathBuf,
+    shared_prefixes: PathBuf,
 }
 
 impl StateDir {
@@ -74,7 +78,13 @@ impl StateDir {
             .with_context(|| format!("cannot write to `{}`", path.display()))?;
         // absolute: the services may run in another directory
         let path = std::fs::canonicalize(path)?;
-        Ok(StateDir { path })
+        let shared_prefixes = shared_prefixes(&path)?;
+        Ok(StateDir { path, shared_prefixes })
+    }
+
+    /// An empty directory in memory, where there is such a thing, that goes with the group.
+    pub(crate) fn shared_prefixes(&self) -> &Path {
+        &self.shared_prefixes
     }
 
     /// A file or directory in it.
@@ -85,8 +95,23 @@ impl StateDir {
 
 impl Drop for StateDir {
     fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.shared_prefixes);
         let _ = std::fs::remove_file(pid_file(&self.path));
     }
+}
+
+/// Makes the directory through which the agents share keys and values, for this user alone: what prompts held can be read out of them.
+fn shared_prefixes(state: &Path) -> anyhow::Result<PathBuf> {
+    let name = format!("autoact-{:016x}", stable_hash(&state.to_string_lossy()));
+    let places = [Path::new("/dev/shm").join(name), state.join("prefixes")];
+    for place in &places {
+        // what an earlier group, killed, left behind
+        let _ = std::fs::remove_dir_all(place);
+        if DirBuilder::new().mode(0o700).create(place).is_ok() {
+            return Ok(place.clone());
+        }
+    }
+    anyhow::bail!("cannot make a directory for shared keys and values, neither `{}` nor `{}`", places[0].display(), places[1].display())
 }
 
 /// The process that holds a state directory, if it still runs.

@@ -20,7 +20,7 @@ const FEW: usize = 4;
 /// Bytes of a row of inputs that are kept near.
 const STRETCH: usize = 3 << 10;
 /// Bytes by which weights that are used once are asked for ahead: the processor's own prefetching stops at pages.
-const AHEAD: usize = 4096;
+const AHEAD: usize = 12288;
 
 /// Rows of weights by rows of inputs, as pointers.
 pub(super) struct Panel {

@@ -28,7 +28,7 @@ pub(crate) fn documents(lens: &[usize], vocab: usize, seed: u64) -> Vec<Document
     let doc = |n: &usize| {
         let tokens = (0..*n).map(|_| rng.below(vocab) as u32).collect();
         let loss = (0..*n).map(|_| rng.below(3) > 0).collect();
-        Document { tokens, loss }
+        Document { tokens, loss, ..Document::default() }
     };
     lens.iter().map(doc).collect()
 }
