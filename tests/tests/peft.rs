@@ -114,13 +114,44 @@ fn the_model_gives_every_token_the_probability_that_peft_gives_it() {
         let item = Item { tokens: &tokens, cache: &mut cache, adapter: bound.as_ref(), adapter_from: 0, logits: Logits::All };
         let mut scratch = Scratch::default();
         let rows = model.forward(&team, &mut [item], &mut scratch);
-        let vocabulary = rows.len() / tokens.len();
-        case.check(|at| {
-            let row = &rows[(at - 1) * vocabulary..at * vocabulary];
-            let sum: f64 = row.iter().map(|logit| f64::from(*logit).exp()).sum();
-            f64::from(row[tokens[at] as usize]) - sum.ln()
-        });
+        case.check(|at| log_probability(rows, &tokens, at));
     }
+}
+
+/// Of the token at `at`, by the logits of all tokens.
+fn log_probability(rows: &[f32], tokens: &[u32], at: usize) -> f64 {
+    let vocabulary = rows.len() / tokens.len();
+    let row = &rows[(at - 1) * vocabulary..at * vocabulary];
+    let sum: f64 = row.iter().map(|logit| f64::from(*logit).exp()).sum();
+    f64::from(row[tokens[at] as usize]) - sum.ln()
+}
+
+/// Activated LoRA: what is trained with an adapter from a token on is what is served with it from there on.
+#[test]
+fn trainer_and_model_agree_on_an_adapter_that_acts_from_a_token_on() {
+    let model = Transformer::load(&ModelDir::open(stem()).unwrap(), Some(Format::F32)).unwrap();
+    let case = golden().cases.into_iter().find(|case| case.adapter.is_some()).unwrap();
+    let name = case.adapter.as_deref().unwrap();
+    let bound = model.bind(&Adapter::load(adapter(name)).unwrap(), None).unwrap();
+    let mut trainer = trainer(Some(name));
+    let tokens = case.all_tokens();
+    let (first, end) = (case.prompt_tokens.len(), tokens.len());
+    let mut served = Vec::new();
+    for adapter_from in [0, first - 3, end] {
+        let mut cache = model.new_cache();
+        let item = Item { tokens: &tokens, cache: &mut cache, adapter: Some(&bound), adapter_from, logits: Logits::All };
+        let mut scratch = Scratch::default();
+        let rows = model.forward(&Team::new(1).unwrap(), &mut [item], &mut scratch);
+        let found: Vec<f64> = (first..end).map(|at| log_probability(rows, &tokens, at)).collect();
+        for (at, found) in (first..end).zip(&found) {
+            let loss = (0..end).map(|token| token == at).collect();
+            let trained = -trainer.evaluate(&[Document { tokens: tokens.clone(), loss, adapter_from }]).unwrap();
+            assert!((found - trained).abs() <= TOLERANCE, "from {adapter_from}, token {at}: {found} served, {trained} trained");
+        }
+        served.push(found.iter().sum::<f64>());
+    }
+    let gap = |a: usize, b: usize| (served[a] - served[b]).abs();
+    assert!(gap(0, 1) > 0.01 && gap(1, 2) > 0.01, "where the adapter begins makes no difference: {served:?}");
 }
 
 #[test]

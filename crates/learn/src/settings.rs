@@ -182,6 +182,8 @@ section! {
         /// Which linear layers get an adapter.
         pub target_modules: Vec<Linear> = vec![Linear::Q, Linear::V],
         /// Activated LoRA: the adapter acts from the agent's cue on only, so that the three agents share the history's keys and values.
+        // unwritten where it is off, so that runs made before it existed go on
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
         pub activated: bool = false,
     }
 }

@@ -47,7 +47,12 @@ impl Sequence {
     pub(crate) fn start(work: Work, grammars: &mut Grammars, known: &mut Known) -> Result<Self, GenerateError> {
         let started = Instant::now();
         let constraint = work.request.grammar.as_ref().map(|g| grammars.start(g)).transpose()?;
-        let acts_from = |a: &Arc<LoadedAdapter>| a.bound.acts_from(&work.tokens).unwrap_or(usize::MAX);
+        let acts_from = |a: &Arc<LoadedAdapter>| {
+            a.bound.acts_from(&work.tokens).unwrap_or_else(|| {
+                tracing::warn!(adapter = a.version.name, "the prompt does not hold the adapter's invocation tokens: the base speaks");
+                usize::MAX
+            })
+        };
         let adapter_from = work.adapter.as_ref().map_or(0, acts_from);
         // Of an activated adapter the base's part is known at most; `take` leaves the last token.
         let shared = if adapter_from == 0 { work.tokens.len() } else { work.tokens.len().min(adapter_from.saturating_add(1)) };

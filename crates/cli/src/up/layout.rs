@@ -6,7 +6,6 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use autoact_knowledge::stable_hash;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -100,18 +99,33 @@ impl Drop for StateDir {
     }
 }
 
+/// What names of directories in memory begin with, before the id of the process whose group uses them.
+const SHARED: &str = "autoact-";
+
 /// Makes the directory through which the agents share keys and values, for this user alone: what prompts held can be read out of them.
 fn shared_prefixes(state: &Path) -> anyhow::Result<PathBuf> {
-    let name = format!("autoact-{:016x}", stable_hash(&state.to_string_lossy()));
-    let places = [Path::new("/dev/shm").join(name), state.join("prefixes")];
+    let memory = Path::new("/dev/shm");
+    forget_the_dead(memory);
+    let places = [memory.join(format!("{SHARED}{}", std::process::id())), state.join("prefixes")];
     for place in &places {
-        // what an earlier group, killed, left behind
+        // what an earlier group, killed, left in this state directory
         let _ = std::fs::remove_dir_all(place);
         if DirBuilder::new().mode(0o700).create(place).is_ok() {
             return Ok(place.clone());
         }
     }
     anyhow::bail!("cannot make a directory for shared keys and values, neither `{}` nor `{}`", places[0].display(), places[1].display())
+}
+
+/// Removes what groups that were killed left in memory; what is another user's stays.
+fn forget_the_dead(memory: &Path) {
+    for entry in std::fs::read_dir(memory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let holder = name.to_str().and_then(|name| name.strip_prefix(SHARED)).and_then(|pid| pid.parse::<i32>().ok());
+        if holder.is_some_and(|pid| !is_autoact(pid)) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// The process that holds a state directory, if it still runs.
@@ -160,5 +174,16 @@ mod tests {
         assert_eq!(holder(dir.path()).unwrap(), None);
         std::fs::write(dir.path().join("autoact.pid"), "garbage").unwrap();
         assert_eq!(holder(dir.path()).unwrap(), None);
+    }
+
+    #[test]
+    fn what_killed_groups_left_in_memory_goes() {
+        let memory = tempfile::tempdir().unwrap();
+        for name in ["autoact-999999999", "autoact-bench", "other-999999999"] {
+            std::fs::create_dir(memory.path().join(name)).unwrap();
+        }
+        forget_the_dead(memory.path());
+        let left = |name: &str| memory.path().join(name).exists();
+        assert_eq!([left("autoact-999999999"), left("autoact-bench"), left("other-999999999")], [false, true, true]);
     }
 }
