@@ -53,6 +53,11 @@ impl Block {
 }
 
 impl Block {
+    /// Bytes of its numbers.
+    pub(crate) fn bytes(&self) -> usize {
+        self.shape.bytes()
+    }
+
     /// All its numbers, as little-endian bytes.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.data.len() * size_of::<f32>()];

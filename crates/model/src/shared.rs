@@ -6,6 +6,7 @@
 //! numbers depend on: the model, what it is computed in, the instruction set, this program's version, and all tokens from the first to the
 //! block's last. So a file is right or not there, and nothing has to be agreed between processes; what cannot be read is computed.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,10 +20,12 @@ use sha2::{Digest, Sha256};
 use crate::kv::{Block, BlockShape};
 use crate::{KvCache, LoadError};
 
-/// After so many written blocks the directory's size is looked at.
-const SWEEP_EVERY: usize = 64;
-/// Blocks that may wait to be written; more are not shared.
-const QUEUE: usize = 256;
+/// The directory's size is looked at whenever one part in so many of the limit has been written.
+const SWEEPS: u64 = 8;
+/// Of the limit, blocks of one part in so many may wait to be written; more are not shared.
+const WAITING: usize = 4;
+/// And at most so many.
+const MOST_WAITING: usize = 256;
 
 /// A directory of blocks. Reads are the engine's own; writes are another thread's, and done when this is dropped.
 pub(crate) struct SharedPrefixes {
@@ -46,7 +49,7 @@ impl SharedPrefixes {
             sha.update(part);
             sha.update([0]);
         }
-        let (writes, waiting) = sync_channel(QUEUE);
+        let (writes, waiting) = sync_channel((limit / WAITING / shape.bytes().max(1)).clamp(1, MOST_WAITING));
         let writer = Writer { dir: dir.to_owned(), limit: limit as u64 };
         let writer =
             std::thread::Builder::new().name("prefixes".to_owned()).spawn(move || writer.run(&waiting)).map_err(LoadError::Thread)?;
@@ -59,8 +62,8 @@ impl SharedPrefixes {
         let whole = tokens.len().saturating_sub(1) / BLOCK;
         let known = cache.len() / BLOCK;
         let mut found = Vec::new();
-        for name in names(self.origin, &tokens[..whole * BLOCK]).skip(known) {
-            let block = fs::read(self.dir.join(name)).ok().and_then(|bytes| Block::from_bytes(&self.shape, &bytes));
+        for digest in chain(self.origin, &tokens[..whole * BLOCK]).skip(known) {
+            let block = fs::read(self.dir.join(name(&digest))).ok().and_then(|bytes| Block::from_bytes(&self.shape, &bytes));
             let Some(block) = block else { break };
             found.push(Arc::new(block));
         }
@@ -69,18 +72,12 @@ impl SharedPrefixes {
         }
     }
 
-    /// Has the whole blocks of `tokens` from the `from`th on written, soon; gives how many are done with. A block that cannot be written
-    /// is only not shared.
+    /// Has the whole blocks of `tokens` from the `from`th on written, soon; gives how many are done with: fewer than all when too many wait.
     pub(crate) fn put(&self, tokens: &[u32], from: usize, cache: &KvCache) -> usize {
         let whole = tokens.len().min(cache.len()) / BLOCK;
-        for (name, block) in names(self.origin, &tokens[..whole * BLOCK]).zip(cache.blocks()).skip(from) {
-            if let Some(writes) = &self.writes
-                && writes.try_send((name, block.clone())).is_err()
-            {
-                break;
-            }
-        }
-        whole.max(from)
+        let Some(writes) = self.writes.as_ref().filter(|_| from < whole) else { return from };
+        let blocks = chain(self.origin, &tokens[..whole * BLOCK]).zip(cache.blocks()).skip(from);
+        from + blocks.take_while(|(digest, block)| writes.try_send((name(digest), (*block).clone())).is_ok()).count()
     }
 }
 
@@ -100,7 +97,7 @@ struct Writer {
 
 impl Writer {
     fn run(&self, waiting: &Receiver<(String, Arc<Block>)>) {
-        let mut written = 0usize;
+        let mut unswept = 0;
         for (name, block) in waiting {
             let path = self.dir.join(&name);
             if path.exists() {
@@ -114,9 +111,10 @@ impl Writer {
                 drop(fs::remove_file(&unfinished));
                 continue;
             }
-            written += 1;
-            if written.is_multiple_of(SWEEP_EVERY) {
+            unswept += block.bytes() as u64;
+            if unswept >= self.limit / SWEEPS {
                 self.sweep();
+                unswept = 0;
             }
         }
     }
@@ -143,14 +141,22 @@ impl Writer {
     }
 }
 
-/// The names of the blocks of `tokens`, each from the one before and its own tokens.
-fn names(origin: [u8; 32], tokens: &[u32]) -> impl Iterator<Item = String> {
+/// A digest for each block of `tokens`, from the one before and its own tokens.
+fn chain(origin: [u8; 32], tokens: &[u32]) -> impl Iterator<Item = [u8; 32]> {
     tokens.chunks_exact(BLOCK).scan(origin, |before, tokens| {
         let mut sha = Sha256::new_with_prefix(*before);
         tokens.iter().for_each(|token| sha.update(token.to_le_bytes()));
-        let digest = sha.finalize();
-        *before = digest.into();
-        Some(format!("{digest:x}"))
+        *before = sha.finalize().into();
+        Some(*before)
+    })
+}
+
+/// What a block's file is called.
+fn name(digest: &[u8; 32]) -> String {
+    digest.iter().fold(String::with_capacity(64), |mut name, byte| {
+        // Writing into a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+        name
     })
 }
 
@@ -237,11 +243,13 @@ mod tests {
     fn the_directory_stays_below_its_limit() {
         let setup = Setup::new();
         let shared = setup.open("a", 8);
-        for salt in 0..SWEEP_EVERY as u32 {
+        for salt in 0..40 {
             let tokens = tokens(BLOCK as u32 + 1, salt);
             let mut cache = setup.model.new_cache();
             setup.read(&tokens, &mut cache);
-            shared.put(&tokens, 0, &cache);
+            while shared.put(&tokens, 0, &cache) == 0 {
+                std::thread::yield_now(); // two may wait
+            }
         }
         drop(shared);
         assert!(setup.files().len() <= 8, "{} files", setup.files().len());
