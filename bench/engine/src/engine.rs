@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// Bytes for keys and values of earlier prompts; 0 keeps none.
     #[arg(long)]
     cache_bytes: Option<usize>,
+    /// Most tokens of a draft; 0 makes none.
+    #[arg(long)]
+    draft: Option<usize>,
 }
 
 /// Some completions, one after the other or all at once.
@@ -65,6 +68,8 @@ struct Timing {
     prompt_tokens: usize,
     cached_tokens: usize,
     tokens: usize,
+    drafted_tokens: usize,
+    accepted_tokens: usize,
     queue: f64,
     prefill: f64,
     decode: f64,
@@ -77,6 +82,8 @@ impl From<Generated> for Timing {
             prompt_tokens: done.prompt_tokens,
             cached_tokens: done.cached_prompt_tokens,
             tokens: done.completion_tokens,
+            drafted_tokens: done.drafted_tokens,
+            accepted_tokens: done.accepted_tokens,
             queue: done.queue.as_secs_f64(),
             prefill: done.prefill.as_secs_f64(),
             decode: done.decode.as_secs_f64(),
@@ -106,6 +113,7 @@ fn options(args: &Args) -> EngineOptions {
         threads: args.threads,
         weights: Some(args.weights),
         cache_bytes: args.cache_bytes.unwrap_or(default.cache_bytes),
+        draft: args.draft.unwrap_or(default.draft),
         ..default
     }
 }

@@ -54,6 +54,8 @@ impl Call {
             ("prompt", generated.prompt_tokens.saturating_sub(generated.cached_prompt_tokens)),
             ("cached", generated.cached_prompt_tokens),
             ("completion", generated.completion_tokens),
+            ("drafted", generated.drafted_tokens),
+            ("accepted", generated.accepted_tokens),
         ];
         for (kind, tokens) in tokens {
             metrics::counter!("autoact_model_tokens_total", "agent" => self.agent, "kind" => kind).increment(tokens as u64);

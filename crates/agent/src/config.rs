@@ -26,6 +26,9 @@ pub struct EngineConfig {
     /// A directory in memory (tmpfs) through which agents on one machine share keys and values of what the base has read: the history,
     /// under activated adapters. Empty: each keeps its own.
     pub shared_prefixes: PathBuf,
+    /// Most tokens that a pass reads on the chance that they come next (drafts, speculative decoding), at most 16; 0: none. Replies are
+    /// the same, to the bit.
+    pub draft: usize,
     /// Calls that run at once: one pass over the weights serves them all.
     pub batch: usize,
     /// What the weights are computed in: `f32`, `bf16`, `q8_0`; empty: as in the files, which agents on one machine then share.
@@ -45,6 +48,7 @@ impl Default for EngineConfig {
             queue: DEFAULT_QUEUE,
             cache_bytes: DEFAULT_CACHE_BYTES,
             shared_prefixes: PathBuf::new(),
+            draft: EngineOptions::default().draft,
             batch: EngineOptions::default().batch,
             weights: String::new(),
             threads: 0,
@@ -60,6 +64,7 @@ impl EngineConfig {
         let options = EngineOptions { queue: self.queue, cache_bytes: self.cache_bytes, ..EngineOptions::default() };
         EngineOptions {
             threads: self.threads,
+            draft: self.draft,
             batch: self.batch,
             shared_prefixes: Some(self.shared_prefixes.clone()).filter(|dir| !dir.as_os_str().is_empty()),
             weights: self.weights.parse().ok(),
@@ -71,6 +76,7 @@ impl EngineConfig {
     /// What is wrong with it.
     pub fn validate(&self, check: &mut Check<'_>) {
         check.require(self.queue > 0, "engine.queue", "at least 1", self.queue);
+        check.require(self.draft <= EngineOptions::MOST_DRAFTED, "engine.draft", "at most 16", self.draft);
         check.require(self.batch > 0, "engine.batch", "at least 1", self.batch);
         let known = self.weights.is_empty() || self.weights.parse::<Format>().is_ok();
         check.require(known, "engine.weights", "`f32`, `bf16`, `q8_0`, or nothing for what the files hold", &self.weights);

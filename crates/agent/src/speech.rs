@@ -150,6 +150,8 @@ fn joined(before: Generated, after: Generated) -> Generated {
         prompt_tokens: before.prompt_tokens,
         cached_prompt_tokens: before.cached_prompt_tokens,
         completion_tokens: before.completion_tokens + after.completion_tokens,
+        drafted_tokens: before.drafted_tokens + after.drafted_tokens,
+        accepted_tokens: before.accepted_tokens + after.accepted_tokens,
         queue: before.queue + after.queue,
         prefill: before.prefill,
         decode: before.decode + after.prefill + after.decode,

@@ -88,6 +88,8 @@ impl Backend for ScriptedBackend {
             prompt_tokens: request.prompt.split_whitespace().count(),
             cached_prompt_tokens: 0,
             completion_tokens: shown,
+            drafted_tokens: 0,
+            accepted_tokens: 0,
             queue: Duration::from_micros(1),
             prefill: Duration::from_micros(2),
             decode: Duration::from_micros(3),

@@ -74,6 +74,10 @@ pub struct Generated {
     pub cached_prompt_tokens: usize,
     /// Tokens generated, one that ended the sequence included.
     pub completion_tokens: usize,
+    /// Tokens read on the chance that they come next.
+    pub drafted_tokens: usize,
+    /// Of those, how many did.
+    pub accepted_tokens: usize,
     /// Waiting for the model.
     pub queue: Duration,
     /// Reading the prompt, up to the first token's logits.

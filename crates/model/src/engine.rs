@@ -12,6 +12,7 @@ use autoact_lora::Adapter;
 use tokio::sync::oneshot;
 
 use crate::backend::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest};
+use crate::draft::MOST_DRAFTED;
 use crate::map::release_freed;
 use crate::sequence::Work;
 use crate::word_bias::TokenBias;
@@ -33,6 +34,8 @@ pub struct EngineOptions {
     pub weights: Option<Format>,
     /// Bytes of keys and values kept for prompts that begin like an earlier one; 0 keeps none.
     pub cache_bytes: usize,
+    /// Most tokens that a pass reads on the chance that they come next, at most 16; 0: none. Changes no output.
+    pub draft: usize,
     /// A directory in memory through which processes share keys and values of what the base has read.
     pub shared_prefixes: Option<PathBuf>,
     /// Most tokens per sequence, where that should be less than the model's own limit.
@@ -46,10 +49,17 @@ const DEFAULT_QUEUE: usize = 32;
 const SMALL: u64 = 64 << 20;
 /// More rows than this cost about as much one by one.
 const DEFAULT_BATCH: usize = 16;
+/// Tokens drafted: with the token before them as many rows as the kernels' widest tile takes, and the next one costs the most.
+const DEFAULT_DRAFT: usize = 5;
 /// Dozens of trajectories of a small model, or two of a 7B model at 1,000 tokens.
 const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 /// An overloaded engine is not asked again sooner than this.
 const LEAST_RETRY: Duration = Duration::from_millis(50);
+
+impl EngineOptions {
+    /// The most that `draft` is taken for.
+    pub const MOST_DRAFTED: usize = MOST_DRAFTED;
+}
 
 impl Default for EngineOptions {
     fn default() -> Self {
@@ -60,6 +70,7 @@ impl Default for EngineOptions {
             batch: DEFAULT_BATCH,
             weights: None,
             cache_bytes: DEFAULT_CACHE_BYTES,
+            draft: DEFAULT_DRAFT,
             shared_prefixes: None,
             context_length: None,
         }
@@ -166,7 +177,7 @@ impl Engine {
         answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
-    /// Forgets the keys and values kept of earlier prompts; those of running requests stay.
+    /// Forgets the keys and values kept of earlier prompts, and the completions that drafts are made from; those of running requests stay.
     pub fn clear_cache(&self) -> Result<(), GenerateError> {
         self.send(Job::ClearCache)
     }

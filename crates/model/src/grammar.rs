@@ -108,6 +108,11 @@ impl Constraint {
         Ok(())
     }
 
+    /// How many of `tokens` may come next, from the first one on. Does not move.
+    pub(crate) fn allows(&mut self, tokens: &[u32]) -> Result<usize, GenerateError> {
+        self.matcher.validate_tokens(tokens).map_err(|e| GenerateError::engine(format!("{e:#}")))
+    }
+
     /// The tokens that must come next, because the grammar has one continuation; often none. Does not move.
     pub(crate) fn forced(&mut self) -> Vec<u32> {
         self.matcher.compute_ff_tokens()
@@ -117,5 +122,50 @@ impl Constraint {
     pub(crate) fn accept(&mut self, token: u32) -> Result<bool, GenerateError> {
         self.matcher.consume_token(token).map_err(|e| GenerateError::engine(format!("{e:#}")))?;
         Ok(self.matcher.is_stopped())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ModelDir;
+
+    use super::*;
+
+    /// One token is asked about in place of all wherever the likeliest one is wanted: the answers have to be the same.
+    #[test]
+    fn a_token_is_allowed_where_the_mask_allows_it() {
+        let grammars = [
+            Grammar::Regex("(yes|no), [0-9]{2,4}\\.".to_owned()),
+            Grammar::Regex(" ?[A-Za-z]+( [A-Za-z]+)*\n".to_owned()),
+            Grammar::Choice(vec!["Retrieve".to_owned(), "Retriever".to_owned(), "東京".to_owned()]),
+            Grammar::Lark("start: \"(\" start? \")\"".to_owned()),
+            Grammar::JsonSchema(json!({"type": "object", "properties": {"query": {"type": "string"}, "n": {"type": "integer"}}})),
+        ];
+        for fixture in ["qwen2", "mistral"] {
+            let dir = format!("{}/../../tests/golden/fixtures/{fixture}", env!("CARGO_MANIFEST_DIR"));
+            let tokenizer = ModelDir::open(dir).unwrap().tokenizer().unwrap();
+            let mut all = Grammars::new(&tokenizer.env()).unwrap();
+            for (grammar, seed) in grammars.iter().flat_map(|g| (0..4).map(move |seed| (g, seed))) {
+                let mut constraint = all.start(grammar).unwrap();
+                for step in 0..12 {
+                    // As a sequence does: what is forced is never chosen.
+                    let forced = constraint.forced();
+                    if !forced.is_empty() {
+                        if forced.iter().any(|token| constraint.accept(*token).unwrap()) {
+                            break;
+                        }
+                        continue;
+                    }
+                    let mut logits = vec![0f32; tokenizer.env().tok_trie().vocab_size()];
+                    constraint.mask(&mut logits).unwrap();
+                    let masked: Vec<u32> = (0..).zip(&logits).filter(|(_, l)| l.is_finite()).map(|(token, _)| token).collect();
+                    let allowed = (0..logits.len() as u32).filter(|token| constraint.allows(&[*token]).unwrap() == 1);
+                    assert!(allowed.eq(masked.iter().copied()), "{fixture}, {grammar:?}, step {step}");
+                    if constraint.accept(masked[(step * 31 + seed * 7) % masked.len()]).unwrap() {
+                        break;
+                    }
+                }
+            }
+        }
     }
 }

@@ -140,6 +140,11 @@ impl KvCache {
         self.blocks.truncate(self.len.div_ceil(BLOCK));
     }
 
+    /// Forgets every token after the first `len`, but keeps the room for them: as many are about to come.
+    pub(crate) fn rewind(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     /// Puts whole blocks after the first `known` ones.
     pub(crate) fn extend_from(&mut self, known: usize, blocks: Vec<Arc<Block>>) {
         self.blocks.truncate(known);

@@ -3,14 +3,15 @@
 //!
 //! [`ModelDir`] reads a Hugging Face directory, [`Transformer`] computes logits over the mapped weights, [`Engine`] owns a
 //! transformer on a thread of its own and serves requests from async code without ever blocking it. Requests run together:
-//! they join and leave between two passes (`worker`), share what their prompts have in common (`radix`), and get the same
-//! bits alone or in a crowd.
+//! they join and leave between two passes (`worker`), share what their prompts have in common (`radix`), are read ahead of
+//! themselves where what comes next has come before (`draft`), and get the same bits alone or in a crowd.
 
 mod backend;
 mod config;
 mod convert;
 mod detokenize;
 mod dir;
+mod draft;
 mod engine;
 mod error;
 mod grammar;

@@ -50,6 +50,11 @@ impl Sampler {
         Self { settings, state: settings.seed, candidates: Vec::new() }
     }
 
+    /// Whether the likeliest token is always chosen: a temperature this low cannot tell two floats apart; a NaN is treated as greedy as well.
+    pub(crate) fn is_greedy(&self) -> bool {
+        self.settings.temperature.is_nan() || self.settings.temperature < 1e-6
+    }
+
     /// The next token, or `None` when no logit is a finite number. Tokens at minus infinity are never chosen; equal
     /// logits go to the lower id.
     pub(crate) fn sample(&mut self, logits: &[f32]) -> Option<u32> {
@@ -58,8 +63,7 @@ impl Sampler {
         if !max.is_finite() {
             return None;
         }
-        // A temperature this low cannot tell two floats apart; a NaN is treated as greedy as well.
-        if self.settings.temperature.is_nan() || self.settings.temperature < 1e-6 {
+        if self.is_greedy() {
             return Some(best);
         }
         let inverse = 1.0 / self.settings.temperature;

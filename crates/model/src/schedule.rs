@@ -11,6 +11,8 @@ const LEAST: usize = 4;
 /// A pass that also reads prompts takes at most this much longer than one that does not, so that a long prompt never doubles the gap
 /// between two tokens of a running stream.
 const SLACK: f64 = 0.75;
+/// What one more row is thought to cost before anything was measured, as a part of a pass.
+const ROW: f64 = 0.2;
 /// Weight of the newest measurement.
 const NEW: f64 = 0.2;
 
@@ -19,7 +21,7 @@ const NEW: f64 = 0.2;
 pub(crate) struct Pace {
     /// A pass that reads no prompt.
     decode: Option<f64>,
-    /// One prompt token in a pass beside others.
+    /// One prompt or drafted token in a pass beside others.
     token: Option<f64>,
 }
 
@@ -56,11 +58,22 @@ impl Pace {
         chunks
     }
 
-    /// Takes note of a pass.
-    pub(crate) fn note(&mut self, took: Duration, wishes: &[Wish], chunks: &[usize]) {
+    /// How likely a drafted token must be for its row in the pass to cost less than what a token costs now, all sequences' together.
+    pub(crate) fn worth(&self, wishes: &[Wish], chunks: &[usize]) -> f32 {
+        let coming = wishes.iter().zip(chunks).filter(|(w, chunk)| w.pending == **chunk).count().max(1);
+        let share = match (self.decode, self.token) {
+            (Some(decode), Some(token)) if decode > 0.0 => token / decode,
+            _ => ROW,
+        };
+        (share * coming as f64) as f32
+    }
+
+    /// Takes note of a pass, in which `drafted` tokens were read on chance.
+    pub(crate) fn note(&mut self, took: Duration, wishes: &[Wish], chunks: &[usize], drafted: usize) {
         let took = took.as_secs_f64();
         let decoding = wishes.iter().any(|w| w.decoding);
-        let prompt: usize = wishes.iter().zip(chunks).filter(|(w, _)| !w.decoding).map(|(_, chunk)| chunk).sum();
+        let read: usize = wishes.iter().zip(chunks).filter(|(w, _)| !w.decoding).map(|(_, chunk)| chunk).sum();
+        let prompt = read + drafted;
         let blend = |old: Option<f64>, new: f64| Some(old.map_or(new, |old| old + NEW * (new - old)));
         match (decoding, self.decode) {
             (true, _) if prompt == 0 => self.decode = blend(self.decode, took),
@@ -97,8 +110,8 @@ mod tests {
         let (stream, prompt) = (wish(1, true), wish(2_048, false));
         assert_eq!(pace.share(&[stream, prompt], 0), [1, GUESS]);
         for _ in 0..50 {
-            pace.note(Duration::from_millis(10), &[stream], &[1]);
-            pace.note(Duration::from_millis(20), &[stream, prompt], &[1, 20]);
+            pace.note(Duration::from_millis(10), &[stream], &[1], 0);
+            pace.note(Duration::from_millis(20), &[stream, prompt], &[1, 20], 0);
         }
         // Half a millisecond a token: 15 fit into three quarters of 10 ms.
         let chunks = pace.share(&[stream, prompt], 0);

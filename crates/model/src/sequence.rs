@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::detokenize::TextStream;
+use crate::draft::{Draft, Drafts};
 use crate::engine::{LoadedAdapter, Shared};
 use crate::grammar::{Constraint, Grammars};
 use crate::known::Known;
@@ -32,6 +33,10 @@ pub(crate) struct Sequence {
     sampler: Sampler,
     constraint: Option<Constraint>,
     text: TextStream,
+    /// What the pass under way reads on the chance that it comes next.
+    draft: Draft,
+    drafted: usize,
+    drafted_right: usize,
     cached: usize,
     /// The first token that the adapter acts on; `usize::MAX`: none.
     adapter_from: usize,
@@ -66,6 +71,9 @@ impl Sequence {
             constraint,
             adapter_from,
             text: TextStream::new(&work.request.stop),
+            draft: Draft::default(),
+            drafted: 0,
+            drafted_right: 0,
             started,
             prefill: None,
             work,
@@ -112,23 +120,54 @@ impl Sequence {
         &self.work.span
     }
 
-    /// Its part of the next pass: `chunk` tokens, at least one and at most those pending.
+    /// Decides what the next pass reads beyond `chunk` pending tokens; how many tokens.
+    pub(crate) fn draft(&mut self, chunk: usize, shared: &Shared, drafts: &mut Drafts, worth: f32) -> usize {
+        if chunk < self.pending() {
+            return 0;
+        }
+        // One token comes from the pass anyway.
+        let left = self.work.request.max_tokens.saturating_sub(self.completed());
+        let room = left.min(shared.context_length - self.tokens.len()).saturating_sub(1);
+        let mut draft = drafts.after(&self.tokens, room, worth);
+        if let Some(constraint) = self.constraint.as_mut().filter(|_| !draft.tokens.is_empty()) {
+            // What is wrong with the grammar comes out when a token is chosen.
+            draft.tokens.truncate(constraint.allows(&draft.tokens).unwrap_or(0));
+        }
+        self.tokens.extend_from_slice(&draft.tokens);
+        self.draft = draft;
+        self.draft.tokens.len()
+    }
+
+    /// Rows of logits that the pass gives it, once its pending tokens are all in.
+    pub(crate) fn rows(&self) -> usize {
+        1 + self.draft.tokens.len()
+    }
+
+    /// Its part of the next pass: `chunk` tokens, at least one and at most those pending, and the draft.
     pub(crate) fn item(&mut self, chunk: usize) -> Item<'_> {
         let from = self.cache.len();
-        let logits = if chunk == self.tokens.len() - from { Logits::Last } else { Logits::None };
+        let chunk = chunk + self.draft.tokens.len();
+        let logits = if chunk == self.tokens.len() - from { Logits::Tail(self.rows()) } else { Logits::None };
         let adapter = self.work.adapter.as_ref().map(|a| &a.bound);
         let adapter_from = self.adapter_from.saturating_sub(from);
         Item { tokens: &self.tokens[from..from + chunk], cache: &mut self.cache, adapter, adapter_from, logits }
     }
 
-    /// What the pass's logits (none while the prompt is read) lead to: the next tokens, and the reason once it is finished.
+    /// What the pass's logits ([rows, vocabulary]; of the last pending token and the draft's) lead to: the next tokens, and the reason once
+    /// it is finished.
     pub(crate) fn advance(
         &mut self,
         logits: &mut [f32],
         shared: &Shared,
         known: &mut Known,
+        drafts: &mut Drafts,
         sender: &mut GenerateSender,
     ) -> Result<Option<FinishReason>, GenerateError> {
+        let draft = std::mem::take(&mut self.draft);
+        let vocabulary = logits.len() / (1 + draft.tokens.len());
+        let before = self.tokens.len() - draft.tokens.len();
+        self.tokens.truncate(before);
+        self.cache.rewind(before);
         if self.prefill.is_none() {
             self.prefill = Some(self.started.elapsed());
             // Whole blocks only: the last one is still written to, and sharing it would mean a copy.
@@ -138,20 +177,49 @@ impl Sequence {
         if self.work.request.max_tokens == 0 {
             return Ok(Some(FinishReason::Length));
         }
+        let mut finish = None;
+        // The model has been through `before + right` tokens that stand.
+        let mut right = 0;
+        for (row, logits) in logits.chunks_exact_mut(vocabulary).enumerate() {
+            if row < right {
+                continue; // the grammar forced what follows here
+            }
+            let token = self.choose(logits)?;
+            finish = self.accept(token, shared)?;
+            if finish.is_none() {
+                finish = self.force(shared)?;
+            }
+            right = self.tokens[before..].iter().zip(&draft.tokens).take_while(|(new, drafted)| new == drafted).count();
+            // Its own next row is worth nothing where the draft was wrong.
+            if finish.is_some() || right < self.tokens.len() - before {
+                break;
+            }
+        }
+        drafts.judge(&draft, right);
+        self.drafted += draft.tokens.len();
+        self.drafted_right += right;
+        self.cache.advance(right);
+        self.tell(finish, sender);
+        Ok(finish)
+    }
+
+    /// The next token. Where the likeliest one is wanted, the grammar is asked about that one alone, which takes a microsecond or two; what
+    /// it says of all others takes as long as some layers and is needed only when that one is not allowed.
+    fn choose(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
         if let Some(bias) = &self.work.bias {
             bias.add(self.tokens.last().copied(), logits);
         }
         if let Some(constraint) = &mut self.constraint {
+            if self.sampler.is_greedy()
+                && let Some(token) = self.sampler.sample(logits)
+                && constraint.allows(&[token])? == 1
+            {
+                return Ok(token);
+            }
             constraint.mask(logits)?;
         }
         let token = self.sampler.sample(logits);
-        let token = token.ok_or_else(|| GenerateError::engine("no token has a finite logit; are the weights sound?"))?;
-        let mut finish = self.accept(token, shared)?;
-        if finish.is_none() {
-            finish = self.force(shared)?;
-        }
-        self.tell(finish, sender);
-        Ok(finish)
+        token.ok_or_else(|| GenerateError::engine("no token has a finite logit; are the weights sound?"))
     }
 
     /// Appends what the grammar leaves no choice about, without asking the model.
@@ -203,8 +271,9 @@ impl Sequence {
     }
 
     /// The result, its keys and values kept for the next prompt that begins with it.
-    pub(crate) fn finish(mut self, reason: FinishReason, shared: &Shared, known: &mut Known) -> Generated {
+    pub(crate) fn finish(mut self, reason: FinishReason, shared: &Shared, known: &mut Known, drafts: &mut Drafts) -> Generated {
         self.keep(self.tokens.len(), known);
+        drafts.remember(&self.tokens, self.work.tokens.len());
         let prefill = self.prefill.unwrap_or_default();
         Generated {
             text: self.text.text().to_owned(),
@@ -212,6 +281,8 @@ impl Sequence {
             prompt_tokens: self.work.tokens.len(),
             cached_prompt_tokens: self.cached,
             completion_tokens: self.completed(),
+            drafted_tokens: self.drafted,
+            accepted_tokens: self.drafted_right,
             queue: self.started.duration_since(self.work.queued),
             prefill,
             decode: self.started.elapsed().saturating_sub(prefill),

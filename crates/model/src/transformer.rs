@@ -72,6 +72,8 @@ pub enum Logits {
     None,
     /// The last token's.
     Last,
+    /// The last so many tokens', at most those given.
+    Tail(usize),
     /// Every given token's.
     All,
 }
@@ -234,6 +236,7 @@ impl Transformer {
             let wanted = match item.logits {
                 Logits::None => 0,
                 Logits::Last => 1,
+                Logits::Tail(wanted) => wanted.min(n),
                 Logits::All => n,
             };
             // Rows only move towards the front, over rows that were not wanted.

@@ -11,6 +11,7 @@ use autoact_kernels::Team;
 use tokio::sync::oneshot;
 
 use crate::backend::{FinishReason, GenerateError};
+use crate::draft::Drafts;
 use crate::engine::Shared;
 use crate::grammar::Grammars;
 use crate::known::Known;
@@ -27,7 +28,7 @@ pub(crate) enum Job {
     Generate(Box<(Work, GenerateSender)>),
     /// Show that the model still computes.
     Health(oneshot::Sender<Result<Duration, GenerateError>>),
-    /// Forget what is kept of earlier prompts.
+    /// Forget what is kept of earlier prompts and completions.
     ClearCache,
     /// Fail as a bug would.
     #[cfg(test)]
@@ -40,6 +41,7 @@ pub(crate) struct Worker {
     team: Team,
     grammars: Grammars,
     known: Known,
+    drafts: Drafts,
     scratch: Scratch,
     pace: Pace,
     running: Vec<Running>,
@@ -72,6 +74,7 @@ impl Worker {
             team,
             grammars,
             known,
+            drafts: Drafts::new(options.draft),
             scratch: Scratch::default(),
             pace: Pace::default(),
             running: Vec::new(),
@@ -136,6 +139,7 @@ impl Worker {
             Job::ClearCache => {
                 self.finished(started);
                 self.known.own.clear();
+                self.drafts.forget();
             }
             #[cfg(test)]
             Job::Panic(sender) => {
@@ -167,24 +171,32 @@ impl Worker {
         let wishes: Vec<Wish> = self.running.iter().map(wish).collect();
         let chunks = self.pace.share(&wishes, self.passes);
         self.passes += 1;
+        let worth = self.pace.worth(&wishes, &chunks);
         let mut items: Vec<Item<'_>> = Vec::with_capacity(chunks.len());
+        let mut drafted = 0;
         for (running, chunk) in self.running.iter_mut().zip(&chunks) {
             if *chunk > 0 {
+                drafted += running.sequence.draft(*chunk, &self.shared, &mut self.drafts, worth);
                 items.push(running.sequence.item(*chunk));
             }
         }
         let started = Instant::now();
         let logits = self.shared.model.forward(&self.team, &mut items, &mut self.scratch);
-        self.pace.note(started.elapsed(), &wishes, &chunks);
+        self.pace.note(started.elapsed(), &wishes, &chunks, drafted);
         drop(items);
-        let mut rows = logits.chunks_exact_mut(self.shared.model.config().vocab_size);
+        let vocabulary = self.shared.model.config().vocab_size;
+        let mut rest = logits;
         let mut ends = Vec::new();
         for (i, (running, (wish, chunk))) in self.running.iter_mut().zip(wishes.iter().zip(&chunks)).enumerate() {
             if *chunk < wish.pending {
                 continue;
             }
-            let Some(logits) = rows.next() else { return Err(GenerateError::engine("a pass gave too few logits")) };
-            match running.sequence.advance(logits, &self.shared, &mut self.known, &mut running.sender) {
+            let rows = running.sequence.rows() * vocabulary;
+            let Some((logits, others)) = rest.split_at_mut_checked(rows) else {
+                return Err(GenerateError::engine("a pass gave too few logits"));
+            };
+            rest = others;
+            match running.sequence.advance(logits, &self.shared, &mut self.known, &mut self.drafts, &mut running.sender) {
                 Ok(None) => {}
                 Ok(Some(reason)) => ends.push((i, Ok(reason))),
                 Err(error) => ends.push((i, Err(error))),
@@ -203,7 +215,7 @@ impl Worker {
             let _entered = sequence.span().enter();
             tracing::error!(%error, "a completion failed");
         }
-        let end = end.map(|reason| sequence.finish(reason, &self.shared, &mut self.known));
+        let end = end.map(|reason| sequence.finish(reason, &self.shared, &mut self.known, &mut self.drafts));
         self.finished(started);
         sender.end(end);
     }
@@ -211,6 +223,7 @@ impl Worker {
     /// After a panic: whatever it may have left half done is thrown away.
     fn fail(&mut self, error: &GenerateError) {
         self.known.own.clear();
+        self.drafts.forget();
         self.scratch = Scratch::default();
         for running in std::mem::take(&mut self.running) {
             self.end(running, Err(error.clone()));

@@ -69,14 +69,14 @@ fn resident() -> Option<usize> {
 
 #[test]
 fn replies_do_not_depend_on_the_crowd() {
-    let alone = start(EngineOptions { cache_bytes: 0, threads: 1, batch: 1, ..EngineOptions::default() });
+    let alone = start(EngineOptions { cache_bytes: 0, draft: 0, threads: 1, batch: 1, ..EngineOptions::default() });
     let expected: HashMap<usize, _> =
         (0..300).map(|kind| (kind, reply(&alone.generate(request(kind)).unwrap().blocking_finish().unwrap()))).collect();
     // A cache so small that blocks are evicted all the time.
     let crowd = start(EngineOptions { cache_bytes: 200_000, threads: 2, batch: 12, queue: 64, ..EngineOptions::default() });
     let mut dice = Dice(2026);
     let mut open = std::collections::VecDeque::new();
-    let (mut answered, mut cancelled) = (0, 0);
+    let (mut answered, mut cancelled, mut accepted) = (0, 0, 0);
     let before = resident();
     for _ in 0..ROUNDS {
         let kind = dice.roll(300);
@@ -86,8 +86,10 @@ fn replies_do_not_depend_on_the_crowd() {
                 // Dropped: one more that is cancelled, of those not counted.
                 Ok(_) | Err(GenerateError::Overloaded { .. }) => {
                     let (kind, stream): (usize, autoact_model::GenerateStream) = open.pop_front().unwrap();
-                    assert_eq!(reply(&stream.blocking_finish().unwrap()), expected[&kind], "request {kind}");
+                    let done = stream.blocking_finish().unwrap();
+                    assert_eq!(reply(&done), expected[&kind], "request {kind}");
                     answered += 1;
+                    accepted += done.accepted_tokens;
                 }
                 Err(other) => panic!("{other}"),
             }
@@ -107,6 +109,7 @@ fn replies_do_not_depend_on_the_crowd() {
         answered += 1;
     }
     assert_eq!(answered + cancelled, ROUNDS);
+    assert!(accepted > 0, "no draft was ever right");
     crowd.clear_cache().unwrap();
     crowd.generate(GenerateRequest { max_tokens: 1, ..GenerateRequest::new("x") }).unwrap().blocking_finish().unwrap();
     crowd.clear_cache().unwrap();

@@ -266,6 +266,8 @@ impl Completion {
             prompt_tokens: self.prompt_tokens,
             cached_prompt_tokens: self.cached_prompt_tokens,
             completion_tokens: self.completion_tokens,
+            drafted_tokens: 0, // servers do not tell
+            accepted_tokens: 0,
             queue: sent.saturating_duration_since(self.queued),
             prefill: first.saturating_duration_since(sent),
             decode: end.saturating_duration_since(first),

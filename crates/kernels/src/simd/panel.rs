@@ -4,6 +4,8 @@
 //! chain of operations of an output is the same in every tile: one vector of partial sums, taken along the row, summed
 //! up by [`Vector::sums`].
 
+use std::mem::MaybeUninit;
+
 use super::{Dot, Isa, Level, Vector, portable, prefetch};
 #[cfg(target_arch = "x86_64")]
 use super::{x86, x86_bytes};
@@ -113,8 +115,9 @@ unsafe fn panel<K: Dot>(p: &Panel) {
         _ if stretches > 1 => MOST,
         _ => (NEAR / p.row_bytes.max(1) / GROUP * GROUP).clamp(GROUP, MOST),
     };
-    // SAFETY: as for the caller.
-    let mut sums = [[[unsafe { K::Acc::zero() }; GROUP]; 6]; MOST / GROUP];
+    // Written by a tile's first stretch before the next one reads them; zeroing six kilobytes would take as long as a short row's product.
+    let mut sums = MaybeUninit::<[Saved<K::Acc>; MOST / GROUP]>::uninit();
+    let sums = sums.as_mut_ptr().cast::<Saved<K::Acc>>();
     for row in (0..p.rows).step_by(near) {
         let end = (row + near).min(p.rows);
         let mut token = 0;
@@ -129,9 +132,9 @@ unsafe fn panel<K: Dot>(p: &Panel) {
             for from in (0..steps).step_by(stretch) {
                 let steps = Steps { from, to: (from + stretch).min(steps), all: steps };
                 for (i, r) in (row..end).step_by(GROUP).enumerate() {
-                    let sums = sums[i % (MOST / GROUP)].as_mut_ptr();
+                    let sums = sums.wrapping_add(i % (MOST / GROUP));
                     // SAFETY: rows `r..` and tokens `token..token + n` are in the panel, `n <= TOKENS <= 6`; the sums
-                    // are those of the same tile's earlier steps: there is one stretch, or at most as many groups of rows
+                    // are one of the places above, and those of the same tile's earlier steps: there is one stretch, or at most as many groups of rows
                     // as there are sums.
                     unsafe {
                         match n {
@@ -150,6 +153,9 @@ unsafe fn panel<K: Dot>(p: &Panel) {
         }
     }
 }
+
+/// Partial sums of a tile.
+type Saved<A> = [[A; GROUP]; 6];
 
 /// Which steps of the rows to take, of how many.
 #[derive(Clone, Copy)]

@@ -187,7 +187,8 @@ unsafe fn run(team: &Team, isa: Isa, jobs: &[Job<'_>], updates: &[Update<'_>], o
     let whole = |u: &Update<'_>| u.inner.len() == u.rows * u.lines && u.rank <= 16 * u.lines && u.b.len() == u.rank * u.outputs();
     assert!(updates.iter().all(whole), "an update of one shape");
     let work: usize = jobs.iter().map(|j| j.x.rows * j.weights.rows * j.x.cols).sum();
-    let target = (work / (32 * team.threads())).max(TASK);
+    // Alone, a thread gains nothing from small tasks.
+    let target = if team.threads() == 1 { work } else { (work / (32 * team.threads())).max(TASK) };
     let grids: Vec<Grid> = jobs.iter().map(|job| grid(job, target)).collect();
     let out = Output { start: out.as_mut_ptr(), width, borrowed: PhantomData };
     let task = |mut index: usize| {

@@ -111,6 +111,8 @@ impl Backend for Script {
                 prompt_tokens: 7,
                 cached_prompt_tokens: 3,
                 completion_tokens: shown.chars().count(),
+                drafted_tokens: 0,
+                accepted_tokens: 0,
                 queue: Duration::ZERO,
                 prefill: Duration::ZERO,
                 decode: Duration::ZERO,

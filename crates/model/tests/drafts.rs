@@ -1,0 +1,65 @@
+//! Drafts change how many passes a completion takes, and nothing else.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
+
+mod common;
+
+use autoact_model::{EngineOptions, GenerateRequest, Generated, Grammar, Sampling};
+use common::{engine_with, finish, fixture};
+use proptest::prelude::*;
+
+/// What a caller sees of a reply.
+fn seen(done: Generated) -> (String, autoact_model::FinishReason, usize) {
+    (done.text, done.finish, done.completion_tokens)
+}
+
+fn request() -> impl Strategy<Value = GenerateRequest> {
+    let words = prop::sample::select(vec!["Thought:", " the river", " flows", " Action: Retrieve[", "Paris]", " 12", "\n"]);
+    let grammar = prop_oneof![
+        3 => Just(None),
+        1 => Just(Some(Grammar::Regex("( the| river| flows)+\\.".to_owned()))),
+        1 => Just(Some(Grammar::Choice(vec!["Retrieve".to_owned(), "Retriever".to_owned(), "Calculate".to_owned()]))),
+        1 => Just(Some(Grammar::JsonSchema(serde_json::json!({"type": "object", "properties": {"query": {"type": "string"}}})))),
+    ];
+    let sampling = prop_oneof![Just(Sampling::greedy()), any::<u64>().prop_map(|seed| Sampling::with_temperature(0.7, seed))];
+    (prop::collection::vec(words, 1..30), grammar, sampling, 0..40usize, any::<bool>(), any::<bool>()).prop_map(
+        |(words, grammar, sampling, max_tokens, adapter, stop)| GenerateRequest {
+            adapter: adapter.then(|| "plan".to_owned()),
+            sampling,
+            max_tokens,
+            grammar,
+            stop: if stop { vec!["ri".to_owned()] } else { Vec::new() },
+            ..GenerateRequest::new(words.concat())
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn replies_are_the_same_with_and_without(requests in prop::collection::vec(request(), 1..8)) {
+        let start = |draft| {
+            let engine = engine_with("llama2", EngineOptions { draft, threads: 1, ..EngineOptions::default() });
+            engine.load_adapter("plan", fixture("llama2").join("adapter")).unwrap();
+            engine
+        };
+        let (without, with) = (start(0), start(EngineOptions::MOST_DRAFTED));
+        // The second time around everything has come before.
+        for request in requests.iter().chain(&requests) {
+            let plain = finish(&without, request.clone()).unwrap();
+            let drafted = finish(&with, request.clone()).unwrap();
+            prop_assert_eq!(plain.drafted_tokens, 0);
+            prop_assert!(drafted.accepted_tokens <= drafted.drafted_tokens);
+            prop_assert_eq!(seen(plain), seen(drafted), "{:?}", request);
+        }
+    }
+}
+
+#[test]
+fn what_was_said_before_is_accepted() {
+    let engine = engine_with("llama2", EngineOptions::default());
+    let request = GenerateRequest { max_tokens: 60, ..GenerateRequest::new("Thought: the river flows") };
+    let first = finish(&engine, request.clone()).unwrap();
+    let again = finish(&engine, request).unwrap();
+    assert!(again.accepted_tokens > first.completion_tokens / 2, "{first:?}\n{again:?}");
+}
