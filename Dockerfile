@@ -4,7 +4,9 @@ RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev m
 WORKDIR /src
 COPY . .
 RUN cargo build --release --locked --bins \
- && mkdir /out && for bin in autoact gateway plan-agent tool-agent reflect-agent memory meta-agent; do cp "target/release/$bin" /out/; done
+ && mkdir /out && for bin in autoact gateway agents memory meta-agent; do cp "target/release/$bin" /out/; done \
+ # one program, called by three names: what it takes in memory is there once on a node
+ && for agent in plan-agent tool-agent reflect-agent; do ln -s agents "/out/$agent"; done
 
 FROM debian:bookworm-slim
 # certificates: what `--backend https://…` is verified against

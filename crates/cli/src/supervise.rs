@@ -42,7 +42,7 @@ impl Process {
         anyhow::ensure!(
             program.path.is_file(),
             "the program `{}` is missing; fix: build it with `cargo build --release --bins`",
-            program.path.display()
+            std::fs::read_link(&program.path).as_ref().unwrap_or(&program.path).display()
         );
         let log = logs.join(format!("{}.log", program.name));
         let output = File::create(&log)?;

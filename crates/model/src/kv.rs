@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use autoact_kernels::{BLOCK, store_kv};
 
 use crate::ModelConfig;
+use crate::numbers::Numbers;
 
 /// The size of a block of one model, and how many there are.
 #[derive(Debug)]
@@ -40,15 +41,14 @@ impl BlockShape {
 /// Keys and values of up to [`BLOCK`] consecutive tokens, of every layer. Never written once two sequences share it.
 pub(crate) struct Block {
     /// [layers][keys, then values]
-    data: Box<[f32]>,
+    data: Numbers,
     shape: Arc<BlockShape>,
 }
 
 impl Block {
     fn new(shape: &Arc<BlockShape>) -> Self {
         shape.live.fetch_add(1, Ordering::Relaxed);
-        // Zeroed pages come from the system untouched: what is not written costs no memory.
-        Self { data: vec![0.0; shape.layers * shape.layer()].into_boxed_slice(), shape: shape.clone() }
+        Self { data: Numbers::zeros(shape.layers * shape.layer()), shape: shape.clone() }
     }
 }
 
@@ -61,7 +61,7 @@ impl Block {
     /// All its numbers, as little-endian bytes.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.data.len() * size_of::<f32>()];
-        for (to, from) in bytes.as_chunks_mut().0.iter_mut().zip(&self.data) {
+        for (to, from) in bytes.as_chunks_mut().0.iter_mut().zip(self.data.iter()) {
             *to = from.to_le_bytes();
         }
         bytes

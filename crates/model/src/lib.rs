@@ -19,6 +19,7 @@ mod known;
 mod kv;
 mod linear;
 mod map;
+mod numbers;
 mod radix;
 mod rope;
 mod sampler;

@@ -51,8 +51,15 @@ impl Sampler {
     }
 
     /// Whether the likeliest token is always chosen: a temperature this low cannot tell two floats apart; a NaN is treated as greedy as well.
-    pub(crate) fn is_greedy(&self) -> bool {
+    fn is_greedy(&self) -> bool {
         self.settings.temperature.is_nan() || self.settings.temperature < 1e-6
+    }
+
+    /// Whether a token may be drawn from all logits first, and again from those that are allowed only if it is not: each then comes as
+    /// often as if only the allowed ones had been drawn from (`p + (1 - a) p / a = p / a`, where `a` is what all allowed ones weigh).
+    /// Where only the likeliest few are drawn from, which these are depends on what is allowed.
+    pub(crate) fn may_draw_first(&self) -> bool {
+        self.is_greedy() || self.settings.top_k.is_none_or(|k| k == 0) && self.settings.top_p.is_none_or(|p| p >= 1.0)
     }
 
     /// The next token, or `None` when no logit is a finite number. Tokens at minus infinity are never chosen; equal
@@ -167,6 +174,27 @@ mod tests {
         let share = draws.iter().filter(|t| **t == 1).count() as f64 / 20_000.0;
         let total: f64 = LOGITS.iter().map(|l| f64::from(*l).exp()).sum();
         assert!((share - 2f64.exp() / total).abs() < 0.01, "{share}");
+    }
+
+    #[test]
+    fn drawing_first_and_asking_then_changes_no_frequency() {
+        let allowed = |token: u32| token.is_multiple_of(2);
+        let mut masked = LOGITS;
+        masked.iter_mut().zip(0..).filter(|(_, token)| !allowed(*token)).for_each(|(logit, _)| *logit = f32::NEG_INFINITY);
+        let mut sampler = Sampler::new(Sampling::with_temperature(1.0, 11));
+        assert!(sampler.may_draw_first());
+        let mut counts = [0f64; 6];
+        for _ in 0..40_000 {
+            let first = sampler.sample(&LOGITS).unwrap();
+            counts[if allowed(first) { first } else { sampler.sample(&masked).unwrap() } as usize] += 1.0 / 40_000.0;
+        }
+        let total: f64 = masked.iter().map(|l| f64::from(*l).exp()).sum();
+        for (count, logit) in counts.iter().zip(masked) {
+            assert!((count - f64::from(logit).exp() / total).abs() < 0.01, "{counts:?}");
+        }
+        assert!(!Sampler::new(Sampling { top_k: Some(2), ..Sampling::with_temperature(1.0, 1) }).may_draw_first());
+        assert!(!Sampler::new(Sampling { top_p: Some(0.9), ..Sampling::with_temperature(1.0, 1) }).may_draw_first());
+        assert!(Sampler::new(Sampling { top_p: Some(1.0), top_k: Some(0), ..Sampling::with_temperature(1.0, 1) }).may_draw_first());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Prompt tokens of a pass when nobody waits for a next token.
-const ALONE: usize = 256;
+const ALONE: usize = 128;
 /// Prompt tokens of a pass before anything was measured, beside sequences that decode.
 const GUESS: usize = 16;
 /// At least so many, however dear they are: a prompt has to come to its end.
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn alone_a_prompt_takes_large_steps() {
         assert_eq!(Pace::default().share(&[wish(1_000, false)], 0), [ALONE]);
-        assert_eq!(Pace::default().share(&[wish(100, false), wish(1_000, false)], 0), [100, 156]);
+        assert_eq!(Pace::default().share(&[wish(100, false), wish(1_000, false)], 0), [64, 64]);
     }
 
     #[test]

@@ -203,14 +203,14 @@ impl Sequence {
         Ok(finish)
     }
 
-    /// The next token. Where the likeliest one is wanted, the grammar is asked about that one alone, which takes a microsecond or two; what
-    /// it says of all others takes as long as some layers and is needed only when that one is not allowed.
+    /// The next token. The grammar is asked about the one that is drawn, which takes a microsecond or two; what it says of all others can
+    /// take as long as some layers, and is needed only when that one is not allowed.
     fn choose(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
         if let Some(bias) = &self.work.bias {
             bias.add(self.tokens.last().copied(), logits);
         }
         if let Some(constraint) = &mut self.constraint {
-            if self.sampler.is_greedy()
+            if self.sampler.may_draw_first()
                 && let Some(token) = self.sampler.sample(logits)
                 && constraint.allows(&[token])? == 1
             {

@@ -43,7 +43,7 @@ pub use limits::{Deadline, deadline};
 pub use readiness::{Condition, Latch, Readiness};
 pub use running::Running;
 pub use setup::Setup;
-pub use shell::{EXIT_BAD_CONFIG, EXIT_FAILED, main};
+pub use shell::{EXIT_BAD_CONFIG, EXIT_FAILED, main, main_with};
 pub use tasks::Tasks;
 
 /// A service: its settings and how it is put together.

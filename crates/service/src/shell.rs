@@ -1,6 +1,7 @@
 //! What every service's `main` does.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
@@ -23,9 +24,14 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 /// Runs a service as a process: reads flags, environment and file, starts telemetry, serves until SIGTERM or SIGINT. What is wrong is
 /// one clear message on stderr and an exit code.
 pub fn main<S: Service>() -> ExitCode {
+    main_with::<S>(std::env::args_os())
+}
+
+/// The same with this command line, the program's name first: for a program that is several services.
+pub fn main_with<S: Service>(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let env: BTreeMap<String, String> =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
-    let asked = match cli::parse::<S>(std::env::args_os(), env) {
+    let asked = match cli::parse::<S>(args, env) {
         Ok(asked) => asked,
         Err(error) => {
             let _ = error.print();

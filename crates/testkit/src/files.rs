@@ -23,6 +23,14 @@ pub fn program(name: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
+/// A service of the workspace, as a program and the arguments that make it this one: the agents are one program.
+pub fn service(name: &str) -> anyhow::Result<(PathBuf, Vec<String>)> {
+    if name.ends_with("-agent") && name != "meta-agent" {
+        return Ok((program("agents")?, vec![name.to_owned()]));
+    }
+    Ok((program(name)?, Vec::new()))
+}
+
 /// A nats-server: `$AUTOACT_NATS_SERVER`, the quickstart's, or one on `PATH`.
 pub fn nats_server() -> anyhow::Result<PathBuf> {
     let named = std::env::var_os("AUTOACT_NATS_SERVER").map(PathBuf::from);

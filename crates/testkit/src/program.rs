@@ -46,7 +46,8 @@ pub struct Program {
 impl Program {
     /// The program of this name. It starts in the project's root, and without our caller's `AUTOACT_*` settings.
     pub fn new(name: &str) -> anyhow::Result<Program> {
-        Ok(Program { path: files::program(name)?, args: Vec::new(), env: Vec::new(), dir: files::root() })
+        let (path, args) = files::service(name)?;
+        Ok(Program { path, args, env: Vec::new(), dir: files::root() })
     }
 
     /// Adds an argument.

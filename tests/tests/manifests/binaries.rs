@@ -47,13 +47,16 @@ impl Service<'_> {
             complain("a container names its program".to_owned());
             return Ok(());
         };
-        if !self.dockerfile.lines().any(|line| line.contains("for bin in") && line.split([' ', ';']).any(|word| word == program)) {
+        let copies = |line: &str| line.contains("for bin in") || line.contains("for agent in");
+        if !self.dockerfile.lines().any(|line| copies(line) && line.split([' ', ';']).any(|word| word == program)) {
             complain(format!("the Dockerfile does not copy `{program}` into the image"));
         }
         let env = self.environment();
         given.extend(env.keys().filter(|name| name.starts_with("AUTOACT_")).cloned());
         let args = items(self.container, "command").skip(1).chain(items(self.container, "args")).filter_map(Value::as_str);
-        let output = Command::new(files::program(program)?)
+        let (path, first) = files::service(program)?;
+        let output = Command::new(path)
+            .args(first)
             .args(args)
             .arg("--print-config")
             .env_clear()

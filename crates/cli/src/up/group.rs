@@ -18,6 +18,9 @@ use crate::up::layout::{Ports, StateDir};
 /// The services, in the order of their ports.
 const SERVICES: [&str; 5] = ["gateway", "plan-agent", "tool-agent", "reflect-agent", "memory"];
 
+/// Those that are one program, which is told by its name which of them it is.
+const AGENTS: [&str; 3] = ["plan-agent", "tool-agent", "reflect-agent"];
+
 /// How long everything may take to start: models are small here, but the machine may be busy.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
@@ -73,12 +76,9 @@ impl Group {
         .await?;
         say(&format!("nats-server     ready on {address}"));
         for name in SERVICES {
-            let program = Program {
-                name: name.to_owned(),
-                path: programs.join(name),
-                args: vec!["--config".into(), config.display().to_string()],
-                env: Vec::new(),
-            };
+            let path = if AGENTS.contains(&name) { self.state.link(name, &programs.join("agents"))? } else { programs.join(name) };
+            let program =
+                Program { name: name.to_owned(), path, args: vec!["--config".into(), config.display().to_string()], env: Vec::new() };
             self.processes.push(Process::start(&program, &logs)?);
         }
         for (index, name) in SERVICES.iter().enumerate() {

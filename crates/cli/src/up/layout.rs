@@ -86,6 +86,19 @@ impl StateDir {
         &self.shared_prefixes
     }
 
+    /// A program under another name: one that does as it is called.
+    pub(crate) fn link(&self, name: &str, program: &Path) -> anyhow::Result<PathBuf> {
+        let dir = self.join("bin");
+        let link = dir.join(name);
+        let linked = std::fs::create_dir_all(&dir).and_then(|()| {
+            // what an earlier group left, of a build that may be gone
+            let _ = std::fs::remove_file(&link);
+            std::os::unix::fs::symlink(program, &link)
+        });
+        linked.with_context(|| format!("cannot link `{}` to `{}`", link.display(), program.display()))?;
+        Ok(link)
+    }
+
     /// A file or directory in it.
     pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)

@@ -1,15 +1,15 @@
-//! The binary itself: exit codes, what it prints, signals.
+//! The program as plan-agent: exit codes, what it prints, signals.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use autoact_agent::testing::tiny_model;
 use autoact_testkit::processes::terminate;
-use common::{code_and_error, plan_agent};
+use common::{agent, code_and_error, plan_agent};
 
 #[test]
 fn a_bad_configuration_is_64_with_every_mistake() {
@@ -59,8 +59,7 @@ fn a_model_that_is_not_there_is_1_and_one_line() {
 fn a_port_that_is_taken_is_1() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = taken.local_addr().unwrap().to_string();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plan-agent"));
-    let (code, error) = code_and_error(command.env_clear().args(["--listen", &addr, "--log-level", "off"]));
+    let (code, error) = code_and_error(agent("plan-agent").args(["--listen", &addr, "--log-level", "off"]));
     assert_eq!(code, 1);
     assert!(error.contains(&format!("cannot listen on `{addr}`")), "{error}");
 }

@@ -1,11 +1,19 @@
 //! The program as a process.
+#![allow(dead_code)] // each test binary uses its part
 
 use std::process::{Command, Output};
 
-/// `plan-agent` on free ports, without this process's environment.
+/// One of the three, without this process's environment.
+pub(crate) fn agent(name: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agents"));
+    command.arg(name).env_clear();
+    command
+}
+
+/// `plan-agent` on free ports.
 pub(crate) fn plan_agent() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_plan-agent"));
-    command.env_clear().args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"]);
+    let mut command = agent("plan-agent");
+    command.args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"]);
     command
 }
 

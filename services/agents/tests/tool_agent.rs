@@ -1,20 +1,22 @@
-//! The binary itself: what is missing is one clear line, the first signal drains, the second ends.
+//! The program as tool-agent: what is missing is one clear line, the first signal drains, the second ends.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
+
+mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use autoact_agent::testing::tiny_model;
 use autoact_proto::v1::tool_agent_client::ToolAgentClient;
 use autoact_proto::v1::{Action, ExecuteRequest};
 use autoact_testkit::processes::terminate;
+use common::agent;
 use tempfile::TempDir;
 
 fn fails(args: &[&str], parts: &[&str]) {
-    let output = Command::new(env!("CARGO_BIN_EXE_tool-agent"))
-        .env_clear()
+    let output = agent("tool-agent")
         .args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--log-level", "off"])
         .args(args)
         .output()
@@ -58,8 +60,7 @@ fn serving(seconds: &str) -> Serving {
     };
     let wait = tool("Wait", &format!("{{ kind = \"command\", program = \"sleep\", args = [\"{seconds}\"] }}"));
     std::fs::write(path("tools.toml"), wait + &tool("Finish", "{ kind = \"finish\" }")).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tool-agent"))
-        .env_clear()
+    let mut child = agent("tool-agent")
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--log-format", "json", "--adapter", ""])
         .args(["--grace-period", "20s", "--set", "engine.threads=1"])
