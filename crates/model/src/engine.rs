@@ -149,9 +149,11 @@ impl Engine {
     pub fn load_adapter(&self, name: impl Into<String>, path: impl AsRef<Path>) -> Result<AdapterVersion, LoadError> {
         let adapter = Adapter::load(path)?;
         let bound = self.shared.model.bind(&adapter, Some(&self.shared.base_digest))?;
-        let version = AdapterVersion { name: name.into(), digest: adapter.digest };
+        let version = AdapterVersion { name: name.into(), digest: adapter.digest.clone() };
         let loaded = Arc::new(LoadedAdapter { version: version.clone(), bound });
         self.adapters.write().unwrap_or_else(PoisonError::into_inner).insert(version.name.clone(), loaded);
+        drop(adapter);
+        release_freed();
         Ok(version)
     }
 
