@@ -119,10 +119,11 @@ impl Drafts {
         draft
     }
 
-    /// Takes note that the first `right` tokens of a draft were the model's own, and the next one, if there was one, was not.
-    pub(crate) fn judge(&mut self, draft: &Draft, right: usize) {
+    /// Takes note that the first `right` tokens of a draft were the model's own, and whether the next one was not: a completion may also
+    /// have come to its end there.
+    pub(crate) fn judge(&mut self, draft: &Draft, right: usize, wrong: bool) {
         let trust = &mut self.trust[draft.source as usize];
-        for i in 0..draft.tokens.len().min(right + 1) {
+        for i in 0..draft.tokens.len().min(right + usize::from(wrong)) {
             trust.move_to(draft.matched + i, f32::from(u8::from(i < right)), NEW);
         }
     }
@@ -220,7 +221,7 @@ mod tests {
         let before = drafts.after(&tokens, 16, 0.3).tokens.len();
         for _ in 0..100 {
             let draft = drafts.after(&tokens, 16, 0.0);
-            drafts.judge(&draft, 0);
+            drafts.judge(&draft, 0, true);
         }
         assert!(drafts.after(&tokens, 16, 0.3).tokens.is_empty());
         // It is tried again some time.
@@ -228,7 +229,7 @@ mod tests {
         assert!(tries < 1_000);
         for _ in 0..100 {
             let draft = drafts.after(&tokens, 16, 0.0);
-            drafts.judge(&draft, draft.tokens.len());
+            drafts.judge(&draft, draft.tokens.len(), false);
         }
         assert!(drafts.after(&tokens, 16, 0.3).tokens.len() > before);
     }

@@ -195,7 +195,7 @@ impl Sequence {
                 break;
             }
         }
-        drafts.judge(&draft, right);
+        drafts.judge(&draft, right, right < self.tokens.len() - before);
         self.drafted += draft.tokens.len();
         self.drafted_right += right;
         self.cache.advance(right);
