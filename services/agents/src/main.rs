@@ -9,13 +9,16 @@ use autoact_service::{EXIT_BAD_CONFIG, main_with};
 use which::{Agent, which};
 
 const USAGE: &str = "\
-error: which agent?
 usage: agents plan-agent|tool-agent|reflect-agent [OPTIONS]
        or through a link of one of these names; `agents plan-agent --help` shows its options";
 
 fn main() -> ExitCode {
     let Some((agent, args)) = which(std::env::args_os()) else {
-        eprintln!("{USAGE}");
+        if std::env::args_os().nth(1).is_some_and(|arg| arg == "--help" || arg == "-h") {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        eprintln!("error: which agent?\n{USAGE}");
         return EXIT_BAD_CONFIG.into();
     };
     match agent {

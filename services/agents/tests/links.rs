@@ -16,9 +16,12 @@ fn a_link_chooses_the_agent() {
 
 #[test]
 fn without_a_name_it_says_what_it_needs() {
-    for args in [&[][..], &["--help"], &["gateway"]] {
+    let usage = "agents plan-agent|tool-agent|reflect-agent";
+    for args in [&[][..], &["gateway"]] {
         let output = Command::new(env!("CARGO_BIN_EXE_agents")).args(args).output().unwrap();
         assert_eq!(output.status.code(), Some(64));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("agents plan-agent|tool-agent|reflect-agent"), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(usage), "{output:?}");
     }
+    let output = Command::new(env!("CARGO_BIN_EXE_agents")).arg("--help").output().unwrap();
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains(usage), "{output:?}");
 }
