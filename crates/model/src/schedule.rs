@@ -13,6 +13,9 @@ const LEAST: usize = 4;
 const SLACK: f64 = 0.75;
 /// What one more row is thought to cost before anything was measured, as a part of a pass.
 const ROW: f64 = 0.2;
+/// What it is never thought to cost more than: a pass that the machine interrupted says so, and without a draft now and then nothing would
+/// say otherwise.
+const DEAREST: f64 = 0.5;
 /// Weight of the newest measurement.
 const NEW: f64 = 0.2;
 
@@ -62,7 +65,7 @@ impl Pace {
     pub(crate) fn worth(&self, wishes: &[Wish], chunks: &[usize]) -> f32 {
         let coming = wishes.iter().zip(chunks).filter(|(w, chunk)| w.pending == **chunk).count().max(1);
         let share = match (self.decode, self.token) {
-            (Some(decode), Some(token)) if decode > 0.0 => token / decode,
+            (Some(decode), Some(token)) if decode > 0.0 => (token / decode).min(DEAREST),
             _ => ROW,
         };
         (share * coming as f64) as f32
@@ -116,6 +119,25 @@ mod tests {
         // Half a millisecond a token: 15 fit into three quarters of 10 ms.
         let chunks = pace.share(&[stream, prompt], 0);
         assert!((14..=15).contains(&chunks[1]), "{chunks:?}");
+    }
+
+    #[test]
+    fn drafts_are_worth_it_again_after_a_pass_that_was_interrupted() {
+        let stream = [wish(1, true)];
+        let mut pace = Pace::default();
+        assert!((pace.worth(&stream, &[1]) - ROW as f32).abs() < 1e-6);
+        for _ in 0..50 {
+            pace.note(Duration::from_millis(10), &stream, &[1], 0);
+        }
+        pace.note(Duration::from_secs(2), &stream, &[1], 4);
+        assert!((pace.worth(&stream, &[1]) - DEAREST as f32).abs() < 1e-6);
+        for _ in 0..50 {
+            pace.note(Duration::from_millis(14), &stream, &[1], 4);
+        }
+        assert!((pace.worth(&stream, &[1]) - 0.1).abs() < 0.01);
+        // Beside others a row has to save more.
+        let others = [wish(1, true); 4];
+        assert!((pace.worth(&others, &[1; 4]) - 0.4).abs() < 0.04);
     }
 
     #[test]
