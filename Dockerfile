@@ -3,9 +3,9 @@ FROM rust:1.95-slim-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev make && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
+# The agents are one program, called by three names: what it takes in memory is there once on a node.
 RUN cargo build --release --locked --bins \
  && mkdir /out && for bin in autoact gateway agents memory meta-agent; do cp "target/release/$bin" /out/; done \
- # one program, called by three names: what it takes in memory is there once on a node
  && for agent in plan-agent tool-agent reflect-agent; do ln -s agents "/out/$agent"; done
 
 FROM debian:bookworm-slim

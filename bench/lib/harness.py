@@ -40,7 +40,7 @@ class Worker:
 
     def __init__(self, name: str, command: list, threads: int):
         self.name = name
-        env = dict(os.environ, OMP_NUM_THREADS=str(threads), TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
+        env = dict(os.environ, OMP_NUM_THREADS=str(threads), RAYON_NUM_THREADS=str(threads), TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1")
         env |= {"HF_HUB_DISABLE_PROGRESS_BARS": "1", "TRANSFORMERS_VERBOSITY": "error", "PYTHONWARNINGS": "ignore"}
         self.log = open(WORK / f"{name.replace(' ', '-')}.log", "w")
         self.process = subprocess.Popen(

@@ -10,7 +10,7 @@
 const LONGEST: usize = 8;
 /// Most tokens of a draft.
 pub(crate) const MOST_DRAFTED: usize = 16;
-/// Tokens of earlier completions that are looked through: a microsecond's work.
+/// Tokens of earlier completions that are looked through, at least.
 const REMEMBERED: usize = 8 << 10;
 /// Tokens compared at once.
 const PIECE: usize = 64;
@@ -26,6 +26,7 @@ const FORGIVE: f32 = 1.0 / 256.0;
 pub(crate) struct Drafts {
     /// Earlier completions, the newest last.
     told: Vec<u32>,
+    /// By [`Source`].
     trust: [Trust; 2],
     /// Most tokens of a draft.
     most: usize,

@@ -203,8 +203,8 @@ impl Sequence {
         Ok(finish)
     }
 
-    /// The next token. The grammar is asked about the one that is drawn, which takes a microsecond or two; what it says of all others can
-    /// take as long as some layers, and is needed only when that one is not allowed.
+    /// The next token. The grammar is asked about the one that is drawn; what it says of all others takes much longer and is needed only
+    /// when that one is not allowed.
     fn choose(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
         if let Some(bias) = &self.work.bias {
             bias.add(self.tokens.last().copied(), logits);

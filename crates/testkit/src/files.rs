@@ -25,7 +25,7 @@ pub fn program(name: &str) -> anyhow::Result<PathBuf> {
 
 /// A service of the workspace, as a program and the arguments that make it this one: the agents are one program.
 pub fn service(name: &str) -> anyhow::Result<(PathBuf, Vec<String>)> {
-    if name.ends_with("-agent") && name != "meta-agent" {
+    if matches!(name, "plan-agent" | "tool-agent" | "reflect-agent") {
         return Ok((program("agents")?, vec![name.to_owned()]));
     }
     Ok((program(name)?, Vec::new()))

@@ -115,7 +115,7 @@ unsafe fn panel<K: Dot>(p: &Panel) {
         _ if stretches > 1 => MOST,
         _ => (NEAR / p.row_bytes.max(1) / GROUP * GROUP).clamp(GROUP, MOST),
     };
-    // Written by a tile's first stretch before the next one reads them; zeroing six kilobytes would take as long as a short row's product.
+    // Written by a tile's first stretch before the next one reads them; zeroing six kilobytes showed where rows are short.
     let mut sums = MaybeUninit::<[Saved<K::Acc>; MOST / GROUP]>::uninit();
     let sums = sums.as_mut_ptr().cast::<Saved<K::Acc>>();
     for row in (0..p.rows).step_by(near) {
@@ -134,8 +134,8 @@ unsafe fn panel<K: Dot>(p: &Panel) {
                 for (i, r) in (row..end).step_by(GROUP).enumerate() {
                     let sums = sums.wrapping_add(i % (MOST / GROUP));
                     // SAFETY: rows `r..` and tokens `token..token + n` are in the panel, `n <= TOKENS <= 6`; the sums
-                    // are one of the places above, and those of the same tile's earlier steps: there is one stretch, or at most as many groups of rows
-                    // as there are sums.
+                    // are one of the places above, and those of the same tile's earlier steps: there is one stretch, or at
+                    // most as many groups of rows as there are sums.
                     unsafe {
                         match n {
                             1 => self::tile::<K, 1>(p, r, token, steps, ahead, sums.cast()),
