@@ -38,7 +38,7 @@ impl Bus {
     /// May be repeated after [`BusError::Unavailable`]: the same event is stored once, and the repetition returns its sequence.
     pub async fn append(&self, event: &Event, after: u64) -> Result<u64, BusError> {
         let started = Instant::now();
-        let payload = Bytes::from(event.encode());
+        let payload = Bytes::from(autoact_proto::event::encode(event));
         if payload.len() > MAX_EVENT_BYTES {
             return Err(BusError::TooLarge { bytes: payload.len(), limit: MAX_EVENT_BYTES });
         }

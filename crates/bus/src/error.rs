@@ -1,6 +1,7 @@
 //! What can go wrong on the bus.
 
-use autoact_trajectory::{EventError, TaskId};
+use autoact_proto::event::EventError;
+use autoact_trajectory::TaskId;
 
 /// An error of the bus.
 #[derive(Debug, thiserror::Error)]

@@ -112,7 +112,7 @@ pub(crate) fn decode_message(task: &TaskId, message: &StreamMessage) -> Result<E
 }
 
 fn decode(task: &TaskId, sequence: u64, payload: &[u8]) -> Result<Event, BusError> {
-    Event::decode(payload, sequence).map_err(|source| BusError::Unreadable { task: task.clone(), sequence, source })
+    autoact_proto::event::decode(payload, sequence).map_err(|source| BusError::Unreadable { task: task.clone(), sequence, source })
 }
 
 /// Follows one task: history by single gets, then the repeated events, which say which event came before, so that a missed one shows.

@@ -1,9 +1,9 @@
 //! The same transcript for a model with a chat template (Llama, Mistral, Qwen …): instructions as a system message, the transcript as
 //! the user's, and the cue as the beginning of the assistant's reply.
 
-use autoact_trajectory::Trajectory;
+use autoact_trajectory::{Role, Trajectory};
 
-use crate::transcript::{Role, transcript};
+use crate::transcript::transcript;
 
 /// One message of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,6 @@
 //! What an agent's reply must look like: the grammar that decoding is constrained to, and the parser of the finished reply.
 
-use autoact_trajectory::{ToolSpec, Verdict};
-
-use crate::transcript::Role;
+use autoact_trajectory::{Role, ToolSpec, Verdict};
 
 /// The longest thought, in characters: a thought is a sentence or two, and a model that rambles must not eat the task's budget.
 const MAX_THOUGHT: usize = 600;

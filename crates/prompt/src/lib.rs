@@ -28,4 +28,5 @@ mod transcript;
 
 pub use chat::{ChatMessage, chat};
 pub use expect::{Expect, ParseError, parse_input, parse_plan, parse_reflection};
-pub use transcript::{Role, Segment, cue, header, segments, transcript};
+pub use autoact_trajectory::Role;
+pub use transcript::{Segment, cue, header, segments, transcript};

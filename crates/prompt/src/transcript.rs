@@ -1,31 +1,6 @@
 //! The transcript of a trajectory, and which agent wrote which part of it.
 
-use autoact_trajectory::{Step, ToolSpec, Trajectory, Turn};
-
-/// The agent that speaks: one LoRA adapter each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
-    /// π_plan: thought and tool name.
-    Plan,
-    /// π_tool: the tool's parameters.
-    Tool,
-    /// π_reflect: thought and verdict.
-    Reflect,
-}
-
-impl Role {
-    /// All three, in the order they speak.
-    pub const ALL: [Role; 3] = [Role::Plan, Role::Tool, Role::Reflect];
-
-    /// `plan`, `tool` or `reflect`: the adapter's and the metrics' name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Role::Plan => "plan",
-            Role::Tool => "tool",
-            Role::Reflect => "reflect",
-        }
-    }
-}
+use autoact_trajectory::{Role, Step, ToolSpec, Trajectory, Turn};
 
 /// A piece of a transcript. The concatenated texts of a trajectory's segments are its transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]

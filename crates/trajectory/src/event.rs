@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use autoact_proto::{ConversionError, v1};
-use prost::Message;
-
+use crate::artifact::Artifact;
+use crate::call::CallId;
+use crate::digest::Digest;
 use crate::history::{Action, Reflection};
-use crate::id::{InvalidTaskId, TaskId};
-use crate::limits::{InvalidSampling, Limits, Sampling};
+use crate::id::TaskId;
+use crate::limits::{Limits, Sampling};
+use crate::tenant::{TaskKey, Tenant};
 use crate::tool::ToolSpec;
 use crate::usage::{Timing, Usage};
-
-/// The version of the event schema that we write. Readers accept every version up to theirs.
-pub const EVENT_VERSION: u32 = 1;
 
 /// One event of a task's trajectory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
+    /// Whose task it is.
+    pub tenant: Tenant,
     /// The task it belongs to.
     pub task_id: TaskId,
     /// 1, 2, 3 … within the task, without gaps.
@@ -26,14 +26,51 @@ pub struct Event {
     pub time: SystemTime,
     /// The gateway instance that appended it.
     pub writer: String,
+    /// Which holder of the lease wrote it: 1 for the first. 0: the writer held none, or the schema had no epochs.
+    pub epoch: u64,
+    /// The call that led to it, if one did.
+    pub call: Option<CallId>,
+    /// SHA-256 of the stored bytes of the event before. `None` in the first event, and in those of schema version 1.
+    pub previous: Option<Digest>,
     /// Of the call that produced it, if one did.
     pub usage: Option<Usage>,
     /// Where the time since the event before went, beside that call.
     pub timing: Option<Timing>,
+    /// What came with it for people.
+    pub artifacts: Vec<Artifact>,
     /// Position on the bus; 0 until a reader or an acknowledged append fills it in.
     pub sequence: u64,
+    /// SHA-256 of its own stored bytes; `None` until it is stored.
+    pub digest: Option<Digest>,
     /// What happened.
     pub body: EventBody,
+}
+
+impl Event {
+    /// An event that nobody has stored yet, without what only some events have.
+    pub fn new(task: &TaskKey, index: u64, time: SystemTime, writer: impl Into<String>, body: EventBody) -> Event {
+        Event {
+            tenant: task.tenant.clone(),
+            task_id: task.id.clone(),
+            index,
+            time,
+            writer: writer.into(),
+            epoch: 0,
+            call: None,
+            previous: None,
+            usage: None,
+            timing: None,
+            artifacts: Vec::new(),
+            sequence: 0,
+            digest: None,
+            body,
+        }
+    }
+
+    /// The task's name.
+    pub fn key(&self) -> TaskKey {
+        TaskKey::new(self.tenant.clone(), self.task_id.clone())
+    }
 }
 
 /// What happened.
@@ -53,6 +90,10 @@ pub enum EventBody {
     Reflection(Reflection),
     /// The task ended: the last event of every trajectory.
     Finished(Finished),
+    /// The holder of the lease gave the task back on purpose.
+    Released(Released),
+    /// Something that this program does not know, written by a later one.
+    Unknown(Unknown),
 }
 
 impl EventBody {
@@ -66,6 +107,8 @@ impl EventBody {
             EventBody::Observation(_) => "observation",
             EventBody::Reflection(_) => "reflection",
             EventBody::Finished(_) => "finished",
+            EventBody::Released(_) => "released",
+            EventBody::Unknown(_) => "unknown",
         }
     }
 }
@@ -83,6 +126,10 @@ pub struct Submitted {
     pub sampling: Sampling,
     /// The client's own notes.
     pub labels: BTreeMap<String, String>,
+    /// The conversation it belongs to; empty: none.
+    pub conversation: String,
+    /// SHA-256 of the whole request. `None` before schema version 2.
+    pub request: Option<Digest>,
 }
 
 /// A gateway holds the lease now.
@@ -90,8 +137,50 @@ pub struct Submitted {
 pub struct Started {
     /// The gateway instance.
     pub gateway: String,
-    /// 1 for the first delivery.
+    /// How often the task has been taken up, this time included.
     pub attempt: u32,
+}
+
+/// The holder of the lease gave the task back on purpose: the next [`Started`] is no sign of a crash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Released {
+    /// Why.
+    pub reason: ReleaseReason,
+    /// For people: who is away.
+    pub detail: String,
+    /// The open action may have been run.
+    pub may_have_run: bool,
+}
+
+/// Why a task was given back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReleaseReason {
+    /// The gateway stops; another goes on.
+    Draining,
+    /// A service that the task needs is away or busy; the task waits for it until its own time is up.
+    Waiting,
+    /// A reason that this program does not know.
+    Other,
+}
+
+impl ReleaseReason {
+    /// The reason's name for metrics and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ReleaseReason::Draining => "draining",
+            ReleaseReason::Waiting => "waiting",
+            ReleaseReason::Other => "other",
+        }
+    }
+}
+
+/// A body or an envelope that this program cannot read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unknown {
+    /// The schema version it was written in.
+    pub version: u32,
+    /// Whether the task can only go on with a program that knows it; otherwise it is passed over.
+    pub needed: bool,
 }
 
 /// (τ_t, α^m_t)
@@ -146,6 +235,8 @@ pub enum FinishReason {
     Cancelled,
     /// An agent or a gateway could not go on; the detail says which.
     Failed,
+    /// A reason that this program does not know.
+    Other,
 }
 
 impl FinishReason {
@@ -159,48 +250,7 @@ impl FinishReason {
             FinishReason::MaxTime => "max_time",
             FinishReason::Cancelled => "cancelled",
             FinishReason::Failed => "failed",
+            FinishReason::Other => "other",
         }
-    }
-}
-
-/// Bytes or a message that are not an event we can read.
-#[derive(Debug, thiserror::Error)]
-pub enum EventError {
-    /// Not protobuf of our schema.
-    #[error("not an event of `autoact.v1`")]
-    Malformed(#[source] prost::DecodeError),
-    /// Written by a later autoact.
-    #[error("the event has version `{found}`, this program reads versions 1 to `{EVENT_VERSION}`; update it")]
-    Version {
-        /// The event's version.
-        found: u32,
-    },
-    /// No body, or one that this program does not know.
-    #[error("the event has no body that this program knows")]
-    UnknownBody,
-    /// A field is absent or out of range.
-    #[error("the event is not valid")]
-    Field(#[from] ConversionError),
-    /// A task id that cannot be one.
-    #[error("the event's task id is not valid")]
-    TaskId(#[from] InvalidTaskId),
-    /// A sampling parameter out of range.
-    #[error("the event's sampling is not valid")]
-    Sampling(#[from] InvalidSampling),
-}
-
-impl Event {
-    /// The bytes stored on the bus. The sequence is not stored: the bus gives it.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut event = v1::TrajectoryEvent::from(self);
-        event.sequence = 0;
-        event.encode_to_vec()
-    }
-
-    /// The event stored as `bytes` at `sequence`.
-    pub fn decode(bytes: &[u8], sequence: u64) -> Result<Event, EventError> {
-        let mut event = v1::TrajectoryEvent::decode(bytes).map_err(EventError::Malformed)?;
-        event.sequence = sequence;
-        event.try_into()
     }
 }

@@ -3,22 +3,30 @@
 //!
 //! The names follow AutoAct section 2; `docs/architecture.md` has the table of the paper's symbols and ours.
 
-mod convert;
-mod convert_event;
+mod artifact;
+mod call;
 mod decide;
+mod digest;
 mod event;
 mod history;
 mod id;
 mod limits;
 mod task;
+mod tenant;
 mod tool;
 mod usage;
 
+pub use artifact::Artifact;
+pub use call::{CallId, CallKind, InvalidCallId, Role};
 pub use decide::{Decision, UNKNOWN_OUTCOME, decide};
-pub use event::{EVENT_VERSION, Event, EventBody, EventError, FinishReason, Finished, Observation, Started, Submitted, Thought};
+pub use digest::Digest;
+pub use event::{
+    Event, EventBody, FinishReason, Finished, Observation, ReleaseReason, Released, Started, Submitted, Thought, Unknown,
+};
 pub use history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
 pub use id::{InvalidTaskId, TaskId};
 pub use limits::{InvalidSampling, Limits, Sampling};
 pub use task::{FoldError, Phase, REPEATED_NOTE, Task};
+pub use tenant::{InvalidTenant, TaskKey, Tenant};
 pub use tool::{Effect, FINISH, ToolSpec};
 pub use usage::{Timing, Usage};

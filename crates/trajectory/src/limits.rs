@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use autoact_proto::v1;
-
-use crate::convert::duration_from_proto;
-
 /// The paper lets its agents take ten steps; two more leave room for a wrong turn and its repair.
 const MAX_STEPS: u32 = 12;
 /// Twice told "wrong" is enough: a third attempt seldom differs.
@@ -34,21 +30,6 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
-    /// The bounds a request asks for; zero or absent ones are `defaults`'.
-    pub fn resolve(asked: Option<v1::Limits>, defaults: &Limits) -> Limits {
-        let asked = asked.unwrap_or_default();
-        let or = |value: u32, default: u32| if value == 0 { default } else { value };
-        let time = asked.max_time.map(duration_from_proto).filter(|time| !time.is_zero());
-        Limits {
-            max_steps: or(asked.max_steps, defaults.max_steps),
-            max_reflections: or(asked.max_reflections, defaults.max_reflections),
-            max_tokens: or(asked.max_tokens, defaults.max_tokens),
-            max_time: time.unwrap_or(defaults.max_time),
-        }
-    }
-}
-
 /// How the agents' models decode in a task.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sampling {
@@ -74,25 +55,20 @@ pub struct InvalidSampling {
     pub expected: &'static str,
 }
 
-impl TryFrom<v1::SamplingParams> for Sampling {
-    type Error = InvalidSampling;
-
-    fn try_from(params: v1::SamplingParams) -> Result<Self, Self::Error> {
-        let v1::SamplingParams { temperature, top_k, top_p, seed } = params;
+impl Sampling {
+    /// The settings, if each is within its range.
+    ///
+    /// # Errors
+    /// Names the first parameter that is not.
+    pub fn checked(self) -> Result<Sampling, InvalidSampling> {
+        let Sampling { temperature, top_p, .. } = self;
         if !(0.0..=10.0).contains(&temperature) {
             return Err(InvalidSampling { field: "temperature", value: temperature, expected: "0 to 10" });
         }
         if !(0.0..=1.0).contains(&top_p) {
             return Err(InvalidSampling { field: "top_p", value: top_p, expected: "0 to 1" });
         }
-        Ok(Sampling { temperature, top_k, top_p, seed })
-    }
-}
-
-impl From<Sampling> for v1::SamplingParams {
-    fn from(sampling: Sampling) -> Self {
-        let Sampling { temperature, top_k, top_p, seed } = sampling;
-        v1::SamplingParams { temperature, top_k, top_p, seed }
+        Ok(self)
     }
 }
 
@@ -101,17 +77,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn absent_bounds_take_the_default() {
-        let asked = v1::Limits { max_steps: 3, max_time: Some(prost_types::Duration { seconds: -1, nanos: 0 }), ..v1::Limits::default() };
-        let limits = Limits::resolve(Some(asked), &Limits::default());
-        assert_eq!(limits, Limits { max_steps: 3, ..Limits::default() });
-    }
-
-    #[test]
     fn sampling_has_ranges() {
         for (temperature, top_p) in [(f32::NAN, 0.0), (-1.0, 0.0), (0.0, 1.5), (f32::INFINITY, 0.0)] {
-            let params = v1::SamplingParams { temperature, top_p, ..v1::SamplingParams::default() };
-            assert!(Sampling::try_from(params).is_err(), "{temperature} {top_p}");
+            let sampling = Sampling { temperature, top_p, ..Sampling::default() };
+            assert!(sampling.checked().is_err(), "{temperature} {top_p}");
         }
     }
 }

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use crate::call::{CallId, CallKind, Role};
+use crate::digest::Digest;
 use crate::event::{Event, EventBody, FinishReason, Finished, Observation, Submitted};
 use crate::history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
 use crate::id::TaskId;
 use crate::limits::{Limits, Sampling};
+use crate::tenant::TaskKey;
 
 /// Stands before an observation whose action is the same as the one before: the group reads it and tries something else.
 pub const REPEATED_NOTE: &str = "(Same action as before; try another.)";
@@ -57,9 +60,23 @@ pub enum FoldError {
     #[error("the event belongs to task `{found}`, expected `{expected}`")]
     WrongTask {
         /// The folded task.
-        expected: TaskId,
+        expected: TaskKey,
         /// The event's.
-        found: TaskId,
+        found: TaskKey,
+    },
+    /// The event was written after another one than the one that is stored before it.
+    #[error("the event at index `{index}` does not follow the bytes stored before it")]
+    Chain {
+        /// The event's index.
+        index: u64,
+    },
+    /// The event was written by a later program, and the task cannot go on without understanding it.
+    #[error("the event at index `{index}` needs a program that reads schema version `{version}`; update this one")]
+    Newer {
+        /// The event's index.
+        index: u64,
+        /// The schema version it was written in.
+        version: u32,
     },
     /// An event is missing or came twice.
     #[error("the event has index `{found}`, expected `{expected}`")]
@@ -112,14 +129,19 @@ pub enum FoldError {
 /// A task as its events say it is. Made and changed by events alone, so that whoever reads the same events has the same task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    id: TaskId,
+    key: TaskKey,
     trajectory: Trajectory,
     limits: Limits,
     sampling: Sampling,
     labels: BTreeMap<String, String>,
+    conversation: String,
+    request: Option<Digest>,
     submitted_at: SystemTime,
     started_at: Option<SystemTime>,
     attempt: u32,
+    fruitless: u32,
+    /// The last holder gave the task back; whether the open action may have run by then.
+    released: Option<bool>,
     steps: u32,
     wrong: u32,
     prompt_tokens: u64,
@@ -129,6 +151,7 @@ pub struct Task {
     finished: Option<(Finished, SystemTime)>,
     last_index: u64,
     last_sequence: u64,
+    last_digest: Option<Digest>,
 }
 
 impl Task {
@@ -140,16 +163,20 @@ impl Task {
         if event.index != 1 {
             return Err(FoldError::Gap { expected: 1, found: event.index });
         }
-        let Submitted { question, tools, limits, sampling, labels } = submitted.clone();
+        let Submitted { question, tools, limits, sampling, labels, conversation, request } = submitted.clone();
         Ok(Task {
             trajectory: Trajectory { task_id: event.task_id.to_string(), question, tools, turns: Vec::new() },
-            id: event.task_id.clone(),
+            key: event.key(),
             limits,
             sampling,
             labels,
+            conversation,
+            request,
             submitted_at: event.time,
             started_at: None,
             attempt: 0,
+            fruitless: 0,
+            released: None,
             steps: 0,
             wrong: 0,
             prompt_tokens: 0,
@@ -159,6 +186,7 @@ impl Task {
             finished: None,
             last_index: 1,
             last_sequence: event.sequence,
+            last_digest: event.digest,
         })
     }
 
@@ -178,13 +206,21 @@ impl Task {
         let phase = self.phase();
         let unexpected = FoldError::Unexpected { event: event.body.name(), phase: phase.as_str() };
         match (&event.body, phase) {
+            (EventBody::Unknown(unknown), _) if unknown.needed => {
+                return Err(FoldError::Newer { index: event.index, version: unknown.version });
+            }
+            (EventBody::Unknown(_), _) => {}
             (EventBody::Submitted(_), _) | (_, Phase::Finished) => return Err(unexpected),
             (EventBody::Started(started), _) => {
                 self.started_at.get_or_insert(event.time);
                 self.attempt = started.attempt;
-                // whoever held the lease before may have begun to run the open action
-                self.interrupted = phase == Phase::Acting;
+                let released = self.released.take();
+                // one that gave the task back did not crash
+                self.fruitless += u32::from(released.is_none());
+                // whoever held the lease before may have begun to run the open action, unless it says that it did not
+                self.interrupted |= phase == Phase::Acting && self.attempt > 1 && released.unwrap_or(true);
             }
+            (EventBody::Released(released), _) => self.released = Some(released.may_have_run),
             (EventBody::Thought(thought), Phase::Planning) => {
                 if self.trajectory.tool(&thought.tool).is_none() {
                     return Err(FoldError::UnknownTool { tool: thought.tool.clone() });
@@ -209,12 +245,16 @@ impl Task {
             }
             (EventBody::Finished(finished), _) => {
                 let approved = phase == Phase::Approved && finished.reason == FinishReason::Approved;
-                if finished.approved != approved || (finished.reason == FinishReason::Approved) != finished.approved {
+                let other = finished.reason == FinishReason::Other;
+                if !other && finished.approved != approved {
                     return Err(FoldError::Approval { approved: finished.approved, reason: finished.reason.as_str() });
                 }
                 self.finished = Some((finished.clone(), event.time));
             }
             _ => return Err(unexpected),
+        }
+        if !matches!(event.body, EventBody::Started(_) | EventBody::Released(_) | EventBody::Unknown(_)) {
+            self.fruitless = 0;
         }
         if let Some(usage) = &event.usage {
             self.prompt_tokens = self.prompt_tokens.saturating_add(u64::from(usage.prompt_tokens));
@@ -222,12 +262,13 @@ impl Task {
         }
         self.last_index = event.index;
         self.last_sequence = self.last_sequence.max(event.sequence);
+        self.last_digest = event.digest;
         Ok(())
     }
 
     fn check_position(&self, event: &Event) -> Result<(), FoldError> {
-        if event.task_id != self.id {
-            return Err(FoldError::WrongTask { expected: self.id.clone(), found: event.task_id.clone() });
+        if event.task_id != self.key.id || event.tenant != self.key.tenant {
+            return Err(FoldError::WrongTask { expected: self.key.clone(), found: event.key() });
         }
         if event.index != self.last_index + 1 {
             return Err(FoldError::Gap { expected: self.last_index + 1, found: event.index });
@@ -235,6 +276,11 @@ impl Task {
         // 0: not on the bus yet
         if event.sequence != 0 && event.sequence <= self.last_sequence {
             return Err(FoldError::Sequence { last: self.last_sequence, found: event.sequence });
+        }
+        if let (Some(stored), Some(previous)) = (self.last_digest, event.previous)
+            && stored != previous
+        {
+            return Err(FoldError::Chain { index: event.index });
         }
         Ok(())
     }
@@ -293,7 +339,49 @@ impl Task {
 
     /// The task's id.
     pub fn id(&self) -> &TaskId {
-        &self.id
+        &self.key.id
+    }
+
+    /// The task's name: whose it is, and its id.
+    pub fn key(&self) -> &TaskKey {
+        &self.key
+    }
+
+    /// The conversation it belongs to; empty: none.
+    pub fn conversation(&self) -> &str {
+        &self.conversation
+    }
+
+    /// SHA-256 of the request that began it. `None` before schema version 2.
+    pub fn request(&self) -> Option<Digest> {
+        self.request
+    }
+
+    /// How often the task has been taken up since its last progress by somebody who then vanished, the present holder included.
+    pub fn fruitless_attempts(&self) -> u32 {
+        self.fruitless
+    }
+
+    /// The number of the present holder of the lease; 0 before the first.
+    pub fn epoch(&self) -> u64 {
+        u64::from(self.attempt)
+    }
+
+    /// SHA-256 of the stored bytes of the last event: what the next one names as `previous`. `None` while it is not stored.
+    pub fn last_digest(&self) -> Option<Digest> {
+        self.last_digest
+    }
+
+    /// The call that the task makes next, if it makes one.
+    pub fn call(&self) -> Option<CallId> {
+        let (kind, step) = match self.phase() {
+            Phase::Planning => (CallKind::Speak(Role::Plan), self.steps + 1),
+            Phase::Parameterizing => (CallKind::Speak(Role::Tool), self.steps),
+            Phase::Acting => (CallKind::Execute, self.steps),
+            Phase::Reflecting => (CallKind::Speak(Role::Reflect), self.steps),
+            Phase::Approved | Phase::Finished => return None,
+        };
+        Some(CallId { kind, step, round: self.wrong })
     }
 
     /// Question, tools and history: what the agents are given.
@@ -326,7 +414,7 @@ impl Task {
         self.started_at
     }
 
-    /// Which delivery the last `Started` was; 0 before the first.
+    /// How often the task has been taken up; 0 before the first time.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }

@@ -105,16 +105,4 @@ proptest! {
             prop_assert_eq!(tried.next_index(), task.next_index() + 1);
         }
     }
-
-    #[test]
-    fn events_survive_the_wire(limits in limits(), script in prop::collection::vec(reply(), 1..20)) {
-        for event in run(limits, &script) {
-            prop_assert_eq!(Event::decode(&event.encode(), event.sequence).unwrap(), event);
-        }
-    }
-
-    #[test]
-    fn bytes_from_anywhere_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = Event::decode(&bytes, 1);
-    }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use autoact_bus::BusError;
 use autoact_proto::status::ServiceError;
+use autoact_proto::convert::resolve_limits;
 use autoact_proto::v1;
 use autoact_trajectory::{Event, EventBody, FoldError, InvalidSampling, InvalidTaskId, Limits, Sampling, Submitted, Task, TaskId, Timing};
 use tonic::Code;
@@ -236,7 +237,7 @@ impl Submitter {
         if labels.len() > MAX_LABELS || !labels.iter().all(fits) {
             return Err(SubmitError::Labels);
         }
-        let limits = Limits::resolve(limits, &self.limits);
+        let limits = resolve_limits(limits, &self.limits);
         self.check_limits(&limits)?;
         let sampling = sampling.unwrap_or_default().try_into()?;
         Ok(Checked { id, question, tools, limits, sampling, labels: labels.into_iter().collect() })

@@ -28,6 +28,7 @@ pub fn submitted(limits: Limits) -> EventBody {
         limits,
         sampling: Sampling { temperature: 0.5, top_k: 40, top_p: 0.75, seed: 7 },
         labels: [("team".to_owned(), "atlas".to_owned())].into(),
+        ..Submitted::default()
     })
 }
 
@@ -67,17 +68,12 @@ pub fn usage(completion_tokens: u32) -> Usage {
     }
 }
 
+pub fn key() -> TaskKey {
+    TaskKey::new(Tenant::default(), "task-1".parse().unwrap())
+}
+
 pub fn event(index: u64, body: EventBody) -> Event {
-    Event {
-        task_id: "task-1".parse().unwrap(),
-        index,
-        time: at(index),
-        writer: "gateway-a".into(),
-        usage: None,
-        timing: None,
-        sequence: index * 10,
-        body,
-    }
+    Event { sequence: index * 10, ..Event::new(&key(), index, at(index), "gateway-a", body) }
 }
 
 /// The events of `bodies`, in order from index 1.

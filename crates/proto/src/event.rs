@@ -1,15 +1,35 @@
-//! Between events and the wire (`autoact.v1`), both ways, checked.
+//! Events, tasks and what they are made of, as messages of `autoact.v1`, both ways, checked.
 
 use std::time::SystemTime;
 
-use autoact_proto::v1::trajectory_event::Body;
-use autoact_proto::{ConversionError, v1};
+use autoact_trajectory::{
+    Action, Artifact, Digest, Event, EventBody, FinishReason, Finished, InvalidSampling, InvalidTaskId, InvalidTenant, Limits, Observation,
+    Phase, ReleaseReason, Released, Started, Submitted, Task, Tenant, Thought, Timing, Unknown, Usage,
+};
 
 use crate::convert::{duration_from_proto, duration_to_proto};
-use crate::event::{EVENT_VERSION, Event, EventBody, EventError, FinishReason, Finished, Observation, Started, Submitted, Thought};
-use crate::limits::Limits;
-use crate::task::{Phase, Task};
-use crate::usage::{Timing, Usage};
+use crate::v1::trajectory_event::Body;
+use crate::{ConversionError, v1};
+
+/// A message that is no event, or one with a field out of range.
+#[derive(Debug, thiserror::Error)]
+pub enum EventError {
+    /// Not protobuf of our schema.
+    #[error("not an event of autoact")]
+    Malformed(#[source] prost::DecodeError),
+    /// A field is absent or out of range.
+    #[error("the event is not valid")]
+    Field(#[from] ConversionError),
+    /// A task id that cannot be one.
+    #[error("the event's task id is not valid")]
+    TaskId(#[from] InvalidTaskId),
+    /// A tenant that cannot be one.
+    #[error("the event's tenant is not valid")]
+    Tenant(#[from] InvalidTenant),
+    /// A sampling parameter out of range.
+    #[error("the event's sampling is not valid")]
+    Sampling(#[from] InvalidSampling),
+}
 
 impl From<&Usage> for v1::Usage {
     fn from(usage: &Usage) -> Self {
@@ -76,7 +96,7 @@ impl From<Limits> for v1::Limits {
     }
 }
 
-/// Stored limits are resolved: a bound of zero is an error here, see [`Limits::resolve`] for requests.
+/// Stored limits are resolved: a bound of zero is an error here, see [`crate::convert::resolve_limits`] for requests.
 impl TryFrom<v1::Limits> for Limits {
     type Error = ConversionError;
 
@@ -102,15 +122,15 @@ impl From<FinishReason> for v1::FinishReason {
             FinishReason::MaxTime => v1::FinishReason::MaxTime,
             FinishReason::Cancelled => v1::FinishReason::Cancelled,
             FinishReason::Failed => v1::FinishReason::Failed,
+            FinishReason::Other => v1::FinishReason::Unspecified,
         }
     }
 }
 
-impl TryFrom<v1::FinishReason> for FinishReason {
-    type Error = ConversionError;
-
-    fn try_from(reason: v1::FinishReason) -> Result<Self, Self::Error> {
-        Ok(match reason {
+/// A reason of a later schema is [`FinishReason::Other`].
+impl From<v1::FinishReason> for FinishReason {
+    fn from(reason: v1::FinishReason) -> Self {
+        match reason {
             v1::FinishReason::Approved => FinishReason::Approved,
             v1::FinishReason::MaxSteps => FinishReason::MaxSteps,
             v1::FinishReason::MaxReflections => FinishReason::MaxReflections,
@@ -118,14 +138,48 @@ impl TryFrom<v1::FinishReason> for FinishReason {
             v1::FinishReason::MaxTime => FinishReason::MaxTime,
             v1::FinishReason::Cancelled => FinishReason::Cancelled,
             v1::FinishReason::Failed => FinishReason::Failed,
-            v1::FinishReason::Unspecified => return Err(ConversionError::MissingField("reason")),
-        })
+            v1::FinishReason::Unspecified => FinishReason::Other,
+        }
     }
 }
 
-impl From<&EventBody> for Body {
-    fn from(body: &EventBody) -> Self {
-        match body {
+impl From<ReleaseReason> for v1::ReleaseReason {
+    fn from(reason: ReleaseReason) -> Self {
+        match reason {
+            ReleaseReason::Draining => v1::ReleaseReason::Draining,
+            ReleaseReason::Waiting => v1::ReleaseReason::Waiting,
+            ReleaseReason::Other => v1::ReleaseReason::Unspecified,
+        }
+    }
+}
+
+impl From<v1::ReleaseReason> for ReleaseReason {
+    fn from(reason: v1::ReleaseReason) -> Self {
+        match reason {
+            v1::ReleaseReason::Draining => ReleaseReason::Draining,
+            v1::ReleaseReason::Waiting => ReleaseReason::Waiting,
+            v1::ReleaseReason::Unspecified => ReleaseReason::Other,
+        }
+    }
+}
+
+impl From<&Artifact> for v1::Artifact {
+    fn from(artifact: &Artifact) -> Self {
+        v1::Artifact {
+            kind: artifact.kind.clone(),
+            media_type: artifact.media_type.clone(),
+            name: artifact.name.clone(),
+            object: artifact.object.clone(),
+            bytes: artifact.bytes,
+            sha256: artifact.sha256.map(|digest| digest.to_string()).unwrap_or_default(),
+            text: artifact.text.clone(),
+        }
+    }
+}
+
+/// The body of an event; `None` for one that this program does not know.
+fn body_to_proto(body: &EventBody) -> Option<Body> {
+    Some(match body {
             EventBody::Submitted(submitted) => Body::Submitted(v1::Submitted {
                 question: submitted.question.clone(),
                 tools: submitted.tools.iter().map(Into::into).collect(),
@@ -149,8 +203,13 @@ impl From<&EventBody> for Body {
                 reason: v1::FinishReason::from(finished.reason) as i32,
                 detail: finished.detail.clone(),
             }),
-        }
-    }
+            EventBody::Released(released) => Body::Released(v1::Released {
+                reason: v1::ReleaseReason::from(released.reason) as i32,
+                detail: released.detail.clone(),
+                may_have_run: released.may_have_run,
+            }),
+            EventBody::Unknown(_) => return None,
+    })
 }
 
 impl TryFrom<Body> for EventBody {
@@ -164,10 +223,11 @@ impl TryFrom<Body> for EventBody {
                 limits: submitted.limits.ok_or(ConversionError::MissingField("limits"))?.try_into()?,
                 sampling: submitted.sampling.unwrap_or_default().try_into()?,
                 labels: submitted.labels.into_iter().collect(),
+                ..Submitted::default()
             }),
             Body::Started(started) => EventBody::Started(Started { gateway: started.gateway, attempt: started.attempt }),
             Body::Thought(thought) => EventBody::Thought(Thought { thought: thought.thought, tool: thought.tool }),
-            Body::Action(action) => EventBody::Action(crate::Action { tool: action.tool, params: action.params }),
+            Body::Action(action) => EventBody::Action(Action { tool: action.tool, params: action.params }),
             Body::Observation(observation) => EventBody::Observation(Observation {
                 text: observation.text,
                 is_error: observation.is_error,
@@ -176,14 +236,12 @@ impl TryFrom<Body> for EventBody {
             }),
             Body::Reflection(reflection) => EventBody::Reflection(reflection.try_into()?),
             Body::Finished(finished) => {
-                let reason = v1::FinishReason::try_from(finished.reason)
-                    .map_err(|unknown| ConversionError::UnknownValue { field: "reason", value: unknown.0.to_string() })?;
-                EventBody::Finished(Finished {
-                    answer: finished.answer,
-                    approved: finished.approved,
-                    reason: reason.try_into()?,
-                    detail: finished.detail,
-                })
+                let reason = finished.reason().into();
+                EventBody::Finished(Finished { answer: finished.answer, approved: finished.approved, reason, detail: finished.detail })
+            }
+            Body::Released(released) => {
+                let reason = released.reason().into();
+                EventBody::Released(Released { reason, detail: released.detail, may_have_run: released.may_have_run })
             }
         })
     }
@@ -191,46 +249,79 @@ impl TryFrom<Body> for EventBody {
 
 impl From<&Event> for v1::TrajectoryEvent {
     fn from(event: &Event) -> Self {
+        let version = match &event.body {
+            EventBody::Unknown(unknown) => unknown.version,
+            _ => crate::store::EVENT_VERSION,
+        };
         v1::TrajectoryEvent {
-            version: EVENT_VERSION,
+            version,
+            tenant: event.tenant.to_string(),
             task_id: event.task_id.to_string(),
             index: event.index,
             time: Some(event.time.into()),
             writer: event.writer.clone(),
+            epoch: event.epoch,
+            call_id: event.call.map(|call| call.to_string()).unwrap_or_default(),
             usage: event.usage.as_ref().map(Into::into),
             timing: event.timing.map(Into::into),
+            artifacts: event.artifacts.iter().map(Into::into).collect(),
             sequence: event.sequence,
-            body: Some((&event.body).into()),
+            body: body_to_proto(&event.body),
         }
     }
 }
 
+/// Also how events of schema version 1 are read: they were stored as this message.
 impl TryFrom<v1::TrajectoryEvent> for Event {
     type Error = EventError;
 
     fn try_from(event: v1::TrajectoryEvent) -> Result<Self, Self::Error> {
-        // before the body: a later version may mean the same fields differently
-        match event.version {
-            0 => return Err(ConversionError::MissingField("version").into()),
-            1..=EVENT_VERSION => {}
-            found => return Err(EventError::Version { found }),
-        }
-        let time = event.time.ok_or(ConversionError::MissingField("time"))?;
-        let time = SystemTime::try_from(time).map_err(|error| ConversionError::UnknownValue { field: "time", value: error.to_string() })?;
+        let time = time_from_proto(event.time)?;
         if event.index == 0 {
             return Err(ConversionError::MissingField("index").into());
         }
+        let tenant = if event.tenant.is_empty() { Tenant::default() } else { event.tenant.parse()? };
+        let artifact = |artifact: v1::Artifact| Artifact {
+            sha256: digest_from_hex(&artifact.sha256),
+            kind: artifact.kind,
+            media_type: artifact.media_type,
+            name: artifact.name,
+            object: artifact.object,
+            bytes: artifact.bytes,
+            text: artifact.text,
+        };
         Ok(Event {
+            tenant,
             task_id: event.task_id.try_into()?,
             index: event.index,
             time,
             writer: event.writer,
+            epoch: event.epoch,
+            call: event.call_id.parse().ok(),
+            previous: None,
             usage: event.usage.map(Into::into),
             timing: event.timing.map(Into::into),
+            artifacts: event.artifacts.into_iter().map(artifact).collect(),
             sequence: event.sequence,
-            body: event.body.ok_or(EventError::UnknownBody)?.try_into()?,
+            digest: None,
+            body: match event.body {
+                Some(body) => body.try_into()?,
+                None => EventBody::Unknown(Unknown { version: event.version, needed: true }),
+            },
         })
     }
+}
+
+fn digest_from_hex(text: &str) -> Option<Digest> {
+    let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..text.len()).step_by(2).map(byte).collect();
+    Digest::from_slice(&bytes?)
+}
+
+/// A point in time that has to be there.
+pub(crate) fn time_from_proto(time: Option<prost_types::Timestamp>) -> Result<SystemTime, ConversionError> {
+    let time = time.ok_or(ConversionError::MissingField("time"))?;
+    SystemTime::try_from(time).map_err(|error| ConversionError::UnknownValue { field: "time", value: error.to_string() })
 }
 
 impl From<&Task> for v1::Task {

@@ -1,11 +1,10 @@
-//! Between the domain and the wire (`autoact.v1`). Whatever comes from the wire is checked here, once.
+//! Between the domain and the messages of `autoact.v1`. What comes from the wire is checked here, once.
 
 use std::time::Duration;
 
-use autoact_proto::{ConversionError, v1};
+use autoact_trajectory::{Action, Effect, InvalidSampling, Limits, Reflection, Sampling, Step, ToolSpec, Trajectory, Turn, Verdict};
 
-use crate::history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
-use crate::tool::{Effect, ToolSpec};
+use crate::{ConversionError, v1};
 
 /// Used when a spec from the wire names no timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -13,12 +12,12 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const DEFAULT_OBSERVATION_BYTES: usize = 4096;
 
 /// A domain duration as protobuf's.
-pub(crate) fn duration_to_proto(duration: Duration) -> prost_types::Duration {
+pub fn duration_to_proto(duration: Duration) -> prost_types::Duration {
     prost_types::Duration { seconds: duration.as_secs().min(i64::MAX as u64) as i64, nanos: duration.subsec_nanos() as i32 }
 }
 
 /// A protobuf duration as ours; negative ones count as zero.
-pub(crate) fn duration_from_proto(duration: prost_types::Duration) -> Duration {
+pub fn duration_from_proto(duration: prost_types::Duration) -> Duration {
     Duration::try_from(duration).unwrap_or_default()
 }
 
@@ -169,5 +168,46 @@ impl TryFrom<v1::Trajectory> for Trajectory {
             tools: trajectory.tools.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
             turns: trajectory.turns.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
         })
+    }
+}
+
+/// The bounds a request asks for; zero or absent ones are `defaults`'.
+pub fn resolve_limits(asked: Option<v1::Limits>, defaults: &Limits) -> Limits {
+    let asked = asked.unwrap_or_default();
+    let or = |value: u32, default: u32| if value == 0 { default } else { value };
+    let time = asked.max_time.map(duration_from_proto).filter(|time| !time.is_zero());
+    Limits {
+        max_steps: or(asked.max_steps, defaults.max_steps),
+        max_reflections: or(asked.max_reflections, defaults.max_reflections),
+        max_tokens: or(asked.max_tokens, defaults.max_tokens),
+        max_time: time.unwrap_or(defaults.max_time),
+    }
+}
+
+impl TryFrom<v1::SamplingParams> for Sampling {
+    type Error = InvalidSampling;
+
+    fn try_from(params: v1::SamplingParams) -> Result<Self, Self::Error> {
+        let v1::SamplingParams { temperature, top_k, top_p, seed } = params;
+        Sampling { temperature, top_k, top_p, seed }.checked()
+    }
+}
+
+impl From<Sampling> for v1::SamplingParams {
+    fn from(sampling: Sampling) -> Self {
+        let Sampling { temperature, top_k, top_p, seed } = sampling;
+        v1::SamplingParams { temperature, top_k, top_p, seed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absent_bounds_take_the_default() {
+        let asked = v1::Limits { max_steps: 3, max_time: Some(prost_types::Duration { seconds: -1, nanos: 0 }), ..v1::Limits::default() };
+        let limits = resolve_limits(Some(asked), &Limits::default());
+        assert_eq!(limits, Limits { max_steps: 3, ..Limits::default() });
     }
 }

@@ -1,0 +1,314 @@
+//! Runs one task: decide, act, append, and again until it has ended.
+//!
+//! Plain async code that reads from top to bottom. It knows no transport, no runtime and no actor.
+
+use std::future::Future;
+use std::time::{Duration, SystemTime};
+
+use autoact_trajectory::{
+    Action, Decision, Effect, Event, EventBody, FinishReason, FoldError, Observation, ReleaseReason, Released, Started, Submitted, Task,
+    TaskKey, UNKNOWN_OUTCOME, Usage, decide,
+};
+
+use crate::agents::{Agents, Call, Execution, Reply};
+use crate::clock::Clock;
+use crate::failure::{Failure, FailureClass};
+use crate::log::EventLog;
+
+/// The group learns little from a long error.
+const FAILURE_CHARS: usize = 300;
+
+/// How a driver runs its task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DriverOptions {
+    /// Who writes the events.
+    pub writer: String,
+    /// Stop at the first answer, without asking Reflect-Agent: the task stays unfinished, with the answer in its last step.
+    pub without_reflection: bool,
+}
+
+/// What a step of the driver came to.
+#[derive(Debug)]
+pub enum Progress {
+    /// An event was stored; there is more to do.
+    Advanced,
+    /// The task has ended.
+    Ended,
+    /// There is an answer, and the options say not to ask Reflect-Agent.
+    Answered,
+    /// The interrupt came before the call's answer; nothing was stored.
+    Interrupted,
+    /// Somebody the task needs is away, busy or slow; nothing was stored. The same step may be tried again.
+    Waiting(Failure),
+}
+
+/// Why the driver cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop<E: std::error::Error + 'static> {
+    /// The event was not stored.
+    #[error(transparent)]
+    Log(E),
+    /// An event does not continue the task: a mistake in the program, or somebody else's event.
+    #[error("an event does not continue its task")]
+    Fold(#[from] FoldError),
+}
+
+/// A task, the group that works at it, and the log of what happened.
+pub struct Driver<L> {
+    agents: Agents,
+    log: L,
+    options: DriverOptions,
+    task: Task,
+    clock: Clock,
+}
+
+/// What came of a call: the event's body, and what it cost.
+enum Called {
+    Said(EventBody, Usage),
+    Failed(Failure),
+    Interrupted,
+}
+
+impl<L: EventLog> Driver<L> {
+    /// Accepts a task and takes it up: stores its first two events.
+    ///
+    /// # Errors
+    /// An event was not stored.
+    pub async fn begin(
+        agents: Agents,
+        mut log: L,
+        options: DriverOptions,
+        key: &TaskKey,
+        submitted: Submitted,
+    ) -> Result<Driver<L>, Stop<L::Error>> {
+        let mut event = Event::new(key, 1, SystemTime::now(), options.writer.clone(), EventBody::Submitted(submitted));
+        let stored = log.append(&event, 0).await.map_err(Stop::Log)?;
+        (event.sequence, event.digest) = (stored.sequence, stored.digest);
+        Driver::take_up(agents, log, options, Task::begin(&event)?).await
+    }
+
+    /// Goes on with a task as its events say it is, and stores that it does.
+    ///
+    /// # Errors
+    /// The event was not stored.
+    pub async fn take_up(agents: Agents, log: L, options: DriverOptions, task: Task) -> Result<Driver<L>, Stop<L::Error>> {
+        Driver::take_up_at(agents, log, options, task, Duration::ZERO).await
+    }
+
+    /// The same, for a caller that has read the task from a log for `reading`.
+    ///
+    /// # Errors
+    /// The event was not stored.
+    pub async fn take_up_at(
+        agents: Agents,
+        log: L,
+        options: DriverOptions,
+        task: Task,
+        reading: Duration,
+    ) -> Result<Driver<L>, Stop<L::Error>> {
+        let mut clock = Clock::start();
+        clock.read(reading);
+        let started = Started { gateway: options.writer.clone(), attempt: task.attempt().saturating_add(1) };
+        let mut driver = Driver { agents, log, options, task, clock };
+        driver.append(EventBody::Started(started), None).await?;
+        Ok(driver)
+    }
+
+    /// The task as it stands.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The task and the log.
+    pub fn into_parts(self) -> (Task, L) {
+        (self.task, self.log)
+    }
+
+    /// Does the next thing. `interrupt` ends a call that is being waited for; it is dropped then, and with it the work behind it. An event
+    /// that is being stored is never interrupted.
+    ///
+    /// # Errors
+    /// The event was not stored, or does not continue the task.
+    pub async fn step(&mut self, interrupt: impl Future<Output = ()>) -> Result<Progress, Stop<L::Error>> {
+        let decision = decide(&self.task, SystemTime::now());
+        let called = match decision {
+            Decision::Done => return Ok(Progress::Ended),
+            Decision::Finish(finished) => return self.store(EventBody::Finished(finished), None).await,
+            Decision::Observe(observation) => return self.store(EventBody::Observation(observation), None).await,
+            Decision::Reflect if self.options.without_reflection => return Ok(Progress::Answered),
+            Decision::Plan => self.plan(interrupt).await,
+            Decision::Parameterize => self.parameterize(interrupt).await,
+            Decision::Execute { action, .. } => self.execute(&action, interrupt).await,
+            Decision::Reflect => self.reflect(interrupt).await,
+        };
+        match called {
+            Called::Said(body, usage) => self.store(body, Some(usage)).await,
+            Called::Interrupted => Ok(Progress::Interrupted),
+            Called::Failed(failure) => self.failed(failure).await,
+        }
+    }
+
+    /// Runs the task to its end. Whoever is away is not waited for: the task ends as failed.
+    ///
+    /// # Errors
+    /// An event was not stored.
+    pub async fn run(&mut self) -> Result<(), Stop<L::Error>> {
+        loop {
+            match self.step(std::future::pending()).await? {
+                Progress::Advanced | Progress::Interrupted => {}
+                Progress::Ended | Progress::Answered => return Ok(()),
+                Progress::Waiting(failure) => return self.fail(&failure.chain()).await,
+            }
+        }
+    }
+
+    /// Ends the task as failed.
+    ///
+    /// # Errors
+    /// The event was not stored.
+    pub async fn fail(&mut self, detail: &str) -> Result<(), Stop<L::Error>> {
+        let finished = self.task.finish(FinishReason::Failed, detail);
+        self.append(EventBody::Finished(finished), None).await
+    }
+
+    /// Stores that the holder gives the task back on purpose, so that the next one knows that nobody crashed.
+    ///
+    /// # Errors
+    /// The event was not stored.
+    pub async fn release(&mut self, reason: ReleaseReason, detail: &str, may_have_run: bool) -> Result<(), Stop<L::Error>> {
+        self.append(EventBody::Released(Released { reason, detail: detail.to_owned(), may_have_run }), None).await
+    }
+
+    async fn plan(&mut self, interrupt: impl Future<Output = ()>) -> Called {
+        let Some(call) = call(&self.task) else { return Called::Interrupted };
+        let asked = unless(interrupt, self.agents.plan.plan(call)).await;
+        self.said(asked, EventBody::Thought)
+    }
+
+    async fn parameterize(&mut self, interrupt: impl Future<Output = ()>) -> Called {
+        let Some(call) = call(&self.task) else { return Called::Interrupted };
+        let tool = self.task.trajectory().open_step().map(|step| step.tool.clone()).unwrap_or_default();
+        let asked = unless(interrupt, self.agents.tool.parameterize(call)).await;
+        self.said(asked, |params| EventBody::Action(Action { tool, params }))
+    }
+
+    async fn reflect(&mut self, interrupt: impl Future<Output = ()>) -> Called {
+        let Some(call) = call(&self.task) else { return Called::Interrupted };
+        let asked = unless(interrupt, self.agents.reflect.reflect(call)).await;
+        self.said(asked, EventBody::Reflection)
+    }
+
+    async fn execute(&mut self, action: &Action, interrupt: impl Future<Output = ()>) -> Called {
+        let Some(call) = call(&self.task) else { return Called::Interrupted };
+        let execution = Execution { call, action, spec: self.task.trajectory().tool(&action.tool) };
+        let effect = execution.effect();
+        let observed = |task: &Task, seen: Observation| EventBody::Observation(task.observe(seen.text, seen.is_error, seen.truncated));
+        match unless(interrupt, self.agents.tools.execute(execution)).await {
+            None => Called::Interrupted,
+            Some(Ok(reply)) => {
+                self.clock.called(reply.usage.total, reply.retry);
+                Called::Said(observed(&self.task, reply.value), reply.usage)
+            }
+            Some(Err(failure)) => match observation_of(&failure, action, effect) {
+                None => Called::Failed(failure),
+                Some(seen) => Called::Said(observed(&self.task, seen), Usage::default()),
+            },
+        }
+    }
+
+    /// An agent's answer as an event's body, its time counted.
+    fn said<T>(&mut self, asked: Option<Result<Reply<T>, Failure>>, body: impl FnOnce(T) -> EventBody) -> Called {
+        match asked {
+            None => Called::Interrupted,
+            Some(Err(failure)) => Called::Failed(failure),
+            Some(Ok(reply)) => {
+                self.clock.called(reply.usage.total, reply.retry);
+                Called::Said(body(reply.value), reply.usage)
+            }
+        }
+    }
+
+    /// Somebody gave no answer: what passes by itself is waited for while the task has time; anything else ends the task.
+    async fn failed(&mut self, failure: Failure) -> Result<Progress, Stop<L::Error>> {
+        let finished = match decide(&self.task, SystemTime::now()) {
+            Decision::Finish(mut end) => {
+                end.detail = format!("{}; {}", end.detail, failure.chain());
+                end
+            }
+            _ if failure.class.passes() => return Ok(Progress::Waiting(failure)),
+            _ => self.task.finish(FinishReason::Failed, failure.chain()),
+        };
+        self.store(EventBody::Finished(finished), None).await
+    }
+
+    async fn store(&mut self, body: EventBody, usage: Option<Usage>) -> Result<Progress, Stop<L::Error>> {
+        match self.append(body, usage).await {
+            Ok(()) => {}
+            // a reply that cannot follow, such as a tool that the task does not have: the task's failure, not the program's
+            Err(Stop::Fold(error)) if self.task.finished().is_none() => self.fail(&error.to_string()).await?,
+            Err(stop) => return Err(stop),
+        }
+        Ok(if self.task.finished().is_some() { Progress::Ended } else { Progress::Advanced })
+    }
+
+    /// Stores the next event, then applies it. It is tried on a copy first: a trajectory that does not fold is of no use.
+    async fn append(&mut self, body: EventBody, usage: Option<Usage>) -> Result<(), Stop<L::Error>> {
+        let call = usage.as_ref().and(self.task.call());
+        let epoch = match &body {
+            EventBody::Started(started) => u64::from(started.attempt),
+            _ => self.task.epoch(),
+        };
+        let mut event = Event {
+            epoch,
+            call,
+            previous: self.task.last_digest(),
+            usage,
+            timing: Some(self.clock.lap()),
+            ..Event::new(self.task.key(), self.task.next_index(), SystemTime::now(), self.options.writer.clone(), body)
+        };
+        let mut next = self.task.clone();
+        next.apply(&event)?;
+        let stored = self.clock.bus(self.log.append(&event, self.task.last_sequence())).await.map_err(Stop::Log)?;
+        (event.sequence, event.digest) = (stored.sequence, stored.digest);
+        self.task.apply(&event)?;
+        Ok(())
+    }
+}
+
+/// The task's next call.
+fn call(task: &Task) -> Option<Call<'_>> {
+    let id = task.call()?;
+    let mut sampling = *task.sampling();
+    sampling.seed = id.seed(sampling.seed);
+    let used = task.started_at().and_then(|started| SystemTime::now().duration_since(started).ok()).unwrap_or_default();
+    let time_left = task.limits().max_time.saturating_sub(used);
+    Some(Call { task: task.key(), id, trajectory: task.trajectory(), sampling, time_left })
+}
+
+/// What the group is told of an action that gave no answer; `None`: nothing, it is run again.
+fn observation_of(failure: &Failure, action: &Action, effect: Effect) -> Option<Observation> {
+    let told = |text: String| Some(Observation { text, is_error: true, ..Observation::default() });
+    match failure.class {
+        class if effect == Effect::SideEffect && class.may_have_run() => told(UNKNOWN_OUTCOME.to_owned()),
+        FailureClass::NotSent | FailureClass::Busy | FailureClass::MayHaveRun => None,
+        // the group may try something else
+        FailureClass::TimedOut | FailureClass::Refused | FailureClass::Broken => {
+            let text = format!("{} failed: {}", action.tool, failure.message());
+            told(text.chars().take(FAILURE_CHARS).collect())
+        }
+    }
+}
+
+/// Waits for a call, or for the interrupt.
+async fn unless<T>(interrupt: impl Future<Output = ()>, call: impl Future<Output = T>) -> Option<T> {
+    let mut interrupt = std::pin::pin!(interrupt);
+    let mut call = std::pin::pin!(call);
+    std::future::poll_fn(|context| {
+        // also true for one that came before, while an event was stored
+        if interrupt.as_mut().poll(context).is_ready() {
+            return std::task::Poll::Ready(None);
+        }
+        call.as_mut().poll(context).map(Some)
+    })
+    .await
+}

@@ -1,0 +1,384 @@
+//! Events as they are stored on the bus (`autoact.store.v2`, and `autoact.v1.TrajectoryEvent` before it), and the records of the index.
+//!
+//! Reading is tolerant. An event that was written by a later program still has a place in its task: [`EventBody::Unknown`] says whether
+//! the task can go on without it. Only bytes that are no event at all are an error.
+
+use std::time::SystemTime;
+
+use autoact_trajectory::{
+    Action, Artifact, Digest, Effect, Event, EventBody, FinishReason, Finished, Limits, Observation, Reflection, ReleaseReason, Released,
+    Sampling, Started, Submitted, TaskId, TaskKey, Tenant, Thought, Timing, ToolSpec, Unknown, Usage, Verdict,
+};
+use prost::Message;
+use sha2::{Digest as _, Sha256};
+
+use crate::convert::{duration_from_proto, duration_to_proto};
+use crate::event::{EventError, time_from_proto};
+use crate::store_v2::event::Body;
+use crate::store_v2::{self as v2, index_record};
+use crate::{ConversionError, v1};
+
+/// The version of the event schema that we write, and the highest whose events we understand whole.
+pub const EVENT_VERSION: u32 = 2;
+/// The least version whose readers understand what we write.
+const MIN_READER: u32 = 2;
+
+/// SHA-256 of stored bytes.
+pub fn digest(bytes: &[u8]) -> Digest {
+    Digest(Sha256::digest(bytes).into())
+}
+
+/// The bytes that are stored. Sequence and digest are not: the bus and the bytes give them.
+pub fn encode(event: &Event) -> Vec<u8> {
+    to_message(event).encode_to_vec()
+}
+
+/// The message that is stored.
+fn to_message(event: &Event) -> v2::Event {
+    v2::Event {
+        version: EVENT_VERSION,
+        min_reader: MIN_READER,
+        tenant: event.tenant.to_string(),
+        task_id: event.task_id.to_string(),
+        index: event.index,
+        time: Some(event.time.into()),
+        writer: event.writer.clone(),
+        epoch: event.epoch,
+        call_id: event.call.map(|call| call.to_string()).unwrap_or_default(),
+        previous: event.previous.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default(),
+        usage: event.usage.as_ref().map(usage_to_message),
+        timing: event.timing.map(timing_to_message),
+        ignorable: false,
+        artifacts: event.artifacts.iter().map(artifact_to_message).collect(),
+        body: body_to_message(&event.body),
+    }
+}
+
+/// The event that is stored as `bytes` at `sequence`. Version 1 did not store the tenant: it is `tenant`.
+///
+/// # Errors
+/// The bytes are no event, or a field is out of range.
+pub fn decode(tenant: &Tenant, bytes: &[u8], sequence: u64) -> Result<Event, EventError> {
+    let mut event = match Version::decode(bytes).map_err(EventError::Malformed)?.version {
+        0 => return Err(ConversionError::MissingField("version").into()),
+        1 => {
+            let event = v1::TrajectoryEvent::decode(bytes).map_err(EventError::Malformed)?;
+            Event { tenant: tenant.clone(), ..event.try_into()? }
+        }
+        _ => from_message(v2::Event::decode(bytes).map_err(EventError::Malformed)?)?,
+    };
+    event.sequence = sequence;
+    event.digest = Some(digest(bytes));
+    Ok(event)
+}
+
+/// The one field that all versions of the schema share.
+#[derive(Clone, PartialEq, Message)]
+struct Version {
+    #[prost(uint32, tag = "1")]
+    version: u32,
+}
+
+fn from_message(event: v2::Event) -> Result<Event, EventError> {
+    if event.index == 0 {
+        return Err(ConversionError::MissingField("index").into());
+    }
+    let readable = event.min_reader <= EVENT_VERSION;
+    let body = match event.body {
+        Some(body) if readable => body_from_message(body)?,
+        _ => EventBody::Unknown(Unknown { version: event.version, needed: !(event.ignorable && readable) }),
+    };
+    Ok(Event {
+        tenant: event.tenant.parse()?,
+        task_id: event.task_id.try_into()?,
+        index: event.index,
+        time: time_from_proto(event.time)?,
+        writer: event.writer,
+        epoch: event.epoch,
+        // a call of a kind that this program does not know still led to the event
+        call: event.call_id.parse().ok(),
+        previous: Digest::from_slice(&event.previous),
+        usage: event.usage.map(usage_from_message),
+        timing: event.timing.map(timing_from_message),
+        artifacts: event.artifacts.into_iter().map(artifact_from_message).collect(),
+        sequence: 0,
+        digest: None,
+        body,
+    })
+}
+
+fn body_to_message(body: &EventBody) -> Option<Body> {
+    Some(match body {
+        EventBody::Submitted(submitted) => Body::Submitted(v2::Submitted {
+            question: submitted.question.clone(),
+            tools: submitted.tools.iter().map(tool_to_message).collect(),
+            limits: Some(limits_to_message(submitted.limits)),
+            sampling: Some(sampling_to_message(submitted.sampling)),
+            labels: submitted.labels.clone().into_iter().collect(),
+            conversation: submitted.conversation.clone(),
+            request: submitted.request.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default(),
+        }),
+        EventBody::Started(started) => Body::Started(v2::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
+        EventBody::Thought(thought) => Body::Thought(v2::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
+        EventBody::Action(action) => Body::Action(v2::ActionReady { tool: action.tool.clone(), params: action.params.clone() }),
+        EventBody::Observation(observation) => Body::Observation(v2::Observation {
+            text: observation.text.clone(),
+            is_error: observation.is_error,
+            repeated: observation.repeated,
+            truncated: observation.truncated,
+        }),
+        EventBody::Reflection(reflection) => {
+            let verdict = match reflection.verdict {
+                Verdict::Right => v2::Verdict::Right,
+                Verdict::Wrong => v2::Verdict::Wrong,
+            };
+            Body::Reflection(v2::Reflection { thought: reflection.thought.clone(), verdict: verdict as i32 })
+        }
+        EventBody::Finished(finished) => Body::Finished(v2::Finished {
+            answer: finished.answer.clone(),
+            approved: finished.approved,
+            // the two enumerations have the same numbers
+            reason: v1::FinishReason::from(finished.reason) as i32,
+            detail: finished.detail.clone(),
+        }),
+        EventBody::Released(released) => Body::Released(v2::Released {
+            reason: v1::ReleaseReason::from(released.reason) as i32,
+            detail: released.detail.clone(),
+            may_have_run: released.may_have_run,
+        }),
+        EventBody::Unknown(_) => return None,
+    })
+}
+
+fn body_from_message(body: Body) -> Result<EventBody, EventError> {
+    Ok(match body {
+        Body::Submitted(submitted) => EventBody::Submitted(Submitted {
+            question: submitted.question,
+            tools: submitted.tools.into_iter().map(tool_from_message).collect(),
+            limits: limits_from_message(submitted.limits.ok_or(ConversionError::MissingField("limits"))?),
+            sampling: sampling_from_message(submitted.sampling.unwrap_or_default()).checked()?,
+            labels: submitted.labels.into_iter().collect(),
+            conversation: submitted.conversation,
+            request: Digest::from_slice(&submitted.request),
+        }),
+        Body::Started(started) => EventBody::Started(Started { gateway: started.gateway, attempt: started.attempt }),
+        Body::Thought(thought) => EventBody::Thought(Thought { thought: thought.thought, tool: thought.tool }),
+        Body::Action(action) => EventBody::Action(Action { tool: action.tool, params: action.params }),
+        Body::Observation(observation) => EventBody::Observation(Observation {
+            text: observation.text,
+            is_error: observation.is_error,
+            repeated: observation.repeated,
+            truncated: observation.truncated,
+        }),
+        Body::Reflection(reflection) => {
+            // what is not known to be approval is none: the group goes on
+            let verdict = match reflection.verdict() {
+                v2::Verdict::Right => Verdict::Right,
+                v2::Verdict::Wrong | v2::Verdict::Unspecified => Verdict::Wrong,
+            };
+            EventBody::Reflection(Reflection { thought: reflection.thought, verdict })
+        }
+        Body::Finished(finished) => {
+            let reason = v1::FinishReason::try_from(finished.reason).map_or(FinishReason::Other, Into::into);
+            EventBody::Finished(Finished { answer: finished.answer, approved: finished.approved, reason, detail: finished.detail })
+        }
+        Body::Released(released) => {
+            let reason = v1::ReleaseReason::try_from(released.reason).map_or(ReleaseReason::Other, Into::into);
+            EventBody::Released(Released { reason, detail: released.detail, may_have_run: released.may_have_run })
+        }
+    })
+}
+
+fn tool_to_message(spec: &ToolSpec) -> v2::ToolSpec {
+    let effect = match spec.effect {
+        Effect::ReadOnly => v2::Effect::ReadOnly,
+        Effect::Idempotent => v2::Effect::Idempotent,
+        Effect::SideEffect => v2::Effect::SideEffect,
+    };
+    v2::ToolSpec {
+        name: spec.name.clone(),
+        definition: spec.definition.clone(),
+        usage: spec.usage.clone(),
+        effect: effect as i32,
+        timeout: Some(duration_to_proto(spec.timeout)),
+        max_observation_bytes: u32::try_from(spec.max_observation_bytes).unwrap_or(u32::MAX),
+        terminal: spec.terminal,
+    }
+}
+
+fn tool_from_message(spec: v2::ToolSpec) -> ToolSpec {
+    // an effect that is not known is taken as the dangerous one
+    let effect = match spec.effect() {
+        v2::Effect::ReadOnly => Effect::ReadOnly,
+        v2::Effect::Idempotent => Effect::Idempotent,
+        v2::Effect::SideEffect | v2::Effect::Unspecified => Effect::SideEffect,
+    };
+    ToolSpec {
+        effect,
+        timeout: spec.timeout.map(duration_from_proto).unwrap_or_default(),
+        max_observation_bytes: spec.max_observation_bytes as usize,
+        terminal: spec.terminal,
+        name: spec.name,
+        definition: spec.definition,
+        usage: spec.usage,
+    }
+}
+
+fn limits_to_message(limits: Limits) -> v2::Limits {
+    let Limits { max_steps, max_reflections, max_tokens, max_time } = limits;
+    v2::Limits { max_steps, max_reflections, max_tokens, max_time: Some(duration_to_proto(max_time)) }
+}
+
+fn limits_from_message(limits: v2::Limits) -> Limits {
+    let v2::Limits { max_steps, max_reflections, max_tokens, max_time } = limits;
+    Limits { max_steps, max_reflections, max_tokens, max_time: max_time.map(duration_from_proto).unwrap_or_default() }
+}
+
+fn sampling_to_message(sampling: Sampling) -> v2::Sampling {
+    let Sampling { temperature, top_k, top_p, seed } = sampling;
+    v2::Sampling { temperature, top_k, top_p, seed }
+}
+
+fn sampling_from_message(sampling: v2::Sampling) -> Sampling {
+    let v2::Sampling { temperature, top_k, top_p, seed } = sampling;
+    Sampling { temperature, top_k, top_p, seed }
+}
+
+fn usage_to_message(usage: &Usage) -> v2::Usage {
+    v2::Usage {
+        queue: Some(duration_to_proto(usage.queue)),
+        prefill: Some(duration_to_proto(usage.prefill)),
+        decode: Some(duration_to_proto(usage.decode)),
+        tool: Some(duration_to_proto(usage.tool)),
+        total: Some(duration_to_proto(usage.total)),
+        prompt_tokens: usage.prompt_tokens,
+        cached_prompt_tokens: usage.cached_prompt_tokens,
+        completion_tokens: usage.completion_tokens,
+        model: usage.model.clone(),
+        adapter: usage.adapter.clone(),
+        adapter_digest: usage.adapter_digest.clone(),
+    }
+}
+
+fn usage_from_message(usage: v2::Usage) -> Usage {
+    let time = |duration: Option<prost_types::Duration>| duration.map(duration_from_proto).unwrap_or_default();
+    Usage {
+        queue: time(usage.queue),
+        prefill: time(usage.prefill),
+        decode: time(usage.decode),
+        tool: time(usage.tool),
+        total: time(usage.total),
+        prompt_tokens: usage.prompt_tokens,
+        cached_prompt_tokens: usage.cached_prompt_tokens,
+        completion_tokens: usage.completion_tokens,
+        model: usage.model,
+        adapter: usage.adapter,
+        adapter_digest: usage.adapter_digest,
+    }
+}
+
+fn timing_to_message(timing: Timing) -> v2::Timing {
+    let Timing { own, bus, retry } = timing;
+    v2::Timing { own: Some(duration_to_proto(own)), bus: Some(duration_to_proto(bus)), retry: Some(duration_to_proto(retry)) }
+}
+
+fn timing_from_message(timing: v2::Timing) -> Timing {
+    let time = |duration: Option<prost_types::Duration>| duration.map(duration_from_proto).unwrap_or_default();
+    Timing { own: time(timing.own), bus: time(timing.bus), retry: time(timing.retry) }
+}
+
+fn artifact_to_message(artifact: &Artifact) -> v2::Artifact {
+    v2::Artifact {
+        kind: artifact.kind.clone(),
+        media_type: artifact.media_type.clone(),
+        name: artifact.name.clone(),
+        object: artifact.object.clone(),
+        bytes: artifact.bytes,
+        sha256: artifact.sha256.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default(),
+        text: artifact.text.clone(),
+    }
+}
+
+fn artifact_from_message(artifact: v2::Artifact) -> Artifact {
+    Artifact {
+        kind: artifact.kind,
+        media_type: artifact.media_type,
+        name: artifact.name,
+        object: artifact.object,
+        bytes: artifact.bytes,
+        sha256: Digest::from_slice(&artifact.sha256),
+        text: artifact.text,
+    }
+}
+
+/// A record of the index of tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexRecord {
+    /// The task it is about.
+    pub task: TaskKey,
+    /// When it was written.
+    pub time: SystemTime,
+    /// SHA-256 of the record before in this tenant's index; `None` in the first.
+    pub previous: Option<Digest>,
+    /// What it says.
+    pub entry: IndexEntry,
+}
+
+/// What a record of the index says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexEntry {
+    /// The task was accepted.
+    Submitted,
+    /// The task ended.
+    Ended {
+        /// The index of its last event.
+        index: u64,
+        /// SHA-256 of the stored bytes of that event.
+        hash: Option<Digest>,
+    },
+    /// Something that this program does not know.
+    Unknown,
+}
+
+impl IndexRecord {
+    /// The bytes that are stored.
+    pub fn encode(&self) -> Vec<u8> {
+        let body = match self.entry {
+            IndexEntry::Submitted => Some(index_record::Body::Submitted(v2::TaskSubmitted {})),
+            IndexEntry::Ended { index, hash } => {
+                let hash = hash.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default();
+                Some(index_record::Body::Ended(v2::TaskEnded { index, hash }))
+            }
+            IndexEntry::Unknown => None,
+        };
+        let record = v2::IndexRecord {
+            version: EVENT_VERSION,
+            tenant: self.task.tenant.to_string(),
+            task_id: self.task.id.to_string(),
+            time: Some(self.time.into()),
+            previous: self.previous.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default(),
+            body,
+        };
+        record.encode_to_vec()
+    }
+
+    /// The record that is stored as `bytes`.
+    ///
+    /// # Errors
+    /// The bytes are no record, or a field is out of range.
+    pub fn decode(bytes: &[u8]) -> Result<IndexRecord, EventError> {
+        let record = v2::IndexRecord::decode(bytes).map_err(EventError::Malformed)?;
+        let entry = match record.body {
+            Some(index_record::Body::Submitted(_)) => IndexEntry::Submitted,
+            Some(index_record::Body::Ended(ended)) => IndexEntry::Ended { index: ended.index, hash: Digest::from_slice(&ended.hash) },
+            None => IndexEntry::Unknown,
+        };
+        let id: TaskId = record.task_id.try_into()?;
+        Ok(IndexRecord {
+            task: TaskKey::new(record.tenant.parse()?, id),
+            time: time_from_proto(record.time)?,
+            previous: Digest::from_slice(&record.previous),
+            entry,
+        })
+    }
+}
