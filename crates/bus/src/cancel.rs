@@ -4,25 +4,25 @@
 //! task, and the gateway that does is stopped by the conflict at its next append at the latest. The hint makes it stop at once, in the
 //! middle of a call.
 
-use autoact_trajectory::TaskId;
+use autoact_trajectory::TaskKey;
 use futures::{Stream, StreamExt, future};
 
 use crate::connect::Bus;
 use crate::error::BusError;
-use crate::streams::task_of;
+use crate::streams::{ALL_CANCELS, cancel_subject, task_of};
 
 impl Bus {
     /// Tells whoever runs the task that its trajectory has ended.
-    pub async fn announce_end(&self, task: &TaskId) {
-        if let Err(error) = self.client.publish(format!("autoact.cancel.{task}"), bytes::Bytes::new()).await {
+    pub async fn announce_end(&self, task: &TaskKey) {
+        if let Err(error) = self.client.publish(cancel_subject(task), bytes::Bytes::new()).await {
             tracing::debug!(%task, %error, "nobody was told that a task was cancelled; it stops at its next event");
         }
     }
 
     /// The tasks that were ended from outside, as they are announced.
-    pub async fn announced_ends(&self) -> Result<impl Stream<Item = TaskId> + Send + Unpin + 'static, BusError> {
+    pub async fn announced_ends(&self) -> Result<impl Stream<Item = TaskKey> + Send + Unpin + 'static, BusError> {
         let subscriber =
-            self.client.subscribe("autoact.cancel.*").await.map_err(|error| BusError::unavailable("listen for cancelled tasks", error))?;
+            self.client.subscribe(ALL_CANCELS).await.map_err(|error| BusError::unavailable("listen for cancelled tasks", error))?;
         Ok(subscriber.filter_map(|message| future::ready(task_of(&message.subject))))
     }
 }

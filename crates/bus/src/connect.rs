@@ -1,14 +1,17 @@
 //! The connection.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::connection::State;
 use async_nats::jetstream::{self, ContextBuilder};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::config::BusConfig;
 use crate::error::BusError;
+use crate::index::Tail;
 use crate::patience::pause;
 use crate::streams::Streams;
 
@@ -24,6 +27,7 @@ pub struct Bus {
     pub(crate) context: jetstream::Context,
     pub(crate) streams: Streams,
     pub(crate) config: BusConfig,
+    pub(crate) tail: Arc<Mutex<Option<Tail>>>,
 }
 
 impl std::fmt::Debug for Bus {
@@ -40,12 +44,17 @@ impl Bus {
         let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
         let streams = Streams::ensure(&context, &config, deadline).await?;
         tracing::info!(url = %redacted(&config.url), server = %client.server_info().version, "connected to NATS");
-        Ok(Bus { client, context, streams, config })
+        Ok(Bus { client, context, streams, config, tail: Arc::default() })
     }
 
     /// Whether the connection is up now.
     pub fn is_connected(&self) -> bool {
         self.client.connection_state() == State::Connected
+    }
+
+    /// Whether JetStream answers: one attempt, no retry.
+    pub async fn answers(&self) -> bool {
+        self.is_connected() && self.streams.queue.get_info().await.is_ok()
     }
 
     /// Sends what is still buffered and ends the connection.

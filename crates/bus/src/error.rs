@@ -1,7 +1,7 @@
 //! What can go wrong on the bus.
 
 use autoact_proto::event::EventError;
-use autoact_trajectory::TaskId;
+use autoact_trajectory::TaskKey;
 
 /// An error of the bus.
 #[derive(Debug, thiserror::Error)]
@@ -62,11 +62,17 @@ pub enum BusError {
         /// What is there.
         found: String,
     },
+    /// The bus holds trajectories of the release before: they are moved once, while no gateway runs.
+    #[error("the bus holds {events} events of schema version 1; fix: stop every gateway of the release before, then run `autoact migrate`")]
+    Version1 {
+        /// How many events there are.
+        events: u64,
+    },
     /// Another writer was faster: what the caller knows of the task is out of date.
     #[error("task `{task}` has moved on: expected its last event at sequence `{expected}`, found `{found}`")]
     Conflict {
         /// The task.
-        task: TaskId,
+        task: TaskKey,
         /// What the caller believed.
         expected: u64,
         /// What the bus holds; 0 for nothing.
@@ -92,7 +98,7 @@ pub enum BusError {
     #[error("message `{sequence}` of task `{task}` cannot be read")]
     Unreadable {
         /// The task.
-        task: TaskId,
+        task: TaskKey,
         /// Where it lies.
         sequence: u64,
         /// What is wrong with it.

@@ -2,14 +2,18 @@
 //!
 //! | stream | subjects | what |
 //! | --- | --- | --- |
-//! | `AUTOACT_TRAJECTORY` | `autoact.trajectory.<task>` | every event of every task, in order: the source of truth |
-//! | `AUTOACT_TASKS` | `autoact.tasks.<task>` | the work queue: tasks that are queued or running |
-//! | `AUTOACT_INDEX` | `autoact.index.<task>` | one empty message per task, in order of submission: what a listing reads |
+//! | `AUTOACT_TRAJECTORIES` | `autoact.<tenant>.traj.<task>` | every event of every task, in order: the source of truth |
+//! | `AUTOACT_QUEUE` | `autoact.<tenant>.queue.<task>` | the work queue: tasks that are queued or running |
+//! | `AUTOACT_TASK_INDEX` | `autoact.<tenant>.index.<task>` | a record of every submission and every end, in order: what a listing reads |
 //!
 //! The key-value bucket `AUTOACT_ADAPTERS` holds announcements of which adapter version is in service ([`AdapterBoard`]).
 //!
-//! Two plain subjects go beside them: `autoact.events.<task>` repeats every event once it is stored (watchers listen there), and
-//! `autoact.cancel.<task>` tells a running task to look at its trajectory at once. Both are hints; nothing depends on their delivery.
+//! Three plain subjects go beside them: `autoact.<tenant>.events.<task>` repeats every event once it is stored (watchers listen there),
+//! `autoact.<tenant>.words.<task>` carries the agents' words as they are written, and `autoact.<tenant>.cancel.<task>` tells a running
+//! task to look at its trajectory at once. All three are hints; nothing depends on their delivery.
+//!
+//! Before schema version 2 the streams were `AUTOACT_TRAJECTORY`, `AUTOACT_TASKS` and `AUTOACT_INDEX`, without tenants. A bus that holds
+//! them is refused until [`migrate`] has moved them.
 
 mod adapters;
 mod append;
@@ -17,16 +21,23 @@ mod cancel;
 mod config;
 mod connect;
 mod error;
+mod index;
 mod list;
+mod migrate;
 mod patience;
 mod queue;
 mod read;
 mod streams;
+mod unqueued;
+mod version_1;
+mod words;
 
 pub use adapters::{AdapterAnnouncement, AdapterBoard};
-pub use append::MAX_EVENT_BYTES;
+pub use append::{MAX_EVENT_BYTES, Stored};
 pub use config::BusConfig;
 pub use connect::Bus;
 pub use error::BusError;
 pub use list::{Page, TaskHead};
+pub use migrate::{Migrated, migrate};
 pub use queue::{Lease, Leases};
+pub use unqueued::Unqueued;

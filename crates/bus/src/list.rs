@@ -2,7 +2,8 @@
 
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{DirectGetError, DirectGetErrorKind, Stream};
-use autoact_trajectory::{Event, TaskId};
+use autoact_proto::store::{IndexEntry, IndexRecord};
+use autoact_trajectory::{Event, TaskKey, Tenant};
 use futures::{StreamExt, stream};
 
 use crate::connect::Bus;
@@ -34,8 +35,8 @@ pub struct Page {
 }
 
 impl Bus {
-    /// Up to `size` tasks, newest first, submitted before position `before` (`None`: from the newest).
-    pub async fn list(&self, size: usize, before: Option<u64>) -> Result<Page, BusError> {
+    /// Up to `size` tasks of a tenant, newest first, submitted before position `before` (`None`: from the newest).
+    pub async fn list(&self, tenant: &Tenant, size: usize, before: Option<u64>) -> Result<Page, BusError> {
         let mut index = self.streams.index.clone();
         let state = index.info().await.map_err(|error| BusError::unavailable("list tasks", error))?.state.clone();
         let newest = before.map_or(state.last_sequence, |before| before.saturating_sub(1).min(state.last_sequence));
@@ -45,7 +46,8 @@ impl Bus {
             return Ok(page);
         }
         let positions = (oldest..=newest).rev().take(MAX_LOOKED_AT);
-        let mut heads = stream::iter(positions).map(|position| async move { (position, self.head(position).await) }).buffered(PARALLEL);
+        let mut heads =
+            stream::iter(positions).map(|position| async move { (position, self.head(tenant, position).await) }).buffered(PARALLEL);
         while let Some((position, head)) = heads.next().await {
             page.next = (position > oldest).then_some(position);
             page.tasks.extend(head?);
@@ -56,16 +58,20 @@ impl Bus {
         Ok(page)
     }
 
-    /// The task at a position of the index; `None` when it has expired.
-    async fn head(&self, position: u64) -> Result<Option<TaskHead>, BusError> {
+    /// The tenant's task that was submitted at a position of the index; `None` when there is none, or it has expired.
+    async fn head(&self, tenant: &Tenant, position: u64) -> Result<Option<TaskHead>, BusError> {
         let Some(entry) = found(self.streams.index.direct_get(position).await)? else { return Ok(None) };
-        let Some(task) = task_of(&entry.subject) else { return Ok(None) };
-        let trajectory: &Stream = &self.streams.trajectory;
+        let Some(task) = task_of(&entry.subject).filter(|task| task.tenant == *tenant) else { return Ok(None) };
+        let submitted = IndexRecord::decode(&entry.payload).is_ok_and(|record| record.entry == IndexEntry::Submitted);
+        if !submitted {
+            return Ok(None);
+        }
+        let trajectory: &Stream = &self.streams.trajectories;
         let (first, last) = tokio::join!(
             trajectory.direct_get_first_for_subject(trajectory_subject(&task)),
             trajectory.direct_get_last_for_subject(trajectory_subject(&task)),
         );
-        let read = |task: &TaskId, message: StreamMessage| match decode_message(task, &message) {
+        let read = |task: &TaskKey, message: StreamMessage| match decode_message(task, &message) {
             Ok(event) => Some(event),
             Err(error) => {
                 tracing::warn!(%task, %error, "a task is left out of the list");

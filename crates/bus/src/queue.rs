@@ -1,39 +1,51 @@
 //! The work queue: tasks go in once, and come out as leases.
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use async_nats::HeaderMap;
-use async_nats::jetstream::consumer::pull::{Config, Stream};
+use async_nats::jetstream::consumer::pull::{Config, MessagesError, Stream};
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy, ReplayPolicy};
 use async_nats::jetstream::message::Acker;
 use async_nats::jetstream::{AckKind, Message};
-use autoact_trajectory::TaskId;
+use autoact_trajectory::{TaskKey, Tenant};
 use bytes::Bytes;
 use futures::StreamExt;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::append::Publish;
+use crate::append::{After, Publish};
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::patience::pause;
-use crate::streams::{Streams, task_of, task_subject};
+use crate::streams::{Streams, queue_of, queue_subject, task_of};
 
 /// Signs of life per lease and period: two may get lost.
 const SIGNS_OF_LIFE: u32 = 3;
 /// How long a lease is given back for.
 const SETTLE_LIMIT: Duration = Duration::from_secs(10);
-/// One durable consumer shared by all gateways: whoever pulls gets the next task.
-const CONSUMER: &str = "gateway";
+/// The durable consumer of a tenant, shared by all gateways that run its tasks: whoever pulls gets the next one. A consumer each, so that
+/// a tenant with a thousand tasks does not stand before one with a single task.
+fn consumer_name(tenant: &Tenant) -> String {
+    format!("gateway-{tenant}")
+}
 
 impl Bus {
-    /// Queues a task; queueing one that is queued or running changes nothing.
-    pub async fn enqueue(&self, task: &TaskId) -> Result<(), BusError> {
-        let publish =
-            Publish { what: "queue a task", subject: task_subject(task), id: task.to_string(), payload: Bytes::new(), after: 0, task };
+    /// Queues a task; queueing one that is queued or running changes nothing. Whether it was queued now.
+    pub async fn enqueue(&self, task: &TaskKey) -> Result<bool, BusError> {
+        let publish = Publish {
+            what: "queue a task",
+            subject: queue_subject(task),
+            // not the task's name alone: a task that left the queue by mistake may have to be queued again
+            id: format!("{task}-{}", uuid::Uuid::new_v4().simple()),
+            payload: Bytes::new(),
+            after: After::OnSubject(0),
+            task,
+        };
         match self.publish(publish).await {
-            Ok(_) | Err(BusError::Conflict { .. }) => Ok(()),
+            Ok(_) => Ok(true),
+            Err(BusError::Conflict { .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -42,24 +54,33 @@ impl Bus {
     pub async fn backlog(&self) -> Result<u64, BusError> {
         let mut patience = self.patience("count its tasks");
         loop {
-            match self.streams.tasks.get_info().await {
+            match self.streams.queue.get_info().await {
                 Ok(info) => return Ok(info.state.messages),
                 Err(error) => patience.after(error).await?,
             }
         }
     }
 
-    /// The leases this process takes.
-    pub async fn leases(&self) -> Result<Leases, BusError> {
-        let mut leases = Leases { bus: self.clone(), messages: None };
+    /// The leases of these tenants' tasks that this process takes.
+    pub async fn leases(&self, tenants: &[Tenant]) -> Result<Leases, BusError> {
+        let lines = tenants.iter().map(|tenant| Line { tenant: tenant.clone(), messages: None }).collect();
+        let mut leases = Leases { bus: self.clone(), lines, first: 0 };
         leases.open().await?;
         Ok(leases)
     }
 }
 
-/// Takes leases one by one.
+/// Takes leases one by one, from each tenant in turn.
 pub struct Leases {
     bus: Bus,
+    lines: Vec<Line>,
+    /// The tenant that is looked at first.
+    first: usize,
+}
+
+/// A tenant's queue.
+struct Line {
+    tenant: Tenant,
     messages: Option<Stream>,
 }
 
@@ -68,50 +89,78 @@ impl Leases {
     pub async fn next(&mut self) -> Lease {
         let mut failures = 0;
         loop {
-            if self.messages.is_none()
-                && let Err(error) = self.open().await
-            {
+            if let Err(error) = self.open().await {
                 failures += 1;
                 tracing::warn!(%error, failures, "cannot take tasks from the queue; trying again");
                 tokio::time::sleep(pause(failures)).await;
                 continue;
             }
-            let Some(messages) = &mut self.messages else { continue };
-            match messages.next().await {
+            let (at, message) = self.message().await;
+            match message {
                 Some(Ok(message)) => match self.lease(message).await {
-                    Some(lease) => return lease,
+                    Some(lease) => {
+                        // the others come first next time
+                        self.first = (at + 1) % self.lines.len();
+                        return lease;
+                    }
                     None => continue,
                 },
                 Some(Err(error)) => tracing::debug!(%error, "the queue was interrupted"),
                 None => tracing::debug!("the queue has ended"),
             }
-            self.messages = None;
+            self.lines[at].messages = None;
             failures += 1;
             tokio::time::sleep(pause(failures)).await;
         }
     }
 
+    /// The next message of any tenant, and which tenant's it is.
+    async fn message(&mut self) -> (usize, Option<Result<Message, MessagesError>>) {
+        let count = self.lines.len();
+        let first = self.first;
+        let lines = &mut self.lines;
+        std::future::poll_fn(move |context| {
+            for offset in 0..count {
+                let at = (first + offset) % count;
+                if let Some(messages) = &mut lines[at].messages
+                    && let Poll::Ready(message) = messages.poll_next_unpin(context)
+                {
+                    return Poll::Ready((at, message));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Opens what is not open.
     async fn open(&mut self) -> Result<(), BusError> {
+        if self.lines.iter().all(|line| line.messages.is_some()) {
+            return Ok(());
+        }
         // a server that lost its disk has no streams any more
-        let deadline = Instant::now();
-        let streams = Streams::ensure(&self.bus.context, &self.bus.config, deadline).await?;
-        let create = |source: async_nats::Error| BusError::Create { name: format!("consumer {CONSUMER}"), source };
-        let consumer: Consumer<Config> = streams.tasks.create_consumer(consumer(&self.bus)).await.map_err(|error| create(error.into()))?;
-        let messages = consumer
-            .stream()
-            // one at a time: a task that waits here would wait although another gateway has room for it
-            .max_messages_per_batch(1)
-            .expires(Duration::from_secs(30))
-            .heartbeat(Duration::from_secs(5))
-            .messages()
-            .await
-            .map_err(|error| BusError::unavailable("take tasks from the queue", error))?;
-        self.messages = Some(messages);
+        let streams = Streams::ensure(&self.bus.context, &self.bus.config, Instant::now()).await?;
+        for line in self.lines.iter_mut().filter(|line| line.messages.is_none()) {
+            let name = consumer_name(&line.tenant);
+            let create = |source: async_nats::Error| BusError::Create { name: format!("consumer {name}"), source };
+            let wanted = consumer(&self.bus, &line.tenant);
+            let consumer: Consumer<Config> = streams.queue.create_consumer(wanted).await.map_err(|error| create(error.into()))?;
+            let messages = consumer
+                .stream()
+                // one at a time: a task that waits here would wait although another gateway has room for it
+                .max_messages_per_batch(1)
+                .expires(Duration::from_secs(30))
+                .heartbeat(Duration::from_secs(5))
+                .messages()
+                .await
+                .map_err(|error| BusError::unavailable("take tasks from the queue", error))?;
+            line.messages = Some(messages);
+        }
         Ok(())
     }
 
     async fn lease(&self, message: Message) -> Option<Lease> {
-        let attempt = message.info().map_or(1, |info| info.delivered);
+        let deliveries = message.info().map_or(1, |info| info.delivered);
         let (message, acker) = message.split();
         let Some(task) = task_of(&message.subject) else {
             tracing::error!(subject = %message.subject, "a message in the queue names no task; it is removed");
@@ -124,7 +173,7 @@ impl Leases {
         let keep_alive = tokio::spawn(keep_alive(task.clone(), acker.clone(), self.bus.config.lease / SIGNS_OF_LIFE));
         Some(Lease {
             task,
-            attempt: u32::try_from(attempt).unwrap_or(u32::MAX),
+            deliveries: u32::try_from(deliveries).unwrap_or(u32::MAX),
             headers: message.headers.unwrap_or_default(),
             acker,
             keep_alive,
@@ -132,10 +181,11 @@ impl Leases {
     }
 }
 
-fn consumer(bus: &Bus) -> Config {
+fn consumer(bus: &Bus, tenant: &Tenant) -> Config {
     Config {
-        durable_name: Some(CONSUMER.to_owned()),
-        description: Some("gateways take tasks here".to_owned()),
+        durable_name: Some(consumer_name(tenant)),
+        description: Some("gateways take this tenant's tasks here".to_owned()),
+        filter_subject: queue_of(tenant),
         deliver_policy: DeliverPolicy::All,
         replay_policy: ReplayPolicy::Instant,
         // done means that the end of the task is stored: every task says so itself
@@ -156,7 +206,7 @@ fn consumer(bus: &Bus) -> Config {
     }
 }
 
-async fn keep_alive(task: TaskId, acker: Arc<Acker>, period: Duration) {
+async fn keep_alive(task: TaskKey, acker: Arc<Acker>, period: Duration) {
     let mut ticks = tokio::time::interval(period);
     ticks.tick().await; // the first is now
     loop {
@@ -169,8 +219,8 @@ async fn keep_alive(task: TaskId, acker: Arc<Acker>, period: Duration) {
 
 /// The right to run a task. Kept alive while held; dropped without a word it passes on after [`crate::BusConfig::lease`].
 pub struct Lease {
-    task: TaskId,
-    attempt: u32,
+    task: TaskKey,
+    deliveries: u32,
     headers: HeaderMap,
     acker: Arc<Acker>,
     keep_alive: JoinHandle<()>,
@@ -178,19 +228,19 @@ pub struct Lease {
 
 impl std::fmt::Debug for Lease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Lease").field("task", &self.task).field("attempt", &self.attempt).finish_non_exhaustive()
+        f.debug_struct("Lease").field("task", &self.task).field("deliveries", &self.deliveries).finish_non_exhaustive()
     }
 }
 
 impl Lease {
     /// The task to run.
-    pub fn task_id(&self) -> &TaskId {
+    pub fn task(&self) -> &TaskKey {
         &self.task
     }
 
-    /// Which delivery this is: 1 for the first.
-    pub fn attempt(&self) -> u32 {
-        self.attempt
+    /// How often the queue has handed the task out, this time included.
+    pub fn deliveries(&self) -> u32 {
+        self.deliveries
     }
 
     /// A header that the submitter sent along: its trace context.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{DirectGetErrorKind, LastRawMessageErrorKind};
 use async_nats::{Message, Subscriber, header};
-use autoact_trajectory::{Event, EventBody, TaskId};
+use autoact_proto::store;
+use autoact_trajectory::{Event, EventBody, TaskKey};
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 
@@ -20,7 +21,7 @@ const RECHECK: Duration = Duration::from_secs(2);
 
 impl Bus {
     /// The last event of a task as the leader knows it: what was appended before is seen. `None` for a task that is not there.
-    pub async fn last(&self, task: &TaskId) -> Result<Option<Event>, BusError> {
+    pub async fn last(&self, task: &TaskKey) -> Result<Option<Event>, BusError> {
         match self.last_stored(task).await? {
             Some((sequence, payload)) => decode(task, sequence, &payload).map(Some),
             None => Ok(None),
@@ -28,7 +29,7 @@ impl Bus {
     }
 
     /// All events of a task so far, in order. Empty for a task that is not there.
-    pub async fn load(&self, task: &TaskId) -> Result<Vec<Event>, BusError> {
+    pub async fn load(&self, task: &TaskKey) -> Result<Vec<Event>, BusError> {
         let Some(last) = self.last(task).await? else { return Ok(Vec::new()) };
         let mut events = Vec::with_capacity(usize::try_from(last.index).unwrap_or(0).min(1024));
         // the index says how many there are: the last one is here already
@@ -53,17 +54,17 @@ impl Bus {
 
     /// The events of a task after a sequence: those stored, then those to come, until the task ends. Survives restarts of the server;
     /// an error is the last item.
-    pub fn read(&self, task: &TaskId, after: u64) -> impl Stream<Item = Result<Event, BusError>> + Send + 'static {
+    pub fn read(&self, task: &TaskKey, after: u64) -> impl Stream<Item = Result<Event, BusError>> + Send + 'static {
         let reader = Reader { bus: self.clone(), task: task.clone(), after, live: None, behind: true, ended: false };
         stream::unfold(reader, |mut reader| async move { reader.next().await.map(|item| (item, reader)) })
     }
 
     /// The first event of a task after a sequence, from any replica.
-    pub(crate) async fn next(&self, task: &TaskId, after: u64) -> Result<Option<Event>, BusError> {
+    pub(crate) async fn next(&self, task: &TaskKey, after: u64) -> Result<Option<Event>, BusError> {
         let subject = trajectory_subject(task);
         let mut patience = self.patience(READ);
         loop {
-            match self.streams.trajectory.direct_get_next_for_subject(&subject, Some(after + 1)).await {
+            match self.streams.trajectories.direct_get_next_for_subject(&subject, Some(after + 1)).await {
                 Ok(message) => return decode_message(task, &message).map(Some),
                 Err(error) if error.kind() == DirectGetErrorKind::NotFound => return Ok(None),
                 Err(error) => patience.after(error).await?,
@@ -71,11 +72,11 @@ impl Bus {
         }
     }
 
-    async fn next_at_leader(&self, task: &TaskId, after: u64) -> Result<Option<Event>, BusError> {
+    async fn next_at_leader(&self, task: &TaskKey, after: u64) -> Result<Option<Event>, BusError> {
         let subject = trajectory_subject(task);
         let mut patience = self.patience(READ);
         loop {
-            match self.streams.trajectory.get_first_raw_message_by_subject(&subject, after + 1).await {
+            match self.streams.trajectories.get_first_raw_message_by_subject(&subject, after + 1).await {
                 Ok(message) => return decode_message(task, &message).map(Some),
                 Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
                 Err(error) => patience.after(error).await?,
@@ -83,7 +84,7 @@ impl Bus {
         }
     }
 
-    async fn subscribe_to(&self, task: &TaskId) -> Result<Subscriber, BusError> {
+    async fn subscribe_to(&self, task: &TaskKey) -> Result<Subscriber, BusError> {
         let mut patience = self.patience("watch a task");
         loop {
             match self.client.subscribe(events_subject(task)).await {
@@ -94,11 +95,11 @@ impl Bus {
     }
 
     /// Sequence and bytes of a task's last event, from the leader.
-    pub(crate) async fn last_stored(&self, task: &TaskId) -> Result<Option<(u64, Bytes)>, BusError> {
+    pub(crate) async fn last_stored(&self, task: &TaskKey) -> Result<Option<(u64, Bytes)>, BusError> {
         let subject = trajectory_subject(task);
         let mut patience = self.patience(READ);
         loop {
-            match self.streams.trajectory.get_last_raw_message_by_subject(&subject).await {
+            match self.streams.trajectories.get_last_raw_message_by_subject(&subject).await {
                 Ok(message) => return Ok(Some((message.sequence, message.payload))),
                 Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
                 Err(error) => patience.after(error).await?,
@@ -107,18 +108,18 @@ impl Bus {
     }
 }
 
-pub(crate) fn decode_message(task: &TaskId, message: &StreamMessage) -> Result<Event, BusError> {
+pub(crate) fn decode_message(task: &TaskKey, message: &StreamMessage) -> Result<Event, BusError> {
     decode(task, message.sequence, &message.payload)
 }
 
-fn decode(task: &TaskId, sequence: u64, payload: &[u8]) -> Result<Event, BusError> {
-    autoact_proto::event::decode(payload, sequence).map_err(|source| BusError::Unreadable { task: task.clone(), sequence, source })
+fn decode(task: &TaskKey, sequence: u64, payload: &[u8]) -> Result<Event, BusError> {
+    store::decode(&task.tenant, payload, sequence).map_err(|source| BusError::Unreadable { task: task.clone(), sequence, source })
 }
 
 /// Follows one task: history by single gets, then the repeated events, which say which event came before, so that a missed one shows.
 struct Reader {
     bus: Bus,
-    task: TaskId,
+    task: TaskKey,
     after: u64,
     live: Option<Subscriber>,
     behind: bool,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind, RequestErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Republish, RetentionPolicy, StorageType, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
-use autoact_trajectory::TaskId;
+use autoact_trajectory::{TaskKey, Tenant};
 use tokio::time::Instant;
 
 use crate::append::MAX_MESSAGE_BYTES;
@@ -13,53 +13,80 @@ use crate::config::BusConfig;
 use crate::error::BusError;
 use crate::patience::pause;
 
-const TRAJECTORY: &str = "AUTOACT_TRAJECTORY";
-const TASKS: &str = "AUTOACT_TASKS";
-const INDEX: &str = "AUTOACT_INDEX";
+const TRAJECTORIES: &str = "AUTOACT_TRAJECTORIES";
+const QUEUE: &str = "AUTOACT_QUEUE";
+pub(crate) const INDEX: &str = "AUTOACT_TASK_INDEX";
 
 /// Longer than any retry of an append: within it a repeated message is recognised by its id alone.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 /// The queue holds names only: this many bytes are hundreds of thousands of tasks.
 const QUEUE_BYTES: i64 = 64 << 20;
+/// Two records of about 200 bytes a task: hundreds of thousands of tasks.
+const INDEX_BYTES: i64 = 128 << 20;
 
-pub(crate) fn trajectory_subject(task: &TaskId) -> String {
-    format!("autoact.trajectory.{task}")
+pub(crate) fn trajectory_subject(task: &TaskKey) -> String {
+    format!("autoact.{}.traj.{}", task.tenant, task.id)
 }
 
 /// Where an event is repeated once it is stored.
-pub(crate) fn events_subject(task: &TaskId) -> String {
-    format!("autoact.events.{task}")
+pub(crate) fn events_subject(task: &TaskKey) -> String {
+    format!("autoact.{}.events.{}", task.tenant, task.id)
 }
 
-pub(crate) fn task_subject(task: &TaskId) -> String {
-    format!("autoact.tasks.{task}")
+pub(crate) fn queue_subject(task: &TaskKey) -> String {
+    format!("autoact.{}.queue.{}", task.tenant, task.id)
 }
 
-pub(crate) fn index_subject(task: &TaskId) -> String {
-    format!("autoact.index.{task}")
+/// What the queue's consumer of a tenant takes.
+pub(crate) fn queue_of(tenant: &Tenant) -> String {
+    format!("autoact.{tenant}.queue.*")
+}
+
+pub(crate) fn index_subject(task: &TaskKey) -> String {
+    format!("autoact.{}.index.{}", task.tenant, task.id)
+}
+
+/// Where a task is told that it was ended from outside.
+pub(crate) fn cancel_subject(task: &TaskKey) -> String {
+    format!("autoact.{}.cancel.{}", task.tenant, task.id)
+}
+
+/// Every task's.
+pub(crate) const ALL_CANCELS: &str = "autoact.*.cancel.*";
+
+/// Where the words of a task's agents are told as they are written.
+pub(crate) fn words_subject(task: &TaskKey) -> String {
+    format!("autoact.{}.words.{}", task.tenant, task.id)
 }
 
 /// The task whose subject this is.
-pub(crate) fn task_of(subject: &str) -> Option<TaskId> {
-    subject.rsplit('.').next()?.parse().ok()
+pub(crate) fn task_of(subject: &str) -> Option<TaskKey> {
+    let mut tokens = subject.split('.').skip(1);
+    let tenant = tokens.next()?.parse().ok()?;
+    let id = tokens.nth(1)?.parse().ok()?;
+    tokens.next().is_none().then_some(TaskKey::new(tenant, id))
 }
 
 /// Handles of the three streams.
 #[derive(Clone)]
 pub(crate) struct Streams {
-    pub(crate) trajectory: Stream,
-    pub(crate) tasks: Stream,
+    pub(crate) trajectories: Stream,
+    pub(crate) queue: Stream,
     pub(crate) index: Stream,
 }
 
 impl Streams {
-    /// Gets or makes all three; goes on trying until `deadline` while JetStream is starting.
+    /// Gets or makes all three; goes on trying until `deadline` while JetStream is starting. A bus with trajectories of schema version 1
+    /// is refused: they have to be moved first.
     pub(crate) async fn ensure(context: &Context, config: &BusConfig, deadline: Instant) -> Result<Streams, BusError> {
-        Ok(Streams {
-            trajectory: ensure(context, config, trajectory(config), deadline).await?,
-            tasks: ensure(context, config, tasks(config), deadline).await?,
+        refuse_version_1(context).await?;
+        let streams = Streams {
+            trajectories: ensure(context, config, trajectories(config), deadline).await?,
+            queue: ensure(context, config, queue(config), deadline).await?,
             index: ensure(context, config, index(config), deadline).await?,
-        })
+        };
+        ensure(context, config, tombstone(config), deadline).await?;
+        Ok(streams)
     }
 }
 
@@ -77,7 +104,7 @@ fn base(name: &str, subject: &str, config: &BusConfig) -> Config {
     }
 }
 
-fn trajectory(config: &BusConfig) -> Config {
+pub(crate) fn trajectories(config: &BusConfig) -> Config {
     Config {
         description: Some("every event of every task; a task is the fold of its events".to_owned()),
         retention: RetentionPolicy::Limits,
@@ -90,15 +117,15 @@ fn trajectory(config: &BusConfig) -> Config {
         allow_direct: true,
         // watchers listen to stored events without a consumer each
         republish: Some(Republish {
-            source: "autoact.trajectory.>".to_owned(),
-            destination: "autoact.events.>".to_owned(),
+            source: "autoact.*.traj.*".to_owned(),
+            destination: "autoact.{{wildcard(1)}}.events.{{wildcard(2)}}".to_owned(),
             headers_only: false,
         }),
-        ..base(TRAJECTORY, "autoact.trajectory.*", config)
+        ..base(TRAJECTORIES, "autoact.*.traj.*", config)
     }
 }
 
-fn tasks(config: &BusConfig) -> Config {
+pub(crate) fn queue(config: &BusConfig) -> Config {
     Config {
         description: Some("tasks that are queued or running".to_owned()),
         retention: RetentionPolicy::WorkQueue,
@@ -106,23 +133,45 @@ fn tasks(config: &BusConfig) -> Config {
         max_age: Duration::ZERO,
         // a full queue refuses: a task must not vanish from it
         discard: DiscardPolicy::New,
-        ..base(TASKS, "autoact.tasks.*", config)
+        ..base(QUEUE, "autoact.*.queue.*", config)
     }
 }
 
-fn index(config: &BusConfig) -> Config {
+pub(crate) fn index(config: &BusConfig) -> Config {
     Config {
-        description: Some("one message per task, in order of submission".to_owned()),
+        description: Some("a record of every task's submission and of its end, in order: a chain of hashes".to_owned()),
         retention: RetentionPolicy::Limits,
-        max_bytes: QUEUE_BYTES,
-        max_age: config.max_age,
+        max_bytes: INDEX_BYTES,
+        // what happened to a task is known longer than its events are kept
+        max_age: Duration::ZERO,
         discard: DiscardPolicy::Old,
         allow_direct: true,
-        ..base(INDEX, "autoact.index.*", config)
+        ..base(INDEX, "autoact.*.index.*", config)
     }
 }
 
-async fn ensure(context: &Context, config: &BusConfig, wanted: Config, deadline: Instant) -> Result<Stream, BusError> {
+/// The stream that releases with schema version 1 look for first. Its subject is not theirs, so they refuse to start beside this release.
+fn tombstone(config: &BusConfig) -> Config {
+    Config {
+        description: Some("keeps gateways of schema version 1 from starting on this bus".to_owned()),
+        retention: RetentionPolicy::Limits,
+        max_messages: 1,
+        discard: DiscardPolicy::Old,
+        ..base(crate::version_1::TRAJECTORY, "autoact-schema-2", config)
+    }
+}
+
+async fn refuse_version_1(context: &Context) -> Result<(), BusError> {
+    if let Ok(stream) = context.get_stream(crate::version_1::TRAJECTORY).await {
+        let info = stream.cached_info();
+        if info.config.subjects == [crate::version_1::TRAJECTORY_SUBJECTS] {
+            return Err(BusError::Version1 { events: info.state.messages });
+        }
+    }
+    Ok(())
+}
+
+pub(crate) async fn ensure(context: &Context, config: &BusConfig, wanted: Config, deadline: Instant) -> Result<Stream, BusError> {
     let mut attempt = 0;
     loop {
         attempt += 1;

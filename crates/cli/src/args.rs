@@ -8,6 +8,7 @@ use crate::adapters::AdaptersOptions;
 use crate::eval::CompareOptions;
 use crate::learn::LearnArgs;
 use crate::load::LoadOptions;
+use crate::migrate::MigrateOptions;
 use crate::model::ModelCommand;
 
 /// autoact: three cooperating agents over one small model.
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     /// The bundled knowledge base: check it, make its pages and questions.
     #[command(subcommand)]
     Corpus(CorpusCommand),
+    /// Move what the release before stored on the bus; once, while no gateway runs.
+    Migrate(MigrateOptions),
 }
 
 /// Options of everything that runs a local group.

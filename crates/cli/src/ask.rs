@@ -37,7 +37,7 @@ pub(crate) async fn run(gateway: &str, options: AskOptions) -> anyhow::Result<u8
 /// Sends a task to the gateway and shows its events; the exit code says whether the answer was approved.
 pub(crate) async fn ask(gateway: &str, task: v1::SubmitTaskRequest, show: Show) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;
-    let response = client.ask(v1::AskRequest { task: Some(task) }).await;
+    let response = client.ask(v1::AskRequest { task: Some(task), ..v1::AskRequest::default() }).await;
     let stream = response.map_err(|status| client::explain(status, "gateway", gateway))?.into_inner();
     let events = stream.map(|item| item.map(|response| response.event));
     let mut seen = Seen::default();
@@ -56,7 +56,7 @@ pub(crate) async fn ask(gateway: &str, task: v1::SubmitTaskRequest, show: Show) 
 /// Watches a task that was submitted before; Ctrl-C only stops watching.
 pub(crate) async fn watch(gateway: &str, options: WatchOptions) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;
-    let request = v1::WatchTaskRequest { task_id: options.id.clone(), after_sequence: options.after };
+    let request = v1::WatchTaskRequest { task_id: options.id.clone(), after_sequence: options.after, ..v1::WatchTaskRequest::default() };
     let response = client.watch_task(request).await;
     let stream = response.map_err(|status| client::explain(status, "gateway", gateway))?.into_inner();
     let events = stream.map(|item| item.map(|response| response.event));
@@ -85,7 +85,7 @@ fn request(options: &AskOptions) -> v1::SubmitTaskRequest {
         question: options.question.clone(),
         tools: options.tools.clone(),
         limits: Some(v1::Limits {
-            max_steps: options.max_steps.unwrap_or_default(),
+            max_steps: options.max_steps,
             max_time: max_time.and_then(|time| time.try_into().ok()),
             ..v1::Limits::default()
         }),

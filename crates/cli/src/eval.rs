@@ -122,7 +122,7 @@ async fn one(mut client: Gateway, address: &str, question: EvalQuestion, tempera
     };
     let mut attempts = 0;
     let mut stream = loop {
-        match client.ask(v1::AskRequest { task: Some(request.clone()) }).await {
+        match client.ask(v1::AskRequest { task: Some(request.clone()), ..v1::AskRequest::default() }).await {
             Ok(response) => break response.into_inner(),
             Err(status) if attempts < FULL_RETRIES && status.code() == tonic::Code::ResourceExhausted => {
                 attempts += 1;

@@ -10,6 +10,7 @@ mod exit;
 mod learn;
 mod load;
 mod memory;
+mod migrate;
 mod model;
 mod supervise;
 mod tasks;
@@ -63,5 +64,6 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Adapters(options) => adapters::run(options).await,
         Command::Model(command) => model::run(command).await,
         Command::Corpus(command) => corpus::run(command),
+        Command::Migrate(options) => migrate::run(options).await,
     }
 }

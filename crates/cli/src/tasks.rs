@@ -12,7 +12,8 @@ pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<
     let explain = |status| client::explain(status, "gateway", gateway);
     match command {
         TasksCommand::List { limit, json } => {
-            let request = v1::ListTasksRequest { page_size: limit.clamp(1, 1000), page_token: String::new() };
+            let request =
+                v1::ListTasksRequest { page_size: limit.clamp(1, 1000), page_token: String::new(), ..v1::ListTasksRequest::default() };
             let tasks = client.list_tasks(request).await.map_err(explain)?.into_inner().tasks;
             if json {
                 println!("{}", serde_json::Value::Array(tasks.iter().map(task_json).collect()));
@@ -31,7 +32,8 @@ pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<
             }
         }
         TasksCommand::Show { id, json } => {
-            let response = client.get_task(v1::GetTaskRequest { task_id: id }).await.map_err(explain)?.into_inner();
+            let response =
+                client.get_task(v1::GetTaskRequest { task_id: id, ..v1::GetTaskRequest::default() }).await.map_err(explain)?.into_inner();
             let task = response.task.unwrap_or_default();
             if json {
                 println!("{}", task_json(&task));

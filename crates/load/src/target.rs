@@ -154,7 +154,7 @@ impl Open {
     }
 
     async fn events(&mut self, request: v1::SubmitTaskRequest) -> End {
-        let mut stream = match self.client.ask(v1::AskRequest { task: Some(request) }).await {
+        let mut stream = match self.client.ask(v1::AskRequest { task: Some(request), ..v1::AskRequest::default() }).await {
             Ok(response) => response.into_inner(),
             Err(status) => return End::status(&status),
         };

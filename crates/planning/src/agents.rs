@@ -15,6 +15,8 @@ pub struct Call<'a> {
     pub task: &'a TaskKey,
     /// Which of the task's calls this is.
     pub id: CallId,
+    /// Which holder of the task's lease makes it.
+    pub epoch: u64,
     /// The history to go on with.
     pub trajectory: &'a Trajectory,
     /// How to decode. The seed is this call's own.

@@ -254,18 +254,8 @@ impl<L: EventLog> Driver<L> {
     /// Stores the next event, then applies it. It is tried on a copy first: a trajectory that does not fold is of no use.
     async fn append(&mut self, body: EventBody, usage: Option<Usage>) -> Result<(), Stop<L::Error>> {
         let call = usage.as_ref().and(self.task.call());
-        let epoch = match &body {
-            EventBody::Started(started) => u64::from(started.attempt),
-            _ => self.task.epoch(),
-        };
-        let mut event = Event {
-            epoch,
-            call,
-            previous: self.task.last_digest(),
-            usage,
-            timing: Some(self.clock.lap()),
-            ..Event::new(self.task.key(), self.task.next_index(), SystemTime::now(), self.options.writer.clone(), body)
-        };
+        let timing = Some(self.clock.lap());
+        let mut event = Event { call, usage, timing, ..self.task.next_event(SystemTime::now(), &self.options.writer, body) };
         let mut next = self.task.clone();
         next.apply(&event)?;
         let stored = self.clock.bus(self.log.append(&event, self.task.last_sequence())).await.map_err(Stop::Log)?;
@@ -282,7 +272,7 @@ fn call(task: &Task) -> Option<Call<'_>> {
     sampling.seed = id.seed(sampling.seed);
     let used = task.started_at().and_then(|started| SystemTime::now().duration_since(started).ok()).unwrap_or_default();
     let time_left = task.limits().max_time.saturating_sub(used);
-    Some(Call { task: task.key(), id, trajectory: task.trajectory(), sampling, time_left })
+    Some(Call { task: task.key(), id, epoch: task.epoch(), trajectory: task.trajectory(), sampling, time_left })
 }
 
 /// What the group is told of an action that gave no answer; `None`: nothing, it is run again.

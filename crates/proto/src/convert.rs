@@ -171,17 +171,25 @@ impl TryFrom<v1::Trajectory> for Trajectory {
     }
 }
 
-/// The bounds a request asks for; zero or absent ones are `defaults`'.
-pub fn resolve_limits(asked: Option<v1::Limits>, defaults: &Limits) -> Limits {
+/// The bounds a request asks for; absent ones are `defaults`'.
+///
+/// # Errors
+/// The time is negative.
+pub fn resolve_limits(asked: Option<v1::Limits>, defaults: &Limits) -> Result<Limits, ConversionError> {
     let asked = asked.unwrap_or_default();
-    let or = |value: u32, default: u32| if value == 0 { default } else { value };
-    let time = asked.max_time.map(duration_from_proto).filter(|time| !time.is_zero());
-    Limits {
-        max_steps: or(asked.max_steps, defaults.max_steps),
-        max_reflections: or(asked.max_reflections, defaults.max_reflections),
-        max_tokens: or(asked.max_tokens, defaults.max_tokens),
-        max_time: time.unwrap_or(defaults.max_time),
-    }
+    let max_time = match asked.max_time {
+        None => defaults.max_time,
+        Some(time) => Duration::try_from(time).map_err(|_| ConversionError::UnknownValue {
+            field: "limits.max_time",
+            value: format!("{}.{:09}s", time.seconds, time.nanos.unsigned_abs()),
+        })?,
+    };
+    Ok(Limits {
+        max_steps: asked.max_steps.unwrap_or(defaults.max_steps),
+        max_reflections: asked.max_reflections.unwrap_or(defaults.max_reflections),
+        max_tokens: asked.max_tokens.unwrap_or(defaults.max_tokens),
+        max_time,
+    })
 }
 
 impl TryFrom<v1::SamplingParams> for Sampling {
@@ -205,9 +213,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn absent_bounds_take_the_default() {
-        let asked = v1::Limits { max_steps: 3, max_time: Some(prost_types::Duration { seconds: -1, nanos: 0 }), ..v1::Limits::default() };
-        let limits = resolve_limits(Some(asked), &Limits::default());
-        assert_eq!(limits, Limits { max_steps: 3, ..Limits::default() });
+    fn absent_bounds_take_the_default_and_zero_is_a_bound() {
+        let asked = v1::Limits { max_steps: Some(3), max_tokens: Some(0), ..v1::Limits::default() };
+        let limits = resolve_limits(Some(asked), &Limits::default()).unwrap();
+        assert_eq!(limits, Limits { max_steps: 3, max_tokens: 0, ..Limits::default() });
+    }
+
+    #[test]
+    fn a_negative_time_is_refused() {
+        let time = prost_types::Duration { seconds: -1, nanos: 0 };
+        let asked = v1::Limits { max_time: Some(time), ..v1::Limits::default() };
+        assert!(resolve_limits(Some(asked), &Limits::default()).is_err());
     }
 }

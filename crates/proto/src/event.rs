@@ -88,21 +88,21 @@ impl From<v1::Timing> for Timing {
 impl From<Limits> for v1::Limits {
     fn from(limits: Limits) -> Self {
         v1::Limits {
-            max_steps: limits.max_steps,
-            max_reflections: limits.max_reflections,
-            max_tokens: limits.max_tokens,
+            max_steps: Some(limits.max_steps),
+            max_reflections: Some(limits.max_reflections),
+            max_tokens: Some(limits.max_tokens),
             max_time: Some(duration_to_proto(limits.max_time)),
         }
     }
 }
 
-/// Stored limits are resolved: a bound of zero is an error here, see [`crate::convert::resolve_limits`] for requests.
+/// The limits of a task are resolved: every bound is there. See [`crate::convert::resolve_limits`] for requests.
 impl TryFrom<v1::Limits> for Limits {
     type Error = ConversionError;
 
     fn try_from(limits: v1::Limits) -> Result<Self, Self::Error> {
-        let set = |value: u32, field| if value == 0 { Err(ConversionError::MissingField(field)) } else { Ok(value) };
-        let time = limits.max_time.map(duration_from_proto).filter(|time| !time.is_zero());
+        let set = |value: Option<u32>, field| value.ok_or(ConversionError::MissingField(field));
+        let time = limits.max_time.map(duration_from_proto);
         Ok(Limits {
             max_steps: set(limits.max_steps, "max_steps")?,
             max_reflections: set(limits.max_reflections, "max_reflections")?,
@@ -180,35 +180,35 @@ impl From<&Artifact> for v1::Artifact {
 /// The body of an event; `None` for one that this program does not know.
 fn body_to_proto(body: &EventBody) -> Option<Body> {
     Some(match body {
-            EventBody::Submitted(submitted) => Body::Submitted(v1::Submitted {
-                question: submitted.question.clone(),
-                tools: submitted.tools.iter().map(Into::into).collect(),
-                limits: Some(submitted.limits.into()),
-                sampling: Some(submitted.sampling.into()),
-                labels: submitted.labels.clone().into_iter().collect(),
-            }),
-            EventBody::Started(started) => Body::Started(v1::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
-            EventBody::Thought(thought) => Body::Thought(v1::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
-            EventBody::Action(action) => Body::Action(v1::ActionReady { tool: action.tool.clone(), params: action.params.clone() }),
-            EventBody::Observation(observation) => Body::Observation(v1::Observation {
-                text: observation.text.clone(),
-                is_error: observation.is_error,
-                repeated: observation.repeated,
-                truncated: observation.truncated,
-            }),
-            EventBody::Reflection(reflection) => Body::Reflection(reflection.into()),
-            EventBody::Finished(finished) => Body::Finished(v1::Finished {
-                answer: finished.answer.clone(),
-                approved: finished.approved,
-                reason: v1::FinishReason::from(finished.reason) as i32,
-                detail: finished.detail.clone(),
-            }),
-            EventBody::Released(released) => Body::Released(v1::Released {
-                reason: v1::ReleaseReason::from(released.reason) as i32,
-                detail: released.detail.clone(),
-                may_have_run: released.may_have_run,
-            }),
-            EventBody::Unknown(_) => return None,
+        EventBody::Submitted(submitted) => Body::Submitted(v1::Submitted {
+            question: submitted.question.clone(),
+            tools: submitted.tools.iter().map(Into::into).collect(),
+            limits: Some(submitted.limits.into()),
+            sampling: Some(submitted.sampling.into()),
+            labels: submitted.labels.clone().into_iter().collect(),
+        }),
+        EventBody::Started(started) => Body::Started(v1::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
+        EventBody::Thought(thought) => Body::Thought(v1::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
+        EventBody::Action(action) => Body::Action(v1::ActionReady { tool: action.tool.clone(), params: action.params.clone() }),
+        EventBody::Observation(observation) => Body::Observation(v1::Observation {
+            text: observation.text.clone(),
+            is_error: observation.is_error,
+            repeated: observation.repeated,
+            truncated: observation.truncated,
+        }),
+        EventBody::Reflection(reflection) => Body::Reflection(reflection.into()),
+        EventBody::Finished(finished) => Body::Finished(v1::Finished {
+            answer: finished.answer.clone(),
+            approved: finished.approved,
+            reason: v1::FinishReason::from(finished.reason) as i32,
+            detail: finished.detail.clone(),
+        }),
+        EventBody::Released(released) => Body::Released(v1::Released {
+            reason: v1::ReleaseReason::from(released.reason) as i32,
+            detail: released.detail.clone(),
+            may_have_run: released.may_have_run,
+        }),
+        EventBody::Unknown(_) => return None,
     })
 }
 
@@ -345,6 +345,30 @@ impl From<&Task> for v1::Task {
             finished_at: task.finished_at().map(Into::into),
             last_sequence: task.last_sequence(),
             labels: task.labels().clone().into_iter().collect(),
+            outcome: finished.map_or(v1::TaskOutcome::Unspecified, |finished| outcome(finished.reason)) as i32,
+            tenant: task.key().tenant.to_string(),
+            conversation_id: task.conversation().to_owned(),
+            limits: Some((*task.limits()).into()),
+            sampling: Some((*task.sampling()).into()),
+            tools: task.trajectory().tools.iter().map(Into::into).collect(),
+            steps: task.steps(),
+            prompt_tokens: task.prompt_tokens(),
+            completion_tokens: task.completion_tokens(),
+            attempts: task.attempt(),
         }
+    }
+}
+
+/// How a task with this reason ended.
+pub fn outcome(reason: FinishReason) -> v1::TaskOutcome {
+    match reason {
+        FinishReason::Failed => v1::TaskOutcome::Failed,
+        FinishReason::Cancelled => v1::TaskOutcome::Cancelled,
+        FinishReason::Approved
+        | FinishReason::MaxSteps
+        | FinishReason::MaxReflections
+        | FinishReason::MaxTokens
+        | FinishReason::MaxTime
+        | FinishReason::Other => v1::TaskOutcome::Finished,
     }
 }

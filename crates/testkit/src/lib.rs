@@ -18,4 +18,4 @@ pub use group::{Group, GroupOptions};
 pub use nats::{NatsError, NatsServer};
 pub use openai::{Fault, Kind, OpenAiOptions, OpenAiServer};
 pub use poll::{poll_until, within};
-pub use program::{Output, Program};
+pub use program::{Output, Program, Running};

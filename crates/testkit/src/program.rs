@@ -117,6 +117,13 @@ impl Running {
         self.child.id().and_then(|id| i32::try_from(id).ok())
     }
 
+    /// Sends it a signal.
+    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+        if let Some(pid) = self.pid() {
+            crate::processes::signal(pid, signal);
+        }
+    }
+
     /// Waits for its end.
     pub async fn output(mut self, limit: Duration) -> anyhow::Result<Output> {
         let mut stdout = self.child.stdout.take().context("stdout is captured")?;

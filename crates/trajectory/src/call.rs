@@ -140,7 +140,9 @@ mod tests {
             }
         }
         assert_eq!(seeds.len(), 3 * 3 * 19 * 4);
-        let bits = (CallId { kind: CallKind::Execute, step: 1, round: 0 }.seed(7) ^ CallId { kind: CallKind::Execute, step: 2, round: 0 }.seed(7)).count_ones();
+        let bits = (CallId { kind: CallKind::Execute, step: 1, round: 0 }.seed(7)
+            ^ CallId { kind: CallKind::Execute, step: 2, round: 0 }.seed(7))
+        .count_ones();
         assert!((16..48).contains(&bits), "{bits}");
     }
 }

@@ -71,7 +71,9 @@ fn exhausted(task: &Task, now: SystemTime) -> Option<Finished> {
             return Some(task.finish(FinishReason::MaxTime, format!("bound on time: {:?}", limits.max_time)));
         }
     }
-    if task.wrong_verdicts() >= limits.max_reflections {
+    // a bound of zero: the first answer comes back unapproved, and nobody is asked about it
+    let unasked = limits.max_reflections == 0 && task.phase() == Phase::Reflecting;
+    if unasked || (limits.max_reflections > 0 && task.wrong_verdicts() >= limits.max_reflections) {
         let detail = format!("bound on wrong verdicts: {}", limits.max_reflections);
         return Some(task.finish(FinishReason::MaxReflections, detail));
     }

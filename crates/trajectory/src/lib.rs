@@ -20,9 +20,7 @@ pub use artifact::Artifact;
 pub use call::{CallId, CallKind, InvalidCallId, Role};
 pub use decide::{Decision, UNKNOWN_OUTCOME, decide};
 pub use digest::Digest;
-pub use event::{
-    Event, EventBody, FinishReason, Finished, Observation, ReleaseReason, Released, Started, Submitted, Thought, Unknown,
-};
+pub use event::{Event, EventBody, FinishReason, Finished, Observation, ReleaseReason, Released, Started, Submitted, Thought, Unknown};
 pub use history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
 pub use id::{InvalidTaskId, TaskId};
 pub use limits::{InvalidSampling, Limits, Sampling};

@@ -11,7 +11,7 @@ const MAX_TOKENS: u32 = 4096;
 /// A person waits at the other end.
 const MAX_TIME: Duration = Duration::from_secs(120);
 
-/// The bounds of one task, every one with its value. All are at least 1.
+/// The bounds of one task, every one with its value. Zero is a bound like any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Planning loops.

@@ -332,6 +332,15 @@ impl Task {
         Observation { text, is_error, repeated, truncated }
     }
 
+    /// The task's next event, as `writer` appends it now.
+    pub fn next_event(&self, time: SystemTime, writer: &str, body: EventBody) -> Event {
+        let epoch = match &body {
+            EventBody::Started(started) => u64::from(started.attempt),
+            _ => self.epoch(),
+        };
+        Event { epoch, previous: self.last_digest, ..Event::new(&self.key, self.next_index(), time, writer, body) }
+    }
+
     /// How the task ends unapproved: with the best answer so far.
     pub fn finish(&self, reason: FinishReason, detail: impl Into<String>) -> Finished {
         Finished { answer: self.best_answer.clone(), approved: false, reason, detail: detail.into() }

@@ -91,7 +91,7 @@ impl Serving {
     async fn call(&self) -> tokio::task::JoinHandle<Result<String, tonic::Status>> {
         let mut client = ToolAgentClient::new(autoact_proto::client::connect_lazy(&self.grpc).unwrap());
         let action = Some(Action { tool: "Wait".into(), params: "x".into() });
-        let request = ExecuteRequest { task_id: "t".into(), step: 1, action, trajectory: None };
+        let request = ExecuteRequest { task_id: "t".into(), step: 1, action, ..ExecuteRequest::default() };
         let call = tokio::spawn(async move { client.execute(request).await.map(|reply| reply.into_inner().observation) });
         let deadline = Instant::now() + Duration::from_secs(10);
         while !self.metrics().contains("autoact_grpc_in_flight{service=\"autoact.v1.ToolAgent\",method=\"Execute\"} 1") {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use autoact_bus::BusConfig;
 use autoact_config::{Check, Common, Section};
-use autoact_trajectory::Limits;
+use autoact_trajectory::{Limits, Tenant};
 use serde::{Deserialize, Serialize};
 
 /// First of the five services.
@@ -26,12 +26,16 @@ const AGENT_TIMEOUT: Duration = Duration::from_secs(60);
 const AGENT_PATIENCE: Duration = Duration::from_secs(15);
 /// The agents batch what they are asked at once; more at a time only makes every task slower.
 const MAX_RUNNING: usize = 32;
+/// Each holds a subscription and a stream.
+const MAX_WATCHERS: usize = 4096;
 /// What is queued beyond this would wait longer than a person does.
 const MAX_TASKS: u64 = 1024;
-/// A task that fails this often takes its gateway down with it, or its trajectory cannot be read.
+/// A task that fails this often in a row takes its gateway down with it.
 const MAX_ATTEMPTS: u32 = 5;
 /// Most tasks end in less; the rest pass to another gateway. Well below the grace period.
 const DRAIN: Duration = Duration::from_secs(10);
+/// Below the 300 s that the start-up probe of the Kubernetes manifests allows: services start in any order.
+const BUS_CONNECT: Duration = Duration::from_secs(280);
 /// The largest bounds a client may ask for.
 const MAX_LIMITS: Limits = Limits { max_steps: 100, max_reflections: 20, max_tokens: 1 << 20, max_time: Duration::from_secs(60 * 60) };
 
@@ -43,11 +47,17 @@ pub struct GatewayConfig {
     pub agents: AgentsConfig,
     /// Where the memory service is; empty: finished tasks are not remembered.
     pub memory: String,
+    /// Whose tasks come in here: 1 to 32 characters of `[a-z0-9-]`.
+    pub tenant: String,
+    /// Other tenants whose tasks this gateway runs.
+    pub run_tenants: Vec<String>,
     /// Tasks that this gateway runs at a time.
     pub max_running: usize,
+    /// Clients that may watch tasks here at a time; more are refused with a retry delay.
+    pub max_watchers: usize,
     /// Tasks that may be queued or running, over all gateways; more are refused with a retry delay.
     pub max_tasks: u64,
-    /// How often a task is taken up before it ends as failed.
+    /// How often a task is taken up without getting any further before it ends as failed.
     pub max_attempts: u32,
     /// How long running tasks may go on after SIGTERM; then another gateway gets them.
     #[serde(with = "autoact_config::duration")]
@@ -73,7 +83,7 @@ pub struct AgentsConfig {
     /// How long one call may take, within the task's own time.
     #[serde(with = "autoact_config::duration")]
     pub timeout: Duration,
-    /// How long an agent may be unreachable before the task ends as failed.
+    /// How long an agent may be away before the task waits in the queue instead of here.
     #[serde(with = "autoact_config::duration")]
     pub patience: Duration,
 }
@@ -124,7 +134,10 @@ impl Default for GatewayConfig {
         GatewayConfig {
             agents: AgentsConfig::default(),
             memory: MEMORY.to_owned(),
+            tenant: Tenant::default().to_string(),
+            run_tenants: Vec::new(),
             max_running: MAX_RUNNING,
+            max_watchers: MAX_WATCHERS,
             max_tasks: MAX_TASKS,
             max_attempts: MAX_ATTEMPTS,
             drain: DRAIN,
@@ -157,7 +170,7 @@ impl Default for BusSettings {
     fn default() -> Self {
         let BusConfig { url: _, name: _, credentials, connect_limit, patience, replicas, max_bytes, max_age, lease, max_leases } =
             BusConfig::new("");
-        BusSettings { credentials, connect: connect_limit, patience, replicas, max_bytes, max_age, lease, max_leases }
+        BusSettings { credentials, connect: connect_limit.max(BUS_CONNECT), patience, replicas, max_bytes, max_age, lease, max_leases }
     }
 }
 
@@ -205,6 +218,11 @@ impl Section for GatewayConfig {
             check.require(!time.is_zero(), key, "above 0", duration(time));
         }
         check.require((1..=10_000).contains(&self.max_running), "max_running", "1 to 10000", self.max_running);
+        for (key, tenant) in std::iter::once(("tenant", &self.tenant)).chain(self.run_tenants.iter().map(|tenant| ("run_tenants", tenant)))
+        {
+            check.require(tenant.parse::<Tenant>().is_ok(), key, "1 to 32 characters of a-z, 0-9 and `-`", tenant);
+        }
+        check.require(self.max_watchers > 0, "max_watchers", "at least 1", self.max_watchers);
         check.require(self.max_tasks > 0, "max_tasks", "at least 1", self.max_tasks);
         check.require(self.max_attempts > 0, "max_attempts", "at least 1", self.max_attempts);
         let grace = duration(common.grace_period);

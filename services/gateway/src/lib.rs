@@ -1,34 +1,23 @@
-//! The gateway: the front door of the group, and the planning loop.
+//! The gateway: the front door of the group, and the place where tasks run.
 //!
 //! ```text
-//! gRPC (api) ── SubmitTask ──▶ bus: Submitted event, work queue
-//!      │                              │ lease
-//!      └── WatchTask ◀── events ── dispatcher ── one actor per task ── run: decide → act → append → …
-//!                                                                      │
-//!                                          agents (traits; remote: gRPC) plan, tool, reflect; memory at the end
+//! doors/grpc ─▶ tasks (submit, get, list, watch, cancel) ─▶ bus: events, index, work queue
+//!                                                             │ lease
+//!               run: dispatcher ─▶ one actor per task ─▶ planning::Driver: decide, call, append
+//!                                                             │
+//!               agents: the group over gRPC, with retries, metrics and the words as they are written; memory at the end
 //! ```
 //!
-//! Nothing is kept here: a task is the fold of its events on the bus, and this process only holds a lease on it. Whoever gets the lease
-//! next replays the events and goes on where they end. Every event is stored before it is acted on.
+//! Doors translate between a protocol and the application in `tasks`, which speaks domain types only. Nothing is kept here: a task is the
+//! fold of its events on the bus, and this process only holds a lease on it. Whoever gets the lease next replays the events and goes on
+//! where they end. Every event is stored before it is acted on.
 
-mod actor;
 mod agents;
-mod api;
 mod app;
-mod call;
-mod cancel;
-mod clock;
 mod config;
-mod dispatcher;
-mod list;
-mod memory;
-mod remote;
-mod retry;
+mod doors;
 mod run;
-mod submit;
-mod tools;
-mod watch;
+mod tasks;
 
-pub use agents::{AgentError, Agents, Ask, MemoryService, PlanAgent, ReflectAgent, ToolAgent};
 pub use app::Gateway;
 pub use config::{AgentsConfig, BusSettings, GatewayConfig, LimitsConfig};

@@ -7,13 +7,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use autoact_bus::Bus;
+use autoact_proto::status::reason;
+use autoact_proto::store_v2 as v2;
 use autoact_proto::v1;
 use autoact_proto::v1::FinishReason;
 use autoact_service::App;
-use autoact_trajectory::{Event, EventBody, Submitted, TaskId};
+use autoact_trajectory::{Effect, Event, EventBody, FINISH, ReleaseReason, Released, Started, Submitted, TaskKey, Tenant, ToolSpec};
 use common::scripted::{Group, Script, steps};
 use common::*;
 use gateway::Gateway;
+use prost::Message;
 use tokio_stream::StreamExt;
 use tonic::Code;
 
@@ -32,17 +35,24 @@ async fn nats_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_down_fails_the_task_and_is_named() {
+async fn a_task_waits_for_an_agent_that_is_down_until_its_own_time_is_up() {
     let group = Group::start(Script::default()).await;
     let mut world = world_with(group, |config| {
         config.agents.reflect = NOWHERE.into();
         config.agents.patience = Duration::from_millis(300);
     })
     .await;
-    let events = ask(&mut world.client, task("Loire")).await;
+    let limits = v1::Limits { max_time: Some(prost_types::Duration { seconds: 4, nanos: 0 }), ..Default::default() };
+    let events = ask(&mut world.client, v1::SubmitTaskRequest { limits: Some(limits), ..task("Loire") }).await;
     let finished = end(&events);
-    assert_eq!((finished.reason(), finished.approved, finished.answer.as_str()), (FinishReason::Failed, false, "the answer to Loire"));
-    assert!(finished.detail.contains("reflect-agent") && finished.detail.contains(NOWHERE), "{finished:?}");
+    assert_eq!((finished.reason(), finished.approved, finished.answer.as_str()), (FinishReason::MaxTime, false, "the answer to Loire"));
+    let released = events.iter().find_map(|event| match &event.body {
+        Some(v1::trajectory_event::Body::Released(released)) => Some(released),
+        _ => None,
+    });
+    let released = released.expect("it waits in the queue");
+    assert_eq!(released.reason(), v1::ReleaseReason::Waiting);
+    assert!(released.detail.contains("reflect-agent") && released.detail.contains(NOWHERE), "{released:?}");
 }
 
 #[tokio::test]
@@ -120,7 +130,7 @@ async fn a_killed_gateways_task_is_finished_by_another() {
 async fn a_gateway_that_stops_passes_its_tasks_on() {
     let mut world = world_with(Group::start(Script::default()).await, |config| config.drain = Duration::from_millis(300)).await;
     world.group.hold_after(1);
-    let mut stream = world.client.ask(v1::AskRequest { task: Some(named("t", "Loire")) }).await.unwrap().into_inner();
+    let mut stream = world.client.ask(v1::AskRequest { task: Some(named("t", "Loire")), ..Default::default() }).await.unwrap().into_inner();
     world.group.asked(2).await;
     tokio::time::timeout(Duration::from_secs(8), world.gateway.stop()).await.unwrap().unwrap();
     let mut seen = Vec::new();
@@ -192,7 +202,8 @@ async fn a_side_effect_whose_call_is_lost_is_not_run_again() {
         };
         let group = Group::start(script).await;
         let mut world = world_with(group, |config| config.agents.patience = Duration::from_millis(500)).await;
-        let events = ask(&mut world.client, task("Loire")).await;
+        let limits = v1::Limits { max_time: Some(prost_types::Duration { seconds: 3, nanos: 0 }), ..Default::default() };
+        let events = ask(&mut world.client, v1::SubmitTaskRequest { limits: Some(limits), ..task("Loire") }).await;
         let called = world.group.inner.runs.load(Ordering::SeqCst);
         if tool == "Send" {
             assert_eq!(called, runs);
@@ -200,9 +211,36 @@ async fn a_side_effect_whose_call_is_lost_is_not_run_again() {
             assert!(end(&events).approved, "the group is told and goes on");
         } else {
             assert!(called >= runs, "reading again harms nothing");
-            assert_eq!(end(&events).reason(), FinishReason::Failed);
+            assert_eq!(end(&events).reason(), FinishReason::MaxTime);
         }
     }
+}
+
+/// A task that holders took up and left as `bodies` say, queued.
+async fn left(bus: &Bus, bodies: impl IntoIterator<Item = EventBody>) {
+    let key = TaskKey::new(Tenant::default(), "t".parse().unwrap());
+    let mut after = 0;
+    let submitted = EventBody::Submitted(Submitted { question: "Loire".into(), tools: vec![finish()], ..Submitted::default() });
+    for (body, index) in std::iter::once(submitted).chain(bodies).zip(1..) {
+        after = bus.append(&Event::new(&key, index, std::time::SystemTime::now(), "test", body), after).await.unwrap().sequence;
+    }
+    bus.enqueue(&key).await.unwrap();
+}
+
+fn finish() -> ToolSpec {
+    ToolSpec {
+        name: FINISH.into(),
+        definition: "Answers.".into(),
+        usage: "Finish[answer]".into(),
+        effect: Effect::ReadOnly,
+        timeout: Duration::from_secs(1),
+        max_observation_bytes: 1,
+        terminal: true,
+    }
+}
+
+fn started(attempt: u32) -> EventBody {
+    EventBody::Started(Started { gateway: "test".into(), attempt })
 }
 
 #[tokio::test]
@@ -210,30 +248,89 @@ async fn a_task_that_was_taken_up_too_often_fails_with_a_reason() {
     let group = Group::start(Script::default()).await;
     let nats = autoact_testkit::NatsServer::start().await.unwrap();
     let mut config = config(&nats, &group);
-    config.service.max_attempts = 1;
+    config.service.max_attempts = 2;
     let bus = Bus::connect(config.service.bus.config(&nats.url(), "test")).await.unwrap();
-    let id: TaskId = "t".parse().unwrap();
-    let submitted = Submitted { question: "Loire".into(), ..Submitted::default() };
-    let event = Event {
-        task_id: id.clone(),
-        index: 1,
-        time: std::time::SystemTime::now(),
-        writer: "test".into(),
-        usage: None,
-        timing: None,
-        sequence: 0,
-        body: EventBody::Submitted(submitted),
-    };
-    bus.append(&event, 0).await.unwrap();
-    bus.enqueue(&id).await.unwrap();
-    let mut leases = bus.leases().await.unwrap();
-    leases.next().await.nak(Duration::ZERO).await.unwrap();
-    drop(leases);
+    left(&bus, [started(1), started(2)]).await;
     let (_gateway, mut client) = start(config).await;
     let events = watch(&mut client, "t", 0).await;
-    assert_eq!(names(&events), ["submitted", "finished"]);
+    assert_eq!(names(&events), ["submitted", "started", "started", "finished"]);
     assert_eq!(end(&events).reason(), FinishReason::Failed);
-    assert!(end(&events).detail.contains("given up after 1 attempt"), "{events:?}");
+    assert!(end(&events).detail.contains("given up after 2 attempt"), "{events:?}");
     let empty = autoact_testkit::poll::until(LIMIT, async || (bus.backlog().await.ok()? == 0).then_some(())).await;
     assert!(empty.is_some(), "it left the queue");
+}
+
+#[tokio::test]
+async fn a_task_that_was_given_back_on_purpose_is_not_given_up() {
+    let group = Group::start(Script::default()).await;
+    let nats = autoact_testkit::NatsServer::start().await.unwrap();
+    let mut config = config(&nats, &group);
+    config.service.max_attempts = 2;
+    let bus = Bus::connect(config.service.bus.config(&nats.url(), "test")).await.unwrap();
+    let released = EventBody::Released(Released { reason: ReleaseReason::Draining, detail: String::new(), may_have_run: false });
+    let drained = (1..5).flat_map(|attempt| [started(attempt), released.clone()]);
+    left(&bus, drained).await;
+    let (_gateway, mut client) = start(config).await;
+    let events = watch(&mut client, "t", 0).await;
+    assert!(end(&events).approved, "{events:?}");
+}
+
+/// Stores bytes as a task's next event.
+async fn store_raw(nats: &autoact_testkit::NatsServer, bytes: Vec<u8>) {
+    let client = async_nats::connect(nats.url()).await.unwrap();
+    async_nats::jetstream::new(client).publish("autoact.default.traj.t", bytes.into()).await.unwrap().await.unwrap();
+}
+
+/// The bytes of an event of a later schema: a body that this program does not know.
+fn later(index: u64, ignorable: bool) -> Vec<u8> {
+    let key = TaskKey::new(Tenant::default(), "t".parse().unwrap());
+    let event = Event::new(&key, index, std::time::SystemTime::now(), "next", started(1));
+    let message = v2::Event::decode(autoact_proto::store::encode(&event).as_slice()).unwrap();
+    let mut bytes = v2::Event { version: 3, ignorable, body: None, ..message }.encode_to_vec();
+    bytes.extend([0x9a, 0x06, 0x00]);
+    bytes
+}
+
+#[tokio::test]
+async fn a_task_that_a_later_gateway_wrote_is_left_to_it() {
+    let group = Group::start(Script::default()).await;
+    let nats = autoact_testkit::NatsServer::start().await.unwrap();
+    let config = config(&nats, &group);
+    let bus = Bus::connect(config.service.bus.config(&nats.url(), "test")).await.unwrap();
+    left(&bus, [started(1)]).await;
+    store_raw(&nats, later(3, false)).await;
+    let (gateway, mut client) = start(config).await;
+    // it shows in the list, and can be watched as far as it goes
+    let listed = client.list_tasks(v1::ListTasksRequest::default()).await.unwrap().into_inner().tasks;
+    assert!(listed.is_empty(), "it is in no index here: {listed:?}");
+    let request = v1::WatchTaskRequest { task_id: "t".into(), ..Default::default() };
+    let mut watched = client.watch_task(request).await.unwrap().into_inner();
+    for expected in [true, true, false] {
+        let event = tokio::time::timeout(LIMIT, watched.next()).await.unwrap().unwrap().unwrap().event.unwrap();
+        assert_eq!(event.body.is_some(), expected, "{event:?}");
+    }
+    let status = client.get_task(v1::GetTaskRequest { task_id: "t".into(), view: 0 }).await.unwrap_err();
+    assert_eq!((status.code(), reason(&status).as_deref()), (Code::Unimplemented, Some("TRAJECTORY_NEWER")));
+    // other tasks are run meanwhile, and this one stays in the queue
+    assert!(end(&ask(&mut client, task("Rhine")).await).approved);
+    assert_eq!(bus.backlog().await.unwrap(), 1);
+    assert_eq!(bus.last(&TaskKey::new(Tenant::default(), "t".parse().unwrap())).await.unwrap().unwrap().index, 3, "nothing was added");
+    gateway.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_may_be_passed_over_stops_nobody() {
+    let group = Group::start(Script::default()).await;
+    let nats = autoact_testkit::NatsServer::start().await.unwrap();
+    let config = config(&nats, &group);
+    let bus = Bus::connect(config.service.bus.config(&nats.url(), "test")).await.unwrap();
+    left(&bus, [started(1)]).await;
+    store_raw(&nats, later(3, true)).await;
+    let (_gateway, mut client) = start(config).await;
+    let task = autoact_testkit::poll::until(LIMIT, async || {
+        let task = get(&mut client.clone(), "t").await;
+        (task.state() == v1::TaskState::Finished).then_some(task)
+    });
+    assert!(task.await.unwrap().approved);
+    assert!(end(&watch(&mut client, "t", 0).await).approved);
 }

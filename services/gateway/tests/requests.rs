@@ -12,7 +12,7 @@ use tonic_types::StatusExt;
 
 async fn refused(client: &mut Client, request: v1::SubmitTaskRequest) -> Status {
     let submitted = client.submit_task(request.clone()).await.unwrap_err();
-    let asked = client.ask(v1::AskRequest { task: Some(request) }).await.unwrap_err();
+    let asked = client.ask(v1::AskRequest { task: Some(request), ..Default::default() }).await.unwrap_err();
     assert_eq!((submitted.code(), submitted.message()), (asked.code(), asked.message()));
     submitted
 }
@@ -31,7 +31,7 @@ async fn bad_requests_name_the_field() {
         (tools(&["Teleport"]), "tools", "`Search`, `Retrieve`, `Send`, `Finish`"),
         (tools(&["Search"; 65]), "tools", "65"),
         (
-            v1::SubmitTaskRequest { limits: Some(v1::Limits { max_steps: 1_000_000, ..Default::default() }), ..task("q") },
+            v1::SubmitTaskRequest { limits: Some(v1::Limits { max_steps: Some(1_000_000), ..Default::default() }), ..task("q") },
             "limits",
             "max_steps",
         ),
@@ -39,6 +39,15 @@ async fn bad_requests_name_the_field() {
             v1::SubmitTaskRequest { sampling: Some(v1::SamplingParams { temperature: f32::NAN, ..Default::default() }), ..task("q") },
             "sampling",
             "temperature",
+        ),
+        (v1::SubmitTaskRequest { conversation_id: "a.b".into(), ..task("q") }, "conversation_id", "64"),
+        (
+            v1::SubmitTaskRequest {
+                limits: Some(v1::Limits { max_time: Some(prost_types::Duration { seconds: -5, nanos: 0 }), ..Default::default() }),
+                ..task("q")
+            },
+            "limits",
+            "max_time",
         ),
         (v1::SubmitTaskRequest { labels: [("x".repeat(300), String::new())].into(), ..task("q") }, "labels", "256"),
     ];
@@ -50,7 +59,7 @@ async fn bad_requests_name_the_field() {
         assert_eq!(violations[0].field, field);
         assert!(reason(&status).is_some());
     }
-    let empty = client.ask(v1::AskRequest { task: None }).await.unwrap_err();
+    let empty = client.ask(v1::AskRequest::default()).await.unwrap_err();
     assert_eq!(empty.code(), Code::InvalidArgument);
 }
 
@@ -61,6 +70,10 @@ async fn the_same_id_is_the_same_task() {
     assert_eq!(ask(&mut world.client, named("t", "Loire")).await, first);
     let task = world.client.submit_task(named("t", "Loire")).await.unwrap().into_inner().task.unwrap();
     assert_eq!(task.last_sequence, first.last().unwrap().sequence);
+    // idempotency is by the whole request, not only by the question
+    let seed = v1::SamplingParams { seed: 7, ..Default::default() };
+    let status = refused(&mut world.client, v1::SubmitTaskRequest { sampling: Some(seed), ..named("t", "Loire") }).await;
+    assert_eq!(status.code(), Code::AlreadyExists);
     let status = refused(&mut world.client, named("t", "Rhine")).await;
     assert_eq!((status.code(), reason(&status).as_deref()), (Code::AlreadyExists, Some("TASK_EXISTS")));
     // at the same time
@@ -82,7 +95,7 @@ async fn a_task_has_the_tools_it_asked_for_and_finish() {
     let names: Vec<_> = submitted.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["Retrieve", "Finish"]);
     let limits = submitted.limits.as_ref().unwrap();
-    assert!(limits.max_steps > 0 && limits.max_time.is_some(), "resolved");
+    assert!(limits.max_steps > Some(0) && limits.max_time.is_some(), "resolved");
 }
 
 #[tokio::test]
@@ -110,14 +123,14 @@ async fn unknown_tasks_are_not_found() {
     let mut world = world(Group::start(Script::default()).await).await;
     let client = &mut world.client;
     let id = || "never".to_owned();
-    let get = client.get_task(v1::GetTaskRequest { task_id: id() }).await.unwrap_err();
+    let get = client.get_task(v1::GetTaskRequest { task_id: id(), view: 0 }).await.unwrap_err();
     let cancel = client.cancel_task(v1::CancelTaskRequest { task_id: id() }).await.unwrap_err();
-    let watch = client.watch_task(v1::WatchTaskRequest { task_id: id(), after_sequence: 0 }).await.unwrap_err();
+    let watch = client.watch_task(v1::WatchTaskRequest { task_id: id(), after_sequence: u64::MAX, deltas: false }).await.unwrap_err();
     for status in [get, cancel, watch] {
         assert_eq!(status.code(), Code::NotFound, "{status:?}");
         assert!(status.message().contains("never") && reason(&status).is_some());
     }
-    let bad = client.get_task(v1::GetTaskRequest { task_id: "*".into() }).await.unwrap_err();
+    let bad = client.get_task(v1::GetTaskRequest { task_id: "*".into(), view: 0 }).await.unwrap_err();
     assert_eq!(bad.code(), Code::InvalidArgument);
 }
 

@@ -71,9 +71,11 @@ async fn every_bound_brings_the_best_answer_unapproved() {
     let mut world = world(Group::start(script).await).await;
     let limits = |limits| v1::SubmitTaskRequest { limits: Some(limits), ..task("Loire") };
     let cases = [
-        (v1::Limits { max_steps: 1, ..Default::default() }, FinishReason::MaxSteps, ""),
-        (v1::Limits { max_reflections: 1, ..Default::default() }, FinishReason::MaxReflections, "the answer to Loire"),
-        (v1::Limits { max_tokens: 11, ..Default::default() }, FinishReason::MaxTokens, ""),
+        (v1::Limits { max_steps: Some(1), ..Default::default() }, FinishReason::MaxSteps, ""),
+        (v1::Limits { max_reflections: Some(1), ..Default::default() }, FinishReason::MaxReflections, "the answer to Loire"),
+        (v1::Limits { max_tokens: Some(11), ..Default::default() }, FinishReason::MaxTokens, ""),
+        (v1::Limits { max_steps: Some(0), ..Default::default() }, FinishReason::MaxSteps, ""),
+        (v1::Limits { max_reflections: Some(0), ..Default::default() }, FinishReason::MaxReflections, "the answer to Loire"),
     ];
     for (bound, reason, answer) in cases {
         let events = ask(&mut world.client, limits(bound)).await;
@@ -153,7 +155,7 @@ async fn a_client_that_hangs_up_leaves_only_the_task() {
     use tokio_stream::StreamExt;
     let mut world = world(Group::start(Script::default()).await).await;
     world.group.hold_after(1);
-    let request = v1::AskRequest { task: Some(named("t", "Loire")) };
+    let request = v1::AskRequest { task: Some(named("t", "Loire")), ..Default::default() };
     let mut stream = world.client.ask(request).await.unwrap().into_inner();
     let first = stream.next().await.unwrap().unwrap().event.unwrap();
     assert_eq!(names(&[first]), ["submitted"]);
@@ -198,4 +200,60 @@ async fn thirty_two_tasks_at_once() {
         assert_eq!(observations(&events)[0].text, format!("{question} in task {id}"));
         assert_eq!(end(&events).answer, format!("the answer to {question}"));
     }
+}
+
+#[tokio::test]
+async fn words_arrive_before_their_event() {
+    use tokio_stream::StreamExt;
+    let mut world = world(Group::start(Script::default()).await).await;
+    // also through a gateway that does not run the task
+    let (second, mut other) = start(config(&world.nats, &world.group)).await;
+    world.group.hold_after(0);
+    world.client.submit_task(named("t", "Loire")).await.unwrap();
+    world.group.asked(1).await;
+    let request = v1::WatchTaskRequest { task_id: "t".into(), after_sequence: 0, deltas: true };
+    let mut watched = other.watch_task(request).await.unwrap().into_inner();
+    // the stream is open once its first event is here
+    assert!(watched.next().await.unwrap().unwrap().event.is_some());
+    world.group.go_on();
+    let (mut words, mut events) = (Vec::new(), 0);
+    while let Some(piece) = tokio::time::timeout(LIMIT, watched.next()).await.unwrap() {
+        let piece = piece.unwrap();
+        assert!(piece.event.is_some() != piece.delta.is_some(), "one of the two");
+        events += usize::from(piece.event.is_some());
+        words.extend(piece.delta);
+    }
+    assert!(events > 5, "{events}");
+    let first = words.iter().find(|delta| delta.call_id == "plan-1-0").expect("Plan-Agent's words");
+    assert_eq!((first.text.as_str(), first.offset, first.attempt), ("…", 0, 1));
+    second.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn tools_are_listed_and_lists_are_filtered() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    let tools = world.client.list_tools(v1::GatewayListToolsRequest {}).await.unwrap().into_inner().tools;
+    assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["Search", "Retrieve", "Send", "Finish"]);
+    let labelled = |id: &str, team: &str| v1::SubmitTaskRequest { labels: [("team".into(), team.into())].into(), ..named(id, "q") };
+    ask(&mut world.client, labelled("a", "red")).await;
+    ask(&mut world.client, labelled("b", "blue")).await;
+    world.group.hold_after(0);
+    world.client.submit_task(labelled("c", "red")).await.unwrap();
+    world.client.cancel_task(v1::CancelTaskRequest { task_id: "c".into() }).await.unwrap();
+    let ids = |request: v1::ListTasksRequest| {
+        let mut client = world.client.clone();
+        async move {
+            let tasks = client.list_tasks(request).await.unwrap().into_inner().tasks;
+            tasks.into_iter().map(|task| task.task_id).collect::<Vec<_>>()
+        }
+    };
+    let all = v1::ListTasksRequest::default();
+    assert_eq!(ids(all.clone()).await, ["c", "b", "a"]);
+    assert_eq!(ids(v1::ListTasksRequest { labels: [("team".into(), "red".into())].into(), ..all.clone() }).await, ["c", "a"]);
+    let cancelled = v1::TaskOutcome::Cancelled as i32;
+    assert_eq!(ids(v1::ListTasksRequest { outcome: cancelled, ..all.clone() }).await, ["c"]);
+    assert_eq!(ids(v1::ListTasksRequest { page_size: 1, labels: [("team".into(), "blue".into())].into(), ..all }).await, ["b"]);
+    let basic = v1::GetTaskRequest { task_id: "a".into(), view: v1::TaskView::Basic as i32 };
+    let task = world.client.get_task(basic).await.unwrap().into_inner().task.unwrap();
+    assert!(task.turns.is_empty() && task.outcome() == v1::TaskOutcome::Finished && task.completion_tokens > 0, "{task:?}");
 }

@@ -139,7 +139,7 @@ impl From<Payload> for Memory {
 
 impl From<v1::TaskMemory> for TaskMemory {
     fn from(task: v1::TaskMemory) -> Self {
-        let v1::TaskMemory { task_id, question, answer, approved, steps, finished_at } = task;
+        let v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant: _ } = task;
         TaskMemory { task_id, question, answer, approved, steps, finished_at }
     }
 }
@@ -147,7 +147,7 @@ impl From<v1::TaskMemory> for TaskMemory {
 impl From<TaskMemory> for v1::TaskMemory {
     fn from(task: TaskMemory) -> Self {
         let TaskMemory { task_id, question, answer, approved, steps, finished_at } = task;
-        v1::TaskMemory { task_id, question, answer, approved, steps, finished_at }
+        v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant: String::new() }
     }
 }
 

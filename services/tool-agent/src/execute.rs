@@ -33,6 +33,7 @@ pub(crate) struct Executor {
 
 /// One action, checked.
 struct Run {
+    tenant: String,
     task: String,
     step: u32,
     action: Action,
@@ -60,12 +61,14 @@ impl Executor {
         if run.task.is_empty() {
             return Err(ExecuteError::Missing("task_id"));
         }
+        // ids are unique within a tenant
+        let key = format!("{}/{}", run.tenant, run.task);
         let tool = run.action.tool.clone();
         let (result, outcome) = tokio::sync::oneshot::channel();
         let executor = Arc::clone(self);
         let once = async move {
-            let (task, step, action) = (run.task.clone(), run.step, run.action.clone());
-            let outcome = executor.done.get(&task, step, &action, || executor.run(run)).await;
+            let (step, action) = (run.step, run.action.clone());
+            let outcome = executor.done.get(&key, step, &action, || executor.run(run)).await;
             // an error means that the caller is gone; the outcome is remembered
             let _ = result.send(outcome);
         };
@@ -87,7 +90,7 @@ impl Executor {
             return Err(ExecuteError::Terminal(action.tool));
         }
         let trajectory = request.trajectory.map(Trajectory::try_from).transpose()?.unwrap_or_default();
-        Ok(Run { task: request.task_id, step: request.step, action, trajectory, spec })
+        Ok(Run { tenant: request.tenant, task: request.task_id, step: request.step, action, trajectory, spec })
     }
 
     async fn run(&self, run: Run) -> Result<v1::ExecuteResponse, ExecuteError> {

@@ -108,7 +108,7 @@ async fn start(config: ToolAgentConfig) -> Started {
 
 fn call(step: u32, tool: &str, params: &str) -> ExecuteRequest {
     let action = Some(Action { tool: tool.into(), params: params.into() });
-    ExecuteRequest { task_id: "task-1".into(), step, action, trajectory: Some(history(vec![])) }
+    ExecuteRequest { task_id: "task-1".into(), step, action, trajectory: Some(history(vec![])), tenant: String::new() }
 }
 
 impl Started {

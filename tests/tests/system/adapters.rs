@@ -211,7 +211,7 @@ impl Load {
                     let mut gateway = gateway(&address)?;
                     let mut tasks = 0;
                     while !stop.load(Ordering::Relaxed) {
-                        let limits = v1::Limits { max_steps: 4, max_reflections: 1, ..v1::Limits::default() };
+                        let limits = v1::Limits { max_steps: Some(4), max_reflections: Some(1), ..v1::Limits::default() };
                         let request = v1::SubmitTaskRequest { limits: Some(limits), ..task("What is the capital of Peru?") };
                         let events = ask(&mut gateway, request).await?;
                         let end = finished(&events)?;

@@ -47,7 +47,7 @@ fn expect(status: &Status, code: Code, words: &[&str]) {
 async fn refused(group: &Group, request: SubmitTaskRequest) -> anyhow::Result<Status> {
     let mut client = gateway(&group.gateway())?;
     let submitted = client.submit_task(request.clone()).await.err().context("it was accepted")?;
-    let asked = match client.ask(v1::AskRequest { task: Some(request) }).await {
+    let asked = match client.ask(v1::AskRequest { task: Some(request), ..v1::AskRequest::default() }).await {
         Err(status) => status,
         Ok(stream) => stream.into_inner().next().await.context("an error")?.err().context("it was accepted")?,
     };
@@ -71,7 +71,7 @@ async fn questions(group: &Group) -> anyhow::Result<()> {
         &["temperature"],
     );
     let mut client = gateway(&group.gateway())?;
-    let status = client.ask(v1::AskRequest { task: None }).await.err().context("it was accepted")?;
+    let status = client.ask(v1::AskRequest::default()).await.err().context("it was accepted")?;
     expect(&status, Code::InvalidArgument, &["task"]);
     // larger than any message may be: the transport itself refuses it
     let mut client = v1::gateway_client::GatewayClient::new(connect_lazy(&group.gateway())?);
@@ -83,17 +83,21 @@ async fn questions(group: &Group) -> anyhow::Result<()> {
 async fn unknown_tasks(group: &Group) -> anyhow::Result<()> {
     let mut client = gateway(&group.gateway())?;
     let id = || "never-submitted".to_owned();
-    let get = client.get_task(v1::GetTaskRequest { task_id: id() }).await.err().context("found")?;
+    let get = client.get_task(v1::GetTaskRequest { task_id: id(), ..v1::GetTaskRequest::default() }).await.err().context("found")?;
     let cancel = client.cancel_task(v1::CancelTaskRequest { task_id: id() }).await.err().context("found")?;
-    let watch = match client.watch_task(v1::WatchTaskRequest { task_id: id(), after_sequence: 0 }).await {
+    let watch = match client.watch_task(v1::WatchTaskRequest { task_id: id(), after_sequence: 0, ..v1::WatchTaskRequest::default() }).await
+    {
         Err(status) => status,
         Ok(stream) => stream.into_inner().next().await.context("an error")?.err().context("found")?,
     };
     for status in [get, cancel, watch] {
         expect(&status, Code::NotFound, &["never-submitted"]);
     }
-    let page =
-        client.list_tasks(v1::ListTasksRequest { page_size: 5, page_token: "garbage".to_owned() }).await.err().context("accepted")?;
+    let page = client
+        .list_tasks(v1::ListTasksRequest { page_size: 5, page_token: "garbage".to_owned(), ..v1::ListTasksRequest::default() })
+        .await
+        .err()
+        .context("accepted")?;
     expect(&page, Code::InvalidArgument, &["page_token"]);
     Ok(())
 }
@@ -120,7 +124,13 @@ async fn agents(group: &Group) -> anyhow::Result<()> {
     let mut tools = limited!(ToolAgentClient::new(connect_lazy(&group.grpc("tool-agent"))?));
     let action = v1::Action { tool: "Teleport".to_owned(), params: "home".to_owned() };
     let trajectory = v1::Trajectory { task_id: "bad".to_owned(), question: "Where am I?".to_owned(), ..v1::Trajectory::default() };
-    let request = v1::ExecuteRequest { task_id: "bad".to_owned(), step: 0, action: Some(action), trajectory: Some(trajectory) };
+    let request = v1::ExecuteRequest {
+        task_id: "bad".to_owned(),
+        step: 0,
+        action: Some(action),
+        trajectory: Some(trajectory),
+        tenant: String::new(),
+    };
     let status = tools.execute(request).await.err().context("accepted")?;
     assert!(matches!(status.code(), Code::InvalidArgument | Code::NotFound), "{status:?}");
     assert!(status.message().contains("Teleport"), "{status:?}");
@@ -132,7 +142,10 @@ async fn hang_ups(group: &Group) -> anyhow::Result<()> {
     let mut ids = Vec::new();
     for events in 1..=3 {
         let mut client = gateway(&group.gateway())?;
-        let mut stream = client.ask(v1::AskRequest { task: Some(task("What is the capital of Peru?")) }).await?.into_inner();
+        let mut stream = client
+            .ask(v1::AskRequest { task: Some(task("What is the capital of Peru?")), ..v1::AskRequest::default() })
+            .await?
+            .into_inner();
         for _ in 0..events {
             let event = stream.next().await.context("the stream goes on")??.event.context("an event")?;
             ids.push(event.task_id);
@@ -143,7 +156,13 @@ async fn hang_ups(group: &Group) -> anyhow::Result<()> {
     let client = gateway(&group.gateway())?;
     for id in ids {
         poll_until(TASK_LIMIT, "the task to finish without its client", async || {
-            let task = client.clone().get_task(v1::GetTaskRequest { task_id: id.clone() }).await.ok()?.into_inner().task?;
+            let task = client
+                .clone()
+                .get_task(v1::GetTaskRequest { task_id: id.clone(), ..v1::GetTaskRequest::default() })
+                .await
+                .ok()?
+                .into_inner()
+                .task?;
             (task.state() == v1::TaskState::Finished).then_some(())
         })
         .await?;

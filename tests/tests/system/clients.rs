@@ -31,13 +31,13 @@ pub(crate) fn task(question: &str) -> v1::SubmitTaskRequest {
 
 /// Asks and collects every event until the stream ends.
 pub(crate) async fn ask(client: &mut GatewayClient<Channel>, task: v1::SubmitTaskRequest) -> anyhow::Result<Vec<TrajectoryEvent>> {
-    let stream = client.ask(v1::AskRequest { task: Some(task) }).await?.into_inner();
+    let stream = client.ask(v1::AskRequest { task: Some(task), ..v1::AskRequest::default() }).await?.into_inner();
     collect(stream.map(|item| item.map(|response| response.event))).await
 }
 
 /// Watches a task from a sequence on until the stream ends.
 pub(crate) async fn watch(client: &mut GatewayClient<Channel>, task_id: &str, after_sequence: u64) -> anyhow::Result<Vec<TrajectoryEvent>> {
-    let request = v1::WatchTaskRequest { task_id: task_id.to_owned(), after_sequence };
+    let request = v1::WatchTaskRequest { task_id: task_id.to_owned(), after_sequence, ..v1::WatchTaskRequest::default() };
     let stream = client.watch_task(request).await?.into_inner();
     collect(stream.map(|item| item.map(|response| response.event))).await
 }

@@ -8,6 +8,7 @@ mod bad_requests;
 mod bad_starts;
 mod clients;
 mod concurrency;
+mod kills;
 mod lifecycle;
 mod load;
 mod observability;

@@ -105,7 +105,12 @@ async fn over_grpc(group: &Group) -> anyhow::Result<()> {
     if group.assets().trained {
         assert!(end.approved && end.answer == "Lima", "{end:?}");
     }
-    let stored = client.get_task(v1::GetTaskRequest { task_id: events[0].task_id.clone() }).await?.into_inner().task.context("a task")?;
+    let stored = client
+        .get_task(v1::GetTaskRequest { task_id: events[0].task_id.clone(), ..v1::GetTaskRequest::default() })
+        .await?
+        .into_inner()
+        .task
+        .context("a task")?;
     assert_eq!((&stored.answer, stored.approved, stored.state()), (&end.answer, end.approved, v1::TaskState::Finished));
     assert_eq!(stored.last_sequence, events[events.len() - 1].sequence);
     Ok(())
@@ -114,7 +119,7 @@ async fn over_grpc(group: &Group) -> anyhow::Result<()> {
 async fn leave_and_come_back(group: &Group) -> anyhow::Result<()> {
     let mut client = gateway(&group.gateway())?;
     let question = "Which country has Lima as its capital?";
-    let mut stream = client.ask(v1::AskRequest { task: Some(task(question)) }).await?.into_inner();
+    let mut stream = client.ask(v1::AskRequest { task: Some(task(question)), ..v1::AskRequest::default() }).await?.into_inner();
     let mut seen = Vec::new();
     while seen.len() < 3 {
         let message = autoact_testkit::within(TASK_LIMIT, "an event", stream.next()).await?.context("the stream goes on")??;
@@ -132,7 +137,7 @@ async fn leave_and_come_back(group: &Group) -> anyhow::Result<()> {
 
 async fn bounds_and_cancel(group: &Group) -> anyhow::Result<()> {
     let mut client = gateway(&group.gateway())?;
-    let limits = v1::Limits { max_steps: 1, ..v1::Limits::default() };
+    let limits = v1::Limits { max_steps: Some(1), ..v1::Limits::default() };
     let events = ask(&mut client, v1::SubmitTaskRequest { limits: Some(limits), ..task(QUESTION) }).await?;
     let end = finished(&events)?;
     if group.assets().trained {
@@ -156,7 +161,13 @@ async fn bounds_and_cancel(group: &Group) -> anyhow::Result<()> {
     let id = running.task.context("a task")?.task_id;
     client.cancel_task(v1::CancelTaskRequest { task_id: id.clone() }).await?;
     let end = poll_until(Duration::from_secs(10), "the cancelled task to end", async || {
-        let task = client.clone().get_task(v1::GetTaskRequest { task_id: id.clone() }).await.ok()?.into_inner().task?;
+        let task = client
+            .clone()
+            .get_task(v1::GetTaskRequest { task_id: id.clone(), ..v1::GetTaskRequest::default() })
+            .await
+            .ok()?
+            .into_inner()
+            .task?;
         (task.state() == v1::TaskState::Finished).then_some(task)
     })
     .await?;

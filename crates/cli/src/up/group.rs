@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use autoact_bus::BusConfig;
+use autoact_trajectory::Tenant;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tonic_health::pb::HealthCheckRequest;
@@ -75,6 +77,11 @@ impl Group {
         })
         .await?;
         say(&format!("nats-server     ready on {address}"));
+        // nobody else uses this bus, so what the release before stored is moved here and now
+        let moved = autoact_bus::migrate(BusConfig::new(format!("nats://{address}")), &Tenant::default(), |_| {}).await?;
+        if moved.events > 0 {
+            say(&format!("moved {} tasks of the release before to the present schema", moved.tasks));
+        }
         for name in SERVICES {
             let path = if AGENTS.contains(&name) { self.state.link(name, &programs.join("agents"))? } else { programs.join(name) };
             let program =

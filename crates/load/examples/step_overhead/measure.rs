@@ -38,10 +38,10 @@ pub(super) struct Saturated {
 async fn ask(client: &mut GatewayClient<Channel>, steps: u32) -> anyhow::Result<Vec<v1::TrajectoryEvent>> {
     let task = v1::SubmitTaskRequest {
         question: "What does the last page say?".to_owned(),
-        limits: Some(v1::Limits { max_steps: steps + 2, max_tokens: 1 << 20, ..v1::Limits::default() }),
+        limits: Some(v1::Limits { max_steps: Some(steps + 2), max_tokens: Some(1 << 20), ..v1::Limits::default() }),
         ..v1::SubmitTaskRequest::default()
     };
-    let mut stream = client.ask(v1::AskRequest { task: Some(task) }).await?.into_inner();
+    let mut stream = client.ask(v1::AskRequest { task: Some(task), ..v1::AskRequest::default() }).await?.into_inner();
     let mut events = Vec::with_capacity(3 * steps as usize + 8);
     while let Some(response) = stream.message().await? {
         events.extend(response.event);

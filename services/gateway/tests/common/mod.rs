@@ -79,13 +79,13 @@ pub fn named(id: &str, question: &str) -> v1::SubmitTaskRequest {
 
 /// Asks and collects every event to the end.
 pub async fn ask(client: &mut Client, request: v1::SubmitTaskRequest) -> Vec<v1::TrajectoryEvent> {
-    let ask = client.ask(v1::AskRequest { task: Some(request) }).await.unwrap().into_inner();
+    let ask = client.ask(v1::AskRequest { task: Some(request), ..Default::default() }).await.unwrap().into_inner();
     collect(ask.map(|response| response.unwrap().event.unwrap())).await
 }
 
 /// Watches from a sequence to the end.
 pub async fn watch(client: &mut Client, id: &str, after: u64) -> Vec<v1::TrajectoryEvent> {
-    let request = v1::WatchTaskRequest { task_id: id.into(), after_sequence: after };
+    let request = v1::WatchTaskRequest { task_id: id.into(), after_sequence: after, deltas: false };
     let watch = client.watch_task(request).await.unwrap().into_inner();
     collect(watch.map(|response| response.unwrap().event.unwrap())).await
 }
@@ -108,6 +108,7 @@ pub fn names(events: &[v1::TrajectoryEvent]) -> Vec<&'static str> {
         Body::Observation(_) => "observation",
         Body::Reflection(_) => "reflection",
         Body::Finished(_) => "finished",
+        Body::Released(_) => "released",
     };
     events.iter().map(name).collect()
 }
@@ -131,5 +132,5 @@ pub fn observations(events: &[v1::TrajectoryEvent]) -> Vec<&v1::Observation> {
 }
 
 pub async fn get(client: &mut Client, id: &str) -> v1::Task {
-    client.get_task(v1::GetTaskRequest { task_id: id.into() }).await.unwrap().into_inner().task.unwrap()
+    client.get_task(v1::GetTaskRequest { task_id: id.into(), view: 0 }).await.unwrap().into_inner().task.unwrap()
 }

@@ -1,14 +1,15 @@
-//! The tool library as the gateway knows it: asked of Tool-Agent when a task is submitted, and kept for a while.
+//! The tool library as the gateway knows it: asked of Tool-Agent when it is needed, and kept for a while.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use autoact_planning::Failure;
 use autoact_trajectory::{FINISH, ToolSpec};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::agents::{AgentError, ToolAgent};
-use crate::retry::Patience;
+use crate::agents::patience::Patience;
+use crate::agents::remote::Library;
 
 /// A changed library is noticed after this long.
 const FRESH: Duration = Duration::from_secs(30);
@@ -21,8 +22,8 @@ const MAX_DISTANCE: usize = 3;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SelectError {
     /// Tool-Agent did not say what tools there are.
-    #[error("the tool library is not available")]
-    Library(#[source] AgentError),
+    #[error("the tool library is not available: {}", .0.chain())]
+    Library(Failure),
     /// A name that the library does not have.
     #[error("unknown tool `{name}`{}; the tools are `{}`", meant(nearest), known.join("`, `"))]
     Unknown { name: String, nearest: Option<String>, known: Vec<String> },
@@ -34,18 +35,45 @@ fn meant(nearest: &Option<String>) -> String {
 
 /// The library, asked for when needed.
 pub(crate) struct Catalog {
-    agent: Arc<dyn ToolAgent>,
-    known: Mutex<Option<(Instant, Arc<Vec<ToolSpec>>)>>,
+    library: Arc<dyn Library>,
+    known: RwLock<Option<Known>>,
+    /// Held by the one who asks: one question for all who wait.
+    asking: Mutex<()>,
+}
+
+#[derive(Clone)]
+struct Known {
+    at: Instant,
+    tools: Arc<Vec<ToolSpec>>,
 }
 
 impl Catalog {
-    pub(crate) fn new(agent: Arc<dyn ToolAgent>) -> Catalog {
-        Catalog { agent, known: Mutex::default() }
+    pub(crate) fn new(library: Arc<dyn Library>) -> Catalog {
+        Catalog { library, known: RwLock::default(), asking: Mutex::default() }
+    }
+
+    /// All tools.
+    pub(crate) async fn tools(self: &Arc<Self>) -> Result<Arc<Vec<ToolSpec>>, SelectError> {
+        let known = self.known();
+        if let Some(known) = known {
+            if known.at.elapsed() >= FRESH {
+                // nobody waits for news of a library that is known
+                let catalog = Arc::clone(self);
+                tokio::spawn(async move { catalog.refresh().await });
+            }
+            return Ok(known.tools);
+        }
+        let _asking = self.asking.lock().await;
+        match self.known() {
+            // somebody else asked meanwhile
+            Some(known) => Ok(known.tools),
+            None => self.ask().await.map_err(SelectError::Library),
+        }
     }
 
     /// T_s: the named tools and those that end a task, in the library's order; all of them for no names.
-    pub(crate) async fn select(&self, names: &[String]) -> Result<Vec<ToolSpec>, SelectError> {
-        let library = self.library().await.map_err(SelectError::Library)?;
+    pub(crate) async fn select(self: &Arc<Self>, names: &[String]) -> Result<Vec<ToolSpec>, SelectError> {
+        let library = self.tools().await?;
         for name in names {
             if !library.iter().any(|tool| tool.name == *name) {
                 let known: Vec<String> = library.iter().map(|tool| tool.name.clone()).collect();
@@ -60,29 +88,22 @@ impl Catalog {
         Ok(tools)
     }
 
-    async fn library(&self) -> Result<Arc<Vec<ToolSpec>>, AgentError> {
-        // held while asking: one question for all who wait
-        let mut known = self.known.lock().await;
-        if let Some((at, tools)) = known.as_ref()
-            && at.elapsed() < FRESH
-        {
-            return Ok(tools.clone());
+    fn known(&self) -> Option<Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn refresh(&self) {
+        let Ok(_asking) = self.asking.try_lock() else { return };
+        if let Err(failure) = self.ask().await {
+            tracing::warn!(failure = failure.chain(), "the tool library was not refreshed; the last one is used");
         }
-        let patience = Patience { deadline: Instant::now() + LIMIT, unreachable: LIMIT, call: LIMIT };
-        match (patience.call(|limit| self.agent.list_tools(limit)).await, known.as_ref()) {
-            (Ok(tools), _) => {
-                let tools = Arc::new(tools);
-                *known = Some((Instant::now(), tools.clone()));
-                Ok(tools)
-            }
-            (Err(error), Some((_, tools))) => {
-                tracing::warn!(%error, "the tool library was not refreshed; the last one is used");
-                let tools = tools.clone();
-                *known = Some((Instant::now(), tools.clone()));
-                Ok(tools)
-            }
-            (Err(error), None) => Err(error),
-        }
+    }
+
+    async fn ask(&self) -> Result<Arc<Vec<ToolSpec>>, Failure> {
+        let patience = Patience { deadline: Instant::now() + LIMIT, away: LIMIT, call: LIMIT, repeatable: true };
+        let tools = Arc::new(patience.call(|attempt| self.library.list_tools(attempt.limit)).await?);
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known { at: Instant::now(), tools: tools.clone() });
+        Ok(tools)
     }
 }
 

@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::agents::MemoryService;
-use crate::retry::Patience;
+use crate::agents::patience::Patience;
+use crate::agents::remote::MemoryService;
 
 /// Memories on their way at a time; beyond that the memory service is gone or far behind.
 const MAX_PENDING: usize = 64;
@@ -45,11 +45,11 @@ impl Rememberer {
         };
         let work = async move {
             let task = memory.task_id.clone();
-            let patience = Patience { deadline: Instant::now() + LIMIT, unreachable: LIMIT, call: CALL_LIMIT };
-            let outcome = match patience.call(|limit| service.remember(memory.clone(), limit)).await {
+            let patience = Patience { deadline: Instant::now() + LIMIT, away: LIMIT, call: CALL_LIMIT, repeatable: true };
+            let outcome = match patience.call(|attempt| service.remember(memory.clone(), attempt.limit)).await {
                 Ok(()) => "stored",
-                Err(error) => {
-                    tracing::warn!(task, %error, "not remembered");
+                Err(failure) => {
+                    tracing::warn!(task, failure = failure.chain(), "not remembered");
                     "failed"
                 }
             };
@@ -69,6 +69,7 @@ impl Rememberer {
 fn memory(task: &Task) -> Option<v1::TaskMemory> {
     let finished = task.finished().filter(|finished| !finished.answer.trim().is_empty())?;
     Some(v1::TaskMemory {
+        tenant: task.key().tenant.to_string(),
         task_id: task.id().to_string(),
         question: task.trajectory().question.clone(),
         answer: finished.answer.clone(),

@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autoact_bus::Lease;
+use autoact_bus::{Bus, BusError, Lease};
 use autoact_telemetry::propagate;
-use autoact_trajectory::TaskId;
+use autoact_trajectory::TaskKey;
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::task::TaskTracker;
 
-use crate::actor::{TaskActor, TaskState};
-use crate::run::{GiveBack, Outcome, Run, Shared, Signal};
+use crate::run::actor::{TaskActor, TaskState};
+use crate::run::runner::{GiveBack, Outcome, Runner, Signal};
+use crate::run::{MAX_WAIT, RunContext};
 
 /// The first pause before a task is delivered again.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
@@ -23,7 +24,7 @@ const MOVE_PAUSE: Duration = Duration::from_millis(50);
 
 /// Starts and supervises task actors.
 pub(crate) struct Dispatcher {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) context: Arc<RunContext>,
     /// How many tasks run here, their settling included.
     pub(crate) running: watch::Sender<usize>,
     /// Acknowledgements on their way.
@@ -34,7 +35,7 @@ pub(crate) enum Message {
     /// Run the task of this lease; the permit is its place among the running ones.
     Run(Lease, OwnedSemaphorePermit),
     /// A task may have been ended from outside.
-    Look(TaskId),
+    Look(TaskKey),
     /// Give back what still runs.
     GiveBack,
 }
@@ -44,6 +45,13 @@ pub(crate) struct Running {
     lease: Lease,
     permit: OwnedSemaphorePermit,
     signals: watch::Sender<Signal>,
+}
+
+impl Running {
+    /// Wakes the runner. What was said before is not taken back by something lesser.
+    fn tell(&self, signal: Signal) {
+        self.signals.send_modify(|told| *told = signal.max(*told));
+    }
 }
 
 pub(crate) type State = HashMap<ActorId, Running>;
@@ -61,13 +69,13 @@ impl Actor for Dispatcher {
         match message {
             Message::Run(lease, permit) => self.start(myself, lease, permit, state).await,
             Message::Look(task) => {
-                for running in state.values().filter(|running| *running.lease.task_id() == task) {
-                    running.signals.send_replace(Signal::Look);
+                for running in state.values().filter(|running| *running.lease.task() == task) {
+                    running.tell(Signal::Look);
                 }
             }
             Message::GiveBack => {
                 for running in state.values() {
-                    running.signals.send_replace(Signal::GiveBack);
+                    running.tell(Signal::GiveBack);
                 }
             }
         }
@@ -100,23 +108,23 @@ impl Actor for Dispatcher {
 
 impl Dispatcher {
     async fn start(&self, myself: ActorRef<Message>, lease: Lease, permit: OwnedSemaphorePermit, state: &mut State) {
-        let task = lease.task_id().clone();
+        let task = lease.task().clone();
         let span = tracing::info_span!(
             "invoke_workflow",
             otel.name = "invoke_workflow autoact",
             gen_ai.operation.name = "invoke_workflow",
             gen_ai.workflow.name = "autoact",
-            gen_ai.conversation.id = task.as_str(),
-            autoact.attempt = lease.attempt(),
+            gen_ai.conversation.id = task.id.as_str(),
+            autoact.deliveries = lease.deliveries(),
         );
         // the trace of whoever submitted the task goes on here
         propagate::adopt(&span, |name| lease.header(name));
         let (signals, told) = watch::channel(Signal::GoOn);
-        let run = Run::new(self.shared.clone(), task, lease.attempt(), told);
+        let runner = Runner::new(self.context.clone(), task, told);
         let running = Running { lease, permit, signals };
         self.running.send_modify(|running| *running += 1);
         metrics::gauge!("autoact_tasks_running").increment(1.0);
-        match TaskActor::spawn_linked(None, TaskActor, (run, span), myself.get_cell()).await {
+        match TaskActor::spawn_linked(None, TaskActor, (runner, span), myself.get_cell()).await {
             Ok((actor, _)) => {
                 state.insert(actor.get_id(), running);
             }
@@ -126,24 +134,38 @@ impl Dispatcher {
 
     /// Does with the lease what the outcome says, beside the other work.
     fn settle(&self, running: Running, outcome: Outcome) {
-        let counter = self.running.clone();
+        let (counter, bus) = (self.running.clone(), self.context.bus.clone());
         self.settling.spawn(async move {
             let Running { lease, permit, .. } = running;
-            let task = lease.task_id().clone();
-            let attempt = lease.attempt();
+            let task = lease.task().clone();
+            let deliveries = lease.deliveries();
             let settled = match outcome {
-                Outcome::Ended => lease.ack().await,
+                Outcome::Ended => match record_end(&bus, &task).await {
+                    Ok(()) => lease.ack().await,
+                    // the next holder finds the task ended, and records it
+                    Err(error) => Err(error),
+                },
                 Outcome::Lost => {
                     tracing::info!(%task, "another gateway goes on with the task");
                     Ok(())
                 }
                 Outcome::GiveBack(reason) => {
-                    let pause = pause(attempt, &reason);
-                    tracing::warn!(%task, attempt, ?pause, reason = crate::run::chain(&reason), "the task is given back");
+                    let pause = pause(deliveries, &reason);
+                    let why = chain(&reason);
+                    match reason {
+                        GiveBack::Draining | GiveBack::Waiting(_) => {
+                            tracing::info!(%task, deliveries, ?pause, reason = why, "the task is given back")
+                        }
+                        GiveBack::Unreadable(_) => {
+                            metrics::counter!("autoact_tasks_unreadable_total").increment(1);
+                            tracing::error!(%task, deliveries, ?pause, reason = why, "the task is left to a gateway that can read it")
+                        }
+                        _ => tracing::warn!(%task, deliveries, ?pause, reason = why, "the task is given back"),
+                    }
                     lease.nak(pause).await
                 }
-                Outcome::Abandon(reason) => {
-                    tracing::error!(%task, reason, "the task cannot be run; it leaves the queue");
+                Outcome::Gone => {
+                    tracing::warn!(%task, "there is no such task, or it has expired; it leaves the queue");
                     lease.ack().await
                 }
             };
@@ -157,10 +179,34 @@ impl Dispatcher {
     }
 }
 
-fn pause(attempt: u32, reason: &GiveBack) -> Duration {
+/// Records the end of a task in the index, once, whoever ended it.
+async fn record_end(bus: &Bus, task: &TaskKey) -> Result<(), BusError> {
+    match bus.last(task).await? {
+        Some(last) => bus.record_end(task, last.index, last.digest).await,
+        None => Ok(()),
+    }
+}
+
+/// An error and its causes on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+fn pause(deliveries: u32, reason: &GiveBack) -> Duration {
+    let grown = FIRST_PAUSE.saturating_mul(1 << deliveries.clamp(1, 10).saturating_sub(1));
     match reason {
         GiveBack::Draining => MOVE_PAUSE,
-        _ => FIRST_PAUSE.saturating_mul(1 << attempt.clamp(1, 10).saturating_sub(1)).min(MAX_PAUSE),
+        GiveBack::Waiting(_) => grown.min(MAX_WAIT),
+        _ => grown.min(MAX_PAUSE),
     }
 }
 
@@ -171,8 +217,9 @@ mod tests {
     #[test]
     fn pauses_grow_to_a_bound() {
         let died = GiveBack::Died("x".to_owned());
-        let pauses: Vec<u128> = [1, 2, 3, 20].into_iter().map(|attempt| pause(attempt, &died).as_millis()).collect();
+        let pauses: Vec<u128> = [1, 2, 3, 20].into_iter().map(|deliveries| pause(deliveries, &died).as_millis()).collect();
         assert_eq!(pauses, [500, 1000, 2000, 30_000]);
         assert_eq!(pause(3, &GiveBack::Draining), MOVE_PAUSE);
+        assert_eq!(pause(20, &GiveBack::Waiting("x".to_owned())), MAX_WAIT);
     }
 }

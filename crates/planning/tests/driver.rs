@@ -1,0 +1,282 @@
+//! The driver over agents that follow a script. The scripted agents exist in these tests only.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use autoact_planning::*;
+use autoact_trajectory::*;
+use futures::executor::block_on;
+use proptest::prelude::*;
+
+/// Answers from the history and the call's seed alone, as a model does.
+#[derive(Default)]
+struct Group {
+    /// Failures to come, of any call.
+    failures: Mutex<VecDeque<FailureClass>>,
+    /// The seeds of the calls so far.
+    seeds: Mutex<Vec<(CallId, u64)>>,
+    /// How often tools ran.
+    runs: Mutex<u32>,
+}
+
+impl Group {
+    fn agents(self: &Arc<Self>) -> Agents {
+        Agents { plan: self.clone(), tool: self.clone(), reflect: self.clone(), tools: self.clone() }
+    }
+
+    fn answer<T>(&self, call: Call<'_>, value: T) -> Result<Reply<T>, Failure> {
+        self.seeds.lock().unwrap().push((call.id, call.sampling.seed));
+        match self.failures.lock().unwrap().pop_front() {
+            Some(class) => Err(Failure::new(class, "plan-agent at `http://10.0.0.7:7401`", "it is gone")),
+            None => Ok(Reply::new(value, Usage { completion_tokens: 3, ..Usage::default() })),
+        }
+    }
+}
+
+fn steps(call: &Call<'_>) -> usize {
+    call.trajectory.steps().count()
+}
+
+#[async_trait]
+impl PlanAgent for Group {
+    async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
+        let tool = match (steps(&call), call.trajectory.question.as_str()) {
+            (0, "fly") => "Teleport",
+            (0, "send") => "Send",
+            (0 | 2, _) => "Retrieve",
+            _ => FINISH,
+        };
+        self.answer(call, Thought { thought: format!("seed {}", call.sampling.seed), tool: tool.into() })
+    }
+}
+
+#[async_trait]
+impl ToolAgent for Group {
+    async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
+        self.answer(call, format!("input {}", call.sampling.seed % 100))
+    }
+}
+
+#[async_trait]
+impl ReflectAgent for Group {
+    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
+        let verdict = if steps(&call) > 2 { Verdict::Right } else { Verdict::Wrong };
+        self.answer(call, Reflection { thought: format!("seed {}", call.sampling.seed), verdict })
+    }
+}
+
+#[async_trait]
+impl Tools for Group {
+    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
+        let reply =
+            self.answer(execution.call, Observation { text: format!("page of {}", execution.action.params), ..Observation::default() })?;
+        *self.runs.lock().unwrap() += 1;
+        Ok(reply)
+    }
+}
+
+fn key() -> TaskKey {
+    TaskKey::new(Tenant::default(), "t".parse().unwrap())
+}
+
+fn tool(name: &str, effect: Effect) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        definition: String::new(),
+        usage: String::new(),
+        effect,
+        timeout: Duration::from_secs(5),
+        max_observation_bytes: 100,
+        terminal: name == FINISH,
+    }
+}
+
+fn submitted(question: &str) -> Submitted {
+    Submitted {
+        question: question.into(),
+        tools: vec![tool("Retrieve", Effect::ReadOnly), tool("Send", Effect::SideEffect), tool(FINISH, Effect::ReadOnly)],
+        sampling: Sampling { temperature: 0.7, seed: 42, ..Sampling::default() },
+        ..Submitted::default()
+    }
+}
+
+fn options() -> DriverOptions {
+    DriverOptions { writer: "test".into(), without_reflection: false }
+}
+
+fn begin(group: &Arc<Group>, question: &str) -> Driver<MemoryLog> {
+    block_on(Driver::begin(group.agents(), MemoryLog::default(), options(), &key(), submitted(question))).unwrap()
+}
+
+fn step(driver: &mut Driver<MemoryLog>) -> Progress {
+    block_on(driver.step(std::future::pending())).unwrap()
+}
+
+/// The bodies of a task, without those that say who runs it.
+fn bodies(events: &[Event]) -> Vec<EventBody> {
+    let said = |body: &&EventBody| !matches!(body, EventBody::Started(_) | EventBody::Released(_));
+    events.iter().map(|event| &event.body).filter(said).cloned().collect()
+}
+
+fn whole(question: &str) -> Vec<Event> {
+    let mut driver = begin(&Arc::default(), question);
+    block_on(driver.run()).unwrap();
+    driver.into_parts().1.events
+}
+
+#[test]
+fn a_task_runs_to_its_end() {
+    let events = whole("q");
+    let names: Vec<_> = events.iter().map(|event| event.body.name()).collect();
+    let one_try = ["thought", "action", "observation", "thought", "action", "reflection"];
+    assert_eq!(names, [&["submitted", "started"][..], &one_try, &one_try, &["finished"]].concat());
+    let task = Task::fold(&events).unwrap();
+    assert!(task.finished().unwrap().approved);
+    assert!(events.iter().all(|event| (event.epoch == 1) == (event.index > 1)), "{events:?}");
+    let calls: Vec<_> = events.iter().filter_map(|event| event.call).map(|call| call.to_string()).collect();
+    let first = ["plan-1-0", "tool-1-0", "execute-1-0", "plan-2-0", "tool-2-0", "reflect-2-0"];
+    let second = ["plan-3-1", "tool-3-1", "execute-3-1", "plan-4-1", "tool-4-1", "reflect-4-1"];
+    assert_eq!(calls, [first, second].concat());
+}
+
+#[test]
+fn a_call_draws_from_its_own_seed_however_often_it_is_made() {
+    let group = Arc::new(Group::default());
+    group.failures.lock().unwrap().push_back(FailureClass::MayHaveRun);
+    let mut driver = begin(&group, "q");
+    assert!(matches!(step(&mut driver), Progress::Waiting(_)));
+    while matches!(step(&mut driver), Progress::Advanced) {}
+    let seeds = group.seeds.lock().unwrap().clone();
+    assert_eq!(seeds[0], seeds[1], "the repetition");
+    assert!(seeds.iter().all(|(call, seed)| *seed == call.seed(42)));
+    let distinct: std::collections::BTreeSet<_> = seeds.iter().map(|(_, seed)| seed).collect();
+    assert_eq!(distinct.len(), seeds.len() - 1);
+}
+
+#[test]
+fn what_follows_a_failed_call_of_an_agent_is_its_class_alone() {
+    for class in FailureClass::ALL {
+        let group = Arc::new(Group::default());
+        group.failures.lock().unwrap().push_back(class);
+        let mut driver = begin(&group, "q");
+        let stored = driver.task().next_index();
+        match step(&mut driver) {
+            Progress::Waiting(failure) => {
+                assert!(class.passes() && failure.class == class);
+                assert_eq!(driver.task().next_index(), stored, "nothing was stored");
+                assert!(matches!(step(&mut driver), Progress::Advanced), "it may be tried again");
+            }
+            Progress::Ended => {
+                assert!(!class.passes());
+                let finished = driver.task().finished().unwrap();
+                assert_eq!(finished.reason, FinishReason::Failed);
+                assert!(finished.detail.contains("http://10.0.0.7:7401") && finished.detail.contains("it is gone"), "{finished:?}");
+            }
+            other => panic!("{class:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_follows_a_failed_action_is_its_class_and_its_tools_effect() {
+    for (question, effect) in [("send", Effect::SideEffect), ("q", Effect::ReadOnly)] {
+        for class in FailureClass::ALL {
+            let group = Arc::new(Group::default());
+            let mut driver = begin(&group, question);
+            step(&mut driver);
+            step(&mut driver);
+            group.failures.lock().unwrap().push_back(class);
+            let progress = step(&mut driver);
+            let observation = driver.task().trajectory().open_step().and_then(|step| step.observation.clone());
+            let unknown = effect == Effect::SideEffect && class.may_have_run();
+            let waits = !unknown && matches!(class, FailureClass::NotSent | FailureClass::Busy | FailureClass::MayHaveRun);
+            match progress {
+                Progress::Waiting(_) => assert!(waits && observation.is_none(), "{class:?} {effect:?}"),
+                Progress::Advanced if unknown => assert_eq!(observation.as_deref(), Some(UNKNOWN_OUTCOME), "{class:?}"),
+                Progress::Advanced => {
+                    let text = observation.unwrap();
+                    assert!(!waits && text.contains("failed: it is gone"), "{class:?} {effect:?}: {text}");
+                    assert!(!text.contains("10.0.0.7"), "addresses are no business of a model's: {text}");
+                }
+                other => panic!("{class:?} {effect:?}: {other:?}"),
+            }
+            assert_eq!(*group.runs.lock().unwrap(), 0);
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_stores_nothing_and_the_step_is_made_again() {
+    let mut driver = begin(&Arc::default(), "q");
+    let stored = driver.task().next_index();
+    assert!(matches!(block_on(driver.step(std::future::ready(()))).unwrap(), Progress::Interrupted));
+    assert_eq!(driver.task().next_index(), stored);
+    assert!(matches!(step(&mut driver), Progress::Advanced));
+}
+
+#[test]
+fn a_reply_that_cannot_follow_ends_the_task_with_a_reason() {
+    let events = whole("fly");
+    let task = Task::fold(&events).unwrap();
+    let finished = task.finished().unwrap();
+    assert!(finished.reason == FinishReason::Failed && finished.detail.contains("`Teleport`"), "{finished:?}");
+}
+
+#[test]
+fn without_reflection_the_first_answer_stays() {
+    let options = DriverOptions { without_reflection: true, ..options() };
+    let group = Arc::new(Group::default());
+    let key = key();
+    let driver = Driver::begin(group.agents(), MemoryLog::default(), options, &key, submitted("q"));
+    let mut driver = block_on(driver).unwrap();
+    block_on(driver.run()).unwrap();
+    assert!(driver.task().finished().is_none() && driver.task().best_answer().starts_with("input"));
+}
+
+#[test]
+fn a_side_effect_that_was_not_begun_is_run_by_the_next_holder() {
+    for (may_have_run, runs) in [(false, 1), (true, 0)] {
+        let group = Arc::new(Group::default());
+        let mut driver = begin(&group, "send");
+        step(&mut driver);
+        step(&mut driver);
+        block_on(driver.release(ReleaseReason::Waiting, "tool-agent is away", may_have_run)).unwrap();
+        let (task, log) = driver.into_parts();
+        let mut next = block_on(Driver::take_up(group.agents(), log, options(), task)).unwrap();
+        step(&mut next);
+        assert_eq!(*group.runs.lock().unwrap(), runs);
+        assert_eq!(next.task().fruitless_attempts(), 0, "an observation is progress");
+    }
+}
+
+proptest! {
+    /// Wherever holders vanish or give the task back, the task is the one that a single holder runs.
+    #[test]
+    fn take_overs_change_nothing(cuts in prop::collection::vec((1..5usize, any::<bool>()), 0..8)) {
+        let expected = bodies(&whole("q"));
+        let group = Arc::new(Group::default());
+        let mut driver = begin(&group, "q");
+        for (steps, releases) in cuts {
+            for _ in 0..steps {
+                step(&mut driver);
+            }
+            if driver.task().finished().is_some() {
+                break;
+            }
+            if releases {
+                block_on(driver.release(ReleaseReason::Draining, "", true)).unwrap();
+            }
+            let (_, log) = driver.into_parts();
+            // the next holder knows what is stored and nothing else
+            let task = Task::fold(&log.events).unwrap();
+            driver = block_on(Driver::take_up(group.agents(), log, options(), task)).unwrap();
+        }
+        block_on(driver.run()).unwrap();
+        let (_, log) = driver.into_parts();
+        prop_assert_eq!(bodies(&log.events), expected);
+        prop_assert!(Task::fold(&log.events).is_ok());
+    }
+}

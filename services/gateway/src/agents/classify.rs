@@ -1,0 +1,80 @@
+//! The one place where a failed gRPC call becomes a [`Failure`] with its class.
+//!
+//! What matters is who made the status. One that came over the wire was written by the receiver, and its code says what the receiver did.
+//! One that was made here has the transport's error as its source: the call did not reach anybody, or its connection broke.
+
+use std::error::Error;
+
+use autoact_planning::{Failure, FailureClass};
+use autoact_proto::status;
+use tonic::{Code, Status};
+
+/// The failure of a call to `who` that ended with `status`.
+pub(crate) fn failure(who: String, status: Status) -> Failure {
+    let class = classify(&status);
+    let retry_after = status::retry_after(&status);
+    Failure { class, who, retry_after, source: Box::new(Said(status)) }
+}
+
+/// A status, shown as its message alone: the code is in the class.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", message(.0))]
+struct Said(#[source] Status);
+
+fn message(status: &Status) -> String {
+    match status.message() {
+        "" => format!("{:?}", status.code()),
+        message => message.to_owned(),
+    }
+}
+
+fn classify(status: &Status) -> FailureClass {
+    match transport(status) {
+        Some(class) => class,
+        None => answered(status),
+    }
+}
+
+/// The class of a call that the transport ended; `None` for a status that the receiver wrote.
+fn transport(status: &Status) -> Option<FailureClass> {
+    let mut cause = status.source();
+    // a status that was made here always has a source; one that was read from the wire never has
+    cause?;
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<h2::Error>() {
+            // the receiver says that it did not begin with this stream
+            let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
+            return Some(if refused { FailureClass::NotSent } else { FailureClass::MayHaveRun });
+        }
+        if error.downcast_ref::<tonic::ConnectError>().is_some() {
+            return Some(FailureClass::NotSent);
+        }
+        if error.downcast_ref::<tonic::TimeoutExpired>().is_some() {
+            return Some(FailureClass::TimedOut);
+        }
+        cause = error.source();
+    }
+    Some(FailureClass::MayHaveRun)
+}
+
+/// The class of a status that the receiver wrote.
+fn answered(status: &Status) -> FailureClass {
+    // our own services say `UNAVAILABLE` with a reason, and only before they begin; a proxy on the way may say it at any time
+    let ours = status::reason(status).is_some();
+    match status.code() {
+        Code::Unavailable if ours => FailureClass::NotSent,
+        Code::Unavailable | Code::Cancelled => FailureClass::MayHaveRun,
+        Code::ResourceExhausted => FailureClass::Busy,
+        Code::DeadlineExceeded => FailureClass::TimedOut,
+        Code::Internal | Code::Unknown | Code::DataLoss | Code::Ok => FailureClass::Broken,
+        Code::InvalidArgument
+        | Code::NotFound
+        | Code::AlreadyExists
+        | Code::PermissionDenied
+        | Code::FailedPrecondition
+        | Code::Aborted
+        | Code::OutOfRange
+        | Code::Unimplemented
+        | Code::Unauthenticated => FailureClass::Refused,
+    }
+}

@@ -1,0 +1,9 @@
+//! The group over gRPC: what the planning driver asks, how long it is tried, and what is told meanwhile.
+
+pub(crate) mod call;
+pub(crate) mod catalog;
+pub(crate) mod classify;
+pub(crate) mod memory;
+pub(crate) mod patience;
+pub(crate) mod remote;
+pub(crate) mod words;

@@ -1,0 +1,287 @@
+//! Clients of the agents and of memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use autoact_bus::Bus;
+use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, ToolAgent, Tools};
+use autoact_proto::client::{AddressError, connect_lazy};
+use autoact_proto::v1::memory_client::MemoryClient;
+use autoact_proto::v1::plan_agent_client::PlanAgentClient;
+use autoact_proto::v1::reflect_agent_client::ReflectAgentClient;
+use autoact_proto::v1::tool_agent_client::ToolAgentClient;
+use autoact_proto::v1::{self, parameterize_response, plan_response, reflect_response};
+use autoact_proto::{ConversionError, limited};
+use autoact_telemetry::propagate::TraceInterceptor;
+use autoact_trajectory::{Effect, Observation, Reflection, Thought, ToolSpec, Usage};
+use tokio::time::Instant;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Channel;
+use tonic::{Request, Status, Streaming};
+
+use crate::agents::call::ask;
+use crate::agents::classify::failure;
+use crate::agents::patience::{Attempt, Patience};
+use crate::agents::words::Words;
+use crate::config::AgentsConfig;
+
+/// How much longer than the server we wait: its own word on the deadline says more than ours.
+const MARGIN: Duration = Duration::from_millis(500);
+/// Beyond a tool's own deadline, which Tool-Agent keeps.
+const TOOL_MARGIN: Duration = Duration::from_secs(5);
+
+type Traced = InterceptedService<Channel, TraceInterceptor>;
+
+/// A client, whose it is, and how long it is tried.
+pub(crate) struct Remote<C> {
+    client: C,
+    who: String,
+    settings: Settings,
+}
+
+/// What all clients share.
+#[derive(Clone)]
+struct Settings {
+    /// Where the agents' words are told.
+    bus: Option<Bus>,
+    /// How long one call of an agent may take.
+    call_limit: Duration,
+    /// How long an agent may be away before the task waits elsewhere.
+    away: Duration,
+}
+
+/// The clients of a gateway.
+pub(crate) struct Clients {
+    pub(crate) agents: Agents,
+    /// The tool library, asked of Tool-Agent.
+    pub(crate) library: Arc<dyn Library>,
+}
+
+/// Where the list of tools comes from.
+#[async_trait]
+pub(crate) trait Library: Send + Sync {
+    /// All tools.
+    async fn list_tools(&self, limit: Duration) -> Result<Vec<ToolSpec>, Failure>;
+}
+
+/// What remembers finished tasks.
+#[async_trait]
+pub(crate) trait MemoryService: Send + Sync {
+    /// Stores or replaces the memory of a task.
+    async fn remember(&self, memory: v1::TaskMemory, limit: Duration) -> Result<(), Failure>;
+}
+
+/// The agents at the configured addresses; connects on first use.
+pub(crate) fn clients(config: &AgentsConfig, bus: Bus) -> Result<Clients, AddressError> {
+    let settings = Settings { bus: Some(bus), call_limit: config.timeout, away: config.patience };
+    let plan = |channel| limited!(PlanAgentClient::with_interceptor(channel, TraceInterceptor));
+    let tool = |channel| limited!(ToolAgentClient::with_interceptor(channel, TraceInterceptor));
+    let reflect = |channel| limited!(ReflectAgentClient::with_interceptor(channel, TraceInterceptor));
+    let tool = Arc::new(Remote::new("tool-agent", &config.tool, &settings, tool)?);
+    Ok(Clients {
+        agents: Agents {
+            plan: Arc::new(Remote::new("plan-agent", &config.plan, &settings, plan)?),
+            tool: tool.clone(),
+            reflect: Arc::new(Remote::new("reflect-agent", &config.reflect, &settings, reflect)?),
+            tools: tool.clone(),
+        },
+        library: tool,
+    })
+}
+
+/// The memory service at `address`.
+pub(crate) fn memory(address: &str) -> Result<Arc<dyn MemoryService>, AddressError> {
+    let settings = Settings { bus: None, call_limit: Duration::ZERO, away: Duration::ZERO };
+    let client = |channel| limited!(MemoryClient::with_interceptor(channel, TraceInterceptor));
+    Ok(Arc::new(Remote::new("memory", address, &settings, client)?))
+}
+
+impl<C: Clone> Remote<C> {
+    fn new(name: &str, address: &str, settings: &Settings, client: impl FnOnce(Channel) -> C) -> Result<Remote<C>, AddressError> {
+        let client = client(connect_lazy(address)?);
+        Ok(Remote { client, who: format!("{name} at `{address}`"), settings: settings.clone() })
+    }
+
+    /// Runs one call within its limit.
+    async fn within<T, O, F: Future<Output = Result<O, Status>>>(
+        &self,
+        limit: Duration,
+        message: T,
+        call: impl FnOnce(C, Request<T>) -> F,
+    ) -> Result<O, Failure> {
+        let mut request = Request::new(message);
+        request.set_timeout(limit);
+        match tokio::time::timeout(limit + MARGIN, call(self.client.clone(), request)).await {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(status)) => Err(failure(self.who.clone(), status)),
+            Err(_) => Err(Failure::new(FailureClass::TimedOut, self.who.clone(), format!("no answer within {limit:?}"))),
+        }
+    }
+
+    fn broken(&self, source: ConversionError) -> Failure {
+        Failure::new(FailureClass::Broken, self.who.clone(), source)
+    }
+
+    /// The reply to `call`, told as it is written and read to the message that is the result.
+    async fn result<M, R>(
+        &self,
+        call: &Call<'_>,
+        attempt: u32,
+        stream: Result<tonic::Response<Streaming<M>>, Status>,
+        pick: impl Fn(M) -> Piece<R>,
+    ) -> Result<Option<R>, Status> {
+        let mut stream = stream?.into_inner();
+        let mut words = self.settings.bus.as_ref().map(|bus| Words::new(bus, call, attempt));
+        while let Some(message) = stream.message().await? {
+            match pick(message) {
+                Piece::Result(result) => return Ok(Some(result)),
+                Piece::Words(text) => {
+                    if let Some(words) = &mut words {
+                        words.add(&text).await;
+                    }
+                }
+                Piece::Nothing => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// How long an agent may keep this task waiting.
+    fn patience(&self, call: &Call<'_>) -> Patience {
+        let Settings { call_limit, away, .. } = self.settings;
+        Patience { deadline: Instant::now() + call.time_left, away, call: call_limit, repeatable: true }
+    }
+}
+
+/// A message of a reply.
+enum Piece<R> {
+    Words(String),
+    Result(R),
+    Nothing,
+}
+
+fn usage(usage: Option<v1::Usage>) -> Usage {
+    usage.map(Into::into).unwrap_or_default()
+}
+
+#[async_trait]
+impl PlanAgent for Remote<PlanAgentClient<Traced>> {
+    async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
+        ask(call.id.kind, call.task, self.patience(&call), |attempt| self.plan_once(call, attempt)).await
+    }
+}
+
+impl Remote<PlanAgentClient<Traced>> {
+    async fn plan_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(Thought, Usage), Failure> {
+        let request = v1::PlanRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let reply = self.within(attempt.limit, request, |mut client, request| async move {
+            let stream = client.plan(request).await;
+            self.result(&call, attempt.number, stream, |message| match message.event {
+                Some(plan_response::Event::Result(result)) => Piece::Result(result),
+                Some(plan_response::Event::Delta(delta)) => Piece::Words(delta.text),
+                None => Piece::Nothing,
+            })
+            .await
+        });
+        let reply = reply.await?.ok_or_else(|| self.broken(ConversionError::MissingField("result")))?;
+        if call.trajectory.tool(&reply.tool).is_none() {
+            return Err(self.broken(ConversionError::UnknownValue { field: "tool", value: reply.tool }));
+        }
+        Ok((Thought { thought: reply.thought, tool: reply.tool }, usage(reply.usage)))
+    }
+}
+
+#[async_trait]
+impl ToolAgent for Remote<ToolAgentClient<Traced>> {
+    async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
+        ask(call.id.kind, call.task, self.patience(&call), |attempt| self.parameterize_once(call, attempt)).await
+    }
+}
+
+#[async_trait]
+impl Tools for Remote<ToolAgentClient<Traced>> {
+    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
+        let call = execution.call;
+        let mut patience = self.patience(&call);
+        if let Some(spec) = execution.spec {
+            // the tool's own deadline decides, be it shorter or longer than an agent's
+            patience.call = spec.timeout + TOOL_MARGIN;
+        }
+        patience.repeatable = execution.effect() != Effect::SideEffect;
+        ask(call.id.kind, call.task, patience, |attempt| self.execute_once(execution, attempt)).await
+    }
+}
+
+impl Remote<ToolAgentClient<Traced>> {
+    async fn parameterize_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(String, Usage), Failure> {
+        let request = v1::ParameterizeRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let reply = self.within(attempt.limit, request, |mut client, request| async move {
+            let stream = client.parameterize(request).await;
+            self.result(&call, attempt.number, stream, |message| match message.event {
+                Some(parameterize_response::Event::Result(result)) => Piece::Result(result),
+                Some(parameterize_response::Event::Delta(delta)) => Piece::Words(delta.text),
+                None => Piece::Nothing,
+            })
+            .await
+        });
+        let reply = reply.await?.ok_or_else(|| self.broken(ConversionError::MissingField("result")))?;
+        Ok((reply.params, usage(reply.usage)))
+    }
+
+    async fn execute_once(&self, execution: Execution<'_>, attempt: Attempt) -> Result<(Observation, Usage), Failure> {
+        let request = v1::ExecuteRequest {
+            tenant: execution.call.task.tenant.to_string(),
+            task_id: execution.call.task.id.to_string(),
+            step: execution.call.id.step,
+            action: Some(execution.action.into()),
+            trajectory: Some(execution.call.trajectory.into()),
+        };
+        let call = |mut client: ToolAgentClient<Traced>, request| async move { Ok(client.execute(request).await?.into_inner()) };
+        let reply = self.within(attempt.limit, request, call).await?;
+        let observation = Observation { text: reply.observation, is_error: reply.is_error, repeated: false, truncated: reply.truncated };
+        Ok((observation, usage(reply.usage)))
+    }
+}
+
+#[async_trait]
+impl Library for Remote<ToolAgentClient<Traced>> {
+    async fn list_tools(&self, limit: Duration) -> Result<Vec<ToolSpec>, Failure> {
+        let call = |mut client: ToolAgentClient<Traced>, request| async move { Ok(client.list_tools(request).await?.into_inner()) };
+        let reply = self.within(limit, v1::ListToolsRequest {}, call).await?;
+        reply.tools.into_iter().map(|tool| tool.try_into().map_err(|error| self.broken(error))).collect()
+    }
+}
+
+#[async_trait]
+impl ReflectAgent for Remote<ReflectAgentClient<Traced>> {
+    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
+        ask(call.id.kind, call.task, self.patience(&call), |attempt| self.reflect_once(call, attempt)).await
+    }
+}
+
+impl Remote<ReflectAgentClient<Traced>> {
+    async fn reflect_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(Reflection, Usage), Failure> {
+        let request = v1::ReflectRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let reply = self.within(attempt.limit, request, |mut client, request| async move {
+            let stream = client.reflect(request).await;
+            self.result(&call, attempt.number, stream, |message| match message.event {
+                Some(reflect_response::Event::Result(result)) => Piece::Result(result),
+                Some(reflect_response::Event::Delta(delta)) => Piece::Words(delta.text),
+                None => Piece::Nothing,
+            })
+            .await
+        });
+        let reply = reply.await?.ok_or_else(|| self.broken(ConversionError::MissingField("result")))?;
+        let verdict = reply.verdict().try_into().map_err(|error| self.broken(error))?;
+        Ok((Reflection { thought: reply.thought, verdict }, usage(reply.usage)))
+    }
+}
+
+#[async_trait]
+impl MemoryService for Remote<MemoryClient<Traced>> {
+    async fn remember(&self, memory: v1::TaskMemory, limit: Duration) -> Result<(), Failure> {
+        let request = v1::RememberRequest { memory: Some(v1::remember_request::Memory::Task(memory)) };
+        self.within(limit, request, |mut client, request| async move { client.remember(request).await.map(|_| ()) }).await
+    }
+}

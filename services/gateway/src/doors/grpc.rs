@@ -1,0 +1,128 @@
+//! `autoact.v1.Gateway`
+
+mod convert;
+mod errors;
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use autoact_proto::status::to_status;
+use autoact_proto::v1;
+use autoact_proto::v1::gateway_server::{Gateway as GatewayApi, GatewayServer};
+use autoact_trajectory::{Task, TaskId};
+use futures::{Stream, StreamExt};
+use prost::Message;
+use tonic::{Request, Response, Status};
+
+use crate::doors::grpc::errors::RequestError;
+use crate::tasks::{Application, TaskError, Watched};
+
+/// The gRPC service.
+pub(crate) struct Door {
+    application: Arc<Application>,
+}
+
+/// The service with the message limits every service has.
+pub(crate) fn service(application: Arc<Application>) -> GatewayServer<Door> {
+    autoact_proto::limited!(GatewayServer::new(Door { application }))
+}
+
+type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+fn duration(duration: Duration) -> prost_types::Duration {
+    // more than a request can last
+    duration.try_into().unwrap_or_default()
+}
+
+fn id(text: &str) -> Result<TaskId, Status> {
+    text.parse().map_err(|error| to_status(&RequestError::Id(error)))
+}
+
+fn task(task: Result<Task, TaskError>) -> Result<v1::Task, Status> {
+    task.map(|task| (&task).into()).map_err(|error| to_status(&error))
+}
+
+/// An event or words as they travel. Words that cannot be read are passed over: they are hints.
+fn piece(watched: Watched) -> (Option<v1::TrajectoryEvent>, Option<v1::TaskDelta>) {
+    match watched {
+        Watched::Event(event) => (Some(event.as_ref().into()), None),
+        Watched::Words(words) => (None, v1::TaskDelta::decode(words).ok()),
+    }
+}
+
+impl Door {
+    async fn submit(&self, request: Option<v1::SubmitTaskRequest>) -> Result<Task, Status> {
+        let received = Instant::now();
+        let request = request.ok_or_else(|| to_status(&RequestError::Missing("task")))?;
+        let submission = convert::submission(request, &self.application.limits).map_err(|error| to_status(&error))?;
+        self.application.submit(submission, received).await.map_err(|error| to_status(&error))
+    }
+}
+
+#[tonic::async_trait]
+impl GatewayApi for Door {
+    async fn submit_task(&self, request: Request<v1::SubmitTaskRequest>) -> Result<Response<v1::SubmitTaskResponse>, Status> {
+        let task = self.submit(Some(request.into_inner())).await?;
+        Ok(Response::new(v1::SubmitTaskResponse { task: Some((&task).into()) }))
+    }
+
+    type WatchTaskStream = Responses<v1::WatchTaskResponse>;
+
+    async fn watch_task(&self, request: Request<v1::WatchTaskRequest>) -> Result<Response<Self::WatchTaskStream>, Status> {
+        let v1::WatchTaskRequest { task_id, after_sequence, deltas } = request.into_inner();
+        let watched = self.application.watch(&id(&task_id)?, after_sequence, deltas).await;
+        let responses = watched.map_err(|error| to_status(&error))?.map(|watched| {
+            let (event, delta) = piece(watched.map_err(|error| to_status(&error))?);
+            Ok(v1::WatchTaskResponse { event, delta })
+        });
+        Ok(Response::new(Box::pin(responses)))
+    }
+
+    type AskStream = Responses<v1::AskResponse>;
+
+    async fn ask(&self, request: Request<v1::AskRequest>) -> Result<Response<Self::AskStream>, Status> {
+        let received = Instant::now();
+        let v1::AskRequest { task, after_sequence, deltas } = request.into_inner();
+        let task = self.submit(task).await?;
+        let accepted = duration(received.elapsed());
+        let watched = match after_sequence {
+            0 => self.application.follow(task.id(), 0, deltas).await,
+            after => self.application.watch(task.id(), after, deltas).await,
+        };
+        let responses = watched.map_err(|error| to_status(&error))?.map(move |watched| {
+            let (event, delta) = piece(watched.map_err(|error| to_status(&error))?);
+            Ok(v1::AskResponse { event, delta, elapsed: Some(duration(received.elapsed())), accepted: Some(accepted) })
+        });
+        Ok(Response::new(Box::pin(responses)))
+    }
+
+    async fn get_task(&self, request: Request<v1::GetTaskRequest>) -> Result<Response<v1::GetTaskResponse>, Status> {
+        let request = request.into_inner();
+        let mut found = task(self.application.get(&id(&request.task_id)?).await)?;
+        if request.view() == v1::TaskView::Basic {
+            found.turns.clear();
+            found.tools.clear();
+        }
+        Ok(Response::new(v1::GetTaskResponse { task: Some(found) }))
+    }
+
+    async fn list_tasks(&self, request: Request<v1::ListTasksRequest>) -> Result<Response<v1::ListTasksResponse>, Status> {
+        let list = convert::list(request.into_inner()).map_err(|error| to_status(&error))?;
+        let listed = self.application.list(&list).await.map_err(|error| to_status(&error))?;
+        Ok(Response::new(v1::ListTasksResponse {
+            tasks: listed.tasks.into_iter().map(|line| convert::line(line, &self.application.tenant)).collect(),
+            next_page_token: listed.next.map(|next| next.to_string()).unwrap_or_default(),
+        }))
+    }
+
+    async fn cancel_task(&self, request: Request<v1::CancelTaskRequest>) -> Result<Response<v1::CancelTaskResponse>, Status> {
+        let ended = task(self.application.cancel(&id(&request.into_inner().task_id)?).await)?;
+        Ok(Response::new(v1::CancelTaskResponse { task: Some(ended) }))
+    }
+
+    async fn list_tools(&self, _: Request<v1::GatewayListToolsRequest>) -> Result<Response<v1::GatewayListToolsResponse>, Status> {
+        let tools = self.application.tools().await.map_err(|error| to_status(&error))?;
+        Ok(Response::new(v1::GatewayListToolsResponse { tools: tools.iter().map(Into::into).collect() }))
+    }
+}

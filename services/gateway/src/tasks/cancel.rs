@@ -1,0 +1,41 @@
+//! Ending a task from outside. The end is appended to its trajectory like any other event: it holds whichever gateway runs the task, and
+//! also when none does. Whoever runs it is told, and stopped by the conflict at its next append at the latest.
+
+use std::time::SystemTime;
+
+use autoact_bus::BusError;
+use autoact_trajectory::{EventBody, FinishReason, Task, TaskId};
+
+use crate::run::log::append;
+use crate::run::runner::count_end;
+use crate::tasks::{Application, TaskError};
+
+/// A running task appends a few events a second: one of the first attempts fits in between.
+const MAX_ATTEMPTS: u32 = 20;
+
+impl Application {
+    /// Ends a task with its best answer so far; one that has ended stays as it is.
+    pub(crate) async fn cancel(&self, id: &TaskId) -> Result<Task, TaskError> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let mut task = self.get(id).await?;
+            if task.finished().is_some() {
+                return Ok(task);
+            }
+            let finished = EventBody::Finished(task.finish(FinishReason::Cancelled, "cancelled by a client"));
+            // whoever cancels holds no lease
+            let mut event = autoact_trajectory::Event { epoch: 0, ..task.next_event(SystemTime::now(), &self.writer, finished) };
+            match append(&self.bus, &event, task.last_sequence()).await {
+                Ok(stored) => (event.sequence, event.digest) = (stored.sequence, stored.digest),
+                // the task went on in the meantime
+                Err(BusError::Conflict { .. }) if attempt < MAX_ATTEMPTS => continue,
+                Err(error) => return Err(error.into()),
+            }
+            task.apply(&event).map_err(|source| TaskError::Fold { task: id.clone(), source })?;
+            count_end(&task);
+            self.bus.announce_end(task.key()).await;
+            return Ok(task);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Why the application does not do what it is asked.
+
+use autoact_bus::BusError;
+use autoact_trajectory::{FoldError, InvalidSampling, TaskId};
+
+use crate::agents::catalog::SelectError;
+use crate::tasks::submit::{MAX_LABEL_BYTES, MAX_LABELS, MAX_QUESTION_BYTES, MAX_TOOLS};
+
+/// Why a task was not accepted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SubmitError {
+    #[error("`question` is empty")]
+    NoQuestion,
+    #[error("`question` has {0} bytes; at most {MAX_QUESTION_BYTES} are allowed")]
+    LongQuestion(usize),
+    #[error("`tools` names {0} tools; at most {MAX_TOOLS} are allowed")]
+    ManyTools(usize),
+    #[error("`labels`: at most {MAX_LABELS} with at most {MAX_LABEL_BYTES} bytes of name and of value are allowed")]
+    Labels,
+    #[error("`limits.{field}` is {asked}; at most {most} is allowed here")]
+    Limit { field: &'static str, asked: String, most: String },
+    #[error(transparent)]
+    Sampling(#[from] InvalidSampling),
+    #[error(transparent)]
+    Tools(#[from] SelectError),
+    #[error("task `{0}` exists with another request; choose another id")]
+    Exists(TaskId),
+    #[error("`conversation_id` has at most 64 characters of A-Z, a-z, 0-9, `_` and `-`")]
+    Conversation,
+    #[error("{running} tasks are queued or running, the bound is {most}; call again later")]
+    Full { running: u64, most: u64 },
+    #[error("task `{task}` is stored but could not be queued; submit it again under the same id")]
+    NotQueued { task: TaskId, source: BusError },
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    #[error("the trajectory of task `{task}` does not fold")]
+    Fold { task: TaskId, source: FoldError },
+}
+
+/// Why a task cannot be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TaskError {
+    #[error("there is no task `{0}`; it was never submitted, or it has expired")]
+    NotFound(TaskId),
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    #[error("the trajectory of task `{task}` does not fold")]
+    Fold { task: TaskId, source: FoldError },
+    #[error("{0} clients watch tasks here already; call again later, or watch through another gateway")]
+    ManyWatchers(usize),
+    #[error("this gateway is shutting down; watch task `{task}` again after sequence {after}")]
+    Leaving { task: TaskId, after: u64 },
+}

@@ -1,0 +1,108 @@
+//! A page of the list of tasks.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use autoact_bus::TaskHead;
+use autoact_trajectory::{EventBody, FinishReason, Finished, TaskId};
+
+use crate::tasks::{Application, TaskError};
+
+/// For a request that says nothing.
+const DEFAULT_PAGE: usize = 50;
+/// The most anybody gets at a time.
+const MAX_PAGE: usize = 1000;
+/// Pages of the index that are read for one page of a filtered list: a filter that nothing fits must end too.
+const MAX_ROUNDS: usize = 20;
+
+/// Where a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    Submitted,
+    Running,
+    Finished,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct List {
+    /// 0: the default.
+    pub(crate) size: usize,
+    /// Where the page before ended.
+    pub(crate) before: Option<u64>,
+    /// Only tasks in this state.
+    pub(crate) state: Option<State>,
+    /// Only tasks that ended with one of these reasons.
+    pub(crate) reasons: Option<Vec<FinishReason>>,
+    /// Only tasks that have all of these labels.
+    pub(crate) labels: BTreeMap<String, String>,
+}
+
+/// A task in a list: what its first and its last event say.
+#[derive(Debug, Clone)]
+pub(crate) struct Line {
+    pub(crate) id: TaskId,
+    pub(crate) state: State,
+    pub(crate) question: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) conversation: String,
+    pub(crate) submitted_at: SystemTime,
+    pub(crate) finished: Option<(Finished, SystemTime)>,
+    pub(crate) last_sequence: u64,
+}
+
+/// A page.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    /// Newest first.
+    pub(crate) tasks: Vec<Line>,
+    /// Where the next page begins; `None` at the end.
+    pub(crate) next: Option<u64>,
+}
+
+impl Application {
+    /// A page of this door's tasks, newest first.
+    pub(crate) async fn list(&self, list: &List) -> Result<Listed, TaskError> {
+        let size = match list.size {
+            0 => DEFAULT_PAGE,
+            size => size.min(MAX_PAGE),
+        };
+        let mut listed = Listed { tasks: Vec::new(), next: list.before };
+        for _ in 0..MAX_ROUNDS {
+            let missing = size - listed.tasks.len();
+            let page = self.bus.list(&self.tenant, missing, listed.next).await?;
+            listed.tasks.extend(page.tasks.iter().filter_map(line).filter(|line| fits(list, line)));
+            listed.next = page.next;
+            if listed.next.is_none() || listed.tasks.len() >= size {
+                break;
+            }
+        }
+        Ok(listed)
+    }
+}
+
+fn fits(list: &List, line: &Line) -> bool {
+    let reason = line.finished.as_ref().map(|(finished, _)| finished.reason);
+    list.state.is_none_or(|state| state == line.state)
+        && list.reasons.as_ref().is_none_or(|reasons| reason.is_some_and(|reason| reasons.contains(&reason)))
+        && list.labels.iter().all(|(name, value)| line.labels.get(name) == Some(value))
+}
+
+fn line(head: &TaskHead) -> Option<Line> {
+    let EventBody::Submitted(submitted) = &head.first.body else { return None };
+    let (state, finished) = match &head.last.body {
+        EventBody::Submitted(_) => (State::Submitted, None),
+        EventBody::Finished(finished) => (State::Finished, Some((finished.clone(), head.last.time))),
+        _ => (State::Running, None),
+    };
+    Some(Line {
+        id: head.first.task_id.clone(),
+        state,
+        question: submitted.question.clone(),
+        labels: submitted.labels.clone(),
+        conversation: submitted.conversation.clone(),
+        submitted_at: head.first.time,
+        finished,
+        last_sequence: head.last.sequence,
+    })
+}

@@ -1,0 +1,69 @@
+//! The application: submit, get, list, watch and cancel tasks, in the domain's terms. Doors call it; it knows none of them.
+
+mod cancel;
+mod error;
+mod list;
+mod submit;
+mod watch;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use autoact_bus::Bus;
+use autoact_trajectory::{FoldError, Limits, Task, TaskId, TaskKey, Tenant, ToolSpec};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::agents::catalog::{Catalog, SelectError};
+
+pub(crate) use error::{SubmitError, TaskError};
+pub(crate) use list::{Line, List, State};
+pub(crate) use submit::Submission;
+pub(crate) use watch::Watched;
+
+/// What the doors call.
+pub(crate) struct Application {
+    pub(crate) bus: Bus,
+    /// Whose tasks come in here.
+    pub(crate) tenant: Tenant,
+    /// This gateway instance's name.
+    pub(crate) writer: String,
+    pub(crate) catalog: Arc<Catalog>,
+    /// The bounds of a task that asks for none.
+    pub(crate) limits: Limits,
+    /// The largest bounds that a task may ask for.
+    pub(crate) max_limits: Limits,
+    /// Tasks that may be queued or running.
+    pub(crate) max_tasks: u64,
+    /// Submissions between the look at the queue and the entry into it.
+    pub(crate) entering: AtomicU64,
+    /// Places for clients that watch.
+    pub(crate) watchers: Arc<Semaphore>,
+    /// Nothing runs here any more: streams end.
+    pub(crate) leaving: CancellationToken,
+}
+
+impl Application {
+    /// The name of this door's task `id`.
+    pub(crate) fn key(&self, id: &TaskId) -> TaskKey {
+        TaskKey::new(self.tenant.clone(), id.clone())
+    }
+
+    /// The task as its events say it is.
+    pub(crate) async fn get(&self, id: &TaskId) -> Result<Task, TaskError> {
+        let events = self.bus.load(&self.key(id)).await?;
+        if events.is_empty() {
+            return Err(TaskError::NotFound(id.clone()));
+        }
+        Task::fold(&events).map_err(|source| match source {
+            // its beginning has expired
+            FoldError::NotSubmitted { .. } => TaskError::NotFound(id.clone()),
+            source => TaskError::Fold { task: id.clone(), source },
+        })
+    }
+
+    /// The tools that a task can name.
+    pub(crate) async fn tools(&self) -> Result<Arc<Vec<ToolSpec>>, SelectError> {
+        self.catalog.tools().await
+    }
+}

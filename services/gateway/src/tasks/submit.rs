@@ -1,0 +1,190 @@
+//! Accepting a task: checks the request, stores its first event and queues it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime};
+
+use autoact_bus::BusError;
+use autoact_proto::store::digest;
+use autoact_trajectory::{Digest, Event, EventBody, Limits, Sampling, Submitted, Task, TaskId, Timing};
+
+use crate::run::log::append;
+use crate::tasks::{Application, SubmitError};
+
+/// A question is a paragraph, not a book: the model reads it at every step.
+pub(crate) const MAX_QUESTION_BYTES: usize = 16 * 1024;
+/// More tools than a model can tell apart.
+pub(crate) const MAX_TOOLS: usize = 64;
+/// Labels are for looking tasks up, not for data.
+pub(crate) const MAX_LABELS: usize = 32;
+/// Of a label's name and of its value.
+pub(crate) const MAX_LABEL_BYTES: usize = 256;
+/// Like a task's id.
+const MAX_CONVERSATION_BYTES: usize = 64;
+
+/// A task as a client asks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Submission {
+    /// The client's own id; `None`: one is made.
+    pub(crate) id: Option<TaskId>,
+    pub(crate) question: String,
+    /// Names from the tool library; none: all of them.
+    pub(crate) tools: Vec<String>,
+    /// Every bound with its value.
+    pub(crate) limits: Limits,
+    pub(crate) sampling: Sampling,
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Empty: none.
+    pub(crate) conversation: String,
+}
+
+impl Submission {
+    /// SHA-256 over all that makes the request: two requests with the same digest ask for the same task.
+    fn digest(&self) -> Digest {
+        let Submission { id: _, question, tools, limits, sampling, labels, conversation } = self;
+        let mut bytes = Vec::with_capacity(256 + question.len());
+        let mut field = |value: &[u8]| {
+            bytes.extend((value.len() as u64).to_le_bytes());
+            bytes.extend(value);
+        };
+        field(question.as_bytes());
+        field(&(tools.len() as u64).to_le_bytes());
+        tools.iter().for_each(|tool| field(tool.as_bytes()));
+        for number in [limits.max_steps, limits.max_reflections, limits.max_tokens, sampling.temperature.to_bits(), sampling.top_k] {
+            field(&number.to_le_bytes());
+        }
+        field(&limits.max_time.as_nanos().to_le_bytes());
+        field(&sampling.top_p.to_bits().to_le_bytes());
+        field(&sampling.seed.to_le_bytes());
+        for (name, value) in labels {
+            field(name.as_bytes());
+            field(value.as_bytes());
+        }
+        field(conversation.as_bytes());
+        digest(&bytes)
+    }
+}
+
+impl Application {
+    /// Stores and queues a task that came in at `received`, or finds that it is there already.
+    pub(crate) async fn submit(&self, submission: Submission, received: Instant) -> Result<Task, SubmitError> {
+        self.check(&submission)?;
+        let request = submission.digest();
+        if let Some(id) = &submission.id
+            && let Some(task) = self.existing(id, request, &submission.question).await?
+        {
+            return Ok(task);
+        }
+        let tools = self.catalog.select(&submission.tools).await?;
+        let _entering = self.admit().await?;
+        let id = submission.id.unwrap_or_else(TaskId::generate);
+        let key = self.key(&id);
+        let Submission { question, limits, sampling, labels, conversation, .. } = submission;
+        let submitted = Submitted { question: question.clone(), tools, limits, sampling, labels, conversation, request: Some(request) };
+        // first of all: a task that is stored and in no index would never be found by those who look for unqueued ones
+        self.bus.record_submission(&key).await?;
+        let mut event = Event {
+            timing: Some(Timing { own: received.elapsed(), ..Timing::default() }),
+            ..Event::new(&key, 1, SystemTime::now(), self.writer.clone(), EventBody::Submitted(submitted))
+        };
+        match append(&self.bus, &event, 0).await {
+            Ok(stored) => (event.sequence, event.digest) = (stored.sequence, stored.digest),
+            // somebody submitted the same id just now
+            Err(conflict @ BusError::Conflict { .. }) => {
+                return self.existing(&id, request, &question).await?.ok_or(SubmitError::Bus(conflict));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.queue(&id).await?;
+        metrics::counter!("autoact_tasks_submitted_total").increment(1);
+        Task::begin(&event).map_err(|source| SubmitError::Fold { task: id, source })
+    }
+
+    /// The task of this id, if there is one. Queued again in case the one who stored it came no further; that changes nothing otherwise.
+    async fn existing(&self, id: &TaskId, request: Digest, question: &str) -> Result<Option<Task>, SubmitError> {
+        let events = self.bus.load(&self.key(id)).await?;
+        if events.is_empty() {
+            return Ok(None);
+        }
+        let task = Task::fold(&events).map_err(|source| SubmitError::Fold { task: id.clone(), source })?;
+        // before schema version 2 the question alone was compared
+        let same = task.request().map_or(task.trajectory().question == question, |known| known == request);
+        if !same {
+            return Err(SubmitError::Exists(id.clone()));
+        }
+        if task.finished().is_none() {
+            self.queue(id).await?;
+        }
+        Ok(Some(task))
+    }
+
+    async fn queue(&self, id: &TaskId) -> Result<(), SubmitError> {
+        let queued = self.bus.enqueue(&self.key(id)).await;
+        queued.map(|_| ()).map_err(|source| SubmitError::NotQueued { task: id.clone(), source })
+    }
+
+    /// A place among the tasks that may be queued or running. Exact for one gateway; several may together let a few more in.
+    async fn admit(&self) -> Result<Entering<'_>, SubmitError> {
+        let entering = Entering { count: &self.entering, before: self.entering.fetch_add(1, Ordering::Relaxed) };
+        let running = self.bus.backlog().await? + entering.before;
+        if running >= self.max_tasks {
+            metrics::counter!("autoact_tasks_refused_total").increment(1);
+            return Err(SubmitError::Full { running, most: self.max_tasks });
+        }
+        Ok(entering)
+    }
+
+    fn check(&self, submission: &Submission) -> Result<(), SubmitError> {
+        let Submission { id: _, question, tools, limits, sampling, labels, conversation } = submission;
+        if question.trim().is_empty() {
+            return Err(SubmitError::NoQuestion);
+        }
+        if question.len() > MAX_QUESTION_BYTES {
+            return Err(SubmitError::LongQuestion(question.len()));
+        }
+        if tools.len() > MAX_TOOLS {
+            return Err(SubmitError::ManyTools(tools.len()));
+        }
+        let fits = |(name, value): (&String, &String)| !name.is_empty() && name.len().max(value.len()) <= MAX_LABEL_BYTES;
+        if labels.len() > MAX_LABELS || !labels.iter().all(fits) {
+            return Err(SubmitError::Labels);
+        }
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if conversation.len() > MAX_CONVERSATION_BYTES || !conversation.bytes().all(allowed) {
+            return Err(SubmitError::Conversation);
+        }
+        sampling.checked()?;
+        self.check_limits(limits)
+    }
+
+    fn check_limits(&self, asked: &Limits) -> Result<(), SubmitError> {
+        let most = &self.max_limits;
+        let numbers = [
+            ("max_steps", asked.max_steps, most.max_steps),
+            ("max_reflections", asked.max_reflections, most.max_reflections),
+            ("max_tokens", asked.max_tokens, most.max_tokens),
+        ];
+        for (field, asked, most) in numbers {
+            if asked > most {
+                return Err(SubmitError::Limit { field, asked: asked.to_string(), most: most.to_string() });
+            }
+        }
+        if asked.max_time > most.max_time {
+            let (asked, most) = (format!("{:?}", asked.max_time), format!("{:?}", most.max_time));
+            return Err(SubmitError::Limit { field: "max_time", asked, most });
+        }
+        Ok(())
+    }
+}
+
+/// A submission on its way; counted until dropped.
+struct Entering<'a> {
+    count: &'a AtomicU64,
+    before: u64,
+}
+
+impl Drop for Entering<'_> {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+}
