@@ -145,7 +145,7 @@ async fn tasks_are_listed_newest_first() {
     let mut seen = Vec::new();
     let mut token = String::new();
     loop {
-        let request = v1::ListTasksRequest { page_size: 4, page_token: token };
+        let request = v1::ListTasksRequest { page_size: 4, page_token: token, ..Default::default() };
         let page = world.client.list_tasks(request).await.unwrap().into_inner();
         seen.extend(page.tasks);
         token = page.next_page_token;
@@ -158,7 +158,7 @@ async fn tasks_are_listed_newest_first() {
     assert_ne!(seen[0].state(), v1::TaskState::Finished);
     assert_eq!((seen[1].state(), seen[1].approved, seen[1].answer.as_str()), (v1::TaskState::Finished, true, "the answer to q"));
     assert!(seen.iter().all(|task| task.turns.is_empty()));
-    let garbage = v1::ListTasksRequest { page_size: 4, page_token: "garbage".into() };
+    let garbage = v1::ListTasksRequest { page_size: 4, page_token: "garbage".into(), ..Default::default() };
     let status = world.client.list_tasks(garbage).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument);
     assert!(status.message().contains("page_token"));

@@ -25,7 +25,7 @@ async fn the_time_between_two_events_has_owners() {
     // the first attempt of a call is refused, and made again after a pause
     world.group.inner.busy.store(1, Ordering::SeqCst);
     let sent = Instant::now();
-    let mut stream = world.client.ask(v1::AskRequest { task: Some(task("Loire")) }).await.unwrap().into_inner();
+    let mut stream = world.client.ask(v1::AskRequest { task: Some(task("Loire")), ..Default::default() }).await.unwrap().into_inner();
     let mut responses = Vec::new();
     while let Some(response) = stream.message().await.unwrap() {
         responses.push(response);
