@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{GenerateStream, Grammar, Sampling, WordBias};
+use crate::{ChatTemplate, GenerateStream, Grammar, Sampling, WordBias};
 
 /// One prompt, and how to continue it.
 #[derive(Debug, Clone, PartialEq)]
@@ -135,6 +135,11 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Starts a completion and returns at once; dropping the stream cancels it.
     fn generate(&self, request: GenerateRequest) -> Result<GenerateStream, GenerateError>;
+
+    /// How the model wants to be asked; `None`: with the plain transcript, or nothing is known of it here.
+    fn chat_template(&self) -> Option<&ChatTemplate> {
+        None
+    }
 
     /// Bytes of keys and values held in this process; `None` where the model runs elsewhere.
     fn cache_bytes(&self) -> Option<usize> {

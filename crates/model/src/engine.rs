@@ -167,11 +167,6 @@ impl Engine {
         &self.shared.tokenizer
     }
 
-    /// The model's chat template, when it has one.
-    pub fn chat_template(&self) -> Option<&ChatTemplate> {
-        self.template.as_ref()
-    }
-
     /// Runs one token through the model, behind what is already waiting; how long the forward pass took.
     pub async fn health_check(&self) -> Result<Duration, GenerateError> {
         let (reply, answer) = oneshot::channel();
@@ -263,6 +258,10 @@ impl Backend for Engine {
         let work = Work { request, tokens, bias, adapter, queued: Instant::now(), span: tracing::Span::current() };
         self.send(Job::Generate(Box::new((work, sender))))?;
         Ok(stream)
+    }
+
+    fn chat_template(&self) -> Option<&ChatTemplate> {
+        self.template.as_ref()
     }
 
     fn cache_bytes(&self) -> Option<usize> {

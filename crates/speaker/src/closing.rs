@@ -1,0 +1,87 @@
+//! Replies that end too early: a thought that used up its tokens is closed, an input that the context cut is refused.
+
+use autoact_model::{GenerateError, GenerateRequest, Generated, Grammar};
+use autoact_trajectory::Role;
+
+/// Tokens to finish a reply whose thought used up its own: a line break, a label and a name.
+const CLOSING_TOKENS: usize = 64;
+
+/// What becomes of a reply that ended for its length.
+pub(crate) enum Cut {
+    /// It is whole as it is, or nothing can be done for it.
+    Whole(Generated),
+    /// Its thought stays, and the model is asked for the rest.
+    Close {
+        /// The reply so far, cut back to its thought.
+        thought: Generated,
+        /// What the model is asked. Prompt and thought are in its cache, so this costs a few tokens.
+        request: Box<GenerateRequest>,
+    },
+}
+
+/// Looks at the reply of `role` to `request`, which ended for its length, in a context of so many tokens.
+pub(crate) fn look(role: Role, request: &GenerateRequest, context: usize, reply: Generated) -> Result<Cut, GenerateError> {
+    if let Some(rest) = rest(role, request, &reply.text) {
+        return close(request, context, reply, rest);
+    }
+    if role == Role::Tool && reply.prompt_tokens + reply.completion_tokens >= context {
+        // half an input is not what the model meant, and what cut it was the prompt
+        let limit = context.saturating_sub(request.max_tokens);
+        return Err(GenerateError::PromptTooLong { tokens: reply.prompt_tokens, limit });
+    }
+    Ok(Cut::Whole(reply))
+}
+
+/// The rest of the grammar after the thought, for a reply that was cut within its thought or before it was complete.
+fn rest(role: Role, request: &GenerateRequest, text: &str) -> Option<String> {
+    let label = match role {
+        Role::Plan => "\nAction: ",
+        Role::Reflect => "\nVerdict: ",
+        Role::Tool => return None,
+    };
+    if text.contains(label) && text.ends_with('\n') {
+        return None;
+    }
+    let Some(Grammar::Regex(regex)) = &request.grammar else { return None };
+    let at = regex.find(&label.replace('\n', "\\n"))?;
+    Some(regex[at..].to_owned())
+}
+
+fn close(request: &GenerateRequest, context: usize, mut cut: Generated, rest: String) -> Result<Cut, GenerateError> {
+    // the thought is one line: what comes after it is begun anew
+    let mut end = cut.text.find('\n').unwrap_or(cut.text.len());
+    let over = (cut.prompt_tokens + cut.completion_tokens + CLOSING_TOKENS).saturating_sub(context);
+    if over >= cut.completion_tokens {
+        let limit = context.saturating_sub(CLOSING_TOKENS + 1);
+        return Err(GenerateError::PromptTooLong { tokens: cut.prompt_tokens, limit });
+    }
+    // where the context is full, the end of the thought makes room for the closing
+    end = end.min(cut.text.len() * (cut.completion_tokens - over) / cut.completion_tokens);
+    while !cut.text.is_char_boundary(end) {
+        end -= 1;
+    }
+    cut.text.truncate(end);
+    let request = GenerateRequest {
+        prompt: format!("{}{}", request.prompt, cut.text),
+        max_tokens: CLOSING_TOKENS,
+        grammar: Some(Grammar::Regex(rest)),
+        ..request.clone()
+    };
+    Ok(Cut::Close { thought: cut, request: Box::new(request) })
+}
+
+/// Two completions as one: the second went on where the first was cut.
+pub(crate) fn joined(before: Generated, after: Generated) -> Generated {
+    Generated {
+        text: before.text + &after.text,
+        prompt_tokens: before.prompt_tokens,
+        cached_prompt_tokens: before.cached_prompt_tokens,
+        completion_tokens: before.completion_tokens + after.completion_tokens,
+        drafted_tokens: before.drafted_tokens + after.drafted_tokens,
+        accepted_tokens: before.accepted_tokens + after.accepted_tokens,
+        queue: before.queue + after.queue,
+        prefill: before.prefill,
+        decode: before.decode + after.prefill + after.decode,
+        ..after
+    }
+}

@@ -1,0 +1,119 @@
+//! Composes what a model is asked.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use autoact_model::{Backend, ChatTemplate, GenerateRequest, Generated, Grammar, Message, WordBias};
+use autoact_prompt::{Expect, chat, cue, transcript};
+use autoact_trajectory::{Role, Sampling, Trajectory};
+
+use crate::convert::model_sampling;
+use crate::error::SpeakError;
+use crate::reply::ReplyStream;
+
+/// One turn of one role.
+#[derive(Debug, Clone, Copy)]
+pub struct SpeakRequest<'a> {
+    /// Who is to speak.
+    pub role: Role,
+    /// The history to go on with.
+    pub trajectory: &'a Trajectory,
+    /// How to decode. The seed is this call's own.
+    pub sampling: Sampling,
+    /// The adapter's name in the backend; `None`: the base speaks.
+    pub adapter: Option<&'a str>,
+    /// Words to lean towards.
+    pub word_bias: Option<&'a WordBias>,
+    /// When the reply is of no use any more.
+    pub deadline: Option<Instant>,
+}
+
+impl<'a> SpeakRequest<'a> {
+    /// The base speaks, greedily and without a deadline.
+    pub fn new(role: Role, trajectory: &'a Trajectory) -> SpeakRequest<'a> {
+        SpeakRequest { role, trajectory, sampling: Sampling::default(), adapter: None, word_bias: None, deadline: None }
+    }
+}
+
+/// A model, and how it wants to be asked. Cheap to clone.
+#[derive(Clone)]
+pub struct Speaker {
+    backend: Arc<dyn Backend>,
+    template: Option<Arc<ChatTemplate>>,
+}
+
+impl Speaker {
+    /// Asks with the chat template that the model brings, or with the plain transcript where it brings none.
+    pub fn new(backend: Arc<dyn Backend>) -> Speaker {
+        let template = backend.chat_template().cloned().map(Arc::new);
+        Speaker { backend, template }
+    }
+
+    /// The same model, asked with another template than its own.
+    #[must_use]
+    pub fn with_template(self, template: ChatTemplate) -> Speaker {
+        Speaker { template: Some(Arc::new(template)), ..self }
+    }
+
+    /// The model.
+    pub fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
+    /// What the model is asked: for the same history always the same text, and always a prefix of the next one.
+    ///
+    /// # Errors
+    /// The chat template fails.
+    pub fn compose(&self, request: &SpeakRequest<'_>) -> Result<GenerateRequest, SpeakError> {
+        let SpeakRequest { role, trajectory, sampling, adapter, word_bias, deadline } = *request;
+        let expect = Expect::new(role, &trajectory.tools);
+        Ok(GenerateRequest {
+            adapter: adapter.map(str::to_owned),
+            sampling: model_sampling(sampling),
+            max_tokens: expect.max_tokens,
+            word_bias: word_bias.cloned(),
+            grammar: Some(Grammar::Regex(expect.regex)),
+            deadline,
+            // a chat template writes that token itself
+            add_bos: self.template.is_some().then_some(false),
+            ..GenerateRequest::new(self.prompt(role, trajectory)?)
+        })
+    }
+
+    fn prompt(&self, role: Role, trajectory: &Trajectory) -> Result<String, SpeakError> {
+        let mut prompt = match &self.template {
+            None => transcript(trajectory),
+            Some(template) => {
+                let messages: Vec<Message> =
+                    chat(role, trajectory).into_iter().map(|message| Message::new(message.role, message.content)).collect();
+                template.render(&messages, true).map_err(|error| SpeakError::Template(error.to_string()))?
+            }
+        };
+        prompt.push_str(cue(role));
+        Ok(prompt)
+    }
+
+    /// Starts a reply to a composed request of `role`. The prompt is tokenised here; dropping the stream stops the model.
+    ///
+    /// # Errors
+    /// The model does not begin.
+    pub fn begin(&self, role: Role, request: GenerateRequest) -> Result<ReplyStream, SpeakError> {
+        ReplyStream::begin(Arc::clone(&self.backend), role, request)
+    }
+
+    /// Composes and begins in one go.
+    ///
+    /// # Errors
+    /// The chat template fails, or the model does not begin.
+    pub fn speak(&self, request: &SpeakRequest<'_>) -> Result<ReplyStream, SpeakError> {
+        self.begin(request.role, self.compose(request)?)
+    }
+
+    /// The whole reply.
+    ///
+    /// # Errors
+    /// The chat template fails, or the model does not complete.
+    pub async fn reply(&self, request: &SpeakRequest<'_>) -> Result<Generated, SpeakError> {
+        self.speak(request)?.finish().await
+    }
+}
