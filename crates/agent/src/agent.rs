@@ -3,11 +3,11 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use autoact_model::{Backend, ChatTemplate, GenerateError, GenerateRequest, Grammar, Message};
-use autoact_prompt::{Expect, Role, chat, cue, transcript};
+use autoact_model::{Backend, ChatTemplate, GenerateError, GenerateRequest};
 use autoact_proto::v1;
+use autoact_speaker::{SpeakRequest, Speaker};
 use autoact_telemetry::gen_ai;
-use autoact_trajectory::Trajectory;
+use autoact_trajectory::Role;
 
 use crate::call::Call;
 use crate::check;
@@ -25,7 +25,7 @@ const LONG_PROMPT: usize = 32 * 1024;
 pub struct AgentOptions {
     /// The adapter's name in the backend; `None`: the base speaks.
     pub adapter: Option<String>,
-    /// How the model wants to be asked; `None`: with the plain transcript.
+    /// How the model wants to be asked, in place of what it says itself; `None`: as it says.
     pub template: Option<ChatTemplate>,
     /// Put prompts and replies into traces.
     pub capture_content: bool,
@@ -45,9 +45,8 @@ pub struct Request {
 /// A base model with one adapter that speaks in one role.
 pub struct Agent {
     role: Role,
-    backend: Arc<dyn Backend>,
+    speaker: Speaker,
     voice: RwLock<Arc<Voice>>,
-    template: Option<ChatTemplate>,
     capture_content: bool,
     health: Health,
 }
@@ -62,7 +61,11 @@ impl Agent {
     /// An agent that speaks with `voice`, whatever the options say of an adapter.
     pub(crate) fn with_voice(role: Role, backend: Arc<dyn Backend>, voice: Voice, options: AgentOptions) -> Agent {
         let AgentOptions { template, capture_content, .. } = options;
-        Agent { role, backend, voice: RwLock::new(Arc::new(voice)), template, capture_content, health: Health::default() }
+        let mut speaker = Speaker::new(backend);
+        if let Some(template) = template {
+            speaker = speaker.with_template(template);
+        }
+        Agent { role, speaker, voice: RwLock::new(Arc::new(voice)), capture_content, health: Health::default() }
     }
 
     /// Whose part it speaks.
@@ -74,41 +77,22 @@ impl Agent {
     pub async fn speak(self: &Arc<Self>, request: Request) -> Result<Speech, AgentError> {
         let trajectory = check::trajectory(self.role, request.trajectory)?;
         let sampling = check::sampling(request.sampling)?;
-        let expect = Expect::new(self.role, &trajectory.tools);
-        let prompt = self.prompt(&trajectory)?;
         let voice = self.voice();
-        let generate = GenerateRequest {
-            adapter: voice.name.clone(),
+        let ask = SpeakRequest {
             sampling,
-            max_tokens: expect.max_tokens,
-            grammar: Some(Grammar::Regex(expect.regex)),
+            adapter: voice.name.as_deref(),
             deadline: request.deadline,
-            // a chat template writes that token itself
-            add_bos: self.template.is_some().then_some(false),
-            ..GenerateRequest::new(prompt)
+            ..SpeakRequest::new(self.role, &trajectory)
         };
+        let generate = self.speaker.compose(&ask)?;
         let agent = Arc::clone(self);
         if generate.prompt.len() <= LONG_PROMPT {
-            return Speech::begin(agent, voice, &trajectory.task_id, generate);
+            return Speech::begin(agent, voice, trajectory, generate);
         }
         let span = tracing::Span::current();
-        tokio::task::spawn_blocking(move || span.in_scope(|| Speech::begin(agent, voice, &trajectory.task_id, generate)))
+        tokio::task::spawn_blocking(move || span.in_scope(|| Speech::begin(agent, voice, trajectory, generate)))
             .await
-            .unwrap_or_else(|error| Err(AgentError::Generate(GenerateError::engine(error.to_string()))))
-    }
-
-    /// What the model is given: for the same history always the same text, and always a prefix of the next one.
-    fn prompt(&self, trajectory: &Trajectory) -> Result<String, AgentError> {
-        let mut prompt = match &self.template {
-            None => transcript(trajectory),
-            Some(template) => {
-                let messages: Vec<Message> =
-                    chat(self.role, trajectory).into_iter().map(|message| Message::new(message.role, message.content)).collect();
-                template.render(&messages, true).map_err(|error| AgentError::Template(error.to_string()))?
-            }
-        };
-        prompt.push_str(cue(self.role));
-        Ok(prompt)
+            .unwrap_or_else(|error| Err(AgentError::Speak(GenerateError::engine(error.to_string()).into())))
     }
 
     /// What a reply that begins now speaks with, to its end.
@@ -125,8 +109,12 @@ impl Agent {
         drop(old);
     }
 
+    pub(crate) fn speaker(&self) -> &Speaker {
+        &self.speaker
+    }
+
     pub(crate) fn backend(&self) -> &dyn Backend {
-        self.backend.as_ref()
+        self.speaker.backend().as_ref()
     }
 
     pub(crate) fn health(&self) -> &Health {
@@ -136,8 +124,8 @@ impl Agent {
     /// The trace and the counters of one reply.
     pub(crate) fn call(&self, task: &str, request: &GenerateRequest) -> Call {
         let name = request.adapter.as_deref().unwrap_or_default();
-        let digest = self.backend.adapters().into_iter().find(|adapter| adapter.name == name).map(|adapter| adapter.digest);
-        let span = gen_ai::chat_span(&self.backend.info().name, self.role.as_str(), name, &digest.unwrap_or_default(), task);
+        let digest = self.backend().adapters().into_iter().find(|adapter| adapter.name == name).map(|adapter| adapter.digest);
+        let span = gen_ai::chat_span(&self.backend().info().name, self.role.as_str(), name, &digest.unwrap_or_default(), task);
         Call::begin(self.role.as_str(), span, request, self.capture_content)
     }
 
@@ -164,7 +152,7 @@ impl Agent {
             deadline: Instant::now().checked_add(limit),
             ..GenerateRequest::new("Question:")
         };
-        match self.backend.generate(request) {
+        match self.backend().generate(request) {
             Ok(stream) => stream.finish().await.map(|_| ()),
             Err(GenerateError::Overloaded { .. }) => Ok(()),
             Err(error) => Err(error),

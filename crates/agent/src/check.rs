@@ -1,9 +1,7 @@
 //! Whether a request makes sense: all its fields, and this agent's turn.
 
-use autoact_model::Sampling;
-use autoact_prompt::Role;
 use autoact_proto::v1;
-use autoact_trajectory::{Step, Trajectory, Turn};
+use autoact_trajectory::{Role, Sampling, Step, Trajectory, Turn};
 
 use crate::error::AgentError;
 
@@ -87,29 +85,13 @@ fn state(trajectory: &Trajectory, step: &Step) -> State {
 
 /// The sampling settings of a request; greedy when it has none.
 pub(crate) fn sampling(params: Option<v1::SamplingParams>) -> Result<Sampling, AgentError> {
-    let Some(params) = params else { return Ok(Sampling::greedy()) };
-    let (temperature, top_p) = (params.temperature, params.top_p);
-    if !(temperature.is_finite() && temperature >= 0.0) {
-        return Err(AgentError::Sampling {
-            field: "sampling.temperature",
-            expected: "zero (greedy) or a positive number",
-            found: temperature,
-        });
-    }
-    if !(0.0..=1.0).contains(&top_p) {
-        return Err(AgentError::Sampling { field: "sampling.top_p", expected: "between 0 and 1", found: top_p });
-    }
-    Ok(Sampling {
-        temperature,
-        top_k: (params.top_k > 0).then_some(params.top_k as usize),
-        top_p: (top_p > 0.0 && top_p < 1.0).then_some(top_p),
-        seed: params.seed,
-    })
+    Ok(params.map(Sampling::try_from).transpose().map_err(AgentError::Sampling)?.unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use autoact_proto::status::ServiceError;
 
     fn spec(name: &str, terminal: bool) -> v1::ToolSpec {
         v1::ToolSpec { name: name.into(), usage: format!("{name}[x]"), terminal, ..v1::ToolSpec::default() }
@@ -170,10 +152,15 @@ mod tests {
     #[test]
     fn sampling_parameters_have_ranges() {
         let with = |temperature, top_p| sampling(Some(v1::SamplingParams { temperature, top_p, top_k: 0, seed: 1 }));
-        assert_eq!(with(0.0, 0.0).unwrap(), Sampling { seed: 1, ..Sampling::greedy() });
-        assert_eq!(with(0.5, 1.0).unwrap().top_p, None);
-        for (temperature, top_p) in [(-1.0, 0.0), (f32::NAN, 0.0), (f32::INFINITY, 0.0), (1.0, 1.5), (1.0, f32::NAN)] {
-            assert!(with(temperature, top_p).is_err());
+        assert_eq!(with(0.0, 0.0).unwrap(), Sampling { seed: 1, ..Sampling::default() });
+        assert_eq!(sampling(None).unwrap(), Sampling::default());
+        for (temperature, top_p, field) in [
+            (-1.0, 0.0, "sampling.temperature"),
+            (f32::NAN, 0.0, "sampling.temperature"),
+            (1.0, 1.5, "sampling.top_p"),
+            (1.0, f32::NAN, "sampling.top_p"),
+        ] {
+            assert_eq!(with(temperature, top_p).unwrap_err().field(), Some(field));
         }
     }
 }

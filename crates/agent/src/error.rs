@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use autoact_model::GenerateError;
-use autoact_prompt::ParseError;
 use autoact_proto::ConversionError;
 use autoact_proto::status::ServiceError;
+use autoact_speaker::SpeakError;
+use autoact_trajectory::InvalidSampling;
 use tonic::Code;
 
 /// Why an agent did not answer.
@@ -38,30 +39,17 @@ pub enum AgentError {
         known: Vec<String>,
     },
     /// A sampling parameter is out of range.
-    #[error("`{field}` must be {expected}, found `{found}`")]
-    Sampling {
-        /// The field.
-        field: &'static str,
-        /// Its range.
-        expected: &'static str,
-        /// What came.
-        found: f32,
-    },
-    /// The chat template of the model failed on the prompt.
-    #[error("the model's chat template cannot render the prompt: {0}")]
-    Template(String),
-    /// The model did not complete.
+    #[error("`sampling.{}` is `{}`; expected {}", .0.field, .0.value, .0.expected)]
+    Sampling(InvalidSampling),
+    /// The model did not speak, or not as its role does.
     #[error(transparent)]
-    Generate(#[from] GenerateError),
-    /// The reply has not the role's form.
-    #[error("the model's reply cannot be used")]
-    Reply(#[from] ParseError),
+    Speak(#[from] SpeakError),
 }
 
 impl ServiceError for AgentError {
     fn code(&self) -> Code {
         match self {
-            AgentError::Generate(error) => match error {
+            AgentError::Speak(SpeakError::Generate(error)) => match error {
                 GenerateError::Overloaded { .. } => Code::ResourceExhausted,
                 GenerateError::PromptTooLong { .. } => Code::InvalidArgument,
                 GenerateError::DeadlineExceeded => Code::DeadlineExceeded,
@@ -70,7 +58,7 @@ impl ServiceError for AgentError {
                     Code::Internal
                 }
             },
-            AgentError::Template(_) | AgentError::Reply(_) => Code::Internal,
+            AgentError::Speak(SpeakError::Template(_) | SpeakError::Reply(_)) => Code::Internal,
             _ => Code::InvalidArgument,
         }
     }
@@ -80,10 +68,10 @@ impl ServiceError for AgentError {
             AgentError::Missing(_) | AgentError::Conversion(_) => "BAD_REQUEST",
             AgentError::Order { .. } => "WRONG_TURN",
             AgentError::UnknownTool { .. } => "UNKNOWN_TOOL",
-            AgentError::Sampling { .. } => "BAD_SAMPLING",
-            AgentError::Template(_) => "TEMPLATE_FAILED",
-            AgentError::Reply(_) => "BAD_REPLY",
-            AgentError::Generate(error) => match error {
+            AgentError::Sampling(_) => "BAD_SAMPLING",
+            AgentError::Speak(SpeakError::Template(_)) => "TEMPLATE_FAILED",
+            AgentError::Speak(SpeakError::Reply(_)) => "BAD_REPLY",
+            AgentError::Speak(SpeakError::Generate(error)) => match error {
                 GenerateError::Overloaded { .. } => "QUEUE_FULL",
                 GenerateError::PromptTooLong { .. } => "PROMPT_TOO_LONG",
                 GenerateError::DeadlineExceeded => "DEADLINE_EXCEEDED",
@@ -97,15 +85,20 @@ impl ServiceError for AgentError {
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
-            AgentError::Generate(GenerateError::Overloaded { retry_after }) => Some(*retry_after),
+            AgentError::Speak(SpeakError::Generate(GenerateError::Overloaded { retry_after })) => Some(*retry_after),
             _ => None,
         }
     }
 
     fn field(&self) -> Option<&'static str> {
         match self {
-            AgentError::Missing(field) | AgentError::Sampling { field, .. } => Some(field),
-            AgentError::Conversion(_) | AgentError::Generate(GenerateError::PromptTooLong { .. }) => Some("trajectory"),
+            AgentError::Missing(field) => Some(field),
+            AgentError::Sampling(error) => Some(match error.field {
+                "temperature" => "sampling.temperature",
+                "top_p" => "sampling.top_p",
+                _ => "sampling",
+            }),
+            AgentError::Conversion(_) | AgentError::Speak(SpeakError::Generate(GenerateError::PromptTooLong { .. })) => Some("trajectory"),
             AgentError::Order { .. } | AgentError::UnknownTool { .. } => Some("trajectory.turns"),
             _ => None,
         }

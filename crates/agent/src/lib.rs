@@ -1,8 +1,8 @@
 //! What the three agents have in common: a model that speaks in one role.
 //!
-//! An [`Agent`] is a base model with one LoRA adapter, behind [`autoact_model::Backend`]. [`Agent::speak`] checks a trajectory, renders
-//! the prompt with `autoact-prompt`, holds decoding to the role's grammar and gives a [`Speech`]: a stream of text as it is written,
-//! then the whole reply with its costs. Dropping the speech stops the model. The services parse the reply into their own contract.
+//! An [`Agent`] is a base model with one LoRA adapter, behind [`autoact_model::Backend`]. [`Agent::speak`] checks a
+//! trajectory, lets [`autoact_speaker`] speak and gives a [`Speech`]: a stream of text as it is written, then the
+//! whole reply with its costs. Dropping the speech stops the model. The services turn the reply into their contract.
 //!
 //! The model is an engine of this process, or a server's elsewhere ([`BackendConfig`]).
 //!
@@ -24,7 +24,6 @@ mod speech;
 mod template;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod usage;
 mod voice;
 
 pub use agent::{Agent, AgentOptions, Request};
@@ -34,5 +33,4 @@ pub use health::watch_health;
 pub use load::{Sources, load, open};
 pub use registry::Refusal;
 pub use remote::BackendConfig;
-pub use speech::{Reply, Speech, Spoken, Stream, stream};
-pub use usage::usage;
+pub use speech::{Reply, Speech, Stream, stream};

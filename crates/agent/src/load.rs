@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autoact_model::{AdapterVersion, Backend, Engine, LoadError, ModelDir};
-use autoact_prompt::Role;
 use autoact_registry::Registry;
 use autoact_service::{Setup, StartError};
+use autoact_trajectory::Role;
 use tokio::sync::Notify;
 
 use crate::agent::{Agent, AgentOptions};
@@ -83,8 +83,7 @@ impl Opened {
             chat_template = engine.info().chat_template,
             "model opened"
         );
-        let template = engine.chat_template().cloned();
-        Agent::with_voice(role, engine, voice, AgentOptions { adapter: None, template, capture_content })
+        Agent::with_voice(role, engine, voice, AgentOptions { adapter: None, template: None, capture_content })
     }
 }
 

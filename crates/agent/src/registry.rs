@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autoact_model::{AdapterVersion, Backend, LoadError};
-use autoact_prompt::Role;
 use autoact_registry::{Pointer, Registry, RegistryError, VersionId};
+use autoact_trajectory::Role;
 
 use crate::config::without_adapter;
 use crate::voice::{Adapters, Voice};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use autoact_config::{Check, Secret, duration};
 use autoact_model::Backend;
-use autoact_prompt::Role;
 use autoact_remote::{Dialect, Remote, RemoteError, RemoteOptions};
 use autoact_service::StartError;
+use autoact_trajectory::Role;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::{Agent, AgentOptions};

@@ -103,7 +103,7 @@ mod tests {
         let (voice, version) = adapters.voice("plan@a", &path).unwrap();
         assert_eq!(version.name, "plan@a");
         let engine: Arc<dyn Backend> = adapters.engine.clone();
-        let agent = Arc::new(Agent::with_voice(autoact_prompt::Role::Plan, engine, voice, AgentOptions::default()));
+        let agent = Arc::new(Agent::with_voice(autoact_trajectory::Role::Plan, engine, voice, AgentOptions::default()));
         let request = || crate::Request { trajectory: Some(history(vec![])), ..crate::Request::default() };
 
         // two replies that have begun with `a`
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(names(&adapters), ["plan@a"]);
         let mut spoke = None;
         while let Some(spoken) = first.next().await {
-            if let crate::Spoken::Done(generated) = spoken.unwrap() {
+            if let autoact_speaker::ReplyEvent::Done(generated) = spoken.unwrap() {
                 spoke = generated.adapter.map(|adapter| adapter.name);
             }
         }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use autoact_agent::testing::{history, step};
-use autoact_agent::{Agent, BackendConfig, EngineConfig, Request, Sources, Spoken, open};
+use autoact_agent::{Agent, BackendConfig, EngineConfig, Request, Sources, open};
 use autoact_config::Common;
 use autoact_model::{Engine, EngineOptions, Generated, ModelDir};
-use autoact_prompt::Role;
 use autoact_proto::v1;
 use autoact_remote::Dialect;
 use autoact_service::Setup;
+use autoact_speaker::ReplyEvent;
 use autoact_testkit::{Kind, OpenAiOptions, OpenAiServer, files};
+use autoact_trajectory::Role;
 
 async fn server(kind: Kind) -> OpenAiServer {
     let stem = files::root().join("models/stem");
@@ -43,8 +44,8 @@ async fn answer(agent: &Arc<Agent>, trajectory: v1::Trajectory) -> (String, Gene
     let mut streamed = String::new();
     loop {
         match speech.next().await.expect("a speech ends with Done or an error").unwrap() {
-            Spoken::Delta(text) => streamed.push_str(&text),
-            Spoken::Done(generated) => return (streamed, generated),
+            ReplyEvent::Delta(text) => streamed.push_str(&text),
+            ReplyEvent::Done(generated) => return (streamed, generated),
         }
     }
 }

@@ -3,19 +3,20 @@
 
 use std::sync::Arc;
 
-use autoact_agent::testing::{ScriptedBackend, history, step, tiny_model};
-use autoact_agent::{Agent, AgentError, AgentOptions, EngineConfig, Request, Spoken};
-use autoact_model::{ChatTemplate, FinishReason, GenerateError, Generated, Grammar};
-use autoact_prompt::{Role, parse_input, parse_plan, parse_reflection};
+use autoact_agent::testing::{ScriptedBackend, history, step, tiny_model, tools};
+use autoact_agent::{Agent, AgentError, AgentOptions, EngineConfig, Request};
+use autoact_model::{ChatTemplate, GenerateError, Generated, Grammar};
 use autoact_proto::v1;
+use autoact_speaker::{ReplyEvent, SpeakError, params, reflection, thought};
+use autoact_trajectory::Role;
 
 async fn whole(agent: &Arc<Agent>, trajectory: v1::Trajectory) -> Result<(String, Generated), AgentError> {
     let mut speech = agent.speak(Request { trajectory: Some(trajectory), ..Request::default() }).await?;
     let mut streamed = String::new();
     loop {
         match speech.next().await.expect("a speech ends with Done or an error")? {
-            Spoken::Delta(text) => streamed.push_str(&text),
-            Spoken::Done(generated) => return Ok((streamed, generated)),
+            ReplyEvent::Delta(text) => streamed.push_str(&text),
+            ReplyEvent::Done(generated) => return Ok((streamed, generated)),
         }
     }
 }
@@ -55,7 +56,7 @@ async fn a_chat_model_is_asked_with_its_template() {
 }
 
 #[tokio::test]
-async fn a_thought_that_uses_up_its_tokens_is_closed() {
+async fn a_closed_thought_is_one_call() {
     let backend = Arc::new(ScriptedBackend::new(|request| {
         let closing = matches!(&request.grammar, Some(Grammar::Regex(regex)) if regex.starts_with("\\nAction: "));
         Ok(if closing { "\nAction: Retrieve\n".to_owned() } else { " hm".repeat(400) })
@@ -63,21 +64,8 @@ async fn a_thought_that_uses_up_its_tokens_is_closed() {
     let agent = agent(Role::Plan, &backend, AgentOptions::default());
     let (streamed, generated) = whole(&agent, history(vec![])).await.unwrap();
     assert_eq!(streamed, generated.text);
-    let (thought, tool) = parse_plan(&generated.text).unwrap();
-    assert_eq!(tool, "Retrieve");
-    assert!(thought.len() > 500);
-    let asked = backend.requests();
-    assert_eq!(asked.len(), 2);
-    assert!(asked[1].prompt.starts_with(&asked[0].prompt) && asked[1].prompt.ends_with(" hm "), "{}", asked[1].prompt);
-}
-
-#[tokio::test]
-async fn a_closing_that_is_cut_as_well_is_an_error_and_no_loop() {
-    let backend = Arc::new(ScriptedBackend::new(|_| Ok(" hm".repeat(400))));
-    let agent = agent(Role::Reflect, &backend, AgentOptions::default());
-    let (_, generated) = whole(&agent, history(vec![step("Finish", Some("x"), None)])).await.unwrap();
-    assert_eq!(generated.finish, FinishReason::Length);
-    assert!(parse_reflection(&generated.text).is_err());
+    assert!(generated.text.ends_with(" hm \nAction: Retrieve\n"), "{}", generated.text);
+    assert_eq!(generated.completion_tokens, 256 + 2, "of both completions");
     assert_eq!(backend.requests().len(), 2);
 }
 
@@ -87,7 +75,7 @@ async fn dropping_a_speech_stops_the_model() {
     let backend = Arc::new(ScriptedBackend::saying(" one two three\nAction: Finish\n").paced(Arc::clone(&pace)));
     let agent = agent(Role::Plan, &backend, AgentOptions::default());
     let mut speech = agent.speak(Request { trajectory: Some(history(vec![])), ..Request::default() }).await.unwrap();
-    assert!(matches!(speech.next().await, Some(Ok(Spoken::Delta(_)))));
+    assert!(matches!(speech.next().await, Some(Ok(ReplyEvent::Delta(_)))));
     drop(speech);
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(5);
     while backend.cancelled() == 0 {
@@ -101,7 +89,7 @@ async fn a_broken_model_says_so() {
     let backend = Arc::new(ScriptedBackend::new(|_| Err(GenerateError::engine("NaN"))));
     let agent = agent(Role::Plan, &backend, AgentOptions::default());
     let error = whole(&agent, history(vec![])).await.unwrap_err();
-    assert!(matches!(error, AgentError::Generate(GenerateError::Engine { .. })), "{error}");
+    assert!(matches!(error, AgentError::Speak(SpeakError::Generate(GenerateError::Engine { .. }))), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,9 +107,9 @@ async fn random_weights_keep_the_form() {
             let (streamed, generated) = whole(&agent, history(turns)).await.unwrap();
             assert!(!streamed.is_empty(), "{fixture} {role:?}");
             match role {
-                Role::Plan => assert!(["Retrieve", "Finish"].contains(&parse_plan(&generated.text).unwrap().1.as_str())),
-                Role::Tool => assert!(!parse_input(&generated.text).unwrap().is_empty()),
-                Role::Reflect => drop(parse_reflection(&generated.text).unwrap()),
+                Role::Plan => drop(thought(&generated.text, &tools()).unwrap()),
+                Role::Tool => assert!(!params(&generated.text).unwrap().is_empty()),
+                Role::Reflect => drop(reflection(&generated.text).unwrap()),
             }
             assert_eq!(generated.adapter.as_ref().unwrap().name, "adapter");
             assert!(generated.prompt_tokens > 0 && generated.completion_tokens > 0);

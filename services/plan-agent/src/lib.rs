@@ -6,11 +6,11 @@ mod config;
 use std::sync::Arc;
 
 use autoact_agent::{Agent, Request as Ask, Sources, Stream};
-use autoact_prompt::{Role, parse_plan};
 use autoact_proto::status::to_status;
 use autoact_proto::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
 use autoact_proto::v1::{PlanRequest, PlanResponse, PlanResult, plan_response::Event};
 use autoact_service::{Flag, Service, Setup, StartError, deadline};
+use autoact_trajectory::{Role, Thought};
 use tonic::{Request, Response, Status};
 
 pub use config::{DEFAULT_ADAPTER, DEFAULT_MODEL, METRICS_PORT, PORT, PlanAgentConfig};
@@ -60,8 +60,9 @@ impl PlanAgent for Planner {
         let PlanRequest { trajectory, sampling } = request.into_inner();
         let speech = self.agent.speak(Ask { trajectory, sampling, deadline }).await.map_err(|error| to_status(&error))?;
         let delta = |delta| PlanResponse { event: Some(Event::Delta(delta)) };
-        let replies = autoact_agent::stream(speech, delta, |reply, usage| {
-            let (thought, tool) = parse_plan(reply)?;
+        let tools = speech.tools().to_vec();
+        let replies = autoact_agent::stream(speech, delta, move |reply, usage| {
+            let Thought { thought, tool } = autoact_speaker::thought(reply, &tools)?;
             Ok(PlanResponse { event: Some(Event::Result(PlanResult { thought, tool, usage: Some(usage) })) })
         });
         Ok(Response::new(replies))

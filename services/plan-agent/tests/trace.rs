@@ -7,13 +7,13 @@ use std::time::Duration;
 use autoact_agent::testing::{ScriptedBackend, history};
 use autoact_agent::{Agent, AgentOptions};
 use autoact_config::{Common, TelemetryConfig};
-use autoact_prompt::Role;
 use autoact_proto::v1::PlanRequest;
 use autoact_proto::v1::plan_agent_client::PlanAgentClient;
 use autoact_service::Setup;
 use autoact_telemetry::gen_ai;
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_telemetry::testing::Collector;
+use autoact_trajectory::Role;
 use plan_agent::PlanAgentConfig;
 use tracing::Instrument;
 

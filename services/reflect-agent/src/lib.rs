@@ -6,11 +6,11 @@ mod config;
 use std::sync::Arc;
 
 use autoact_agent::{Agent, Request as Ask, Sources, Stream};
-use autoact_prompt::{Role, parse_reflection};
 use autoact_proto::status::to_status;
 use autoact_proto::v1::reflect_agent_server::{ReflectAgent, ReflectAgentServer};
 use autoact_proto::v1::{ReflectRequest, ReflectResponse, ReflectResult, Verdict, reflect_response::Event};
 use autoact_service::{Flag, Service, Setup, StartError, deadline};
+use autoact_trajectory::{Reflection, Role};
 use tonic::{Request, Response, Status};
 
 pub use config::{DEFAULT_ADAPTER, DEFAULT_MODEL, METRICS_PORT, PORT, ReflectAgentConfig};
@@ -61,7 +61,7 @@ impl ReflectAgent for Judge {
         let speech = self.agent.speak(Ask { trajectory, sampling, deadline }).await.map_err(|error| to_status(&error))?;
         let delta = |delta| ReflectResponse { event: Some(Event::Delta(delta)) };
         let replies = autoact_agent::stream(speech, delta, |reply, usage| {
-            let (thought, verdict) = parse_reflection(reply)?;
+            let Reflection { thought, verdict } = autoact_speaker::reflection(reply)?;
             let verdict = Verdict::from(verdict) as i32;
             Ok(ReflectResponse { event: Some(Event::Result(ReflectResult { thought, verdict, usage: Some(usage) })) })
         });

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use autoact_agent::{Agent, Request as Ask, Sources, Stream};
-use autoact_prompt::{Role, parse_input};
 use autoact_proto::status::to_status;
 use autoact_proto::v1::tool_agent_server::{ToolAgent, ToolAgentServer};
 use autoact_proto::v1::{
@@ -18,6 +17,7 @@ use autoact_proto::v1::{
 };
 use autoact_service::{Flag, Service, Setup, StartError, deadline};
 use autoact_tools::{Corpus, ToolLibrary};
+use autoact_trajectory::Role;
 use tonic::{Request, Response, Status};
 
 pub use config::{DEFAULT_ADAPTER, DEFAULT_CORPUS, DEFAULT_MODEL, DEFAULT_TOOLS, METRICS_PORT, PORT, ToolAgentConfig};
@@ -97,7 +97,7 @@ impl ToolAgent for Operator {
         let speech = self.agent.speak(Ask { trajectory, sampling, deadline }).await.map_err(|error| to_status(&error))?;
         let delta = |delta| ParameterizeResponse { event: Some(Event::Delta(delta)) };
         let replies = autoact_agent::stream(speech, delta, |reply, usage| {
-            let params = parse_input(reply)?;
+            let params = autoact_speaker::params(reply)?;
             Ok(ParameterizeResponse { event: Some(Event::Result(ParameterizeResult { params, usage: Some(usage) })) })
         });
         Ok(Response::new(replies))
