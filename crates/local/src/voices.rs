@@ -1,10 +1,8 @@
-//! One agent's words.
+//! Which adapter speaks in which role.
 
 use std::collections::BTreeMap;
 
-use autoact_model::{Backend, GenerateError, GenerateRequest, Generated, Grammar, Sampling, WordBias};
-use autoact_prompt::{Expect, Role, cue, transcript};
-use autoact_trajectory::Trajectory;
+use autoact_trajectory::Role;
 
 /// Which adapter speaks for each role; `None`: the base.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,28 +52,4 @@ impl Voices {
     pub fn of_tool(&self, tool: &str) -> Option<&str> {
         self.specialists.get(tool).or(self.tool.as_ref()).map(String::as_str)
     }
-}
-
-/// `role`'s reply to the history, held to its form. It leans towards the words of `word_bias`. Blocks until the model is done.
-///
-/// # Errors
-/// What the model cannot do: the prompt is too long, the adapter is not there.
-pub fn say(
-    backend: &dyn Backend,
-    adapter: Option<&str>,
-    role: Role,
-    trajectory: &Trajectory,
-    sampling: Sampling,
-    word_bias: Option<&WordBias>,
-) -> Result<Generated, GenerateError> {
-    let expect = Expect::new(role, &trajectory.tools);
-    let request = GenerateRequest {
-        adapter: adapter.map(str::to_owned),
-        grammar: Some(Grammar::Regex(expect.regex)),
-        max_tokens: expect.max_tokens,
-        sampling,
-        word_bias: word_bias.cloned(),
-        ..GenerateRequest::new(format!("{}{}", transcript(trajectory), cue(role)))
-    };
-    backend.generate(request)?.blocking_finish()
 }

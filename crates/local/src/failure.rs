@@ -1,0 +1,27 @@
+//! What a model's error means for the task.
+
+use autoact_model::GenerateError;
+use autoact_planning::{Failure, FailureClass};
+use autoact_speaker::SpeakError;
+use autoact_trajectory::Role;
+
+/// The failure of a role's call.
+pub(crate) fn failure(role: Role, error: SpeakError) -> Failure {
+    let class = match &error {
+        SpeakError::Generate(error) => match error {
+            GenerateError::Overloaded { .. } => FailureClass::Busy,
+            GenerateError::DeadlineExceeded => FailureClass::TimedOut,
+            GenerateError::Cancelled => FailureClass::MayHaveRun,
+            GenerateError::PromptTooLong { .. } | GenerateError::UnknownAdapter { .. } | GenerateError::InvalidGrammar { .. } => {
+                FailureClass::Refused
+            }
+            GenerateError::Engine { .. } => FailureClass::Broken,
+        },
+        SpeakError::Template(_) | SpeakError::Reply(_) => FailureClass::Broken,
+    };
+    let retry_after = match &error {
+        SpeakError::Generate(GenerateError::Overloaded { retry_after }) => Some(*retry_after),
+        _ => None,
+    };
+    Failure { retry_after, ..Failure::new(class, format!("{}-agent", role.as_str()), error) }
+}

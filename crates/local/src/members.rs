@@ -1,0 +1,133 @@
+//! The members of the group: three roles of one model, and the tools.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use autoact_config::duration;
+use autoact_model::{GenerateError, WordBias};
+use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, ToolAgent, Tools};
+use autoact_speaker::{ParseError, SpeakError, SpeakRequest, Speaker, params, reflection, thought, usage};
+use autoact_tools::ToolLibrary;
+use autoact_trajectory::{Observation, Reflection, Role, Thought, Usage};
+
+use crate::failure::failure;
+use crate::voices::Voices;
+
+/// The longest pause before a full model is asked again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Who runs the tools, for people.
+const TOOLS: &str = "tools";
+
+/// All members. Their calls block: they are made for a thread of their own.
+pub(crate) struct Members {
+    pub(crate) speaker: Speaker,
+    pub(crate) voices: Voices,
+    pub(crate) library: Arc<ToolLibrary>,
+    /// Words that Plan-Agent leans towards.
+    pub(crate) word_bias: Option<WordBias>,
+}
+
+impl Members {
+    /// One value in all four parts.
+    pub(crate) fn agents(self) -> Agents {
+        let all = Arc::new(self);
+        Agents { plan: Arc::clone(&all) as _, tool: Arc::clone(&all) as _, reflect: Arc::clone(&all) as _, tools: all }
+    }
+
+    /// The reply of `role`, parsed. A full model is asked again while the task has time.
+    async fn say<T>(
+        &self,
+        role: Role,
+        call: &Call<'_>,
+        adapter: Option<&str>,
+        word_bias: Option<&WordBias>,
+        parse: impl Fn(&str) -> Result<T, ParseError> + Send + Sync,
+    ) -> Result<Reply<T>, Failure> {
+        let first = Instant::now();
+        let deadline = first.checked_add(call.time_left);
+        let request = SpeakRequest { role, trajectory: call.trajectory, sampling: call.sampling, adapter, word_bias, deadline };
+        loop {
+            let begun = Instant::now();
+            let error = match self.speaker.reply(&request).await {
+                Ok(generated) => {
+                    let value = parse(&generated.text).map_err(|error| failure(role, error.into()))?;
+                    let usage = Usage { total: begun.elapsed(), ..usage(&generated) };
+                    return Ok(Reply { value, usage, retry: begun.duration_since(first) });
+                }
+                Err(error) => error,
+            };
+            match pause(&error, deadline) {
+                Some(pause) => wait(pause),
+                None => return Err(failure(role, error)),
+            }
+        }
+    }
+}
+
+/// How long to wait before the call is made again; `None`: it is not.
+fn pause(error: &SpeakError, deadline: Option<Instant>) -> Option<Duration> {
+    let SpeakError::Generate(GenerateError::Overloaded { retry_after }) = error else { return None };
+    let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+    (!left.is_zero()).then(|| left.min(*retry_after).min(LONGEST_PAUSE))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the model says when it will have room, and nothing tells earlier")]
+fn wait(pause: Duration) {
+    thread::sleep(pause);
+}
+
+#[async_trait]
+impl PlanAgent for Members {
+    async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
+        let tools = &call.trajectory.tools;
+        self.say(Role::Plan, &call, self.voices.of(Role::Plan), self.word_bias.as_ref(), |reply| thought(reply, tools)).await
+    }
+}
+
+#[async_trait]
+impl ToolAgent for Members {
+    async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
+        let tool = call.trajectory.open_step().map(|step| step.tool.as_str()).unwrap_or_default();
+        self.say(Role::Tool, &call, self.voices.of_tool(tool), None, params).await
+    }
+}
+
+#[async_trait]
+impl ReflectAgent for Members {
+    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
+        self.say(Role::Reflect, &call, self.voices.of(Role::Reflect), None, reflection).await
+    }
+}
+
+#[async_trait]
+impl Tools for Members {
+    /// On a thread of its own: a tool that hangs, or that panics, does not take the task with it.
+    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
+        let Execution { call, action, spec } = execution;
+        let own = spec.map_or(Duration::MAX, |spec| spec.timeout);
+        let (library, ran, trajectory) = (Arc::clone(&self.library), action.clone(), call.trajectory.clone());
+        let (sender, result) = sync_channel(1);
+        let begun = Instant::now();
+        let started = thread::Builder::new().name("tool".to_owned()).spawn(move || {
+            // nobody waits any more: the time was up
+            let _ = sender.send(library.execute(&ran, &trajectory));
+        });
+        started.map_err(|error| Failure::new(FailureClass::Broken, TOOLS, error))?;
+        let seen = match result.recv_timeout(own.min(call.time_left)) {
+            Ok(seen) => Observation { text: seen.text, is_error: seen.is_error, truncated: seen.truncated, ..Observation::default() },
+            Err(RecvTimeoutError::Timeout) if own <= call.time_left => {
+                let text = format!("{} failed: no answer within {}", action.tool, duration::format(own));
+                Observation { text, is_error: true, ..Observation::default() }
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(Failure::new(FailureClass::TimedOut, TOOLS, "no answer within the task's time"));
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(Failure::new(FailureClass::Broken, TOOLS, "it panicked")),
+        };
+        let took = begun.elapsed();
+        Ok(Reply::new(seen, Usage { tool: took, total: took, ..Usage::default() }))
+    }
+}
