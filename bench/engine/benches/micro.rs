@@ -13,7 +13,7 @@ use autoact_model::{Backend, Engine, EngineOptions, GenerateRequest, ModelDir};
 use autoact_prompt::transcript;
 use autoact_testkit::NatsServer;
 use autoact_trajectory::{
-    Action, Effect, Event, EventBody, Limits, Observation, Started, Submitted, Task, TaskId, Thought, ToolSpec, decide,
+    Action, Effect, Event, EventBody, Limits, Observation, Started, Submitted, Task, TaskKey, Tenant, Thought, ToolSpec, decide,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 use tokio::runtime::Runtime;
@@ -23,17 +23,8 @@ const STEPS: usize = 20;
 const OBSERVATION: &str = "Kenya is a country in Africa. Its capital is Nairobi. The highest mountain of Kenya is Mount Kenya. Its \
                            currency is the Kenyan shilling. Its calling code is +254. It has an area of 580367 km².";
 
-fn event(task: &TaskId, index: u64, body: EventBody) -> Event {
-    Event {
-        task_id: task.clone(),
-        index,
-        time: SystemTime::now(),
-        writer: "bench".into(),
-        usage: None,
-        timing: None,
-        sequence: index,
-        body,
-    }
+fn event(task: &TaskKey, index: u64, body: EventBody) -> Event {
+    Event { sequence: index, ..Event::new(task, index, SystemTime::now(), "bench", body) }
 }
 
 /// A task in the middle of its work.
@@ -58,7 +49,7 @@ fn events() -> Vec<Event> {
         bodies.push(EventBody::Action(Action { tool: "Retrieve".into(), params: format!("Page {step}") }));
         bodies.push(EventBody::Observation(Observation { text: OBSERVATION.into(), ..Observation::default() }));
     }
-    let task: TaskId = "bench".parse().unwrap();
+    let task = TaskKey::new(Tenant::default(), "bench".parse().unwrap());
     bodies.into_iter().zip(1..).map(|(body, index)| event(&task, index, body)).collect()
 }
 
@@ -78,7 +69,7 @@ fn bus(c: &mut Criterion) {
         return;
     };
     let bus = runtime.block_on(Bus::connect(BusConfig { max_bytes: 512 << 20, ..BusConfig::new(server.url()) })).unwrap();
-    let task: TaskId = "append".parse().unwrap();
+    let task = TaskKey::new(Tenant::default(), "append".parse().unwrap());
     let (mut index, mut last) = (0, 0);
     c.bench_function("append to the bus", |b| {
         b.iter(|| {

@@ -137,7 +137,7 @@ pub(crate) fn complete(backend: &dyn Backend, request: GenerateRequest) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use autoact_agent::testing::ScriptedBackend;
+    use autoact_speaker::testing::ScriptedBackend;
 
     fn crew() -> Crew {
         Crew::of((0..2).map(|_| Arc::new(ScriptedBackend::saying("x")) as Arc<dyn Backend>).collect())

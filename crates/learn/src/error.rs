@@ -115,6 +115,9 @@ pub enum LearnError {
     /// The model cannot go on.
     #[error("the meta-agent cannot speak")]
     Generate(#[from] autoact_model::GenerateError),
+    /// The model cannot judge.
+    #[error("the meta-agent cannot speak")]
+    Speak(#[from] autoact_speaker::SpeakError),
     /// The planning loop broke its own rules: a mistake in the program.
     #[error(transparent)]
     Local(#[from] autoact_local::LocalError),

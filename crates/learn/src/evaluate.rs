@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use autoact_local::{LocalGroup, RunOptions, Voices};
-use autoact_model::{Backend, Sampling};
+use autoact_model::Backend;
 use autoact_score::{Metric, f1, with_options};
-use autoact_trajectory::ToolSpec;
+use autoact_trajectory::{Sampling, ToolSpec};
 
 use crate::differentiate::held_back;
 use crate::error::LearnError;
@@ -18,7 +18,7 @@ use crate::round::Round;
 use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::{Store, read};
-use crate::synthesize::{run_question, selected};
+use crate::synthesize::selected;
 use crate::variants;
 use crate::workplace::{EvaluationQuestion, Workplace};
 
@@ -132,8 +132,8 @@ fn ask(
     let asked = with_options(&question.question, &question.options);
     let begun = Instant::now();
     let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), row.voices.clone());
-    let task = run_question(&group, &asked, tools, &options)?;
-    let answer = task.as_ref().map(|task| task.best_answer().to_owned()).unwrap_or_default();
+    let task = group.run(&asked, tools, &options)?;
+    let answer = task.best_answer().to_owned();
     let metric = if question.options.is_empty() { Metric::ExactMatch } else { Metric::MultipleChoice };
     Ok(AnswerRecord {
         row: row.name.to_owned(),
@@ -144,8 +144,8 @@ fn ask(
         exact: !answer.is_empty() && metric.is_right(&asked, &answer, &question.answer),
         f1: if answer.is_empty() { 0.0 } else { f1(&answer, &question.answer) },
         answer,
-        approved: task.as_ref().and_then(|task| task.finished()).is_some_and(|finished| finished.approved),
-        steps: task.as_ref().map_or(0, autoact_trajectory::Task::steps),
+        approved: task.finished().is_some_and(|finished| finished.approved),
+        steps: task.steps(),
         millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
 }
@@ -175,7 +175,7 @@ fn judge_held_out(work: &Workplace, run: &Run) -> Result<(), LearnError> {
         &todo,
         &work.stop,
         |((row, adapter), one), backend| {
-            let judgement = judge(work, one, adapter.as_deref(), Sampling::greedy(), backend)?;
+            let judgement = judge(work, one, adapter.as_deref(), Sampling::default(), backend)?;
             let approved = judgement.as_ref().is_some_and(approves);
             Ok(JudgementRecord { row: (*row).to_owned(), id: one.id, sample: one.sample, right: one.is_right(), approved })
         },

@@ -19,7 +19,7 @@ use crate::round::Round;
 use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::{Store, read, read_json, write_atomic, write_json};
-use crate::synthesize::{part, run_question, selected, synthesize};
+use crate::synthesize::{part, selected, synthesize};
 use crate::train::train;
 use crate::workplace::Workplace;
 
@@ -131,8 +131,8 @@ fn validate(work: &Workplace, run: &Run, round: &Round) -> Result<RoundReport, L
             let question = with_options(&entry.question, &entry.options);
             let begun = Instant::now();
             let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), voices.clone());
-            let task = run_question(&group, &question, &tools, &options)?;
-            let answer = task.as_ref().map(|task| task.best_answer().to_owned()).unwrap_or_default();
+            let task = group.run(&question, &tools, &options)?;
+            let answer = task.best_answer().to_owned();
             Ok(AnswerRecord {
                 row: round.number.to_string(),
                 at: *id,
@@ -143,7 +143,7 @@ fn validate(work: &Workplace, run: &Run, round: &Round) -> Result<RoundReport, L
                 gold: entry.answer.clone(),
                 answer,
                 approved: false,
-                steps: task.as_ref().map_or(0, autoact_trajectory::Task::steps),
+                steps: task.steps(),
                 millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
             })
         },

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use autoact_knowledge::Rng;
-use autoact_local::say;
-use autoact_model::{Backend, Sampling};
-use autoact_prompt::{Role, parse_reflection};
+use autoact_model::{Backend, GenerateError};
 use autoact_score::normalize;
-use autoact_trajectory::Verdict;
+use autoact_speaker::{SpeakError, SpeakRequest, Speaker, reflection};
+use autoact_trajectory::{Reflection, Role, Sampling, Verdict};
+use futures::executor::block_on;
 
 use crate::error::LearnError;
 use crate::records::{Judgement, ReflectionRecord, TrajectoryRecord, history};
@@ -98,7 +98,7 @@ fn judge_until_right(
     for draw in 0..settings.draws {
         // the first takes the likeliest words: it is what the meta-agent is worth as a judge
         let temperature = if draw == 0 { 0.0 } else { settings.temperature };
-        let sampling = Sampling::with_temperature(temperature, rng.next_u64());
+        let sampling = Sampling { temperature, seed: rng.next_u64(), ..Sampling::default() };
         let Some(judgement) = judge(work, one, adapter, sampling, backend)? else { continue };
         record.draws.push(judgement);
         if record.agreed().is_some() {
@@ -117,13 +117,14 @@ pub(crate) fn judge(
     backend: &Arc<dyn Backend>,
 ) -> Result<Option<Judgement>, LearnError> {
     let history = history(&one.question, &one.tools, &one.turns, &work.library);
-    let reply = match say(backend.as_ref(), adapter, Role::Reflect, &history, sampling, None) {
+    let request = SpeakRequest { sampling, adapter, ..SpeakRequest::new(Role::Reflect, &history) };
+    let reply = match block_on(Speaker::new(Arc::clone(backend)).reply(&request)) {
         Ok(reply) => reply,
-        Err(autoact_model::GenerateError::PromptTooLong { .. }) => return Ok(None),
+        Err(SpeakError::Generate(GenerateError::PromptTooLong { .. })) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let parsed = parse_reflection(&reply.text).ok();
-    Ok(parsed.map(|(thought, verdict)| Judgement { thought, verdict: verdict.as_str().to_owned() }))
+    let parsed = reflection(&reply.text).ok();
+    Ok(parsed.map(|Reflection { thought, verdict }| Judgement { thought, verdict: verdict.as_str().to_owned() }))
 }
 
 /// Whether a judgement approves.

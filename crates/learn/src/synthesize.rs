@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use autoact_knowledge::Rng;
-use autoact_local::{LocalError, LocalGroup, RunOptions, Voices};
+use autoact_local::{LocalGroup, RunOptions, Voices};
 use autoact_model::{Backend, WordBias};
 use autoact_score::with_options;
-use autoact_trajectory::{FoldError, Limits, Sampling, ToolSpec};
+use autoact_trajectory::{Limits, Sampling, ToolSpec};
 
 use crate::error::LearnError;
 use crate::records::{QuestionRecord, Selection, TrajectoryRecord, TurnRecord};
@@ -95,9 +95,7 @@ fn attempt(
     let begun = Instant::now();
     let question = with_options(&entry.question, &entry.options);
     let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), speakers.clone());
-    let Some(task) = run_question(&group, &question, tools, &options)? else {
-        return Ok(unable(one, question, entry, tools, begun));
-    };
+    let task = group.run(&question, tools, &options)?;
     let failed = task.finished().map(|finished| format!("{}: {}", finished.reason.as_str(), finished.detail));
     let answer = if failed.is_some() { "" } else { task.best_answer() };
     let reward = if answer.is_empty() { 0.0 } else { work.task.metric.reward(&question, answer, &entry.answer) };
@@ -125,36 +123,6 @@ fn bias(settings: &Synthesize, one: &Try, round: &Round) -> Option<f32> {
 /// How a part of a round is called.
 pub(crate) fn part(round: &Round, what: &str) -> String {
     if round.number == 1 { what.to_owned() } else { format!("{what}, round {}", round.number) }
-}
-
-/// A question's task; `None` if the model's reply was cut so that it names no tool: the loop cannot go on, and that is the model's fault.
-pub(crate) fn run_question(
-    group: &LocalGroup,
-    question: &str,
-    tools: &[ToolSpec],
-    options: &RunOptions,
-) -> Result<Option<autoact_trajectory::Task>, LearnError> {
-    match group.run(question, tools, options) {
-        Ok(task) => Ok(Some(task)),
-        Err(LocalError::Fold(FoldError::UnknownTool { .. })) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn unable(one: &Try, question: String, entry: &QuestionRecord, tools: &[ToolSpec], begun: Instant) -> TrajectoryRecord {
-    TrajectoryRecord {
-        id: one.id,
-        sample: one.sample,
-        question,
-        gold: entry.answer.clone(),
-        answer: String::new(),
-        reward: 0.0,
-        failed: "failed: a reply was cut short and names no tool".to_owned(),
-        tools: tools.iter().map(|tool| tool.name.clone()).collect(),
-        turns: Vec::new(),
-        tokens: [0, 0],
-        millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-    }
 }
 
 #[cfg(test)]

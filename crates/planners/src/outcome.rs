@@ -65,7 +65,7 @@ impl Ended {
             FinishReason::MaxReflections => Ended::MaxReflections,
             FinishReason::MaxTokens => Ended::MaxTokens,
             FinishReason::MaxTime => Ended::MaxTime,
-            FinishReason::Cancelled | FinishReason::Failed => Ended::Failed(finished.detail.clone()),
+            FinishReason::Cancelled | FinishReason::Failed | FinishReason::Other => Ended::Failed(finished.detail.clone()),
         }
     }
 

@@ -3,8 +3,10 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use autoact_model::{Backend, GenerateError, GenerateRequest, Generated, Grammar, Sampling};
+use autoact_model::{Backend, GenerateError, GenerateRequest, Generated, Grammar, Sampling as ModelSampling};
 use autoact_prompt::{Expect, ParseError};
+use autoact_speaker::model_sampling;
+use autoact_trajectory::Sampling;
 
 use crate::form::Cut;
 use crate::outcome::{Cost, Ended, Outcome};
@@ -75,15 +77,10 @@ impl<'a> Session<'a> {
         Ok(generated.text)
     }
 
-    fn sampling(&self) -> Sampling {
-        let sampling = &self.options.sampling;
-        Sampling {
-            temperature: sampling.temperature,
-            top_k: usize::try_from(sampling.top_k).ok().filter(|k| *k > 0),
-            top_p: Some(sampling.top_p).filter(|p| *p > 0.0 && *p < 1.0),
-            // odd multiplier of splitmix64: neighbouring calls draw unrelated numbers
-            seed: self.seed.wrapping_add(u64::from(self.cost.calls).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-        }
+    fn sampling(&self) -> ModelSampling {
+        // odd multiplier of splitmix64: neighbouring calls draw unrelated numbers
+        let seed = self.seed.wrapping_add(u64::from(self.cost.calls).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        model_sampling(Sampling { seed, ..self.options.sampling })
     }
 
     #[expect(clippy::disallowed_methods, reason = "the model says when it will have room, and nothing tells earlier")]

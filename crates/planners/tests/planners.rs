@@ -3,9 +3,9 @@
 
 mod support;
 
-use autoact_agent::testing::ScriptedBackend;
 use autoact_model::{Backend, GenerateError};
 use autoact_planners::{Cast, Ended, Kind, PlannerOptions, Toolbox, build};
+use autoact_speaker::testing::ScriptedBackend;
 use std::sync::Arc;
 use support::{bare, cast, input, last_line, seen, solve, step, tools, try_solve};
 

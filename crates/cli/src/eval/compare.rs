@@ -223,7 +223,7 @@ mod tests {
 
     /// `autoact eval` over two questions with a model of random weights.
     async fn eval(extra: &[&str]) -> anyhow::Result<(u8, String)> {
-        let model = autoact_agent::testing::tiny_model("llama3")?;
+        let model = autoact_speaker::testing::tiny_model("llama3")?;
         let dir = tempfile::tempdir()?;
         let (pages, set, output) = (dir.path().join("pages.jsonl"), dir.path().join("set.jsonl"), dir.path().join("out.jsonl"));
         std::fs::write(&pages, "{\"title\": \"Loire\", \"text\": \"The Loire is a river in France.\"}\n")?;

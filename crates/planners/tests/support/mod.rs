@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use autoact_agent::testing::ScriptedBackend;
 use autoact_local::Voices;
 use autoact_model::{Backend, GenerateError, GenerateRequest};
 use autoact_planners::{Cast, Kind, Outcome, PlannerOptions, Toolbox, build};
+use autoact_speaker::testing::ScriptedBackend;
 use autoact_tools::{Corpus, Page, ToolLibrary};
 use tokio::runtime::Runtime;
 
