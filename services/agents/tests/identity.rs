@@ -1,0 +1,241 @@
+//! The same driver over the three services and over the group in one process: the same events.
+#![allow(clippy::unwrap_used, clippy::result_large_err)] // tests
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use autoact_agent::EngineConfig;
+use autoact_config::{Common, Section};
+use autoact_local::{LocalGroup, RunOptions, Voices};
+use autoact_model::{Backend, Engine, EngineOptions, ModelDir};
+use autoact_planning::{
+    Agents, Call, Driver, DriverOptions, Execution, Failure, FailureClass, MemoryLog, PlanAgent, ReflectAgent, Reply, ToolAgent, Tools,
+};
+use autoact_proto::client::connect_lazy;
+use autoact_proto::v1;
+use autoact_proto::v1::plan_agent_client::PlanAgentClient;
+use autoact_proto::v1::reflect_agent_client::ReflectAgentClient;
+use autoact_proto::v1::tool_agent_client::ToolAgentClient;
+use autoact_service::{Running, Setup};
+use autoact_speaker::testing::tiny_model;
+use autoact_tools::{Corpus, ToolLibrary};
+use autoact_trajectory::{
+    EventBody, Limits, Observation, Reflection, Role, Sampling, Submitted, TaskId, TaskKey, Tenant, Thought, Usage, Verdict,
+};
+use tonic::transport::Channel;
+use tonic::{Request, Status, Streaming};
+
+const QUESTION: &str = "What is the capital of the country where the Loire flows?";
+/// Random weights use up every step; a few of them show enough.
+const STEPS: u32 = 3;
+
+/// A model, and where its adapters are.
+struct Model {
+    dir: PathBuf,
+    adapters: Option<PathBuf>,
+    limits: Limits,
+    template: bool,
+}
+
+/// The services of one group, and clients for them.
+struct Services {
+    running: Vec<Running>,
+    plan: PlanAgentClient<Channel>,
+    tool: ToolAgentClient<Channel>,
+    reflect: ReflectAgentClient<Channel>,
+}
+
+impl Services {
+    async fn start(model: &Model, library: &Arc<ToolLibrary>) -> Services {
+        let mut running = Vec::new();
+        let mut channels = Vec::new();
+        for role in Role::ALL {
+            let adapter = model.adapters.as_ref().map(|dir| dir.join(role.as_str())).unwrap_or_default();
+            let agent = autoact_agent::load(role, &model.dir, &adapter, &EngineConfig::default(), false).await.unwrap();
+            let common = Common { grace_period: Duration::from_secs(5), ..Common::on_ports(0, 0) };
+            let agent = Arc::new(agent);
+            let mut setup = Setup::bind(plan_agent::PlanAgentConfig::NAME, common).await.unwrap();
+            match role {
+                Role::Plan => plan_agent::install(agent, &plan_agent::PlanAgentConfig::default(), &mut setup),
+                Role::Tool => tool_agent::install(agent, Arc::clone(library), &tool_agent::ToolAgentConfig::default(), &mut setup),
+                Role::Reflect => reflect_agent::install(agent, &reflect_agent::ReflectAgentConfig::default(), &mut setup),
+            }
+            let service = setup.finish().await.unwrap().start();
+            channels.push(connect_lazy(&service.addr().to_string()).unwrap());
+            running.push(service);
+        }
+        let [plan, tool, reflect] = channels.try_into().unwrap();
+        let (plan, tool, reflect) = (PlanAgentClient::new(plan), ToolAgentClient::new(tool), ReflectAgentClient::new(reflect));
+        Services { running, plan, tool, reflect }
+    }
+}
+
+fn failed(role: Role) -> impl Fn(Status) -> Failure {
+    move |status| {
+        let class = if status.code() == tonic::Code::InvalidArgument { FailureClass::Refused } else { FailureClass::Broken };
+        Failure::new(class, format!("{}-agent", role.as_str()), status.message().to_owned())
+    }
+}
+
+/// The last message of a stream.
+async fn last<T>(mut stream: Streaming<T>) -> Result<T, Status> {
+    let mut last = None;
+    while let Some(message) = stream.message().await? {
+        last = Some(message);
+    }
+    last.ok_or_else(|| Status::internal("an empty stream"))
+}
+
+fn usage(usage: Option<v1::Usage>) -> Usage {
+    usage.map(Usage::from).unwrap_or_default()
+}
+
+#[async_trait]
+impl PlanAgent for Services {
+    async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
+        let request = v1::PlanRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let asked = async { last(self.plan.clone().plan(request).await?.into_inner()).await };
+        match asked.await.map_err(failed(Role::Plan))?.event.unwrap() {
+            v1::plan_response::Event::Result(v1::PlanResult { thought, tool, usage: cost }) => {
+                Ok(Reply::new(Thought { thought, tool }, usage(cost)))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[async_trait]
+impl ToolAgent for Services {
+    async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
+        let request = v1::ParameterizeRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let asked = async { last(self.tool.clone().parameterize(request).await?.into_inner()).await };
+        match asked.await.map_err(failed(Role::Tool))?.event.unwrap() {
+            v1::parameterize_response::Event::Result(v1::ParameterizeResult { params, usage: cost }) => Ok(Reply::new(params, usage(cost))),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[async_trait]
+impl ReflectAgent for Services {
+    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
+        let request = v1::ReflectRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let asked = async { last(self.reflect.clone().reflect(request).await?.into_inner()).await };
+        match asked.await.map_err(failed(Role::Reflect))?.event.unwrap() {
+            v1::reflect_response::Event::Result(result) => {
+                let verdict = Verdict::try_from(result.verdict()).unwrap();
+                Ok(Reply::new(Reflection { thought: result.thought, verdict }, usage(result.usage)))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[async_trait]
+impl Tools for Services {
+    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
+        let request = v1::ExecuteRequest {
+            task_id: execution.call.task.id.to_string(),
+            step: execution.call.id.step,
+            action: Some(execution.action.into()),
+            trajectory: Some(execution.call.trajectory.into()),
+        };
+        let asked = self.tool.clone().execute(Request::new(request)).await;
+        let v1::ExecuteResponse { observation: text, is_error, truncated, usage: cost } = asked.map_err(failed(Role::Tool))?.into_inner();
+        Ok(Reply::new(Observation { text, is_error, truncated, ..Observation::default() }, usage(cost)))
+    }
+}
+
+/// The bodies that the driver writes over the services.
+async fn served(services: &Arc<Services>, library: &ToolLibrary, options: &RunOptions) -> Vec<EventBody> {
+    let agents = Agents {
+        plan: Arc::clone(services) as _,
+        tool: Arc::clone(services) as _,
+        reflect: Arc::clone(services) as _,
+        tools: Arc::clone(services) as _,
+    };
+    let submitted = Submitted {
+        question: QUESTION.to_owned(),
+        tools: library.specs().to_vec(),
+        limits: options.limits,
+        sampling: options.sampling,
+        ..Submitted::default()
+    };
+    let key = TaskKey::new(Tenant::default(), TaskId::generate());
+    let settings = DriverOptions { writer: "served".to_owned(), without_reflection: false };
+    let mut driver = Driver::begin(agents, MemoryLog::default(), settings, &key, submitted).await.unwrap();
+    driver.run().await.unwrap();
+    bodies(driver.into_parts().1)
+}
+
+/// What happened, without who took the task up.
+fn bodies(log: MemoryLog) -> Vec<EventBody> {
+    log.events.into_iter().map(|event| event.body).filter(|body| !matches!(body, EventBody::Started(_))).collect()
+}
+
+/// Asks the group in process and over the services, greedily and not; how many observations there were.
+async fn compare(model: &Model) -> usize {
+    let atlas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpora/atlas");
+    let corpus = Arc::new(Corpus::load(&atlas.join("pages.jsonl")).unwrap());
+    let library = Arc::new(ToolLibrary::load(atlas.join("tools.toml"), corpus).unwrap());
+    let services = Arc::new(Services::start(model, &library).await);
+    let engine = Engine::start(&ModelDir::open(&model.dir).unwrap(), EngineOptions::default()).unwrap();
+    assert_eq!(engine.info().chat_template, model.template);
+    let voices = if model.adapters.is_some() { Voices::by_role() } else { Voices::base() };
+    for (role, dir) in Role::ALL.into_iter().zip(std::iter::repeat(&model.adapters)) {
+        if let Some(dir) = dir {
+            engine.load_adapter(role.as_str(), dir.join(role.as_str())).unwrap();
+        }
+    }
+    let group = LocalGroup::new(Arc::new(engine), Arc::clone(&library), voices);
+    let mut observations = 0;
+    for temperature in [0.0, 0.7] {
+        let sampling = Sampling { temperature, seed: 7, ..Sampling::default() };
+        let options = RunOptions { limits: model.limits, sampling, ..RunOptions::default() };
+        let there = served(&services, &library, &options).await;
+        let (group, library) = (group.clone(), Arc::clone(&library));
+        let here = tokio::task::spawn_blocking(move || bodies(group.run_logged(QUESTION, library.specs(), &options).unwrap().1));
+        let here = here.await.unwrap();
+        observations += here.iter().filter(|body| matches!(body, EventBody::Observation(_))).count();
+        assert_eq!(here, there, "at temperature {temperature}");
+    }
+    for service in Arc::into_inner(services).unwrap().running {
+        service.stop().await.unwrap();
+    }
+    observations
+}
+
+/// A tiny model with or without its chat template.
+fn tiny(template: bool) -> (tempfile::TempDir, Model) {
+    let dir = tiny_model("qwen3").unwrap();
+    if !template {
+        std::fs::remove_file(dir.path().join("chat_template.jinja")).unwrap();
+    }
+    let config = dir.path().join("config.json");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("\"max_position_embeddings\": 2048", "\"max_position_embeddings\": 8192")).unwrap();
+    let limits = Limits { max_steps: STEPS, ..Limits::default() };
+    let model = Model { dir: dir.path().to_owned(), adapters: None, limits, template };
+    (dir, model)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_without_a_chat_template_writes_the_same_events() {
+    let (_dir, model) = tiny(false);
+    assert!(compare(&model).await > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_with_a_chat_template_writes_the_same_events() {
+    let (_dir, model) = tiny(true);
+    assert!(compare(&model).await > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bundled_model_writes_the_same_events() {
+    let stem = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/stem");
+    let model = Model { adapters: Some(stem.join("adapters")), dir: stem, limits: Limits::default(), template: false };
+    assert!(compare(&model).await > 0);
+}
