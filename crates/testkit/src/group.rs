@@ -33,6 +33,8 @@ pub struct GroupOptions {
     pub args: Vec<String>,
     /// Further variables: all services inherit them.
     pub env: Vec<(String, String)>,
+    /// What it works with, in place of the bundled model.
+    pub assets: Option<Assets>,
 }
 
 /// A running group. Everything it started is gone when it has been dropped.
@@ -62,7 +64,7 @@ impl Group {
     /// Starts one and does not wait: for runs that end by themselves.
     pub fn spawn(options: GroupOptions) -> anyhow::Result<Group> {
         let dir = tempfile::Builder::new().prefix("autoact-").tempdir()?;
-        let assets = Assets::bundled(dir.path())?;
+        let assets = options.assets.map_or_else(|| Assets::bundled(dir.path()), Ok)?;
         let offsets: Vec<u16> = (0..5).flat_map(|index| [index, METRICS + index]).chain([NATS]).collect();
         let base_port = ports::free_block(&offsets)?;
         let mark = processes::new_mark();

@@ -8,6 +8,7 @@ mod bad_requests;
 mod bad_starts;
 mod clients;
 mod concurrency;
+mod identity;
 mod kills;
 mod lifecycle;
 mod load;
