@@ -1,7 +1,9 @@
-//! Readers of published evaluation data, in the fields it is published in: HotpotQA (distractor setting) and ScienceQA.
+//! Readers of published evaluation data in its original format: HotpotQA (distractor setting) and
+//! ScienceQA.
 //!
-//! The data is not part of this project: users download their own and name the file. A file is a JSON array or has one JSON object a line;
-//! ScienceQA's own `problems.json`, an object of problems by their ids, is read as well. Every mistake names its record.
+//! The data is not part of this project: users download it and name the file. A file is a JSON
+//! array or has one JSON object per line. ScienceQA's `problems.json`, an object of problems by id,
+//! is supported as well. Every error names its record.
 
 mod error;
 mod file;

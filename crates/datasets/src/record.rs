@@ -1,4 +1,4 @@
-//! A question of a data set, in the project's own terms.
+//! A question of a data set in the project's types.
 
 use std::fmt;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub enum Format {
     ScienceQa,
 }
 
-/// A format that there is not.
+/// An unknown format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is no known data set; expected `hotpotqa` or `scienceqa`")]
 pub struct UnknownFormat {
@@ -47,13 +47,14 @@ impl Format {
     /// Reads a file.
     ///
     /// # Errors
-    /// The file cannot be read, or has records that are not of this format; up to 20 mistakes are told together.
+    /// The file cannot be read, or has records of another format. Up to 20 mistakes are reported
+    /// together.
     pub fn load(self, path: impl AsRef<Path>) -> Result<Vec<Record>, DatasetError> {
         let path = path.as_ref();
         self.parse(&read(path)?, &path.display().to_string())
     }
 
-    /// Reads a text; `origin` is what mistakes call it.
+    /// Parses a text; `origin` is its name in error messages.
     ///
     /// # Errors
     /// The text has no records, or records that are not of this format.

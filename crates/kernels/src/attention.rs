@@ -1,4 +1,4 @@
-//! Attention over blocks of cached keys and values.
+//! Attention over KV cache blocks.
 
 use std::cell::RefCell;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! What lies between the products: one row at a time, on the calling thread.
+//! Elementwise operations between the matrix products: one row at a time, on the calling thread.
 
 use crate::exp::exp;
 use crate::lanes::{LANES, reduce};

@@ -1,8 +1,12 @@
-//! The inputs of a product, in the form that the kernels read.
+//! The inputs of a matrix product, in the layout that the kernels read.
 //!
-//! Rows begin at cache lines and are padded with zeros. A row for f32 weights is f32, for bf16 weights bf16. A row for
-//! weights in blocks of 32 bytes is three lines for every 64 numbers: the numbers as signed bytes; for every four of
-//! them -128 times their sum; and the scales, eight times that of the first 32 and eight times that of the others.
+//! Rows start at cache lines and are padded with zeros. The layout depends on the format of the
+//! weights:
+//! - f32: a row is f32.
+//! - bf16: a row is bf16.
+//! - Q8_0, blocks of 32 bytes: a row has three cache lines for every 64 numbers. These are the
+//!   numbers as signed bytes; for every four of them -128 times their sum; and the scales, eight
+//!   times that of the first 32 numbers and eight times that of the others.
 
 use crate::Team;
 use crate::format::{Format, GROUP, round_bf16};

@@ -1,4 +1,4 @@
-//! Arrays that the compiler is to treat as vectors.
+//! Arrays of a fixed size that the compiler vectorises.
 
 /// Numbers in such an array.
 pub(crate) const LANES: usize = 16;

@@ -1,10 +1,10 @@
-//! The arithmetic of a language model on a CPU: products with weights that stay where they are
-//! mapped, attention over blocks of cached keys and values, and what lies between them.
+//! CPU kernels of a language model: matrix products over memory-mapped weights, attention over KV
+//! blocks, and the elementwise operations between them.
 //!
-//! **Every row has the same bits whatever is computed with it.** A token's results do not depend on
-//! the other rows of a batch, on how a prompt is cut into pieces or on the number of threads: each
-//! number is made by one chain of operations in one order, which depends on nothing but the shape of
-//! its own row. (They do depend, in the last bits, on the instruction set: see [`instruction_set`].)
+//! **A row's result does not depend on what else is computed.** Not on the other rows of a batch,
+//! on how a prompt is split into chunks, nor on the number of threads. Each number is the result of
+//! one sequence of operations in one order, which depends only on the shape of its own row. The
+//! last bits do depend on the instruction set: see [`instruction_set`].
 
 mod attention;
 mod elementwise;

@@ -1,4 +1,4 @@
-//! Products of inputs with weights.
+//! Linear layers: products of inputs with weights.
 
 use std::ops::Range;
 

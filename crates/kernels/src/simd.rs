@@ -1,12 +1,13 @@
-//! The one place with `unsafe` arithmetic: kernels written with vector instructions, and the choice of the instructions
-//! at run time.
+//! The only module with `unsafe` arithmetic: kernels written with vector instructions, and the
+//! choice of the instruction set at run time.
 //!
-//! A kernel is a generic function over a small set of operations ([`Vector`], [`Dot`]). The operations exist once for
-//! each instruction set; the generic function is inlined into one entry point for each, which is compiled with the set's
-//! features. Kernels that the compiler vectorises well by itself are safe functions elsewhere; here they are compiled
-//! once for each set (the macro `kernels`).
+//! A kernel is a generic function over a small set of operations ([`Vector`], [`Dot`]). The
+//! operations are implemented once per instruction set. The generic function is inlined into one
+//! entry point per set, which is compiled with that set's features. Kernels that the compiler
+//! vectorises by itself are safe functions elsewhere; here they are compiled once per set (the
+//! macro `kernels`).
 //!
-//! Nothing outside this module has to be trusted: what it exports is safe and checks its arguments.
+//! Everything that this module exports is safe and checks its arguments.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! Threads that compute together.
+//! A thread pool for the kernels.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -1,4 +1,5 @@
-//! Asking questions of a knowledge base: seeded, unambiguous, never answered by the question itself.
+//! Generation of questions about a knowledge base: seeded, unambiguous, and never answered by the
+//! question itself.
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
 use crate::phrase::{misspell, name, phrase, phrase_of_chain, question};
@@ -8,11 +9,11 @@ use crate::schema::RelationRef;
 use crate::split::Split;
 use crate::text::{contains_words, fill, sentence_case, with_article};
 
-/// Draws before a kind of question is given up for this base.
+/// Attempts before a kind of question is given up for this knowledge base.
 const TRIES: usize = 40;
-/// How often a yes/no question is for a chain of two.
+/// Probability that a yes/no question is about a chain of two relations.
 const DEEP_CHECK: f64 = 0.4;
-/// How often a comparison has a hop before it, where the schema has words for it.
+/// Probability that a comparison follows a relation first, where the schema has a wording for it.
 const WHOSE: f64 = 0.3;
 
 impl KnowledgeBase {
@@ -28,7 +29,8 @@ impl KnowledgeBase {
         })
     }
 
-    /// The question for one chain from one entity; `None` if a link is unknown or the question would be silly.
+    /// The question for one chain from one entity; `None` if a link is unknown or the question
+    /// would make no sense.
     pub fn question_of_chain(&self, start: EntityId, chain: &[RelationRef], misspelt: f64, rng: &mut Rng) -> Option<Question> {
         let (last, inner) = chain.split_last()?;
         let facts = self.follow(start, chain)?;

@@ -11,7 +11,7 @@ use crate::exam::{dev_set, held_out_set};
 use crate::question::Question;
 use crate::schema::{Relation, Schema, SchemaError, TypeId};
 
-/// Fixed: the order and wording of the atlas's sentences follow from it.
+/// Fixed: the order and wording of the atlas's sentences depend on it.
 const ATLAS_SEED: u64 = 1;
 
 /// A mistake in a table.
@@ -202,8 +202,9 @@ fn parse_number(cell: &str) -> Option<f64> {
     cell.parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
-/// Rows to entities. A name that several tables have stays the title of the first; the others' titles say what they are, and are not
-/// referred to: running text calls both the same, and a reader would open the wrong page.
+/// Converts rows to entities. A name that occurs in several tables is the title of the first
+/// table's entity. The others' titles include their type, and no page refers to them: running text
+/// would use the same name for both, and a reader would open the wrong page.
 fn link(schema: &Schema, rows: Vec<Row>, by_name: &[HashMap<String, EntityId>]) -> Vec<Entity> {
     let mut owner: HashMap<String, usize> = HashMap::new();
     for (index, row) in rows.iter().enumerate() {

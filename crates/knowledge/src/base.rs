@@ -1,4 +1,5 @@
-//! A knowledge base: typed entities and their facts, invented or real; one code path for both.
+//! A knowledge base: typed entities and their facts, synthetic or real, with one implementation for
+//! both.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::text::contains_words;
 /// An entity's place in [`KnowledgeBase::entities`].
 pub type EntityId = usize;
 
-/// What is known of one entity by one relation.
+/// A fact: the value of one relation of an entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
     /// The value as pages spell it, and the answer to a question for it: `1006 km`, `Lima`.
@@ -22,13 +23,13 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// A mere word or name.
+    /// A plain text value without a page.
     pub fn word(text: impl Into<String>) -> Fact {
         Fact { text: text.into(), target: None, number: None }
     }
 }
 
-/// Something with a page.
+/// An entity; it has a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entity {
     /// Its title, unique in the base.
@@ -39,7 +40,7 @@ pub struct Entity {
     pub facts: Vec<Option<Fact>>,
 }
 
-/// Typed entities, their facts and the pages that tell them. Immutable once made.
+/// Typed entities, their facts and their pages. Immutable.
 #[derive(Debug, Clone)]
 pub struct KnowledgeBase {
     pub(crate) schema: Arc<Schema>,
@@ -58,7 +59,8 @@ pub struct PageStyle {
 }
 
 impl KnowledgeBase {
-    /// Puts entities together and writes their pages. The titles must be distinct; of two with the same the first is found by it.
+    /// Builds a knowledge base and writes its pages. Titles must be distinct; of two equal ones,
+    /// look-ups find the first.
     pub fn new(schema: Arc<Schema>, entities: Vec<Entity>, seed: u64, style: PageStyle) -> KnowledgeBase {
         let mut by_type = vec![Vec::new(); schema.types.len()];
         let mut by_title = HashMap::with_capacity(entities.len());

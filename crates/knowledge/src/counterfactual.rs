@@ -1,4 +1,5 @@
-//! The same things with other facts: who answers from memory is wrong here, who reads the pages is right.
+//! Counterfactual knowledge bases: the same entities with permuted facts. Answers from memory are
+//! wrong there; answers from the pages are right.
 
 use crate::base::{EntityId, Fact, KnowledgeBase, PageStyle};
 use crate::question::{Plan, Question};
@@ -10,9 +11,9 @@ use crate::text::contains_words;
 const TRIES: usize = 40;
 
 impl KnowledgeBase {
-    /// The base with the values of every relation permuted among the entities that have it, so that references stay of their type and
-    /// unique values stay unique. Hardly any value stays where it was. A relation counted from another (a death year from a birth year)
-    /// moves with it.
+    /// The knowledge base with the values of every relation permuted among the entities that have
+    /// it. References keep their type and unique values stay unique. Almost every value changes. A
+    /// relation derived from another (a death year from a birth year) is permuted with it.
     pub fn counterfactual(&self, seed: u64) -> KnowledgeBase {
         let mut rng = Rng::labelled(seed, "counterfactual");
         let mut entities = self.entities.clone();
@@ -45,7 +46,8 @@ impl KnowledgeBase {
         KnowledgeBase::new(std::sync::Arc::clone(&self.schema), entities, self.seed, PageStyle::default())
     }
 
-    /// Whose value each of the group gets: another's, with another value, and never a reference to itself.
+    /// The source of each entity's new value: another entity with a different value, and never a
+    /// reference to itself.
     fn permutation(&self, kind: TypeId, relation: RelationId, group: &[EntityId], rng: &mut Rng) -> Vec<EntityId> {
         let fact = |id: EntityId| self.fact(id, relation).map(|fact| (fact.text.as_str(), fact.target));
         let bad = |to: EntityId, from: EntityId| {
@@ -76,7 +78,8 @@ impl KnowledgeBase {
         self.schema.types[kind].relations[relation].target.is_some() && old.is_some() && old == target
     }
 
-    /// The questions whose answers are others by this base, with those answers. Questions it makes ambiguous or silly are left out.
+    /// The questions whose answers change in this knowledge base, with the new answers. Questions
+    /// that become ambiguous or meaningless are left out.
     pub fn reanswer(&self, questions: &[Question]) -> Vec<Question> {
         questions
             .iter()

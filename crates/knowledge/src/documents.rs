@@ -1,4 +1,5 @@
-//! Plain texts for the base's variety: questions about given pages, and which tools a question needs.
+//! Plain training texts for the base model: questions about given pages, and which tools a question
+//! needs.
 
 use autoact_trajectory::ToolSpec;
 
@@ -11,8 +12,8 @@ use crate::split::Split;
 /// How often all questions of a list are of one kind, so that the next one can be guessed to be of it too.
 const ONE_KIND: f64 = 0.5;
 
-/// Questions, each after the pages that it is answered from: a list that a model can continue with a question of its own about given
-/// pages. `None` if the base has no such question.
+/// A list of questions, each after the pages that answer it. A model can continue such a list with
+/// a question of its own about given pages. `None` if the knowledge base has no such question.
 pub fn question_list(base: &KnowledgeBase, count: usize, split: Split, rng: &mut Rng) -> Option<String> {
     let mix = if rng.chance(ONE_KIND) { one_kind(rng) } else { Mix::default() };
     let mut text = String::new();

@@ -1,6 +1,8 @@
-//! Reading drills: the beginning of a page, then one line for each thing the page could tell, said where it is shown and missed where it
-//! is not; with claims and answers to compare it with. A trajectory reads two or three facts; a drill reads all of a page's, so that a
-//! model of few tokens learns to find a fact, to notice that it is absent, and to tell equal from different.
+//! Reading exercises (drills). A drill is the beginning of a page, then one line for each relation
+//! of its type. The line states the fact if the page shows it, and says that it is missing
+//! otherwise. Claims and answers to compare with follow. A trajectory reads two or three facts; a
+//! drill reads all facts of a page. So a small model learns to find a fact, to notice its absence,
+//! and to tell equal from different.
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
 use crate::page::LEAD_SENTENCES;
@@ -9,18 +11,18 @@ use crate::schema::RelationRef;
 use crate::style::ThoughtStyle;
 use crate::text::fill;
 
-/// Facts of a page at least: fewer teach little.
+/// Minimum number of facts of a page.
 const FACTS: usize = 3;
-/// Draws before a base has no drill.
+/// Attempts before a knowledge base counts as having no drill.
 const TRIES: usize = 20;
-/// How often a page is cut before the end that the Retrieve tool cuts it at.
+/// Probability that a page is cut earlier than the Retrieve tool cuts it.
 const CUT_EARLY: f64 = 0.5;
-/// How often what is compared is the same.
+/// Probability that two compared values are equal.
 const SAME: f64 = 0.5;
-/// How often a shown fact is compared with something.
+/// Probability that a stated fact is compared with a value.
 const COMPARED: f64 = 0.5;
 
-/// Whose lines a drill has.
+/// The role whose wording a drill uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrillLines {
     /// Thoughts: facts, and whether a claim is the same.
@@ -31,12 +33,12 @@ pub enum DrillLines {
     All,
 }
 
-/// A piece of a drill. The texts one after the other are the drill.
+/// A part of a drill. The concatenated texts are the drill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrillPiece {
     /// The text.
     pub text: String,
-    /// Whether a reader could know it: the rest is asked, not learnt.
+    /// Whether the text follows from the page and is a target; the rest is given.
     pub counts: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The atlas's fixed sets of questions: seeded, spread over types and relations, never the same question twice.
+//! The atlas's fixed question sets: seeded, balanced over types and relations, without duplicates.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ struct Counts {
 
 const HELD_OUT: Counts = Counts { hops: [90, 85, 65], comparison: 40, yes_no: 40 };
 const DEV: Counts = Counts { hops: [35, 30, 25], comparison: 15, yes_no: 15 };
-/// Fixed: another seed is another exam.
+/// Fixed: another seed would give another question set.
 const HELD_OUT_SEED: u64 = 20_261;
 /// See [`HELD_OUT_SEED`].
 const DEV_SEED: u64 = 20_262;
@@ -58,7 +58,7 @@ impl<'a> Exam<'a> {
         questions
     }
 
-    /// Round and round over the types, one chain of each at a time, until there are enough.
+    /// Takes one chain of each type in turn, until there are enough.
     fn chains(&mut self, hops: usize, count: usize, questions: &mut Vec<Question>) {
         let mut by_type: Vec<Vec<Vec<RelationRef>>> = vec![Vec::new(); self.base.schema().types.len()];
         for chain in self.base.schema().chains(hops, self.split) {
@@ -93,7 +93,7 @@ impl<'a> Exam<'a> {
         }
     }
 
-    /// Random ones, no relation much more often than another, as many yes as no.
+    /// Random questions, balanced over relations, with as many yes as no.
     fn drawn(&mut self, mix: &Mix, count: usize, questions: &mut Vec<Question>) {
         let mut taken: HashMap<(Vec<String>, bool), usize> = HashMap::new();
         let mut answers: HashMap<String, usize> = HashMap::new();

@@ -1,4 +1,5 @@
-//! Invented worlds: entities that do not exist with facts that were never true, consistent in type, used once and thrown away.
+//! Synthetic knowledge bases (worlds): invented entities with consistent types and invented facts,
+//! generated on demand.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use crate::names::NameMaker;
 use crate::rng::Rng;
 use crate::schema::{Relation, RelationRef, Schema, TypeId};
 
-/// The size of an invented world.
+/// The size of a synthetic knowledge base.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WorldSize {
     /// Pages in all, shared out among the types by weight; every type gets at least two.
@@ -18,18 +19,19 @@ pub struct WorldSize {
 }
 
 impl Default for WorldSize {
-    /// Enough pages that search has to choose, few enough to make in a millisecond: it serves some 50 questions.
+    /// Large enough that a search has to rank pages, small enough to be generated in a millisecond.
+    /// It is used for about 50 questions.
     fn default() -> Self {
         WorldSize { pages: 140, fillers: 0.15 }
     }
 }
 
-/// Makes invented worlds.
+/// Generates synthetic knowledge bases.
 #[derive(Debug, Clone, Copy)]
 pub struct World;
 
 impl World {
-    /// An invented world; always the same for the same seed.
+    /// A synthetic knowledge base; the same for the same seed.
     pub fn invent(schema: &Arc<Schema>, names: &NameMaker, seed: u64, size: WorldSize) -> KnowledgeBase {
         let mut rng = Rng::labelled(seed, "world");
         let mut used = HashSet::new();

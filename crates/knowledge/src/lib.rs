@@ -1,5 +1,6 @@
-//! Worlds to learn from and be examined on: typed entities and facts, real (the atlas) or invented, their pages, questions about them,
-//! and correct trajectories that answer those with the real tools.
+//! Knowledge bases for training and evaluation: typed entities and facts, either real (the atlas)
+//! or synthetic (a *world*). It generates their pages, questions about them, and gold trajectories
+//! that answer the questions with the real tools.
 
 mod ask;
 mod atlas;

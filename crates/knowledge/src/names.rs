@@ -1,5 +1,5 @@
-//! Invented names that are spelt as real ones are: a letter model of order three per source, and the shapes of real titles
-//! (`Mount X`, `The X of Y`), so that a tokenizer's pieces for real names all occur in training.
+//! Invented names with realistic spelling: a letter model of order three per source, and the forms
+//! of real titles (`Mount X`, `The X of Y`). So all tokens of real names occur in training.
 
 use std::collections::{HashMap, HashSet};
 
@@ -42,7 +42,8 @@ enum Piece {
     },
 }
 
-/// Invents names. Never a real title, nor one that contains a real title of four letters or more.
+/// Generates names. Never a real title, nor a name that contains a real title of four letters or
+/// more.
 #[derive(Debug, Clone, Default)]
 pub struct NameMaker {
     spellings: HashMap<String, Spelling>,

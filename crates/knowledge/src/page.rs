@@ -1,11 +1,12 @@
-//! The pages of a knowledge base: a first sentence that says what the thing is, then its other facts in an order of its own.
+//! Pages of a knowledge base: a first sentence that defines the entity, then its other facts in the
+//! page's own order.
 
 use crate::base::{EntityId, KnowledgeBase, PageStyle};
 use crate::rng::Rng;
 use crate::schema::{EntityType, RelationId, RelationRef, Sentence};
 use crate::text::{contains_words, fill, sentence_case, slots, with_article};
 
-/// How many sentences of a page the Retrieve tool shows; the rest needs Lookup.
+/// Sentences of a page that the Retrieve tool shows; the rest needs Lookup.
 pub const LEAD_SENTENCES: usize = 6;
 
 /// How often the first sentence says one thing less than it could.

@@ -1,4 +1,4 @@
-//! How things are referred to in questions: a name, or a noun phrase around another.
+//! Referring expressions in questions: a name, or a noun phrase around another one.
 
 use crate::base::{EntityId, KnowledgeBase};
 use crate::rng::Rng;

@@ -1,4 +1,4 @@
-//! A question, its answer, and what has to be found out to answer it.
+//! A question, its answer, and the facts needed to answer it.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,8 @@ pub enum Kind {
     YesNo,
 }
 
-/// What has to be found out. Titles and the question's chain name everything, so that a question outlives the base it was asked of.
+/// The facts needed to answer a question. They are named by titles and the question's chain, so a
+/// question does not depend on the knowledge base that it was generated from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Plan {

@@ -1,4 +1,5 @@
-//! Reflections: what the answer should be by the observations, and whether it is that.
+//! Gold reflections: the answer that the observations support, and whether the given answer is
+//! that.
 
 use autoact_score::exact_match;
 use autoact_trajectory::{FINISH, Reflection, Trajectory, Verdict};
@@ -10,8 +11,9 @@ use crate::solve::{SolveError, Solver, digits, resolve, shows};
 use crate::text::fill;
 
 impl Solver<'_> {
-    /// The judgement of a finished trajectory: right if its answer is the question's, wrong otherwise, with the reason first. The reason
-    /// rests on what the trajectory's observations show; where they show too little, it says what is missing.
+    /// The judgement of a finished trajectory: right if its answer is the question's, else wrong,
+    /// with the reason first. The reason uses only what the observations show; if they show too
+    /// little, it says what is missing.
     pub fn reflect(&self, question: &Question, trajectory: &Trajectory) -> Result<Reflection, SolveError> {
         let given = trajectory.steps().rev().find(|step| step.tool == FINISH).and_then(|step| step.params.clone()).unwrap_or_default();
         let right = exact_match(&given, &question.answer);

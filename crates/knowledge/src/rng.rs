@@ -1,4 +1,5 @@
-//! Our own small generator: the same seed gives the same world for as long as this file is unchanged, whatever the `rand` crate does.
+//! A small random number generator. The same seed gives the same knowledge base as long as this
+//! file is unchanged, independent of the `rand` crate.
 
 /// A seeded generator (xoshiro256++). Not for secrets.
 #[derive(Debug, Clone)]

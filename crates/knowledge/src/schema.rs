@@ -1,4 +1,5 @@
-//! What kinds of things a world holds and how people write and ask about them: read from TOML, checked once, all mistakes together.
+//! The schema of a knowledge base: its types and relations, and the templates of pages and
+//! questions. Read from TOML; all mistakes are reported together.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,7 +22,7 @@ pub struct RelationRef {
     pub relation: RelationId,
 }
 
-/// A schema that cannot be used.
+/// An invalid schema.
 #[derive(Debug, thiserror::Error)]
 pub enum SchemaError {
     /// The file cannot be read.
@@ -270,7 +271,7 @@ struct RawSchema {
     types: Vec<EntityType>,
 }
 
-/// The kinds of things a world holds.
+/// The schema of a knowledge base.
 #[derive(Debug, Clone)]
 pub struct Schema {
     /// Wordings that fit any relation.

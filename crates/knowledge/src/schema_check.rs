@@ -1,4 +1,4 @@
-//! What can be wrong with a schema that parses: slots that nobody fills, ranges that do not exist, relations without words.
+//! Checks of a parsed schema: unfilled slots, unknown ranges, relations without wordings.
 
 use crate::schema::{EntityType, Generic, Relation};
 use crate::text::slots;

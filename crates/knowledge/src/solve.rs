@@ -1,5 +1,6 @@
-//! Gold trajectories: how a question is answered with the real tools, one short thought at a time. Every fact a thought states stood in
-//! an observation before; where the tools do not show it, there is no trajectory.
+//! Gold trajectories: a question answered with the real tools, one short thought at a time. Every
+//! fact in a thought comes from an earlier observation. If the tools do not show it, there is no
+//! trajectory.
 
 use autoact_trajectory::{Action, FINISH, Step, ToolSpec, Trajectory, Turn};
 

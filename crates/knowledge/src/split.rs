@@ -1,4 +1,5 @@
-//! Which chains of relations are kept from training, for ever: decided by a hash of the chain, not by a draw.
+//! The held-out split: which chains of relations never occur in training. It is decided by a hash
+//! of the chain, so it does not change.
 
 use crate::rng::stable_hash;
 

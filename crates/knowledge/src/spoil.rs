@@ -1,4 +1,5 @@
-//! Wrong histories that are plausible, and how a group recovers from them: what Reflect-Agent learns to reject, and Plan-Agent to mend.
+//! Plausible wrong histories and their recovery: training data from which Reflect-Agent learns to
+//! reject, and Plan-Agent to recover.
 
 use autoact_score::exact_match;
 use autoact_trajectory::{FINISH, Step, Trajectory, Turn};

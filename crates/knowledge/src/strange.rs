@@ -1,5 +1,5 @@
-//! Relations that exist in one world only: a schema some of whose relations go by other nouns, so that a reader has to copy what a
-//! relation is called instead of knowing it.
+//! Renamed relations: a schema in which some relations have other nouns, in one knowledge base
+//! only. A reader has to copy the noun instead of memorising it.
 
 use std::collections::HashSet;
 

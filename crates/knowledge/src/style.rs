@@ -1,4 +1,5 @@
-//! How thoughts are worded. A base model is trained on all of them, the adapters on [`ThoughtStyle::ADAPTER`].
+//! Wordings of thoughts. The base model is trained on all of them, the adapters on
+//! [`ThoughtStyle::ADAPTER`].
 //!
 //! Slots: `{r}` a relation's noun, `{e}` a title, `{v}` a value, `{w}` what the question wrote, `{t}` a type's noun, `{a}` and `{b}` two
 //! numbers, `{op}` and `{sign}` how they are compared.

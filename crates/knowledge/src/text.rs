@@ -1,4 +1,5 @@
-//! Filling `{slots}` of templates, and the little grammar that needs: `the` before some names, `a` or `an`, capitals.
+//! Fills `{slots}` of templates, with the necessary grammar: `the` before some names, `a` or `an`,
+//! capitals.
 
 /// The names of the slots of a template, in order.
 pub(crate) fn slots(template: &str) -> Vec<&str> {

@@ -1,9 +1,12 @@
-//! Where the time of one task went: every part of what the client saw gets an owner, from measurements of those who had it.
+//! Attribution of one task's latency: every part comes from a measurement of the process that spent
+//! it.
 //!
-//! Nothing here is a remainder by definition. Durations come from the clock of whoever spent them; only three parts are differences of
-//! measurements. `network` is what the client waited minus what the gateway says it had the request for. `lease` and `delivery` come from
-//! the times of events; where two gateways' clocks differ, one grows by what the other shrinks. What no measurement claims is
-//! [`Account::unattributed`], what two claim is [`Account::overlap`], and both count against the coverage.
+//! No part is defined as a remainder. Durations come from the clock of the process that spent them.
+//! Only three parts are differences of measurements. `network` is the client's wait minus the time
+//! that the gateway had the request. `lease` and `delivery` come from the times of events; if two
+//! gateways' clocks differ, one part grows by what the other shrinks. Time that no measurement
+//! claims is [`Account::unattributed`], time that two claim is [`Account::overlap`]. Both lower the
+//! coverage.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

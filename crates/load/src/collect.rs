@@ -1,4 +1,4 @@
-//! Adds up what came of a load's tasks.
+//! Aggregates the results of a load's tasks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Two reports side by side: how much slower or faster, whether that is more than chance, and which part changed.
+//! Comparison of two reports: the ratio, its significance, and which part changed.
 
 use std::fmt::Write as _;
 

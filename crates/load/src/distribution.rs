@@ -1,4 +1,5 @@
-//! Many durations: an HDR histogram (three digits, from a microsecond to an hour), and what a report keeps of it.
+//! A distribution of durations: an HDR histogram (three digits, from a microsecond to an hour), and
+//! the form in which a report stores it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What can go wrong before, beside and after a load. A task that fails is no error: it is counted.
+//! Errors before, during and after a load. A failed task is not an error: it is counted.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,9 +1,10 @@
-//! Puts load on a target.
+//! Sends load to a target.
 //!
-//! Open: tasks arrive when the schedule says so, whether or not the ones before have ended, and a task's latency counts from its *intended*
-//! arrival. If the client or the group falls behind, the waiting is in the numbers, as it would be for the people who arrived
-//! (no coordinated omission). Closed: a number of tasks is always in flight, and the next one waits for the group; what a queue of people
-//! would have waited is left out.
+//! Open loop: tasks arrive on schedule, whether or not earlier ones have ended, and a task's
+//! latency counts from its *intended* arrival. If the client or the group falls behind, the wait is
+//! part of the latency (no coordinated omission). Closed loop: a number of tasks is always in
+//! flight, and the next one waits for the group. The time that users would have waited in a queue
+//! is left out.
 
 use std::sync::Arc;
 use std::time::Duration;

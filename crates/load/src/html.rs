@@ -1,4 +1,4 @@
-//! `report.html`: the report for people.
+//! `report.html`: the report for readers.
 
 use autoact_plot::{Axis, Page, Plot, Series, Stack, StackRow, Table};
 

@@ -1,4 +1,4 @@
-//! Load on a group over gRPC, and where its time goes.
+//! Load generator for a group over gRPC, with the attribution of every part of the latency.
 //!
 //! ```text
 //! schedule ──▶ run ──▶ Target (a gateway) ──▶ Seen ──▶ Account ──▶ Collected ──▶ Report ──▶ report.json, report.html
@@ -6,9 +6,11 @@
 //! beforehand   loop    stream of events       came     time went    tasks
 //! ```
 //!
-//! The load is open: tasks arrive on a schedule that is made beforehand, and a task's latency counts from the arrival it was meant for, so
-//! that a group that falls behind cannot hide it by being asked less. Every part of what the client saw has an owner: the gateway says on
-//! every event where the time since the one before went, the agents say what their calls were made of, and [`Account`] adds up.
+//! The load is open-loop: tasks arrive on a schedule that is computed beforehand, and a task's
+//! latency counts from its intended arrival. So a slow group cannot hide its latency by delaying
+//! requests. Every part of what the client measured is attributed. The gateway records on each
+//! event where the time since the previous one was spent. The agents report the phases of their
+//! calls. [`Account`] adds them up.
 
 mod account;
 mod collect;

@@ -1,4 +1,4 @@
-//! The names of what a task's time is spent on: who has it, and for what.
+//! Names of the parts of a task's latency: who spent the time, and on what.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is asked.
+//! The questions of a load.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Random numbers that are the same everywhere for the same seed: splitmix64.
+//! Deterministic random numbers, the same on every platform for a seed: splitmix64.
 
 pub(crate) struct Random(u64);
 

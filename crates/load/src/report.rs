@@ -1,4 +1,4 @@
-//! `report.json`: what a load showed, in numbers.
+//! `report.json`: the figures of a load.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! When tasks arrive: computed before the load, so that nothing the group does can move an arrival.
+//! Arrival times: computed before the load, so that the group cannot delay an arrival.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What the client saw of one task.
+//! What the client observed of one task.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A report on a terminal.
+//! The report as text for a terminal.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What load is put on: a gateway, over gRPC.
+//! The target of a load: a gateway, over gRPC.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

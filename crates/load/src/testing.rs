@@ -1,4 +1,4 @@
-//! A task whose every millisecond is known. For tests only.
+//! A task with known durations. For tests only.
 
 use std::time::{Duration, SystemTime};
 

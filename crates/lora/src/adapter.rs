@@ -16,7 +16,7 @@ pub const CONFIG_FILE: &str = "adapter_config.json";
 pub const WEIGHTS_FILE: &str = "adapter_model.safetensors";
 /// Optional safetensors metadata key: sha256 (hex) of the base's `model.safetensors` the adapter was trained on.
 pub const BASE_DIGEST_KEY: &str = "autoact.base_sha256";
-/// What PEFT puts before the base's own module names.
+/// The prefix that PEFT adds to the base model's module names.
 const PREFIX: &str = "base_model.model.";
 
 /// A row-major f32 matrix.
@@ -62,7 +62,7 @@ pub struct Adapter {
     pub base_digest: Option<String>,
 }
 
-/// What an adapter needs to know of a base model to tell whether it fits.
+/// The properties of a base model that decide whether an adapter fits.
 #[derive(Debug, Clone, Default)]
 pub struct BaseLayout {
     /// The base's name, for messages.

@@ -1,10 +1,12 @@
 //! LoRA adapters in PEFT's format: `adapter_config.json` and `adapter_model.safetensors`.
 //!
-//! This crate reads and checks them; it knows nothing of tensors on devices. The engine (`autoact-model`) turns
-//! a [`LoraPair`] into two small matrices beside the base's own, and never merges it: the base stays shared.
+//! This crate reads and checks adapters; it does not compute with them. The engine
+//! (`autoact-model`) turns a [`LoraPair`] into two small matrices beside the base model's weights.
+//! It never merges them, so the base stays shared.
 //!
-//! An adapter either loads completely or not at all: an unknown tensor, a missing half, a rank that contradicts
-//! the configuration, or an option that would change the result without our computing it, are errors.
+//! An adapter is loaded completely or not at all. These are errors: an unknown tensor, a missing A
+//! or B, a rank that contradicts the configuration, or an option that would change the result and
+//! is not implemented.
 //!
 //! Format: <https://github.com/huggingface/peft/blob/main/docs/source/developer_guides/checkpoint.md>
 

@@ -1,4 +1,4 @@
-//! Axes: where a value stands, and where the ticks are.
+//! Axes: positions of values and ticks.
 
 /// How an axis counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

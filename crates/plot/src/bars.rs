@@ -1,4 +1,4 @@
-//! Horizontal bars: values with their confidence intervals, and wholes with their parts.
+//! Horizontal bars: values with confidence intervals, and stacked parts of a whole.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! Reports for people: one HTML file with plots (SVG) in it and nothing from elsewhere: no script, no font, no picture. Light and dark,
-//! and everything that a model or a user wrote is escaped.
+//! HTML reports: one file with SVG plots that loads nothing from elsewhere (no script, font or
+//! image). It supports light and dark mode. All text from models and users is escaped.
 //!
 //! ```
 //! use autoact_plot::{Axis, Page, Plot, Series};

@@ -1,4 +1,4 @@
-//! The page around the plots, and its tables.
+//! The HTML page around the plots, and its tables.
 
 use std::fmt::{Display, Write as _};
 

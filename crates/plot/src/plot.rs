@@ -1,4 +1,4 @@
-//! Lines over two axes.
+//! Line plots.
 
 use std::fmt::Write as _;
 

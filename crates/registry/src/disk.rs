@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Atomic file operations: a reader sees a complete file or none.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -16,19 +16,20 @@ pub(crate) fn create_dir(path: &Path) -> Result<(), RegistryError> {
     fs::create_dir_all(path).map_err(io("create", path))
 }
 
-/// Makes the names in a directory outlive a power cut.
+/// Synchronises a directory, so that its entries survive a power cut.
 pub(crate) fn sync_dir(path: &Path) -> Result<(), RegistryError> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(io("sync", path))
 }
 
-/// Writes a file and waits for the disk.
+/// Writes a file and synchronises it to disk.
 pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), RegistryError> {
     let mut file = File::create(path).map_err(io("create", path))?;
     file.write_all(bytes).map_err(io("write", path))?;
     file.sync_all().map_err(io("sync", path))
 }
 
-/// Replaces a file: a reader sees the old content or the new one. `path` lies in a directory that only one writer at a time is in.
+/// Replaces a file atomically: a reader sees the old content or the new one. Only one writer at a
+/// time may use the directory of `path`.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), RegistryError> {
     let new = path.with_extension("new");
     let written = write_synced(&new, bytes).and_then(|()| fs::rename(&new, path).map_err(io("replace", path)));
@@ -39,7 +40,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), RegistryError> {
     path.parent().map_or(Ok(()), sync_dir)
 }
 
-/// Held by whoever changes the registry; gone with its process.
+/// The writers' file lock; released when its process ends.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,

@@ -4,7 +4,7 @@ use autoact_lora::AdapterError;
 
 use crate::VersionId;
 
-/// Why the registry could not do what it was asked.
+/// An error of the registry.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     /// A file or directory of the registry.
@@ -24,7 +24,7 @@ pub enum RegistryError {
         /// What was named.
         path: PathBuf,
     },
-    /// Text that is no version's id.
+    /// An invalid version id.
     #[error(
         "`{found}` is not a version; expected letters, digits, `.`, `_` and `-`, at most 64 of them, beginning with a letter or a digit"
     )]

@@ -1,4 +1,4 @@
-//! The name of a version.
+//! Version ids.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 
 use crate::RegistryError;
 
-/// Longest id: it is a directory's name and a word to type.
+/// Maximum length of an id: it is a directory name, and people type it.
 const MAX_LENGTH: usize = 64;
-/// Of a task's name, so much goes into the id.
+/// Maximum length of the task's name in an id.
 const MAX_SLUG: usize = 40;
 /// Hexadecimal digits of the content's digest.
 const DIGITS: usize = 10;
@@ -21,7 +21,7 @@ const DIGITS: usize = 10;
 pub struct VersionId(String);
 
 impl VersionId {
-    /// The id of what a version holds: the same content of the same task always has the same one.
+    /// The id of a version's content: the same content of the same task always has the same id.
     pub(crate) fn of(task: &str, base_sha256: &str, adapters: impl IntoIterator<Item = (String, String)>) -> VersionId {
         let mut sha = Sha256::new();
         sha.update(format!("autoact adapters 1\nbase {base_sha256}\n"));

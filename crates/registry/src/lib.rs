@@ -1,4 +1,4 @@
-//! Versions of the three adapters on disk, and which of them is in service.
+//! The adapter registry: versions of the three adapters on disk, and the version in service.
 //!
 //! ```text
 //! adapters/
@@ -8,12 +8,14 @@
 //!     plan/  tool/  reflect/             one PEFT adapter each
 //! ```
 //!
-//! A version never changes once it is published: [`Registry::publish`] fills a directory under a temporary name and renames it, so a version is
-//! listed whole or not at all. Its id is made of the task's name and a digest of what it holds, so publishing the same adapters again gives
-//! the same version. What is in service is one small file that is replaced by a rename: [`Registry::promote`] puts a version on a stack,
-//! [`Registry::rollback`] takes it off again. Readers need no lock and no right to write; writers exclude each other with a file lock.
+//! A version is immutable. [`Registry::publish`] fills a directory under a temporary name and
+//! renames it, so a listed version is complete. Its id is made of the task's name and a digest of
+//! its content, so publishing the same adapters again gives the same version. One small file names
+//! the version in service; it is replaced by a rename. [`Registry::promote`] pushes a version on a
+//! stack, [`Registry::rollback`] pops it. Readers need no lock and no write permission. Writers
+//! exclude each other with a file lock.
 //!
-//! Nothing here knows of services: agents follow [`Registry::pointer`] and load what it names.
+//! This crate does not know the services: agents poll [`Registry::pointer`] and load what it names.
 
 mod disk;
 mod error;

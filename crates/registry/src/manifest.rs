@@ -1,4 +1,4 @@
-//! `manifest.json`: what a version is made of and how it came to be.
+//! `manifest.json`: the content of a version and its origin.
 
 use std::collections::BTreeMap;
 

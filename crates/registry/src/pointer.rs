@@ -1,4 +1,4 @@
-//! Which version is in service, and those before it.
+//! `current.json`: the version in service and those before it.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Publishing: a version is listed whole or not at all.
+//! Publishing a version atomically.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The registry and a version in it.
+//! The registry and its versions.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Whether a version is what was published, and belongs to a base.
+//! Verification of a version: unchanged since it was published, and of the expected base.
 
 use crate::publish::digest;
 use crate::{AdapterRecord, ROLES, Registry, RegistryError, Version};

@@ -1,4 +1,4 @@
-//! HotpotQA's official scores of short answers, rule for rule.
+//! HotpotQA's official scores of short answers.
 
 use std::collections::HashMap;
 

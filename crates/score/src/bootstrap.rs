@@ -1,4 +1,4 @@
-//! How sure a mean over questions is: seeded percentile bootstrap.
+//! Confidence intervals of a mean over questions: seeded percentile bootstrap.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
-//! Whether answers are right, and how sure a number over many questions is: HotpotQA's exact match and F1, the reward of multiple choice,
-//! bootstrap intervals, paired differences, and the precision and recall of verdicts. Plain functions: no model, no I/O.
+//! Scores of answers and their confidence: HotpotQA's exact match and F1, the reward of multiple
+//! choice, bootstrap intervals, paired differences, and the precision and recall of verdicts. Pure
+//! functions without a model and without I/O.
 
 mod answer;
 mod bootstrap;

@@ -1,4 +1,4 @@
-//! How good a judge is: Reflect-Agent's verdicts against the truth.
+//! Precision and recall of Reflect-Agent's verdicts.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! The endless streams of training documents: invented worlds, questions, gold trajectories, reflections.
+//! Endless streams of training documents: pages of synthetic knowledge bases, questions, gold
+//! trajectories, reflections.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,16 +20,16 @@ use crate::run::Paths;
 
 /// Questions tried for one document before a page of the world is taken instead: some questions have no gold trajectory.
 const TRIES: usize = 20;
-/// How often a base trajectory begins with a wrong tool and recovers.
+/// The probability that a trajectory of the base's data starts with a wrong tool and recovers.
 const DETOURS: f64 = 0.04;
-/// How often an adapter's does: the canonical way is what it should learn.
+/// The same for the adapters' data: they should learn the canonical way.
 const ADAPTER_DETOURS: f64 = 0.02;
 /// Questions in a list, each after its pages.
 const LIST_QUESTIONS: usize = 4;
 /// Plain texts that are about tools.
 const TOOL_CHOICES: f64 = 0.3;
 
-/// Worlds or tools that cannot be made.
+/// An error while making synthetic knowledge bases or their tools.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// A schema file.
@@ -53,7 +54,7 @@ pub enum SourceError {
     Encode(#[from] EncodeError),
 }
 
-/// What worlds are invented from.
+/// The sources of synthetic knowledge bases: schemas and spellings of names.
 #[derive(Clone)]
 pub struct Worlds {
     base: Arc<Schema>,
@@ -171,7 +172,7 @@ impl Made {
     }
 }
 
-/// Cuts the stream of documents into worlds and remembers the one in hand.
+/// Splits the stream of documents into knowledge bases and keeps the current one.
 struct Stream {
     worlds: Worlds,
     schema: Arc<Schema>,
@@ -195,17 +196,18 @@ impl Stream {
     }
 }
 
-/// What the base reads.
+/// The training documents of the base.
 pub struct BaseDocuments {
     stream: Stream,
-    /// Worlds of the atlas's kind, to read about: without knowing the words, no adapter on frozen embeddings could learn to plan over them.
+    /// Knowledge bases with the atlas's schema, without trajectories. Without having read their
+    /// vocabulary, no adapter on frozen embeddings could learn to plan with it.
     reading: Stream,
     encoder: Encoder,
     recipe: BaseRecipe,
 }
 
 impl BaseDocuments {
-    /// Worlds of the base's schema to act in, and of the atlas's to read about.
+    /// Knowledge bases of the base's schema with trajectories, and of the atlas's schema without.
     pub fn new(worlds: Worlds, encoder: Encoder, recipe: &Recipe) -> Result<BaseDocuments, SourceError> {
         let (schema, atlas) = (Arc::clone(&worlds.base), Arc::clone(&worlds.atlas));
         let reading = stream(worlds.clone(), atlas, "reading", recipe)?;
@@ -257,7 +259,7 @@ impl DocumentSource for BaseDocuments {
     }
 }
 
-/// What one role's adapter reads.
+/// The training documents of one role's adapter.
 pub struct AdapterDocuments {
     stream: Stream,
     encoder: Encoder,
@@ -266,7 +268,8 @@ pub struct AdapterDocuments {
 }
 
 impl AdapterDocuments {
-    /// Invented worlds of the atlas's schema, without its held-out chains and without its entities.
+    /// Synthetic knowledge bases of the atlas's schema, without its held-out chains and without its
+    /// entities.
     pub fn new(worlds: Worlds, encoder: Encoder, recipe: &Recipe, role: Role) -> Result<AdapterDocuments, SourceError> {
         let schema = Arc::clone(&worlds.atlas);
         let stream = stream(worlds, schema, role.as_str(), recipe)?;

@@ -1,4 +1,4 @@
-//! From trajectories to token documents with a loss mask.
+//! Encoding of trajectories as token documents with a loss mask.
 
 use autoact_knowledge::DrillPiece;
 use autoact_prompt::{Role, Segment, cue, segments};
@@ -43,7 +43,7 @@ impl Encoder {
         self.tokenizer.get_vocab_size(true)
     }
 
-    /// A text every token of which counts.
+    /// A text in which every token is a target.
     pub fn text(&self, text: &str) -> Result<Document, EncodeError> {
         let mut document = Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() };
         self.push(&mut document, text, true)?;
@@ -51,7 +51,7 @@ impl Encoder {
         Ok(document)
     }
 
-    /// A reading drill, in which what the page tells counts.
+    /// A reading exercise: the targets are what the page says.
     pub fn drill(&self, pieces: &[DrillPiece]) -> Result<Document, EncodeError> {
         let mut document = Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() };
         for piece in pieces {
@@ -60,8 +60,9 @@ impl Encoder {
         Ok(document)
     }
 
-    /// A trajectory in which the tokens of the segments that `counts` chooses are targets. Segments are encoded one by one: their
-    /// borders are borders of the pre-tokenizer too, so the tokens are those of the whole text.
+    /// A trajectory in which the tokens of the segments selected by `counts` are targets. Segments
+    /// are encoded one by one. Their boundaries are also boundaries of the pre-tokenizer, so the
+    /// tokens are those of the whole text.
     pub fn trajectory(&self, trajectory: &Trajectory, counts: impl Fn(&Segment) -> bool) -> Result<Document, EncodeError> {
         let mut document = Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() };
         for segment in segments(trajectory) {
@@ -71,8 +72,10 @@ impl Encoder {
         Ok(document)
     }
 
-    /// For activated LoRA: one document for each segment that `counts` chooses, with that segment's tokens as targets, everything before
-    /// them, and the adapter acting from the segment's cue on. (In one document an adapter's own earlier words would be read through it.)
+    /// For activated LoRA: one document for each segment selected by `counts`, with that segment's
+    /// tokens as targets. The adapter acts from the segment's cue on, and everything before it is
+    /// context. In a single document, an adapter's own earlier text would be read through the
+    /// adapter.
     pub fn activated(&self, trajectory: &Trajectory, counts: impl Fn(&Segment) -> bool) -> Result<Vec<Document>, EncodeError> {
         let (mut history, mut found) = (Document::default(), Vec::new());
         let mut cue = 0;
@@ -96,7 +99,7 @@ impl Encoder {
         Ok(document.tokens)
     }
 
-    /// A trajectory in which one role's words are the targets.
+    /// A trajectory in which one role's tokens are the targets.
     pub fn role(&self, trajectory: &Trajectory, role: Role) -> Result<Document, EncodeError> {
         self.trajectory(trajectory, |segment| segment.role == Some(role))
     }

@@ -1,4 +1,5 @@
-//! The tools as the training data's environment: real searches over an invented world's pages.
+//! The tools as the environment of the training data: real searches over the pages of a synthetic
+//! knowledge base.
 
 use std::sync::Arc;
 
@@ -6,14 +7,14 @@ use autoact_knowledge::{Environment, KnowledgeBase};
 use autoact_tools::{Corpus, CorpusError, LibraryError, Page, ToolLibrary};
 use autoact_trajectory::{Action, ToolSpec, Trajectory};
 
-/// A tool library over one world.
+/// A tool library over one knowledge base.
 #[derive(Clone)]
 pub struct Tools {
     library: Arc<ToolLibrary>,
 }
 
 impl Tools {
-    /// The bundled tools over a placeholder (a corpus has at least one page), to be put over worlds.
+    /// The bundled tools over a placeholder corpus of one page; to be rebound to knowledge bases.
     pub fn bundled() -> Result<ToolLibrary, ToolsError> {
         let nothing = Page { title: "Nothing".to_owned(), text: "Nothing is known.".to_owned() };
         Ok(ToolLibrary::bundled(Arc::new(Corpus::from_pages(vec![nothing])?))?)
@@ -37,7 +38,7 @@ impl Environment for Tools {
     }
 }
 
-/// The tools cannot be put over a world.
+/// The tools cannot be used with a knowledge base.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolsError {
     /// The world's pages cannot be indexed.

@@ -1,6 +1,7 @@
-//! How the bundled model `models/stem` is made: its tokenizer, the documents it is trained on, and the training runs of the base and of
-//! the three adapters. The numbers come from `models/stem/recipe/*.toml`; the trainer is `autoact-train`, the worlds are
-//! `autoact-knowledge`'s, the observations come from the real tools of `autoact-tools`.
+//! Training of the bundled model `models/stem`: its tokenizer, its training documents, and the
+//! training runs of the base and of the three adapters. Hyperparameters are in
+//! `models/stem/recipe/*.toml`. The trainer is `autoact-train`. The synthetic knowledge bases
+//! ("worlds") come from `autoact-knowledge`, observations from the real tools of `autoact-tools`.
 
 mod documents;
 mod encode;

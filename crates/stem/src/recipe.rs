@@ -1,4 +1,4 @@
-//! The numbers behind the bundled model, from `models/stem/recipe/recipe.toml`.
+//! The hyperparameters of the bundled model, from `models/stem/recipe/recipe.toml`.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub enum RecipeError {
     },
 }
 
-/// Everything the bundled model is made by.
+/// All hyperparameters of the bundled model.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -95,23 +95,24 @@ impl ShapeRecipe {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorldsRecipe {
-    /// The share of relations that go by another noun in each of the base's worlds.
+    /// The fraction of relations that have another noun in each of the base's knowledge bases.
     pub strange: f64,
-    /// Documents one world serves before it is thrown away.
+    /// Documents made from one knowledge base before the next one is generated.
     pub documents: u64,
 }
 
-/// `[base]`: what the base reads. All values are parts of 1.
+/// `[base]`: the composition of the base's training data. All values are fractions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BaseRecipe {
-    /// Documents every token of which counts; in the others only what the agents wrote.
+    /// Documents in which every token is a target; in the others only the agents' text is.
     pub whole_text: f64,
-    /// Plain texts about worlds of the atlas's kind: pages with questions and answers about them. Nobody acts in them.
+    /// Plain texts about knowledge bases with the atlas's schema: pages with questions and answers,
+    /// without trajectories.
     pub reading: f64,
     /// Of the other documents: the same about the base's own worlds, and which tools questions need.
     pub lists: f64,
-    /// Of the others again: reading drills, which ask for everything that a page tells.
+    /// Of the remaining ones: reading exercises, which ask for everything that a page says.
     pub drills: f64,
     /// Trajectories with a rejected answer and then the right one.
     pub repaired: f64,
@@ -123,11 +124,11 @@ pub struct BaseRecipe {
     pub train: TrainConfig,
 }
 
-/// `[adapters]`: what the adapters read.
+/// `[adapters]`: the composition of the adapters' training data.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterRecipe {
-    /// Reading drills (plan and reflect).
+    /// Reading exercises (plan and reflect).
     pub drills: f64,
     /// Trajectories with a rejected answer and then the right one (plan and tool).
     pub repaired: f64,

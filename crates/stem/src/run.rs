@@ -15,7 +15,7 @@ use crate::encode::{EncodeError, Encoder};
 use crate::recipe::{Recipe, RecipeError};
 use crate::tokenizer;
 
-/// A training run that could not start or go on.
+/// A training run that could not start or resume.
 #[derive(Debug, thiserror::Error)]
 pub enum StemError {
     /// The recipe.
@@ -53,7 +53,7 @@ pub enum StemError {
     },
 }
 
-/// Where things are.
+/// Paths of a training run.
 #[derive(Debug, Clone)]
 pub struct Paths {
     /// The recipe file; the base's worlds lie beside it.
@@ -66,7 +66,7 @@ pub struct Paths {
     pub work: PathBuf,
 }
 
-/// What a run is told.
+/// Options of a training run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// Instead of the recipe's length.
@@ -142,7 +142,7 @@ pub fn train_adapter(
     Ok(Outcome::Done(report))
 }
 
-/// With the base's digest, so that no other base takes it.
+/// Records the base's digest, so that any other base refuses the adapter.
 fn save_adapter(adapter: &LoraWeights, target: &Path, model: &Path) -> Result<(), StemError> {
     let dir = ModelDir::open(model).map_err(unusable)?;
     Ok(adapter.save_for_base(target, SaveDtype::F32, dir.digest().map_err(unusable)?)?)

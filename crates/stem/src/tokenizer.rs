@@ -1,4 +1,5 @@
-//! The stem's tokenizer: byte-level BPE, every digit a token of its own so that numbers can be copied and compared digit by digit.
+//! The stem's tokenizer: byte-level BPE. Every digit is a token, so that numbers can be copied and
+//! compared digit by digit.
 
 use std::collections::HashSet;
 use std::path::Path;

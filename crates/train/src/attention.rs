@@ -1,8 +1,8 @@
 //! Causal attention inside one document, in tiles of query rows.
 //!
-//! Forward keeps only the log of each row's softmax sum; backward computes the probabilities again
-//! from it. A tile of queries `[first, last)` only meets the keys `0..last`: the blocks above the
-//! diagonal are never computed.
+//! The forward pass keeps only the log of each row's softmax sum; the backward pass recomputes the
+//! probabilities from it. A tile of queries `[first, last)` only needs the keys `0..last`: blocks
+//! above the diagonal are never computed.
 
 use crate::config::Precision;
 use crate::simd::{self, Mat, gemm};

@@ -1,5 +1,5 @@
-//! Checkpoints: one safetensors file with the trained vector, the optimiser's moments, and where
-//! the run stands. A run continued from one ends with the same bits as an uninterrupted run.
+//! Checkpoints: one safetensors file with the trained parameters, the optimiser's moments and the
+//! position in the run. A resumed run ends with the same bits as an uninterrupted one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

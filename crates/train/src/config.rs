@@ -1,4 +1,4 @@
-//! How to train.
+//! Training settings.
 
 use std::path::PathBuf;
 

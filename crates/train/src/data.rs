@@ -1,4 +1,4 @@
-//! The interface to whatever makes the training documents.
+//! The interface to a source of training documents.
 
 /// One training document: token ids, and for each token whether the loss counts its prediction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

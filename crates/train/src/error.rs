@@ -1,4 +1,4 @@
-//! Everything that can go wrong while training.
+//! Errors of training.
 
 use std::path::{Path, PathBuf};
 

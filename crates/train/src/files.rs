@@ -1,4 +1,4 @@
-//! Reading and writing safetensors files, safely: whole or not at all.
+//! Reading and writing safetensors files; writes are atomic.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! Where each tensor lies in the one flat parameter vector.
+//! The position of each tensor in the flat parameter vector.
 //!
 //! Query, key and value matrices lie one after the other, so they are also one packed matrix
 //! `[q + 2 kv, hidden]`; likewise gate and up. All matrices are row-major `[out, in]`.

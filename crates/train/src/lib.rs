@@ -6,18 +6,18 @@
 //! - [`Weights`] load from and save to a Hugging Face directory, [`LoraWeights`] to PEFT's format.
 //!
 //! # Design
-//! The forward and backward pass are written out by hand over buffers allocated once
-//! (`workspace.rs`). Work is split by data only: the micro-batches of a step belong to a fixed
-//! number of *shards*, each with its own gradient vector; worker threads take shards, and the
+//! The forward and backward pass are hand-written over buffers that are allocated once
+//! (`workspace.rs`). Work is split by data only. The micro-batches of a step belong to a fixed
+//! number of *shards*, each with its own gradient vector. Worker threads take shards, and the
 //! shards are summed in order. So the result depends on the seed and the number of shards, never on
-//! the number of threads. (It may differ in the last bits between CPUs with different instruction
-//! sets.)
+//! the number of threads. Between CPUs with different instruction sets the last bits may differ.
 //!
 //! All parameters are one flat vector ([`Layout`]); query/key/value and gate/up are packed matrices
-//! in it. Matrix products are single-threaded, by own blocked kernels where there is AVX-512 (f32, or
-//! bf16 factors with f32 sums: [`Precision`]), else by the `gemm` crate; the elementwise kernels are
-//! plain loops compiled for AVX-512, AVX2 and the baseline. All is picked at run time (`simd.rs` and
-//! `simd/`, the only `unsafe` of this crate). The loss computes logits only for tokens that count.
+//! in it. Matrix products are single-threaded. With AVX-512 they use blocked kernels of this crate
+//! (f32, or bf16 factors with f32 sums: [`Precision`]), otherwise the `gemm` crate. The elementwise
+//! kernels are plain loops compiled for AVX-512, AVX2 and the baseline. The choice is made at run
+//! time (`simd.rs` and `simd/`, the only `unsafe` code of this crate). The loss computes logits
+//! only for target tokens.
 //!
 //! A checkpoint holds weights, moments, step and data position: a resumed run gives the same bits
 //! as an uninterrupted one.

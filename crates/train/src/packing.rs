@@ -1,8 +1,8 @@
 //! Packs documents into micro-batches.
 //!
-//! A document of `n` tokens needs `n - 1` positions (the last token is only a target), and what
-//! comes after its last target needs none. Documents lie one after the other without padding;
-//! attention and positions start anew at each.
+//! A document of `n` tokens needs `n - 1` positions, because the last token is only a target. What
+//! comes after its last target needs none. Documents are placed one after the other without
+//! padding; attention and positions restart at each.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Runs a list of tasks on the worker threads.
 //!
-//! Which worker takes which task is left to chance; results must not depend on it. The threads are
-//! scoped ones, started anew for each phase: that costs tens of microseconds in a step of hundreds
-//! of milliseconds, and needs no `unsafe` to share borrowed buffers.
+//! The assignment of tasks to workers is arbitrary, and results must not depend on it. Threads are
+//! scoped and started for each phase. That costs tens of microseconds in a step of hundreds of
+//! milliseconds, and needs no `unsafe` to share borrowed buffers.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! What a run tells its caller.
+//! Progress reports of a run.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! The one place with `unsafe`: matrix products through the `gemm` crate, and the run-time choice
-//! of the instruction set for the elementwise kernels.
+//! The only module with `unsafe` code: matrix products through the `gemm` crate, and the run-time
+//! choice of the instruction set for the elementwise kernels.
 //!
 //! The kernels themselves are safe functions written in other modules so that the compiler can
 //! vectorise them; here each is compiled three times (AVX-512, AVX2+FMA, baseline).

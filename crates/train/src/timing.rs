@@ -1,4 +1,4 @@
-//! Where the time of a step goes.
+//! Time measurement of the phases of a training step.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The one product of attention: some rows of numbers times vectors that lie in several places.
+//! The matrix product of attention: rows of numbers times vectors in several places in memory.
 
 #[cfg(target_arch = "x86_64")]
 use super::x86;

@@ -1,4 +1,4 @@
-//! A slice whose pieces are handed out to several threads.
+//! A slice that is split into disjoint parts for several threads.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};

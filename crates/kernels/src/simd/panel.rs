@@ -1,8 +1,8 @@
-//! Products of rows of inputs with rows of weights, each output a dot product of its own.
+//! Products of input rows with weight rows; each output is a separate dot product.
 //!
-//! A register tile is [`GROUP`] rows of weights by up to [`Dot::TOKENS`] rows of inputs; both are read as they lie. The
-//! chain of operations of an output is the same in every tile: one vector of partial sums, taken along the row, summed
-//! up by [`Vector::sums`].
+//! A register tile is [`GROUP`] weight rows by up to [`Dot::TOKENS`] input rows, both read without
+//! packing. An output has the same sequence of operations in every tile: one vector of partial sums
+//! along the row, reduced by [`Vector::sums`].
 
 use std::mem::MaybeUninit;
 

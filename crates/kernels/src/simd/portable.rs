@@ -1,4 +1,4 @@
-//! The operations in plain code, for machines whose vector instructions we do not know.
+//! The operations in portable code, for machines without a supported instruction set.
 
 use super::{Dot, Vector};
 

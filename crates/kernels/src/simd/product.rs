@@ -1,4 +1,4 @@
-//! Products of rows of inputs with rows of weights: what is computed by which thread.
+//! Products of input rows with weight rows: how the work is split among threads.
 
 use std::marker::PhantomData;
 use std::ops::Range;

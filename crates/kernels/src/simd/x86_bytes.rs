@@ -1,5 +1,5 @@
-//! Products with weights in blocks of bytes (Q8_0), two blocks in a step. For the inputs see `inputs.rs`: 64 signed
-//! bytes, 16 corrections, 16 scales (eight for each block).
+//! Products with weights in blocks of bytes (Q8_0), two blocks per step. The layout of the inputs
+//! is in `inputs.rs`: 64 signed bytes, 16 corrections, 16 scales (eight for each block).
 
 use std::arch::x86_64::*;
 
