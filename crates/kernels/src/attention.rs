@@ -76,7 +76,7 @@ const STRETCH: usize = 256;
 const ROWS: usize = 48;
 /// Rows of a register tile.
 const TILE: usize = 6;
-/// Multiply-adds below which another thread costs more than it brings.
+/// Minimum number of multiply-adds for which another thread is worth its cost.
 const SMALL: usize = 1 << 17;
 
 /// Attention of every query: `out` is `[rows, heads * dim]`, indexed by the rows of the queries; scores are scaled by

@@ -161,7 +161,7 @@ impl Team {
     }
 }
 
-/// Bytes of rows below which another thread costs more than it brings.
+/// Minimum size of rows, in bytes, for which another thread is worth its cost.
 const SMALL: usize = 64 << 10;
 
 /// The same reference, for the threads of a team.

@@ -13,14 +13,14 @@ use crate::text::fill;
 
 /// The tool that shows the beginning of a page.
 pub const RETRIEVE: &str = "Retrieve";
-/// The tool that shows what else the page opened last says on a word.
+/// The tool that shows what the page opened last says about a keyword.
 pub const LOOKUP: &str = "Lookup";
 /// The tool that finds pages.
 pub const SEARCH: &str = "Search";
 /// The tool that computes.
 pub const CALCULATE: &str = "Calculate";
 
-/// What runs the tools: the real library, over this base's pages.
+/// The environment that runs the tools: the real library over this knowledge base's pages.
 pub trait Environment {
     /// The observation of an action after a trajectory (whose last step is still without its parameters).
     fn run(&mut self, action: &Action, trajectory: &Trajectory) -> String;
@@ -73,7 +73,8 @@ impl Solver<'_> {
         self.go_on(question, trajectory, env, rng)
     }
 
-    /// The correct continuation of a trajectory: what its observations already show is not retrieved again.
+    /// The correct continuation of a trajectory. Facts that its observations already show are not
+    /// retrieved again.
     pub fn go_on(
         &self,
         question: &Question,

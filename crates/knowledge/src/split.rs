@@ -13,7 +13,7 @@ pub enum Split {
     Train,
     /// Chains kept for evaluation.
     HeldOut,
-    /// No distinction: for the base model, whose relations are others anyway.
+    /// No distinction: for the base model, whose knowledge bases have other relations.
     Any,
 }
 

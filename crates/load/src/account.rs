@@ -17,18 +17,18 @@ use tokio::time::Instant;
 use crate::phase::{Agent, Call, Phase};
 use crate::seen::Seen;
 
-/// A task's time and what it cost.
+/// The latency of a task by parts, and its tokens.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Account {
     /// From the intended arrival to the end, as the client saw it.
     pub whole: Duration,
-    /// From the sending of the request: what a client that waits for its turn would have measured.
+    /// From the sending of the request: what a closed-loop client would have measured.
     pub from_sending: Duration,
     /// The parts.
     pub parts: BTreeMap<(Agent, Phase), Duration>,
     /// Every call by itself.
     pub calls: Vec<(Call, Duration)>,
-    /// What the agents' models read and wrote.
+    /// Tokens of the agents' models.
     pub tokens: BTreeMap<Agent, Tokens>,
     /// Planning loops.
     pub rounds: u32,
@@ -38,7 +38,7 @@ pub struct Account {
     pub attempts: u32,
 }
 
-/// What models read and wrote.
+/// Prompt and completion tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Tokens {
     /// Calls of the model.
@@ -75,17 +75,17 @@ impl Account {
         account
     }
 
-    /// What the parts add up to.
+    /// The sum of the parts.
     pub fn attributed(&self) -> Duration {
         self.parts.values().sum()
     }
 
-    /// What no part claims.
+    /// Time that no part claims.
     pub fn unattributed(&self) -> Duration {
         self.whole.saturating_sub(self.attributed())
     }
 
-    /// What two parts claim.
+    /// Time that two parts claim.
     pub fn overlap(&self) -> Duration {
         self.attributed().saturating_sub(self.whole)
     }

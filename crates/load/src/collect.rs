@@ -24,7 +24,7 @@ pub struct Record {
     pub ended: Duration,
     /// Where its time went.
     pub account: Account,
-    /// What came of it.
+    /// Its outcome.
     pub end: End,
     /// Whether its answer is right, where that is known.
     pub right: Option<bool>,
@@ -55,7 +55,7 @@ impl Default for Slice {
     }
 }
 
-/// What came of a load so far.
+/// The results of a load so far.
 #[derive(Debug, Clone, Default)]
 pub struct Collected {
     warmup: Duration,
@@ -85,7 +85,8 @@ pub struct Collected {
     pub parts: BTreeMap<(Agent, Phase), Durations>,
     /// Single calls.
     pub calls: BTreeMap<Call, Durations>,
-    /// What the parts of all finished tasks add up to, what no part claims, and what two claim.
+    /// The sum of the parts of all finished tasks, the time that no part claims, and the time that
+    /// two claim.
     pub attributed: [Duration; 3],
     /// The smallest coverage of a single task.
     pub least_coverage: Option<f64>,
@@ -95,13 +96,13 @@ pub struct Collected {
     pub rounds: BTreeMap<u32, u64>,
     /// Verdicts.
     pub reflections: u64,
-    /// Tasks that were taken up more than once.
+    /// Tasks with more than one attempt.
     pub taken_over: u64,
     /// By outcome.
     pub outcomes: BTreeMap<String, u64>,
     /// By gRPC code.
     pub codes: BTreeMap<String, u64>,
-    /// What was said with codes, a few messages each.
+    /// Error messages by code, a few each.
     pub messages: BTreeMap<String, Vec<String>>,
     /// Answers that could be scored, and those that are right.
     pub scored: (u64, u64),

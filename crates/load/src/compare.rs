@@ -8,22 +8,22 @@ use crate::distribution::{Distribution, QUANTILES};
 use crate::html::ms;
 use crate::report::Report;
 
-/// Standard deviations around a value within which chance alone keeps it, 19 times of 20.
+/// Half the width of a 95% confidence interval, in standard deviations.
 const CHANCE: f64 = 1.96;
-/// Failing tasks may become so much more frequent without anybody being told: one in a hundred.
+/// An increase of the failure rate up to one in a hundred is not reported.
 const MORE_FAILURES: f64 = 0.01;
 /// Parts that a verdict names.
 const NAMED_PARTS: usize = 4;
 
-/// What a number did from the first report to the second.
+/// The change of a figure from the first report to the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
-    /// It grew, by more than chance.
+    /// It increased significantly.
     Up,
-    /// It shrank, by more than chance.
+    /// It decreased significantly.
     Down,
-    /// Chance alone would do it.
+    /// No significant change.
     Unclear,
 }
 
@@ -59,7 +59,7 @@ pub struct Comparison {
     pub right: Option<(f64, f64)>,
     /// Why the two may not be comparable.
     pub cautions: Vec<String>,
-    /// What changed, in words.
+    /// The changes, as a sentence.
     pub verdict: String,
 }
 
@@ -89,7 +89,8 @@ impl Comparison {
         comparison
     }
 
-    /// Why the second is worse than a factor allows; empty when it is not. A percentile counts when its growth is more than chance.
+    /// The reasons why the second report is worse than a factor allows; empty if it is not. Only
+    /// significant increases of percentiles count.
     pub fn failures(&self, most: f64) -> Vec<String> {
         let slower = self.latency.iter().filter(|row| row.change == Change::Up && row.ratio.is_some_and(|ratio| ratio > most));
         let mut failures: Vec<String> =

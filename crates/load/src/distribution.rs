@@ -7,7 +7,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// The longest duration told apart from longer ones.
+/// The longest duration that the histogram distinguishes from longer ones.
 const LONGEST_MICROS: u64 = 3_600_000_000;
 /// The quantiles that reports name.
 pub const QUANTILES: [(&str, f64); 7] =
@@ -49,7 +49,7 @@ impl Durations {
         self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
-    /// What they add up to, exactly.
+    /// Their exact sum.
     pub fn sum(&self) -> Duration {
         self.sum
     }
@@ -84,7 +84,7 @@ impl Durations {
     }
 }
 
-/// To nine decimals: what is written as text is then read back as it was.
+/// Rounded to nine decimals, so that a value written as text reads back unchanged.
 pub(crate) fn tidy(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
 }
@@ -127,7 +127,8 @@ impl Distribution {
         self.max_ms
     }
 
-    /// (quantile, milliseconds) for a plot: the median, then ever further into the tail, as far as there are values.
+    /// (quantile, milliseconds) for a plot: from the median into the tail, as far as there are
+    /// values.
     pub fn tail(&self, nines: u8) -> Vec<(f64, f64)> {
         if self.count == 0 {
             return Vec::new();

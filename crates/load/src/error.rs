@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tonic::Status;
 
-/// Why there is no load, or no report of it.
+/// An error of a load or of its report.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A rate that is none.
@@ -40,7 +40,7 @@ pub enum LoadError {
     /// An address that is none.
     #[error(transparent)]
     Address(#[from] autoact_proto::client::AddressError),
-    /// Nobody answered before the load began.
+    /// No gateway answered before the load started.
     #[error("the gateway at `{address}` does not answer ({}: {}); start the group with `autoact up`, or name another address with `--gateway`", code_name(status), status.message())]
     Gateway {
         /// Where.

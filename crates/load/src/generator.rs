@@ -18,13 +18,13 @@ use crate::collect::{Collected, Record};
 use crate::question::Question;
 use crate::target::Target;
 
-/// How often the view is told.
+/// Interval of progress reports.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
 /// When tasks are begun.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pace {
-    /// At these times, counted from the beginning, whatever the target does.
+    /// At these offsets from the start, independent of the target.
     Open(Vec<Duration>),
     /// As soon as fewer than this many are in flight.
     Closed(usize),
@@ -46,13 +46,13 @@ pub struct Load {
 /// How a load is ended early.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
-    /// No further arrivals; what is in flight ends.
+    /// No further arrivals; tasks in flight finish.
     pub arrivals: CancellationToken,
-    /// What is in flight is dropped.
+    /// Tasks in flight are dropped.
     pub tasks: CancellationToken,
 }
 
-/// Where a load stands.
+/// The progress of a load.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Progress {
     /// Since its beginning.
@@ -79,7 +79,7 @@ pub struct Progress {
     pub p99: Duration,
 }
 
-/// Runs a load to its end; `show` is told a few times a second.
+/// Runs a load to its end; `show` is called a few times per second.
 pub async fn run<T: Target>(
     target: Arc<T>,
     load: &Load,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Who a task's time is spent at.
+/// The process in which a part of a task's time was spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Agent {
     /// This program, and the way to the gateway and back.
@@ -33,7 +33,7 @@ impl Agent {
     }
 }
 
-/// What a task's time is spent on.
+/// The kind of work on which a part of a task's time was spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
     /// From the intended arrival until the request was sent.
@@ -52,7 +52,7 @@ pub enum Phase {
     Tool,
     /// Events are stored on the bus and read from it.
     Bus,
-    /// Of calls of agents: the way there and back, and the agent's work beside the model.
+    /// Of agent calls: the network both ways, and the agent's work other than the model.
     Call,
     /// Attempts that failed, and the pauses after them.
     Retry,
@@ -97,7 +97,7 @@ impl Phase {
         }
     }
 
-    /// What it means, for people.
+    /// Its meaning, for readers of a report.
     pub fn about(self) -> &'static str {
         match self {
             Phase::Wait => "intended arrival until the request was sent",
@@ -127,7 +127,7 @@ pub enum Call {
     Execute,
     /// A verdict.
     Reflect,
-    /// A memory recalled, by this program beside the tasks.
+    /// A query of the memory service by this program, outside of the tasks.
     Recall,
 }
 
@@ -143,7 +143,7 @@ impl Call {
         }
     }
 
-    /// Whose it is; `None` for the memory service, which is on no task's way.
+    /// The agent; `None` for the memory service, which is not part of a task's latency.
     pub fn agent(self) -> Option<Agent> {
         match self {
             Call::Plan => Some(Agent::Plan),

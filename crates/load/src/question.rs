@@ -11,11 +11,11 @@ use crate::random::Random;
 /// A question, and its answer if it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// As it is sent.
+    /// The question as it is sent.
     pub text: String,
-    /// What is right.
+    /// The right answer.
     pub answer: Option<String>,
-    /// Whether there is something to choose from.
+    /// Whether it is multiple choice.
     choice: bool,
 }
 

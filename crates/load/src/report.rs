@@ -23,7 +23,8 @@ pub struct Asked {
     pub gateway: String,
     /// Where the questions come from.
     pub questions: String,
-    /// How many there are; with more arrivals than this they are asked again, and prefixes of them are cached.
+    /// How many distinct questions there are. With more arrivals they repeat, and their prefixes
+    /// are cached.
     pub distinct_questions: usize,
     /// `poisson`, `constant`, or `closed`.
     pub arrivals: String,
@@ -45,7 +46,7 @@ pub struct Asked {
     pub temperature: f32,
 }
 
-/// Tasks by what became of them; the warm-up stands apart.
+/// Tasks by outcome; the warm-up is separate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Tasks {
     /// Counted tasks that finished, approved or not.
@@ -56,7 +57,7 @@ pub struct Tasks {
     pub dropped: u64,
     /// Tasks of the warm-up.
     pub warmup: u64,
-    /// Taken up more than once: a gateway died, or lost its lease.
+    /// More than one attempt: a gateway died, or lost its lease.
     pub taken_over: u64,
     /// Counted arrivals per second.
     pub arrived_per_second: f64,
@@ -64,16 +65,16 @@ pub struct Tasks {
     pub finished_per_second: f64,
 }
 
-/// How much of what the client saw has an owner.
+/// The share of the client's latency that is attributed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Coverage {
-    /// What all finished tasks took, as the client saw it.
+    /// The total latency of all finished tasks, as measured by the client.
     pub client_seconds: f64,
-    /// What their phases add up to.
+    /// The sum of their phases.
     pub attributed_seconds: f64,
-    /// What no phase claims.
+    /// Time that no phase claims.
     pub unattributed_seconds: f64,
-    /// What two phases claim.
+    /// Time that two phases claim.
     pub overlap_seconds: f64,
     /// 1 less the last two, of the first.
     pub part: f64,
@@ -90,7 +91,7 @@ pub struct Part {
     pub phase: String,
     /// Of all finished tasks.
     pub seconds: f64,
-    /// Of what the client saw.
+    /// The share of the client's latency.
     pub share: f64,
     /// A finished task's mean, those without this part included.
     pub mean_ms: f64,
@@ -145,19 +146,19 @@ pub struct Report {
     pub interrupted: bool,
     /// From the first arrival to the end of the last task.
     pub seconds: f64,
-    /// Tasks by what became of them.
+    /// Tasks by outcome.
     pub tasks: Tasks,
     /// By outcome: `approved`, `max_steps`, `refused` …
     pub outcomes: BTreeMap<String, u64>,
     /// By gRPC code.
     pub codes: BTreeMap<String, u64>,
-    /// What was said with codes, a few messages each.
+    /// Error messages by code, a few each.
     pub messages: BTreeMap<String, Vec<String>>,
     /// How many answers are right, where that is known.
     pub score: Score,
     /// Finished tasks, from the intended arrival.
     pub latency: Distribution,
-    /// The same, from the sending: what a closed client would have measured.
+    /// The same from the sending of the request: what a closed-loop client would have measured.
     pub from_sending: Distribution,
     /// Tasks that did not finish.
     pub failures: Distribution,

@@ -13,9 +13,9 @@ use crate::error::code_name;
 pub struct Seen {
     /// When the request was sent.
     pub sent: Instant,
-    /// When its end was seen, whatever it was.
+    /// When its end was observed, whatever the outcome.
     pub done: Instant,
-    /// What came of it.
+    /// Its outcome.
     pub end: End,
     /// The events that came.
     pub events: Vec<v1::TrajectoryEvent>,
@@ -27,7 +27,7 @@ pub struct Seen {
     pub recall: Option<Result<Duration, &'static str>>,
 }
 
-/// What came of a task.
+/// The outcome of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
     /// It ended, approved or not.

@@ -33,7 +33,7 @@ pub trait Target: Send + Sync + 'static {
     /// Asks, and waits for the end.
     fn ask(&self, question: &Question) -> impl Future<Output = Seen> + Send;
 
-    /// Waits for what dropped tasks left behind.
+    /// Waits until dropped tasks are cleaned up.
     fn settle(&self) -> impl Future<Output = ()> + Send {
         async {}
     }
@@ -71,7 +71,7 @@ impl Gateway {
     /// A gateway that answered just now.
     ///
     /// # Errors
-    /// The address is none, or nobody answers there.
+    /// The address is invalid, or no server answers there.
     pub async fn connect(options: GatewayOptions) -> Result<Gateway, LoadError> {
         let connections = options.in_flight / STREAMS_PER_CONNECTION + 1;
         let client = |_| Ok(autoact_proto::limited!(GatewayClient::new(connect_lazy(&options.address)?)));
@@ -137,7 +137,7 @@ impl Target for Gateway {
     }
 }
 
-/// A task in flight. Dropped in mid-flight it is given up: nobody waits for its answer any more, and the next load should not either.
+/// A task in flight. Dropping it cancels the task, so that it does not load the group any longer.
 struct Open {
     client: GatewayClient<Channel>,
     settling: TaskTracker,

@@ -21,7 +21,7 @@ pub struct IntervalRow {
     pub high: f64,
 }
 
-/// A bar a row with its interval over it, from 0 to 100%. The first row stands out.
+/// One bar per row with its interval, from 0 to 100%. The first row is highlighted.
 pub fn intervals(title: &str, rows: &[IntervalRow]) -> String {
     let height = 26 * rows.len() + 22;
     let mut out = format!("<svg viewBox=\"0 0 560 {height}\" width=\"560\" role=\"img\" aria-label=\"{}\">", escape(title));
@@ -58,7 +58,7 @@ pub fn intervals(title: &str, rows: &[IntervalRow]) -> String {
     out
 }
 
-/// One whole and its parts.
+/// A stacked bar: a total and its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackRow {
     /// What it is.
@@ -67,14 +67,14 @@ pub struct StackRow {
     pub parts: Vec<f64>,
 }
 
-/// Wholes of different lengths, a bar each, their parts in the same colours.
+/// Stacked bars of different lengths; the parts have the same colours in each.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stack {
     /// What is shown.
     pub title: String,
     /// The parts' names.
     pub names: Vec<String>,
-    /// The wholes.
+    /// The stacked bars.
     pub rows: Vec<StackRow>,
 }
 

@@ -14,7 +14,7 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.soft{color:var(--s
 svg{max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:var(--soft)}figure{margin:0}figcaption{font-size:.9rem}\
 .key{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 .8em}";
 
-/// Text as text: what a model wrote cannot become markup.
+/// Escapes text, so that it cannot become markup.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -52,7 +52,7 @@ impl Page {
         let _ = write!(self.html, "<p class=soft>{}</p>", escape(text));
     }
 
-    /// Markup as it is: a plot, a table.
+    /// Adds markup: a plot, a table.
     pub fn push(&mut self, markup: &str) {
         self.html.push_str(markup);
     }

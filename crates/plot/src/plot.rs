@@ -123,7 +123,7 @@ impl Plot {
     }
 }
 
-/// What the colours mean.
+/// The legend.
 pub(crate) fn keys<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     let mut out = String::from(" <span class=soft>");
     for (index, name) in names.into_iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::VersionId;
 /// The layout this crate writes; a later one may add fields, which are ignored here.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What a version is made of.
+/// The content of a version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// The manifest's layout.

@@ -11,10 +11,10 @@ use crate::{Registry, RegistryError, Version, VersionId};
 
 const POINTER: &str = "current.json";
 
-/// Promotions remembered: nobody goes back further than this.
+/// Maximum number of promotions that are kept for rollbacks.
 pub const MAX_PROMOTIONS: usize = 100;
 
-/// What `current.json` says.
+/// The content of `current.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pointer {
     /// Counts the changes: each promotion and each rollback is one.
@@ -66,7 +66,7 @@ impl Pointer {
 }
 
 impl Registry {
-    /// What is in service. Before anything was promoted: nothing, at revision 0.
+    /// The version in service. Before the first promotion: none, at revision 0.
     pub fn pointer(&self) -> Result<Pointer, RegistryError> {
         let path = self.pointer_path();
         match fs::read(&path) {
@@ -110,7 +110,8 @@ impl Registry {
         Ok(pointer)
     }
 
-    /// Deletes a version, whole or broken, and forgets its promotions, so that no rollback leads to it. Refused while it is in service.
+    /// Deletes a version, valid or damaged, and removes its promotions, so that no rollback leads
+    /// to it. Refused while it is in service.
     pub fn remove(&self, id: &VersionId) -> Result<Pointer, RegistryError> {
         let dir = self.versions_dir().join(id.as_str());
         if !dir.is_dir() {

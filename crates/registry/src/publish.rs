@@ -68,7 +68,7 @@ impl Registry {
         Ok(Version { manifest, dir })
     }
 
-    /// Removes what a publisher that was killed has left; the lock says that nobody is at it now.
+    /// Removes the remains of a publisher that was killed; the lock excludes a running one.
     fn sweep(&self) -> Result<(), RegistryError> {
         let dir = self.versions_dir();
         for entry in fs::read_dir(&dir).map_err(io("list", &dir))? {

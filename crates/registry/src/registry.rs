@@ -99,7 +99,8 @@ impl Registry {
         Ok(Version { manifest, dir })
     }
 
-    /// The names of the published versions, sorted. What is still being published has a name that is no id.
+    /// The names of the published versions, sorted. A version that is being published has a name
+    /// that is not an id.
     fn ids(&self) -> Result<Vec<VersionId>, RegistryError> {
         let dir = self.versions_dir();
         let entries = match fs::read_dir(&dir) {

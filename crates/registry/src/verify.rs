@@ -4,13 +4,15 @@ use crate::publish::digest;
 use crate::{AdapterRecord, ROLES, Registry, RegistryError, Version};
 
 impl Registry {
-    /// Refuses a version of another base than the one with sha256 `base_sha256`, and one whose adapters are not those that were published.
+    /// Refuses a version of another base than the one with sha256 `base_sha256`, and a version
+    /// whose adapters have changed since it was published.
     pub fn verify(&self, version: &Version, base_sha256: &str) -> Result<(), RegistryError> {
         version.check_base(base_sha256)?;
         self.verify_files(version)
     }
 
-    /// Refuses a version whose adapters are not those that were published, for a caller without a base at hand.
+    /// Refuses a version whose adapters have changed since it was published, for a caller without a
+    /// base.
     pub fn verify_files(&self, version: &Version) -> Result<(), RegistryError> {
         for role in ROLES {
             let found = digest(role, &version.adapter(role), &version.manifest.base.sha256)?;

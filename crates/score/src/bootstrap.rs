@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Enough for a 95% interval whose ends do not move by a digit that is printed.
+/// Enough for a 95% interval that is stable in the printed digits.
 const RESAMPLES: usize = 2_000;
 const LEVEL: f64 = 0.95;
 
@@ -18,7 +18,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether the interval has no zero in it: a difference that is more than chance, at the interval's level.
+    /// Whether the interval excludes zero, so that a difference is significant at the interval's
+    /// level.
     pub fn excludes_zero(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
@@ -39,7 +40,7 @@ pub struct PairError {
 pub struct Bootstrap {
     /// How many.
     pub resamples: usize,
-    /// The part of the resamples' means that lies inside the interval, between 0 and 1.
+    /// The fraction of the resamples' means inside the interval, between 0 and 1.
     pub level: f64,
     /// Where the random numbers start.
     pub seed: u64,

@@ -21,7 +21,7 @@ pub enum Metric {
     MultipleChoice,
 }
 
-/// A metric that there is not.
+/// An unknown metric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is no metric; expected `f1`, `exact_match` or `multiple_choice`")]
 pub struct UnknownMetric {

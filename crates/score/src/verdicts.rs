@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Verdicts counted by what they said and what was so.
+/// Verdicts counted by verdict and truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Verdicts {
     /// Said right, was right.
@@ -57,7 +57,7 @@ impl Verdicts {
         part(self.rejected_wrong, self.approved_wrong + self.rejected_wrong)
     }
 
-    /// How many verdicts are true; `None` where there are none.
+    /// The fraction of true verdicts; `None` without verdicts.
     pub fn accuracy(&self) -> Option<f64> {
         part(self.approved_right + self.rejected_wrong, self.total())
     }

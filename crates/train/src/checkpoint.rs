@@ -15,7 +15,7 @@ const PREFIX: &str = "checkpoint-";
 const SUFFIX: &str = ".safetensors";
 const META: &str = "autoact_train";
 
-/// Where a run stands; the small part of a checkpoint.
+/// The position in a run; the small part of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Meta {
     /// Optimiser steps done.

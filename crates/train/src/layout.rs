@@ -5,7 +5,7 @@
 
 use crate::config::ModelConfig;
 
-/// What a tensor is, which decides its optimiser and its weight decay.
+/// The kind of a tensor, which decides its optimiser and its weight decay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TensorKind {
     /// Token embeddings (also the tied head).

@@ -62,7 +62,7 @@ pub struct DataPosition {
     pub pending: Vec<u64>,
 }
 
-/// Counts of what happened to the documents.
+/// Counts of documents by what was done with them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackStats {
     /// Documents drawn.

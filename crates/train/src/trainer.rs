@@ -276,7 +276,7 @@ impl Trainer {
         Ok((loss, tensors.iter().map(named).collect()))
     }
 
-    /// What a checkpoint must agree on with this trainer to be continued.
+    /// The settings on which a checkpoint and this trainer must agree.
     fn fingerprint(&self) -> String {
         let c = &self.config;
         let base = self.lora.as_ref().map(|_| {

@@ -8,7 +8,7 @@ use crate::timing::Stopwatch;
 /// Logits computed at a time: about 2 MiB, so that they stay in the cache between the passes.
 const LOGITS: usize = 512 * 1024;
 
-/// What the forward pass of one layer leaves for the backward pass; `T` tokens each.
+/// What the forward pass of one layer keeps for the backward pass; `T` tokens each.
 pub(crate) struct LayerActs {
     /// Input `[T, C]`.
     pub(crate) x: Vec<f32>,

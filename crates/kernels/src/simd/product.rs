@@ -9,7 +9,7 @@ use crate::{Format, Matrix, Team};
 
 /// Bytes of inputs that are kept in the second-level cache while the weights pass by.
 const MIDDLE: usize = 384 << 10;
-/// Multiply-adds below which another thread costs more than it brings.
+/// Minimum number of multiply-adds for which another thread is worth its cost.
 const SMALL: usize = 1 << 17;
 /// Multiply-adds of a task, at least.
 const TASK: usize = 1 << 15;
