@@ -39,7 +39,7 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "running")]
     plot: Option<PathBuf>,
     /// A directory of `autoact learn`: its adapters in place of `--adapters`, the tools it selected, and with `--table` or `--figure` those
-    /// that it trained for comparison, all on the first round's trajectories.
+    /// that it trained for comparison, on the trajectories of the round whose adapters are installed.
     #[arg(long, value_name = "DIR", conflicts_with = "running")]
     pub(crate) run: Option<PathBuf>,
     /// Published questions in place of `--set`: `hotpotqa FILE` (each question's own paragraphs are its corpus) or `scienceqa FILE`.
