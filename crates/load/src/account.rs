@@ -36,6 +36,8 @@ pub struct Account {
     pub reflections: u32,
     /// How often the task was taken up.
     pub attempts: u32,
+    /// How often its stream was resumed.
+    pub reconnects: u32,
 }
 
 /// Prompt and completion tokens.
@@ -57,6 +59,7 @@ impl Account {
         let mut account = Account {
             whole: seen.done.saturating_duration_since(intended),
             from_sending: seen.done.saturating_duration_since(seen.sent),
+            reconnects: seen.reconnects,
             ..Account::default()
         };
         account.add(Agent::Client, Phase::Wait, seen.sent.saturating_duration_since(intended));

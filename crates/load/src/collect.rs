@@ -98,6 +98,10 @@ pub struct Collected {
     pub reflections: u64,
     /// Tasks with more than one attempt.
     pub taken_over: u64,
+    /// Tasks whose stream broke and was resumed: each is one task all the same.
+    pub resumed: u64,
+    /// How often streams were resumed.
+    pub reconnects: u64,
     /// By outcome.
     pub outcomes: BTreeMap<String, u64>,
     /// By gRPC code.
@@ -148,6 +152,9 @@ impl Collected {
         *self.outcomes.entry(record.end.outcome()).or_default() += 1;
         *self.codes.entry(record.end.code().to_owned()).or_default() += 1;
         self.messages(&record.end);
+        // also of tasks that did not finish
+        self.resumed += u64::from(record.account.reconnects > 0);
+        self.reconnects += u64::from(record.account.reconnects);
         if !finished {
             self.failures.record(record.account.whole);
             return;

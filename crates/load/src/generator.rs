@@ -209,7 +209,7 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(1)).await;
             self.now.fetch_sub(1, Ordering::SeqCst);
             let end = End::Finished(autoact_proto::v1::Finished { answer: "Paris".into(), ..Default::default() });
-            Seen { sent, done: Instant::now(), end, events: Vec::new(), elapsed: None, accepted: None, recall: None }
+            Seen { sent, done: Instant::now(), end, events: Vec::new(), elapsed: None, accepted: None, recall: None, reconnects: 0 }
         }
     }
 

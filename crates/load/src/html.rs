@@ -144,7 +144,9 @@ fn outcomes(report: &Report, page: &mut Page) {
     page.section("Outcomes");
     let mut outcomes = Table::new(["outcome", "tasks"]);
     report.outcomes.iter().for_each(|(name, count)| outcomes.row(name, [count]));
-    for (name, count) in [("dropped", report.tasks.dropped), ("taken over", report.tasks.taken_over), ("warm-up", report.tasks.warmup)] {
+    let tasks = &report.tasks;
+    let others = [("dropped", tasks.dropped), ("taken over", tasks.taken_over), ("resumed", tasks.resumed), ("warm-up", tasks.warmup)];
+    for (name, count) in others {
         if count > 0 {
             outcomes.row(name, [count]);
         }

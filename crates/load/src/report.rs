@@ -59,6 +59,12 @@ pub struct Tasks {
     pub warmup: u64,
     /// More than one attempt: a gateway died, or lost its lease.
     pub taken_over: u64,
+    /// Whose stream broke, as a gateway stopped, and was resumed. Each counts once among the others, too.
+    #[serde(default)]
+    pub resumed: u64,
+    /// How often streams were resumed.
+    #[serde(default)]
+    pub reconnects: u64,
     /// Counted arrivals per second.
     pub arrived_per_second: f64,
     /// Counted tasks that finished, per second until the last one did.
@@ -210,6 +216,8 @@ impl Report {
                 dropped: collected.dropped,
                 warmup: collected.warmup_tasks,
                 taken_over: collected.taken_over,
+                resumed: collected.resumed,
+                reconnects: collected.reconnects,
                 arrived_per_second: per(counted, window - asked.warmup_seconds),
                 finished_per_second: per(finished, collected.last_end.as_secs_f64() - asked.warmup_seconds),
             },
@@ -327,6 +335,9 @@ fn timeline(collected: &Collected) -> Vec<Moment> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::account::Account;
+    use crate::collect::Record;
+    use crate::seen::End;
     use crate::testing::{collected, ms, report};
 
     #[test]
@@ -350,6 +361,25 @@ mod tests {
         assert!(matches!(Report::read(&path), Err(LoadError::NotAReport { .. })));
         std::fs::write(&path, "{\"schema\": \"autoact.load/99\"}").unwrap();
         assert!(matches!(Report::read(&path), Err(LoadError::Schema { .. })));
+    }
+
+    #[test]
+    fn a_resumed_task_counts_once() {
+        let mut collected = collected(3);
+        let account = Account { reconnects: 2, ..Account::default() };
+        let end = End::Finished(Default::default());
+        collected.add(Record { arrived: ms(1500), ended: ms(1600), account, end, right: None, recall_failed: false });
+        let report = Report::new(Asked::default(), SystemTime::UNIX_EPOCH, &collected);
+        assert_eq!((report.tasks.finished, report.tasks.resumed, report.tasks.reconnects), (4, 1, 2));
+        assert!(report.summary().contains("resumed after a gateway stopped: 1 tasks, 2 times"), "{}", report.summary());
+        // reports from before have no such fields
+        let mut before: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+        for field in ["resumed", "reconnects"] {
+            before["tasks"].as_object_mut().unwrap().remove(field).unwrap();
+        }
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("report.json"), before.to_string()).unwrap();
+        assert_eq!(Report::read(dir.path()).unwrap().tasks.reconnects, 0);
     }
 
     #[test]

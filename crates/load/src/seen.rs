@@ -19,12 +19,15 @@ pub struct Seen {
     pub end: End,
     /// The events that came.
     pub events: Vec<v1::TrajectoryEvent>,
-    /// From the arrival of the request at the gateway until it passed the last event on.
+    /// From the arrival of the request at the gateway until it passed the last event on. A task whose stream was resumed has none: it
+    /// had several requests, and what its client waited in between has no owner.
     pub elapsed: Option<Duration>,
     /// Of that: until the task was stored and queued.
     pub accepted: Option<Duration>,
     /// How long the memory service took to recall something like the question, if it was asked; an error is its code.
     pub recall: Option<Result<Duration, &'static str>>,
+    /// How often its stream broke, as a gateway stopped, and was resumed.
+    pub reconnects: u32,
 }
 
 /// The outcome of a task.

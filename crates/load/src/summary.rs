@@ -24,6 +24,10 @@ impl Report {
             tasks.arrived_per_second,
             tasks.finished_per_second
         );
+        if tasks.reconnects > 0 {
+            let times = if tasks.reconnects == 1 { "once" } else { &format!("{} times", tasks.reconnects) };
+            let _ = writeln!(out, "resumed after a gateway stopped: {} tasks, {times}", tasks.resumed);
+        }
         let outcomes: Vec<String> = self.outcomes.iter().map(|(name, count)| format!("{name} {count}")).collect();
         let codes: Vec<String> = self.codes.iter().map(|(name, count)| format!("{name} {count}")).collect();
         let _ = writeln!(out, "outcomes: {}; codes: {}", join(&outcomes), join(&codes));

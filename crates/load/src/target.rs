@@ -3,16 +3,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use autoact_client::{Following, Update};
 use autoact_proto::client::connect_lazy;
 use autoact_proto::v1::gateway_client::GatewayClient;
 use autoact_proto::v1::memory_client::MemoryClient;
 use autoact_proto::v1::{self, trajectory_event::Body};
-use futures::StreamExt as _;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tonic::transport::Channel;
 
-use crate::account::duration;
 use crate::error::{LoadError, code_name};
 use crate::question::Question;
 use crate::seen::{End, Seen};
@@ -118,10 +117,13 @@ impl Target for Gateway {
         let at = self.next.fetch_add(1, Ordering::Relaxed) % self.clients.len();
         let client = self.clients[at].clone();
         let sent = Instant::now();
-        let seen = Seen { sent, done: sent, end: End::TimedOut, events: Vec::new(), elapsed: None, accepted: None, recall: None };
-        let mut open = Open { client, settling: self.settling.clone(), task: None, seen };
+        let seen =
+            Seen { sent, done: sent, end: End::TimedOut, events: Vec::new(), elapsed: None, accepted: None, recall: None, reconnects: 0 };
+        let GatewayOptions { address, timeout, .. } = &self.options;
+        let following = Following::ask(client.clone(), address, self.request(question), *timeout);
+        let mut open = Open { client, settling: self.settling.clone(), following, runs: true, seen };
         // an error means that the time is over, and `seen` says so
-        let _ = tokio::time::timeout(self.options.timeout, open.follow(self.request(question))).await;
+        let _ = tokio::time::timeout(*timeout, open.follow()).await;
         let mut seen = open.close();
         if seen.end.finished().is_some() {
             seen.recall = self.recall(&question.text).await;
@@ -141,39 +143,34 @@ impl Target for Gateway {
 struct Open {
     client: GatewayClient<Channel>,
     settling: TaskTracker,
-    /// Its id, while it runs.
-    task: Option<String>,
+    /// The task, also when its gateway stops and another one, or the same again, goes on with it.
+    following: Following,
+    /// Whether it may run.
+    runs: bool,
     seen: Seen,
 }
 
 impl Open {
-    async fn follow(&mut self, request: v1::SubmitTaskRequest) {
-        self.seen.end = self.events(request).await;
+    async fn follow(&mut self) {
+        self.seen.end = self.events().await;
         self.seen.done = Instant::now();
-        self.task = None;
+        self.runs = false;
     }
 
-    async fn events(&mut self, request: v1::SubmitTaskRequest) -> End {
-        let mut stream = match self.client.ask(v1::AskRequest { task: Some(request), ..v1::AskRequest::default() }).await {
-            Ok(response) => response.into_inner(),
-            Err(status) => return End::status(&status),
-        };
-        while let Some(message) = stream.next().await {
-            let message = match message {
-                Ok(message) => message,
+    async fn events(&mut self) -> End {
+        while let Some(update) = self.following.next().await {
+            let (event, elapsed, accepted) = match update {
+                Ok(Update::Event { event, elapsed, accepted }) => (event, elapsed, accepted),
+                Ok(Update::Interrupted { .. } | Update::Resumed) => continue,
                 Err(status) => return End::status(&status),
             };
-            let Some(event) = message.event else { continue };
-            self.seen.elapsed = message.elapsed.map(|elapsed| duration(Some(elapsed)));
-            self.seen.accepted = message.accepted.map(|accepted| duration(Some(accepted)));
+            self.seen.elapsed = elapsed;
+            self.seen.accepted = self.seen.accepted.or(accepted);
             let finished = match &event.body {
                 Some(Body::Finished(finished)) => Some(finished.clone()),
                 _ => None,
             };
-            if self.task.is_none() {
-                self.task = Some(event.task_id.clone());
-            }
-            self.seen.events.push(event);
+            self.seen.events.push(*event);
             if let Some(finished) = finished {
                 return End::Finished(finished);
             }
@@ -186,15 +183,16 @@ impl Open {
             self.seen.done = Instant::now();
         }
         let (sent, done) = (self.seen.sent, self.seen.done);
-        let empty = Seen { sent, done, end: End::Cut, events: Vec::new(), elapsed: None, accepted: None, recall: None };
+        self.seen.reconnects = self.following.reconnects();
+        let empty = Seen { sent, done, end: End::Cut, events: Vec::new(), elapsed: None, accepted: None, recall: None, reconnects: 0 };
         std::mem::replace(&mut self.seen, empty)
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let (Some(task_id), Ok(runtime)) = (self.task.take(), tokio::runtime::Handle::try_current()) else { return };
-        let mut client = self.client.clone();
+        let (true, Ok(runtime)) = (self.runs, tokio::runtime::Handle::try_current()) else { return };
+        let (mut client, task_id) = (self.client.clone(), self.following.task_id().to_owned());
         self.settling.spawn_on(
             async move {
                 let cancel = client.cancel_task(v1::CancelTaskRequest { task_id });

@@ -67,6 +67,7 @@ pub(crate) fn task(intended: Instant) -> Seen {
         elapsed: Some(ms(136)),
         accepted: Some(ms(4)),
         recall: None,
+        reconnects: 0,
     }
 }
 
