@@ -96,6 +96,15 @@ impl Process {
         }
         let _ = timeout(Duration::from_secs(2), self.child.wait()).await;
     }
+
+    /// SIGKILL to the whole group, without time to drain.
+    pub(crate) async fn kill(&mut self) {
+        self.tether = None;
+        if let Some(group) = self.child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw) {
+            let _ = killpg(group, Signal::SIGKILL);
+        }
+        let _ = timeout(Duration::from_secs(2), self.child.wait()).await;
+    }
 }
 
 /// Stops all, in this order.
@@ -124,7 +133,7 @@ where
         }
         anyhow::ensure!(
             Instant::now() < deadline,
-            "{what} is not ready in time; the logs are next to {}",
+            "{what} is not ready in time; the logs are next to {}; fix: allow more with `--start-timeout`",
             processes.last().map_or_else(String::new, |process| process.log.display().to_string())
         );
     }

@@ -10,6 +10,7 @@ use autoact_proto::v1;
 use crate::args::{DownOptions, UpOptions};
 use crate::ask::{self, Show};
 use crate::exit;
+use crate::out;
 
 pub(crate) use group::{Group, free_base};
 
@@ -20,29 +21,40 @@ const DEMO_QUESTION: &str = "What is the capital of the country where the Loire 
 pub(crate) async fn run(options: UpOptions) -> anyhow::Result<u8> {
     // Ctrl-C while starting has to stop what already runs
     let mut group = tokio::select! {
-        group = Group::start(&options.group, &|line| eprintln!("{line}")) => group?,
+        group = Group::start(&options.group, &|line| out::note(line)) => group?,
         _ = stop_signal() => return Ok(exit::INTERRUPTED),
     };
     let result = tokio::select! {
         code = serve(&options, &mut group) => code,
         _ = stop_signal() => Ok(exit::OK),
     };
-    eprintln!("stopping …");
-    group.stop().await;
+    out::note("stopping …");
+    let in_a_hurry = tokio::select! {
+        () = group.stop() => false,
+        _ = stop_signal() => true,
+    };
+    if in_a_hurry {
+        out::note("ending at once");
+        group.kill().await;
+    }
     result
 }
 
 async fn serve(options: &UpOptions, group: &mut Group) -> anyhow::Result<u8> {
     if options.demo {
         let question = options.question.clone().unwrap_or_else(|| DEMO_QUESTION.to_owned());
-        println!();
+        out::line("")?;
         let task = v1::SubmitTaskRequest { question, ..v1::SubmitTaskRequest::default() };
-        let code = ask::ask(&group.gateway(), task, Show::Lines).await?;
+        let code = ask::ask(&group.gateway(), task, Show::Lines, Duration::ZERO).await?;
         if options.once {
             return Ok(code);
         }
     }
-    println!("{}", group.instructions());
+    match out::line(group.instructions()) {
+        // nobody reads, and the group is there all the same
+        Err(error) if error.is_closed() => {}
+        written => written?,
+    }
     group.watch().await?;
     Ok(exit::FAILED)
 }
@@ -66,7 +78,7 @@ async fn stop_signal() {
 /// Stops the group that another `autoact up` holds.
 pub(crate) async fn down(options: &DownOptions) -> anyhow::Result<u8> {
     let Some(holder) = layout::holder(&options.state_dir)? else {
-        println!("nothing runs in {}", options.state_dir.display());
+        out::line(format_args!("nothing runs in {}", options.state_dir.display()))?;
         return Ok(exit::OK);
     };
     layout::terminate(holder)?;
@@ -76,6 +88,6 @@ pub(crate) async fn down(options: &DownOptions) -> anyhow::Result<u8> {
         anyhow::ensure!(tokio::time::Instant::now() < deadline, "process {holder} does not end; fix: kill {holder}");
         interval.tick().await;
     }
-    println!("stopped");
+    out::line("stopped")?;
     Ok(exit::OK)
 }

@@ -23,9 +23,6 @@ const SERVICES: [&str; 5] = ["gateway", "plan-agent", "tool-agent", "reflect-age
 /// Those that are one program, which is told by its name which of them it is.
 const AGENTS: [&str; 3] = ["plan-agent", "tool-agent", "reflect-agent"];
 
-/// How long everything may take to start: models are small here, but the machine may be busy.
-const START_LIMIT: Duration = Duration::from_secs(60);
-
 /// A running group.
 pub(crate) struct Group {
     processes: Vec<Process>,
@@ -48,7 +45,7 @@ impl Group {
         std::fs::write(&nats_config, nats_file(ports, &state))?;
 
         let mut group = Group { processes: Vec::new(), ports, state };
-        let started = group.start_all(&programs, nats, &config, &nats_config, say).await;
+        let started = group.start_all(&programs, nats, &config, &nats_config, options.start_timeout, say).await;
         if let Err(error) = started {
             group.stop().await;
             return Err(error);
@@ -62,10 +59,11 @@ impl Group {
         nats: PathBuf,
         config: &Path,
         nats_config: &Path,
+        limit: Duration,
         say: &dyn Fn(&str),
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
-        let deadline = begun + START_LIMIT;
+        let deadline = begun + limit;
         let logs = self.state.join("logs");
         let server =
             Program { name: "nats-server".into(), path: nats, args: vec!["-c".into(), nats_config.display().to_string()], env: Vec::new() };
@@ -116,19 +114,23 @@ impl Group {
 
     /// Stops everything: the gateway first, because its tasks need the agents while it drains; nats-server last.
     pub(crate) async fn stop(&mut self) {
-        if self.processes.is_empty() {
-            return;
-        }
-        let (server, services) = self.processes.split_at_mut(1);
+        let Some((server, services)) = self.processes.split_first_mut() else { return };
         supervise::stop_all(services).await;
-        supervise::stop_all(server).await;
+        server.stop().await;
+    }
+
+    /// Ends everything at once.
+    pub(crate) async fn kill(&mut self) {
+        for process in &mut self.processes {
+            process.kill().await;
+        }
     }
 
     /// What a person can do now.
     pub(crate) fn instructions(&self) -> String {
         let gateway = self.ports.grpc(0);
         let flag = if gateway == 7400 { String::new() } else { format!(" --gateway http://127.0.0.1:{gateway}") };
-        let program = std::env::args().next().unwrap_or_else(|| "autoact".into());
+        let program = std::env::args_os().next().map_or_else(|| "autoact".into(), |program| program.to_string_lossy().into_owned());
         let mut text = String::from("the group stays up; in another terminal:\n");
         let _ = writeln!(text, "  {program}{flag} ask \"Who wrote Hamlet?\"");
         let _ = writeln!(text, "  {program}{flag} tasks list");

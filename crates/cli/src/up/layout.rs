@@ -1,6 +1,7 @@
 //! The state directory of a local group: its ports, its files, and who holds it.
 
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -61,24 +62,31 @@ impl Ports {
 pub(crate) struct StateDir {
     path: PathBuf,
     shared_prefixes: PathBuf,
+    /// Locked as long as we run, whatever ends us; it says who we are.
+    _pid_file: File,
 }
 
 impl StateDir {
-    /// Creates the directory and notes that we hold it.
+    /// Creates the directory and holds it: of two groups that start at once, one is refused.
     pub(crate) fn hold(path: &Path) -> anyhow::Result<StateDir> {
-        if let Some(holder) = holder(path)? {
-            anyhow::bail!(
-                "a group already runs in {} (process {holder}); fix: `autoact down --state-dir {0}`, or choose another directory",
-                path.display()
-            );
-        }
         std::fs::create_dir_all(path.join("logs")).with_context(|| format!("cannot create the state directory `{}`", path.display()))?;
-        std::fs::write(pid_file(path), format!("{}\n", std::process::id()))
-            .with_context(|| format!("cannot write to `{}`", path.display()))?;
+        let cannot = || format!("cannot write to `{}`", path.display());
+        let open = File::options().create(true).write(true).truncate(false).open(pid_file(path));
+        let mut pid_file = open.with_context(cannot)?;
+        match pid_file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => anyhow::bail!(
+                "a group already runs in {}{}; fix: `autoact down --state-dir {0}`, or choose another directory",
+                path.display(),
+                holder(path)?.map_or_else(String::new, |holder| format!(" (process {holder})"))
+            ),
+            Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
+        }
+        pid_file.set_len(0).and_then(|()| writeln!(pid_file, "{}", std::process::id())).with_context(cannot)?;
         // absolute: the services may run in another directory
         let path = std::fs::canonicalize(path)?;
         let shared_prefixes = shared_prefixes(&path)?;
-        Ok(StateDir { path, shared_prefixes })
+        Ok(StateDir { path, shared_prefixes, _pid_file: pid_file })
     }
 
     /// An empty directory in memory, where there is such a thing, that goes with the group.
@@ -108,7 +116,6 @@ impl StateDir {
 impl Drop for StateDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.shared_prefixes);
-        let _ = std::fs::remove_file(pid_file(&self.path));
     }
 }
 
@@ -143,13 +150,21 @@ fn forget_the_dead(memory: &Path) {
 
 /// The process that holds a state directory, if it still runs.
 pub(crate) fn holder(path: &Path) -> anyhow::Result<Option<i32>> {
-    let text = match std::fs::read_to_string(pid_file(path)) {
-        Ok(text) => text,
+    let cannot = || format!("cannot read `{}`", pid_file(path).display());
+    let file = match File::open(pid_file(path)) {
+        Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", pid_file(path).display())),
+        Err(error) => return Err(error).with_context(cannot),
     };
-    let alive = |pid: &i32| kill(Pid::from_raw(*pid), None).is_ok() && is_autoact(*pid);
-    Ok(text.trim().parse::<i32>().ok().filter(alive))
+    match file.try_lock_shared() {
+        // nobody holds it: what it says is of a group that has ended
+        Ok(()) => return Ok(None),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => return Err(error).with_context(cannot),
+    }
+    let text = std::fs::read_to_string(pid_file(path)).with_context(cannot)?;
+    // a group that starts just now has not written its id yet
+    Ok(text.trim().parse().ok())
 }
 
 /// Asks the holder to stop.
@@ -181,9 +196,22 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_has_one_holder_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = StateDir::hold(dir.path()).unwrap();
+        assert_eq!(holder(dir.path()).unwrap(), Some(std::process::id().cast_signed()));
+        let error = StateDir::hold(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("already runs") && error.contains(&format!("process {}", std::process::id())), "{error}");
+        drop(held);
+        assert_eq!(holder(dir.path()).unwrap(), None);
+        StateDir::hold(dir.path()).unwrap();
+    }
+
+    #[test]
     fn a_stale_pid_file_does_not_hold_the_directory() {
         let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("autoact.pid"), "999999999\n").unwrap();
+        // the id of a process that runs, but not of a group
+        std::fs::write(dir.path().join("autoact.pid"), format!("{}\n", std::process::id())).unwrap();
         assert_eq!(holder(dir.path()).unwrap(), None);
         std::fs::write(dir.path().join("autoact.pid"), "garbage").unwrap();
         assert_eq!(holder(dir.path()).unwrap(), None);
