@@ -12,6 +12,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::exit;
+use crate::out;
 
 /// Agents look at the registry every second anyway: the bus is not waited for longer than this.
 const ANNOUNCE_LIMIT: Duration = Duration::from_secs(5);
@@ -75,10 +76,10 @@ enum AdaptersCommand {
 pub(crate) async fn run(options: AdaptersOptions) -> anyhow::Result<u8> {
     let registry = Registry::open(&options.registry)?;
     if !matches!(options.command, AdaptersCommand::Publish { .. }) && !registry.root().is_dir() {
-        eprintln!(
-            "error: no adapter registry in `{}`; fix: name one with `--registry DIR`, or make one with `autoact learn` or `autoact adapters publish`",
+        out::error(format_args!(
+            "no adapter registry in `{}`; fix: name one with `--registry DIR`, or make one with `autoact learn` or `autoact adapters publish`",
             registry.root().display()
-        );
+        ));
         return Ok(exit::USAGE);
     }
     match &options.command {
@@ -99,9 +100,9 @@ pub(crate) async fn run(options: AdaptersOptions) -> anyhow::Result<u8> {
         AdaptersCommand::Remove { version } => {
             let pointer = registry.remove(version)?;
             if options.json {
-                println!("{}", json!({ "removed": version, "current": pointer.current(), "revision": pointer.revision }));
+                out::line(json!({ "removed": version, "current": pointer.current(), "revision": pointer.revision }))?;
             } else {
-                println!("removed {version}");
+                out::line(format_args!("removed {version}"))?;
             }
             Ok(exit::OK)
         }
@@ -114,42 +115,41 @@ fn list(registry: &Registry, as_json: bool) -> anyhow::Result<u8> {
     let (listing, pointer) = (registry.list()?, registry.pointer()?);
     let current = pointer.current();
     for broken in &listing.broken {
-        eprintln!("warning: {}", chain(broken));
+        out::note(format_args!("warning: {}", chain(broken)));
     }
     if as_json {
         let versions: Vec<Value> = listing.versions.iter().map(|version| json!(version.manifest)).collect();
         let broken: Vec<String> = listing.broken.iter().map(|broken| chain(broken)).collect();
-        println!(
-            "{}",
-            json!({ "current": current, "revision": pointer.revision, "promotions": pointer.promotions, "versions": versions, "broken": broken })
-        );
+        out::line(
+            json!({ "current": current, "revision": pointer.revision, "promotions": pointer.promotions, "versions": versions, "broken": broken }),
+        )?;
         return Ok(exit::OK);
     }
     if listing.versions.is_empty() {
-        println!("no versions yet; publish one with `autoact learn` or `autoact adapters publish`");
+        out::line("no versions yet; publish one with `autoact learn` or `autoact adapters publish`")?;
         return Ok(exit::OK);
     }
     let wide = listing.versions.iter().map(|version| version.id().as_str().len()).max().unwrap_or_default();
-    println!("  {:<wide$}  {:<20}  {:<16} {:<16} parent", "version", "published", "task", "base");
+    out::line(format_args!("  {:<wide$}  {:<20}  {:<16} {:<16} parent", "version", "published", "task", "base"))?;
     for version in &listing.versions {
         let manifest = &version.manifest;
         let mark = if current == Some(version.id()) { '*' } else { ' ' };
         let parent = manifest.parent.as_ref().map_or("-", VersionId::as_str);
-        println!(
+        out::line(format_args!(
             "{mark} {:<wide$}  {:<20}  {:<16} {:<16} {parent}",
             version.id().as_str(),
             manifest.created,
             manifest.task,
             manifest.base.name
-        );
+        ))?;
         let metrics = numbers(&manifest.metrics);
         if !metrics.is_empty() {
-            println!("  {:<wide$}  {metrics}", "");
+            out::line(format_args!("  {:<wide$}  {metrics}", ""))?;
         }
     }
     match current {
-        Some(current) => println!("in service: {current}"),
-        None => println!("in service: the adapters the agents were started with"),
+        Some(current) => out::line(format_args!("in service: {current}"))?,
+        None => out::line("in service: the adapters the agents were started with")?,
     }
     Ok(exit::OK)
 }
@@ -169,22 +169,25 @@ async fn changed(registry: &Registry, options: &AdaptersOptions, before: &Pointe
         Some(url) => match announce(registry, url, after).await {
             Ok(()) => true,
             Err(error) => {
-                eprintln!("warning: not announced on the bus: {error:#}; the agents see it in the registry all the same");
+                out::note(format_args!("warning: not announced on the bus: {error:#}; the agents see it in the registry all the same"));
                 false
             }
         },
         None => false,
     };
     if options.json {
-        println!("{}", json!({ "current": name(after), "before": name(before), "revision": after.revision, "announced": announced }));
+        out::line(json!({ "current": name(after), "before": name(before), "revision": after.revision, "announced": announced }))?;
         return Ok(exit::OK);
     }
     let now = name(after).unwrap_or_else(|| "the adapters the agents were started with".to_owned());
     if same {
-        println!("in service already: {now}");
+        out::line(format_args!("in service already: {now}"))?;
     } else {
         let was = name(before).unwrap_or_else(|| "the adapters the agents were started with".to_owned());
-        println!("in service: {now} (before: {was}); agents that follow `{}` switch within seconds", registry.root().display());
+        out::line(format_args!(
+            "in service: {now} (before: {was}); agents that follow `{}` switch within seconds",
+            registry.root().display()
+        ))?;
     }
     Ok(exit::OK)
 }
@@ -235,14 +238,14 @@ fn verify(registry: &Registry, versions: &[VersionId], model: &Path, as_json: bo
             .iter()
             .map(|(id, outcome)| json!({ "version": id, "ok": outcome.is_ok(), "error": outcome.as_ref().err().map(|error| chain(error)) }))
             .collect();
-        println!("{}", json!({ "ok": !failed, "base_sha256": digest, "versions": each }));
+        out::line(json!({ "ok": !failed, "base_sha256": digest, "versions": each }))?;
     } else if outcomes.is_empty() {
-        println!("no versions yet; publish one with `autoact learn` or `autoact adapters publish`");
+        out::line("no versions yet; publish one with `autoact learn` or `autoact adapters publish`")?;
     } else {
         for (id, outcome) in &outcomes {
             match outcome {
-                Ok(()) => println!("ok       {id}: as published, and of the base `{}`", model.display()),
-                Err(error) => println!("refused  {id}: {}", chain(error)),
+                Ok(()) => out::line(format_args!("ok       {id}: as published, and of the base `{}`", model.display()))?,
+                Err(error) => out::line(format_args!("refused  {id}: {}", chain(error)))?,
             }
         }
     }
@@ -260,14 +263,14 @@ fn publish(registry: &Registry, adapters: &Path, task: &str, model: &Path, as_js
     };
     let version = registry.publish(new)?;
     if as_json {
-        println!("{}", json!(version.manifest));
+        out::line(json!(version.manifest))?;
     } else {
-        println!(
+        out::line(format_args!(
             "published {}; put it into service with `autoact adapters promote {} --registry {}`",
             version.id(),
             version.id(),
             registry.root().display()
-        );
+        ))?;
     }
     Ok(exit::OK)
 }

@@ -1,6 +1,7 @@
 //! The command line's words.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
@@ -17,7 +18,7 @@ use crate::model::ModelCommand;
     name = "autoact",
     version,
     about = "Start the group, ask it, watch it work, measure it, train its bundled model",
-    after_help = "Examples:\n  autoact up                                        start nats-server and the five services here\n  autoact ask \"What is the capital of Peru?\"         ask and watch the group work\n  autoact ask --json \"…\" | jq .                      the same, one JSON event a line\n  autoact tasks list                                what was asked lately\n  autoact eval --set held-out                       exact match and F1 over the held-out questions\n\nExit codes: 0 done (an approved answer), 1 failed, 3 answered but not approved, 64 bad arguments or configuration,\n69 a service cannot be reached, 130 stopped by Ctrl-C."
+    after_help = "Examples:\n  autoact up                                        start nats-server and the five services here\n  autoact ask \"What is the capital of Peru?\"         ask and watch the group work\n  autoact ask --json \"…\" | jq .                      the same, one JSON event a line\n  autoact tasks list                                what was asked lately\n  autoact eval --set held-out                       exact match and F1 over the held-out questions\n\nExit codes: 0 done (an approved answer), 1 failed, 3 answered but not approved, 64 bad arguments or configuration, 69 a service cannot be reached or cannot serve now, 130 stopped by Ctrl-C, 141 nobody reads the output any more."
 )]
 pub(crate) struct Args {
     /// Where the gateway listens.
@@ -69,8 +70,11 @@ pub(crate) struct GroupOptions {
     #[arg(long, env = "AUTOACT_STATE_DIR", default_value = ".quickstart/run")]
     pub(crate) state_dir: PathBuf,
     /// The first port: services at +0 to +4, their metrics at +100 to +104, NATS at +22.
-    #[arg(long, default_value_t = 7400)]
+    #[arg(long, default_value_t = 7400, value_parser = clap::value_parser!(u16).range(1024..=65431))]
     pub(crate) base_port: u16,
+    /// How long everything may take to start; large models need minutes.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    pub(crate) start_timeout: Duration,
     /// The base model, a Hugging Face directory.
     #[arg(long, default_value = "models/stem")]
     pub(crate) model: PathBuf,
@@ -126,9 +130,9 @@ pub(crate) struct AskOptions {
     /// Planning loops at most.
     #[arg(long)]
     pub(crate) max_steps: Option<u32>,
-    /// Seconds at most.
-    #[arg(long)]
-    pub(crate) timeout: Option<f64>,
+    /// How long the group may take: seconds, or a time such as `90s` or `2m`.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) timeout: Option<Duration>,
     /// Sampling temperature; 0 always takes the likeliest token.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) temperature: f32,
@@ -141,6 +145,9 @@ pub(crate) struct AskOptions {
     /// Only the answer.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
+    /// How long to look for a gateway when the connection is lost; `0s` gives up at once.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = patience)]
+    pub(crate) reconnect: Duration,
 }
 
 /// `autoact watch`
@@ -154,6 +161,24 @@ pub(crate) struct WatchOptions {
     /// One JSON object a line for programs.
     #[arg(long)]
     pub(crate) json: bool,
+    /// How long to look for a gateway when the connection is lost; `0s` gives up at once.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = patience)]
+    pub(crate) reconnect: Duration,
+}
+
+/// What is waited for at most; longer is a mistyped unit.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// A time, or a plain number of seconds.
+fn patience(text: &str) -> Result<Duration, String> {
+    let seconds = || text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let time = autoact_config::duration::parse(text).or_else(seconds).filter(|time| *time <= LONGEST);
+    time.ok_or_else(|| "expected seconds, or a time such as `500ms`, `30s` or `5m`, at most a week".to_owned())
+}
+
+/// The same, and not nothing.
+fn time(text: &str) -> Result<Duration, String> {
+    patience(text).and_then(|time| if time.is_zero() { Err("expected more than nothing".to_owned()) } else { Ok(time) })
 }
 
 /// `autoact tasks`
@@ -162,7 +187,7 @@ pub(crate) enum TasksCommand {
     /// The latest tasks, newest first.
     List {
         /// How many.
-        #[arg(long, default_value_t = 20)]
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
         /// A JSON array for programs.
         #[arg(long)]
@@ -191,7 +216,7 @@ pub(crate) enum MemoryCommand {
         /// What to look for.
         query: String,
         /// How many.
-        #[arg(long, default_value_t = 5)]
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
         limit: u32,
         /// Only tasks whose answer was approved.
         #[arg(long)]
@@ -253,4 +278,27 @@ pub(crate) enum CorpusCommand {
         #[arg(long)]
         check: bool,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_seconds_or_have_units() {
+        assert_eq!(time("2"), Ok(Duration::from_secs(2)));
+        assert_eq!(time("1.5"), Ok(Duration::from_millis(1500)));
+        assert_eq!(time("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(patience("0s"), Ok(Duration::ZERO));
+        for wrong in ["", "-1", "nan", "inf", "1e300", "soon", "1000h", "5 m"] {
+            assert!(patience(wrong).is_err(), "{wrong}");
+        }
+        assert!(time("0").is_err() && time("0s").is_err());
+    }
+
+    #[test]
+    fn the_words_of_the_command_line_are_consistent() {
+        use clap::CommandFactory as _;
+        Args::command().debug_assert();
+    }
 }

@@ -5,6 +5,7 @@ use autoact_knowledge::Atlas;
 
 use crate::args::CorpusCommand;
 use crate::exit;
+use crate::out;
 
 pub(crate) fn run(command: CorpusCommand) -> anyhow::Result<u8> {
     let CorpusCommand::Build { dir, check } = command;
@@ -21,7 +22,7 @@ pub(crate) fn run(command: CorpusCommand) -> anyhow::Result<u8> {
                 std::fs::create_dir_all(parent)?;
             }
             std::fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
-            println!("{}", path.display());
+            out::line(path.display())?;
         }
     }
     anyhow::ensure!(stale.is_empty(), "not what the tables make: {}; fix: `autoact corpus build`", stale.join(", "));

@@ -9,15 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use autoact_client::{Following, Update};
 use autoact_proto::v1::{self, trajectory_event::Body};
 use futures::StreamExt as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
 use crate::args::{EvalOptions, GroupOptions};
-use crate::ask;
-use crate::client::{self, Gateway};
+use crate::client::{self, Gateway, Service};
 use crate::exit;
+use crate::json;
+use crate::out;
 use crate::up::Group;
 pub(crate) use compare::CompareOptions;
 use report::{Outcome, Report};
@@ -25,6 +27,8 @@ use set::EvalQuestion;
 
 /// How often a question is sent again when the gateway is full.
 const FULL_RETRIES: u32 = 20;
+/// How long a gateway is looked for when the connection is lost.
+const RECONNECT: Duration = Duration::from_secs(60);
 
 pub(crate) async fn run(gateway: &str, options: EvalOptions) -> anyhow::Result<u8> {
     if options.compare.asked() {
@@ -44,8 +48,8 @@ pub(crate) async fn run(gateway: &str, options: EvalOptions) -> anyhow::Result<u
     }
     anyhow::ensure!(!questions.is_empty(), "the set `{}` has no questions", options.set);
 
-    let (report, interrupted) = if options.running {
-        ask_all(gateway, questions, &options).await?
+    let asked = if options.running {
+        Some(ask_all(gateway, questions, &options).await?)
     } else {
         with_own_group(group_options, &scratch, |address| {
             let questions = questions.clone();
@@ -54,29 +58,42 @@ pub(crate) async fn run(gateway: &str, options: EvalOptions) -> anyhow::Result<u
         })
         .await?
     };
+    let Some((report, interrupted)) = asked else { return Ok(exit::INTERRUPTED) };
     if let Some(path) = &options.output {
         report.write(path)?;
     }
     if options.json {
-        println!("{}", report.json(&options));
+        out::line(report.json(&options))?;
     } else {
-        print!("{}", report.table(&options));
+        out::text(report.table(&options))?;
     }
     Ok(if interrupted { exit::INTERRUPTED } else { exit::OK })
 }
 
-/// Starts a group of its own, so that a running one keeps its memory and its ports, and stops it whatever happens.
-async fn with_own_group<F, Fut, T>(mut options: GroupOptions, scratch: &tempfile::TempDir, work: F) -> anyhow::Result<T>
+/// Starts a group of its own, so that a running one keeps its memory and its ports, and stops it whatever happens. Nothing comes of a
+/// group that Ctrl-C stopped while it started.
+async fn with_own_group<F, Fut, T>(mut options: GroupOptions, scratch: &tempfile::TempDir, work: F) -> anyhow::Result<Option<T>>
 where
     F: FnOnce(String) -> Fut,
     Fut: Future<Output = anyhow::Result<T>>,
 {
     options.state_dir = scratch.path().join("run");
     options.base_port = free_base(options.base_port)?;
-    let mut group = Group::start(&options, &|_| {}).await?;
+    // Ctrl-C while starting has to stop what already runs
+    let mut group = tokio::select! {
+        group = Group::start(&options, &|_| {}) => group?,
+        _ = tokio::signal::ctrl_c() => return Ok(None),
+    };
     let result = work(group.gateway()).await;
-    group.stop().await;
-    result
+    // a second Ctrl-C does not wait for what drains
+    let in_a_hurry = tokio::select! {
+        () = group.stop() => false,
+        _ = tokio::signal::ctrl_c() => true,
+    };
+    if in_a_hurry {
+        group.kill().await;
+    }
+    result.map(Some)
 }
 
 /// The given base if nothing listens there, else one further up.
@@ -113,7 +130,7 @@ async fn ask_all(address: &str, questions: Vec<EvalQuestion>, options: &EvalOpti
     Ok((report, interrupted))
 }
 
-async fn one(mut client: Gateway, address: &str, question: EvalQuestion, temperature: f32, seed: u64) -> anyhow::Result<Outcome> {
+async fn one(client: Gateway, address: &str, question: EvalQuestion, temperature: f32, seed: u64) -> anyhow::Result<Outcome> {
     let begun = Instant::now();
     let request = v1::SubmitTaskRequest {
         question: question.question.clone(),
@@ -121,28 +138,33 @@ async fn one(mut client: Gateway, address: &str, question: EvalQuestion, tempera
         ..v1::SubmitTaskRequest::default()
     };
     let mut attempts = 0;
-    let mut stream = loop {
-        match client.ask(v1::AskRequest { task: Some(request.clone()), ..v1::AskRequest::default() }).await {
-            Ok(response) => break response.into_inner(),
+    let (events, finished) = loop {
+        match answer(Following::ask(client.clone(), address, request.clone(), RECONNECT)).await {
+            Ok(answer) => break answer,
             Err(status) if attempts < FULL_RETRIES && status.code() == tonic::Code::ResourceExhausted => {
                 attempts += 1;
                 let delay = autoact_proto::status::retry_after(&status).unwrap_or(Duration::from_millis(500));
                 tokio::time::sleep(delay).await;
             }
-            Err(status) => return Err(client::explain(status, "gateway", address)),
+            Err(status) => return Err(client::explain(status, Service::Gateway, address).await),
         }
     };
+    let finished = finished.context("a task's stream ended before the task did")?;
+    Ok(Outcome::new(question, &finished, events, begun.elapsed()))
+}
+
+/// A task's events and its end.
+async fn answer(mut following: Following) -> Result<(Vec<serde_json::Value>, Option<v1::Finished>), tonic::Status> {
     let mut events = Vec::new();
     let mut finished = None;
-    while let Some(item) = stream.next().await {
-        let Some(event) = item.map_err(|status| client::explain(status, "gateway", address))?.event else { continue };
-        events.push(ask::json(&event));
+    while let Some(update) = following.next().await {
+        let Update::Event { event, .. } = update? else { continue };
+        events.push(json::event(&event));
         if let Some(Body::Finished(body)) = event.body {
             finished = Some(body);
         }
     }
-    let finished = finished.context("a task's stream ended before the task did")?;
-    Ok(Outcome::new(question, &finished, events, begun.elapsed()))
+    Ok((events, finished))
 }
 
 fn progress(total: u64, quiet: bool) -> ProgressBar {

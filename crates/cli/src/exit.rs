@@ -1,7 +1,11 @@
-//! Exit codes that mean something, after sysexits where it has a word for it.
+//! Exit codes that mean something, after sysexits where it has a word for it. `docs/cli.md` lists them.
 
 use autoact_datasets::UnknownFormat;
+use autoact_load::LoadError;
 use autoact_registry::RegistryError;
+
+use crate::client::{BadAddress, Failure};
+use crate::out::OutputError;
 
 /// The answer came back approved, or the command did what it was asked.
 pub(crate) const OK: u8 = 0;
@@ -11,26 +15,32 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const UNAPPROVED: u8 = 3;
 /// Bad configuration or arguments (`EX_USAGE`).
 pub(crate) const USAGE: u8 = 64;
-/// A service cannot be reached (`EX_UNAVAILABLE`).
+/// A service cannot be reached, or says that it is unavailable (`EX_UNAVAILABLE`).
 pub(crate) const UNAVAILABLE: u8 = 69;
 /// Stopped by Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
+/// The reader of standard output has gone: as a shell shows a program that SIGPIPE ended.
+pub(crate) const CLOSED: u8 = 141;
 
-/// The exit code of a failure: what the gateway's status or the configuration says.
+/// The exit code of an error: what the service's answer, the output or the configuration says.
 pub(crate) fn of(error: &anyhow::Error) -> u8 {
     for cause in error.chain() {
+        if let Some(output) = cause.downcast_ref::<OutputError>() {
+            return if output.is_closed() { CLOSED } else { FAILED };
+        }
+        if let Some(failure) = cause.downcast_ref::<Failure>() {
+            return failure.exit_code();
+        }
         if let Some(RegistryError::UnknownVersion { .. } | RegistryError::NotADirectory { .. }) = cause.downcast_ref() {
             return USAGE;
         }
-        if cause.downcast_ref::<UnknownFormat>().is_some() {
+        if let Some(LoadError::Rate(_) | LoadError::Long { .. } | LoadError::NoQuestions { .. } | LoadError::Question { .. }) =
+            cause.downcast_ref()
+        {
             return USAGE;
         }
-        if let Some(status) = cause.downcast_ref::<tonic::Status>() {
-            return match status.code() {
-                tonic::Code::Unavailable => UNAVAILABLE,
-                tonic::Code::InvalidArgument => USAGE,
-                _ => FAILED,
-            };
+        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() {
+            return USAGE;
         }
     }
     FAILED

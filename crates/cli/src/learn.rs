@@ -10,7 +10,7 @@ use args::Telling;
 use autoact_learn::{LearnError, Plan, Report, Stage, Stop, TaskMistakes};
 use autoact_registry::Registry;
 
-use crate::{adapters, exit};
+use crate::{adapters, exit, out};
 
 pub(crate) async fn run(args: LearnArgs) -> anyhow::Result<u8> {
     let (plan, telling) = args.plan()?;
@@ -23,7 +23,7 @@ pub(crate) async fn run(args: LearnArgs) -> anyhow::Result<u8> {
             if raised.is_raised() {
                 std::process::exit(i32::from(exit::INTERRUPTED));
             }
-            eprintln!("\nstopping: what has begun is finished first; Ctrl-C again ends at once");
+            out::note("\nstopping: what has begun is finished first; Ctrl-C again ends at once");
             raised.raise();
         }
     });
@@ -43,19 +43,19 @@ pub(crate) async fn run(args: LearnArgs) -> anyhow::Result<u8> {
                 announce(&plan, &telling).await;
             }
             if json {
-                println!("{}", serde_json::to_string(&report)?);
+                out::line(serde_json::to_string(&report)?)?;
             } else {
-                print!("{}", told(&report, &plan));
+                out::text(told(&report, &plan))?;
             }
             Ok(exit::OK)
         }
         Err(LearnError::Stopped { stage }) => {
-            eprintln!("stopped during `{stage}`; the same command goes on from here");
+            out::note(format_args!("stopped during `{stage}`; the same command goes on from here"));
             Ok(exit::INTERRUPTED)
         }
         Err(error) => {
             let usage = matches!(error, LearnError::Task(TaskMistakes { .. }));
-            eprintln!("error: {:#}", anyhow::Error::from(error));
+            out::error(format_args!("{:#}", anyhow::Error::from(error)));
             Ok(if usage { exit::USAGE } else { exit::FAILED })
         }
     }
@@ -69,7 +69,7 @@ async fn announce(plan: &Plan, telling: &Telling) {
         adapters::announce(&registry, url, &registry.pointer()?).await
     };
     if let Err(error) = told.await {
-        eprintln!("warning: not announced on the bus: {error:#}; the agents see it in the registry all the same");
+        out::note(format_args!("warning: not announced on the bus: {error:#}; the agents see it in the registry all the same"));
     }
 }
 

@@ -9,8 +9,9 @@ use std::time::{Duration, SystemTime};
 use autoact_load::{Arrivals, Asked, Comparison, Gateway, GatewayOptions, Load, LoadError, Pace, Question, Report, Stop};
 use clap::{Args, Subcommand};
 
-use crate::client;
+use crate::client::{self, Service};
 use crate::exit;
+use crate::out;
 use live::Live;
 
 /// `autoact load`
@@ -98,12 +99,12 @@ pub(crate) async fn run(gateway: &str, options: LoadOptions) -> anyhow::Result<u
 
 fn compare(comparison: &Comparison, fail_above: Option<f64>, json: bool) -> anyhow::Result<u8> {
     if json {
-        println!("{}", serde_json::to_string_pretty(comparison)?);
+        out::line(serde_json::to_string_pretty(comparison)?)?;
     } else {
-        print!("{}", comparison.table());
+        out::text(comparison.table())?;
     }
     let failures = fail_above.map(|most| comparison.failures(most)).unwrap_or_default();
-    failures.iter().for_each(|failure| eprintln!("worse: {failure}"));
+    failures.iter().for_each(|failure| out::note(format_args!("worse: {failure}")));
     Ok(if failures.is_empty() { exit::OK } else { exit::FAILED })
 }
 
@@ -126,10 +127,10 @@ async fn load(gateway: &str, options: &LoadOptions) -> anyhow::Result<u8> {
     let report = Report::new(asked, started, &collected);
     report.write(&options.out)?;
     if options.json {
-        print!("{}", report.json());
+        out::text(report.json())?;
     } else {
-        print!("{}", report.summary());
-        println!("report: {}", options.out.join("report.html").display());
+        out::text(report.summary())?;
+        out::line(format_args!("report: {}", options.out.join("report.html").display()))?;
     }
     Ok(match (report.interrupted || report.tasks.dropped > 0, report.tasks.finished) {
         (true, _) => exit::INTERRUPTED,
@@ -147,10 +148,16 @@ async fn connect(gateway: &str, options: &LoadOptions, in_flight: usize) -> anyh
         temperature: options.temperature,
         seed: options.seed,
     };
-    Gateway::connect(connect).await.map_err(|error| match error {
-        LoadError::Gateway { address, status } => client::explain(*status, "gateway", &address),
-        error => error.into(),
-    })
+    // an address that is none is said to be one before it is used
+    client::gateway(gateway)?;
+    if let Some(memory) = &options.memory {
+        client::memory(memory)?;
+    }
+    match Gateway::connect(connect).await {
+        Ok(gateway) => Ok(gateway),
+        Err(LoadError::Gateway { address, status }) => Err(client::explain(*status, Service::Gateway, &address).await),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl LoadOptions {
@@ -191,7 +198,7 @@ async fn interrupts(stop: Stop) {
         if tokio::signal::ctrl_c().await.is_err() {
             return;
         }
-        eprintln!("\n{said}");
+        out::note(format_args!("\n{said}"));
         token.cancel();
     }
 }

@@ -1,5 +1,8 @@
 //! `autoact`: start the group, ask it, watch it, measure it, train its bundled model.
 
+// they panic when nobody reads any more: `out` is the only writer
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod adapters;
 mod args;
 mod ask;
@@ -7,11 +10,13 @@ mod client;
 mod corpus;
 mod eval;
 mod exit;
+mod json;
 mod learn;
 mod load;
 mod memory;
 mod migrate;
 mod model;
+mod out;
 mod supervise;
 mod tasks;
 mod up;
@@ -35,15 +40,18 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("error: cannot start: {error}");
+            out::error(format_args!("cannot start: {error}"));
             return ExitCode::from(exit::FAILED);
         }
     };
     let code = match runtime.block_on(run(args)) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error:#}");
-            exit::of(&error)
+            let code = exit::of(&error);
+            if code != exit::CLOSED {
+                out::error(format_args!("{error:#}"));
+            }
+            code
         }
     };
     ExitCode::from(code)

@@ -3,14 +3,18 @@
 use autoact_proto::v1;
 
 use crate::args::MemoryCommand;
-use crate::client;
+use crate::client::{self, Service};
 use crate::exit;
+use crate::out::{self, plain_line};
 
 pub(crate) async fn run(command: MemoryCommand) -> anyhow::Result<u8> {
     let MemoryCommand::Recall { query, limit, approved, memory, json } = command;
     let mut client = client::memory(&memory)?;
-    let request = v1::RecallRequest { kind: v1::MemoryKind::Task as i32, query, limit: limit.clamp(1, 100), approved_only: approved };
-    let response = client.recall(request).await.map_err(|status| client::explain(status, "memory service", &memory))?.into_inner();
+    let request = v1::RecallRequest { kind: v1::MemoryKind::Task as i32, query, limit, approved_only: approved };
+    let response = match client.recall(request).await {
+        Ok(response) => response.into_inner(),
+        Err(status) => return Err(client::explain(status, Service::Memory, &memory).await),
+    };
     let tasks: Vec<(f32, v1::TaskMemory)> = response
         .memories
         .into_iter()
@@ -25,13 +29,13 @@ pub(crate) async fn run(command: MemoryCommand) -> anyhow::Result<u8> {
                 "approved": task.approved, "steps": task.steps,
             })
         });
-        println!("{}", serde_json::Value::Array(rows.collect()));
+        out::line(serde_json::Value::Array(rows.collect()))?;
     } else if tasks.is_empty() {
-        println!("nothing similar is remembered");
+        out::line("nothing similar is remembered")?;
     } else {
         for (score, task) in &tasks {
             let mark = if task.approved { "" } else { "  (not approved)" };
-            println!("{score:>7.3}  {} → {}{mark}", task.question, task.answer);
+            out::line(format_args!("{score:>7.3}  {} → {}{mark}", plain_line(&task.question), plain_line(&task.answer)))?;
         }
     }
     Ok(exit::OK)

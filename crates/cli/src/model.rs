@@ -15,6 +15,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit;
+use crate::out;
 
 /// `autoact model`
 #[derive(Debug, Subcommand)]
@@ -99,7 +100,7 @@ fn train(options: &TrainOptions, stop: &AtomicBool) -> anyhow::Result<u8> {
         let outcome = match part {
             Part::Tokenizer | Part::All => {
                 let size = autoact_stem::train_tokenizer(&paths)?;
-                eprintln!("tokenizer: {size} tokens → {}", paths.model.join("tokenizer.json").display());
+                out::note(format_args!("tokenizer: {size} tokens → {}", paths.model.join("tokenizer.json").display()));
                 continue;
             }
             Part::Base => autoact_stem::train_base(&paths, run, &mut on_step)?,
@@ -108,15 +109,15 @@ fn train(options: &TrainOptions, stop: &AtomicBool) -> anyhow::Result<u8> {
             Part::Reflect => autoact_stem::train_adapter(Role::Reflect, &paths, run, &mut on_step)?,
         };
         match outcome {
-            Outcome::Done(report) => eprintln!(
+            Outcome::Done(report) => out::note(format_args!(
                 "{name}: {} steps, {:.2} M tokens, loss {:.4}, {:.0} tokens/s",
                 report.steps,
                 report.tokens as f64 / 1e6,
                 report.loss_ema,
                 report.tokens as f64 / report.seconds.max(1e-9)
-            ),
+            )),
             Outcome::Stopped(report) => {
-                eprintln!("{name}: stopped after step {}; the same command goes on from there", report.steps);
+                out::note(format_args!("{name}: stopped after step {}; the same command goes on from there", report.steps));
                 return Ok(exit::INTERRUPTED);
             }
         }
@@ -155,7 +156,7 @@ impl Bar {
             indicatif::HumanDuration(left)
         );
         if self.bar.is_hidden() && (progress.step.is_multiple_of(LINE_EVERY) || progress.step == progress.total) {
-            eprintln!("{} {}/{}  {text}", self.name, progress.step, progress.total);
+            out::note(format_args!("{} {}/{}  {text}", self.name, progress.step, progress.total));
         }
         self.bar.set_message(text);
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

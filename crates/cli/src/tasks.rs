@@ -3,75 +3,85 @@
 use autoact_proto::v1;
 
 use crate::args::TasksCommand;
-use crate::client;
+use crate::client::{self, Service};
 use crate::exit;
-use crate::view::reason_name;
+use crate::json;
+use crate::out::{self, plain, plain_line};
+use crate::view::{reason_name, verdict_name};
 
 pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;
-    let explain = |status| client::explain(status, "gateway", gateway);
     match command {
         TasksCommand::List { limit, json } => {
-            let request =
-                v1::ListTasksRequest { page_size: limit.clamp(1, 1000), page_token: String::new(), ..v1::ListTasksRequest::default() };
-            let tasks = client.list_tasks(request).await.map_err(explain)?.into_inner().tasks;
-            if json {
-                println!("{}", serde_json::Value::Array(tasks.iter().map(task_json).collect()));
-            } else if tasks.is_empty() {
-                println!("no tasks yet; ask one with `autoact ask \"…\"`");
-            } else {
-                for task in &tasks {
-                    println!(
-                        "{:<38} {:<14} {} → {}",
-                        task.task_id,
-                        state(task),
-                        task.question,
-                        if task.answer.is_empty() { "…" } else { &task.answer }
-                    );
-                }
-            }
+            let request = v1::ListTasksRequest { page_size: limit, page_token: String::new() };
+            let tasks = match client.list_tasks(request).await {
+                Ok(response) => response.into_inner().tasks,
+                Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
+            };
+            list(&tasks, json)?;
         }
         TasksCommand::Show { id, json } => {
-            let response =
-                client.get_task(v1::GetTaskRequest { task_id: id, ..v1::GetTaskRequest::default() }).await.map_err(explain)?.into_inner();
-            let task = response.task.unwrap_or_default();
+            let task = match client.get_task(v1::GetTaskRequest { task_id: id }).await {
+                Ok(response) => response.into_inner().task.unwrap_or_default(),
+                Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
+            };
             if json {
-                println!("{}", task_json(&task));
+                out::line(json::task(&task, &state(&task)))?;
             } else {
-                show(&task);
+                out::text(shown(&task))?;
             }
         }
         TasksCommand::Cancel { id } => {
-            let response = client.cancel_task(v1::CancelTaskRequest { task_id: id }).await.map_err(explain)?.into_inner();
-            let task = response.task.unwrap_or_default();
-            println!("{} {}", task.task_id, state(&task));
+            let task = match client.cancel_task(v1::CancelTaskRequest { task_id: id }).await {
+                Ok(response) => response.into_inner().task.unwrap_or_default(),
+                Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
+            };
+            out::line(format_args!("{} {}", task.task_id, state(&task)))?;
         }
     }
     Ok(exit::OK)
 }
 
-fn show(task: &v1::Task) {
-    println!("task       {}\nstate      {}\nquestion   {}", task.task_id, state(task), task.question);
+fn list(tasks: &[v1::Task], json: bool) -> anyhow::Result<()> {
+    if json {
+        out::line(serde_json::Value::Array(tasks.iter().map(|task| json::task(task, &state(task))).collect()))?;
+        return Ok(());
+    }
+    if tasks.is_empty() {
+        out::line("no tasks yet; ask one with `autoact ask \"…\"`")?;
+    }
+    let columns = out::columns();
+    for task in tasks {
+        let answer = if task.answer.is_empty() { "…" } else { &task.answer };
+        let row = format!("{:<38} {:<14} {} → {}", task.task_id, state(task), plain_line(&task.question), plain_line(answer));
+        // a line a task on a terminal; programs get all of it
+        out::line(columns.map_or_else(|| row.clone(), |columns| out::cut(&row, columns)))?;
+    }
+    Ok(())
+}
+
+/// A task with its whole trajectory.
+fn shown(task: &v1::Task) -> String {
+    let mut rows = vec![("task", task.task_id.clone()), ("state", state(task)), ("question", plain(&task.question))];
     for turn in &task.turns {
         match &turn.turn {
             Some(v1::turn::Turn::Step(step)) => {
-                println!("thought    {}", step.thought);
-                println!("action     {}[{}]", step.tool, step.params.as_deref().unwrap_or("…"));
-                if let Some(observation) = &step.observation {
-                    println!("observed   {observation}");
-                }
+                rows.push(("thought", plain(&step.thought)));
+                rows.push(("action", format!("{}[{}]", plain(&step.tool), plain(step.params.as_deref().unwrap_or("…")))));
+                rows.extend(step.observation.as_ref().map(|observation| ("observed", plain(observation))));
             }
             Some(v1::turn::Turn::Reflection(reflection)) => {
-                let verdict = if reflection.verdict() == v1::Verdict::Right { "right" } else { "wrong" };
-                println!("reflection {} → {verdict}", reflection.thought);
+                let verdict = verdict_name(reflection.verdict());
+                rows.push(("reflection", format!("{} → {verdict}", plain(&reflection.thought))));
             }
             None => {}
         }
     }
-    println!("answer     {}", task.answer);
+    rows.push(("answer", plain(&task.answer)));
     if !task.detail.is_empty() {
-        println!("detail     {}", task.detail);
+        rows.push(("detail", plain(&task.detail)));
     }
+    rows.iter().map(|(name, value)| format!("{name:<10} {value}\n")).collect()
 }
 
 fn state(task: &v1::Task) -> String {
@@ -81,23 +91,4 @@ fn state(task: &v1::Task) -> String {
         v1::TaskState::Submitted => "submitted".to_owned(),
         v1::TaskState::Unspecified => "unknown".to_owned(),
     }
-}
-
-fn task_json(task: &v1::Task) -> serde_json::Value {
-    let turns: Vec<serde_json::Value> = task
-        .turns
-        .iter()
-        .filter_map(|turn| match turn.turn.as_ref()? {
-            v1::turn::Turn::Step(step) => Some(serde_json::json!({
-                "thought": step.thought, "tool": step.tool, "params": step.params, "observation": step.observation,
-            })),
-            v1::turn::Turn::Reflection(reflection) => Some(serde_json::json!({
-                "reflection": reflection.thought, "verdict": if reflection.verdict() == v1::Verdict::Right { "right" } else { "wrong" },
-            })),
-        })
-        .collect();
-    serde_json::json!({
-        "task_id": task.task_id, "state": state(task), "question": task.question, "answer": task.answer, "approved": task.approved,
-        "detail": task.detail, "turns": turns, "last_sequence": task.last_sequence, "labels": task.labels,
-    })
 }

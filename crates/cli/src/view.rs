@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use autoact_proto::v1::{self, trajectory_event::Body};
+
+use crate::out::{self, plain};
 
 /// Turns events into lines and adds up their usage.
 pub(crate) struct View {
     colour: bool,
     step: u32,
-    pending_tool: String,
     rows: BTreeMap<usize, Row>,
     submitted: Option<Duration>,
     finished: Option<Duration>,
@@ -35,35 +35,30 @@ const ROWS: [&str; 4] = ["plan", "tool", "execute", "reflect"];
 
 impl View {
     pub(crate) fn new() -> View {
-        View {
-            colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-            step: 0,
-            pending_tool: String::new(),
-            rows: BTreeMap::new(),
-            submitted: None,
-            finished: None,
-        }
+        View { colour: out::colours(), step: 0, rows: BTreeMap::new(), submitted: None, finished: None }
     }
 
     /// The line of one event; `None` where there is nothing to show.
     pub(crate) fn line(&mut self, event: &v1::TrajectoryEvent) -> Option<String> {
         self.count(event);
         let line = match event.body.as_ref()? {
-            Body::Submitted(submitted) => format!("{} {}", self.label("question", "1"), submitted.question),
+            Body::Submitted(submitted) => format!("{} {}", self.label("question", "1"), plain(&submitted.question)),
             Body::Started(_) => return None,
             Body::Thought(thought) => {
                 self.step += 1;
-                self.pending_tool.clone_from(&thought.tool);
-                format!("{} {}", self.label(&format!("thought {}", self.step), "36"), thought.thought)
+                format!("{} {}", self.label(&format!("thought {}", self.step), "36"), plain(&thought.thought))
             }
-            Body::Action(action) => format!("{} {}[{}]", self.label(&format!("action {}", self.step), "33"), action.tool, action.params),
+            Body::Action(action) => {
+                let label = self.label(&format!("action {}", self.step), "33");
+                format!("{label} {}[{}]", plain(&action.tool), plain(&action.params))
+            }
             Body::Observation(observation) => {
                 let colour = if observation.is_error { "31" } else { "32" };
-                format!("{} {}", self.label(&format!("observation {}", self.step), colour), observation.text)
+                format!("{} {}", self.label(&format!("observation {}", self.step), colour), plain(&observation.text))
             }
             Body::Reflection(reflection) => {
-                let verdict = if reflection.verdict() == v1::Verdict::Right { "right" } else { "wrong" };
-                format!("{} {} → {verdict}", self.label("reflection", "35"), reflection.thought)
+                let verdict = verdict_name(reflection.verdict());
+                format!("{} {} → {verdict}", self.label("reflection", "35"), plain(&reflection.thought))
             }
             Body::Finished(finished) => self.finish(finished),
         };
@@ -71,14 +66,14 @@ impl View {
     }
 
     fn finish(&self, finished: &v1::Finished) -> String {
-        let answer = if finished.answer.is_empty() { "(none)" } else { &finished.answer };
+        let answer = if finished.answer.is_empty() { "(none)".to_owned() } else { plain(&finished.answer) };
         let mut line = format!("{} {answer}", self.label("answer", "1"));
         if finished.approved {
             line.push_str("  (approved by reflect-agent)");
         } else {
             let _ = write!(line, "  (not approved: {}", reason_name(finished.reason()));
             if !finished.detail.is_empty() {
-                let _ = write!(line, "; {}", finished.detail);
+                let _ = write!(line, "; {}", plain(&finished.detail));
             }
             line.push(')');
         }
@@ -161,6 +156,11 @@ impl View {
 /// The reason's name without its prefix, in lower case.
 pub(crate) fn reason_name(reason: v1::FinishReason) -> String {
     reason.as_str_name().trim_start_matches("FINISH_REASON_").to_lowercase().replace('_', " ")
+}
+
+/// The verdict's name in lower case; one that this version does not know is `unspecified`.
+pub(crate) fn verdict_name(verdict: v1::Verdict) -> String {
+    verdict.as_str_name().trim_start_matches("VERDICT_").to_lowercase()
 }
 
 fn duration(value: Option<prost_types::Duration>) -> Duration {

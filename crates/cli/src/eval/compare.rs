@@ -17,6 +17,7 @@ use clap::Args;
 
 use crate::args::EvalOptions;
 use crate::exit;
+use crate::out;
 use cast::Stage;
 use problem::Problem;
 use race::Race;
@@ -149,7 +150,7 @@ pub(crate) async fn run(options: EvalOptions) -> anyhow::Result<u8> {
     let asked = options.clone();
     let Prepared { stage, problems, origin } = tokio::task::spawn_blocking(move || prepare(&asked)).await.context("cannot load")??;
     let (kinds, left_out) = stage.possible(kinds, named)?;
-    left_out.iter().for_each(|note| eprintln!("left out: {note}"));
+    left_out.iter().for_each(|note| out::note(format_args!("left out: {note}")));
     let race = Race::run(stage, kinds, problems, &options).await?;
     let scores = race.scores(origin, left_out);
     if let Some(path) = &options.output {
@@ -159,9 +160,9 @@ pub(crate) async fn run(options: EvalOptions) -> anyhow::Result<u8> {
         std::fs::write(path, plot::page(&scores)).with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     if options.json {
-        println!("{}", scores.json(&options));
+        out::line(scores.json(&options))?;
     } else {
-        print!("{}", table::table(&scores, &options));
+        out::text(table::table(&scores, &options))?;
     }
     Ok(if race.interrupted { exit::INTERRUPTED } else { exit::OK })
 }

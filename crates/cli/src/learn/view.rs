@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use autoact_learn::{Stage, View};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::out;
+
 /// Between two lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
@@ -66,7 +68,7 @@ impl View for Terminal {
         part.bar.set_message(note.to_owned());
         if part.bar.is_hidden() && part.told.elapsed() >= LINE_EVERY {
             part.told = Instant::now();
-            eprintln!("{}: {done}/{} {note}", part.name, part.total);
+            out::note(format_args!("{}: {done}/{} {note}", part.name, part.total));
         }
     }
 
@@ -76,6 +78,6 @@ impl View for Terminal {
         }
         let part = self.part();
         part.bar.finish_and_clear();
-        eprintln!("{:<24} {summary}  [{:.1} s]", part.name, part.begun.elapsed().as_secs_f64());
+        out::note(format_args!("{:<24} {summary}  [{:.1} s]", part.name, part.begun.elapsed().as_secs_f64()));
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use autoact_load::{Progress, ms};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::out;
+
 /// Without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
@@ -35,7 +37,7 @@ impl Live {
             }
             None if progress.elapsed >= self.shown + LINE_EVERY => {
                 self.shown = progress.elapsed;
-                eprintln!("{}", line(progress));
+                out::note(line(progress));
             }
             None => {}
         }

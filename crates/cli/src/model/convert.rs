@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::exit;
+use crate::out;
 
 /// `autoact model convert`
 #[derive(Debug, Args)]
@@ -33,21 +34,25 @@ pub(crate) fn run(options: &ConvertOptions) -> anyhow::Result<u8> {
     if options.json {
         let out = options.out.display().to_string();
         let counts = json!({ "bytes_before": done.before, "bytes": done.after, "matrices": done.matrices, "left": done.left });
-        println!("{}", json!({ "out": out, "weights": options.weights.to_string(), "sizes": counts }));
+        out::line(json!({ "out": out, "weights": options.weights.to_string(), "sizes": counts }))?;
         return Ok(exit::OK);
     }
     let mb = |bytes: u64| bytes as f64 / 1e6;
-    println!(
+    out::line(format_args!(
         "{}: {} matrices in {}, {:.1} MB → {:.1} MB",
         options.out.display(),
         done.matrices,
         options.weights,
         mb(done.before),
         mb(done.after)
-    );
+    ))?;
     if done.left > 0 {
-        println!("{} matrices stayed as they were: their rows are no multiple of 32", done.left);
+        out::line(format_args!("{} matrices stayed as they were: their rows are no multiple of 32", done.left))?;
     }
-    println!("adapters trained for `{}` fit it: start an agent with `--model {}`", options.model.display(), options.out.display());
+    out::line(format_args!(
+        "adapters trained for `{}` fit it: start an agent with `--model {}`",
+        options.model.display(),
+        options.out.display()
+    ))?;
     Ok(exit::OK)
 }

@@ -14,6 +14,7 @@ use clap::Args;
 
 use crate::eval::set;
 use crate::exit;
+use crate::out;
 
 /// `autoact model probe`
 #[derive(Debug, Args)]
@@ -60,15 +61,15 @@ pub(crate) fn run(options: &ProbeOptions) -> anyhow::Result<u8> {
             row[3] += usize::from(approved && right);
         }
         if options.wrong && !right {
-            println!("{}expected: {}\n", transcript(task.trajectory()), question.answer);
+            out::line(format_args!("{}expected: {}\n", transcript(task.trajectory()), question.answer))?;
         }
     }
-    println!("{:<12}{:>10}{:>14}{:>11}{:>22}", "kind", "questions", "exact match", "approved", "approved and right");
+    out::line(format_args!("{:<12}{:>10}{:>14}{:>11}{:>22}", "kind", "questions", "exact match", "approved", "approved and right"))?;
     for (label, [count, right, approved, both]) in rows {
         let part = |n: usize| 100.0 * n as f64 / count as f64;
-        println!("{label:<12}{count:>10}{:>13.1}%{:>10.1}%{:>21.1}%", part(right), part(approved), part(both));
+        out::line(format_args!("{label:<12}{count:>10}{:>13.1}%{:>10.1}%{:>21.1}%", part(right), part(approved), part(both)))?;
     }
-    println!("{:.0} ms a question", begun.elapsed().as_secs_f64() * 1e3 / questions.len().max(1) as f64);
+    out::line(format_args!("{:.0} ms a question", begun.elapsed().as_secs_f64() * 1e3 / questions.len().max(1) as f64))?;
     Ok(exit::OK)
 }
 

@@ -15,6 +15,7 @@ use super::problem::Problem;
 use super::scores::{Scored, Scores};
 use crate::args::EvalOptions;
 use crate::eval::progress;
+use crate::out;
 
 /// Results that may wait to be counted.
 const WAITING: usize = 64;
@@ -67,7 +68,7 @@ impl Race {
             count += 1;
             bar.inc(1);
             if bar.is_hidden() && !options.json && (count * LINES) % total < LINES {
-                eprintln!("{count} of {total} answers, {:.0} s", begun.elapsed().as_secs_f64());
+                out::note(format_args!("{count} of {total} answers, {:.0} s", begun.elapsed().as_secs_f64()));
             }
         }
         // what still runs is not waited for: the process ends after the report

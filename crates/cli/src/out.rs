@@ -1,0 +1,163 @@
+//! The only writer of standard output and standard error.
+//!
+//! `println!` panics when its reader has gone, as `head` does. Here a closed standard output is an
+//! error that ends the command quietly, with the exit code 141 that a shell shows for a program that
+//! SIGPIPE ended. Standard error is for remarks: nothing depends on them, so a failure is passed over.
+
+use std::fmt;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use console::Term;
+
+/// Standard output took no more.
+#[derive(Debug)]
+pub(crate) struct OutputError(io::Error);
+
+impl OutputError {
+    /// Whether the reader has gone, which is no mistake of anybody's.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.kind() == io::ErrorKind::BrokenPipe
+    }
+}
+
+impl fmt::Display for OutputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cannot write to standard output")
+    }
+}
+
+impl std::error::Error for OutputError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+/// Prints a line to standard output, at once.
+pub(crate) fn line(text: impl fmt::Display) -> Result<(), OutputError> {
+    write(format_args!("{text}\n"))
+}
+
+/// Prints text that has its own line ends.
+pub(crate) fn text(text: impl fmt::Display) -> Result<(), OutputError> {
+    write(format_args!("{text}"))
+}
+
+fn write(text: fmt::Arguments<'_>) -> Result<(), OutputError> {
+    // one write for the whole text: a reader sees whole lines
+    let text = text.to_string();
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(OutputError)
+}
+
+/// A remark on standard error.
+pub(crate) fn note(text: impl fmt::Display) {
+    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+}
+
+/// An error on standard error.
+pub(crate) fn error(text: impl fmt::Display) {
+    note(format_args!("error: {text}"));
+}
+
+/// Whether standard output is for eyes: colours make sense, unless `NO_COLOR` says otherwise.
+pub(crate) fn colours() -> bool {
+    io::stdout().is_terminal() && wants_colours()
+}
+
+fn wants_colours() -> bool {
+    // no-color.org: set and not empty
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !no_color && !is_dumb()
+}
+
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// How many columns standard output has; `None` where it is no terminal.
+pub(crate) fn columns() -> Option<usize> {
+    let term = Term::stdout();
+    let size = term.is_term().then(|| term.size_checked()).flatten();
+    size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0)
+}
+
+/// One line of at most `columns` columns; the rest becomes `…`.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    console::truncate_str(text, columns, "…").into_owned()
+}
+
+/// Text that others wrote, for a terminal: line ends stay, other control characters become `�`, so
+/// that a page cannot move the cursor or change the window's title.
+pub(crate) fn plain(text: &str) -> String {
+    let harmless = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+    text.chars().map(harmless).collect()
+}
+
+/// The same on one line.
+pub(crate) fn plain_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    plain(&words.join(" "))
+}
+
+/// A remark that stands only while something lasts: on a terminal it is dim and taken away again.
+#[derive(Debug, Default)]
+pub(crate) struct Passing {
+    shown: bool,
+}
+
+impl Passing {
+    /// Shows the remark, unless one stands.
+    pub(crate) fn show(&mut self, text: &str) {
+        if std::mem::replace(&mut self.shown, true) {
+            return;
+        }
+        let term = Term::stderr();
+        if !erasable(&term) {
+            note(text);
+            return;
+        }
+        let columns = term.size_checked().map_or(80, |(_, columns)| usize::from(columns));
+        let text = cut(text, columns.saturating_sub(1));
+        let text = if wants_colours() { format!("\u{1b}[2m{text}\u{1b}[0m") } else { text };
+        let _ = term.write_str(&text).and_then(|()| term.flush());
+    }
+
+    /// Takes it away.
+    pub(crate) fn clear(&mut self) {
+        let term = Term::stderr();
+        if std::mem::take(&mut self.shown) && erasable(&term) {
+            let _ = term.clear_line();
+        }
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn erasable(term: &Term) -> bool {
+    term.is_term() && !is_dumb()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_do_not_reach_a_terminal() {
+        assert_eq!(plain("a\u{1b}]0;title\u{7}b\tc\nd"), "a\u{fffd}]0;title\u{fffd}b\tc\nd");
+        assert_eq!(plain("Emajõgi 日本 🦀"), "Emajõgi 日本 🦀");
+        assert_eq!(plain_line("  two\n\tlines \u{9b}2J "), "two lines \u{fffd}2J");
+    }
+
+    #[test]
+    fn lines_are_cut_by_columns() {
+        assert_eq!(cut("a long line", 6), "a lon…");
+        assert_eq!(cut("short", 6), "short");
+        // a wide character takes two columns
+        assert_eq!(cut("日本語の長い文", 7), "日本語…");
+        assert_eq!(cut("any", 1), "…");
+    }
+}
