@@ -13,7 +13,7 @@ pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<
     let mut client = client::gateway(gateway)?;
     match command {
         TasksCommand::List { limit, json } => {
-            let request = v1::ListTasksRequest { page_size: limit, page_token: String::new() };
+            let request = v1::ListTasksRequest { page_size: limit, ..v1::ListTasksRequest::default() };
             let tasks = match client.list_tasks(request).await {
                 Ok(response) => response.into_inner().tasks,
                 Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
@@ -21,7 +21,7 @@ pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<
             list(&tasks, json)?;
         }
         TasksCommand::Show { id, json } => {
-            let task = match client.get_task(v1::GetTaskRequest { task_id: id }).await {
+            let task = match client.get_task(v1::GetTaskRequest { task_id: id, ..v1::GetTaskRequest::default() }).await {
                 Ok(response) => response.into_inner().task.unwrap_or_default(),
                 Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
             };

@@ -178,12 +178,12 @@ impl Following {
     /// The stream from where we are. Before the first event the submission is sent again.
     async fn open(&mut self) -> Result<Messages, Status> {
         if let Some(task) = self.submission.as_ref().filter(|_| self.sequence == 0) {
-            let stream = self.client.ask(v1::AskRequest { task: Some(task.clone()) }).await?.into_inner();
+            let stream = self.client.ask(v1::AskRequest { task: Some(task.clone()), ..v1::AskRequest::default() }).await?.into_inner();
             let message =
                 |response: v1::AskResponse| Message { event: response.event, elapsed: response.elapsed, accepted: response.accepted };
             return Ok(Box::pin(stream.map(move |item| item.map(message))));
         }
-        let request = v1::WatchTaskRequest { task_id: self.task_id.clone(), after_sequence: self.sequence };
+        let request = v1::WatchTaskRequest { task_id: self.task_id.clone(), after_sequence: self.sequence, deltas: false };
         let stream = self.client.watch_task(request).await?.into_inner();
         let message = |response: v1::WatchTaskResponse| Message { event: response.event, elapsed: None, accepted: None };
         Ok(Box::pin(stream.map(move |item| item.map(message))))

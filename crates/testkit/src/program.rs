@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 
 use crate::files;
@@ -41,13 +41,21 @@ pub struct Program {
     args: Vec<String>,
     env: Vec<(String, String)>,
     dir: PathBuf,
+    unread: Unread,
+}
+
+/// Streams that are pipes whose reader has gone.
+#[derive(Debug, Clone, Copy, Default)]
+struct Unread {
+    stdout: bool,
+    stderr: bool,
 }
 
 impl Program {
     /// The program of this name. It starts in the project's root, and without our caller's `AUTOACT_*` settings.
     pub fn new(name: &str) -> anyhow::Result<Program> {
         let (path, args) = files::service(name)?;
-        Ok(Program { path, args, env: Vec::new(), dir: files::root() })
+        Ok(Program { path, args, env: Vec::new(), dir: files::root(), unread: Unread::default() })
     }
 
     /// Adds an argument.
@@ -78,6 +86,20 @@ impl Program {
         self
     }
 
+    /// Nobody reads its standard output, as behind `head` that has seen enough.
+    #[must_use]
+    pub fn unread_stdout(mut self) -> Program {
+        self.unread.stdout = true;
+        self
+    }
+
+    /// Nobody reads its standard error.
+    #[must_use]
+    pub fn unread_stderr(mut self) -> Program {
+        self.unread.stderr = true;
+        self
+    }
+
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         for (name, _) in std::env::vars_os() {
@@ -93,9 +115,13 @@ impl Program {
     /// Starts it with its output captured.
     pub fn start(&self) -> anyhow::Result<Running> {
         let mut command = self.command();
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let stream = |unread: bool| -> anyhow::Result<Stdio> {
+            // the reading end is dropped here
+            Ok(if unread { Stdio::from(std::io::pipe()?.1) } else { Stdio::piped() })
+        };
+        let child = command.stdout(stream(self.unread.stdout)?).stderr(stream(self.unread.stderr)?).spawn();
         let child = child.with_context(|| format!("cannot start `{}`", self.path.display()))?;
-        Ok(Running { child, what: format!("`{} {}`", self.path.display(), self.args.join(" ")) })
+        Ok(Running { child, read: Vec::new(), what: format!("`{} {}`", self.path.display(), self.args.join(" ")) })
     }
 
     /// Runs it to its end.
@@ -108,6 +134,8 @@ impl Program {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
+    /// What was read of its standard output before its end.
+    read: Vec<u8>,
     what: String,
 }
 
@@ -124,17 +152,39 @@ impl Running {
         }
     }
 
+    /// Waits for the first line that it prints.
+    pub async fn first_line(&mut self, limit: Duration) -> anyhow::Result<String> {
+        let stdout = self.child.stdout.as_mut().context("stdout is captured")?;
+        let read = &mut self.read;
+        let line = async {
+            loop {
+                if let Some(end) = read.iter().position(|byte| *byte == b'\n') {
+                    return Ok(String::from_utf8_lossy(&read[..end]).into_owned());
+                }
+                anyhow::ensure!(stdout.read_buf(read).await? > 0, "it printed no line");
+            }
+        };
+        within(limit, &format!("the first line of {}", self.what), line).await?
+    }
+
     /// Waits for its end.
     pub async fn output(mut self, limit: Duration) -> anyhow::Result<Output> {
-        let mut stdout = self.child.stdout.take().context("stdout is captured")?;
-        let mut stderr = self.child.stderr.take().context("stderr is captured")?;
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let work = async { tokio::try_join!(stdout.read_to_end(&mut out), stderr.read_to_end(&mut err), self.child.wait()) };
+        let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
+        let (mut out, mut err) = (std::mem::take(&mut self.read), Vec::new());
+        let work = async { tokio::try_join!(rest(stdout, &mut out), rest(stderr, &mut err), self.child.wait()) };
         let ended = within(limit, &self.what, work).await;
         let (stdout, stderr) = (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned());
         match ended {
             Ok(ended) => Ok(Output { code: ended?.2.code(), stdout, stderr }),
             Err(error) => Err(error.context(format!("so far it wrote:\n{stdout}{stderr}"))),
         }
+    }
+}
+
+/// Everything that a stream still gives; nothing of one that is not captured.
+async fn rest(stream: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) -> std::io::Result<usize> {
+    match stream {
+        Some(mut stream) => stream.read_to_end(into).await,
+        None => Ok(0),
     }
 }
