@@ -131,13 +131,13 @@ impl Gateway for Scripted {
         self.0.lock().unwrap().ids.push(task.task_id);
         let events = self.reply(format!("ask {}", task.question))?;
         let elapsed = Some(prost_types::Duration { seconds: 1, nanos: 0 });
-        let response = move |event| v1::AskResponse { event: Some(event), elapsed, accepted: elapsed };
+        let response = move |event| v1::AskResponse { event: Some(event), elapsed, accepted: elapsed, delta: None };
         Ok(Response::new(Box::pin(stream::iter(events).map(move |item| item.map(response)))))
     }
 
     async fn watch_task(&self, request: Request<v1::WatchTaskRequest>) -> Result<Response<Self::WatchTaskStream>, Status> {
         let events = self.reply(format!("watch after {}", request.into_inner().after_sequence))?;
-        let response = |event| v1::WatchTaskResponse { event: Some(event) };
+        let response = |event| v1::WatchTaskResponse { event: Some(event), delta: None };
         Ok(Response::new(Box::pin(stream::iter(events).map(move |item| item.map(response)))))
     }
 
@@ -150,6 +150,10 @@ impl Gateway for Scripted {
     }
 
     async fn list_tasks(&self, _: Request<v1::ListTasksRequest>) -> Result<Response<v1::ListTasksResponse>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+
+    async fn list_tools(&self, _: Request<v1::GatewayListToolsRequest>) -> Result<Response<v1::GatewayListToolsResponse>, Status> {
         Err(Status::unimplemented("not asked here"))
     }
 

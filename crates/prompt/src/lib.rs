@@ -26,7 +26,7 @@ mod chat;
 mod expect;
 mod transcript;
 
+pub use autoact_trajectory::Role;
 pub use chat::{ChatMessage, chat};
 pub use expect::{Expect, ParseError, parse_input, parse_plan, parse_reflection};
-pub use autoact_trajectory::Role;
 pub use transcript::{Segment, cue, header, segments, transcript};
