@@ -152,6 +152,10 @@ fn unanswered(status: &Status, found: &Listener, service: Service, address: &str
         Listener::Tls => format!("{address} expects TLS, which this program does not speak; {elsewhere}"),
         Listener::Nats => format!("{address} is a nats-server and not the {name}; {elsewhere}"),
         Listener::Unknown => format!("what listens at {address} does not speak gRPC; {elsewhere}"),
+        // the transport's words for an answer without a status of gRPC
+        Listener::Http2 if status.code() == Code::Unimplemented && status.message().contains("HTTP status") => {
+            format!("{address} answers with HTTP and not gRPC, as metrics ports do; {elsewhere}")
+        }
         Listener::Http2 if status.code() == Code::Unimplemented => {
             format!("{address} is not the {name}, or one of another version: it does not know this call; {elsewhere}")
         }

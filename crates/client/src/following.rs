@@ -211,14 +211,19 @@ impl Following {
         {
             self.trouble = None;
         }
+        // an answer all the same, but of something that is no gateway
+        self.begun &= status.code() != Code::Unimplemented;
         self.begun = self.begun || (self.submission.is_some() && may_have_begun(&self.address, &status).await);
         let now = Instant::now();
         let (since, attempts) = self.trouble.as_ref().map_or((now, 0), |trouble| (trouble.since, trouble.attempts));
         let pause = self.pause(attempts).max(status::retry_after(&status).unwrap_or_default().min(LONGEST_PAUSE));
-        if !self.begun || !may_pass(&status) || now + pause > since + self.patience {
+        let left = (since + self.patience).saturating_duration_since(now);
+        if !self.begun || !may_pass(&status) || left.is_zero() {
             self.ended = true;
             return Err(status);
         }
+        // one last attempt when the time is over
+        let pause = pause.min(left);
         self.trouble = Some(Trouble { since, attempts: attempts.saturating_add(1), next: now + pause });
         self.interruptions = self.interruptions.saturating_add(1);
         Ok(Update::Interrupted { status, pause })

@@ -153,7 +153,7 @@ async fn loaded(group: &Group, second: &Second) -> anyhow::Result<()> {
 async fn given_up(group: &Group, second: &Second) -> anyhow::Result<()> {
     let gateway = second.start().await?;
     let held = Held::plan_agent(group)?;
-    let mut ask = second.autoact(&["ask", "--id", "given-up", "--reconnect", "300ms", QUESTION])?.start()?;
+    let mut ask = second.autoact(&["ask", "--id", "given-up", "--reconnect", "2s", QUESTION])?.start()?;
     ask.first_line(QUICK).await?;
     stop(gateway, Signal::SIGTERM).await?;
     let asked = ask.output(QUICK).await?;
