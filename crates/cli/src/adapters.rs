@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use autoact_base::error::chain;
 use autoact_bus::{AdapterAnnouncement, AdapterBoard, BusConfig};
 use autoact_model::ModelDir;
 use autoact_registry::{NewVersion, Pointer, Registry, RegistryError, Version, VersionId};
@@ -169,7 +170,8 @@ async fn changed(registry: &Registry, options: &AdaptersOptions, before: &Pointe
         Some(url) => match announce(registry, url, after).await {
             Ok(()) => true,
             Err(error) => {
-                out::note(format_args!("warning: not announced on the bus: {error:#}; the agents see it in the registry all the same"));
+                let cause = chain(error.as_ref());
+                out::note(format_args!("warning: not announced on the bus: {cause}; the agents see it in the registry all the same"));
                 false
             }
         },
@@ -279,15 +281,4 @@ fn base_digest(model: &Path) -> anyhow::Result<String> {
     let cannot = || format!("cannot open model `{}`; fix: name the base model with `--model DIR`", model.display());
     let dir = ModelDir::open(model).with_context(cannot)?;
     Ok(dir.digest().with_context(cannot)?.to_owned())
-}
-
-/// An error with its causes on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(&format!(": {cause}"));
-        next = cause.source();
-    }
-    text
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 pub(crate) use args::LearnArgs;
 use args::Telling;
+use autoact_base::error::chain;
 use autoact_learn::{LearnError, Plan, Report, Stage, Stop, TaskMistakes};
 use autoact_registry::Registry;
 
@@ -55,7 +56,7 @@ pub(crate) async fn run(args: LearnArgs) -> anyhow::Result<u8> {
         }
         Err(error) => {
             let usage = matches!(error, LearnError::Task(TaskMistakes { .. }));
-            out::error(format_args!("{:#}", anyhow::Error::from(error)));
+            out::error(format_args!("{}", chain(&error)));
             Ok(if usage { exit::USAGE } else { exit::FAILED })
         }
     }
@@ -69,7 +70,8 @@ async fn announce(plan: &Plan, telling: &Telling) {
         adapters::announce(&registry, url, &registry.pointer()?).await
     };
     if let Err(error) = told.await {
-        out::note(format_args!("warning: not announced on the bus: {error:#}; the agents see it in the registry all the same"));
+        let cause = chain(error.as_ref());
+        out::note(format_args!("warning: not announced on the bus: {cause}; the agents see it in the registry all the same"));
     }
 }
 

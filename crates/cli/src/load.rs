@@ -83,7 +83,8 @@ enum LoadCommand {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    autoact_config::duration::parse(text)
+    autoact_base::duration::parse(text)
+        .ok()
         .filter(|duration| *duration <= Duration::from_secs(24 * 60 * 60))
         .ok_or_else(|| "expected a time such as `500ms`, `30s` or `5m`, at most `24h`".to_owned())
 }

@@ -24,6 +24,7 @@ mod view;
 
 use std::process::ExitCode;
 
+use autoact_base::error::chain;
 use clap::Parser as _;
 
 use crate::args::{Args, Command};
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let code = exit::of(&error);
             if code != exit::CLOSED {
-                out::error(format_args!("{error:#}"));
+                out::error(format_args!("{}", chain(error.as_ref())));
             }
             code
         }

@@ -15,7 +15,6 @@
 //! ```
 
 mod common;
-pub mod duration;
 mod error;
 mod file;
 mod load;
@@ -23,6 +22,7 @@ mod print;
 mod secret;
 mod setting;
 
+pub use autoact_base::duration;
 pub use common::{Common, DEFAULT_GRACE_PERIOD, DEFAULT_LOG_LEVEL, DEFAULT_NATS_URL, LogFormat, NatsConfig, TelemetryConfig};
 pub use error::{ConfigErrors, Mistake, Source};
 pub use load::{Check, Loaded, Section, Sources, load};

@@ -4,13 +4,19 @@ mod attention;
 mod elementwise;
 mod linear;
 
+use autoact_base::random::SplitMix64;
+
 /// Numbers between -1 and 1 that look random.
-pub(crate) struct Noise(pub(crate) u64);
+pub(crate) struct Noise(SplitMix64);
 
 impl Noise {
+    pub(crate) fn new(seed: u64) -> Noise {
+        Noise(SplitMix64::new(seed))
+    }
+
     pub(crate) fn next(&mut self) -> f32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 40) as f32 / (1 << 23) as f32 - 1.0
+        // the highest 24 bits: all that an f32 below 1 holds
+        (self.0.next_u64() >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
 
     pub(crate) fn vec(&mut self, n: usize) -> Vec<f32> {

@@ -10,7 +10,8 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use autoact_knowledge::{Atlas, KnowledgeBase, Mix, NameMaker, Question, Rng, Schema, Solver, Split, ThoughtStyle, World, WorldSize};
+use autoact_base::random::Rng;
+use autoact_knowledge::{Atlas, KnowledgeBase, Mix, NameMaker, Question, Schema, Solver, Split, ThoughtStyle, World, WorldSize};
 use autoact_prompt::transcript;
 use autoact_trajectory::{Trajectory, Turn};
 use support::{Shelf, tools};

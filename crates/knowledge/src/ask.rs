@@ -1,10 +1,11 @@
 //! Generation of questions about a knowledge base: seeded, unambiguous, and never answered by the
 //! question itself.
 
+use autoact_base::random::{Rng, stable_hash};
+
 use crate::base::{EntityId, Fact, KnowledgeBase};
 use crate::phrase::{misspell, name, phrase, phrase_of_chain, question};
 use crate::question::{Kind, Mix, Plan, Question};
-use crate::rng::{Rng, stable_hash};
 use crate::schema::RelationRef;
 use crate::split::Split;
 use crate::text::{contains_words, fill, sentence_case, with_article};

@@ -1,9 +1,10 @@
 //! Counterfactual knowledge bases: the same entities with permuted facts. Answers from memory are
 //! wrong there; answers from the pages are right.
 
+use autoact_base::random::Rng;
+
 use crate::base::{EntityId, Fact, KnowledgeBase, PageStyle};
 use crate::question::{Plan, Question};
-use crate::rng::Rng;
 use crate::schema::{RelationId, RelationRef, TypeId};
 use crate::text::contains_words;
 

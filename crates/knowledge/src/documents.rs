@@ -1,11 +1,11 @@
 //! Plain training texts for the base model: questions about given pages, and which tools a question
 //! needs.
 
+use autoact_base::random::Rng;
 use autoact_trajectory::ToolSpec;
 
 use crate::base::KnowledgeBase;
 use crate::question::{Kind, Mix, Question};
-use crate::rng::Rng;
 use crate::solve::{CALCULATE, RETRIEVE, SEARCH};
 use crate::split::Split;
 

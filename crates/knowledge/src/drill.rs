@@ -4,9 +4,10 @@
 //! drill reads all facts of a page. So a small model learns to find a fact, to notice its absence,
 //! and to tell equal from different.
 
+use autoact_base::random::Rng;
+
 use crate::base::{EntityId, Fact, KnowledgeBase};
 use crate::page::LEAD_SENTENCES;
-use crate::rng::Rng;
 use crate::schema::RelationRef;
 use crate::style::ThoughtStyle;
 use crate::text::fill;

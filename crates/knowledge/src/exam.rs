@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use autoact_base::random::Rng;
+
 use crate::base::KnowledgeBase;
 use crate::question::{Kind, Mix, Question};
-use crate::rng::Rng;
 use crate::schema::RelationRef;
 use crate::split::Split;
 

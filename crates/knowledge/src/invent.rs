@@ -4,9 +4,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use autoact_base::random::Rng;
+
 use crate::base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
 use crate::names::NameMaker;
-use crate::rng::Rng;
 use crate::schema::{Relation, RelationRef, Schema, TypeId};
 
 /// The size of a synthetic knowledge base.

@@ -15,7 +15,6 @@ mod page;
 mod phrase;
 mod question;
 mod reflect;
-mod rng;
 mod schema;
 mod schema_check;
 mod solve;
@@ -33,7 +32,6 @@ pub use invent::{World, WorldSize};
 pub use names::NameMaker;
 pub use page::{LEAD_SENTENCES, Page, PageSentence};
 pub use question::{Kind, Mix, Plan, Question};
-pub use rng::{Rng, stable_hash};
 pub use schema::{
     Compare, ConditionalSentence, EntityType, Generic, Relation, RelationId, RelationRef, Schema, SchemaError, Sentence, TypeId,
 };

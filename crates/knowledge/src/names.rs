@@ -3,8 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use autoact_base::random::Rng;
+
 use crate::base::KnowledgeBase;
-use crate::rng::Rng;
 use crate::text::fill;
 
 /// Letters of context.

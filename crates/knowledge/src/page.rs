@@ -1,8 +1,9 @@
 //! Pages of a knowledge base: a first sentence that defines the entity, then its other facts in the
 //! page's own order.
 
+use autoact_base::random::Rng;
+
 use crate::base::{EntityId, KnowledgeBase, PageStyle};
-use crate::rng::Rng;
 use crate::schema::{EntityType, RelationId, RelationRef, Sentence};
 use crate::text::{contains_words, fill, sentence_case, slots, with_article};
 

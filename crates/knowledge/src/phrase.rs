@@ -1,7 +1,8 @@
 //! Referring expressions in questions: a name, or a noun phrase around another one.
 
+use autoact_base::random::Rng;
+
 use crate::base::{EntityId, KnowledgeBase};
-use crate::rng::Rng;
 use crate::schema::{Relation, RelationRef};
 use crate::text::fill;
 

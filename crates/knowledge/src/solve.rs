@@ -2,11 +2,11 @@
 //! fact in a thought comes from an earlier observation. If the tools do not show it, there is no
 //! trajectory.
 
+use autoact_base::random::Rng;
 use autoact_trajectory::{Action, FINISH, Step, ToolSpec, Trajectory, Turn};
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
 use crate::question::{Plan, Question};
-use crate::rng::Rng;
 use crate::schema::RelationRef;
 use crate::style::ThoughtStyle;
 use crate::text::fill;

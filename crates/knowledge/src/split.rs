@@ -1,7 +1,7 @@
 //! The held-out split: which chains of relations never occur in training. It is decided by a hash
 //! of the chain, so it does not change.
 
-use crate::rng::stable_hash;
+use autoact_base::random::stable_hash;
 
 /// One chain in so many is held out.
 const HELD_OUT_ONE_IN: u64 = 4;

@@ -1,12 +1,12 @@
 //! Plausible wrong histories and their recovery: training data from which Reflect-Agent learns to
 //! reject, and Plan-Agent to recover.
 
+use autoact_base::random::Rng;
 use autoact_score::exact_match;
 use autoact_trajectory::{FINISH, Step, Trajectory, Turn};
 
 use crate::base::EntityId;
 use crate::question::{Plan, Question};
-use crate::rng::Rng;
 use crate::schema::{RelationId, RelationRef};
 use crate::solve::{CALCULATE, Environment, SEARCH, SolveError, Solver, Walk, digits, finish_step, misspelt, resolve};
 

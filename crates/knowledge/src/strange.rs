@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use crate::rng::Rng;
+use autoact_base::random::Rng;
+
 use crate::schema::{EntityType, Relation, Schema};
 use crate::text::slots;
 

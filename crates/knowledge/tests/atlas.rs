@@ -6,7 +6,8 @@ mod support;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-use autoact_knowledge::{Atlas, AtlasError, Kind, Mix, Rng, Schema, SchemaError, Split, held_out};
+use autoact_base::random::Rng;
+use autoact_knowledge::{Atlas, AtlasError, Kind, Mix, Schema, SchemaError, Split, held_out};
 use support::{atlas, root};
 
 #[test]

@@ -5,7 +5,8 @@ mod support;
 
 use std::collections::HashMap;
 
-use autoact_knowledge::{Fault, Kind, KnowledgeBase, Mix, NameMaker, Question, Rng, Solver, Split, ThoughtStyle};
+use autoact_base::random::Rng;
+use autoact_knowledge::{Fault, Kind, KnowledgeBase, Mix, NameMaker, Question, Solver, Split, ThoughtStyle};
 use autoact_score::exact_match;
 use autoact_trajectory::{FINISH, Trajectory, Turn, Verdict};
 use support::{ATLAS, RealTools, WORLDS, atlas, schema, world};

@@ -6,9 +6,8 @@ mod support;
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use autoact_knowledge::{
-    Environment, Kind, Mix, NameMaker, Question, Rng, Solver, Split, ThoughtStyle, held_out, question_list, tool_choice,
-};
+use autoact_base::random::Rng;
+use autoact_knowledge::{Environment, Kind, Mix, NameMaker, Question, Solver, Split, ThoughtStyle, held_out, question_list, tool_choice};
 use autoact_trajectory::{Action, Trajectory};
 use support::{ATLAS, RealTools, WORLDS, atlas, schema, world};
 

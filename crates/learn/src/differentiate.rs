@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use autoact_knowledge::{Rng, stable_hash};
+use autoact_base::random::{Rng, stable_hash};
 use autoact_prompt::{Role, segments};
 
 use crate::error::LearnError;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use autoact_knowledge::Rng;
+use autoact_base::random::Rng;
 use autoact_model::{Backend, GenerateRequest, Grammar, Sampling};
 
 use crate::crew::{Crew, complete};
@@ -125,7 +125,7 @@ fn titles(work: &Workplace, pages: &[usize]) -> Vec<String> {
 /// One generation: shots drawn from the database as it was before the round, new pages, and what the model makes of them.
 fn generate(work: &Workplace, crew: &Crew, seen: &[QuestionRecord], attempt: u64, backend: &Arc<dyn Backend>) -> Result<Reply, LearnError> {
     let settings = &work.task.settings.instruct;
-    let mut rng = Rng::labelled(work.task.seed ^ attempt.wrapping_mul(0x9e37_79b9_7f4a_7c15), "instruct");
+    let mut rng = Rng::numbered(work.task.seed, attempt, "instruct");
     let shape = rng.weighted(&settings.pages).unwrap_or_default();
     let mut pages = work.pages.draw(shape, &mut rng);
     let alike: Vec<&QuestionRecord> = seen.iter().filter(|entry| entry.pages.len() == pages.len()).collect();

@@ -1,7 +1,7 @@
 //! Options for generated multiple-choice questions. A small model writes a question and its answer; the wrong options are drawn from what
 //! is like the answer, and no model is asked for them.
 
-use autoact_knowledge::Rng;
+use autoact_base::random::Rng;
 use autoact_score::normalize;
 
 use crate::records::QuestionRecord;
@@ -13,7 +13,7 @@ const OPENING: usize = 3;
 /// As many options as the examples have, the answer among them, in a random order; `None` if there are not enough.
 pub(crate) fn draw(work: &Workplace, database: &[QuestionRecord], question: &str, answer: &str, attempt: u64) -> Option<Vec<String>> {
     let count = work.task.examples.iter().map(|example| example.options.len()).max()?;
-    let mut rng = Rng::labelled(work.task.seed ^ attempt.wrapping_mul(0x9e37_79b9_7f4a_7c15), "options");
+    let mut rng = Rng::numbered(work.task.seed, attempt, "options");
     // a choice between two that the question names is no choice among many
     if matches!(normalize(answer).as_str(), "yes" | "no") {
         return None;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use autoact_knowledge::Rng;
+use autoact_base::random::Rng;
 use autoact_score::normalize;
 use autoact_tools::{Corpus, Page};
 

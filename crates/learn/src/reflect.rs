@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use autoact_knowledge::Rng;
+use autoact_base::random::Rng;
 use autoact_model::{Backend, GenerateError};
 use autoact_score::normalize;
 use autoact_speaker::{SpeakError, SpeakRequest, Speaker, reflection};

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use autoact_knowledge::Rng;
+use autoact_base::random::Rng;
 use autoact_model::{GenerateRequest, Grammar, Sampling};
 use autoact_score::with_options;
 use autoact_trajectory::ToolSpec;
@@ -38,7 +38,7 @@ pub(crate) fn select(work: &Workplace, run: &mut Run) -> Result<(), LearnError> 
         &votes,
         &work.stop,
         |vote, backend| {
-            let mut rng = Rng::labelled(work.task.seed ^ vote.wrapping_mul(0x9e37_79b9_7f4a_7c15), "select");
+            let mut rng = Rng::numbered(work.task.seed, vote, "select");
             let mut listed: Vec<&ToolSpec> = specs.iter().collect();
             rng.shuffle(&mut listed);
             let mut questions: Vec<String> = Vec::new();

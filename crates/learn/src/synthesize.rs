@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autoact_knowledge::Rng;
+use autoact_base::random::Rng;
 use autoact_local::{LocalGroup, RunOptions, Voices};
 use autoact_model::{Backend, WordBias};
 use autoact_score::with_options;

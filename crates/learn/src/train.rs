@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use autoact_knowledge::stable_hash;
+use autoact_base::random::stable_hash;
 use autoact_prompt::{Role, Segment, segments};
 use autoact_stem::Encoder;
 use autoact_train::{Cycle, Document, Length, LoraWeights, ModelConfig, Optimizer, Progress, SaveDtype, TrainConfig, Trainer, Weights};

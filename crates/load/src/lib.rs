@@ -21,7 +21,6 @@ mod generator;
 mod html;
 mod phase;
 mod question;
-mod random;
 mod report;
 mod schedule;
 mod seen;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use autoact_base::random::Rng;
 use autoact_score::{Metric, with_options};
 use serde::Deserialize;
 
 use crate::error::LoadError;
-use crate::random::Random;
 
 /// A question, and its answer if it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub fn questions(path: &Path) -> Result<Vec<Question>, LoadError> {
 
 /// In an order that the seed decides.
 pub fn shuffled(mut questions: Vec<Question>, seed: u64) -> Vec<Question> {
-    Random::new(seed).shuffle(&mut questions);
+    Rng::new(seed).shuffle(&mut questions);
     questions
 }
 

@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use autoact_base::random::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LoadError;
-use crate::random::Random;
 
 /// More arrivals would not fit into a report, nor into a day.
 const MOST_ARRIVALS: usize = 10_000_000;
@@ -61,7 +61,7 @@ pub fn schedule(arrivals: Arrivals, rate: f64, duration: Duration, seed: u64) ->
         return Err(LoadError::Long { rate, duration, most: MOST_ARRIVALS });
     }
     let end = duration.as_secs_f64();
-    let mut random = Random::new(seed);
+    let mut random = Rng::new(seed);
     let mut times = Vec::with_capacity(expected as usize + 16);
     let mut at = match arrivals {
         Arrivals::Poisson => random.exponential() / rate,

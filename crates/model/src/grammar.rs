@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use autoact_base::error::chain;
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::InferenceCapabilities;
 use llguidance::{Matcher, ParserFactory};
@@ -69,7 +70,7 @@ impl Grammars {
     pub(crate) fn new(env: &TokEnv) -> Result<Self, LoadError> {
         let slices = [INSIDE_TEXT.to_owned()];
         let factory = ParserFactory::new(env, InferenceCapabilities::default(), &slices);
-        let mut factory = factory.map_err(|e| LoadError::Grammars { reason: format!("{e:#}") })?;
+        let mut factory = factory.map_err(|e| LoadError::Grammars { reason: chain(e.as_ref()) })?;
         factory.quiet();
         Ok(Self { factory, compiled: VecDeque::new() })
     }
@@ -106,7 +107,7 @@ pub(crate) struct Constraint {
 impl Constraint {
     /// Puts every token that may not come next at minus infinity.
     pub(crate) fn mask(&mut self, logits: &mut [f32]) -> Result<(), GenerateError> {
-        let allowed: SimpleVob = self.matcher.compute_mask().map_err(|e| GenerateError::engine(format!("{e:#}")))?;
+        let allowed: SimpleVob = self.matcher.compute_mask().map_err(|e| GenerateError::engine(chain(e.as_ref())))?;
         for (token, logit) in logits.iter_mut().enumerate() {
             if !allowed.is_allowed(token as u32) {
                 *logit = f32::NEG_INFINITY;
@@ -117,7 +118,7 @@ impl Constraint {
 
     /// How many of `tokens` may come next, from the first one on. Does not move.
     pub(crate) fn allows(&mut self, tokens: &[u32]) -> Result<usize, GenerateError> {
-        self.matcher.validate_tokens(tokens).map_err(|e| GenerateError::engine(format!("{e:#}")))
+        self.matcher.validate_tokens(tokens).map_err(|e| GenerateError::engine(chain(e.as_ref())))
     }
 
     /// The tokens that must come next, because the grammar has one continuation; often none. Does not move.
@@ -127,7 +128,7 @@ impl Constraint {
 
     /// Moves past `token`; true when nothing but the end can follow.
     pub(crate) fn accept(&mut self, token: u32) -> Result<bool, GenerateError> {
-        self.matcher.consume_token(token).map_err(|e| GenerateError::engine(format!("{e:#}")))?;
+        self.matcher.consume_token(token).map_err(|e| GenerateError::engine(chain(e.as_ref())))?;
         Ok(self.matcher.is_stopped())
     }
 }

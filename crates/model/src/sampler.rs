@@ -1,5 +1,6 @@
 //! Choosing the next token from logits.
 
+use autoact_base::random::SplitMix64;
 use serde::{Deserialize, Serialize};
 
 /// How tokens are chosen. From the same logits, the same settings and seed choose the same tokens; no library's
@@ -40,14 +41,14 @@ impl Sampling {
 #[derive(Debug, Clone)]
 pub(crate) struct Sampler {
     settings: Sampling,
-    state: u64,
+    random: SplitMix64,
     /// Candidates of the last draw, kept for their memory.
     candidates: Vec<(u32, f32)>,
 }
 
 impl Sampler {
     pub(crate) fn new(settings: Sampling) -> Self {
-        Self { settings, state: settings.seed, candidates: Vec::new() }
+        Self { settings, random: SplitMix64::new(settings.seed), candidates: Vec::new() }
     }
 
     /// Whether the likeliest token is always chosen: a temperature this low cannot tell two floats apart; a NaN is treated as greedy as well.
@@ -95,7 +96,7 @@ impl Sampler {
             let kept = kept.count().max(1);
             self.candidates.truncate(kept);
         }
-        let mut left = self.uniform() * self.total();
+        let mut left = self.random.unit() * self.total();
         for (token, weight) in &self.candidates {
             left -= f64::from(*weight);
             if left < 0.0 {
@@ -107,17 +108,6 @@ impl Sampler {
 
     fn total(&self) -> f64 {
         self.candidates.iter().map(|(_, w)| f64::from(*w)).sum()
-    }
-
-    /// In [0, 1). SplitMix64 (<https://prng.di.unimi.it/splitmix64.c>), written out so that no library's change of
-    /// generator can change what a seed gives.
-    fn uniform(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        (z >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 

@@ -5,29 +5,17 @@ mod common;
 
 use std::collections::HashMap;
 
+use autoact_base::random::SplitMix64;
 use autoact_model::{Backend, Engine, EngineOptions, GenerateError, GenerateRequest, Generated, Grammar, Sampling};
 use common::{engine_with, fixture};
-
-/// A small generator (SplitMix64), so that the mix is the same everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
-}
 
 const WORDS: [&str; 8] = ["Thought:", " the river", " flows", " Action:", " Retrieve", " of", " Paris", "\n"];
 
 /// One of 300 requests: all sizes, samplings, adapters, with and without a grammar.
 fn request(kind: usize) -> GenerateRequest {
-    let mut dice = Dice(kind as u64);
-    let words = 1 + dice.roll(if kind.is_multiple_of(7) { 30 } else { 12 });
-    let prompt: String = (0..words).map(|_| WORDS[dice.roll(if kind.is_multiple_of(2) { 3 } else { 8 })]).collect();
+    let mut dice = SplitMix64::new(kind as u64);
+    let words = 1 + dice.below(if kind.is_multiple_of(7) { 30 } else { 12 });
+    let prompt: String = (0..words).map(|_| WORDS[dice.below(if kind.is_multiple_of(2) { 3 } else { 8 })]).collect();
     let grammar = match kind % 5 {
         0 => Some(Grammar::Choice(vec!["right".to_owned(), "wrong".to_owned(), "right or wrong".to_owned()])),
         1 => Some(Grammar::Regex(" [a-z]+ and then nothing else".to_owned())),
@@ -36,7 +24,7 @@ fn request(kind: usize) -> GenerateRequest {
     GenerateRequest {
         adapter: (!kind.is_multiple_of(3)).then(|| if kind % 3 == 1 { "plan" } else { "tool" }.to_owned()),
         sampling: if kind.is_multiple_of(4) { Sampling::greedy() } else { Sampling::with_temperature(1.0, kind as u64) },
-        max_tokens: 1 + dice.roll(24),
+        max_tokens: 1 + dice.below(24),
         grammar,
         ..GenerateRequest::new(prompt)
     }
@@ -74,12 +62,12 @@ fn replies_do_not_depend_on_the_crowd() {
         (0..300).map(|kind| (kind, reply(&alone.generate(request(kind)).unwrap().blocking_finish().unwrap()))).collect();
     // A cache so small that blocks are evicted all the time.
     let crowd = start(EngineOptions { cache_bytes: 200_000, threads: 2, batch: 12, queue: 64, ..EngineOptions::default() });
-    let mut dice = Dice(2026);
+    let mut dice = SplitMix64::new(2026);
     let mut open = std::collections::VecDeque::new();
     let (mut answered, mut cancelled, mut accepted) = (0, 0, 0);
     let before = resident();
     for _ in 0..ROUNDS {
-        let kind = dice.roll(300);
+        let kind = dice.below(300);
         let stream = loop {
             match crowd.generate(request(kind)) {
                 Ok(stream) if open.len() < OPEN => break stream,
@@ -94,7 +82,7 @@ fn replies_do_not_depend_on_the_crowd() {
                 Err(other) => panic!("{other}"),
             }
         };
-        match dice.roll(4) {
+        match dice.below(4) {
             0 => cancelled += 1, // at once, or in the middle
             1 => {
                 let mut stream = stream;

@@ -1,5 +1,6 @@
 //! Confidence intervals of a mean over questions: seeded percentile bootstrap.
 
+use autoact_base::random::SplitMix64;
 use serde::{Deserialize, Serialize};
 
 /// Enough for a 95% interval that is stable in the printed digits.
@@ -61,7 +62,7 @@ impl Bootstrap {
             return Interval { mean: 0.0, low: 0.0, high: 0.0 };
         }
         let mean = values.iter().sum::<f64>() / count as f64;
-        let mut draws = Draws(self.seed);
+        let mut draws = SplitMix64::new(self.seed);
         let mut means: Vec<f64> =
             (0..self.resamples).map(|_| (0..count).filter_map(|_| values.get(draws.below(count))).sum::<f64>() / count as f64).collect();
         means.sort_by(f64::total_cmp);
@@ -80,19 +81,5 @@ impl Bootstrap {
         }
         let differences: Vec<f64> = left.iter().zip(right).map(|(left, right)| left - right).collect();
         Ok(self.mean(&differences))
-    }
-}
-
-/// splitmix64: small, and the same for as long as this file is unchanged.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        ((u128::from(z) * bound as u128) >> 64) as usize
     }
 }

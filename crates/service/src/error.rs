@@ -68,16 +68,7 @@ pub enum RunError {
 
 /// An error and its chain of causes on one line, without what is said twice.
 pub(crate) fn one_line(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text.push_str(": ");
-            text.push_str(&said);
-        }
-        next = cause.source();
-    }
+    let text = autoact_base::error::chain(error);
     let mut line = String::new();
     for part in text.lines().map(str::trim).filter(|part| !part.is_empty()) {
         if !line.is_empty() {

@@ -4,10 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use autoact_knowledge::{
-    Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NameMaker, Nouns, Question, Rng, Schema, SchemaError, Solver, Split, ThoughtStyle,
-    World, WorldSize, drill, question_list, tool_choice,
-};
+use autoact_base::random::Rng;
+use autoact_knowledge::{Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NameMaker, Nouns, Question, Schema, SchemaError, Solver, Split, ThoughtStyle, World, WorldSize, drill, question_list, tool_choice};
 use autoact_prompt::Role;
 use autoact_tools::ToolLibrary;
 use autoact_train::{Document, DocumentSource};
@@ -112,7 +110,7 @@ struct Made {
 
 impl Made {
     fn new(worlds: &Worlds, schema: &Arc<Schema>, label: &'static str, seed: u64, number: u64) -> Result<Made, SourceError> {
-        let world_seed = Rng::labelled(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15), label).next_u64();
+        let world_seed = Rng::numbered(seed, number, label).next_u64();
         // the atlas's relations are what adapters have to learn; the base's are there to be copied
         let strange =
             Arc::ptr_eq(schema, &worlds.base).then(|| Arc::new(schema.with_strange_relations(&worlds.nouns, worlds.strange, world_seed)));

@@ -5,10 +5,10 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use autoact_base::duration;
 use autoact_trajectory::{Effect, FINISH, ToolSpec};
 use serde::Deserialize;
 
-use crate::duration;
 use crate::text::quoted;
 
 /// The library that comes with the atlas.
@@ -160,7 +160,7 @@ fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Opti
     }
     let timeout = match raw.timeout.as_deref().map_or(Ok(DEFAULT_TIMEOUT), duration::parse) {
         Ok(timeout) if timeout.is_zero() || timeout > LONGEST_TIMEOUT => {
-            mistakes.push(format!("the timeout `{}` is not above 0 and at most 10m", duration::told(timeout)));
+            mistakes.push(format!("the timeout `{}` is not above 0 and at most 10m", duration::format(timeout)));
             timeout
         }
         Ok(timeout) => timeout,

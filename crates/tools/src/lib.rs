@@ -10,7 +10,6 @@
 mod builtin;
 mod command;
 mod corpus;
-mod duration;
 mod expression;
 mod file;
 mod index;

@@ -44,7 +44,7 @@ pub enum ToolError {
         message: String,
     },
     /// It took too long and was ended.
-    #[error("no answer within {}", crate::duration::told(*after))]
+    #[error("no answer within {}", autoact_base::duration::format(*after))]
     Timeout {
         /// The tool's deadline.
         after: Duration,

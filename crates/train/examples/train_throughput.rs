@@ -5,9 +5,8 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use autoact_train::{
-    Document, DocumentSource, Length, Linear, LoraConfig, ModelConfig, Optimizer, Phase, Precision, Rng, TrainConfig, Trainer, Weights,
-};
+use autoact_base::random::SplitMix64;
+use autoact_train::{Document, DocumentSource, Length, Linear, LoraConfig, ModelConfig, Optimizer, Phase, Precision, TrainConfig, Trainer, Weights};
 
 /// Random tokens, 150 to 320 per document, half of them targets.
 struct Synthetic {
@@ -19,7 +18,7 @@ struct Synthetic {
 
 impl DocumentSource for Synthetic {
     fn next(&mut self) -> Document {
-        let mut rng = Rng::new(5, self.at);
+        let mut rng = SplitMix64::stream(5, self.at);
         self.at += 1;
         let n = self.low + rng.below(self.high - self.low + 1);
         let tokens = (0..n).map(|_| rng.below(self.vocab) as u32).collect();

@@ -1,5 +1,7 @@
 //! The interface to a source of training documents.
 
+use autoact_base::random::SplitMix64;
+
 /// One training document: token ids, and for each token whether the loss counts its prediction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
@@ -50,7 +52,7 @@ impl DocumentSource for Cycle {
         let order = match &mut self.round {
             Some((r, order)) if *r == round => order,
             stale => {
-                let mut rng = crate::rng::Rng::new(self.seed, round);
+                let mut rng = SplitMix64::stream(self.seed, round);
                 let mut order: Vec<usize> = (0..n).collect();
                 for i in (1..n).rev() {
                     order.swap(i, rng.below(i + 1));

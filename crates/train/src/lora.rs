@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use autoact_base::random::SplitMix64;
 use serde::{Deserialize, Serialize};
 
 use crate::config::ModelConfig;
 use crate::error::{Result, TrainError};
 use crate::files::{self, SaveDtype};
 use crate::layout::{Builder, TensorKind, TensorSpec};
-use crate::rng::Rng;
 
 /// The safetensors metadata key under which an adapter names its base, as `autoact-lora` reads it.
 const BASE_DIGEST_KEY: &str = "autoact.base_sha256";
@@ -168,8 +168,8 @@ impl LoraWeights {
         for (i, spec) in builder.tensors.iter().enumerate() {
             if spec.name.ends_with("lora_A.weight") {
                 let bound = 1.0 / (spec.cols as f64).sqrt();
-                let mut rng = Rng::new(seed, i as u64);
-                let uniform = |w: &mut f32| *w = ((2.0 * rng.uniform() - 1.0) * bound) as f32;
+                let mut rng = SplitMix64::stream(seed, i as u64);
+                let uniform = |w: &mut f32| *w = ((2.0 * rng.unit() - 1.0) * bound) as f32;
                 data[spec.range()].iter_mut().for_each(uniform);
             }
         }

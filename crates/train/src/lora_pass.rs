@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use autoact_base::random::mix;
+
 use crate::config::{ModelConfig, Precision};
 use crate::lora::{Adapter, Linear, LoraConfig, LoraWeights};
-use crate::rng::mix;
 use crate::simd::{self, Mat, gemm};
 
 /// The adapters during one micro-batch.

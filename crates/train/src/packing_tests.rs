@@ -1,5 +1,5 @@
 use super::*;
-use crate::rng::Rng;
+use autoact_base::random::SplitMix64;
 use proptest::prelude::*;
 
 /// Documents of random length; the first token of document `i` is `i`, so that it can be told.
@@ -12,7 +12,7 @@ struct Random {
 
 impl DocumentSource for Random {
     fn next(&mut self) -> Document {
-        let mut rng = Rng::new(self.seed, self.at);
+        let mut rng = SplitMix64::stream(self.seed, self.at);
         let n = self.low + rng.below(self.high - self.low + 1);
         let mut tokens = vec![self.at as u32];
         tokens.extend((1..n).map(|_| rng.below(1000) as u32));

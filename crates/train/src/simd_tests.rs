@@ -1,5 +1,6 @@
+use autoact_base::random::SplitMix64;
+
 use super::*;
-use crate::rng::Rng;
 
 /// Largest error of an f32 product of numbers around 1, per `sqrt(k)`.
 const F32_TOLERANCE: f64 = 2e-5;
@@ -19,7 +20,7 @@ fn products_agree_with_the_definition() {
 
 /// All shapes around the block sizes, all four storage orders, against f64 sums.
 fn check_products() {
-    let mut rng = Rng::new(1, 0);
+    let mut rng = SplitMix64::stream(1, 0);
     let shapes = [
         (1, 1, 1),
         (12, 32, 16),

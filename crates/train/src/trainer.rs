@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
+use autoact_base::random::mix;
+
 use crate::checkpoint::{self, Meta};
 use crate::config::{ModelConfig, TrainConfig};
 use crate::data::{Document, DocumentSource};
@@ -17,7 +19,6 @@ use crate::optim::{self, OptimState, muon, schedule};
 use crate::packing::{Batch, DataPosition, MicroBatch, PackStats, Packer, pack_all};
 use crate::pool;
 use crate::progress::{Progress, Report, Speed, smooth};
-use crate::rng::mix;
 use crate::rope::RopeTable;
 use crate::timing::{Phase, Timings};
 use crate::weights::Weights;

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use autoact_base::random::SplitMix64;
+
 use crate::config::ModelConfig;
 use crate::error::{Result, TrainError};
 use crate::files::{self, SaveDtype};
 use crate::layout::{Layout, TensorKind, TensorSpec};
-use crate::rng::Rng;
 
 /// Standard deviation of fresh weights: that of GPT-2 and of Hugging Face's Llama.
 pub const INIT_STD: f64 = 0.02;
@@ -37,7 +38,7 @@ impl Weights {
             }
             let into_residual = spec.name.ends_with("o_proj.weight") || spec.name.ends_with("down_proj.weight");
             let std = if into_residual { INIT_STD * residual } else { INIT_STD };
-            let mut rng = Rng::new(seed, i as u64);
+            let mut rng = SplitMix64::stream(seed, i as u64);
             out.iter_mut().for_each(|w| *w = (rng.normal() * std) as f32);
         }
         Ok(Self { layout, data })

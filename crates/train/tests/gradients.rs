@@ -5,7 +5,8 @@ mod common;
 
 use std::collections::HashMap;
 
-use autoact_train::{Document, Linear, LoraConfig, LoraWeights, ModelConfig, Precision, Rng, TrainConfig, Trainer, Weights};
+use autoact_base::random::SplitMix64;
+use autoact_train::{Document, Linear, LoraConfig, LoraWeights, ModelConfig, Precision, TrainConfig, Trainer, Weights};
 use candle_core::{D, DType, Device, Result, Tensor, Var};
 
 /// Largest difference of a gradient element, as a part of the tensor's largest element.
@@ -167,7 +168,7 @@ fn compare((loss, grads): (f64, Vec<(String, Vec<f32>)>), (want_loss, want): (f6
 /// Weights large enough that every part of the model matters.
 fn loud(config: &ModelConfig, seed: u64) -> Weights {
     let mut weights = Weights::init(config, seed).unwrap();
-    let mut rng = Rng::new(seed, 99);
+    let mut rng = SplitMix64::stream(seed, 99);
     for w in weights.data_mut() {
         *w += (rng.normal() * 0.15) as f32;
     }
@@ -262,7 +263,7 @@ fn check_lora(targets: &[Linear], adapter_from: impl Fn(usize) -> usize) {
         alora_invocation_tokens: None,
     };
     let mut adapters = LoraWeights::init(&config, &lora, 6).unwrap();
-    let mut rng = Rng::new(7, 0);
+    let mut rng = SplitMix64::stream(7, 0);
     adapters.data_mut().iter_mut().for_each(|w| *w += (rng.normal() * 0.2) as f32);
     let mut docs = common::documents(&LENS, config.vocab_size, 8);
     docs.iter_mut().for_each(|doc| doc.adapter_from = adapter_from(doc.tokens.len()));

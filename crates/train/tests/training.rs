@@ -5,10 +5,8 @@ mod common;
 
 use std::ops::ControlFlow;
 
-use autoact_train::{
-    Decay, Document, DocumentSource, Length, Linear, LoraConfig, LoraWeights, ModelConfig, Optimizer, Precision, Report, Rng, SaveDtype,
-    TrainConfig, TrainError, Trainer, Weights,
-};
+use autoact_base::random::SplitMix64;
+use autoact_train::{Decay, Document, DocumentSource, Length, Linear, LoraConfig, LoraWeights, ModelConfig, Optimizer, Precision, Report, SaveDtype, TrainConfig, TrainError, Trainer, Weights};
 
 /// Copying: four random tokens, a separator, the same four tokens; only the copy is a target.
 struct Copying {
@@ -17,7 +15,7 @@ struct Copying {
 
 impl DocumentSource for Copying {
     fn next(&mut self) -> Document {
-        let mut rng = Rng::new(11, self.at);
+        let mut rng = SplitMix64::stream(11, self.at);
         self.at += 1;
         let word: Vec<u32> = (0..4).map(|_| 2 + rng.below(8) as u32).collect();
         let tokens: Vec<u32> = word.iter().copied().chain([1]).chain(word.iter().copied()).collect();

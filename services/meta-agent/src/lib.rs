@@ -8,6 +8,7 @@ mod logs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use autoact_base::error::chain;
 use autoact_learn::{LearnError, Plan, Stage, Stop, learn};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
@@ -111,15 +112,4 @@ async fn signals(stop: Stop) {
         logs::line("info", serde_json::json!({ "message": "stopping: what has begun is finished first" }));
         stop.raise();
     }
-}
-
-/// The message with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }

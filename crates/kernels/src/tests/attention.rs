@@ -67,7 +67,7 @@ fn attention_agrees_with_plain_arithmetic() {
         (8, 2, 128, 130, 400),
     ] {
         let shape = AttentionShape { heads, kv_heads, dim, window };
-        let sequence = Sequence::new(&shape, len, &mut Noise(11));
+        let sequence = Sequence::new(&shape, len, &mut Noise::new(11));
         let expected: Vec<f64> = (0..len).flat_map(|t| sequence.expected(&shape, t)).collect();
         with_each_isa(|isa| {
             let found = some(&team, &shape, &sequence, 0, len);
@@ -81,7 +81,7 @@ fn sequences_together_are_as_alone() {
     let shape = AttentionShape { heads: 6, kv_heads: 2, dim: 32, window: usize::MAX };
     let (width, stride) = (192, 200);
     let lens = [(500, 1), (20, 20), (290, 17), (1, 1)];
-    let mut noise = Noise(1);
+    let mut noise = Noise::new(1);
     let sequences: Vec<Sequence> = lens.iter().map(|(len, _)| Sequence::new(&shape, *len, &mut noise)).collect();
     let team = Team::new(3).unwrap();
     with_each_isa(|isa| {
@@ -141,7 +141,7 @@ proptest! {
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
     ) {
         let shape = AttentionShape { heads: kv_heads * group, kv_heads, dim, window };
-        let sequence = Sequence::new(&shape, len, &mut Noise(seed));
+        let sequence = Sequence::new(&shape, len, &mut Noise::new(seed));
         let mut cuts: Vec<usize> = cuts.iter().map(|c| c.index(len)).chain([0, len]).collect();
         cuts.sort_unstable();
         with_each_isa(|isa| {

@@ -5,7 +5,7 @@ use crate::{Format, Inputs, Team, add, rms_norm, rotate, swiglu};
 #[test]
 fn rows_agree_with_plain_arithmetic() {
     for (n, width) in [(1, 1), (3, 16), (5, 37), (2, 576)] {
-        let mut noise = Noise(2);
+        let mut noise = Noise::new(2);
         let (x, weight, both) = (noise.vec(n * width), noise.vec(width), noise.vec(2 * n * width));
         let exact = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
         let normal: Vec<f64> = (exact(&x).chunks(width))
@@ -39,7 +39,7 @@ fn rows_agree_with_plain_arithmetic() {
 #[test]
 fn rotation_turns_pairs_of_every_head() {
     let (n, stride, heads, dim) = (3, 60, 2, 22);
-    let mut noise = Noise(4);
+    let mut noise = Noise::new(4);
     let x = noise.vec(n * stride);
     let angles = noise.vec(n * dim / 2);
     let (cos, sin): (Vec<f32>, Vec<f32>) = angles.iter().map(|a| (a.cos(), a.sin())).unzip();
@@ -78,7 +78,7 @@ fn extreme_numbers_give_extreme_results_or_none() {
 #[test]
 fn a_team_makes_the_same_rows() {
     let (n, width) = (700, 96);
-    let mut noise = Noise(9);
+    let mut noise = Noise::new(9);
     let (x, weight) = (noise.vec(n * width), noise.vec(width));
     let mut expected = vec![0.0; n * width];
     rms_norm(&x, &weight, 1e-5, &mut expected);

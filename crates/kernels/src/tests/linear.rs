@@ -58,7 +58,7 @@ fn products_agree_with_plain_arithmetic() {
             if format.row_bytes(cols).is_none() {
                 continue;
             }
-            let mut noise = Noise(7);
+            let mut noise = Noise::new(7);
             let (x, w, bias) = (noise.vec(n * cols), noise.vec(rows * cols), noise.vec(rows));
             // one byte in front: no alignment
             let bytes = [vec![0], encode(format, &w, cols)].concat();
@@ -82,7 +82,7 @@ fn parts_and_updates_go_to_their_columns_and_rows() {
     let (n, cols, rows) = (9, 64, [40, 7, 30]);
     let width = 85;
     let columns = [3, 43, 52];
-    let mut noise = Noise(3);
+    let mut noise = Noise::new(3);
     let x = noise.vec(n * cols);
     let weights: Vec<Vec<f32>> = rows.iter().map(|r| noise.vec(r * cols)).collect();
     // one goes across two parts, two overlap, one is empty, one has no rank
@@ -126,7 +126,7 @@ fn odd_numbers_stay_in_their_rows() {
     for format in FORMATS {
         for odd in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, 1e-42] {
             let (cols, rows) = (96, 20);
-            let mut noise = Noise(5);
+            let mut noise = Noise::new(5);
             let mut x = noise.vec(3 * cols);
             let mut w = noise.vec(rows * cols);
             x[cols + 50] = odd;
@@ -197,7 +197,7 @@ proptest! {
         groups in 1usize..10, more in 0usize..32, rows in 1usize..400, rank in 1usize..20, at in any::<prop::sample::Index>(),
     ) {
         let cols = if format == Format::Q8_0 { 32 * groups } else { 32 * groups + more };
-        let mut noise = Noise(seed);
+        let mut noise = Noise::new(seed);
         let (x, w, bias) = (noise.vec(n * cols), encode(format, &noise.vec(rows * cols), cols), noise.vec(rows));
         let (a, b) = (noise.vec(rank * cols), noise.vec(rows * rank));
         let weight = Matrix::new(format, &w, rows, cols).unwrap();

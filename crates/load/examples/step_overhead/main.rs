@@ -88,7 +88,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", autoact_base::error::chain(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -90,13 +90,13 @@ pub(crate) fn orthogonalise(g: &mut [f32], rows: usize, cols: usize, precision: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Rng;
+    use autoact_base::random::SplitMix64;
 
     #[test]
     fn makes_matrices_nearly_orthogonal() {
         let mut scratch = Scratch::default();
         for (rows, cols) in [(24, 24), (16, 40), (40, 16)] {
-            let mut rng = Rng::new(3, rows as u64);
+            let mut rng = SplitMix64::stream(3, rows as u64);
             let mut g: Vec<f32> = (0..rows * cols).map(|_| rng.normal() as f32).collect();
             orthogonalise(&mut g, rows, cols, Precision::F32, &mut scratch);
             // the singular values of g are those of g g^T (or g^T g) squared: check on the diagonal

@@ -1,7 +1,8 @@
 //! Shared by the tests: tiny models and documents.
 #![allow(dead_code)]
 
-use autoact_train::{Document, ModelConfig, Rng};
+use autoact_base::random::SplitMix64;
+use autoact_train::{Document, ModelConfig};
 
 /// A tiny model whose sizes are all different and not multiples of the vector width.
 pub(crate) fn tiny(tied: bool) -> ModelConfig {
@@ -24,7 +25,7 @@ pub(crate) fn tiny(tied: bool) -> ModelConfig {
 
 /// Random documents with about two thirds of the tokens as targets.
 pub(crate) fn documents(lens: &[usize], vocab: usize, seed: u64) -> Vec<Document> {
-    let mut rng = Rng::new(seed, 0);
+    let mut rng = SplitMix64::stream(seed, 0);
     let doc = |n: &usize| {
         let tokens = (0..*n).map(|_| rng.below(vocab) as u32).collect();
         let loss = (0..*n).map(|_| rng.below(3) > 0).collect();

@@ -1,0 +1,7 @@
+//! What every crate may use: error chains, durations as text, seeded random numbers.
+//!
+//! Each of them has one implementation, and it is here. This crate depends on no other crate of the workspace.
+
+pub mod duration;
+pub mod error;
+pub mod random;
