@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use autoact_checkpoint::{self as checkpoint, SaveDtype, Tensor};
+use safetensors::SafeTensors;
 use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensors};
 use sha2::{Digest, Sha256};
 
 use crate::config::Matcher;
@@ -34,6 +35,15 @@ impl std::fmt::Debug for Matrix {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Matrix[{}, {}]", self.rows, self.cols)
     }
+}
+
+/// Which of the two matrices of an update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Factor {
+    /// [r, in]
+    A,
+    /// [out, r]
+    B,
 }
 
 /// One layer's update: `y += scale * B (A x)`.
@@ -73,6 +83,28 @@ pub struct BaseLayout {
     pub linears: BTreeMap<String, (usize, usize)>,
 }
 
+/// Writes an adapter: `adapter_config.json` and `adapter_model.safetensors` in `dir`, which is made if need be.
+///
+/// `tensors` are named as PEFT names them, [`tensor_name`]. With `base_digest`, the sha256 (hex) of the base's weights,
+/// a loader can refuse another base. The same adapter has the same bytes each time.
+///
+/// # Errors
+/// A tensor's size does not fit its shape, or a file cannot be written.
+pub fn save(
+    dir: &Path,
+    config: &AdapterConfig,
+    tensors: &[Tensor],
+    dtype: SaveDtype,
+    base_digest: Option<&str>,
+) -> Result<(), AdapterError> {
+    checkpoint::make_dir(dir)?;
+    let notes = [("format", "pt")].into_iter().chain(base_digest.map(|digest| (BASE_DIGEST_KEY, digest)));
+    let metadata = notes.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    checkpoint::write_tensors(&dir.join(WEIGHTS_FILE), tensors, dtype, &metadata)?;
+    checkpoint::write_whole(&dir.join(CONFIG_FILE), format!("{:#}\n", config.to_json()).as_bytes())?;
+    Ok(())
+}
+
 impl Adapter {
     /// Reads `dir/adapter_config.json` and `dir/adapter_model.safetensors`.
     pub fn load(dir: impl AsRef<Path>) -> Result<Self, AdapterError> {
@@ -91,36 +123,36 @@ impl Adapter {
 
         let mut halves: BTreeMap<String, [Option<Matrix>; 2]> = BTreeMap::new();
         for (name, view) in tensors.iter() {
-            let (module, half) =
+            let (module, factor) =
                 split_name(name).filter(|(module, _)| matcher.targets(module)).ok_or_else(|| AdapterError::UnknownTensor {
                     path: weights_path.clone(),
                     tensor: name.to_owned(),
                     expected: format!("`{PREFIX}<module>.lora_A.weight` or `.lora_B.weight` of a module in `target_modules`"),
                 })?;
-            halves.entry(module.to_owned()).or_default()[half] = Some(matrix(&weights_path, name, &view)?);
+            halves.entry(module.to_owned()).or_default()[factor as usize] = Some(matrix(&weights_path, name, &view)?);
         }
         let found: Vec<&str> = halves.keys().map(String::as_str).collect();
-        let missing = |module: &str, half: usize| AdapterError::MissingTensor {
+        let missing = |module: &str, factor: Factor| AdapterError::MissingTensor {
             path: weights_path.clone(),
-            tensor: tensor_name(module, half),
+            tensor: tensor_name(module, factor),
             module: module.to_owned(),
         };
         if let Some(name) = matcher.unmatched(&found).first() {
-            return Err(missing(name, 0));
+            return Err(missing(name, Factor::A));
         }
         if found.is_empty() {
-            return Err(missing("any module", 0));
+            return Err(missing("any module", Factor::A));
         }
         let mut modules = BTreeMap::new();
         for (module, [a, b]) in halves {
-            let a = a.ok_or_else(|| missing(&module, 0))?;
-            let b = b.ok_or_else(|| missing(&module, 1))?;
+            let a = a.ok_or_else(|| missing(&module, Factor::A))?;
+            let b = b.ok_or_else(|| missing(&module, Factor::B))?;
             let rank = matcher.rank(&module);
-            for (half, m, found) in [(0, &a, a.rows), (1, &b, b.cols)] {
+            for (factor, m, found) in [(Factor::A, &a, a.rows), (Factor::B, &b, b.cols)] {
                 if found != rank {
                     return Err(AdapterError::Shape {
                         path: weights_path,
-                        tensor: tensor_name(&module, half),
+                        tensor: tensor_name(&module, factor),
                         found: vec![m.rows, m.cols],
                         expected: format!("rank `{rank}` from the configuration"),
                     });
@@ -134,6 +166,16 @@ impl Adapter {
         sha.update(&bytes);
         let digest = format!("{:x}", sha.finalize());
         Ok(Self { path: dir.to_owned(), config, modules, digest, base_digest })
+    }
+
+    /// The factor with this name in the file, see [`tensor_name`].
+    pub fn tensor(&self, name: &str) -> Option<&Matrix> {
+        let (module, factor) = split_name(name)?;
+        let pair = self.modules.get(module)?;
+        Some(match factor {
+            Factor::A => &pair.a,
+            Factor::B => &pair.b,
+        })
     }
 
     /// Checks that the adapter belongs to `base`: same digest (when both know it), layers that exist, shapes
@@ -177,17 +219,18 @@ impl Adapter {
     }
 }
 
-fn tensor_name(module: &str, half: usize) -> String {
-    format!("{PREFIX}{module}.lora_{}.weight", if half == 0 { 'A' } else { 'B' })
+/// PEFT's name for a factor of the update of `module`, a path in the base such as `model.layers.0.self_attn.q_proj`.
+pub fn tensor_name(module: &str, factor: Factor) -> String {
+    format!("{PREFIX}{module}.lora_{factor:?}.weight")
 }
 
-/// `base_model.model.<module>.lora_A.weight` -> (`<module>`, 0)
-fn split_name(name: &str) -> Option<(&str, usize)> {
+/// `base_model.model.<module>.lora_A.weight` -> (`<module>`, A)
+fn split_name(name: &str) -> Option<(&str, Factor)> {
     let rest = name.strip_prefix(PREFIX)?;
     if let Some(module) = rest.strip_suffix(".lora_A.weight") {
-        return Some((module, 0));
+        return Some((module, Factor::A));
     }
-    rest.strip_suffix(".lora_B.weight").map(|module| (module, 1))
+    rest.strip_suffix(".lora_B.weight").map(|module| (module, Factor::B))
 }
 
 fn matrix(path: &Path, name: &str, view: &TensorView<'_>) -> Result<Matrix, AdapterError> {
@@ -199,18 +242,47 @@ fn matrix(path: &Path, name: &str, view: &TensorView<'_>) -> Result<Matrix, Adap
             expected: "two dimensions".to_owned(),
         });
     };
-    let bytes = view.data();
-    let data = match view.dtype() {
-        Dtype::F32 => bytes.chunks_exact(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect(),
-        Dtype::F16 => bytes.chunks_exact(2).map(|c| half::f16::from_le_bytes([c[0], c[1]]).to_f32()).collect(),
-        Dtype::BF16 => bytes.chunks_exact(2).map(|c| half::bf16::from_le_bytes([c[0], c[1]]).to_f32()).collect(),
-        other => {
-            return Err(AdapterError::UnknownTensor {
-                path: path.to_owned(),
-                tensor: format!("{name}` of type `{other:?}"),
-                expected: "`F32`, `F16` or `BF16`".to_owned(),
-            });
-        }
-    };
+    let mut data = vec![0.0; rows * cols];
+    checkpoint::decode(path, name, view, &mut data)?;
     Ok(Matrix { rows, cols, data })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const Q: &str = "model.layers.0.self_attn.q_proj";
+
+    /// An adapter of rank 2 on one layer of 3 inputs and 4 outputs, without the tensors named.
+    fn tensors(without: &[Factor]) -> Vec<Tensor> {
+        let all = [(Factor::A, [2, 3]), (Factor::B, [4, 2])].into_iter().filter(|(factor, _)| !without.contains(factor));
+        all.map(|(factor, shape)| {
+            let data: Vec<f32> = (0..shape[0] * shape[1]).map(|i| i as f32 - 2.5).collect();
+            Tensor { name: tensor_name(Q, factor), shape: shape.to_vec(), data: checkpoint::encode(&data, SaveDtype::F32) }
+        })
+        .collect()
+    }
+
+    #[test]
+    fn what_is_saved_is_loaded() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = AdapterConfig::new(2, 8.0, vec!["q_proj".to_owned()]);
+        save(dir.path(), &config, &tensors(&[]), SaveDtype::F32, Some("abc")).unwrap();
+        let adapter = Adapter::load(dir.path()).unwrap();
+        assert_eq!((&adapter.config, adapter.base_digest.as_deref()), (&config, Some("abc")));
+        let pair = &adapter.modules[Q];
+        assert_eq!((pair.a.rows, pair.a.cols, pair.b.rows, pair.b.cols, pair.scale), (2, 3, 4, 2, 4.0));
+        assert_eq!(adapter.tensor(&tensor_name(Q, Factor::B)), Some(&pair.b));
+        assert_eq!(pair.b.data, [-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5, 4.5]);
+        assert_eq!(adapter.tensor("model.layers.0.self_attn.q_proj.weight"), None);
+    }
+
+    #[test]
+    fn half_an_update_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = AdapterConfig::new(2, 8.0, vec!["q_proj".to_owned()]);
+        save(dir.path(), &config, &tensors(&[Factor::B]), SaveDtype::F32, None).unwrap();
+        let error = Adapter::load(dir.path()).unwrap_err();
+        assert!(matches!(&error, AdapterError::MissingTensor { tensor, .. } if *tensor == tensor_name(Q, Factor::B)), "{error}");
+    }
 }

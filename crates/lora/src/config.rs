@@ -13,7 +13,7 @@ use crate::AdapterError;
 ///
 /// Keys that change the maths and are not implemented (`use_dora`, `modules_to_save`, …) are rejected by
 /// [`AdapterConfig::parse`] when they are set; keys that only matter in training are ignored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct AdapterConfig {
     /// Always `LORA`.
     pub peft_type: String,
@@ -95,6 +95,53 @@ const UNSUPPORTED: [&str; 10] = [
 ];
 
 impl AdapterConfig {
+    /// Plain LoRA on the layers with these names.
+    pub fn new(r: usize, lora_alpha: f64, names: Vec<String>) -> Self {
+        Self {
+            peft_type: "LORA".to_owned(),
+            r,
+            lora_alpha,
+            lora_dropout: 0.0,
+            target_modules: TargetModules::Names(names),
+            bias: no_bias(),
+            fan_in_fan_out: false,
+            use_rslora: false,
+            rank_pattern: BTreeMap::new(),
+            alpha_pattern: BTreeMap::new(),
+            layers_to_transform: None,
+            base_model_name_or_path: None,
+            task_type: Some("CAUSAL_LM".to_owned()),
+            alora_invocation_tokens: None,
+        }
+    }
+
+    /// The file's content: PEFT's own keys, those that are not implemented here unset.
+    pub fn to_json(&self) -> Value {
+        let alphas: BTreeMap<&String, Value> = self.alpha_pattern.iter().map(|(pattern, alpha)| (pattern, number(*alpha))).collect();
+        serde_json::json!({
+            "peft_type": self.peft_type,
+            "task_type": self.task_type,
+            "base_model_name_or_path": self.base_model_name_or_path,
+            "r": self.r,
+            "lora_alpha": number(self.lora_alpha),
+            "lora_dropout": self.lora_dropout,
+            "target_modules": self.target_modules,
+            "bias": self.bias,
+            "fan_in_fan_out": self.fan_in_fan_out,
+            "inference_mode": true,
+            "init_lora_weights": true,
+            "modules_to_save": null,
+            "layers_to_transform": self.layers_to_transform,
+            "layers_pattern": null,
+            "rank_pattern": self.rank_pattern,
+            "alpha_pattern": alphas,
+            "use_rslora": self.use_rslora,
+            "use_dora": false,
+            "revision": null,
+            "alora_invocation_tokens": self.alora_invocation_tokens,
+        })
+    }
+
     /// Parses and checks the file's text; `path` is for messages only.
     pub fn parse(text: &str, path: &Path) -> Result<Self, AdapterError> {
         let json = |source| AdapterError::Config { path: path.to_owned(), source };
@@ -123,6 +170,11 @@ impl AdapterConfig {
         }
         Ok(config)
     }
+}
+
+/// Whole numbers are written as such: PEFT's `lora_alpha` is an integer.
+fn number(x: f64) -> Value {
+    if x.fract() == 0.0 && x.abs() < 1e9 { (x as i64).into() } else { x.into() }
 }
 
 fn is_set(value: &Value) -> bool {
@@ -258,6 +310,21 @@ mod tests {
         let m = Matcher::new(&config, Path::new("x")).unwrap();
         assert_eq!(m.scale("model.layers.0.self_attn.q_proj"), 4.0);
         assert_eq!(m.scale("model.layers.1.self_attn.q_proj"), 8.0 / 2f64.sqrt());
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let names = vec!["q_proj".to_owned(), "v_proj".to_owned()];
+        let mut wanted = AdapterConfig::new(8, 16.0, names);
+        assert_eq!(wanted.to_json()["lora_alpha"], 16);
+        assert_eq!(config(wanted.to_json()).unwrap(), wanted);
+        wanted.lora_alpha = 0.5;
+        wanted.use_rslora = true;
+        wanted.rank_pattern.insert("layers.1.self_attn.q_proj".to_owned(), 2);
+        wanted.alpha_pattern.insert("v_proj".to_owned(), 3.0);
+        wanted.layers_to_transform = Some(Layers::Many(vec![0, 1]));
+        wanted.alora_invocation_tokens = Some(vec![5, 6]);
+        assert_eq!(config(wanted.to_json()).unwrap(), wanted);
     }
 
     #[test]

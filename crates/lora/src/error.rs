@@ -87,6 +87,9 @@ pub enum AdapterError {
         /// What was expected.
         expected: String,
     },
+    /// A tensor cannot be decoded, or a file cannot be written.
+    #[error(transparent)]
+    File(#[from] autoact_checkpoint::FileError),
     /// The adapter was made for another base model.
     #[error("adapter `{adapter}` does not fit base `{base}`: {what}: the adapter has `{found}`, the base has `{expected}`")]
     BaseMismatch {

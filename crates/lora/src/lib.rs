@@ -1,6 +1,6 @@
 //! LoRA adapters in PEFT's format: `adapter_config.json` and `adapter_model.safetensors`.
 //!
-//! This crate reads and checks adapters; it does not compute with them. The engine
+//! This crate reads, checks and writes adapters; it does not compute with them. The engine
 //! (`autoact-model`) turns a [`LoraPair`] into two small matrices beside the base model's weights.
 //! It never merges them, so the base stays shared.
 //!
@@ -14,6 +14,6 @@ mod adapter;
 mod config;
 mod error;
 
-pub use adapter::{Adapter, BASE_DIGEST_KEY, BaseLayout, CONFIG_FILE, LoraPair, Matrix, WEIGHTS_FILE};
+pub use adapter::{Adapter, BASE_DIGEST_KEY, BaseLayout, CONFIG_FILE, Factor, LoraPair, Matrix, WEIGHTS_FILE, save, tensor_name};
 pub use config::{AdapterConfig, Layers, TargetModules};
 pub use error::AdapterError;

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use autoact_checkpoint::TokenIds;
 use safetensors::SafeTensors;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use crate::config::TokenIds;
+use crate::error::FIX_DIR;
 use crate::{ChatTemplate, LoadError, ModelConfig, Tokenizer, map};
 
-const CONFIG: &str = "config.json";
 const GENERATION: &str = "generation_config.json";
 const TOKENIZER: &str = "tokenizer.json";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
@@ -21,7 +21,6 @@ const WEIGHTS: &str = "model.safetensors";
 pub(crate) const SOURCE_DIGEST_KEY: &str = "autoact.source_sha256";
 const INDEX: &str = "model.safetensors.index.json";
 
-const FIX_DIR: &str = "a model is a Hugging Face directory with `config.json`, `tokenizer.json` and `model.safetensors`";
 const FIX_WEIGHTS: &str = "put `model.safetensors`, or the shards and `model.safetensors.index.json`, beside `config.json`";
 
 /// A Hugging Face model directory, its small files read and checked; the weights stay on disk.
@@ -91,8 +90,7 @@ impl ModelDir {
     /// Reads everything but the weights and `tokenizer.json`. Missing or broken files are named, with the fix.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         let path = path.as_ref().to_owned();
-        let config_path = path.join(CONFIG);
-        let config = ModelConfig::parse(&read(&config_path, FIX_DIR)?, &config_path)?;
+        let config = ModelConfig::load(&path)?;
         let mut eos = config.eos.clone();
         if let Some(generation) = read_json::<Generation>(&path.join(GENERATION), "generation configuration")? {
             for id in generation.eos_token_id.map(TokenIds::into_vec).unwrap_or_default() {

@@ -1,7 +1,7 @@
 //! The engine: one thread that owns the model's time, and the handle that services hold.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,99 +9,25 @@ use std::time::{Duration, Instant};
 
 use autoact_kernels::Format;
 use autoact_lora::Adapter;
-use tokio::sync::oneshot;
 
 use crate::backend::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest};
-use crate::draft::MOST_DRAFTED;
 use crate::map::release_freed;
 use crate::sequence::Work;
+use crate::state::{EngineState, LoadedAdapter};
 use crate::word_bias::TokenBias;
 use crate::worker::{Job, Worker};
-use crate::{BoundAdapter, ChatTemplate, GenerateStream, LoadError, ModelDir, Tokenizer, Transformer};
+use crate::{ChatTemplate, EngineOptions, GenerateStream, LoadError, ModelDir, Tokenizer, Transformer};
 
-/// How an [`Engine`] runs.
-#[derive(Debug, Clone)]
-pub struct EngineOptions {
-    /// The name it reports; `None` = the directory's.
-    pub name: Option<String>,
-    /// Requests that may wait; one more is refused as overloaded.
-    pub queue: usize,
-    /// Threads that compute, the engine's own included; 0: one for a small model, as many as there are cores for others.
-    pub threads: usize,
-    /// Requests that run at once; each of their tokens' passes reads the weights once for all.
-    pub batch: usize,
-    /// What the weights are computed in; `None` = as in the files, which costs no memory: they are read where they are mapped.
-    pub weights: Option<Format>,
-    /// Bytes of keys and values kept for prompts that begin like an earlier one; 0 keeps none.
-    pub cache_bytes: usize,
-    /// Most tokens that a pass reads on the chance that they come next, at most 16; 0: none. Changes no output.
-    pub draft: usize,
-    /// A directory in memory through which processes share keys and values of what the base has read.
-    pub shared_prefixes: Option<PathBuf>,
-    /// Most tokens per sequence, where that should be less than the model's own limit.
-    pub context_length: Option<usize>,
-}
-
-/// Requests that may wait: at a second each, the last one has waited as long as anyone should.
-const DEFAULT_QUEUE: usize = 32;
 /// Weights up to this size stay in a core's reach: a second thread saves a few microseconds of a product and costs as many for every
 /// wake-up, many more when other programs want the cores.
 const SMALL: u64 = 64 << 20;
-/// More rows than this cost about as much one by one.
-const DEFAULT_BATCH: usize = 16;
-/// Tokens drafted: with the token before them as many rows as the kernels' widest tile takes, and the next one costs the most.
-const DEFAULT_DRAFT: usize = 5;
-/// Dozens of trajectories of a small model, or two of a 7B model at 1,000 tokens.
-const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 /// An overloaded engine is not asked again sooner than this.
 const LEAST_RETRY: Duration = Duration::from_millis(50);
-
-impl EngineOptions {
-    /// The most that `draft` is taken for.
-    pub const MOST_DRAFTED: usize = MOST_DRAFTED;
-}
-
-impl Default for EngineOptions {
-    fn default() -> Self {
-        Self {
-            name: None,
-            queue: DEFAULT_QUEUE,
-            threads: 0,
-            batch: DEFAULT_BATCH,
-            weights: None,
-            cache_bytes: DEFAULT_CACHE_BYTES,
-            draft: DEFAULT_DRAFT,
-            shared_prefixes: None,
-            context_length: None,
-        }
-    }
-}
-
-/// An adapter bound to the engine's model.
-#[derive(Debug)]
-pub(crate) struct LoadedAdapter {
-    pub(crate) version: AdapterVersion,
-    pub(crate) bound: BoundAdapter,
-}
-
-/// What the handle and the thread both use.
-pub(crate) struct Shared {
-    pub(crate) name: String,
-    /// What adapters must have been trained on.
-    pub(crate) base_digest: String,
-    pub(crate) model: Transformer,
-    pub(crate) tokenizer: Tokenizer,
-    pub(crate) context_length: usize,
-    /// Requests waiting or running.
-    pub(crate) waiting: AtomicUsize,
-    /// Mean time of a request, in microseconds, recent ones weighing more.
-    pub(crate) mean_micros: AtomicU64,
-}
 
 /// A model that serves requests. Share it in an `Arc`; when the last handle goes, its thread ends.
 pub struct Engine {
     info: BackendInfo,
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     adapters: RwLock<BTreeMap<String, Arc<LoadedAdapter>>>,
     template: Option<ChatTemplate>,
     jobs: SyncSender<Job>,
@@ -128,7 +54,7 @@ impl Engine {
             context_length,
             chat_template: template.is_some(),
         };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(EngineState {
             name: info.name.clone(),
             base_digest: dir.base_digest()?.to_owned(),
             model,
@@ -165,13 +91,6 @@ impl Engine {
     /// The model's tokenizer.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.shared.tokenizer
-    }
-
-    /// Runs one token through the model, behind what is already waiting; how long the forward pass took.
-    pub async fn health_check(&self) -> Result<Duration, GenerateError> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Job::Health(reply))?;
-        answer.await.unwrap_or_else(|_| Err(stopped()))
     }
 
     /// Forgets the keys and values kept of earlier prompts, and the completions that drafts are made from; those of running requests stay.

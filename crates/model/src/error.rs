@@ -1,5 +1,10 @@
 use std::path::PathBuf;
 
+use autoact_checkpoint::ConfigError;
+
+/// What a model directory needs, for messages.
+pub(crate) const FIX_DIR: &str = "a model is a Hugging Face directory with `config.json`, `tokenizer.json` and `model.safetensors`";
+
 /// Why a model could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -116,4 +121,14 @@ pub enum LoadError {
     /// The model's thread could not be started.
     #[error("cannot start the model's thread")]
     Thread(#[source] std::io::Error),
+}
+
+impl From<ConfigError> for LoadError {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::Read { path, source } => Self::Read { path, fix: FIX_DIR, source },
+            ConfigError::Json { path, source } => Self::Json { path, what: "model configuration", source },
+            ConfigError::Unsupported { path, key, found, expected } => Self::Unsupported { path, key, found, expected },
+        }
+    }
 }

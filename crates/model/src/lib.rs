@@ -7,7 +7,6 @@
 //! themselves where what comes next has come before (`draft`), and get the same bits alone or in a crowd.
 
 mod backend;
-mod config;
 mod convert;
 mod detokenize;
 mod dir;
@@ -20,12 +19,14 @@ mod kv;
 mod linear;
 mod map;
 mod numbers;
+mod options;
 mod radix;
 mod rope;
 mod sampler;
 mod schedule;
 mod sequence;
 mod shared;
+mod state;
 mod stream;
 mod template;
 mod tokenizer;
@@ -34,15 +35,16 @@ mod weights;
 mod word_bias;
 mod worker;
 
+pub use autoact_checkpoint::{Family, Llama3Scaling, ModelConfig, RopeScaling};
 pub use autoact_kernels::{Format, Team};
 pub use backend::{AdapterVersion, Backend, BackendInfo, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated};
-pub use config::{Family, Llama3Scaling, ModelConfig, RopeScaling};
 pub use convert::{Conversion, convert};
 pub use dir::ModelDir;
-pub use engine::{Engine, EngineOptions};
+pub use engine::Engine;
 pub use error::LoadError;
 pub use grammar::Grammar;
 pub use kv::KvCache;
+pub use options::EngineOptions;
 pub use sampler::Sampling;
 pub use stream::{GenerateSender, GenerateStream};
 pub use template::{ChatTemplate, Message};

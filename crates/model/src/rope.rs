@@ -1,6 +1,6 @@
 //! Rotary position embedding: the frequencies, and the angles of a position.
 
-use crate::config::{Llama3Scaling, ModelConfig, RopeScaling};
+use autoact_checkpoint::{Llama3Scaling, ModelConfig, RopeScaling};
 
 /// Inverse frequencies, one per pair of a head's dimensions, scaled as the model asks.
 #[derive(Debug)]

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use crate::detokenize::TextStream;
 use crate::draft::{Draft, Drafts};
-use crate::engine::{LoadedAdapter, Shared};
 use crate::grammar::{Constraint, Grammars};
 use crate::known::Known;
 use crate::sampler::Sampler;
+use crate::state::{EngineState, LoadedAdapter};
 use crate::transformer::Item;
 use crate::word_bias::TokenBias;
 use crate::{FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated, KvCache, Logits};
@@ -92,7 +92,7 @@ impl Sequence {
     }
 
     /// The tokens that the grammar leaves no choice about, at the completion's very beginning: they are read with the prompt.
-    pub(crate) fn begin(&mut self, shared: &Shared, sender: &mut GenerateSender) -> Result<Option<FinishReason>, GenerateError> {
+    pub(crate) fn begin(&mut self, shared: &EngineState, sender: &mut GenerateSender) -> Result<Option<FinishReason>, GenerateError> {
         if self.work.request.max_tokens == 0 {
             return Ok(None);
         }
@@ -121,7 +121,7 @@ impl Sequence {
     }
 
     /// Decides what the next pass reads beyond `chunk` pending tokens; how many tokens.
-    pub(crate) fn draft(&mut self, chunk: usize, shared: &Shared, drafts: &mut Drafts, worth: f32) -> usize {
+    pub(crate) fn draft(&mut self, chunk: usize, shared: &EngineState, drafts: &mut Drafts, worth: f32) -> usize {
         if chunk < self.pending() {
             return 0;
         }
@@ -158,7 +158,7 @@ impl Sequence {
     pub(crate) fn advance(
         &mut self,
         logits: &mut [f32],
-        shared: &Shared,
+        shared: &EngineState,
         known: &mut Known,
         drafts: &mut Drafts,
         sender: &mut GenerateSender,
@@ -223,7 +223,7 @@ impl Sequence {
     }
 
     /// Appends what the grammar leaves no choice about, without asking the model.
-    fn force(&mut self, shared: &Shared) -> Result<Option<FinishReason>, GenerateError> {
+    fn force(&mut self, shared: &EngineState) -> Result<Option<FinishReason>, GenerateError> {
         let forced = self.constraint.as_mut().map(Constraint::forced).unwrap_or_default();
         for token in forced {
             if let Some(finish) = self.accept(token, shared)? {
@@ -233,7 +233,7 @@ impl Sequence {
         Ok(None)
     }
 
-    fn accept(&mut self, token: u32, shared: &Shared) -> Result<Option<FinishReason>, GenerateError> {
+    fn accept(&mut self, token: u32, shared: &EngineState) -> Result<Option<FinishReason>, GenerateError> {
         self.tokens.push(token);
         if shared.tokenizer.eos().contains(&token) {
             // Under a grammar the end is only allowed where the grammar is satisfied.
@@ -271,7 +271,7 @@ impl Sequence {
     }
 
     /// The result, its keys and values kept for the next prompt that begins with it.
-    pub(crate) fn finish(mut self, reason: FinishReason, shared: &Shared, known: &mut Known, drafts: &mut Drafts) -> Generated {
+    pub(crate) fn finish(mut self, reason: FinishReason, shared: &EngineState, known: &mut Known, drafts: &mut Drafts) -> Generated {
         self.keep(self.tokens.len(), known);
         drafts.remember(&self.tokens, self.work.tokens.len());
         let prefill = self.prefill.unwrap_or_default();

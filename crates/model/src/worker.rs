@@ -5,29 +5,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use autoact_kernels::Team;
-use tokio::sync::oneshot;
 
 use crate::backend::{FinishReason, GenerateError};
 use crate::draft::Drafts;
-use crate::engine::Shared;
 use crate::grammar::Grammars;
 use crate::known::Known;
 use crate::radix::Prefixes;
 use crate::schedule::{Pace, Wish};
 use crate::sequence::{Sequence, Work};
 use crate::shared::SharedPrefixes;
+use crate::state::EngineState;
 use crate::transformer::{Item, Scratch};
-use crate::{EngineOptions, GenerateSender, LoadError, Logits};
+use crate::{EngineOptions, GenerateSender, LoadError};
 
 /// What the thread is asked to do.
 pub(crate) enum Job {
     /// Complete a prompt. Boxed: the queue holds places for many.
     Generate(Box<(Work, GenerateSender)>),
-    /// Show that the model still computes.
-    Health(oneshot::Sender<Result<Duration, GenerateError>>),
     /// Forget what is kept of earlier prompts and completions.
     ClearCache,
     /// Fail as a bug would.
@@ -37,7 +34,7 @@ pub(crate) enum Job {
 
 /// The thread's own state.
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
     team: Team,
     grammars: Grammars,
     known: Known,
@@ -61,7 +58,7 @@ const MEAN_OF: u64 = 8;
 
 impl Worker {
     /// Starts the thread; it ends when every sender of `jobs` is gone.
-    pub(crate) fn spawn(shared: Arc<Shared>, jobs: Receiver<Job>, threads: usize, options: &EngineOptions) -> Result<(), LoadError> {
+    pub(crate) fn spawn(shared: Arc<EngineState>, jobs: Receiver<Job>, threads: usize, options: &EngineOptions) -> Result<(), LoadError> {
         let grammars = Grammars::new(&shared.tokenizer.env())?;
         let team = Team::new(threads).map_err(LoadError::Thread)?;
         let shape = shared.model.block_shape();
@@ -129,12 +126,6 @@ impl Worker {
                         sender.end(Err(error));
                     }
                 }
-            }
-            Job::Health(reply) => {
-                let result = guard(|| self.health());
-                self.finished(started);
-                // Nobody waits any more: nothing to tell.
-                let _ = reply.send(result);
             }
             Job::ClearCache => {
                 self.finished(started);
@@ -228,19 +219,6 @@ impl Worker {
         for running in std::mem::take(&mut self.running) {
             self.end(running, Err(error.clone()));
         }
-    }
-
-    fn health(&mut self) -> Result<Duration, GenerateError> {
-        let started = Instant::now();
-        let tokenizer = &self.shared.tokenizer;
-        let token = tokenizer.bos().or_else(|| tokenizer.eos().first().copied()).unwrap_or(0);
-        let mut cache = self.shared.model.new_cache();
-        let item = Item { tokens: &[token], cache: &mut cache, adapter: None, adapter_from: 0, logits: Logits::Last };
-        let logits = self.shared.model.forward(&self.team, &mut [item], &mut self.scratch);
-        if logits.iter().any(|l| l.is_nan()) {
-            return Err(GenerateError::engine("the model computes no numbers; are the weights sound?"));
-        }
-        Ok(started.elapsed())
     }
 
     fn finished(&self, started: Instant) {

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use autoact_base::random::SplitMix64;
-use autoact_train::{Document, DocumentSource, Length, Linear, LoraConfig, ModelConfig, Optimizer, Phase, Precision, TrainConfig, Trainer, Weights};
+use autoact_train::{
+    Document, DocumentSource, Length, Linear, LoraConfig, ModelConfig, Optimizer, Phase, Precision, TrainConfig, Trainer, Weights,
+};
 
 /// Random tokens, 150 to 320 per document, half of them targets.
 struct Synthetic {

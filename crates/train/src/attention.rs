@@ -6,7 +6,6 @@
 
 use crate::config::Precision;
 use crate::simd::{self, Mat, gemm};
-use crate::vecmath::{dot, exp, exp_sum, fma, max};
 
 /// Query rows per tile.
 pub(crate) const TILE: usize = 64;
@@ -105,61 +104,6 @@ pub(crate) fn backward(s: Shape, qkv: &[f32], out: &[f32], lse: &[f32], dout: &[
             gemm(s.precision, (last, s.dim, rows), &mut dqkv[v..], ld, p.t(), grad, 1.0, true);
             gemm(s.precision, (rows, s.dim, last), &mut dqkv[first * ld + q..], ld, ds, keys, 1.0, false);
             gemm(s.precision, (last, s.dim, rows), &mut dqkv[k..], ld, ds.t(), queries, 1.0, true);
-        }
-    }
-}
-
-/// Softmax without the division: row `r` of `s` (rows `ld` apart) has `first + r + 1` valid scores,
-/// the rest becomes 0. `sums` gets the row sums, `lse` the logs of the true softmax sums.
-#[inline(always)]
-pub(crate) fn softmax_tile<const FMA: bool>(s: &mut [f32], ld: usize, first: usize, scale: f32, sums: &mut [f32], lse: &mut [f32]) {
-    for (r, ((row, sum), lse)) in s.chunks_exact_mut(ld).zip(sums).zip(lse).enumerate() {
-        let (valid, masked) = row.split_at_mut(first + r + 1);
-        let top = max(valid) * scale;
-        *sum = exp_sum::<FMA>(valid, scale, top);
-        *lse = top + sum.ln();
-        masked.fill(0.0);
-    }
-}
-
-/// Probabilities from scores and the logs of the softmax sums; masked ones become 0.
-#[inline(always)]
-pub(crate) fn probabilities_tile<const FMA: bool>(s: &mut [f32], ld: usize, first: usize, scale: f32, lse: &[f32]) {
-    for (r, (row, lse)) in s.chunks_exact_mut(ld).zip(lse).enumerate() {
-        let (valid, masked) = row.split_at_mut(first + r + 1);
-        for v in valid {
-            *v = exp::<FMA>(fma::<FMA>(*v, scale, -lse));
-        }
-        masked.fill(0.0);
-    }
-}
-
-/// From the gradient of the probabilities to that of the scores: `p * (dp - delta) * scale`.
-#[inline(always)]
-pub(crate) fn dscores_tile<const FMA: bool>(p: &[f32], ds: &mut [f32], ld: usize, _first: usize, scale: f32, delta: &[f32]) {
-    for ((p, ds), delta) in p.chunks_exact(ld).zip(ds.chunks_exact_mut(ld)).zip(delta) {
-        for (d, p) in ds.iter_mut().zip(p) {
-            *d = p * ((*d - delta) * scale);
-        }
-    }
-}
-
-/// `out[r] = a[r] . b[r]` over rows `ld` apart, `dim` wide.
-#[inline(always)]
-pub(crate) fn row_dots<const FMA: bool>(a: &[f32], b: &[f32], ld: usize, dim: usize, out: &mut [f32]) {
-    for (r, out) in out.iter_mut().enumerate() {
-        let at = r * ld;
-        *out = dot::<FMA>(&a[at..at + dim], &b[at..at + dim]);
-    }
-}
-
-/// Divides rows (`ld` apart, `dim` wide) by `sums`.
-#[inline(always)]
-pub(crate) fn scale_rows<const FMA: bool>(x: &mut [f32], ld: usize, dim: usize, sums: &[f32]) {
-    for (r, sum) in sums.iter().enumerate() {
-        let k = 1.0 / sum;
-        for v in &mut x[r * ld..r * ld + dim] {
-            *v *= k;
         }
     }
 }

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use safetensors::tensor::Dtype;
+use autoact_checkpoint::{SaveDtype, Tensor, decode, encode, make_dir, parse, read, write_tensors};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
-use crate::files::{self, SaveDtype};
 use crate::packing::{DataPosition, PackStats};
 
 const PREFIX: &str = "checkpoint-";
@@ -64,15 +63,15 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
 
 /// Writes a checkpoint atomically, then deletes all but the newest `keep`.
 pub(crate) fn save(dir: &Path, meta: &Meta, [params, m, v]: [&[f32]; 3], keep: usize) -> Result<PathBuf> {
-    files::make_dir(dir)?;
+    make_dir(dir)?;
     let path = file_name(dir, meta.step);
     let tensors: Vec<_> = [("params", params), ("m", m), ("v", v)]
         .into_iter()
-        .map(|(name, data)| (name.to_owned(), vec![data.len()], files::encode(data, SaveDtype::F32)))
+        .map(|(name, data)| Tensor { name: name.to_owned(), shape: vec![data.len()], data: encode(data, SaveDtype::F32) })
         .collect();
     let json = serde_json::to_string(meta).map_err(|e| TrainError::format(&path, e))?;
     let meta = BTreeMap::from([(META.to_owned(), json)]);
-    files::write_safetensors(&path, &tensors, Dtype::F32, &meta)?;
+    write_tensors(&path, &tensors, SaveDtype::F32, &meta)?;
     let all = list(dir)?;
     for (_, old) in all.iter().take(all.len().saturating_sub(keep.max(1))) {
         std::fs::remove_file(old).map_err(TrainError::io("delete", old))?;
@@ -82,8 +81,8 @@ pub(crate) fn save(dir: &Path, meta: &Meta, [params, m, v]: [&[f32]; 3], keep: u
 
 /// Reads a checkpoint of `len` trained parameters.
 pub(crate) fn load(path: &Path, len: usize) -> Result<Checkpoint> {
-    let bytes = files::read(path)?;
-    let file = files::parse(path, &bytes)?;
+    let bytes = read(path)?;
+    let file = parse(path, &bytes)?;
     let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).map_err(|e| TrainError::format(path, e))?;
     let json = header
         .metadata()
@@ -91,7 +90,7 @@ pub(crate) fn load(path: &Path, len: usize) -> Result<Checkpoint> {
         .and_then(|m| m.get(META))
         .ok_or_else(|| TrainError::format(path, format!("not a training checkpoint: no `{META}` metadata")))?;
     let meta = serde_json::from_str(json).map_err(|e| TrainError::format(path, e))?;
-    let read = |name: &str| {
+    let tensor = |name: &str| {
         let view = file.tensor(name).map_err(|_| TrainError::MissingTensor { path: path.to_path_buf(), name: name.to_owned() })?;
         if view.shape() != [len] {
             return Err(TrainError::Shape {
@@ -102,8 +101,8 @@ pub(crate) fn load(path: &Path, len: usize) -> Result<Checkpoint> {
             });
         }
         let mut out = vec![0.0; len];
-        files::decode(path, name, &view, &mut out)?;
+        decode(path, name, &view, &mut out)?;
         Ok(out)
     };
-    Ok(Checkpoint { meta, params: read("params")?, m: read("m")?, v: read("v")? })
+    Ok(Checkpoint { meta, params: tensor("params")?, m: tensor("m")?, v: tensor("v")? })
 }

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
 use crate::lora::LoraConfig;
-pub use crate::model_config::ModelConfig;
 
 /// Which update rule moves the hidden matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use autoact_checkpoint::{ConfigError, FileError};
+
 /// An error of this crate. Messages name the file, what was expected and what came.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
@@ -26,6 +28,9 @@ pub enum TrainError {
         /// What was expected and what was found.
         message: String,
     },
+    /// An adapter could not be read or written.
+    #[error(transparent)]
+    Adapter(#[from] autoact_lora::AdapterError),
     /// A tensor that the model needs is not in the file.
     #[error("`{path}`: tensor `{name}` is missing")]
     MissingTensor {
@@ -67,6 +72,27 @@ pub enum TrainError {
     /// A helper thread ended without an answer.
     #[error("the {0} thread ended unexpectedly")]
     Thread(&'static str),
+}
+
+impl From<FileError> for TrainError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Io { action, path, source } => Self::Io { action, path, source },
+            FileError::Format { path, message } => Self::Format { path, message },
+        }
+    }
+}
+
+impl From<ConfigError> for TrainError {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::Read { path, source } => Self::Io { action: "read", path, source },
+            ConfigError::Json { path, source } => Self::Format { path, message: source.to_string() },
+            ConfigError::Unsupported { path, key, found, expected } => {
+                Self::Format { path, message: format!("`{key}` is `{found}`, expected {expected}") }
+            }
+        }
+    }
 }
 
 /// The result type of this crate.

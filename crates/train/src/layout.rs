@@ -3,7 +3,7 @@
 //! Query, key and value matrices lie one after the other, so they are also one packed matrix
 //! `[q + 2 kv, hidden]`; likewise gate and up. All matrices are row-major `[out, in]`.
 
-use crate::config::ModelConfig;
+use crate::model_config::ModelConfig;
 
 /// The kind of a tensor, which decides its optimiser and its weight decay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use autoact_base::random::SplitMix64;
+use autoact_checkpoint::{SaveDtype, Tensor};
+use autoact_lora::{Adapter as PeftAdapter, AdapterConfig, CONFIG_FILE, Factor, TargetModules, WEIGHTS_FILE, tensor_name};
 use serde::{Deserialize, Serialize};
 
-use crate::config::ModelConfig;
 use crate::error::{Result, TrainError};
-use crate::files::{self, SaveDtype};
 use crate::layout::{Builder, TensorKind, TensorSpec};
-
-/// The safetensors metadata key under which an adapter names its base, as `autoact-lora` reads it.
-const BASE_DIGEST_KEY: &str = "autoact.base_sha256";
+use crate::model_config::ModelConfig;
+use crate::tensors::encode_all;
 
 /// A linear layer that an adapter can sit on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -97,6 +96,41 @@ pub struct LoraConfig {
 }
 
 impl LoraConfig {
+    /// The settings of an adapter that PEFT wrote, if it is plain LoRA on whole linear layers.
+    fn of_peft(file: &AdapterConfig) -> std::result::Result<Self, String> {
+        let TargetModules::Names(names) = &file.target_modules else {
+            return Err("`target_modules` is a pattern, expected a list of names".to_owned());
+        };
+        let linear = |name: &String| {
+            let known = Linear::ALL.into_iter().find(|linear| linear.name() == name);
+            known.ok_or_else(|| format!("`target_modules` names `{name}`, expected {}", Linear::ALL.map(Linear::name).join(", ")))
+        };
+        if file.use_rslora {
+            return Err("rsLoRA is not supported".to_owned());
+        }
+        if !file.rank_pattern.is_empty() || !file.alpha_pattern.is_empty() || file.layers_to_transform.is_some() {
+            return Err("ranks, alphas or layers that differ from the rest are not supported".to_owned());
+        }
+        Ok(Self {
+            r: file.r,
+            alpha: file.lora_alpha,
+            dropout: file.lora_dropout,
+            target_modules: names.iter().map(linear).collect::<std::result::Result<_, String>>()?,
+            base_model: file.base_model_name_or_path.clone(),
+            alora_invocation_tokens: file.alora_invocation_tokens.clone(),
+        })
+    }
+
+    fn to_peft(&self) -> AdapterConfig {
+        let names = self.target_modules.iter().map(|linear| linear.name().to_owned()).collect();
+        AdapterConfig {
+            lora_dropout: self.dropout,
+            base_model_name_or_path: self.base_model.clone(),
+            alora_invocation_tokens: self.alora_invocation_tokens.clone(),
+            ..AdapterConfig::new(self.r, self.alpha, names)
+        }
+    }
+
     pub(crate) fn check(&self, rule: &mut impl FnMut(bool, String)) {
         rule(self.r > 0, "lora `r` must be above 0".into());
         let ok = self.alpha.is_finite() && self.alpha > 0.0;
@@ -155,10 +189,10 @@ impl LoraWeights {
                     }
                     let (inputs, outputs) = linear.dims(model);
                     let (parent, name) = (linear.parent(), linear.name());
-                    let p = format!("base_model.model.model.layers.{layer}.{parent}.{name}");
+                    let module = format!("model.layers.{layer}.{parent}.{name}");
                     let kind = TensorKind::Matrix;
-                    let a = builder.add(&format!("{p}.lora_A.weight"), config.r, inputs, kind);
-                    let b = builder.add(&format!("{p}.lora_B.weight"), outputs, config.r, kind);
+                    let a = builder.add(&tensor_name(&module, Factor::A), config.r, inputs, kind);
+                    let b = builder.add(&tensor_name(&module, Factor::B), outputs, config.r, kind);
                     let id = (layer * Linear::ALL.len() + linear as usize) as u64;
                     Some(Adapter { a, b, inputs, outputs, id })
                 })
@@ -182,29 +216,24 @@ impl LoraWeights {
     /// # Errors
     /// If a file is missing or malformed, or asks for a LoRA variant that is not supported.
     pub fn load(dir: &Path, model: &ModelConfig) -> Result<Self> {
-        let path = dir.join("adapter_config.json");
-        let bytes = files::read(&path)?;
-        let file: PeftConfig = serde_json::from_slice(&bytes).map_err(|e| TrainError::format(&path, e))?;
-        if file.peft_type != "LORA" {
-            let m = format!("`peft_type` is `{}`, expected `LORA`", file.peft_type);
-            return Err(TrainError::format(&path, m));
+        let adapter = PeftAdapter::load(dir)?;
+        let bad = |e: &dyn std::fmt::Display| TrainError::format(&dir.join(CONFIG_FILE), e);
+        let config = LoraConfig::of_peft(&adapter.config).map_err(|e| bad(&e))?;
+        let mut out = Self::init(model, &config, 0).map_err(|e| bad(&e))?;
+        let path = dir.join(WEIGHTS_FILE);
+        for spec in &out.tensors {
+            let missing = || TrainError::MissingTensor { path: path.clone(), name: spec.name.clone() };
+            let matrix = adapter.tensor(&spec.name).ok_or_else(missing)?;
+            if spec.shape() != [matrix.rows, matrix.cols] {
+                return Err(TrainError::Shape {
+                    path,
+                    name: spec.name.clone(),
+                    expected: spec.shape(),
+                    found: vec![matrix.rows, matrix.cols],
+                });
+            }
+            out.data[spec.range()].copy_from_slice(&matrix.data);
         }
-        if file.use_rslora || file.use_dora {
-            return Err(TrainError::format(&path, "rsLoRA and DoRA are not supported"));
-        }
-        let config = LoraConfig {
-            r: file.r,
-            alpha: file.lora_alpha,
-            dropout: file.lora_dropout,
-            target_modules: file.target_modules,
-            base_model: file.base_model_name_or_path,
-            alora_invocation_tokens: file.alora_invocation_tokens,
-        };
-        let mut out = Self::init(model, &config, 0).map_err(|e| TrainError::format(&path, e))?;
-        let path = dir.join("adapter_model.safetensors");
-        let bytes = files::read(&path)?;
-        let st = files::parse(&path, &bytes)?;
-        files::read_tensors(&path, &st, &out.tensors, &mut out.data)?;
         Ok(out)
     }
 
@@ -213,7 +242,7 @@ impl LoraWeights {
     /// # Errors
     /// If a file cannot be written.
     pub fn save(&self, dir: &Path, dtype: SaveDtype) -> Result<()> {
-        self.save_noting(dir, dtype, &[])
+        Ok(autoact_lora::save(dir, &self.config.to_peft(), &self.encoded(dtype), dtype, None)?)
     }
 
     /// [`LoraWeights::save`] with the sha256 (hex) of the base's `model.safetensors` in the file: a loader can refuse another base.
@@ -221,37 +250,11 @@ impl LoraWeights {
     /// # Errors
     /// If a file cannot be written.
     pub fn save_for_base(&self, dir: &Path, dtype: SaveDtype, base_sha256: &str) -> Result<()> {
-        self.save_noting(dir, dtype, &[(BASE_DIGEST_KEY, base_sha256)])
+        Ok(autoact_lora::save(dir, &self.config.to_peft(), &self.encoded(dtype), dtype, Some(base_sha256))?)
     }
 
-    fn save_noting(&self, dir: &Path, dtype: SaveDtype, notes: &[(&str, &str)]) -> Result<()> {
-        files::make_dir(dir)?;
-        let c = &self.config;
-        let json = serde_json::json!({
-            "peft_type": "LORA",
-            "task_type": "CAUSAL_LM",
-            "base_model_name_or_path": c.base_model,
-            "r": c.r,
-            "lora_alpha": number(c.alpha),
-            "lora_dropout": c.dropout,
-            "target_modules": c.target_modules,
-            "bias": "none",
-            "fan_in_fan_out": false,
-            "inference_mode": true,
-            "init_lora_weights": true,
-            "modules_to_save": null,
-            "layers_to_transform": null,
-            "layers_pattern": null,
-            "rank_pattern": {},
-            "alpha_pattern": {},
-            "use_rslora": false,
-            "use_dora": false,
-            "revision": null,
-            "alora_invocation_tokens": c.alora_invocation_tokens,
-        });
-        let path = dir.join("adapter_model.safetensors");
-        files::write_tensors(&path, &self.tensors, &self.data, dtype, notes)?;
-        files::write_atomic(&dir.join("adapter_config.json"), format!("{json:#}\n").as_bytes())
+    fn encoded(&self, dtype: SaveDtype) -> Vec<Tensor> {
+        encode_all(&self.tensors, &self.data, dtype)
     }
 
     /// The settings.
@@ -286,27 +289,4 @@ impl LoraWeights {
     pub(crate) fn fits(&self, model: &ModelConfig) -> bool {
         Self::init(model, &self.config, 0).is_ok_and(|other| other.tensors == self.tensors)
     }
-}
-
-/// Whole numbers are written as such: PEFT's `lora_alpha` is an integer.
-fn number(x: f64) -> serde_json::Value {
-    if x.fract() == 0.0 && x.abs() < 1e9 { (x as i64).into() } else { x.into() }
-}
-
-#[derive(Deserialize)]
-struct PeftConfig {
-    peft_type: String,
-    r: usize,
-    lora_alpha: f64,
-    #[serde(default)]
-    lora_dropout: f64,
-    target_modules: Vec<Linear>,
-    #[serde(default)]
-    base_model_name_or_path: Option<String>,
-    #[serde(default)]
-    use_rslora: bool,
-    #[serde(default)]
-    use_dora: bool,
-    #[serde(default)]
-    alora_invocation_tokens: Option<Vec<u32>>,
 }

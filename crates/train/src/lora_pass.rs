@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use autoact_base::random::mix;
 
-use crate::config::{ModelConfig, Precision};
+use crate::config::Precision;
 use crate::lora::{Adapter, Linear, LoraConfig, LoraWeights};
+use crate::model_config::ModelConfig;
 use crate::simd::{self, Mat, gemm};
 
 /// The adapters during one micro-batch.

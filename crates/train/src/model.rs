@@ -1,10 +1,11 @@
 //! The forward and backward pass of a whole model over one micro-batch.
 
 use crate::attention;
-use crate::config::{ModelConfig, Precision};
+use crate::config::Precision;
 use crate::layout::Layout;
 use crate::lora::Linear;
 use crate::lora_pass::LoraPass;
+use crate::model_config::ModelConfig;
 use crate::packing::MicroBatch;
 use crate::rope::RopeTable;
 use crate::simd::{self, Mat, gemm};

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use autoact_checkpoint::{CONFIG_FILE, Family, ModelConfig as CheckpointConfig, RopeScaling};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
@@ -37,89 +38,37 @@ pub struct ModelConfig {
     pub eos_token_id: Option<u32>,
 }
 
-/// `config.json` as found on disk: optional fields get Hugging Face's defaults.
-#[derive(Deserialize)]
-struct HfConfig {
-    model_type: Option<String>,
-    hidden_size: usize,
-    intermediate_size: usize,
-    num_hidden_layers: usize,
-    num_attention_heads: usize,
-    num_key_value_heads: Option<usize>,
-    head_dim: Option<usize>,
-    vocab_size: usize,
-    #[serde(default = "default_eps")]
-    rms_norm_eps: f64,
-    rope_theta: Option<f64>,
-    rope_parameters: Option<serde_json::Value>,
-    rope_scaling: Option<serde_json::Value>,
-    #[serde(default = "default_positions")]
-    max_position_embeddings: usize,
-    #[serde(default)]
-    tie_word_embeddings: bool,
-    #[serde(default)]
-    bos_token_id: Option<serde_json::Value>,
-    #[serde(default)]
-    eos_token_id: Option<serde_json::Value>,
-    #[serde(default)]
-    attention_bias: bool,
-    #[serde(default)]
-    mlp_bias: bool,
-}
-
-fn default_eps() -> f64 {
-    1e-6
-}
-fn default_positions() -> usize {
-    2048
-}
-
 impl ModelConfig {
     /// Reads `config.json` from the Hugging Face directory `dir`.
     ///
     /// # Errors
     /// If the file is unreadable, malformed, or describes something other than a plain Llama.
     pub fn load(dir: &Path) -> Result<Self> {
-        let path = dir.join("config.json");
-        let text = std::fs::read_to_string(&path).map_err(TrainError::io("read", &path))?;
-        let hf: HfConfig = serde_json::from_str(&text).map_err(|e| TrainError::format(&path, e))?;
-        if let Some(kind) = &hf.model_type
-            && kind != "llama"
-        {
-            let m = format!("`model_type` is `{kind}`, expected `llama`");
-            return Err(TrainError::format(&path, m));
+        let path = dir.join(CONFIG_FILE);
+        let file = CheckpointConfig::load(dir)?;
+        if file.family != Family::Llama {
+            return Err(TrainError::format(&path, format!("`model_type` is {:?}, expected `llama`", file.family)));
         }
-        if hf.attention_bias || hf.mlp_bias {
+        if file.qkv_bias || file.o_bias || file.mlp_bias {
             return Err(TrainError::format(&path, "models with biases are not supported"));
         }
-        if hf.rope_scaling.as_ref().is_some_and(|v| !v.is_null()) {
+        if file.rope_scaling != RopeScaling::None {
             return Err(TrainError::format(&path, "`rope_scaling` is not supported"));
         }
-        if hf.num_attention_heads == 0 {
-            return Err(TrainError::format(&path, "`num_attention_heads` is 0"));
-        }
-        let nested = hf.rope_parameters.as_ref();
-        if let Some(kind) = nested.and_then(|v| v.get("rope_type")).and_then(|v| v.as_str())
-            && kind != "default"
-        {
-            let m = format!("`rope_type` is `{kind}`, expected `default`");
-            return Err(TrainError::format(&path, m));
-        }
-        let theta = hf.rope_theta.or_else(|| nested.and_then(|v| v.get("rope_theta")).and_then(|v| v.as_f64()));
         let config = Self {
-            hidden_size: hf.hidden_size,
-            intermediate_size: hf.intermediate_size,
-            num_hidden_layers: hf.num_hidden_layers,
-            num_attention_heads: hf.num_attention_heads,
-            num_key_value_heads: hf.num_key_value_heads.unwrap_or(hf.num_attention_heads),
-            head_dim: hf.head_dim.unwrap_or(hf.hidden_size / hf.num_attention_heads),
-            vocab_size: hf.vocab_size,
-            rms_norm_eps: hf.rms_norm_eps,
-            rope_theta: theta.unwrap_or(10_000.0),
-            max_position_embeddings: hf.max_position_embeddings,
-            tie_word_embeddings: hf.tie_word_embeddings,
-            bos_token_id: first_id(hf.bos_token_id.as_ref()),
-            eos_token_id: first_id(hf.eos_token_id.as_ref()),
+            hidden_size: file.hidden_size,
+            intermediate_size: file.intermediate_size,
+            num_hidden_layers: file.layers,
+            num_attention_heads: file.heads,
+            num_key_value_heads: file.kv_heads,
+            head_dim: file.head_dim,
+            vocab_size: file.vocab_size,
+            rms_norm_eps: file.rms_norm_eps,
+            rope_theta: file.rope_theta,
+            max_position_embeddings: file.context_length,
+            tie_word_embeddings: file.tied,
+            bos_token_id: file.bos,
+            eos_token_id: file.eos.first().copied(),
         };
         config.validate().map_err(|e| TrainError::format(&path, e))?;
         Ok(config)
@@ -209,11 +158,4 @@ impl ModelConfig {
     pub(crate) fn kv_width(&self) -> usize {
         self.num_key_value_heads * self.head_dim
     }
-}
-
-/// The first id of a field that is a number or a list of numbers.
-fn first_id(value: Option<&serde_json::Value>) -> Option<u32> {
-    let value = value?;
-    let value = value.as_array().and_then(|a| a.first()).unwrap_or(value);
-    value.as_u64().and_then(|v| u32::try_from(v).ok())
 }

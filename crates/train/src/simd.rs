@@ -13,7 +13,8 @@ mod blocked;
 mod pack;
 
 use crate::config::Precision;
-use crate::{attention, loss, mlp, norm, optim, rope, vecmath};
+use crate::optim::adamw;
+use crate::{loss, mlp, norm, rope, softmax, vecmath};
 
 /// A matrix inside a slice: element `(i, j)` is at `i * rs + j * cs`.
 #[derive(Clone, Copy)]
@@ -184,16 +185,16 @@ kernels! {
     fn swiglu_backward(gate_up: &mut [f32], act: &mut [f32], inner: usize) = mlp::swiglu_backward;
     /// See [`loss::cross_entropy`].
     fn cross_entropy(logits: &mut [f32], vocab: usize, targets: &[u32], scale: f32) -> f64 = loss::cross_entropy;
-    /// See [`attention::softmax_tile`].
-    fn softmax_tile(s: &mut [f32], ld: usize, first: usize, scale: f32, sums: &mut [f32], lse: &mut [f32]) = attention::softmax_tile;
-    /// See [`attention::probabilities_tile`].
-    fn probabilities_tile(s: &mut [f32], ld: usize, first: usize, scale: f32, lse: &[f32]) = attention::probabilities_tile;
-    /// See [`attention::dscores_tile`].
-    fn dscores_tile(p: &[f32], ds: &mut [f32], ld: usize, first: usize, scale: f32, delta: &[f32]) = attention::dscores_tile;
-    /// See [`attention::row_dots`].
-    fn row_dots(a: &[f32], b: &[f32], ld: usize, dim: usize, out: &mut [f32]) = attention::row_dots;
-    /// See [`attention::scale_rows`].
-    fn scale_rows(x: &mut [f32], ld: usize, dim: usize, sums: &[f32]) = attention::scale_rows;
+    /// See [`softmax::softmax_tile`].
+    fn softmax_tile(s: &mut [f32], ld: usize, first: usize, scale: f32, sums: &mut [f32], lse: &mut [f32]) = softmax::softmax_tile;
+    /// See [`softmax::probabilities_tile`].
+    fn probabilities_tile(s: &mut [f32], ld: usize, first: usize, scale: f32, lse: &[f32]) = softmax::probabilities_tile;
+    /// See [`softmax::dscores_tile`].
+    fn dscores_tile(p: &[f32], ds: &mut [f32], ld: usize, first: usize, scale: f32, delta: &[f32]) = softmax::dscores_tile;
+    /// See [`softmax::row_dots`].
+    fn row_dots(a: &[f32], b: &[f32], ld: usize, dim: usize, out: &mut [f32]) = softmax::row_dots;
+    /// See [`softmax::scale_rows`].
+    fn scale_rows(x: &mut [f32], ld: usize, dim: usize, sums: &[f32]) = softmax::scale_rows;
     /// See [`vecmath::add_into`].
     fn add_into(dst: &mut [f32], src: &[f32]) = vecmath::add_into;
     /// See [`vecmath::sum_squares`].
@@ -203,8 +204,8 @@ kernels! {
     fn exp_slice(x: &mut [f32]) = vecmath::exp_slice;
     /// See [`vecmath::dropout`].
     fn dropout(src: &[f32], dst: &mut [f32], key: u32, threshold: u32, scale: f32, add: bool) = vecmath::dropout;
-    /// See [`optim::adamw::update`].
-    fn adamw_update(p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], k: &optim::adamw::Coefficients) = optim::adamw::update;
+    /// See [`adamw::update`].
+    fn adamw_update(p: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[f32], k: &adamw::Coefficients) = adamw::update;
     /// See [`vecmath::scale_add`].
     fn scale_add(dst: &mut [f32], a: f32, src: &[f32], b: f32) = vecmath::scale_add;
 }

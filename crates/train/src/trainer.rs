@@ -8,13 +8,14 @@ use std::time::Instant;
 use autoact_base::random::mix;
 
 use crate::checkpoint::{self, Meta};
-use crate::config::{ModelConfig, TrainConfig};
+use crate::config::TrainConfig;
 use crate::data::{Document, DocumentSource};
 use crate::error::{Result, TrainError};
 use crate::layout::TensorSpec;
 use crate::lora::LoraWeights;
 use crate::lora_pass::LoraPass;
 use crate::model::{Gradient, Net};
+use crate::model_config::ModelConfig;
 use crate::optim::{self, OptimState, muon, schedule};
 use crate::packing::{Batch, DataPosition, MicroBatch, PackStats, Packer, pack_all};
 use crate::pool;

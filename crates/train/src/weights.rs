@@ -1,13 +1,15 @@
 //! The parameters of a model: initialise, load from and save to a Hugging Face directory.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use autoact_base::random::SplitMix64;
+use autoact_checkpoint::{self as checkpoint, CONFIG_FILE, SaveDtype};
 
-use crate::config::ModelConfig;
 use crate::error::{Result, TrainError};
-use crate::files::{self, SaveDtype};
 use crate::layout::{Layout, TensorKind, TensorSpec};
+use crate::model_config::ModelConfig;
+use crate::tensors::{encode_all, read_tensors};
 
 /// Standard deviation of fresh weights: that of GPT-2 and of Hugging Face's Llama.
 pub const INIT_STD: f64 = 0.02;
@@ -51,26 +53,11 @@ impl Weights {
     pub fn load(dir: &Path, config: &ModelConfig) -> Result<Self> {
         config.validate()?;
         let path = dir.join("model.safetensors");
-        let bytes = files::read(&path)?;
-        let file = files::parse(&path, &bytes)?;
+        let bytes = checkpoint::read(&path)?;
+        let file = checkpoint::parse(&path, &bytes)?;
         let layout = Layout::new(config);
         let mut data = vec![0.0f32; layout.total()];
-        files::read_tensors(&path, &file, layout.tensors(), &mut data)?;
-        Ok(Self { layout, data })
-    }
-
-    /// Takes a flat vector in the order of [`Layout::tensors`].
-    ///
-    /// # Errors
-    /// If its length does not fit the shape.
-    pub fn from_flat(config: &ModelConfig, data: Vec<f32>) -> Result<Self> {
-        config.validate()?;
-        let layout = Layout::new(config);
-        if data.len() != layout.total() {
-            let (want, got) = (layout.total(), data.len());
-            let m = format!("the model has {want} parameters, but {got} were given");
-            return Err(TrainError::Config(m));
-        }
+        read_tensors(&path, &file, layout.tensors(), &mut data)?;
         Ok(Self { layout, data })
     }
 
@@ -79,11 +66,12 @@ impl Weights {
     /// # Errors
     /// If a file cannot be written.
     pub fn save(&self, dir: &Path, config: &ModelConfig, dtype: SaveDtype) -> Result<()> {
-        files::make_dir(dir)?;
+        checkpoint::make_dir(dir)?;
         let json = format!("{:#}\n", config.to_hf_json(dtype.torch_name()));
         let path = dir.join("model.safetensors");
-        files::write_tensors(&path, self.layout.tensors(), &self.data, dtype, &[])?;
-        files::write_atomic(&dir.join("config.json"), json.as_bytes())
+        let metadata = BTreeMap::from([("format".to_owned(), "pt".to_owned())]);
+        checkpoint::write_tensors(&path, &encode_all(self.layout.tensors(), &self.data, dtype), dtype, &metadata)?;
+        Ok(checkpoint::write_whole(&dir.join(CONFIG_FILE), json.as_bytes())?)
     }
 
     /// Where each tensor lies.

@@ -1,8 +1,9 @@
 //! The buffers of one worker, allocated once.
 
 use crate::attention::Scratch;
-use crate::config::{ModelConfig, TrainConfig};
+use crate::config::TrainConfig;
 use crate::lora_pass::LoraScratch;
+use crate::model_config::ModelConfig;
 use crate::timing::Stopwatch;
 
 /// Logits computed at a time: about 2 MiB, so that they stay in the cache between the passes.

@@ -6,7 +6,10 @@ mod common;
 use std::ops::ControlFlow;
 
 use autoact_base::random::SplitMix64;
-use autoact_train::{Decay, Document, DocumentSource, Length, Linear, LoraConfig, LoraWeights, ModelConfig, Optimizer, Precision, Report, SaveDtype, TrainConfig, TrainError, Trainer, Weights};
+use autoact_train::{
+    Decay, Document, DocumentSource, Length, Linear, LoraConfig, LoraWeights, ModelConfig, Optimizer, Precision, Report, SaveDtype,
+    TrainConfig, TrainError, Trainer, Weights,
+};
 
 /// Copying: four random tokens, a separator, the same four tokens; only the copy is a target.
 struct Copying {

@@ -9,16 +9,8 @@ use std::arch::x86_64::*;
 use std::cell::RefCell;
 
 use super::Mat;
-use super::pack::{mask, pack_a_columns, pack_a_rows, pack_b};
+use super::pack::{A_STRIDE, KC, MR, NR, mask, pack_a_columns, pack_a_rows, pack_b};
 
-/// Rows of a register tile.
-pub(super) const MR: usize = 12;
-/// Columns of a register tile: two vectors.
-pub(super) const NR: usize = 32;
-/// Depth of a packed block, in 32-bit elements: a panel of `B` (32 KiB) stays in the L1 cache.
-const KC: usize = 256;
-/// Distance of packed rows of `A`: not a multiple of the cache's 4 KiB period.
-pub(super) const A_STRIDE: usize = KC + 16;
 /// Rows of `A` packed at a time.
 const MC: usize = 10 * MR;
 /// Columns of `B` packed at a time (512 KiB: half of the L2 cache).

@@ -6,7 +6,15 @@
 use std::arch::x86_64::*;
 
 use super::Mat;
-use super::blocked::{A_STRIDE, MR, NR};
+
+/// Rows of a register tile.
+pub(super) const MR: usize = 12;
+/// Columns of a register tile: two vectors.
+pub(super) const NR: usize = 32;
+/// Depth of a packed block, in 32-bit elements: a panel of `B` (32 KiB) stays in the L1 cache.
+pub(super) const KC: usize = 256;
+/// Distance of packed rows of `A`: not a multiple of the cache's 4 KiB period.
+pub(super) const A_STRIDE: usize = KC + 16;
 
 /// The first `n` lanes.
 pub(super) fn mask(n: usize) -> __mmask16 {

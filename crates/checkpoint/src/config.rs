@@ -1,13 +1,16 @@
-//! `config.json`: the Llama family's hyper-parameters, from any of the four dialects.
+//! `config.json`: hyper-parameters of the Llama family, from any of the four dialects.
 
 use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::LoadError;
+use crate::error::ConfigError;
 
-/// The architectures this engine computes. They share one implementation and differ in a few switches.
+/// File name of the configuration inside a checkpoint's directory.
+pub const CONFIG_FILE: &str = "config.json";
+
+/// The architectures that the engine computes. They share one implementation and differ in a few switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Llama 2 and 3.
@@ -44,7 +47,7 @@ pub enum RopeScaling {
     Llama3(Llama3Scaling),
 }
 
-/// What the engine needs to know of a model, checked.
+/// The hyper-parameters of a model, checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelConfig {
     /// Which dialect it came from.
@@ -98,12 +101,13 @@ struct Raw {
     num_attention_heads: usize,
     num_key_value_heads: Option<usize>,
     head_dim: Option<usize>,
+    #[serde(default = "default_eps")]
     rms_norm_eps: f64,
     rope_theta: Option<f64>,
     rope_scaling: Option<RawRope>,
     /// Transformers 5 moved theta and scaling here.
     rope_parameters: Option<RawRope>,
-    max_position_embeddings: usize,
+    max_position_embeddings: Option<usize>,
     sliding_window: Option<usize>,
     #[serde(default)]
     use_sliding_window: bool,
@@ -133,13 +137,16 @@ struct RawRope {
 /// One token id or several: Hugging Face writes either.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum TokenIds {
+pub enum TokenIds {
+    /// One.
     One(u32),
+    /// Several.
     Many(Vec<u32>),
 }
 
 impl TokenIds {
-    pub(crate) fn into_vec(self) -> Vec<u32> {
+    /// All of them.
+    pub fn into_vec(self) -> Vec<u32> {
         match self {
             Self::One(id) => vec![id],
             Self::Many(ids) => ids,
@@ -150,12 +157,41 @@ impl TokenIds {
 /// What the libraries assume when `config.json` is silent (Llama 2's value).
 const DEFAULT_ROPE_THETA: f64 = 10_000.0;
 
+/// The four families' default in transformers.
+fn default_eps() -> f64 {
+    1e-6
+}
+
+impl Family {
+    /// transformers' default for `max_position_embeddings`.
+    fn default_context(self) -> usize {
+        match self {
+            Family::Llama => 2_048,
+            Family::Mistral => 131_072,
+            Family::Qwen2 | Family::Qwen3 => 32_768,
+        }
+    }
+}
+
 impl ModelConfig {
+    /// Reads and checks `config.json` in the directory `dir`.
+    ///
+    /// # Errors
+    /// The file cannot be read, is malformed, or describes another kind of model.
+    pub fn load(dir: &Path) -> Result<Self, ConfigError> {
+        let path = dir.join(CONFIG_FILE);
+        let text = std::fs::read_to_string(&path).map_err(|source| ConfigError::Read { path: path.clone(), source })?;
+        Self::parse(&text, &path)
+    }
+
     /// Parses and checks the text of `config.json`; `path` is for messages only.
-    pub fn parse(text: &str, path: &Path) -> Result<Self, LoadError> {
-        let json = |source| LoadError::Json { path: path.to_owned(), what: "model configuration", source };
+    ///
+    /// # Errors
+    /// The text is malformed or describes another kind of model.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        let json = |source| ConfigError::Json { path: path.to_owned(), source };
         let value: Value = serde_json::from_str(text).map_err(json)?;
-        let unsupported = |key, found: String, expected: &str| LoadError::Unsupported {
+        let unsupported = |key, found: String, expected: &str| ConfigError::Unsupported {
             path: path.to_owned(),
             key,
             found,
@@ -183,11 +219,12 @@ impl ModelConfig {
         if head_dim == 0 || !head_dim.is_multiple_of(2) {
             return Err(unsupported("head_dim", head_dim.to_string(), "an even number"));
         }
+        let context_length = raw.max_position_embeddings.unwrap_or_else(|| family.default_context());
         for (key, n) in [
             ("vocab_size", raw.vocab_size),
             ("hidden_size", raw.hidden_size),
             ("num_hidden_layers", raw.num_hidden_layers),
-            ("max_position_embeddings", raw.max_position_embeddings),
+            ("max_position_embeddings", context_length),
         ] {
             if n == 0 {
                 return Err(unsupported(key, "0".to_owned(), "at least 1"));
@@ -223,7 +260,7 @@ impl ModelConfig {
             rms_norm_eps: raw.rms_norm_eps,
             rope_theta: raw.rope_theta.or_else(|| rope.and_then(|r| r.rope_theta)).unwrap_or(DEFAULT_ROPE_THETA),
             rope_scaling,
-            context_length: raw.max_position_embeddings,
+            context_length,
             sliding_window: sliding_window.filter(|w| *w > 0),
             tied: raw.tie_word_embeddings.unwrap_or(false),
             qkv_bias: family == Family::Qwen2 || raw.attention_bias,
@@ -265,7 +302,7 @@ fn scaling(raw: &RawRope) -> Result<RopeScaling, String> {
 mod tests {
     use super::*;
 
-    fn parse(change: impl Fn(&mut Value)) -> Result<ModelConfig, LoadError> {
+    fn parse(change: impl Fn(&mut Value)) -> Result<ModelConfig, ConfigError> {
         let mut value = serde_json::json!({
             "model_type": "llama", "vocab_size": 100, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
             "num_attention_heads": 4, "rms_norm_eps": 1e-5, "max_position_embeddings": 128, "eos_token_id": 2,
@@ -279,6 +316,12 @@ mod tests {
         let config = parse(|_| {}).unwrap();
         assert_eq!((config.kv_heads, config.head_dim, config.rope_theta), (4, 8, 10_000.0));
         assert!(!config.tied && !config.qkv_bias);
+        let config = parse(|v| {
+            for key in ["rms_norm_eps", "max_position_embeddings"] {
+                v.as_object_mut().unwrap().remove(key);
+            }
+        });
+        assert_eq!(config.map(|c| (c.rms_norm_eps, c.context_length)).unwrap(), (1e-6, 2_048));
     }
 
     #[test]
@@ -304,7 +347,7 @@ mod tests {
     #[test]
     fn what_we_cannot_compute_is_refused_by_name() {
         let key = |change: &dyn Fn(&mut Value)| match parse(change) {
-            Err(LoadError::Unsupported { key, .. }) => key,
+            Err(ConfigError::Unsupported { key, .. }) => key,
             other => panic!("{other:?}"),
         };
         assert_eq!(key(&|v| v["model_type"] = "gpt2".into()), "model_type");
