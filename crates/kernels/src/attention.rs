@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::Team;
-use crate::exp::{exp, mul_add};
-use crate::lanes::{LANES, reduce};
+use crate::exp::exp;
 use crate::simd::{self, COLUMNS, Chunks, Isa, Span};
 
 /// Tokens in a block of keys and values.
@@ -342,62 +341,5 @@ impl Unit<'_> {
                 }
             }
         }
-    }
-}
-
-/// Of a row of scores, those in `lo..hi` become `e^(score - maximum)`; gives the maximum and the sum.
-#[inline(always)]
-pub(crate) fn softmax_row<const FMA: bool>(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) {
-    const NONE: f32 = f32::NEG_INFINITY;
-    if lo >= hi {
-        return (NONE, 0.0);
-    }
-    let (vectors, _) = scores.as_chunks_mut::<LANES>();
-    let vectors = &mut vectors[lo / LANES..hi.div_ceil(LANES)];
-    let (from, to) = (lo % LANES, LANES - (hi.next_multiple_of(LANES) - hi));
-    if from > 0
-        && let Some(first) = vectors.first_mut()
-    {
-        limit(first, &LIMITS.as_flattened()[LANES - from..]);
-    }
-    if to < LANES
-        && let Some(last) = vectors.last_mut()
-    {
-        limit(last, &LIMITS.as_flattened()[2 * LANES - to..]);
-    }
-    let larger = |a: f32, b: f32| if b > a { b } else { a };
-    let mut max = [NONE; LANES];
-    for scores in vectors.iter() {
-        for (max, score) in max.iter_mut().zip(scores) {
-            *max = larger(*max, *score);
-        }
-    }
-    let max = reduce(max, larger);
-    let mut sum = [0f32; LANES];
-    for scores in vectors {
-        for (score, sum) in scores.iter_mut().zip(&mut sum) {
-            let e = exp::<FMA>(*score - max);
-            *score = if *score == NONE { 0.0 } else { e };
-            *sum += *score;
-        }
-    }
-    (max, reduce(sum, |a, b| a + b))
-}
-
-/// At most this, in the vectors at both ends of a row.
-static LIMITS: [[f32; LANES]; 3] = [[f32::NEG_INFINITY; LANES], [f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]];
-
-#[inline(always)]
-fn limit(x: &mut [f32; LANES], limits: &[f32]) {
-    for (x, limit) in x.iter_mut().zip(limits) {
-        *x = if *x < *limit { *x } else { *limit };
-    }
-}
-
-/// `sum * a + part * b`.
-#[inline(always)]
-pub(crate) fn merge_row<const FMA: bool>(sum: &mut [f32], a: f32, part: &[f32], b: f32) {
-    for (sum, part) in sum.iter_mut().zip(part) {
-        *sum = mul_add::<FMA>(*sum, a, part * b);
     }
 }

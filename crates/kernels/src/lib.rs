@@ -12,7 +12,9 @@ mod exp;
 mod format;
 mod inputs;
 mod lanes;
+mod line;
 mod linear;
+mod rows;
 mod simd;
 mod team;
 #[cfg(test)]

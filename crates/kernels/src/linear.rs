@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use crate::exp::mul_add;
-use crate::inputs::row_lines;
-use crate::simd::{Columns, Isa, Line, Update, Weights, into_columns, into_rows};
+use crate::line::{Line, row_lines};
+use crate::simd::{Columns, Isa, Update, Weights, into_columns, into_rows};
 use crate::{Format, Inputs, Matrix, Team};
 
 /// A weight matrix and where its product goes: row `i` of the inputs gives `y[i * width + column ..]`.
@@ -94,28 +93,3 @@ fn check(x: &Inputs, parts: &[Part<'_>], updates: &[LowRank<'_>], y: &[f32], wid
         assert_eq!(covered, outputs, "an update goes to columns that no part writes");
     }
 }
-
-/// `y[i] += sum_r inner[r] * b[r][from + i]`, each number by `r` in order; `b` has `rank` rows.
-#[inline(always)]
-pub(crate) fn add_low_rank<const FMA: bool>(inner: &[Line], rank: usize, b: &[f32], from: usize, y: &mut [f32]) {
-    let stride = b.len() / rank.max(1);
-    let factors = || inner.iter().flat_map(|line| line.0).map(f32::from_bits).take(rank);
-    let (chunks, rest) = y.as_chunks_mut::<WIDE>();
-    let mut at = from;
-    for y in chunks {
-        for (factor, b) in factors().zip(b.chunks_exact(stride)) {
-            for (y, b) in y.iter_mut().zip(&b[at..at + WIDE]) {
-                *y = mul_add::<FMA>(factor, *b, *y);
-            }
-        }
-        at += WIDE;
-    }
-    for (factor, b) in factors().zip(b.chunks_exact(stride)) {
-        for (y, b) in rest.iter_mut().zip(&b[at..]) {
-            *y = mul_add::<FMA>(factor, *b, *y);
-        }
-    }
-}
-
-/// Outputs that are kept in registers while the ranks pass by.
-const WIDE: usize = 64;

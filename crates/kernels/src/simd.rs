@@ -12,6 +12,9 @@
 
 use std::sync::OnceLock;
 
+use crate::line::Line;
+use crate::rows;
+
 mod attention;
 mod chunks;
 mod panel;
@@ -28,11 +31,6 @@ pub(crate) use product::{Columns, Rows, Update, Weights, into_columns, into_rows
 
 #[cfg(target_endian = "big")]
 compile_error!("the kernels read little-endian weights as they are");
-
-/// One cache line, aligned as such, of whatever 32 bits: inputs of products are kept in these.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C, align(64))]
-pub(crate) struct Line(pub(crate) [u32; 16]);
 
 /// An instruction set that this machine has: values are made here only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -194,26 +192,26 @@ macro_rules! kernels {
 }
 
 kernels! {
-    /// See [`crate::elementwise::rms_norm`].
-    fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) = crate::elementwise::rms_norm_rows;
-    /// See [`crate::elementwise::swiglu`].
-    fn swiglu(gate_up: &[f32], width: usize, y: &mut [f32]) = crate::elementwise::swiglu_rows;
-    /// See [`crate::elementwise::add`].
-    fn add(x: &mut [f32], y: &[f32]) = crate::elementwise::add_rows;
-    /// See [`crate::elementwise::rotate`].
-    fn rotate(x: &mut [f32], stride: usize, heads: usize, dim: usize, cos: &[f32], sin: &[f32]) = crate::elementwise::rotate_rows;
-    /// See [`crate::attention::softmax_row`].
-    fn softmax(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) = crate::attention::softmax_row;
-    /// See [`crate::attention::merge_row`].
-    fn merge(sum: &mut [f32], a: f32, part: &[f32], b: f32) = crate::attention::merge_row;
-    /// See [`crate::linear::add_low_rank`].
-    fn add_low_rank(inner: &[Line], rank: usize, b: &[f32], from: usize, y: &mut [f32]) = crate::linear::add_low_rank;
-    /// See [`crate::inputs::pack_f32`].
-    fn pack_f32(x: &[f32], cols: usize, out: &mut [Line], stride: usize) = crate::inputs::pack_f32;
-    /// See [`crate::inputs::pack_bf16`].
-    fn pack_bf16(x: &[f32], cols: usize, out: &mut [Line], stride: usize) = crate::inputs::pack_bf16;
-    /// See [`crate::inputs::pack_bytes`].
-    fn pack_bytes(x: &[f32], cols: usize, out: &mut [Line], stride: usize) = crate::inputs::pack_bytes;
+    /// See [`rows::rms_norm`].
+    fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) = rows::rms_norm;
+    /// See [`rows::swiglu`].
+    fn swiglu(gate_up: &[f32], width: usize, y: &mut [f32]) = rows::swiglu;
+    /// See [`rows::add`].
+    fn add(x: &mut [f32], y: &[f32]) = rows::add;
+    /// See [`rows::rotate`].
+    fn rotate(x: &mut [f32], stride: usize, heads: usize, dim: usize, cos: &[f32], sin: &[f32]) = rows::rotate;
+    /// See [`rows::softmax`].
+    fn softmax(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) = rows::softmax;
+    /// See [`rows::merge`].
+    fn merge(sum: &mut [f32], a: f32, part: &[f32], b: f32) = rows::merge;
+    /// See [`rows::add_low_rank`].
+    fn add_low_rank(inner: &[Line], rank: usize, b: &[f32], from: usize, y: &mut [f32]) = rows::add_low_rank;
+    /// See [`rows::pack_f32`].
+    fn pack_f32(x: &[f32], cols: usize, out: &mut [Line], stride: usize) = rows::pack_f32;
+    /// See [`rows::pack_bf16`].
+    fn pack_bf16(x: &[f32], cols: usize, out: &mut [Line], stride: usize) = rows::pack_bf16;
+    /// See [`rows::pack_bytes`].
+    fn pack_bytes(x: &[f32], cols: usize, out: &mut [Line], stride: usize) = rows::pack_bytes;
 }
 
 /// A hint that this address will be read soon; any address will do.

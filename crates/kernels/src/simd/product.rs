@@ -3,8 +3,9 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use super::Isa;
 use super::panel::{self, Panel};
-use super::{Isa, Line};
+use crate::line::{Line, row_lines};
 use crate::{Format, Matrix, Team};
 
 /// Bytes of inputs that are kept in the second-level cache while the weights pass by.
@@ -27,7 +28,7 @@ pub(crate) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Rows `stride` lines apart, each of which has what the format needs for `cols` numbers.
     pub(crate) fn new(format: Format, lines: &'a [Line], stride: usize, rows: usize, cols: usize) -> Self {
-        assert!(crate::inputs::row_lines(format, cols) <= stride && rows.checked_mul(stride).is_some_and(|n| n <= lines.len()));
+        assert!(row_lines(format, cols) <= stride && rows.checked_mul(stride).is_some_and(|n| n <= lines.len()));
         Self { format, lines, stride, rows, cols }
     }
 

@@ -1,0 +1,238 @@
+//! Kernels that the compiler vectorises by itself: safe loops over rows. `simd.rs` compiles each for every instruction set.
+
+use crate::exp::{exp, mul_add};
+use crate::format::{GROUP, round_bf16};
+use crate::lanes::{LANES, reduce};
+use crate::line::Line;
+
+/// See [`crate::rms_norm`].
+#[inline(always)]
+pub(crate) fn rms_norm<const FMA: bool>(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
+    for (x, y) in x.chunks_exact(weight.len()).zip(y.chunks_exact_mut(weight.len())) {
+        let scale = 1.0 / (sum_squares(x) / weight.len() as f32 + eps).sqrt();
+        for ((y, x), w) in y.iter_mut().zip(x).zip(weight) {
+            *y = x * scale * w;
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_squares(x: &[f32]) -> f32 {
+    let mut acc = [0f32; LANES];
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    for x in chunks {
+        for (acc, x) in acc.iter_mut().zip(x) {
+            *acc += x * x;
+        }
+    }
+    for (acc, x) in acc.iter_mut().zip(rest) {
+        *acc += x * x;
+    }
+    reduce(acc, |a, b| a + b)
+}
+
+/// See [`crate::swiglu`].
+#[inline(always)]
+pub(crate) fn swiglu<const FMA: bool>(gate_up: &[f32], width: usize, y: &mut [f32]) {
+    for (row, y) in gate_up.chunks_exact(2 * width).zip(y.chunks_exact_mut(width)) {
+        let (gate, up) = row.split_at(width);
+        for ((y, g), u) in y.iter_mut().zip(gate).zip(up) {
+            *y = g / (1.0 + exp::<FMA>(-g)) * u;
+        }
+    }
+}
+
+/// See [`crate::add`].
+#[inline(always)]
+pub(crate) fn add<const FMA: bool>(x: &mut [f32], y: &[f32]) {
+    for (x, y) in x.iter_mut().zip(y) {
+        *x += y;
+    }
+}
+
+/// See [`crate::rotate`].
+#[inline(always)]
+pub(crate) fn rotate<const FMA: bool>(x: &mut [f32], stride: usize, heads: usize, dim: usize, cos: &[f32], sin: &[f32]) {
+    let half = dim / 2;
+    for ((row, cos), sin) in x.chunks_exact_mut(stride).zip(cos.chunks_exact(half)).zip(sin.chunks_exact(half)) {
+        for head in row[..heads * dim].chunks_exact_mut(dim) {
+            let (a, b) = head.split_at_mut(half);
+            for (((a, b), c), s) in a.iter_mut().zip(b).zip(cos).zip(sin) {
+                (*a, *b) = (*a * c - *b * s, *b * c + *a * s);
+            }
+        }
+    }
+}
+
+/// Of a row of scores, those in `lo..hi` become `e^(score - maximum)`; gives the maximum and the sum.
+#[inline(always)]
+pub(crate) fn softmax<const FMA: bool>(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) {
+    const NONE: f32 = f32::NEG_INFINITY;
+    if lo >= hi {
+        return (NONE, 0.0);
+    }
+    let (vectors, _) = scores.as_chunks_mut::<LANES>();
+    let vectors = &mut vectors[lo / LANES..hi.div_ceil(LANES)];
+    let (from, to) = (lo % LANES, LANES - (hi.next_multiple_of(LANES) - hi));
+    if from > 0
+        && let Some(first) = vectors.first_mut()
+    {
+        limit(first, &LIMITS.as_flattened()[LANES - from..]);
+    }
+    if to < LANES
+        && let Some(last) = vectors.last_mut()
+    {
+        limit(last, &LIMITS.as_flattened()[2 * LANES - to..]);
+    }
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let mut max = [NONE; LANES];
+    for scores in vectors.iter() {
+        for (max, score) in max.iter_mut().zip(scores) {
+            *max = larger(*max, *score);
+        }
+    }
+    let max = reduce(max, larger);
+    let mut sum = [0f32; LANES];
+    for scores in vectors {
+        for (score, sum) in scores.iter_mut().zip(&mut sum) {
+            let e = exp::<FMA>(*score - max);
+            *score = if *score == NONE { 0.0 } else { e };
+            *sum += *score;
+        }
+    }
+    (max, reduce(sum, |a, b| a + b))
+}
+
+/// At most this, in the vectors at both ends of a row.
+static LIMITS: [[f32; LANES]; 3] = [[f32::NEG_INFINITY; LANES], [f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]];
+
+#[inline(always)]
+fn limit(x: &mut [f32; LANES], limits: &[f32]) {
+    for (x, limit) in x.iter_mut().zip(limits) {
+        *x = if *x < *limit { *x } else { *limit };
+    }
+}
+
+/// `sum * a + part * b`.
+#[inline(always)]
+pub(crate) fn merge<const FMA: bool>(sum: &mut [f32], a: f32, part: &[f32], b: f32) {
+    for (sum, part) in sum.iter_mut().zip(part) {
+        *sum = mul_add::<FMA>(*sum, a, part * b);
+    }
+}
+
+/// `y[i] += sum_r inner[r] * b[r][from + i]`, each number by `r` in order; `b` has `rank` rows.
+#[inline(always)]
+pub(crate) fn add_low_rank<const FMA: bool>(inner: &[Line], rank: usize, b: &[f32], from: usize, y: &mut [f32]) {
+    let stride = b.len() / rank.max(1);
+    let factors = || inner.iter().flat_map(|line| line.0).map(f32::from_bits).take(rank);
+    let (chunks, rest) = y.as_chunks_mut::<WIDE>();
+    let mut at = from;
+    for y in chunks {
+        for (factor, b) in factors().zip(b.chunks_exact(stride)) {
+            for (y, b) in y.iter_mut().zip(&b[at..at + WIDE]) {
+                *y = mul_add::<FMA>(factor, *b, *y);
+            }
+        }
+        at += WIDE;
+    }
+    for (factor, b) in factors().zip(b.chunks_exact(stride)) {
+        for (y, b) in rest.iter_mut().zip(&b[at..]) {
+            *y = mul_add::<FMA>(factor, *b, *y);
+        }
+    }
+}
+
+/// Outputs that are kept in registers while the ranks pass by.
+const WIDE: usize = 64;
+
+/// Rows of [`Format::F32`](crate::Format::F32): the numbers as they are.
+#[inline(always)]
+pub(crate) fn pack_f32<const FMA: bool>(x: &[f32], cols: usize, out: &mut [Line], stride: usize) {
+    for (x, out) in x.chunks_exact(cols).zip(out.chunks_exact_mut(stride)) {
+        let (whole, rest) = x.as_chunks::<16>();
+        for (out, x) in out.iter_mut().zip(whole) {
+            *out = Line(x.map(f32::to_bits));
+        }
+        if !rest.is_empty() {
+            let mut last = Line::default();
+            for (out, x) in last.0.iter_mut().zip(rest) {
+                *out = x.to_bits();
+            }
+            out[whole.len()] = last;
+        }
+    }
+}
+
+/// Rows of [`Format::Bf16`](crate::Format::Bf16): two numbers in a word.
+#[inline(always)]
+pub(crate) fn pack_bf16<const FMA: bool>(x: &[f32], cols: usize, out: &mut [Line], stride: usize) {
+    for (x, out) in x.chunks_exact(cols).zip(out.chunks_exact_mut(stride)) {
+        let (whole, rest) = x.as_chunks::<32>();
+        for (out, x) in out.iter_mut().zip(whole) {
+            *out = pairs(x);
+        }
+        if !rest.is_empty() {
+            let mut last = [0.0; 32];
+            last[..rest.len()].copy_from_slice(rest);
+            out[whole.len()] = pairs(&last);
+        }
+    }
+}
+
+#[inline(always)]
+fn pairs(x: &[f32; 32]) -> Line {
+    let mut line = Line::default();
+    let (x, _) = x.as_chunks::<2>();
+    for (out, [even, odd]) in line.0.iter_mut().zip(x) {
+        *out = u32::from(round_bf16(*even)) | u32::from(round_bf16(*odd)) << 16;
+    }
+    line
+}
+
+/// Rows of [`Format::Q8_0`](crate::Format::Q8_0): see `inputs.rs`.
+#[inline(always)]
+pub(crate) fn pack_bytes<const FMA: bool>(x: &[f32], cols: usize, out: &mut [Line], stride: usize) {
+    for (x, out) in x.chunks_exact(cols).zip(out.chunks_exact_mut(stride)) {
+        for (x, out) in x.chunks(2 * GROUP).zip(out.as_chunks_mut::<3>().0) {
+            let (mut bytes, mut corrections, mut scales) = ([0; 16], [0; 16], [0; 16]);
+            for (i, x) in x.as_chunks::<GROUP>().0.iter().enumerate() {
+                let half = 8 * i..8 * i + 8;
+                let (words, sums, scale) = quantize(x);
+                bytes[half.clone()].copy_from_slice(&words);
+                corrections[half.clone()].copy_from_slice(&sums);
+                scales[half].fill(scale.to_bits());
+            }
+            *out = [Line(bytes), Line(corrections), Line(scales)];
+        }
+    }
+}
+
+/// 32 numbers as bytes (four in a word), -128 times the sum of each four, and the scale.
+#[inline(always)]
+fn quantize(x: &[f32; GROUP]) -> ([u32; 8], [u32; 8], f32) {
+    const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding it rounds to an integer, which the low bits hold
+    let mut max = [0f32; LANES];
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    for x in x.as_chunks::<LANES>().0 {
+        for (max, x) in max.iter_mut().zip(x) {
+            *max = larger(*max, x.abs());
+        }
+    }
+    let scale = reduce(max, larger) / 127.0;
+    let inverse = if scale < f32::MIN_POSITIVE { 0.0 } else { 1.0 / scale };
+    let mut bytes = [0u8; GROUP];
+    for (byte, x) in bytes.iter_mut().zip(x) {
+        *byte = (x * inverse + ROUND).to_bits() as u8;
+    }
+    let (mut words, mut sums) = ([0; 8], [0; 8]);
+    for ((word, sum), four) in words.iter_mut().zip(&mut sums).zip(bytes.as_chunks::<4>().0) {
+        *word = u32::from_le_bytes(*four);
+        // the bytes plus 128, which have no sign, added in pairs, then the pairs
+        let high = *word ^ 0x8080_8080;
+        let pairs = (high & 0x00ff_00ff) + (high >> 8 & 0x00ff_00ff);
+        let sum_of_high = (pairs & 0xffff) + (pairs >> 16);
+        *sum = 4u32.wrapping_mul(128).wrapping_sub(sum_of_high).wrapping_mul(128);
+    }
+    (words, sums, scale)
+}
