@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::adapters::AdaptersOptions;
-use crate::eval::CompareOptions;
+use crate::eval::compare::options::CompareOptions;
 use crate::learn::LearnArgs;
 use crate::load::LoadOptions;
 use crate::migrate::MigrateOptions;

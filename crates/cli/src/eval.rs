@@ -1,7 +1,8 @@
 //! `autoact eval`: the whole group (models, tools, bus and all) over a set of questions, exact match and F1 by kind; or planners in this
 //! process, against each other (`compare`).
 
-mod compare;
+pub(crate) mod compare;
+mod progress;
 mod report;
 pub(crate) mod set;
 
@@ -12,7 +13,6 @@ use anyhow::Context as _;
 use autoact_client::{Following, Update};
 use autoact_proto::v1::{self, trajectory_event::Body};
 use futures::StreamExt as _;
-use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
 use crate::args::{EvalOptions, GroupOptions};
@@ -21,7 +21,7 @@ use crate::exit;
 use crate::json;
 use crate::out;
 use crate::up::Group;
-pub(crate) use compare::CompareOptions;
+use progress::progress;
 use report::{Outcome, Report};
 use set::EvalQuestion;
 
@@ -165,15 +165,4 @@ async fn answer(mut following: Following) -> Result<(Vec<serde_json::Value>, Opt
         }
     }
     Ok((events, finished))
-}
-
-fn progress(total: u64, quiet: bool) -> ProgressBar {
-    if quiet {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(total);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} questions  {msg}  {eta} left") {
-        bar.set_style(style);
-    }
-    bar
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::record::Format;
+use crate::format::Format;
 
 /// A mistake in one record.
 #[derive(Debug, Clone, PartialEq, Eq)]

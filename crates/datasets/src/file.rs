@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::error::{DatasetError, RecordMistake};
-use crate::record::{Format, Record};
+use crate::format::Format;
+use crate::record::Record;
 
 /// How many mistakes of one file are reported.
 const MOST_MISTAKES: usize = 20;

@@ -7,9 +7,12 @@
 
 mod error;
 mod file;
+mod format;
 mod hotpotqa;
+mod load;
 mod record;
 mod scienceqa;
 
 pub use error::{DatasetError, RecordMistake};
-pub use record::{Format, Record, UnknownFormat};
+pub use format::{Format, UnknownFormat};
+pub use record::Record;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
+use crate::base::{Entity, EntityId, Fact, KnowledgeBase};
 use crate::exam::{dev_set, held_out_set};
+use crate::page::PageStyle;
 use crate::question::Question;
 use crate::schema::{Relation, Schema, SchemaError, TypeId};
 

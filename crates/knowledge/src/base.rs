@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::page::{Page, write_page};
+use crate::page::Page;
 use crate::schema::{RelationId, RelationRef, Schema, TypeId};
 use crate::text::contains_words;
 
@@ -48,29 +48,18 @@ pub struct KnowledgeBase {
     pub(crate) entities: Vec<Entity>,
     pub(crate) by_type: Vec<Vec<EntityId>>,
     by_title: HashMap<String, EntityId>,
-    pages: Vec<Page>,
-}
-
-/// How pages are written.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct PageStyle {
-    /// The chance of each of a page's possible sentences without facts.
-    pub fillers: f64,
+    pub(crate) pages: Vec<Page>,
 }
 
 impl KnowledgeBase {
-    /// Builds a knowledge base and writes its pages. Titles must be distinct; of two equal ones,
-    /// look-ups find the first.
-    pub fn new(schema: Arc<Schema>, entities: Vec<Entity>, seed: u64, style: PageStyle) -> KnowledgeBase {
+    pub(crate) fn without_pages(schema: Arc<Schema>, entities: Vec<Entity>, seed: u64) -> KnowledgeBase {
         let mut by_type = vec![Vec::new(); schema.types.len()];
         let mut by_title = HashMap::with_capacity(entities.len());
         for (id, entity) in entities.iter().enumerate() {
             by_type[entity.kind].push(id);
             by_title.entry(entity.title.clone()).or_insert(id);
         }
-        let mut base = KnowledgeBase { schema, seed, entities, by_type, by_title, pages: Vec::new() };
-        base.pages = (0..base.entities.len()).map(|id| write_page(&base, id, style)).collect();
-        base
+        KnowledgeBase { schema, seed, entities, by_type, by_title, pages: Vec::new() }
     }
 
     /// What kinds of things it holds.

@@ -3,7 +3,8 @@
 
 use autoact_base::random::Rng;
 
-use crate::base::{EntityId, Fact, KnowledgeBase, PageStyle};
+use crate::base::{EntityId, Fact, KnowledgeBase};
+use crate::page::PageStyle;
 use crate::question::{Plan, Question};
 use crate::schema::{RelationId, RelationRef, TypeId};
 use crate::text::contains_words;

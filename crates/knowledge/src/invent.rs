@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use autoact_base::random::Rng;
 
-use crate::base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
+use crate::base::{Entity, EntityId, Fact, KnowledgeBase};
 use crate::names::NameMaker;
+use crate::page::PageStyle;
 use crate::schema::{Relation, RelationRef, Schema, TypeId};
 
 /// The size of a synthetic knowledge base.

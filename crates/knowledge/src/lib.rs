@@ -17,20 +17,22 @@ mod question;
 mod reflect;
 mod schema;
 mod schema_check;
+mod schema_file;
 mod solve;
 mod split;
 mod spoil;
 mod strange;
 mod style;
 mod text;
+mod write_page;
 
 pub use atlas::{Atlas, AtlasError, TableMistake};
-pub use base::{Entity, EntityId, Fact, KnowledgeBase, PageStyle};
+pub use base::{Entity, EntityId, Fact, KnowledgeBase};
 pub use documents::{question_list, tool_choice};
 pub use drill::{DrillLines, DrillPiece, drill};
 pub use invent::{World, WorldSize};
 pub use names::NameMaker;
-pub use page::{LEAD_SENTENCES, Page, PageSentence};
+pub use page::{LEAD_SENTENCES, Page, PageSentence, PageStyle};
 pub use question::{Kind, Mix, Plan, Question};
 pub use schema::{
     Compare, ConditionalSentence, EntityType, Generic, Relation, RelationId, RelationRef, Schema, SchemaError, Sentence, TypeId,

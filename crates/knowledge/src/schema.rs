@@ -1,8 +1,6 @@
-//! The schema of a knowledge base: its types and relations, and the templates of pages and
-//! questions. Read from TOML; all mistakes are reported together.
+//! What kinds of things a world holds and how people write and ask about them.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use serde::Deserialize;
 
@@ -263,15 +261,7 @@ fn one() -> f64 {
     1.0
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawSchema {
-    #[serde(default)]
-    generic: Generic,
-    types: Vec<EntityType>,
-}
-
-/// The schema of a knowledge base.
+/// The kinds of things a world holds.
 #[derive(Debug, Clone)]
 pub struct Schema {
     /// Wordings that fit any relation.
@@ -284,42 +274,14 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Reads and checks a schema file.
-    pub fn load(path: &Path) -> Result<Schema, SchemaError> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|source| SchemaError::Read { path: name.clone(), source })?;
-        Schema::parse(&text, &name)
-    }
-
-    /// Checks a schema's text; `path` is for messages.
-    pub fn parse(text: &str, path: &str) -> Result<Schema, SchemaError> {
-        let raw: RawSchema =
-            toml::from_str(text).map_err(|source| SchemaError::Parse { path: path.to_owned(), source: Box::new(source) })?;
-        let mut types = raw.types;
-        let names: HashMap<String, TypeId> = types.iter().enumerate().map(|(id, kind)| (kind.name.clone(), id)).collect();
-        for kind in &mut types {
-            default_to(&mut kind.noun, &kind.name);
-            if kind.plural.is_empty() {
-                kind.plural = format!("{}s", kind.noun);
-            }
-            if kind.spelling.is_empty() {
-                kind.spelling.push(kind.name.clone());
-            }
-            for relation in &mut kind.relations {
-                default_to(&mut relation.noun, &relation.name);
-                relation.target = names.get(&relation.range).copied();
-            }
-        }
-        let problems = crate::schema_check::problems(&raw.generic, &types, names.len());
-        if !problems.is_empty() {
-            return Err(SchemaError::Invalid { path: path.to_owned(), problems });
-        }
+    /// A schema of types that [`Schema::parse`] has checked.
+    pub(crate) fn new(generic: Generic, types: Vec<EntityType>) -> Schema {
         let by_path = all_relations(&types)
             .map(|at| (format!("{}.{}", types[at.kind].name, types[at.kind].relations[at.relation].name), at))
             .collect();
-        let mut schema = Schema { chains: Default::default(), generic: raw.generic, types, by_path };
+        let mut schema = Schema { chains: Default::default(), generic, types, by_path };
         schema.chains = schema.split_chains();
-        Ok(schema)
+        schema
     }
 
     fn split_chains(&self) -> [[Vec<Vec<RelationRef>>; 3]; 3] {
@@ -328,11 +290,6 @@ impl Schema {
             let (held, train): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|chain| held_out(&self.chain_key(chain)));
             if single { [all.clone(), all.clone(), all] } else { [all, train, held] }
         })
-    }
-
-    /// The type of this name.
-    pub fn type_named(&self, name: &str) -> Option<TypeId> {
-        self.types.iter().position(|kind| kind.name == name)
     }
 
     /// The relation at a path such as `river.country`.
@@ -369,12 +326,6 @@ impl Schema {
         };
         let chains = hops.checked_sub(1).and_then(|index| self.chains.get(index));
         chains.map(|chains| chains[by_split].as_slice()).unwrap_or_default()
-    }
-}
-
-fn default_to(noun: &mut String, name: &str) {
-    if noun.is_empty() {
-        *noun = name.replace('_', " ");
     }
 }
 

@@ -15,31 +15,13 @@ use crate::iterate::{GROUP, chosen};
 use crate::records::{AnswerRecord, JudgementRecord, TrajectoryRecord};
 use crate::reflect::{approves, histories, judge};
 use crate::round::Round;
+use crate::row::{AUTOACT, BASE, ONE_ROUND, Row};
 use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::{Store, read};
 use crate::synthesize::selected;
 use crate::variants;
 use crate::workplace::{EvaluationQuestion, Workplace};
-
-/// The learned group's row.
-pub const AUTOACT: &str = "autoact";
-/// The base's row: − fine-tuning.
-pub const BASE: &str = "base";
-
-/// The row of the first round's group, where a further round's is installed: the paper's method to the letter.
-pub const ONE_ROUND: &str = "one-round";
-
-/// A row of the table: who speaks, and whether answers are reflected on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row {
-    /// Its name in files.
-    pub(crate) name: &'static str,
-    /// Its name in the paper's tables and figures.
-    pub(crate) title: &'static str,
-    pub(crate) voices: Voices,
-    pub(crate) without_reflection: bool,
-}
 
 /// The rows that are evaluated.
 pub(crate) fn rows(run: &Run, variants: bool) -> Result<Vec<Row>, LearnError> {

@@ -13,7 +13,8 @@ use crate::iterate::{GROUP, install, iterate};
 use crate::keep::filter;
 use crate::publish::publish;
 use crate::reflect::reflect;
-use crate::report::{Report, compute, report};
+use crate::report::{Report, compute};
+use crate::report_files::write_report;
 use crate::round::Round;
 use crate::run::Run;
 use crate::select::select;
@@ -128,7 +129,7 @@ fn perform(stage: Stage, work: &mut Workplace, run: &mut Run) -> Result<(), Lear
         }
         Stage::Iterate => iterate(work, run),
         Stage::Evaluate => evaluate(work, run),
-        Stage::Report => report(work, run).map(drop),
+        Stage::Report => write_report(work, run),
     };
     run.spent(stage, begun.elapsed().as_secs_f64())?;
     done?;

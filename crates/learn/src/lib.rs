@@ -26,8 +26,10 @@ mod records;
 mod reflect;
 mod report;
 mod report_figures;
+mod report_files;
 mod report_html;
 mod round;
+mod row;
 mod run;
 mod select;
 mod settings;
@@ -42,7 +44,6 @@ mod workplace;
 
 pub use crew::Stop;
 pub use error::{LearnError, TaskMistakes};
-pub use evaluate::{AUTOACT, BASE, ONE_ROUND};
 pub use iterate::{Iterated, RoundReport, installed_round};
 pub use keep::Kept;
 pub use learner::{Plan, learn};
@@ -51,6 +52,7 @@ pub use records::{
     TrajectoryRecord, TurnRecord, Vote,
 };
 pub use report::{InstructReport, JudgeReport, ReflectReport, Report, RowReport, SynthesisReport};
+pub use row::{AUTOACT, BASE, ONE_ROUND};
 pub use run::{Origin, Run};
 pub use settings::Settings;
 pub use stage::{Stage, UnknownStage};

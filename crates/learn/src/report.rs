@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use autoact_score::{Bootstrap, Interval};
+use autoact_score::{Bootstrap, Interval, Verdicts};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LearnError;
-use crate::evaluate::{AUTOACT, BASE, ONE_ROUND, Row, rows};
+use crate::evaluate::rows;
 use crate::iterate::{GROUP, Iterated};
 use crate::keep::Kept;
 use crate::records::{
     AnswerRecord, CurvePoint, DocumentRecord, JudgementRecord, QuestionRecord, ReflectionRecord, RejectedRecord, Selection,
     TrajectoryRecord,
 };
-use crate::report_html::html;
 use crate::round::Round;
+use crate::row::{AUTOACT, BASE, ONE_ROUND, Row};
 use crate::run::Run;
 use crate::stage::Stage;
-use crate::store::{read, read_json, write_atomic, write_json};
+use crate::store::{read, read_json};
 use crate::train::Trained;
 use crate::variants;
 use crate::workplace::Workplace;
@@ -154,17 +154,6 @@ pub struct JudgeReport {
 /// Generated questions that the report shows.
 const SAMPLES: usize = 12;
 
-/// Computes the report and writes it as `report.json` and `report.html`.
-///
-/// # Errors
-/// A file cannot be read or written.
-pub(crate) fn report(work: &Workplace, run: &Run) -> Result<Report, LearnError> {
-    let report = compute(work, run)?;
-    write_json(&run.path("report.json"), &report)?;
-    write_atomic(&run.path("report.html"), html(&report).as_bytes())?;
-    Ok(report)
-}
-
 /// Computes the report of whatever is there so far.
 ///
 /// # Errors
@@ -293,19 +282,15 @@ fn estimate(values: &[f64], seed: u64) -> Interval {
 }
 
 fn judged(row: &str, judgements: &[JudgementRecord]) -> Option<JudgeReport> {
-    let count = |right: bool, approved: Option<bool>| {
-        judgements.iter().filter(|one| one.row == row && one.right == right && approved.is_none_or(|wanted| one.approved == wanted)).count()
-    };
-    let (right, wrong) = ((count(true, None), count(true, Some(true))), (count(false, None), count(false, Some(false))));
-    let part = |of: usize, all: usize| (all > 0).then(|| of as f64 / all as f64);
-    let rejected = wrong.1 + right.0 - right.1;
-    (right.0 + wrong.0 > 0).then(|| JudgeReport {
+    let own = judgements.iter().filter(|one| one.row == row);
+    let verdicts: Verdicts = own.map(|one| (one.approved, one.right)).collect();
+    (verdicts.total() > 0).then(|| JudgeReport {
         row: row.to_owned(),
-        right,
-        wrong,
-        precision: part(wrong.1, rejected),
-        recall: part(wrong.1, wrong.0),
-        accuracy: part(right.1 + wrong.1, right.0 + wrong.0),
+        right: (verdicts.approved_right + verdicts.rejected_right, verdicts.approved_right),
+        wrong: (verdicts.approved_wrong + verdicts.rejected_wrong, verdicts.rejected_wrong),
+        precision: verdicts.rejection_precision(),
+        recall: verdicts.rejection_recall(),
+        accuracy: verdicts.accuracy(),
     })
 }
 

@@ -2,8 +2,8 @@
 
 use autoact_plot::{Axis, IntervalRow, Plot, Series, intervals};
 
-use crate::evaluate::AUTOACT;
 use crate::report::{Report, RowReport};
+use crate::row::AUTOACT;
 use crate::variants::{TOOL_SPECIFIED, scale_of};
 
 /// The figures, as far as their groups were asked.

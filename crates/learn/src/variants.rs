@@ -9,10 +9,10 @@ use autoact_prompt::Role;
 
 use crate::differentiate::{FEWEST, document, judgements, thin, write};
 use crate::error::LearnError;
-use crate::evaluate::Row;
 use crate::iterate::GROUP;
 use crate::records::{DocumentRecord, ReflectionRecord, Selection, TrajectoryRecord, TurnRecord};
 use crate::round::Round;
+use crate::row::Row;
 use crate::run::Run;
 use crate::store::{read, read_json};
 use crate::train::train;

@@ -22,6 +22,7 @@ mod html;
 mod phase;
 mod question;
 mod report;
+mod report_files;
 mod schedule;
 mod seen;
 mod summary;

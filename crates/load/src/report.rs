@@ -10,7 +10,6 @@ use crate::account::Tokens;
 use crate::collect::Collected;
 use crate::distribution::{Distribution, Durations, tidy};
 use crate::error::LoadError;
-use crate::html::html;
 use crate::phase::{Agent, Phase};
 
 /// The schema that we write and read. Fields may be added to it; a change of meaning is another number.
@@ -242,19 +241,6 @@ impl Report {
         }
     }
 
-    /// Writes `report.json` and `report.html` into a directory, which is made.
-    ///
-    /// # Errors
-    /// A file cannot be written.
-    pub fn write(&self, dir: &Path) -> Result<(), LoadError> {
-        std::fs::create_dir_all(dir).map_err(LoadError::file("write", dir))?;
-        for (name, text) in [("report.json", self.json()), ("report.html", html(self))] {
-            let path = dir.join(name);
-            std::fs::write(&path, text).map_err(LoadError::file("write", &path))?;
-        }
-        Ok(())
-    }
-
     /// For programs.
     pub fn json(&self) -> String {
         // a report is strings, numbers and maps with names: there is nothing that JSON cannot hold
@@ -341,18 +327,6 @@ mod tests {
     use crate::testing::{collected, ms, report};
 
     #[test]
-    fn a_report_comes_back_as_it_was() {
-        let dir = tempfile::tempdir().unwrap();
-        let report = report(40);
-        report.write(&dir.path().join("a/b")).unwrap();
-        assert_eq!(Report::read(&dir.path().join("a/b")).unwrap(), report);
-        assert_eq!(Report::read(&dir.path().join("a/b/report.json")).unwrap(), report);
-        let html = std::fs::read_to_string(dir.path().join("a/b/report.html")).unwrap();
-        assert!(html.contains("<svg") && !html.contains("NaN") && !html.contains("inf"), "{html}");
-        assert!(!html.contains("<script") && !html.contains("src="), "nothing from elsewhere");
-    }
-
-    #[test]
     fn what_is_no_report_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.json");
@@ -406,7 +380,6 @@ mod tests {
         let report = Report::new(Asked::default(), SystemTime::UNIX_EPOCH, &Collected::new(ms(0), ms(0)));
         assert_eq!((report.tasks.finished, report.coverage.part), (0, 0.0));
         assert!(!report.json().contains("null,\n  \"schema\""));
-        assert!(!html(&report).contains("NaN"));
         assert!(collected(3).counts().0 == 3);
     }
 }

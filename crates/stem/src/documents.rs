@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use autoact_base::random::Rng;
-use autoact_knowledge::{Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NameMaker, Nouns, Question, Schema, SchemaError, Solver, Split, ThoughtStyle, World, WorldSize, drill, question_list, tool_choice};
+use autoact_knowledge::{
+    Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NameMaker, Nouns, Question, Schema, SchemaError, Solver, Split, ThoughtStyle, World,
+    WorldSize, drill, question_list, tool_choice,
+};
 use autoact_prompt::Role;
 use autoact_tools::ToolLibrary;
 use autoact_train::{Document, DocumentSource};
@@ -13,8 +16,8 @@ use autoact_trajectory::{Trajectory, Turn};
 
 use crate::encode::{EncodeError, Encoder};
 use crate::environment::{Tools, ToolsError};
+use crate::paths::Paths;
 use crate::recipe::{AdapterRecipe, BaseRecipe, Recipe};
-use crate::run::Paths;
 
 /// Questions tried for one document before a page of the world is taken instead: some questions have no gold trajectory.
 const TRIES: usize = 20;

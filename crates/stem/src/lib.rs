@@ -6,6 +6,7 @@
 mod documents;
 mod encode;
 mod environment;
+mod paths;
 mod recipe;
 mod run;
 mod tokenizer;
@@ -14,5 +15,6 @@ pub use autoact_prompt::Role;
 pub use documents::{AdapterDocuments, BaseDocuments, SourceError, Worlds};
 pub use encode::{EncodeError, Encoder};
 pub use environment::{Tools, ToolsError};
+pub use paths::Paths;
 pub use recipe::{AdapterRecipe, BaseRecipe, Recipe, RecipeError};
-pub use run::{Options, Outcome, Paths, StemError, train_adapter, train_base, train_tokenizer};
+pub use run::{Options, Outcome, StemError, train_adapter, train_base, train_tokenizer};

@@ -12,6 +12,7 @@ use tokenizers::Tokenizer;
 
 use crate::documents::{AdapterDocuments, BaseDocuments, SourceError, Worlds};
 use crate::encode::{EncodeError, Encoder};
+use crate::paths::Paths;
 use crate::recipe::{Recipe, RecipeError};
 use crate::tokenizer;
 
@@ -53,20 +54,7 @@ pub enum StemError {
     },
 }
 
-/// Paths of a training run.
-#[derive(Debug, Clone)]
-pub struct Paths {
-    /// The recipe file; the base's worlds lie beside it.
-    pub recipe: PathBuf,
-    /// The atlas: its schema and, for the spelling of invented names, its tables.
-    pub atlas: PathBuf,
-    /// The model directory that is written.
-    pub model: PathBuf,
-    /// Where checkpoints go.
-    pub work: PathBuf,
-}
-
-/// Options of a training run.
+/// What a run is told.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
     /// Instead of the recipe's length.

@@ -13,7 +13,6 @@ use autoact_prompt::Role;
 use autoact_tools::{Corpus, ToolLibrary};
 use serde::Deserialize;
 
-use super::planner_options;
 use crate::args::{EvalOptions, GroupOptions};
 
 /// Names of the unfiltered adapters in the engine and in a run's directory.
@@ -141,4 +140,12 @@ fn cast(engines: &[Engine], adapters: &Path, compared: bool, tools: &Toolbox) ->
     // a tool that no trajectory used has no agent: the base speaks for it
     cast.specified = (!specialists.is_empty()).then(|| Voices { tool: None, specialists, ..Voices::by_role() });
     Ok(cast)
+}
+
+/// How planners decode and are prompted with this model.
+fn planner_options(options: &EvalOptions, info: &autoact_model::BackendInfo) -> PlannerOptions {
+    let mut planner = PlannerOptions::for_model(info);
+    planner.sampling.temperature = options.temperature;
+    planner.shots = options.compare.shots.unwrap_or(planner.shots);
+    planner
 }

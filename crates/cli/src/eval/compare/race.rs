@@ -14,7 +14,7 @@ use super::cast::Stage;
 use super::problem::Problem;
 use super::scores::{Scored, Scores};
 use crate::args::EvalOptions;
-use crate::eval::progress;
+use crate::eval::progress::progress;
 use crate::out;
 
 /// Results that may wait to be counted.

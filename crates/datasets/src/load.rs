@@ -1,0 +1,31 @@
+//! Records from files and texts, each format by its own reader.
+
+use std::path::Path;
+
+use crate::error::DatasetError;
+use crate::file::{read, records};
+use crate::format::Format;
+use crate::record::Record;
+use crate::{hotpotqa, scienceqa};
+
+impl Format {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has records that are not of this format; up to 20 mistakes are told together.
+    pub fn load(self, path: impl AsRef<Path>) -> Result<Vec<Record>, DatasetError> {
+        let path = path.as_ref();
+        self.parse(&read(path)?, &path.display().to_string())
+    }
+
+    /// Reads a text; `origin` is what mistakes call it.
+    ///
+    /// # Errors
+    /// The text has no records, or records that are not of this format.
+    pub fn parse(self, text: &str, origin: &str) -> Result<Vec<Record>, DatasetError> {
+        match self {
+            Format::HotpotQa => records(text, origin, self, hotpotqa::record),
+            Format::ScienceQa => records(text, origin, self, scienceqa::record),
+        }
+    }
+}
