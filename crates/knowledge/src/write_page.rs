@@ -5,7 +5,7 @@ use std::sync::Arc;
 use autoact_base::random::Rng;
 
 use crate::base::{Entity, EntityId, KnowledgeBase};
-use crate::page::{Page, PageSentence, PageStyle};
+use crate::page::{LEAD_SENTENCES, Page, PageSentence, PageStyle};
 use crate::schema::{EntityType, RelationId, RelationRef, Schema, Sentence};
 use crate::text::{contains_words, fill, sentence_case, slots, with_article};
 

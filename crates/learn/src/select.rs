@@ -38,7 +38,7 @@ pub(crate) fn select(work: &Workplace, run: &mut Run) -> Result<(), LearnError> 
         &votes,
         &work.stop,
         |vote, backend| {
-            let mut rng = Rng::numbered(work.task.seed, vote, "select");
+            let mut rng = Rng::numbered(work.task.seed, *vote, "select");
             let mut listed: Vec<&ToolSpec> = specs.iter().collect();
             rng.shuffle(&mut listed);
             let mut questions: Vec<String> = Vec::new();

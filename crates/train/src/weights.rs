@@ -6,7 +6,7 @@ use std::path::Path;
 use autoact_base::random::SplitMix64;
 use autoact_checkpoint::{self as checkpoint, CONFIG_FILE, SaveDtype};
 
-use crate::error::{Result, TrainError};
+use crate::error::Result;
 use crate::layout::{Layout, TensorKind, TensorSpec};
 use crate::model_config::ModelConfig;
 use crate::tensors::{encode_all, read_tensors};
