@@ -160,7 +160,7 @@ impl Bench {
                     gaps.push((now - last).as_secs_f64());
                 }
                 if i == 60 {
-                    let prompt = format!("{} {}", self.prompt(1), long.prompt);
+                    let prompt = format!("{} {}", self.prompt(1), long.prompt).into();
                     let request = GenerateRequest { prompt, ..long.clone() };
                     let mut other = self.engine.generate(request)?;
                     reading = Some(std::thread::spawn(move || {

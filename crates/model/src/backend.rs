@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatTemplate, GenerateStream, Grammar, Sampling, WordBias};
+use crate::{ChatTemplate, GenerateStream, Grammar, Prompt, Sampling, WordBias};
 
 /// One prompt, and how to continue it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GenerateRequest {
-    /// The text to continue.
-    pub prompt: String,
+    /// What to continue.
+    pub prompt: Prompt,
     /// Name of a loaded adapter; `None` = the base.
     pub adapter: Option<String>,
     /// How tokens are chosen.
@@ -34,7 +34,7 @@ const DEFAULT_MAX_TOKENS: usize = 256;
 
 impl GenerateRequest {
     /// Greedy, unconstrained, by the base, at most 256 tokens.
-    pub fn new(prompt: impl Into<String>) -> Self {
+    pub fn new(prompt: impl Into<Prompt>) -> Self {
         Self {
             prompt: prompt.into(),
             adapter: None,

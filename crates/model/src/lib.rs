@@ -7,6 +7,7 @@
 //! themselves where what comes next has come before (`draft`), and get the same bits alone or in a crowd.
 
 mod backend;
+mod control;
 mod convert;
 mod detokenize;
 mod dir;
@@ -20,6 +21,7 @@ mod linear;
 mod map;
 mod numbers;
 mod options;
+mod prompt;
 mod radix;
 mod rope;
 mod sampler;
@@ -38,6 +40,7 @@ mod worker;
 pub use autoact_checkpoint::{Family, Llama3Scaling, ModelConfig, RopeScaling};
 pub use autoact_kernels::{Format, Team};
 pub use backend::{AdapterVersion, Backend, BackendInfo, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated};
+pub use control::is_control_token;
 pub use convert::{Conversion, convert};
 pub use dir::ModelDir;
 pub use engine::Engine;
@@ -45,6 +48,7 @@ pub use error::LoadError;
 pub use grammar::Grammar;
 pub use kv::KvCache;
 pub use options::EngineOptions;
+pub use prompt::{Prompt, PromptRef};
 pub use sampler::Sampling;
 pub use stream::{GenerateSender, GenerateStream};
 pub use template::{ChatTemplate, Message};

@@ -6,6 +6,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value, context};
 use serde::{Deserialize, Serialize};
 
+use crate::Prompt;
+
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
@@ -55,16 +57,66 @@ impl ChatTemplate {
         Ok(Self { environment, bos_token, eos_token })
     }
 
-    /// The prompt for `messages`; with `add_generation_prompt`, ready for the assistant's next turn.
-    pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<String, Error> {
-        let fields = |m: &Message| Value::from_pairs([("role", m.role.clone()), ("content", m.content.clone())]);
-        self.environment.get_template(NAME)?.render(context! {
+    /// The prompt for `messages`; with `add_generation_prompt`, ready for the assistant's next turn. What the messages say is
+    /// text, all else the template's.
+    ///
+    /// The template sees a message's role, and of its content only how long it is and where its white space stands, so that
+    /// stripping and splitting at white space work as ever. A template that looks for words in contents (Qwen 3's, for thoughts
+    /// in earlier turns of the assistant) does not find them.
+    pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<Prompt, Error> {
+        let fields = |m: &Message| Value::from_pairs([("role", m.role.clone()), ("content", disguise(&m.content))]);
+        let rendered = self.environment.get_template(NAME)?.render(context! {
             messages => messages.iter().map(fields).collect::<Value>(),
             add_generation_prompt,
             bos_token => self.bos_token.as_str(),
             eos_token => self.eos_token.as_str(),
-        })
+        })?;
+        Ok(reveal(&rendered))
     }
+}
+
+/// Where the characters begin that stand for those of messages: the private-use plane 15, which no template writes. One stands
+/// for each unit of UTF-16, so that every character can be restored, those of this plane included.
+const STAND_IN: u32 = 0xF_0000;
+
+fn is_stand_in(c: char) -> bool {
+    u32::from(c) >> 16 == STAND_IN >> 16
+}
+
+/// `content` with other characters in place of all but white space.
+fn disguise(content: &str) -> String {
+    let mut disguised = String::with_capacity(4 * content.len());
+    let mut units = [0; 2];
+    for c in content.chars() {
+        if c.is_whitespace() {
+            disguised.push(c);
+        } else {
+            let units = c.encode_utf16(&mut units).iter();
+            disguised.extend(units.filter_map(|unit| char::from_u32(STAND_IN + u32::from(*unit))));
+        }
+    }
+    disguised
+}
+
+/// The prompt that was rendered from disguised contents.
+fn reveal(rendered: &str) -> Prompt {
+    let mut prompt = Prompt::default();
+    let mut rest = rendered;
+    while let Some(at) = rest.find(is_stand_in) {
+        let (before, from) = rest.split_at(at);
+        // white space spells nothing: as text it keeps the words of a message in one part
+        if before.trim().is_empty() {
+            prompt.push_text(before);
+        } else {
+            prompt.push_template(before);
+        }
+        let (disguised, after) = from.split_at(from.find(|c| !is_stand_in(c)).unwrap_or(from.len()));
+        let units = disguised.chars().map(|c| (u32::from(c) & 0xffff) as u16);
+        prompt.extend_text(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
+        rest = after;
+    }
+    prompt.push_template(rest);
+    prompt
 }
 
 /// The Python string and mapping methods that published templates call.
@@ -222,6 +274,39 @@ mod tests {
     fn qwen2_style() {
         let text = template(QWEN2).render(&[Message::new("user", "Hi")], true).unwrap();
         assert_eq!(text, "<|im_start|>system\nYou are helpful.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+    }
+
+    /// The text parts of a prompt.
+    fn texts(prompt: &Prompt) -> Vec<&str> {
+        let mut from = 0;
+        let mut texts = Vec::new();
+        for part in prompt.template_ranges() {
+            texts.extend(prompt.get(from..part.start).filter(|text| !text.is_empty()));
+            from = part.end;
+        }
+        texts.extend(prompt.get(from..).filter(|text| !text.is_empty()));
+        texts
+    }
+
+    #[test]
+    fn contents_are_text_and_the_rest_is_the_templates() {
+        let said = "  What does <|im_end|>\n</s> mean \u{1f642} \u{f0041}\u{10fffd}? ";
+        let chat = [Message::new("system", "Be <|im_start|> brief."), Message::new("user", said), Message::new("assistant", "")];
+        let prompt = template(QWEN2).render(&chat, true).unwrap();
+        let whole = format!(
+            "<|im_start|>system\nBe <|im_start|> brief.<|im_end|>\n<|im_start|>user\n{said}<|im_end|>\n<|im_start|>assistant\n<|im_end|>\n<|im_start|>assistant\n"
+        );
+        assert_eq!(prompt, whole.as_str());
+        assert_eq!(texts(&prompt), ["Be <|im_start|> brief.", said.trim()]);
+        let prompt = template(LLAMA2).render(&chat, true).unwrap();
+        assert_eq!(prompt, format!("<s>[INST] <<SYS>>\nBe <|im_start|> brief.\n<</SYS>>\n\n{} [/INST]  </s>", said.trim()).as_str());
+        assert_eq!(texts(&prompt), ["Be <|im_start|> brief.", said.trim()]);
+    }
+
+    #[test]
+    fn any_content_is_restored() {
+        let every: String = ('\0'..=char::MAX).collect();
+        assert_eq!(reveal(&disguise(&every)), every.as_str());
     }
 
     #[test]

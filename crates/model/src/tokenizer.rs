@@ -9,8 +9,9 @@ use serde_json::Value;
 use tokenizers::Tokenizer as HfTokenizer;
 use toktrie::{TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv};
 
+use crate::control::{PromptEncoder, TextEncoder};
 use crate::dir::TokenizerConfig;
-use crate::{GenerateError, LoadError, ModelConfig};
+use crate::{GenerateError, LoadError, ModelConfig, PromptRef};
 
 /// How a vocabulary spells bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +28,7 @@ enum Alphabet {
 /// first space, this does not.
 #[derive(Clone)]
 pub struct Tokenizer {
-    hf: Arc<HfTokenizer>,
+    encoder: Arc<PromptEncoder>,
     env: Arc<Vocabulary>,
     eos: Vec<u32>,
     bos: Option<u32>,
@@ -58,26 +59,26 @@ impl Tokenizer {
         // What the tokenizer itself puts before an empty text; the configuration's word only where it says nothing.
         let empty = hf.encode_fast("", true).map_err(|e| fail(e.to_string()))?;
         let auto_bos = bos.is_some() && (empty.get_ids().first().copied() == bos || config.add_bos_token == Some(true));
-        let hf = Arc::new(hf);
         let words = words(&hf, alphabet, model.vocab_size);
         let info = TokRxInfo::new(model.vocab_size as u32, eos[0]);
         let trie = TokTrie::from(&info, &words).with_eos_tokens(&eos);
-        let plain = match alphabet {
-            Alphabet::ByteLevel => hf.clone(),
-            Alphabet::SentencePiece => Arc::new(without_prefix_space(parse(text, path)?, path)?),
-        };
-        Ok(Self { hf, env: Arc::new(Vocabulary { trie, plain }), eos, bos, auto_bos })
+        let encoder = PromptEncoder::new(hf).map_err(|e| fail(e.to_string()))?;
+        let plain = encoder.continuing().map_err(|e| fail(e.to_string()))?;
+        Ok(Self { encoder: Arc::new(encoder), env: Arc::new(Vocabulary { trie, plain }), eos, bos, auto_bos })
     }
 
-    /// The tokens of `text`. `bos`: whether the begin-of-sequence token goes first; `None` = what the tokenizer's own
-    /// files say. It is never put before one that is already there (chat templates often write it themselves).
-    /// Special tokens spelled out in `text` become those tokens, as templates need; strip them from foreign text.
-    pub fn encode(&self, text: &str, bos: Option<bool>) -> Result<Vec<u32>, GenerateError> {
-        let ids = self.hf.encode_fast(text, false).map_err(|e| GenerateError::engine(e.to_string()))?.get_ids().to_vec();
-        match self.bos {
-            Some(id) if bos.unwrap_or(self.auto_bos) && ids.first() != Some(&id) => Ok(std::iter::once(id).chain(ids).collect()),
-            _ => Ok(ids),
+    /// The tokens of a prompt; of a string, the tokens of text. `bos`: whether the begin-of-sequence token goes first; `None` =
+    /// what the tokenizer's own files say. It is never put before one that is already there (chat templates often write it
+    /// themselves).
+    ///
+    /// Control tokens spelled in the prompt's template parts become those tokens, as templates need. Spelled in text they stay
+    /// text. The tokens do not depend on where else the parts begin and end.
+    pub fn encode<'a>(&self, prompt: impl Into<PromptRef<'a>>, bos: Option<bool>) -> Result<Vec<u32>, GenerateError> {
+        let mut ids = self.encoder.encode(prompt.into()).map_err(|e| GenerateError::engine(e.to_string()))?;
+        if let Some(id) = self.bos.filter(|id| bos.unwrap_or(self.auto_bos) && ids.first() != Some(id)) {
+            ids.insert(0, id);
         }
+        Ok(ids)
     }
 
     /// The bytes a token stands for; none for special tokens.
@@ -116,7 +117,7 @@ impl Tokenizer {
 struct Vocabulary {
     trie: TokTrie,
     /// Tokenizes text as it is, without a space put before it.
-    plain: Arc<HfTokenizer>,
+    plain: TextEncoder,
 }
 
 impl TokenizerEnv for Vocabulary {
@@ -125,9 +126,8 @@ impl TokenizerEnv for Vocabulary {
     }
 
     fn tokenize_bytes(&self, bytes: &[u8]) -> Vec<TokenId> {
-        self.trie.tokenize_with_greedy_fallback(bytes, |text| match self.plain.encode_fast(text, false) {
-            Ok(encoding) => encoding.get_ids().to_vec(),
-            Err(_) => self.trie.greedy_tokenize(text.as_bytes()),
+        self.trie.tokenize_with_greedy_fallback(bytes, |text| {
+            self.plain.encode(text).unwrap_or_else(|_| self.trie.greedy_tokenize(text.as_bytes()))
         })
     }
 }
@@ -212,34 +212,6 @@ fn byte_of(c: char) -> Option<u8> {
 fn hex_byte(name: &str) -> Option<u8> {
     let digits = name.strip_prefix("<0x")?.strip_suffix('>')?;
     if digits.len() == 2 { u8::from_str_radix(digits, 16).ok() } else { None }
-}
-
-/// The same tokenizer without the space that SentencePiece puts before a text: a grammar continues one.
-fn without_prefix_space(mut json: Value, path: &Path) -> Result<HfTokenizer, LoadError> {
-    drop_prepend(&mut json["normalizer"]);
-    never_prepend(&mut json["pre_tokenizer"]);
-    let fail = |e: tokenizers::Error| LoadError::Tokenizer { path: path.to_owned(), reason: e.to_string() };
-    json.to_string().parse().map_err(fail)
-}
-
-fn drop_prepend(normalizer: &mut Value) {
-    if normalizer["type"] == "Prepend" {
-        *normalizer = Value::Null;
-    } else if let Some(inner) = normalizer.get_mut("normalizers").and_then(Value::as_array_mut) {
-        inner.iter_mut().for_each(drop_prepend);
-        inner.retain(|n| !n.is_null());
-    }
-}
-
-fn never_prepend(pre_tokenizer: &mut Value) {
-    if pre_tokenizer["type"] == "Metaspace" {
-        pre_tokenizer["prepend_scheme"] = "never".into();
-        if let Some(fields) = pre_tokenizer.as_object_mut() {
-            fields.remove("add_prefix_space");
-        }
-    } else if let Some(inner) = pre_tokenizer.get_mut("pretokenizers").and_then(Value::as_array_mut) {
-        inner.iter_mut().for_each(never_prepend);
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,218 @@
+//! Control tokens: which of a vocabulary's added tokens they are, and the tokens of prompts, in which only a template may write
+//! them.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokenizers::normalizers::NormalizerWrapper;
+use tokenizers::pre_tokenizers::PreTokenizerWrapper;
+use tokenizers::{
+    AddedToken, AddedVocabulary, Model, OffsetReferential, OffsetType, PreTokenizer, Result, Token, Tokenizer as HfTokenizer,
+};
+
+use crate::prompt::PromptRef;
+
+/// Added tokens that delimit thoughts and calls of tools (Qwen 2.5 and 3), which their files do not mark as special.
+const UNMARKED: [&str; 6] = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"];
+
+/// Whether an added token of this spelling is a control token: those that the model's files mark as special, all `<|…|>`,
+/// and the delimiters of thoughts and calls of tools. Others, such as runs of spaces, only shorten ordinary text.
+pub fn is_control_token(spelling: &str, special: bool) -> bool {
+    special || UNMARKED.contains(&spelling) || (spelling.starts_with("<|") && spelling.ends_with("|>"))
+}
+
+/// A control token that a template wrote.
+struct Control {
+    at: Range<usize>,
+    id: u32,
+}
+
+/// Tokenises prompts.
+pub(crate) struct PromptEncoder {
+    hf: Arc<HfTokenizer>,
+    added: Arc<Added>,
+    /// For text at the prompt's beginning.
+    first: TextEncoder,
+    /// For text after a control token.
+    after: TextEncoder,
+}
+
+impl PromptEncoder {
+    pub(crate) fn new(hf: HfTokenizer) -> Result<Self> {
+        let added = Arc::new(Added::new(&hf)?);
+        let hf = Arc::new(hf);
+        let first = TextEncoder::new(hf.clone(), added.clone());
+        let mut after = TextEncoder::new(hf.clone(), added.clone());
+        // Hugging Face's tokenizer looks at the place in the whole text
+        after.edit(|_, pre_tokenizer| never_prepend(pre_tokenizer, Some("first")))?;
+        Ok(Self { hf, added, first, after })
+    }
+
+    /// For text that goes on where other text ended: no space is put before it.
+    pub(crate) fn continuing(&self) -> Result<TextEncoder> {
+        let mut encoder = TextEncoder::new(self.hf.clone(), self.added.clone());
+        encoder.edit(|normalizer, pre_tokenizer| {
+            drop_prepend(normalizer);
+            never_prepend(pre_tokenizer, None);
+        })?;
+        Ok(encoder)
+    }
+
+    /// The prompt's tokens, without those that the tokenizer's post-processor would add.
+    ///
+    /// Hugging Face's tokenizer splits a text at control tokens and treats the pieces apart, so this does the same with those
+    /// of the template. Where the text spells none, one call of that tokenizer does it all.
+    pub(crate) fn encode(&self, prompt: PromptRef<'_>) -> Result<Vec<u32>> {
+        let whole = self.hf.encode_fast(prompt.text, false)?;
+        let controls = self.controls(prompt);
+        let found = whole.get_ids().iter().filter(|id| self.added.controls.contains(*id));
+        if found.eq(controls.iter().map(|control| &control.id)) {
+            return Ok(whole.get_ids().to_vec());
+        }
+        self.encode_apart(prompt, &controls)
+    }
+
+    fn encode_apart(&self, prompt: PromptRef<'_>, controls: &[Control]) -> Result<Vec<u32>> {
+        let mut ids = Vec::new();
+        let mut from = 0;
+        let push = |ids: &mut Vec<u32>, range: Range<usize>| {
+            if range.is_empty() {
+                return Ok(());
+            }
+            let encoder = if range.start == 0 { &self.first } else { &self.after };
+            encoder.encode(&prompt.text[range]).map(|run| ids.extend(run))
+        };
+        for Control { at, id } in controls {
+            push(&mut ids, from..at.start.max(from))?;
+            ids.push(*id);
+            from = at.end;
+        }
+        push(&mut ids, from..prompt.text.len())?;
+        Ok(ids)
+    }
+
+    /// The control tokens that the template wrote.
+    fn controls(&self, prompt: PromptRef<'_>) -> Vec<Control> {
+        let mut controls = Vec::new();
+        for part in prompt.template {
+            let pieces = self.hf.get_added_vocabulary().extract_and_normalize(self.hf.get_normalizer(), &prompt.text[part.clone()]);
+            for (_, (start, end), tokens) in pieces.get_splits(OffsetReferential::Original, OffsetType::Byte) {
+                let id = tokens.iter().flatten().map(|token| token.id).find(|id| self.added.controls.contains(id));
+                controls
+                    .extend(id.map(|id| Control { at: self.added.stripped(prompt.text, part.start + start..part.start + end, id), id }));
+            }
+        }
+        controls
+    }
+}
+
+/// A vocabulary's added tokens.
+struct Added {
+    /// Recognises all but the control tokens.
+    vocabulary: AddedVocabulary,
+    controls: HashSet<u32>,
+}
+
+impl Added {
+    fn new(hf: &HfTokenizer) -> Result<Self> {
+        let mut vocabulary = hf.get_added_vocabulary().clone();
+        let tokens = vocabulary.get_added_tokens_decoder();
+        let controls = tokens.iter().filter(|(_, token)| is_control_token(&token.content, token.special)).map(|(id, _)| *id).collect();
+        let unmarked = |token: &&AddedToken| !token.special && is_control_token(&token.content, token.special);
+        let unmarked: Vec<AddedToken> = tokens.values().filter(unmarked).map(|token| token.clone().special(true)).collect();
+        vocabulary.add_special_tokens(unmarked, hf.get_model(), hf.get_normalizer())?;
+        vocabulary.set_encode_special_tokens(true);
+        Ok(Self { vocabulary, controls })
+    }
+
+    /// The range of a control token with the white space that it takes in.
+    fn stripped(&self, text: &str, at: Range<usize>, id: u32) -> Range<usize> {
+        let Some(token) = self.vocabulary.get_added_tokens_decoder().get(&id) else { return at };
+        let start = if token.lstrip { text[..at.start].trim_end().len() } else { at.start };
+        let end = if token.rstrip { text.len() - text[at.end..].trim_start().len() } else { at.end };
+        start..end
+    }
+}
+
+/// Tokenises text that holds no control tokens, whatever it spells.
+pub(crate) struct TextEncoder {
+    hf: Arc<HfTokenizer>,
+    added: Arc<Added>,
+    normalizer: Option<NormalizerWrapper>,
+    pre_tokenizer: Option<PreTokenizerWrapper>,
+}
+
+impl TextEncoder {
+    fn new(hf: Arc<HfTokenizer>, added: Arc<Added>) -> Self {
+        let (normalizer, pre_tokenizer) = (hf.get_normalizer().cloned(), hf.get_pre_tokenizer().cloned());
+        Self { hf, added, normalizer, pre_tokenizer }
+    }
+
+    /// Changes how text is prepared, in the terms of `tokenizer.json`.
+    fn edit(&mut self, change: impl FnOnce(&mut Value, &mut Value)) -> Result<()> {
+        let (normalizer, pre_tokenizer) = (serde_json::to_value(&self.normalizer)?, serde_json::to_value(&self.pre_tokenizer)?);
+        let (mut new_normalizer, mut new_pre_tokenizer) = (normalizer.clone(), pre_tokenizer.clone());
+        change(&mut new_normalizer, &mut new_pre_tokenizer);
+        if new_normalizer != normalizer {
+            self.normalizer = serde_json::from_value(new_normalizer)?;
+        }
+        if new_pre_tokenizer != pre_tokenizer {
+            self.pre_tokenizer = serde_json::from_value(new_pre_tokenizer)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>> {
+        let mut pieces = self.added.vocabulary.extract_and_normalize(self.normalizer.as_ref(), text);
+        if let Some(pre_tokenizer) = &self.pre_tokenizer {
+            pre_tokenizer.pre_tokenize(&mut pieces)?;
+        }
+        pieces.tokenize(|piece| self.tokens(piece.get()))?;
+        Ok(pieces.into_encoding(None, 0, OffsetType::None)?.get_ids().to_vec())
+    }
+
+    /// The model's tokens for a piece. A model may have a control token in its own vocabulary, and take a piece of its
+    /// spelling for it (`ignore_merges`): such a piece is tokenised character by character.
+    fn tokens(&self, piece: &str) -> Result<Vec<Token>> {
+        let model = self.hf.get_model();
+        let tokens = model.tokenize(piece)?;
+        let spelled = |token: &Token| self.added.controls.contains(&token.id) && piece[token.offsets.0..token.offsets.1] == token.value;
+        if !tokens.iter().any(spelled) {
+            return Ok(tokens);
+        }
+        let mut apart = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            if spelled(&token) {
+                for c in token.value.chars() {
+                    apart.extend(model.tokenize(c.encode_utf8(&mut [0; 4]))?);
+                }
+            } else {
+                apart.push(token);
+            }
+        }
+        Ok(apart)
+    }
+}
+
+/// Takes out what puts a space before a text (SentencePiece, older files).
+fn drop_prepend(normalizer: &mut Value) {
+    if normalizer["type"] == "Prepend" {
+        *normalizer = Value::Null;
+    } else if let Some(inner) = normalizer.get_mut("normalizers").and_then(Value::as_array_mut) {
+        inner.iter_mut().for_each(drop_prepend);
+        inner.retain(|normalizer| !normalizer.is_null());
+    }
+}
+
+/// Makes pre-tokenizers that put a space before a text (SentencePiece, newer files) never do so: those of one scheme, or all.
+fn never_prepend(pre_tokenizer: &mut Value, scheme: Option<&str>) {
+    if pre_tokenizer["type"] == "Metaspace" {
+        if scheme.is_none_or(|scheme| pre_tokenizer["prepend_scheme"] == scheme) {
+            pre_tokenizer["prepend_scheme"] = "never".into();
+        }
+    } else if let Some(inner) = pre_tokenizer.get_mut("pretokenizers").and_then(Value::as_array_mut) {
+        inner.iter_mut().for_each(|inner| never_prepend(inner, scheme));
+    }
+}
