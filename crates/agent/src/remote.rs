@@ -135,8 +135,11 @@ impl BackendConfig {
 
 /// An agent whose model is a server's.
 pub(crate) async fn agent(role: Role, config: &BackendConfig, engine: &EngineConfig, capture_content: bool) -> Result<Agent, StartError> {
-    let options = config.options(role, engine).await?;
-    let template = template::read(&config.chat_template).await?;
+    let mut options = config.options(role, engine).await?;
+    let template = template::read(&config.chat_template).await?.map(|found| {
+        options.control_tokens = found.control_tokens;
+        found.template
+    });
     let remote = Remote::connect(options).await.map_err(|error| refused(&config.url, &error))?;
     let speaker = remote.speaker().map(|adapter| adapter.name.clone());
     tracing::info!(
@@ -158,6 +161,7 @@ fn refused(url: &str, error: &RemoteError) -> StartError {
         RemoteError::UnknownModel { .. } => {
             "set `--backend-model NAME` to one of them, or serve one more: `vllm serve … --lora-modules plan=…`"
         }
+        RemoteError::ControlTokens { .. } => "check the `tokenizer_config.json` in `backend.chat_template`",
         RemoteError::NoContextLength { .. } => "set `engine.context_length` to what the model was made for",
         RemoteError::Key => "check `backend.api_key`, or the file that `backend.api_key_file` names",
         RemoteError::Certificates { .. } | RemoteError::NoAuthorities { .. } => {

@@ -53,6 +53,10 @@ async fn a_chat_model_is_asked_with_its_template() {
     assert!(asked.prompt.contains("- Finish[answer]: The tool Finish.\n<user>Tools: "), "{}", asked.prompt);
     assert!(asked.prompt.ends_with("\nAction: Retrieve\n<assistant>Input:"), "{}", asked.prompt);
     assert_eq!(asked.add_bos, Some(false));
+    // the template's own words, and nothing of the messages or the cue
+    let prompt = &asked.prompt;
+    let template: Vec<&str> = prompt.template_ranges().iter().map(|range| &prompt[range.clone()]).collect();
+    assert_eq!(template.iter().map(|part| part.trim()).collect::<Vec<_>>(), ["<system>", "<user>", "<assistant>"]);
 }
 
 #[tokio::test]

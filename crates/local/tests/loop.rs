@@ -130,7 +130,7 @@ fn a_cut_thought_is_closed() {
     assert_eq!(task.best_answer(), "France");
     assert!(task.trajectory().steps().all(|step| step.thought.starts_with("hm hm ") && step.thought.len() > 500));
     assert_eq!(requests.len(), 3 * 2 + 2, "each thought is closed by a second request");
-    assert!(requests[1].prompt.starts_with(&requests[0].prompt) && requests[1].sampling == requests[0].sampling);
+    assert!(requests[1].prompt.starts_with(requests[0].prompt.as_str()) && requests[1].sampling == requests[0].sampling);
 }
 
 #[test]

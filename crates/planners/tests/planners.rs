@@ -17,7 +17,7 @@ fn react_goes_round_until_it_answers() {
     assert!(outcome.transcript.contains("Observation: The Loire is a river in France."), "{}", outcome.transcript);
     assert!(requests.iter().all(|request| request.adapter.is_none() && last_line(&request.prompt) == "Thought:"));
     // a prompt is a prefix of the next one, and every call draws from its own part of the seed
-    assert!(requests.windows(2).all(|pair| pair[1].prompt.starts_with(&pair[0].prompt)));
+    assert!(requests.windows(2).all(|pair| pair[1].prompt.starts_with(pair[0].prompt.as_str())));
     assert!(requests.windows(2).all(|pair| pair[0].sampling.seed != pair[1].sampling.seed));
 }
 

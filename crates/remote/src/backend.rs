@@ -18,6 +18,7 @@ use crate::models::{Listing, Served};
 use crate::options::RemoteOptions;
 use crate::queue::Queue;
 use crate::retry;
+use crate::spellings::Spellings;
 
 /// A model that an OpenAI-compatible server serves.
 ///
@@ -29,6 +30,8 @@ use crate::retry;
 ///   delay, and so is one that the server still refuses (429) after the last attempt.
 /// - **Grammars**: see [`Dialect`](crate::Dialect). Text that leaves the grammar is led back where the grammar leaves no choice, and where
 ///   sampling may take another way; three times at most, then it is an error.
+/// - **Control tokens**: a prompt goes out as one string, in which a server takes every control token for one. Where the prompt's text
+///   spells one, a space is put after its first character.
 pub struct Remote {
     shared: Arc<Shared>,
     /// The served adapter that speaks; `None`: the base.
@@ -50,6 +53,7 @@ pub(crate) struct Shared {
     adapters: RwLock<Vec<AdapterVersion>>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) grammars: Grammars,
+    pub(crate) spellings: Spellings,
     /// Whether it has been told that the server does not hold to grammars: once is enough.
     pub(crate) warned: AtomicBool,
 }
@@ -60,6 +64,8 @@ impl Remote {
     pub async fn connect(options: RemoteOptions) -> Result<Remote, RemoteError> {
         let client = Client::new(&options)?;
         let grammars = Grammars::new()?;
+        let spellings = Spellings::new(&options.control_tokens)
+            .map_err(|error| RemoteError::ControlTokens { count: options.control_tokens.len(), reason: error.to_string() })?;
         let served = wait_for(&client, &options).await?;
         let Served { base, adapters, context_length } = served;
         let context_length = match (context_length, options.context_length) {
@@ -77,7 +83,7 @@ impl Remote {
         };
         let queue = Arc::new(Queue::new(options.max_in_flight, options.queue));
         let adapters = RwLock::new(adapters);
-        let shared = Shared { client, options, info, adapters, queue, grammars, warned: AtomicBool::new(false) };
+        let shared = Shared { client, options, info, adapters, queue, grammars, spellings, warned: AtomicBool::new(false) };
         Ok(Remote { shared: Arc::new(shared), speaker, runtime: Handle::current() })
     }
 

@@ -1,5 +1,6 @@
 //! One completion: its attempts, and the rounds in which it is led back to its grammar.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -234,10 +235,15 @@ impl Completion {
         self.request.adapter.as_deref().unwrap_or(&self.shared.info.name)
     }
 
-    /// What the model goes on with: the prompt, and the text where that was cut.
-    pub(crate) fn prompt(&self) -> String {
+    /// What the model goes on with: the prompt, and the text where that was cut. No text in it spells a control token.
+    pub(crate) fn prompt(&self) -> Cow<'_, str> {
         let text = self.text.strip_suffix(&self.held).unwrap_or(&self.text);
-        format!("{}{text}", self.request.prompt)
+        if text.is_empty() {
+            return self.shared.spellings.broken_up(&self.request.prompt);
+        }
+        let mut prompt = self.request.prompt.clone();
+        prompt.push_text(text);
+        Cow::Owned(self.shared.spellings.broken_up(&prompt).into_owned())
     }
 
     /// Tokens that may still come.

@@ -67,6 +67,14 @@ pub enum RemoteError {
         /// The model.
         model: String,
     },
+    /// The spellings of control tokens cannot be searched for.
+    #[error("cannot prepare the spellings of `{count}` control tokens: {reason}")]
+    ControlTokens {
+        /// How many.
+        count: usize,
+        /// What is wrong.
+        reason: String,
+    },
     /// The grammar engine did not start.
     #[error("cannot prepare grammars: {reason}")]
     Grammars {

@@ -18,6 +18,7 @@ mod options;
 mod patience;
 mod queue;
 mod retry;
+mod spellings;
 mod sse;
 mod tls;
 mod wire;

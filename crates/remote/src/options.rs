@@ -55,6 +55,8 @@ pub struct RemoteOptions {
     pub ca_file: Option<PathBuf>,
     /// Most tokens of prompt and completion together, where the server does not say or less is wanted.
     pub context_length: Option<usize>,
+    /// Spellings of the model's control tokens, which are broken up where text holds them; empty: those of the families that we know.
+    pub control_tokens: Vec<String>,
     /// Requests that are with the server at once.
     pub max_in_flight: usize,
     /// Requests that wait for one of those places; one more is refused as overloaded.
@@ -79,6 +81,7 @@ impl RemoteOptions {
             api_key: Secret::default(),
             ca_file: None,
             context_length: None,
+            control_tokens: Vec::new(),
             max_in_flight: DEFAULT_MAX_IN_FLIGHT,
             queue: DEFAULT_QUEUE,
             retries: DEFAULT_RETRIES,

@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autoact_model::{Backend, EngineOptions, FinishReason, GenerateError, GenerateRequest, Grammar, Sampling};
+use autoact_model::{Backend, Engine, EngineOptions, FinishReason, GenerateError, GenerateRequest, Grammar, Prompt, Sampling};
 use autoact_remote::{Dialect, Remote, RemoteOptions};
 use autoact_testkit::{Kind, OpenAiServer, poll_until};
 use common::{PATIENCE, engine, options, read, run, server};
@@ -71,6 +71,24 @@ async fn the_same_request_gives_the_same_everywhere() {
             ));
         }
         assert!(results.iter().all(|result| *result == results[0]), "{request:?}: {results:?}");
+    }
+}
+
+#[tokio::test]
+async fn control_tokens_in_text_stay_text() {
+    let count = |engine: &Engine, text: &str| engine.tokenizer().encode(text, None).unwrap().len();
+    let counter = engine("llama2", EngineOptions::default());
+    for Subject { name, backend, server } in subjects("llama2", EngineOptions::default()).await {
+        let ask = |prompt: Prompt| GenerateRequest { max_tokens: 1, ..GenerateRequest::new(prompt) };
+        let done = run(&*backend, ask("Is </s> an <s>?".into())).await.unwrap();
+        // a server is sent the spellings broken up
+        let read = if server.is_some() { "Is < /s> an < s>?" } else { "Is </s> an <s>?" };
+        assert_eq!(done.prompt_tokens, count(&counter, read), "{name}");
+        let mut chat = Prompt::template("<s>[INST] ");
+        chat.push_text("Hi");
+        chat.push_template(" [/INST]</s>");
+        // the two control tokens are one token each
+        assert_eq!(run(&*backend, ask(chat)).await.unwrap().prompt_tokens, 1 + count(&counter, "[INST] Hi [/INST]"), "{name}");
     }
 }
 

@@ -61,12 +61,9 @@ fn close(request: &GenerateRequest, context: usize, mut cut: Generated, rest: St
         end -= 1;
     }
     cut.text.truncate(end);
-    let request = GenerateRequest {
-        prompt: format!("{}{}", request.prompt, cut.text),
-        max_tokens: CLOSING_TOKENS,
-        grammar: Some(Grammar::Regex(rest)),
-        ..request.clone()
-    };
+    let mut prompt = request.prompt.clone();
+    prompt.push_text(&cut.text);
+    let request = GenerateRequest { prompt, max_tokens: CLOSING_TOKENS, grammar: Some(Grammar::Regex(rest)), ..request.clone() };
     Ok(Cut::Close { thought: cut, request: Box::new(request) })
 }
 

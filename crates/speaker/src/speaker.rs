@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use autoact_model::{Backend, ChatTemplate, GenerateRequest, Generated, Grammar, Message, WordBias};
+use autoact_model::{Backend, ChatTemplate, GenerateRequest, Generated, Grammar, Message, Prompt, WordBias};
 use autoact_prompt::{Expect, chat, cue, transcript};
 use autoact_trajectory::{Role, Sampling, Trajectory};
 
@@ -80,16 +80,16 @@ impl Speaker {
         })
     }
 
-    fn prompt(&self, role: Role, trajectory: &Trajectory) -> Result<String, SpeakError> {
+    fn prompt(&self, role: Role, trajectory: &Trajectory) -> Result<Prompt, SpeakError> {
         let mut prompt = match &self.template {
-            None => transcript(trajectory),
+            None => transcript(trajectory).into(),
             Some(template) => {
                 let messages: Vec<Message> =
                     chat(role, trajectory).into_iter().map(|message| Message::new(message.role, message.content)).collect();
                 template.render(&messages, true).map_err(|error| SpeakError::Template(error.to_string()))?
             }
         };
-        prompt.push_str(cue(role));
+        prompt.push_text(cue(role));
         Ok(prompt)
     }
 

@@ -98,7 +98,7 @@ fn a_cut_thought_is_closed_once() {
     assert_eq!(thought(&generated.text, &trajectory.tools).unwrap().tool, "Retrieve");
     let asked = closes.requests();
     assert_eq!(asked.len(), 2);
-    assert!(asked[1].prompt.starts_with(&asked[0].prompt) && asked[1].prompt.ends_with(" hm "), "{}", asked[1].prompt);
+    assert!(asked[1].prompt.starts_with(asked[0].prompt.as_str()) && asked[1].prompt.ends_with(" hm "), "{}", asked[1].prompt);
     assert_eq!(asked[1].sampling, asked[0].sampling);
 
     // the closing is cut as well: no loop

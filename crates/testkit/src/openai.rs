@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use autoact_model::{Backend, Engine};
+use autoact_model::{Backend, Engine, Prompt};
 use axum::Router;
 use axum::extract::State as Extract;
 use axum::response::Response;
@@ -94,7 +94,10 @@ impl OpenAiServer {
     /// Serves an engine as vLLM would.
     pub async fn of_engine(engine: Arc<Engine>, options: OpenAiOptions) -> anyhow::Result<OpenAiServer> {
         let counter = Arc::clone(&engine);
-        let count: CountTokens = Arc::new(move |prompt: &str| counter.tokenizer().encode(prompt, None).map_or(0, |tokens| tokens.len()));
+        let count: CountTokens = Arc::new(move |prompt: &str| {
+            let tokens = counter.tokenizer().encode(&Prompt::template(prompt), None);
+            tokens.map_or(0, |tokens| tokens.len())
+        });
         OpenAiServer::start(engine, OpenAiOptions { count: Some(count), ..options }).await
     }
 

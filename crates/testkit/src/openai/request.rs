@@ -1,6 +1,6 @@
 //! Requests as the servers read them, and what they refuse.
 
-use autoact_model::{GenerateRequest, Grammar, Sampling};
+use autoact_model::{GenerateRequest, Grammar, Prompt, Sampling};
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
@@ -109,7 +109,8 @@ pub(super) fn read(state: &State, json: Value) -> Result<Request, Box<Response>>
             Kind::OpenAi => None,
         },
         add_bos: fields.add_special_tokens,
-        ..GenerateRequest::new(fields.prompt)
+        // these servers recognise control tokens everywhere in a prompt
+        ..GenerateRequest::new(Prompt::template(fields.prompt))
     };
     let usage = fields.stream_options.is_some_and(|options| options.include_usage);
     Ok(Request { model: fields.model, generate, stream: fields.stream, usage })
