@@ -27,9 +27,10 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Wraps a tokenizer that has the end token.
-    pub fn new(tokenizer: Tokenizer) -> Result<Encoder, EncodeError> {
+    /// Wraps a tokenizer that has the end token. Special tokens that documents spell stay text, as in prompts.
+    pub fn new(mut tokenizer: Tokenizer) -> Result<Encoder, EncodeError> {
         let end = tokenizer.token_to_id(END).ok_or(EncodeError::NoEndToken)?;
+        tokenizer.set_encode_special_tokens(true);
         Ok(Encoder { tokenizer, end })
     }
 
@@ -121,6 +122,14 @@ impl Encoder {
 mod tests {
     use super::*;
     use autoact_trajectory::{Step, Turn};
+
+    #[test]
+    fn what_a_text_spells_does_not_end_it() {
+        let encoder = Encoder::new(crate::tokenizer::fit(&["a river ".repeat(8)], 300).unwrap()).unwrap();
+        let document = encoder.text(&format!("a {END} river")).unwrap();
+        assert_eq!(document.tokens.iter().filter(|token| **token == encoder.end()).count(), 1);
+        assert_eq!(encoder.tokenizer.decode(&document.tokens, true).unwrap(), format!("a {END} river"));
+    }
 
     #[test]
     fn segments_tokenise_as_the_whole_text_does() {
