@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 /// In-flight calls get this long after SIGTERM: below the 30 s that Kubernetes waits before it kills.
 pub const DEFAULT_GRACE_PERIOD: Duration = Duration::from_secs(25);
+/// What a service needs may be missing this long at its start: below the 300 s that the start-up
+/// probes of `k8s/` allow.
+pub const DEFAULT_START_LIMIT: Duration = Duration::from_secs(280);
 /// Where a NATS server listens unless told otherwise.
 pub const DEFAULT_NATS_URL: &str = "nats://127.0.0.1:4222";
 /// Shows starts, stops and trouble, one line per call at most.
@@ -23,6 +26,9 @@ pub struct Common {
     /// How long in-flight calls may take to finish after SIGTERM.
     #[serde(with = "crate::duration")]
     pub grace_period: Duration,
+    /// How long the service waits at its start for what it needs, before it gives up.
+    #[serde(with = "crate::duration")]
+    pub start_limit: Duration,
     /// The bus.
     pub nats: NatsConfig,
     /// Logs and traces.
@@ -31,7 +37,7 @@ pub struct Common {
 
 impl Common {
     /// The names of the shared settings: the first segment of their keys.
-    pub const KEYS: [&str; 5] = ["listen", "metrics_listen", "grace_period", "nats", "telemetry"];
+    pub const KEYS: [&str; 6] = ["listen", "metrics_listen", "grace_period", "start_limit", "nats", "telemetry"];
 
     /// The defaults of a service that owns these two ports. Only this machine can reach them: opening up is a decision.
     pub fn on_ports(grpc: u16, metrics: u16) -> Common {
@@ -40,6 +46,7 @@ impl Common {
             listen: SocketAddr::new(local, grpc),
             metrics_listen: SocketAddr::new(local, metrics),
             grace_period: DEFAULT_GRACE_PERIOD,
+            start_limit: DEFAULT_START_LIMIT,
             nats: NatsConfig::default(),
             telemetry: TelemetryConfig::default(),
         }

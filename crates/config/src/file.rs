@@ -46,7 +46,7 @@ pub(crate) fn read(path: &Path, section: &str, mistakes: &mut Vec<Mistake>) -> V
                     format!("`[common]` holds only `{}`; other settings belong to a service's section", Common::KEYS.join("`, `"));
                 mistakes.push(Mistake { source_of, message });
             } else {
-                settings.push(Setting { path, value: Given::Typed(value), source: source_of });
+                settings.push(Setting { path, value: Given::Typed(value), source: source_of, for_all: false });
             }
         }
     }

@@ -21,21 +21,23 @@ mod load;
 mod print;
 mod secret;
 mod setting;
+mod variables;
 
 pub use autoact_base::duration;
-pub use common::{Common, DEFAULT_GRACE_PERIOD, DEFAULT_LOG_LEVEL, DEFAULT_NATS_URL, LogFormat, NatsConfig, TelemetryConfig};
+pub use common::{
+    Common, DEFAULT_GRACE_PERIOD, DEFAULT_LOG_LEVEL, DEFAULT_NATS_URL, DEFAULT_START_LIMIT, LogFormat, NatsConfig, TelemetryConfig,
+};
 pub use error::{ConfigErrors, Mistake, Source};
 pub use load::{Check, Loaded, Section, Sources, load};
 pub use secret::Secret;
+pub use variables::{CONFIG_VARIABLE, OTHER_VARIABLES, SETTINGS};
 
-/// The sections a configuration file may have: one per service, and one for what they share.
-pub const SECTIONS: [&str; 7] = [COMMON_SECTION, "gateway", "plan-agent", "tool-agent", "reflect-agent", "memory", "meta-agent"];
+/// The sections a configuration file may have: one per service, and one for what they share. Jobs
+/// such as meta-agent are no services: they have flags, and read no file.
+pub const SECTIONS: [&str; 6] = [COMMON_SECTION, "gateway", "plan-agent", "tool-agent", "reflect-agent", "memory"];
 
 /// The section whose settings hold for every service.
 pub const COMMON_SECTION: &str = "common";
-
-/// Names the configuration file when no `--config` flag does.
-pub const CONFIG_VARIABLE: &str = "AUTOACT_CONFIG";
 
 /// What every variable of ours begins with.
 pub const VARIABLE_PREFIX: &str = "AUTOACT_";

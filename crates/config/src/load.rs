@@ -9,12 +9,8 @@ use toml::Table;
 
 use crate::error::{ConfigErrors, Mistake, Source};
 use crate::setting::{Given, Setting, Target};
-use crate::{COMMON_SECTION, CONFIG_VARIABLE, Common, SECTIONS, VARIABLE_PREFIX, file};
-
-/// Variables with our prefix that are not settings of a service: the file's name, and what the `autoact` command, the quickstart and the
-/// tests read. The services that `autoact up` starts inherit them.
-const OTHER_VARIABLES: [&str; 7] =
-    [CONFIG_VARIABLE, "AUTOACT_GATEWAY", "AUTOACT_HOME", "AUTOACT_KUSTOMIZE", "AUTOACT_MEMORY", "AUTOACT_NATS_SERVER", "AUTOACT_STATE_DIR"];
+use crate::variables::Named;
+use crate::{CONFIG_VARIABLE, Common, file, variables};
 
 /// The standard variables of OpenTelemetry that name where traces go; the later one wins.
 const OTLP_VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
@@ -116,6 +112,9 @@ pub fn load<S: Section>(sources: &Sources) -> Result<Loaded<S>, ConfigErrors> {
         let shared = setting.path.first().is_some_and(|first| Common::KEYS.contains(&first.as_str()));
         let outcome = if shared { common.apply(&setting) } else { service.apply(&setting) };
         if let Err(mut mistake) = outcome {
+            if is_for_others(&setting, &mistake) {
+                continue;
+            }
             if !shared && mistake.message.starts_with("unknown field") && setting.path.len() == 1 {
                 mistake.message = format!("{}, or of what all services share: `{}`", mistake.message, Common::KEYS.join("`, `"));
             }
@@ -133,6 +132,13 @@ pub fn load<S: Section>(sources: &Sources) -> Result<Loaded<S>, ConfigErrors> {
     }
 }
 
+/// A variable that names no service, for a setting that this service does not have and another
+/// does.
+fn is_for_others(setting: &Setting, mistake: &Mistake) -> bool {
+    let Some(first) = setting.path.first().filter(|_| setting.for_all) else { return false };
+    mistake.message.starts_with(&format!("unknown field `{first}`")) && variables::some_service_has(first)
+}
+
 fn settings<S: Section>(sources: &Sources, mistakes: &mut Vec<Mistake>) -> Vec<Setting> {
     let named = sources.env.get(CONFIG_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
     let mut settings: Vec<Setting> = OTLP_VARIABLES.iter().filter_map(|name| otlp_endpoint(name, sources)).collect();
@@ -141,13 +147,13 @@ fn settings<S: Section>(sources: &Sources, mistakes: &mut Vec<Mistake>) -> Vec<S
         None => Vec::new(),
     });
     for (name, value) in &sources.env {
-        if let Some(path) = variable_path(name, value, S::NAME) {
-            settings.push(Setting { path, value: Given::Text(value.clone()), source: Source::Variable(name.clone()) });
+        if let Some(Named { path, for_all }) = variables::named(name, value, S::NAME) {
+            settings.push(Setting { path, value: Given::Text(value.clone()), source: Source::Variable(name.clone()), for_all });
         }
     }
     for (flag, key, value) in &sources.flags {
         let path = key.split('.').map(str::to_owned).collect();
-        settings.push(Setting { path, value: Given::Text(value.clone()), source: Source::Flag(flag.clone()) });
+        settings.push(Setting { path, value: Given::Text(value.clone()), source: Source::Flag(flag.clone()), for_all: false });
     }
     settings
 }
@@ -156,34 +162,5 @@ fn settings<S: Section>(sources: &Sources, mistakes: &mut Vec<Mistake>) -> Vec<S
 fn otlp_endpoint(name: &str, sources: &Sources) -> Option<Setting> {
     let value = sources.env.get(name).filter(|value| !value.is_empty())?;
     let path = vec!["telemetry".to_owned(), "otlp_endpoint".to_owned()];
-    Some(Setting { path, value: Given::Text(value.clone()), source: Source::Variable(name.to_owned()) })
-}
-
-/// The key a variable sets in this service: `AUTOACT_NATS__URL` is `nats.url`; `AUTOACT_PLAN_AGENT__QUEUE` is `queue`, of `plan-agent` only.
-fn variable_path(name: &str, value: &str, section: &str) -> Option<Vec<String>> {
-    let rest = name.strip_prefix(VARIABLE_PREFIX)?;
-    if OTHER_VARIABLES.contains(&name) || is_service_link(rest, value) {
-        return None;
-    }
-    let mut path: Vec<String> = rest.split("__").map(str::to_ascii_lowercase).collect();
-    let first = path[0].replace('_', "-");
-    if path.len() > 1 && SECTIONS.contains(&first.as_str()) {
-        if first != section && first != COMMON_SECTION {
-            return None;
-        }
-        path.remove(0);
-    }
-    Some(path)
-}
-
-/// Kubernetes tells every pod about every service (`X_SERVICE_HOST`, `X_PORT`, `X_PORT_7400_TCP` …); a service named `autoact-…` gives those our prefix.
-fn is_service_link(name: &str, value: &str) -> bool {
-    let link = ["tcp://", "udp://", "sctp://"].iter().any(|scheme| value.starts_with(scheme));
-    name.ends_with("_SERVICE_HOST")
-        || name.contains("_SERVICE_PORT")
-        || (name.ends_with("_PORT") && link)
-        || name.rsplit_once("_PORT_").is_some_and(|(_, tail)| {
-            tail.split('_').next().is_some_and(|port| port.parse::<u16>().is_ok())
-                && ["_TCP", "_UDP", "_SCTP"].iter().any(|protocol| tail.contains(protocol))
-        })
+    Some(Setting { path, value: Given::Text(value.clone()), source: Source::Variable(name.to_owned()), for_all: false })
 }

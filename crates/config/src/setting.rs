@@ -13,6 +13,8 @@ pub(crate) struct Setting {
     pub(crate) path: Vec<String>,
     pub(crate) value: Given,
     pub(crate) source: Source,
+    /// For every service that has the setting: those that have not pass it over.
+    pub(crate) for_all: bool,
 }
 
 /// A value as it was given.

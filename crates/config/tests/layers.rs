@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use autoact_config::{Check, Common, ConfigErrors, Loaded, LogFormat, Secret, Section, Source, Sources, load};
+use autoact_config::{Check, Common, ConfigErrors, Loaded, LogFormat, OTHER_VARIABLES, Secret, Section, Source, Sources, load};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -134,6 +134,49 @@ fn all_mistakes_are_reported_together_with_their_places() {
         "flag `--set`: `queue` must be at least 1, found `0`",
     ] {
         assert!(text.contains(part), "{part} is not in:\n{text}");
+    }
+}
+
+#[test]
+fn a_variable_for_every_service_is_no_mistake_of_those_without_the_setting() {
+    let load = |pairs: &[(&str, &str)]| load::<Demo>(&Sources { env: env(pairs), ..Sources::default() });
+    // read by the kernels; a setting of the agents; of tool-agent; of memory
+    let others =
+        [("AUTOACT_ISA", "avx2"), ("AUTOACT_BACKEND__API_KEY", "s3cret"), ("AUTOACT_TOOLS", "t.toml"), ("AUTOACT_QDRANT__API_KEY", "k")];
+    assert!(load(&others).is_ok());
+    for (name, reader) in OTHER_VARIABLES {
+        assert!(!reader.is_empty());
+        // the file is missing, but the variable is known
+        let known = load(&[(name, "x")]).map_or_else(|error| !error.to_string().contains("unknown"), |_| true);
+        assert!(known, "{name}");
+    }
+    // this service has it: then it counts, and what is wrong with it too
+    assert_eq!(load(&[("AUTOACT_STORE__PATH", "/data")]).unwrap().service.store.path, Some("/data".into()));
+    for wrong in
+        ["AUTOACT_STORE__PTH", "AUTOACT_BACKENDS__API_KEY", "AUTOACT_PLAN_AGENT__TOOLS", "AUTOACT_ISAS", "AUTOACT_TELEMETRY__BACKEND"]
+    {
+        let error = load(&[(wrong, "x")]).unwrap_err().to_string();
+        assert!(error.contains(&format!("variable `{wrong}`: unknown field")), "{error}");
+    }
+    // neither a flag nor a file is for every service
+    let flag = Sources { flags: flags(&[("set", "backend.api_key", "x")]), ..Sources::default() };
+    assert!(autoact_config::load::<Demo>(&flag).is_err());
+    assert!(from_file("[plan-agent]\nbackend.api_key = \"x\"\n").is_err());
+    assert!(from_file("[meta-agent]\nx = 1\n").unwrap_err().to_string().contains("unknown section"));
+}
+
+#[test]
+fn a_negative_duration_is_refused_wherever_it_comes_from() {
+    let expected = "expected a duration such as `500ms`, `2s` or `1m30s`";
+    for negative in ["-1s", "-500ms", "1m-30s", "-0s", "-1"] {
+        let variables = [("AUTOACT_PATIENCE", negative), ("AUTOACT_GRACE_PERIOD", negative), ("AUTOACT_START_LIMIT", negative)];
+        let errors = load::<Demo>(&Sources { env: env(&variables), ..Sources::default() }).unwrap_err();
+        assert_eq!(errors.mistakes.len(), 3, "{errors}");
+        assert!(errors.mistakes.iter().all(|mistake| mistake.message.contains(expected) && mistake.message.contains(negative)), "{errors}");
+    }
+    for negative in ["-1", "-1.5", "\"-1s\""] {
+        let error = from_file(&format!("[plan-agent]\npatience = {negative}\n")).unwrap_err().to_string();
+        assert!(error.contains("key `plan-agent.patience`") && error.contains(expected), "{error}");
     }
 }
 

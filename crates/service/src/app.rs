@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use autoact_config::{Loaded, Section};
-use autoact_telemetry::ServerTraceLayer;
+use autoact_telemetry::{Methods, ServerTraceLayer};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
@@ -33,6 +33,7 @@ const TASKS_LIMIT: Duration = Duration::from_secs(2);
 pub struct App {
     setup: Setup,
     health: Health,
+    methods: Methods,
 }
 
 impl App {
@@ -55,7 +56,14 @@ impl App {
         };
         setup.routes = setup.routes.add_service(reflection().build_v1().map_err(StartError::new)?);
         setup.routes = setup.routes.add_service(reflection().build_v1alpha().map_err(StartError::new)?);
-        Ok(App { setup, health })
+        let methods = Methods::of([
+            autoact_proto::FILE_DESCRIPTOR_SET,
+            tonic_health::pb::FILE_DESCRIPTOR_SET,
+            tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
+            tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
+        ])
+        .map_err(StartError::new)?;
+        Ok(App { setup, health, methods })
     }
 
     /// Where gRPC is served, the real port if 0 was asked for.
@@ -80,7 +88,7 @@ impl App {
 
     /// Serves until `shutdown` completes, the server fails or a critical task fails; then drains and returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
-        let App { setup, health } = self;
+        let App { setup, health, methods } = self;
         let Setup { name, common, listener, addr, metrics_addr, routes, tasks, readiness, draining, guard, .. } = setup;
         let abort = CancellationToken::new();
         let limits = LimitsLayer { draining: draining.clone(), abort: abort.clone() };
@@ -88,7 +96,7 @@ impl App {
         let server = Server::builder()
             .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
             .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
-            .layer(ServerTraceLayer)
+            .layer(ServerTraceLayer::new(methods))
             .layer(limits)
             .add_routes(routes)
             .serve_with_incoming_shutdown(incoming, draining.clone().cancelled_owned());

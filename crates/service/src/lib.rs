@@ -25,6 +25,7 @@ mod app;
 mod cli;
 mod error;
 mod limits;
+mod needs;
 mod readiness;
 mod running;
 mod setup;
@@ -40,6 +41,7 @@ pub use app::App;
 pub use cli::Flag;
 pub use error::{RunError, StartError};
 pub use limits::{Deadline, deadline};
+pub use needs::{Absence, Checks};
 pub use readiness::{Condition, Latch, Readiness};
 pub use running::Running;
 pub use setup::Setup;
@@ -59,7 +61,8 @@ pub trait Service: Sized + Send + 'static {
         Vec::new()
     }
 
-    /// Opens what it needs and registers its gRPC services with [`Setup::serve`]. The ports are bound already. What takes long or may
-    /// come later (a bus that is not there yet) belongs into a task of [`Setup::tasks`] that holds a [`Latch`].
+    /// Opens what it needs and registers its gRPC services with [`Setup::serve`]. The ports are
+    /// bound already. What may come later (a bus that is not there yet) is waited for with
+    /// [`Setup::wait_for`], or belongs into a task of [`Setup::tasks`] that holds a [`Latch`].
     fn build(config: Self::Config, setup: &mut Setup) -> impl Future<Output = Result<(), StartError>> + Send;
 }

@@ -140,7 +140,7 @@ impl HttpBody for LimitedBody {
 fn grpc_timeout(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
-    if digits.is_empty() || digits.len() > 8 {
+    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let number: u64 = digits.parse().ok()?;
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(read("250m"), Some(Duration::from_millis(250)));
         assert_eq!(read("3S"), Some(Duration::from_secs(3)));
         assert_eq!(read("99999999H"), Some(Duration::from_secs(99_999_999 * 3600)));
-        for bad in ["", "S", "5", "5x", "123456789S", "-1S"] {
+        for bad in ["", "S", "5", "5x", "123456789S", "-1S", "+1S"] {
             assert_eq!(read(bad), None, "{bad}");
         }
     }

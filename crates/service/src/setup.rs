@@ -43,8 +43,9 @@ impl Setup {
         let tasks = Tasks::default();
         let router = {
             let readiness = readiness.clone();
-            autoact_telemetry::prometheus::router(recorder, std::sync::Arc::new(move || readiness.waiting()))
+            autoact_telemetry::prometheus::router(recorder.clone(), std::sync::Arc::new(move || readiness.waiting()))
         };
+        tasks.spawn("metrics upkeep", autoact_telemetry::prometheus::upkeep(recorder));
         tasks.spawn_critical("metrics server", async move { axum::serve(metrics, router).await });
         let guard = tasks.stopping().drop_guard();
         let draining = CancellationToken::new();
@@ -71,6 +72,11 @@ impl Setup {
     /// The real address of the gRPC listener.
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// The real address of `/metrics`, `/livez` and `/readyz`, which are served already.
+    pub fn metrics_addr(&self) -> SocketAddr {
+        self.metrics_addr
     }
 
     /// What readiness is made of.

@@ -7,7 +7,7 @@ use autoact_config::{Common, Loaded, Section};
 use autoact_proto::v1::plan_agent_client::PlanAgentClient;
 use autoact_proto::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
 use autoact_proto::v1::{Delta, PlanRequest, PlanResponse, plan_response};
-use autoact_service::{App, Latch, Running, Service, Setup, StartError};
+use autoact_service::{Absence, App, Checks, Latch, Running, Service, Setup, StartError};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -189,6 +189,102 @@ async fn a_client_that_hangs_up_stops_the_work() {
     drop(stream);
     tokio::time::timeout(Duration::from_secs(5), started.words.closed()).await.expect("the stream's source is dropped");
     started.running.stop().await.unwrap();
+}
+
+/// Asks for a path, whatever it is, as a gRPC client would; the status that comes back.
+async fn ask(addr: std::net::SocketAddr, path: &str) -> String {
+    let request = http::Request::post(format!("http://{addr}{path}")).header("content-type", "application/grpc");
+    let request = request.body(tonic::body::Body::empty()).unwrap();
+    let response = tower::ServiceExt::oneshot(channel(addr), request).await.unwrap();
+    response.headers().get("grpc-status").unwrap().to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn clients_cannot_make_time_series() {
+    let mut started = start(DemoConfig::common()).await;
+    let (addr, metrics) = (started.running.addr(), started.running.metrics_addr());
+    for made_up in 0..20 {
+        for path in [
+            format!("/made.up.Service{made_up}/Method"),
+            format!("/autoact.v1.PlanAgent/MadeUp{made_up}"),
+            format!("/grpc.made.up{made_up}/Check"),
+            format!("/made_up{made_up}"),
+        ] {
+            assert_eq!(ask(addr, &path).await, (Code::Unimplemented as i32).to_string(), "{path}");
+        }
+    }
+    drop(started.words);
+    let mut stream = started.client.plan(PlanRequest::default()).await.unwrap().into_inner();
+    assert!(stream.next().await.is_none());
+    let text = get(metrics, "/metrics").await;
+    for made_up in ["made.up", "MadeUp", "made_up"] {
+        assert!(!text.contains(made_up), "{text}");
+    }
+    let series = "autoact_grpc_seconds_count{service=\"unknown\",method=\"unknown\",code=\"Unimplemented\"}";
+    assert!(text.lines().any(|line| line.starts_with(series)), "{text}");
+    assert!(text.contains("autoact_grpc_seconds_count{service=\"autoact.v1.PlanAgent\",method=\"Plan\",code=\"Ok\"}"), "{text}");
+    // health is not counted
+    assert_eq!(health(addr, "").await, ServingStatus::NotServing);
+    assert!(!get(metrics, "/metrics").await.contains("grpc.health"));
+    started.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_takes_minutes_has_buckets() {
+    let started = start(DemoConfig::common()).await;
+    metrics::histogram!("life_test_seconds").record(200.0);
+    metrics::histogram!("life_test_seconds").record(3000.0);
+    let text = get(started.running.metrics_addr(), "/metrics").await;
+    for (bound, count) in [("60", 0), ("120", 0), ("300", 1), ("1800", 1), ("3600", 2)] {
+        let line = format!("life_test_seconds_bucket{{le=\"{bound}\"}} {count}");
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    started.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn readiness_follows_a_real_check() {
+    let setup = Setup::bind("plan-agent", DemoConfig::common()).await.unwrap();
+    let (works, checked) = tokio::sync::watch::channel(false);
+    let checks = Checks { period: Duration::from_millis(5), limit: Duration::from_secs(5), failures: 2 };
+    setup.ready_while("bus", checks, move || {
+        let works = *checked.borrow();
+        async move { if works { Ok(()) } else { Err("no stream") } }
+    });
+    let running = setup.finish().await.unwrap().start();
+    let metrics = running.metrics_addr();
+    assert!(get(metrics, "/readyz").await.contains("waiting for: bus"));
+    works.send_replace(true);
+    until("ready", async || get(metrics, "/readyz").await.starts_with("HTTP/1.1 200")).await;
+    works.send_replace(false);
+    until("not ready", async || get(metrics, "/readyz").await.contains("waiting for: bus")).await;
+    running.stop().await.unwrap();
+}
+
+/// `Service::build` must be.
+fn is_send<T: Send>(_: &T) {}
+
+#[tokio::test]
+async fn what_is_missing_at_the_start_is_waited_for() {
+    let late = Common { start_limit: Duration::from_millis(300), ..DemoConfig::common() };
+    let setup = Setup::bind("plan-agent", late).await.unwrap();
+    let error = setup.wait_for("bus", || async { Err::<(), _>(Absence::Missing("connection refused")) }).await.unwrap_err().to_string();
+    assert!(error.contains("connection refused; fix: ") && error.contains("waited 300ms"), "{error}");
+
+    let setup = Setup::bind("plan-agent", DemoConfig::common()).await.unwrap();
+    let (metrics, mut asked) = (setup.metrics_addr(), 0);
+    let found = setup.wait_for("bus", || {
+        asked += 1;
+        let there = asked == 3;
+        async move {
+            // whoever looks meanwhile is told
+            assert!(get(metrics, "/readyz").await.contains("waiting for: bus"));
+            if there { Ok("bus") } else { Err(Absence::Missing("connection refused")) }
+        }
+    });
+    is_send(&found);
+    assert_eq!(found.await.unwrap(), "bus");
+    assert!(get(metrics, "/readyz").await.starts_with("HTTP/1.1 200"));
 }
 
 #[tokio::test]

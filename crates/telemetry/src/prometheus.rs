@@ -1,14 +1,20 @@
 //! The metrics recorder of the process and the HTTP routes that show it.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::routing::get;
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
-/// Seconds: from a cached planning step to a slow tool.
-pub const SECONDS_BUCKETS: [f64; 16] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
+/// Seconds: from a cached planning step to the longest task and the longest call of an agent, an
+/// hour. Each is two to three times the one before.
+pub const SECONDS_BUCKETS: [f64; 21] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0];
+/// How often [`upkeep`] sorts new samples into their buckets: what is not sorted yet takes 24 bytes
+/// each.
+pub const UPKEEP_PERIOD: Duration = Duration::from_secs(5);
 /// Everything that is not seconds: counts of tokens, of bytes.
 const COUNT_BUCKETS: [f64; 11] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0];
 
@@ -34,6 +40,17 @@ pub fn recorder() -> Result<PrometheusHandle, BuildError> {
             handle
         })
         .clone())
+}
+
+/// Keeps the histograms small, scraped or not: the recorder holds every sample until it is sorted
+/// into a bucket. Without end.
+pub async fn upkeep(handle: PrometheusHandle) {
+    let mut ticks = tokio::time::interval(UPKEEP_PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        handle.run_upkeep();
+    }
 }
 
 /// `/metrics`, `/livez` (the process answers) and `/readyz` (503 with what it waits for, until it can serve).

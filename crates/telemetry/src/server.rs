@@ -12,20 +12,34 @@ use tower::{Layer, Service};
 use tracing::Instrument;
 use tracing::field::Empty;
 
+use crate::methods::{Methods, UNKNOWN};
 use crate::propagate;
 
 /// What a call that its client gave up is counted as.
 const CANCELLED: i64 = tonic::Code::Cancelled as i64;
 
-/// Wraps a gRPC server; health and reflection calls are left alone.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ServerTraceLayer;
+/// Packages of gRPC's own services, health and reflection: their calls are not counted.
+const INFRASTRUCTURE: &str = "grpc.";
+
+/// Wraps a gRPC server. Calls are counted and traced under the names of known methods, all others
+/// as `unknown`; health and reflection calls are left alone.
+#[derive(Debug, Clone)]
+pub struct ServerTraceLayer {
+    methods: Methods,
+}
+
+impl ServerTraceLayer {
+    /// With the methods that the server has, those of health and reflection among them.
+    pub fn new(methods: Methods) -> ServerTraceLayer {
+        ServerTraceLayer { methods }
+    }
+}
 
 impl<S> Layer<S> for ServerTraceLayer {
     type Service = ServerTraceService<S>;
 
     fn layer(&self, inner: S) -> ServerTraceService<S> {
-        ServerTraceService { inner }
+        ServerTraceService { inner, methods: self.methods.clone() }
     }
 }
 
@@ -33,6 +47,7 @@ impl<S> Layer<S> for ServerTraceLayer {
 #[derive(Debug, Clone)]
 pub struct ServerTraceService<S> {
     inner: S,
+    methods: Methods,
 }
 
 impl<S> Service<Request<Body>> for ServerTraceService<S>
@@ -50,11 +65,11 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let path = request.uri().path().trim_start_matches('/').to_owned();
-        if path.starts_with("grpc.") {
+        let (service, method) = self.methods.find(request.uri().path()).unwrap_or((UNKNOWN, UNKNOWN));
+        if service.starts_with(INFRASTRUCTURE) {
             return Box::pin(self.inner.call(request));
         }
-        let call = Call::begin(&path, request.headers());
+        let call = Call::begin(service, method, request.headers());
         let span = call.span.clone();
         let reply = span.in_scope(|| self.inner.call(request));
         Box::pin(
@@ -79,11 +94,10 @@ struct Call {
 }
 
 impl Call {
-    fn begin(path: &str, headers: &HeaderMap) -> Call {
-        let (service, method) = path.split_once('/').unwrap_or((path, ""));
+    fn begin(service: &str, method: &str, headers: &HeaderMap) -> Call {
         let span = tracing::info_span!(
             "call",
-            otel.name = path,
+            otel.name = format!("{service}/{method}"),
             otel.kind = "server",
             otel.status_code = Empty,
             rpc.system = "grpc",

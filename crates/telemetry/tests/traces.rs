@@ -10,7 +10,7 @@ use autoact_proto::v1::memory_server::{Memory, MemoryServer};
 use autoact_proto::v1::{ForgetRequest, ForgetResponse, RecallRequest, RecallResponse, RememberRequest, RememberResponse};
 use autoact_telemetry::propagate::{self, TraceInterceptor};
 use autoact_telemetry::testing::Collector;
-use autoact_telemetry::{ServerTraceLayer, gen_ai, init, prometheus};
+use autoact_telemetry::{Methods, ServerTraceLayer, gen_ai, init, prometheus};
 use tokio::net::TcpListener;
 use tonic::{Request, Response, Status};
 use tracing::Instrument;
@@ -42,7 +42,8 @@ async fn a_server_span_is_a_child_of_its_client() {
 
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
-    let server = tonic::transport::Server::builder().layer(ServerTraceLayer).add_service(MemoryServer::new(Nothing));
+    let methods = Methods::of([autoact_proto::FILE_DESCRIPTOR_SET]).unwrap();
+    let server = tonic::transport::Server::builder().layer(ServerTraceLayer::new(methods)).add_service(MemoryServer::new(Nothing));
     let server = tokio::spawn(server.serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener)));
 
     let channel = autoact_proto::client::connect_lazy(&addr.to_string()).unwrap();

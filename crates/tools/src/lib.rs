@@ -14,6 +14,7 @@ mod expression;
 mod file;
 mod index;
 mod library;
+mod pipes;
 mod sentences;
 pub mod text;
 mod titles;

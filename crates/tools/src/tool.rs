@@ -44,12 +44,18 @@ pub enum ToolError {
         message: String,
     },
     /// It took too long and was ended.
-    #[error("no answer within {}", autoact_base::duration::format(*after))]
+    #[error("no answer within {}{}", autoact_base::duration::format(*after), so_far(written))]
     Timeout {
         /// The tool's deadline.
         after: Duration,
+        /// What it wrote to its standard output until then, as one line; may be empty.
+        written: String,
     },
     /// Something of ours failed.
     #[error("{0}")]
     Internal(String),
+}
+
+fn so_far(written: &str) -> String {
+    if written.is_empty() { String::new() } else { format!("; until then it wrote: {written}") }
 }

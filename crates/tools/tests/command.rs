@@ -95,6 +95,66 @@ fn what_a_program_leaves_behind_ends_with_it() {
     assert_gone(&pids, 1);
 }
 
+/// Runs a script of which a process leaves the group and holds the output open: `setsid` starts a
+/// session, and a group, of its own.
+fn run_with_an_escaped_process(start: &str, after: &str, timeout: &str) -> (Observation, Duration) {
+    let directory = tempfile::tempdir().unwrap();
+    let pid = directory.path().join("pid");
+    let script = format!("setsid sh -c 'echo $$ > {0}; {start}' & while [ ! -s {0} ]; do :; done; {after}", pid.display());
+    let begun = Instant::now();
+    let observation = run(&script, "", timeout);
+    let took = begun.elapsed();
+    // it lives, and is ours to end; nothing of this process waits for it
+    let pid: i32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    let gone = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL);
+    assert!(matches!(gone, Ok(()) | Err(nix::errno::Errno::ESRCH)), "{gone:?}");
+    (observation, took)
+}
+
+/// Threads of this process that serve a program.
+fn threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.trim() == "tool-io").count()
+}
+
+#[test]
+fn a_process_that_holds_the_output_open_costs_neither_the_output_nor_a_thread() {
+    let (observation, took) = run_with_an_escaped_process("exec sleep 300", "echo done", "20s");
+    assert_eq!((observation.text.as_str(), observation.is_error), ("done", false));
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    let (observation, _) = run_with_an_escaped_process("exec sleep 300", "echo out; echo 'no such unit' >&2; exit 3", "20s");
+    assert_eq!((observation.text.as_str(), observation.is_error), ("Run failed: exit code 3: no such unit", true));
+    assert_eq!(threads(), 0);
+}
+
+#[test]
+fn a_process_that_goes_on_writing_does_not_hold_the_call_up() {
+    let (observation, took) = run_with_an_escaped_process("exec yes again", "echo done", "20s");
+    assert!(!observation.is_error && observation.truncated && observation.text.len() <= 200, "{observation:?}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
+}
+
+#[test]
+fn what_was_written_until_the_deadline_is_told() {
+    let observation = run("echo 'page 1 of 9'; sleep 300", "", "1s");
+    assert_eq!(observation.text, "Run failed: no answer within 1 s; until then it wrote: page 1 of 9");
+    let (observation, took) = run_with_an_escaped_process("exec sleep 300", "echo begun; sleep 300", "2s");
+    assert_eq!(observation.text, "Run failed: no answer within 2 s; until then it wrote: begun");
+    assert!(observation.is_error && took < Duration::from_secs(20), "{observation:?} {took:?}");
+    // however much it was
+    let observation = run("exec yes again", "", "1s");
+    assert!(observation.is_error && observation.truncated && observation.text.len() <= 200, "{observation:?}");
+    assert_eq!(threads(), 0);
+}
+
+#[test]
+fn a_program_may_read_slowly_and_close_its_output_early() {
+    let long = "x".repeat(300_000);
+    assert_eq!(ok("exec 2>&-; sleep 0.1; wc -c", &long), "300001");
+    assert_eq!(ok("echo done; exec >&- 2>&-; sleep 0.1", "x"), "done");
+}
+
 #[test]
 fn a_program_that_is_not_there_is_an_observation() {
     let text = run("true", "", "20s").text;

@@ -52,6 +52,14 @@ pub enum ExecuteError {
         /// What is asked now.
         asked: String,
     },
+    /// The step ran, and its outcome had to make room for others.
+    #[error("step {step} of task `{task}` was run already and its outcome is no longer held; it is not run again")]
+    OutcomeDropped {
+        /// The task.
+        task: String,
+        /// The step.
+        step: u32,
+    },
     /// The tool panicked.
     #[error("`{tool}` broke while it ran; see the log of tool-agent")]
     Broke {
@@ -64,7 +72,7 @@ impl ServiceError for ExecuteError {
     fn code(&self) -> Code {
         match self {
             ExecuteError::Busy { .. } => Code::ResourceExhausted,
-            ExecuteError::OtherAction { .. } => Code::FailedPrecondition,
+            ExecuteError::OtherAction { .. } | ExecuteError::OutcomeDropped { .. } => Code::FailedPrecondition,
             ExecuteError::Broke { .. } => Code::Internal,
             _ => Code::InvalidArgument,
         }
@@ -78,6 +86,7 @@ impl ServiceError for ExecuteError {
             ExecuteError::TooLong { .. } => "PARAMS_TOO_LONG",
             ExecuteError::Busy { .. } => "TOOLS_BUSY",
             ExecuteError::OtherAction { .. } => "OTHER_ACTION",
+            ExecuteError::OutcomeDropped { .. } => "OUTCOME_DROPPED",
             ExecuteError::Broke { .. } => "TOOL_BROKE",
         }
     }

@@ -13,10 +13,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument;
 
 use crate::error::ExecuteError;
-use crate::once::Once;
+use crate::once::{Once, Weigh};
 
 /// Parameters longer than this are no line that a model wrote.
 pub const MAX_PARAMS_BYTES: usize = 64 * 1024;
+/// What remembered outcomes may take in all. Most are a few hundred bytes; one may be a megabyte,
+/// so that their number alone is no bound.
+const REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
+/// How much longer than its timeout a tool is waited for: one that sees to its own deadline ends
+/// its program and says what it wrote.
+const TIMEOUT_MARGIN: Duration = Duration::from_millis(500);
 /// Calls that may wait for a slot, for each slot: a longer line would only be waited for in vain.
 const WAITING_PER_RUN: usize = 8;
 
@@ -44,7 +50,15 @@ struct Run {
 impl Executor {
     pub(crate) fn new(library: Arc<ToolLibrary>, runs: usize, remembered: usize, tasks: Tasks, capture_content: bool) -> Executor {
         let slots = Arc::new(Semaphore::new(runs));
-        Executor { library, slots, runs, waiting: AtomicUsize::new(0), done: Once::new(remembered), tasks, capture_content }
+        Executor {
+            library,
+            slots,
+            runs,
+            waiting: AtomicUsize::new(0),
+            done: Once::new(remembered, REMEMBERED_BYTES),
+            tasks,
+            capture_content,
+        }
     }
 
     pub(crate) fn library(&self) -> &ToolLibrary {
@@ -133,9 +147,14 @@ impl Executor {
             let _permit = permit;
             span.in_scope(|| library.execute(&action, &trajectory))
         });
-        match tokio::time::timeout(spec.timeout, work).await {
+        let started = Instant::now();
+        match tokio::time::timeout(spec.timeout + TIMEOUT_MARGIN, work).await {
             Ok(Ok(observation)) => {
-                let outcome = if observation.is_error { "failed" } else { "ok" };
+                let outcome = match (observation.is_error, started.elapsed() >= spec.timeout) {
+                    (false, _) => "ok",
+                    (true, true) => "timeout",
+                    (true, false) => "failed",
+                };
                 Ok((observation, outcome))
             }
             Ok(Err(error)) => {
@@ -179,6 +198,12 @@ impl Line<'_> {
 impl Drop for Line<'_> {
     fn drop(&mut self) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Weigh for v1::ExecuteResponse {
+    fn bytes(&self) -> usize {
+        size_of::<v1::ExecuteResponse>() + self.observation.len()
     }
 }
 

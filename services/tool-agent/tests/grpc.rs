@@ -64,6 +64,20 @@ impl Tool for Hang {
     }
 }
 
+/// Sees to its own deadline, as programs do, and says how far it came.
+struct Late(ToolSpec);
+
+impl Tool for Late {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    fn run(&self, _: &ToolCall<'_>) -> Result<String, ToolError> {
+        let (_open, nothing) = mpsc::channel::<()>();
+        let _ = nothing.recv_timeout(self.0.timeout);
+        Err(ToolError::Timeout { after: self.0.timeout, written: "page 1 of 9".into() })
+    }
+}
+
 struct Panics(ToolSpec);
 
 impl Tool for Panics {
@@ -95,6 +109,8 @@ async fn start(config: ToolAgentConfig) -> Started {
         .with_tool(Arc::new(Count { spec: spec("Read", Effect::ReadOnly, second), runs: AtomicUsize::new(0) }))
         .unwrap()
         .with_tool(Arc::new(Hang { spec: spec("Hang", Effect::ReadOnly, Duration::from_millis(200)), gate: Mutex::new(released) }))
+        .unwrap()
+        .with_tool(Arc::new(Late(spec("Late", Effect::SideEffect, Duration::from_millis(200)))))
         .unwrap()
         .with_tool(Arc::new(Panics(spec("Break", Effect::ReadOnly, second))))
         .unwrap();
@@ -211,6 +227,14 @@ async fn a_tool_ends_at_its_deadline_and_others_wait_their_turn() {
         done += 1;
     }
     assert_eq!(done, 8);
+    started.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tool_that_sees_to_its_deadline_has_the_last_word() {
+    let mut started = start(ToolAgentConfig::default()).await;
+    let late = started.execute(call(1, "Late", "x")).await.unwrap();
+    assert!(late.is_error && late.observation.ends_with("; until then it wrote: page 1 of 9"), "{late:?}");
     started.running.stop().await.unwrap();
 }
 

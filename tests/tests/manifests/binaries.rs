@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use autoact_testkit::files;
@@ -73,6 +74,7 @@ impl Service<'_> {
         let config = config.get(program).and_then(toml::Value::as_table).with_context(|| format!("`{program}` prints its section"))?;
         self.addresses(config, &mut complain);
         self.grace(config, &mut complain);
+        self.starts(config, &mut complain);
         let mut config = config.clone();
         if config.get("store").and_then(toml::Value::as_str) == Some("embedded") {
             // the address of a store that is not used
@@ -127,6 +129,16 @@ impl Service<'_> {
         // a few seconds to flush traces
         if own.is_none_or(|own| own + sleep + 5 > pod) {
             complain(format!("it may drain for {own:?} s after {sleep} s, the pod is killed after {pod} s"));
+        }
+    }
+
+    /// It gives up by itself, with an error that says why, before its start-up probe does.
+    fn starts(&self, config: &toml::Table, complain: &mut impl FnMut(String)) {
+        let own = config.get("start_limit").and_then(toml::Value::as_str).and_then(autoact_config::duration::parse);
+        let probe = |field: &str| number(self.container, &format!("startupProbe.{field}")).unwrap_or_default();
+        let pod = Duration::from_secs(probe("periodSeconds") * probe("failureThreshold"));
+        if own.is_none_or(|own| own >= pod) {
+            complain(format!("it may wait for {own:?} at its start, the start-up probe gives it {pod:?}"));
         }
     }
 

@@ -19,3 +19,4 @@ mod questions;
 mod quickstart;
 mod restarts;
 mod traces;
+mod variables;
