@@ -67,8 +67,8 @@ impl Setup {
     /// socket is connected does not mean that anything behind it works.
     pub fn ready_while<E, F>(&self, name: &'static str, checks: Checks, check: impl FnMut() -> F + Send + 'static)
     where
-        E: Display + Send,
-        F: Future<Output = Result<(), E>> + Send,
+        E: Display + Send + 'static,
+        F: Future<Output = Result<(), E>> + Send + 'static,
     {
         self.tasks().spawn(name, watch(name, self.condition(name), checks, check));
     }
