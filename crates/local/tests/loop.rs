@@ -24,7 +24,7 @@ fn library() -> ToolLibrary {
 
 /// Looks the Loire up and answers France; every answer gets this verdict.
 fn script(prompt: &str, verdict: &str) -> Result<String, GenerateError> {
-    Ok(match prompt.rsplit('\n').next().unwrap_or_default() {
+    Ok(match prompt.rsplit(['\n', '>']).next().unwrap_or_default() {
         "Thought:" if prompt.contains("Observation:") => " It is France.\nAction: Finish\n".to_owned(),
         "Thought:" => " I need the country.\nAction: Retrieve\n".to_owned(),
         "Input:" if prompt.contains("Action: Finish") => " France\n".to_owned(),
@@ -154,7 +154,7 @@ fn each_call_draws_from_its_own_seed() {
 
 #[test]
 fn the_models_chat_template_is_used() {
-    let source = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>\n";
+    let source = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>";
     let template = ChatTemplate::new(source.into(), String::new(), String::new()).unwrap();
     let (task, requests) = run(scripted("right").with_template(template), &RunOptions::default());
     assert!(task.finished().unwrap().approved, "{:?}", task.finished());
@@ -171,7 +171,7 @@ fn adapters_and_words_to_lean_towards_are_the_roles_own() {
     let mut voices = Voices::by_role();
     voices.specialists.insert("Finish".into(), "finish".into());
     let group = LocalGroup::new(Arc::clone(&backend) as Arc<dyn Backend>, Arc::new(library()), voices);
-    let bias = WordBias { words: vec!["Loire".into()], bias: 2.0 };
+    let bias = WordBias { words: "Loire".into(), bias: 2.0 };
     group.run(QUESTION, group.library().specs(), &RunOptions { word_bias: Some(bias.clone()), ..RunOptions::default() }).unwrap();
     let asked: Vec<_> = backend.requests().into_iter().map(|request| (request.adapter.unwrap(), request.word_bias)).collect();
     let leans = |name: &str, bias: Option<&WordBias>| (name.to_owned(), bias.cloned());

@@ -1,5 +1,5 @@
 //! What a model is asked, and what becomes of its reply, without an async runtime.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn whole(speaker: &Speaker, request: &SpeakRequest<'_>) -> Result<(String, Gener
 fn a_request_says_all_there_is_to_say() {
     let backend = Arc::new(ScriptedBackend::saying(" Paris it is.\nAction: Finish\n").with_adapter("plan"));
     let trajectory = history(vec![]);
-    let bias = WordBias { words: vec!["Paris".into()], bias: 1.0 };
+    let bias = WordBias { words: "Paris".into(), bias: 1.0 };
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let request = SpeakRequest {
         sampling: Sampling { temperature: 0.7, top_k: 5, top_p: 1.0, seed: 9 },

@@ -137,6 +137,7 @@ impl ReflectAgent for Services {
 impl Tools for Services {
     async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
         let request = v1::ExecuteRequest {
+            tenant: execution.call.task.tenant.to_string(),
             task_id: execution.call.task.id.to_string(),
             step: execution.call.id.step,
             action: Some(execution.action.into()),
@@ -178,7 +179,7 @@ fn bodies(log: MemoryLog) -> Vec<EventBody> {
 /// Asks the group in process and over the services, greedily and not; how many observations there were.
 async fn compare(model: &Model) -> usize {
     let atlas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpora/atlas");
-    let corpus = Arc::new(Corpus::load(&atlas.join("pages.jsonl")).unwrap());
+    let corpus = Arc::new(Corpus::load(atlas.join("pages.jsonl")).unwrap());
     let library = Arc::new(ToolLibrary::load(atlas.join("tools.toml"), corpus).unwrap());
     let services = Arc::new(Services::start(model, &library).await);
     let engine = Engine::start(&ModelDir::open(&model.dir).unwrap(), EngineOptions::default()).unwrap();
