@@ -18,7 +18,10 @@ pub(crate) fn event(event: &v1::TrajectoryEvent) -> Value {
         "sequence": event.sequence,
         "index": event.index,
         "time": event.time.as_ref().map(time),
+        "tenant": event.tenant,
         "writer": event.writer,
+        "epoch": event.epoch,
+        "call_id": event.call_id,
         "event": kind,
         "body": body,
         "usage": event.usage.as_ref().map(usage),
@@ -43,6 +46,14 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
             "finished",
             json!({ "answer": body.answer, "approved": body.approved, "reason": reason_name(body.reason()), "detail": body.detail }),
         ),
+        Some(Body::Released(body)) => {
+            let reason = match body.reason() {
+                v1::ReleaseReason::Draining => "draining",
+                v1::ReleaseReason::Waiting => "waiting",
+                v1::ReleaseReason::Unspecified => "other",
+            };
+            ("released", json!({ "reason": reason, "detail": body.detail, "may_have_run": body.may_have_run }))
+        }
         None => ("unknown", json!({})),
     }
 }
@@ -81,6 +92,12 @@ pub(crate) fn task(task: &v1::Task, state: &str) -> Value {
         "answer": task.answer,
         "approved": task.approved,
         "detail": task.detail,
+        "tenant": task.tenant,
+        "conversation_id": task.conversation_id,
+        "steps": task.steps,
+        "prompt_tokens": task.prompt_tokens,
+        "completion_tokens": task.completion_tokens,
+        "attempts": task.attempts,
         "submitted_at": task.submitted_at.as_ref().map(time),
         "finished_at": task.finished_at.as_ref().map(time),
         "turns": turns,
@@ -183,6 +200,7 @@ mod tests {
             Body::Observation(v1::Observation::default()),
             Body::Reflection(v1::Reflection::default()),
             Body::Finished(v1::Finished::default()),
+            Body::Released(v1::Released::default()),
         ];
         for body in bodies {
             let event = event(&v1::TrajectoryEvent { body: Some(body), ..thought() });

@@ -61,6 +61,11 @@ impl View {
                 format!("{} {} → {verdict}", self.label("reflection", "35"), plain(&reflection.thought))
             }
             Body::Finished(finished) => self.finish(finished),
+            Body::Released(released) if released.reason() == v1::ReleaseReason::Waiting => {
+                format!("{} {}", self.label("waiting", "33"), plain(&released.detail))
+            }
+            // another gateway goes on
+            Body::Released(_) => return None,
         };
         Some(line)
     }
