@@ -35,10 +35,9 @@ impl Service for MemoryApp {
     }
 
     async fn build(config: MemoryConfig, setup: &mut Setup) -> Result<(), StartError> {
-        let encoder = Encoder::new(None).map_err(StartError::new)?;
         let store: Arc<dyn MemoryStore> = match config.store {
             StoreKind::Embedded => {
-                let opened = EmbeddedStore::open(&config.data_dir, encoder).await;
+                let opened = EmbeddedStore::open(&config.data_dir).await;
                 let store = Arc::new(opened.map_err(|error| {
                     let fix = error.fix();
                     StartError::new(error).fix(fix)
@@ -52,7 +51,7 @@ impl Service for MemoryApp {
                 store
             }
             StoreKind::Qdrant => {
-                let store = Arc::new(QdrantStore::new(&config.qdrant, encoder).map_err(StartError::new)?);
+                let store = Arc::new(QdrantStore::new(&config.qdrant, Encoder::new(None)).map_err(StartError::new)?);
                 setup.tasks().spawn("qdrant", keep(store.clone(), setup.condition("qdrant")));
                 store
             }

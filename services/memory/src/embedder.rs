@@ -1,7 +1,7 @@
 //! Dense vectors, once something makes them.
 
-/// Turns a text into a dense vector. Called off the async threads. The seam is here so that the stores' layout and queries already know
-/// dense vectors; no embedder is bundled yet.
+/// Turns a text into a dense vector. Called off the async threads. The Qdrant store's layout and
+/// queries know dense vectors already; no embedder is bundled yet, and the embedded store has none.
 pub trait Embedder: Send + Sync + 'static {
     /// Which one it is: vectors of different embedders cannot be compared, so a store remembers the name.
     fn name(&self) -> &str;

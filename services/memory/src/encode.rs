@@ -1,37 +1,34 @@
-//! Texts as vectors: BM25 terms as a sparse vector, and a dense one when there is an embedder.
+//! Texts as vectors for a Qdrant server: BM25 terms as a sparse vector, and a dense one when there
+//! is an embedder.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use qdrant_edge::SparseVector;
-use qdrant_edge::bm25_embed::{EdgeBm25, EdgeBm25Config};
-use qdrant_edge::external::ordered_float::NotNan;
-use unicode_normalization::UnicodeNormalization;
-
 use crate::embedder::{EmbedError, Embedder};
+use crate::words::Words;
 
-/// Term saturation and length normalisation, as everybody sets them.
+/// Term saturation and length normalisation: the usual constants.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
-/// Words (without stop words) of an average question with its answer. A constant: the weights of what is stored must not depend on
-/// what is stored later.
+/// Words of an average question with its answer. A constant: the weights of what is stored must not
+/// depend on what is stored later.
 const AVERAGE_WORDS: f64 = 10.0;
-/// Names what decides the terms: language, folding and the constants above. Stored with the data; change it with them.
-pub(crate) const TERMS: &str = "bm25-english-folded-k1.2-b0.75-avg10";
 
-/// A text as the stores see it.
+/// A text as a Qdrant server sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoded {
     /// Indices of terms, ascending.
     pub indices: Vec<u32>,
-    /// Their weights: saturated frequencies in a memory, 1 in a query. How rare a term is, is the store's business (its IDF modifier).
+    /// Their weights: saturated frequencies in a memory, 1 in a query. The inverse document
+    /// frequency is the server's business (its IDF modifier).
     pub values: Vec<f32>,
     /// The dense vector.
     pub dense: Option<Vec<f32>>,
 }
 
-/// Makes vectors; the same for every store.
+/// Makes vectors.
 pub struct Encoder {
-    bm25: EdgeBm25,
+    words: Words,
     embedder: Option<Arc<dyn Embedder>>,
 }
 
@@ -43,19 +40,8 @@ impl std::fmt::Debug for Encoder {
 
 impl Encoder {
     /// An encoder, with dense vectors if there is an embedder.
-    pub fn new(embedder: Option<Arc<dyn Embedder>>) -> Result<Encoder, EmbedError> {
-        let failed = |reason: String| EmbedError { embedder: "bm25".to_owned(), reason };
-        let number = |value: f64| NotNan::new(value).map_err(|error| failed(error.to_string()));
-        // words, lowercase, without diacritics and English stop words, Snowball stems, hashed as Qdrant's own BM25 does
-        let config = EdgeBm25Config {
-            k: number(K1)?,
-            b: number(B)?,
-            avg_len: number(AVERAGE_WORDS)?,
-            ascii_folding: Some(true),
-            ..EdgeBm25Config::default()
-        };
-        let bm25 = EdgeBm25::new(config).map_err(|error| failed(error.to_string()))?;
-        Ok(Encoder { bm25, embedder })
+    pub fn new(embedder: Option<Arc<dyn Embedder>>) -> Encoder {
+        Encoder { words: Words::new(), embedder }
     }
 
     /// The embedder's name and dimension.
@@ -65,17 +51,15 @@ impl Encoder {
 
     /// A text to be remembered.
     pub fn document(&self, text: &str) -> Result<Encoded, EmbedError> {
-        let text = canonical(text);
-        self.encoded(self.bm25.embed_document(&text), &text)
+        self.encoded(document_terms(&self.words.of(text)), text)
     }
 
     /// A text to be compared with what is remembered.
     pub fn query(&self, text: &str) -> Result<Encoded, EmbedError> {
-        let text = canonical(text);
-        self.encoded(self.bm25.embed_query(&text), &text)
+        self.encoded(self.words.of(text).iter().map(|word| (term(word), 1.0)).collect(), text)
     }
 
-    fn encoded(&self, terms: SparseVector, text: &str) -> Result<Encoded, EmbedError> {
+    fn encoded(&self, terms: BTreeMap<u32, f32>, text: &str) -> Result<Encoded, EmbedError> {
         let dense = match &self.embedder {
             None => None,
             Some(embedder) => {
@@ -87,7 +71,8 @@ impl Encoder {
                 Some(vector)
             }
         };
-        Ok(Encoded { indices: terms.indices, values: terms.values, dense })
+        let (indices, values) = terms.into_iter().unzip();
+        Ok(Encoded { indices, values, dense })
     }
 }
 
@@ -98,9 +83,34 @@ impl Encoded {
     }
 }
 
-/// Composed form, so that folding sees `é` however it was written.
-fn canonical(text: &str) -> String {
-    text.nfc().collect()
+/// BM25's weights of a memory's words, but for the inverse document frequency.
+fn document_terms(words: &[String]) -> BTreeMap<u32, f32> {
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for word in words {
+        *counts.entry(word).or_default() += 1;
+    }
+    let length = 1.0 - B + B * words.len() as f64 / AVERAGE_WORDS;
+    let weight = |count: u32| f64::from(count) * (K1 + 1.0) / K1.mul_add(length, f64::from(count));
+    counts.into_iter().map(|(word, count)| (term(word), weight(count) as f32)).collect()
+}
+
+/// The index of a word in a sparse vector, as Qdrant's own BM25 has it.
+fn term(word: &str) -> u32 {
+    (murmur3(word.as_bytes()) as i32).unsigned_abs()
+}
+
+/// MurmurHash3 x86 32 with seed 0.
+fn murmur3(bytes: &[u8]) -> u32 {
+    let mix = |chunk: u32| chunk.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
+    let chunk = |bytes: &[u8]| bytes.iter().rev().fold(0, |chunk, byte| chunk << 8 | u32::from(*byte));
+    let mut chunks = bytes.chunks_exact(4);
+    let mut hash = (&mut chunks).fold(0_u32, |hash, four| {
+        (hash ^ mix(chunk(four))).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
+    });
+    hash ^= mix(chunk(chunks.remainder())) ^ bytes.len() as u32;
+    hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
+    hash ^ hash >> 16
 }
 
 #[cfg(test)]
@@ -108,7 +118,16 @@ mod tests {
     use super::*;
 
     fn encoder() -> Encoder {
-        Encoder::new(None).unwrap()
+        Encoder::new(None)
+    }
+
+    #[test]
+    fn hashes_are_murmurs() {
+        // the reference implementation's values
+        assert_eq!(murmur3(b""), 0);
+        assert_eq!(murmur3(b"hello"), 0x248b_fa47);
+        assert_eq!(murmur3(b"hello, world"), 0x149b_bb7f);
+        assert_eq!(murmur3(b"The quick brown fox jumps over the lazy dog"), 0x2e4f_f723);
     }
 
     #[test]
@@ -132,5 +151,29 @@ mod tests {
         let at = long.indices.iter().position(|index| *index == river).unwrap();
         assert!(long.values[at] < once);
         assert!(long.indices.is_sorted());
+    }
+
+    /// An embedder, for tests only, that gives as many numbers as the text has bytes.
+    struct Lengths;
+
+    impl Embedder for Lengths {
+        fn name(&self) -> &str {
+            "lengths"
+        }
+
+        fn dimension(&self) -> usize {
+            5
+        }
+
+        fn embed(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
+            Ok(text.bytes().map(f32::from).collect())
+        }
+    }
+
+    #[test]
+    fn vectors_of_another_length_are_refused() {
+        let encoder = Encoder::new(Some(Arc::new(Lengths)));
+        assert_eq!(encoder.document("river").unwrap().dense.unwrap().len(), 5);
+        assert!(encoder.document("rivers").unwrap_err().to_string().contains("expected 5 finite numbers, it gave 6"));
     }
 }

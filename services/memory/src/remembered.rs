@@ -21,7 +21,8 @@ impl Kind {
         }
     }
 
-    /// The id of the point that holds the memory with this id: always the same, so that remembering twice is one memory.
+    /// The id under which every store holds the memory with this id: always the same, so that
+    /// remembering twice is one memory.
     pub(crate) fn point(self, id: &str) -> Uuid {
         let digest = Sha256::new().chain_update(self.as_str()).chain_update([0]).chain_update(id).finalize();
         let mut bytes = [0; 16];
@@ -66,6 +67,13 @@ impl Memory {
     pub fn id(&self) -> &str {
         match self {
             Memory::Task(task) => &task.task_id,
+        }
+    }
+
+    /// Whether it was approved.
+    pub(crate) fn approved(&self) -> bool {
+        match self {
+            Memory::Task(task) => task.approved,
         }
     }
 

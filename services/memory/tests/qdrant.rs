@@ -2,6 +2,7 @@
 //! `QDRANT_TEST_URL=http://127.0.0.1:6334 cargo nextest run --workspace -E 'binary(qdrant)'`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use autoact_config::{Common, Loaded, Secret};
@@ -9,7 +10,7 @@ use autoact_proto::v1;
 use autoact_proto::v1::memory_client::MemoryClient;
 use autoact_service::App;
 use memory::{
-    Encoder, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, QdrantConfig, QdrantStore, Query, StoreError, StoreKind, TaskMemory,
+    EmbedError, Embedder, Encoder, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, QdrantConfig, QdrantStore, Query, StoreError, StoreKind, TaskMemory,
 };
 use tonic::Code;
 
@@ -32,7 +33,7 @@ fn nowhere() -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_not_there_is_waited_for() {
     let url = nowhere();
-    let store = QdrantStore::new(&config(&url), Encoder::new(None).unwrap()).unwrap();
+    let store = QdrantStore::new(&config(&url), Encoder::new(None)).unwrap();
     let prepared = store.prepare().await;
     assert!(matches!(prepared, Err(StoreError::Unreachable { .. })), "{prepared:?}");
 
@@ -49,14 +50,20 @@ async fn a_server_that_is_not_there_is_waited_for() {
     running.stop().await.unwrap();
 }
 
+/// The address of a real server, or a line that says that the test is left out.
+fn server() -> Option<String> {
+    let url = std::env::var("QDRANT_TEST_URL").ok();
+    if url.is_none() {
+        eprintln!("skipped: there is no Qdrant here; set `QDRANT_TEST_URL` to a server's gRPC address, such as http://127.0.0.1:6334");
+    }
+    url
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn memories_are_kept_in_a_real_server() {
-    let Ok(url) = std::env::var("QDRANT_TEST_URL") else {
-        eprintln!("skipped: there is no Qdrant here; set `QDRANT_TEST_URL` to a server's gRPC address, such as http://127.0.0.1:6334");
-        return;
-    };
+    let Some(url) = server() else { return };
     let config = config(&url);
-    let store = QdrantStore::new(&config, Encoder::new(None).unwrap()).unwrap();
+    let store = QdrantStore::new(&config, Encoder::new(None)).unwrap();
     store.prepare().await.unwrap();
     store.prepare().await.unwrap();
     store.remember(memory("rhine", "Which country does the Rhine end in?", true)).await.unwrap();
@@ -68,6 +75,41 @@ async fn memories_are_kept_in_a_real_server() {
     assert!(store.recall(query("symbols", true)).await.unwrap().is_empty());
     assert!(store.forget(Kind::Task, "iron".into()).await.unwrap());
     assert!(!store.forget(Kind::Task, "iron".into()).await.unwrap());
+    let client = qdrant_client::Qdrant::from_url(&url).skip_compatibility_check().build().unwrap();
+    client.delete_collection(&config.collection).await.unwrap();
+}
+
+/// A scripted embedder, for tests only: it knows two meanings.
+struct TwoMeanings;
+
+impl Embedder for TwoMeanings {
+    fn name(&self) -> &str {
+        "two-meanings"
+    }
+
+    fn dimension(&self) -> usize {
+        2
+    }
+
+    fn embed(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        let water = ["river", "stream", "brook"].iter().any(|word| text.contains(word));
+        Ok(if water { vec![1.0, 0.1] } else { vec![0.1, 1.0] })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dense_vectors_stand_beside_the_terms_in_a_real_server() {
+    let Some(url) = server() else { return };
+    let mut config = config(&url);
+    config.collection += "-dense";
+    let store = QdrantStore::new(&config, Encoder::new(Some(Arc::new(TwoMeanings)))).unwrap();
+    store.prepare().await.unwrap();
+    store.remember(memory("water", "a river", true)).await.unwrap();
+    store.remember(memory("metal", "some iron", true)).await.unwrap();
+    let query = |text: &str| Query { kind: Kind::Task, text: text.into(), limit: 1, approved_only: true };
+    // no word in common, but the meaning
+    assert_eq!(store.recall(query("a brook")).await.unwrap()[0].memory.id(), "water");
+    assert_eq!(store.recall(query("iron")).await.unwrap()[0].memory.id(), "metal");
     let client = qdrant_client::Qdrant::from_url(&url).skip_compatibility_check().build().unwrap();
     client.delete_collection(&config.collection).await.unwrap();
 }

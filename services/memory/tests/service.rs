@@ -1,7 +1,8 @@
 //! The memory service over the real embedded engine, through gRPC.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autoact_config::{Common, Loaded, Section};
@@ -9,10 +10,7 @@ use autoact_proto::status::reason;
 use autoact_proto::v1;
 use autoact_proto::v1::memory_client::MemoryClient;
 use autoact_service::{App, Running};
-use memory::{
-    EmbedError, EmbeddedStore, Embedder, Encoder, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, OpenError, Query, StoreError,
-    TaskMemory,
-};
+use memory::{EmbeddedStore, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, OpenError, Query, StoreError, TaskMemory};
 use tonic::Code;
 use tonic::transport::Channel;
 
@@ -112,7 +110,6 @@ async fn memories_survive_a_restart() {
             fill(&mut client).await;
         }
         assert_eq!(ids(&recall(&mut client, "Loire", 10, false).await), ["loire"], "round {round}");
-        // the engine numbers its operations: a later round must not be taken for an earlier one
         remember(&mut client, task(&format!("round-{round}"), "Which round is this?", &format!("round {round}"), true)).await;
         assert_eq!(recall(&mut client, "round", 10, false).await.len(), round + 1);
         running.stop().await.unwrap();
@@ -183,9 +180,9 @@ async fn a_directory_that_cannot_be_used_is_told_at_start() {
     let error = start(&dir).await.unwrap_err();
     assert!(error.contains("is damaged") && error.contains("manifest.json") && error.contains("fix: restore it"), "{error}");
 
-    std::fs::write(dir.join("manifest.json"), r#"{"layout": 9, "terms": "x"}"#).unwrap();
+    std::fs::write(dir.join("manifest.json"), r#"{"layout": 9, "words": "x"}"#).unwrap();
     let error = start(&dir).await.unwrap_err();
-    assert!(error.contains("was made with layout 9, terms `x`, no embedder; this is layout 1"), "{error}");
+    assert!(error.contains("was made with layout 9, words `x`; this is layout 2"), "{error}");
 
     let foreign = directory.path().join("foreign");
     std::fs::create_dir(&foreign).unwrap();
@@ -198,100 +195,144 @@ async fn a_directory_that_cannot_be_used_is_told_at_start() {
     assert!(start(&file).await.unwrap_err().contains("cannot use the memory directory"));
 }
 
-/// Every file of the engine in turn is cut short or overwritten: the store opens or says that it is damaged; it never brings us down.
+/// A directory of the versions that used qdrant-edge is refused as it is, and the fix is named.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_of_qdrant_edge_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let manifest = r#"{"layout": 1, "terms": "bm25-english-folded-k1.2-b0.75-avg10", "embedder": null, "dimension": null}"#;
+    std::fs::write(directory.path().join("manifest.json"), manifest).unwrap();
+    std::fs::create_dir(directory.path().join("shard")).unwrap();
+    std::fs::write(directory.path().join("shard/edge_config.json"), "{}").unwrap();
+    let before = contents(directory.path());
+    let error = start(directory.path()).await.unwrap_err();
+    assert!(error.contains("earlier version (qdrant-edge)") && error.contains("fix: move it away"), "{error}");
+    assert_eq!(contents(directory.path()), before);
+}
+
+/// A file that is overwritten, cut short or gone is told at start, and nothing else is touched.
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_files_are_told_at_start() {
     let directory = tempfile::tempdir().unwrap();
     let good = directory.path().join("good");
     let (running, mut client) = start(&good).await.unwrap();
     fill(&mut client).await;
+    let forget = v1::ForgetRequest { kind: v1::MemoryKind::Task as i32, id: "iron".into() };
+    client.forget(forget).await.unwrap();
     running.stop().await.unwrap();
 
-    let mut told = 0;
-    for (n, file) in files(&good.join("shard")).into_iter().enumerate() {
-        let name = file.strip_prefix(&good).unwrap().to_owned();
-        let copy = directory.path().join(format!("copy-{n}"));
-        copy_all(&good, &copy);
-        let length = std::fs::metadata(copy.join(&name)).unwrap().len();
-        let garbage: Vec<u8> = (0..length.min(4096)).map(|at| (at * 37 + 11) as u8).collect();
-        std::fs::write(copy.join(&name), garbage).unwrap();
-        match EmbeddedStore::open(&copy, Encoder::new(None).unwrap()).await {
-            Ok(store) => store.close().await,
-            Err(OpenError::Damaged { .. }) => told += 1,
-            Err(error) => panic!("{}: {error}", name.display()),
+    let damages: [(&str, fn(&Path)); 3] = [
+        ("overwritten", |file| {
+            let length = std::fs::metadata(file).unwrap().len();
+            let garbage: Vec<u8> = (0..length).map(|at| (at * 37 + 11) as u8).collect();
+            std::fs::write(file, garbage).unwrap();
+        }),
+        ("cut short", |file| {
+            let length = std::fs::metadata(file).unwrap().len();
+            std::fs::File::options().write(true).open(file).unwrap().set_len(length / 2).unwrap();
+        }),
+        ("gone", |file| std::fs::remove_file(file).unwrap()),
+    ];
+    let mut damaged = 0;
+    for name in contents(&good).into_keys().filter(|name| name.starts_with("index")) {
+        for (what, damage) in damages {
+            let copy = tempfile::tempdir().unwrap();
+            copy_all(&good, copy.path());
+            damage(&copy.path().join(&name));
+            let before = contents(copy.path());
+            match EmbeddedStore::open(copy.path()).await {
+                Err(OpenError::Damaged { .. }) => damaged += 1,
+                Err(error) => panic!("{} {what}: {error}", name.display()),
+                Ok(_) => panic!("{} {what}: not told", name.display()),
+            }
+            assert_eq!(contents(copy.path()), before, "{} {what}", name.display());
         }
     }
-    assert!(told > 0);
+    assert!(damaged > 20, "{damaged}");
+    EmbeddedStore::open(&good).await.unwrap().close().await;
 }
 
-fn files(directory: &Path) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
+/// What a crash leaves is what is on disk when the call returns.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_remembered_is_on_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::open(directory.path()).await.unwrap();
+    for n in 0..20 {
+        let id = format!("t{n}");
+        store.remember(memory(&id, &format!("What is number{n}?"))).await.unwrap();
+        if n % 3 == 0 {
+            assert!(store.forget(Kind::Task, id).await.unwrap());
+        }
+        let copy = tempfile::tempdir().unwrap();
+        copy_all(directory.path(), copy.path());
+        let copied = EmbeddedStore::open(copy.path()).await.unwrap();
+        let found = copied.recall(query(&format!("number{n}"))).await.unwrap();
+        assert_eq!(found.len(), usize::from(n % 3 != 0), "{n}");
+        copied.close().await;
+    }
+    store.close().await;
+    assert!(matches!(store.recall(query("number1")).await, Err(StoreError::Closed)));
+    assert!(matches!(store.remember(memory("x", "x")).await, Err(StoreError::Closed)));
+    assert!(store.check().await.is_err());
+}
+
+/// More callers than may wait are turned away; those that are not are served.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_turns_callers_away() {
+    const CALLS: usize = 2000;
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(EmbeddedStore::open(directory.path()).await.unwrap());
+    let mut calls = tokio::task::JoinSet::new();
+    for n in 0..CALLS {
+        let store = store.clone();
+        calls.spawn(async move { (n, store.remember(memory(&format!("t{n}"), &format!("number{n}"))).await) });
+    }
+    let mut remembered = Vec::new();
+    while let Some(call) = calls.join_next().await {
+        match call.unwrap() {
+            (n, Ok(())) => remembered.push(n),
+            (_, Err(StoreError::Busy { .. })) => {}
+            (n, Err(error)) => panic!("{n}: {error}"),
+        }
+    }
+    assert!(remembered.len() >= 256, "{}", remembered.len());
+    let found = store.recall(Query { limit: CALLS, ..query("answer") }).await.unwrap();
+    let mut found: Vec<usize> = found.iter().map(|found| found.memory.id()[1..].parse().unwrap()).collect();
+    found.sort_unstable();
+    remembered.sort_unstable();
+    assert_eq!(found, remembered);
+    store.close().await;
+}
+
+fn memory(id: &str, question: &str) -> Memory {
+    let (task_id, question, answer) = (id.into(), question.into(), "answer".into());
+    Memory::Task(TaskMemory { task_id, question, answer, approved: true, steps: 1, finished_at: None })
+}
+
+fn query(text: &str) -> Query {
+    Query { kind: Kind::Task, text: text.into(), limit: 10, approved_only: true }
+}
+
+/// The files below a directory and what is in them, but for the locks.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+        let name = PathBuf::from(path.file_name().unwrap());
+        if path.is_dir() {
+            found.extend(contents(&path).into_iter().map(|(below, bytes)| (name.join(below), bytes)));
+        } else if !name.to_string_lossy().ends_with("lock") {
+            found.insert(name, std::fs::read(path).unwrap());
+        }
     }
-    found.sort();
     found
 }
 
 fn copy_all(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy_all(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
+    for (name, bytes) in contents(from) {
+        let file = to.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, bytes).unwrap();
     }
-}
-
-/// A scripted embedder, for tests only: it knows two meanings.
-struct TwoMeanings;
-
-impl Embedder for TwoMeanings {
-    fn name(&self) -> &str {
-        "two-meanings"
-    }
-
-    fn dimension(&self) -> usize {
-        2
-    }
-
-    fn embed(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        if text.contains("fail") {
-            return Err(EmbedError { embedder: self.name().into(), reason: "it was told to".into() });
-        }
-        let water = ["river", "stream", "brook"].iter().any(|word| text.contains(word));
-        Ok(if water { vec![1.0, 0.1] } else { vec![0.1, 1.0] })
-    }
-}
-
-#[tokio::test]
-async fn dense_vectors_stand_beside_the_terms() {
-    let directory = tempfile::tempdir().unwrap();
-    let encoder = || Encoder::new(Some(Arc::new(TwoMeanings))).unwrap();
-    let store = EmbeddedStore::open(directory.path(), encoder()).await.unwrap();
-    let task = |id: &str, question: &str| {
-        let (task_id, question, answer) = (id.into(), question.into(), "x".into());
-        Memory::Task(TaskMemory { task_id, question, answer, approved: true, steps: 1, finished_at: None })
-    };
-    let query = |text: &str| Query { kind: Kind::Task, text: text.into(), limit: 1, approved_only: true };
-    store.remember(task("water", "a river")).await.unwrap();
-    store.remember(task("metal", "some iron")).await.unwrap();
-    // no word in common, but the meaning
-    assert_eq!(store.recall(query("a brook")).await.unwrap()[0].memory.id(), "water");
-    assert_eq!(store.recall(query("iron")).await.unwrap()[0].memory.id(), "metal");
-    assert!(matches!(store.remember(task("bad", "fail")).await, Err(StoreError::Embed(_))));
-    store.close().await;
-    assert!(matches!(store.recall(query("iron")).await, Err(StoreError::Closed)));
-    assert!(store.check().await.is_err());
-
-    // vectors of another embedder, or of none, cannot be compared with these
-    let error = EmbeddedStore::open(directory.path(), Encoder::new(None).unwrap()).await.unwrap_err();
-    assert!(matches!(error, OpenError::Layout { .. }), "{error}");
-    EmbeddedStore::open(directory.path(), encoder()).await.unwrap().close().await;
 }
 
 #[test]

@@ -241,7 +241,7 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> String
                 let _ = writeln!(text, "tools = {}\ncorpus = {}", path(&options.tools), path(&options.corpus));
             }
             "memory" => {
-                let _ = writeln!(text, "data_dir = {}", toml_string(&state.join("memory").display().to_string()));
+                let _ = writeln!(text, "data_dir = {}", toml_string(&state.join("memories").display().to_string()));
             }
             _ => {}
         }

@@ -1,56 +1,70 @@
-//! The embedded store: one thread owns the shard and works through a bounded queue.
+//! The embedded store: one thread owns the index and works through a bounded queue of changes;
+//! queries run beside it, on what is committed.
 //!
-//! What has queued up is worked off together with one flush at its end, so that many callers share the wait for the disk; nobody is
-//! told "remembered" before it.
+//! The changes that have queued up share one commit, so that many callers share the wait for the
+//! disk. Nobody is told "remembered" before it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
 
-use super::edge::Shard;
+use super::index::{Index, Search};
 use super::{MemoryStore, OpenError, StoreError};
-use crate::encode::Encoder;
 use crate::remembered::{Kind, Memory, Query, Recalled};
+use crate::words::Words;
 
-/// Calls that may wait. More than that is turned away: the caller knows better than a long queue what to do.
+/// Changes that may wait, and queries that may wait or run. More than that is turned away: the
+/// caller knows better than a long queue what to do.
 const QUEUE: usize = 256;
-/// Calls that share one flush at most.
-const BATCH: usize = 64;
 
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 enum Command {
     Remember(Memory, Reply<()>),
-    Recall(Query, Reply<Vec<Recalled>>),
     Forget(Kind, String, Reply<bool>),
     Close,
 }
 
-/// Memories in files of this machine, in a Qdrant shard of this process.
-#[derive(Debug)]
+/// Memories in files of this machine.
 pub struct EmbeddedStore {
     queue: mpsc::Sender<Command>,
     /// Closed when the owner thread has ended.
     ended: watch::Receiver<()>,
+    search: Search,
+    words: Arc<Words>,
+    /// A permit for each query that waits or runs.
+    queries: Arc<Semaphore>,
+    /// A permit for each query that runs: as many as there are processors.
+    running: Arc<Semaphore>,
+}
+
+impl std::fmt::Debug for EmbeddedStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EmbeddedStore").field("closed", &self.queue.is_closed()).finish_non_exhaustive()
+    }
 }
 
 impl EmbeddedStore {
     /// Opens or makes the store in a directory.
-    pub async fn open(path: &Path, encoder: Encoder) -> Result<EmbeddedStore, OpenError> {
+    pub async fn open(path: &Path) -> Result<EmbeddedStore, OpenError> {
         let (queue, commands) = mpsc::channel(QUEUE);
         let (opened, result) = oneshot::channel();
         let (alive, ended) = watch::channel(());
-        let directory = path.to_owned();
+        let words = Arc::new(Words::new());
+        let (directory, its_words) = (path.to_owned(), words.clone());
         std::thread::Builder::new()
             .name("memory-store".to_owned())
             .spawn(move || {
-                own(directory, encoder, opened, commands);
+                own(directory, &its_words, opened, commands);
                 drop(alive);
             })
             .map_err(|source| OpenError::Directory { path: path.to_owned(), source })?;
         let gone = |_| OpenError::Damaged { path: path.to_owned(), reason: "its owner ended while opening it".to_owned() };
-        result.await.map_err(gone)??;
-        Ok(EmbeddedStore { queue, ended })
+        let search = result.await.map_err(gone)??;
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        let (queries, running) = (Arc::new(Semaphore::new(QUEUE)), Arc::new(Semaphore::new(processors)));
+        Ok(EmbeddedStore { queue, ended, search, words, queries, running })
     }
 
     /// Returns when the owner of the store has ended, by [`MemoryStore::close`] or because the engine failed.
@@ -60,7 +74,7 @@ impl EmbeddedStore {
         async move { while ended.changed().await.is_ok() {} }
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, StoreError> {
+    async fn change<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.queue.try_send(command(reply)).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => StoreError::Busy { waiting: QUEUE },
@@ -77,15 +91,28 @@ impl MemoryStore for EmbeddedStore {
     }
 
     async fn remember(&self, memory: Memory) -> Result<(), StoreError> {
-        self.ask(|reply| Command::Remember(memory, reply)).await
+        self.change(|reply| Command::Remember(memory, reply)).await
     }
 
     async fn recall(&self, query: Query) -> Result<Vec<Recalled>, StoreError> {
-        self.ask(|reply| Command::Recall(query, reply)).await
+        self.check().await?;
+        let waiting = self.queries.clone().try_acquire_owned().map_err(|error| match error {
+            TryAcquireError::NoPermits => StoreError::Busy { waiting: QUEUE },
+            TryAcquireError::Closed => StoreError::Closed,
+        })?;
+        let running = self.running.clone().acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let (search, words) = (self.search.clone(), self.words.clone());
+        // the permits go with the query: it runs on when its caller has gone away
+        let found = tokio::task::spawn_blocking(move || {
+            let found = search.recall(&query, &words);
+            drop((running, waiting));
+            found
+        });
+        found.await.map_err(|error| StoreError::Engine(format!("a query did not end: {error}")))?
     }
 
     async fn forget(&self, kind: Kind, id: String) -> Result<bool, StoreError> {
-        self.ask(|reply| Command::Forget(kind, id, reply)).await
+        self.change(|reply| Command::Forget(kind, id, reply)).await
     }
 
     async fn check(&self) -> Result<(), StoreError> {
@@ -100,49 +127,47 @@ impl MemoryStore for EmbeddedStore {
 }
 
 /// The owner thread.
-fn own(path: PathBuf, encoder: Encoder, opened: oneshot::Sender<Result<(), OpenError>>, mut commands: mpsc::Receiver<Command>) {
-    let shard = match Shard::open(&path, encoder) {
-        Ok(shard) => shard,
+fn own(path: PathBuf, words: &Words, opened: oneshot::Sender<Result<Search, OpenError>>, mut commands: mpsc::Receiver<Command>) {
+    let mut index = match Index::open(&path) {
+        Ok(index) => index,
         Err(error) => {
             let _ = opened.send(Err(error));
             return;
         }
     };
-    if opened.send(Ok(())).is_err() {
-        return; // nobody waits for the store any more
-    }
-    let mut batch = Vec::with_capacity(BATCH);
-    while commands.blocking_recv_many(&mut batch, BATCH) > 0 {
-        if !work(&shard, batch.drain(..)) {
-            return;
+    // when nobody waits for the store any more, nobody has its queue either
+    let _ = opened.send(Ok(index.search()));
+    let mut batch = Vec::with_capacity(QUEUE);
+    while commands.blocking_recv_many(&mut batch, QUEUE) > 0 {
+        if !work(&mut index, words, batch.drain(..)) {
+            break;
         }
     }
+    index.close();
 }
 
-/// A change that is done but for the flush.
+/// A change that is done but for the commit.
 enum Changed {
     Remembered(Reply<()>),
     Forgotten(Reply<bool>),
 }
 
 /// Works off what has queued up; false when the store is to end.
-fn work(shard: &Shard, batch: impl Iterator<Item = Command>) -> bool {
+fn work(index: &mut Index, words: &Words, batch: impl Iterator<Item = Command>) -> bool {
     let mut changed = Vec::new();
     let mut go_on = true;
     // a caller that has gone away gets no answer: sends to it may fail
     for command in batch {
         match command {
-            Command::Remember(memory, reply) => match shard.remember(&memory) {
+            Command::Remember(memory, reply) => match index.remember(&memory, words) {
                 Ok(()) => changed.push(Changed::Remembered(reply)),
                 Err(error) => drop(reply.send(Err(error))),
             },
-            Command::Forget(kind, id, reply) => match shard.forget(kind, &id) {
+            Command::Forget(kind, id, reply) => match index.forget(kind, &id) {
                 Ok(true) => changed.push(Changed::Forgotten(reply)),
                 Ok(false) => drop(reply.send(Ok(false))),
                 Err(error) => drop(reply.send(Err(error))),
             },
-            Command::Recall(_, reply) if reply.is_closed() => {}
-            Command::Recall(query, reply) => drop(reply.send(shard.recall(&query))),
             Command::Close => {
                 go_on = false;
                 break;
@@ -152,14 +177,14 @@ fn work(shard: &Shard, batch: impl Iterator<Item = Command>) -> bool {
     if changed.is_empty() {
         return go_on;
     }
-    let flushed = shard.flush();
+    let committed = index.commit();
     for change in changed {
-        match (change, flushed.clone()) {
-            (Changed::Remembered(reply), flushed) => drop(reply.send(flushed)),
-            (Changed::Forgotten(reply), flushed) => drop(reply.send(flushed.map(|()| true))),
+        match (change, committed.clone()) {
+            (Changed::Remembered(reply), committed) => drop(reply.send(committed)),
+            (Changed::Forgotten(reply), committed) => drop(reply.send(committed.map(|()| true))),
         }
     }
-    if let Err(error) = flushed {
+    if let Err(error) = committed {
         tracing::error!(%error, "the memory store cannot write; it ends");
         return false;
     }

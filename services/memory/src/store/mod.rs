@@ -1,7 +1,7 @@
 //! Where memories are kept.
 
-mod edge;
 mod embedded;
+mod index;
 mod open;
 mod qdrant;
 
@@ -16,13 +16,6 @@ pub use qdrant::QdrantStore;
 
 use crate::embedder::EmbedError;
 use crate::remembered::{Kind, Memory, Payload, Query, Recalled};
-
-/// The name of the sparse vector, in every store.
-pub(crate) const TERMS_VECTOR: &str = "bm25";
-/// The name of the dense vector, in every store that has one.
-pub(crate) const DENSE_VECTOR: &str = "dense";
-/// Where terms and dense vectors are both asked, how many more of each are looked at than are wanted.
-pub(crate) const FUSION_FACTOR: usize = 4;
 
 /// Keeps memories. None of its calls blocks an async thread.
 #[tonic::async_trait]
@@ -126,12 +119,12 @@ impl ServiceError for StoreError {
     }
 }
 
-/// What a point's payload says, or `None` (and a line in the log) when it is not one of ours.
-fn recalled(score: f32, payload: serde_json::Value) -> Option<Recalled> {
-    match serde_json::from_value::<Payload>(payload) {
+/// What a stored payload says, or `None` (and a line in the log) when it is not one of ours.
+fn recalled(score: f32, payload: serde_json::Result<Payload>) -> Option<Recalled> {
+    match payload {
         Ok(payload) => Some(Recalled { score, memory: payload.into() }),
         Err(error) => {
-            tracing::warn!(%error, "a stored point is not a memory; it is left out");
+            tracing::warn!(%error, "a stored payload is not a memory; it is left out");
             None
         }
     }

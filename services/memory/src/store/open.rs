@@ -2,23 +2,27 @@
 //!
 //! ```text
 //! data_dir/lock            held by the process that uses it
-//! data_dir/manifest.json   the layout's version, what the terms are, which embedder
-//! data_dir/shard/          qdrant-edge's files
+//! data_dir/manifest.json   the layout's version and what the words are
+//! data_dir/index/          tantivy's files
 //! ```
+//!
+//! Layout 1 was qdrant-edge's, in `shard/`.
 
 use std::fs::{File, TryLockError};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::encode::{Encoder, TERMS};
+use crate::words::WORDS;
 
-/// The version of this directory's layout.
-const LAYOUT: u32 = 1;
+/// The version of this directory's layout: its files and the index's schema.
+const LAYOUT: u32 = 2;
+/// The layout of the versions that kept memories in qdrant-edge.
+const QDRANT_EDGE: u32 = 1;
 const LOCK: &str = "lock";
 const MANIFEST: &str = "manifest.json";
-pub(super) const SHARD: &str = "shard";
+const INDEX: &str = "index";
 
 /// Why the embedded store did not open.
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +49,13 @@ pub enum OpenError {
         /// One of the things in it.
         found: String,
     },
-    /// It was made by another version or for another embedder.
+    /// It was made by a version that kept memories in qdrant-edge.
+    #[error("the memory directory `{}` is one of an earlier version (qdrant-edge); this version cannot read it", path.display())]
+    QdrantEdge {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It was made by another version.
     #[error("the memory directory `{}` was made with {found}; this is {expected}", path.display())]
     Layout {
         /// The directory.
@@ -72,7 +82,8 @@ impl OpenError {
             OpenError::Directory { .. } => "make it writable, or set `data_dir` to another directory",
             OpenError::Locked { .. } => "stop the other memory service, or set `data_dir` to another directory",
             OpenError::Foreign { .. } => "set `data_dir` to an empty directory or to one of an earlier memory service",
-            OpenError::Layout { .. } => "use the version and embedder it was made with, or set `data_dir` to an empty directory",
+            OpenError::QdrantEdge { .. } => "move it away, or set `data_dir` to another directory: memories start anew, finished tasks are not in it",
+            OpenError::Layout { .. } => "use the version it was made with, or set `data_dir` to an empty directory",
             OpenError::Damaged { .. } => "restore it from a backup, or move it away and start with an empty one",
         }
     }
@@ -81,30 +92,14 @@ impl OpenError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Manifest {
     layout: u32,
-    terms: String,
-    #[serde(default)]
-    embedder: Option<String>,
-    #[serde(default)]
-    dimension: Option<usize>,
+    /// [`WORDS`] of the version that made it. Layout 1 called them terms.
+    #[serde(alias = "terms")]
+    words: String,
 }
 
-impl Manifest {
-    fn of(encoder: &Encoder) -> Manifest {
-        let dense = encoder.dense();
-        Manifest {
-            layout: LAYOUT,
-            terms: TERMS.to_owned(),
-            embedder: dense.map(|(name, _)| name.to_owned()),
-            dimension: dense.map(|(_, dimension)| dimension),
-        }
-    }
-
-    fn told(&self) -> String {
-        let dense = match (&self.embedder, self.dimension) {
-            (Some(embedder), Some(dimension)) => format!("embedder `{embedder}` ({dimension} numbers)"),
-            _ => "no embedder".to_owned(),
-        };
-        format!("layout {}, terms `{}`, {dense}", self.layout, self.terms)
+impl std::fmt::Display for Manifest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "layout {}, words `{}`", self.layout, self.words)
     }
 }
 
@@ -118,7 +113,7 @@ pub(super) struct Directory {
 
 impl Directory {
     /// Makes or takes the directory, and checks that it is for us.
-    pub(super) fn take(path: &Path, encoder: &Encoder) -> Result<Directory, OpenError> {
+    pub(super) fn take(path: &Path) -> Result<Directory, OpenError> {
         let failed = |source| OpenError::Directory { path: path.to_owned(), source };
         std::fs::create_dir_all(path).map_err(failed)?;
         let manifest = path.join(MANIFEST);
@@ -141,30 +136,44 @@ impl Directory {
             Err(TryLockError::WouldBlock) => return Err(OpenError::Locked { path: path.to_owned() }),
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        let expected = Manifest::of(encoder);
+        let expected = Manifest { layout: LAYOUT, words: WORDS.to_owned() };
         match text {
             Some(text) => {
                 let found: Manifest = serde_json::from_str(&text)
                     .map_err(|error| OpenError::Damaged { path: path.to_owned(), reason: format!("`{MANIFEST}`: {error}") })?;
+                if found.layout == QDRANT_EDGE {
+                    return Err(OpenError::QdrantEdge { path: path.to_owned() });
+                }
                 if found != expected {
-                    return Err(OpenError::Layout { path: path.to_owned(), found: found.told(), expected: expected.told() });
+                    return Err(OpenError::Layout { path: path.to_owned(), found: found.to_string(), expected: expected.to_string() });
                 }
             }
             None => {
                 let text = serde_json::to_string_pretty(&expected).map_err(|error| failed(error.into()))?;
-                // renamed into place: whoever finds it finds all of it
+                // renamed into place: whoever finds it finds all of it, also after a crash
                 let draft = path.join(format!("{MANIFEST}.tmp"));
-                std::fs::write(&draft, text + "\n").and_then(|()| std::fs::rename(&draft, &manifest)).map_err(failed)?;
+                let write = || {
+                    let mut file = File::create(&draft)?;
+                    file.write_all((text + "\n").as_bytes())?;
+                    file.sync_all()?;
+                    std::fs::rename(&draft, &manifest)?;
+                    File::open(path)?.sync_all()
+                };
+                write().map_err(failed)?;
             }
         }
         Ok(Directory { path: path.to_owned(), _lock: lock })
     }
 
     /// Where the engine keeps its files; made when it is not there.
-    pub(super) fn shard(&self) -> Result<PathBuf, OpenError> {
-        let path = self.path.join(SHARD);
-        std::fs::create_dir_all(&path).map_err(|source| OpenError::Directory { path: path.clone(), source })?;
+    pub(super) fn index(&self) -> Result<PathBuf, OpenError> {
+        let path = self.path.join(INDEX);
+        std::fs::create_dir_all(&path).and_then(|()| File::open(&self.path)?.sync_all()).map_err(|source| self.failed(source))?;
         Ok(path)
+    }
+
+    pub(super) fn failed(&self, source: io::Error) -> OpenError {
+        OpenError::Directory { path: self.path.clone(), source }
     }
 
     pub(super) fn damaged(&self, reason: impl std::fmt::Display) -> OpenError {

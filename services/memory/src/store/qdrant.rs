@@ -1,4 +1,4 @@
-//! A Qdrant server as the store: the same points, vectors and payloads as the embedded one.
+//! A Qdrant server as the store: the words of the embedded one as sparse vectors, the same payloads.
 
 use std::sync::Arc;
 
@@ -12,11 +12,18 @@ use qdrant_client::qdrant::{
 use qdrant_client::{Payload as Fields, Qdrant, QdrantError};
 use tonic::Code;
 
-use super::{DENSE_VECTOR, FUSION_FACTOR, MemoryStore, StoreError, TERMS_VECTOR, recalled};
+use super::{MemoryStore, StoreError, recalled};
 use crate::config::QdrantConfig;
 use crate::embedder::EmbedError;
 use crate::encode::{Encoded, Encoder};
 use crate::remembered::{Kind, Memory, Payload, Query, Recalled};
+
+/// The name of the sparse vector.
+const TERMS_VECTOR: &str = "bm25";
+/// The name of the dense vector, where there is an embedder.
+const DENSE_VECTOR: &str = "dense";
+/// Where terms and dense vectors are both asked, how many more of each are looked at than are wanted.
+const FUSION_FACTOR: usize = 4;
 
 /// Memories in a collection of a Qdrant server.
 pub struct QdrantStore {
@@ -153,7 +160,8 @@ impl MemoryStore for QdrantStore {
         let request = search(&self.collection, encoded, &query);
         let points = self.client.query(request).await.map_err(|error| self.error(error))?.result;
         let payload = |payload: std::collections::HashMap<String, qdrant_client::qdrant::Value>| {
-            payload.into_iter().map(|(key, value)| (key, value.into_json())).collect()
+            let fields = payload.into_iter().map(|(key, value)| (key, value.into_json())).collect();
+            serde_json::from_value(serde_json::Value::Object(fields))
         };
         Ok(points.into_iter().filter_map(|point| recalled(point.score, payload(point.payload))).collect())
     }
