@@ -31,7 +31,23 @@ pub const OTHER_VARIABLES: [(&str, &str); 18] = [
 /// The settings of each service: the first parts of their keys. A variable that names no service is
 /// for every service that has the setting, and no mistake of those that have not.
 pub const SETTINGS: [(&str, &[&str]); 5] = [
-    ("gateway", &["agents", "bus", "drain", "limits", "max_attempts", "max_limits", "max_running", "max_tasks", "memory"]),
+    (
+        "gateway",
+        &[
+            "agents",
+            "bus",
+            "drain",
+            "limits",
+            "max_attempts",
+            "max_limits",
+            "max_running",
+            "max_tasks",
+            "max_watchers",
+            "memory",
+            "run_tenants",
+            "tenant",
+        ],
+    ),
     ("plan-agent", &["adapter", "adapter_announcements", "adapter_registry", "backend", "engine", "model"]),
     (
         "tool-agent",

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use autoact_bus::Bus;
-use autoact_service::{Flag, Service, Setup, StartError};
+use autoact_bus::{Bus, BusConfig, BusError};
+use autoact_service::{Absence, Checks, Flag, Service, Setup, StartError};
 use autoact_trajectory::Tenant;
 use ractor::Actor;
 use tokio::sync::{Semaphore, watch};
@@ -19,7 +19,7 @@ use crate::doors::grpc;
 use crate::run::RunContext;
 use crate::run::dispatcher::Dispatcher;
 use crate::run::sweep;
-use crate::run::work::{Work, listen, watch_bus};
+use crate::run::work::{Work, listen};
 use crate::tasks::Application;
 
 /// The gateway.
@@ -56,7 +56,8 @@ impl Service for Gateway {
                 tenants.push(other);
             }
         }
-        let bus = Bus::connect(config.bus.config(&setup.common().nats.url, &writer)).await.map_err(StartError::new)?;
+        let connection = config.bus.config(&setup.common().nats.url, &writer);
+        let bus = setup.wait_for("NATS", || connect(connection.clone())).await?;
         let clients = remote::clients(&config.agents, bus.clone()).map_err(StartError::new)?;
         let leases = bus.leases(&tenants).await.map_err(StartError::new)?;
         let (draining, leaving) = (setup.draining(), CancellationToken::new());
@@ -81,7 +82,8 @@ impl Service for Gateway {
         });
 
         let work = Work { dispatcher, bus: bus.clone(), running, settling, draining, leaving: leaving.clone(), drain: config.drain };
-        setup.tasks().spawn("watch the bus", watch_bus(bus.clone(), setup.condition("bus")));
+        let checked = bus.clone();
+        setup.ready_while("bus", Checks::default(), move || answers(checked.clone()));
         setup.tasks().spawn("cancelled tasks", listen(work.bus.clone(), work.dispatcher.clone()));
         setup.tasks().spawn("unqueued tasks", sweep::sweep(bus.clone()));
         let slots = Arc::new(Semaphore::new(config.max_running));
@@ -102,4 +104,14 @@ impl Service for Gateway {
         setup.serve(grpc::service(Arc::new(application)));
         Ok(())
     }
+}
+
+/// Connects. A server that is not there may come; anything else is somebody's mistake.
+async fn connect(config: BusConfig) -> Result<Bus, Absence<BusError>> {
+    Bus::connect(config).await.map_err(|error| if error.retryable() { Absence::Missing(error) } else { Absence::Refused(error) })
+}
+
+/// JetStream answers, not only the server's socket.
+async fn answers(bus: Bus) -> Result<(), &'static str> {
+    if bus.answers().await { Ok(()) } else { Err("JetStream does not answer") }
 }

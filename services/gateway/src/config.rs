@@ -34,8 +34,6 @@ const MAX_TASKS: u64 = 1024;
 const MAX_ATTEMPTS: u32 = 5;
 /// Most tasks end in less; the rest pass to another gateway. Well below the grace period.
 const DRAIN: Duration = Duration::from_secs(10);
-/// Below the 300 s that the start-up probe of the Kubernetes manifests allows: services start in any order.
-const BUS_CONNECT: Duration = Duration::from_secs(280);
 /// The largest bounds a client may ask for.
 const MAX_LIMITS: Limits = Limits { max_steps: 100, max_reflections: 20, max_tokens: 1 << 20, max_time: Duration::from_secs(60 * 60) };
 
@@ -109,7 +107,7 @@ pub struct LimitsConfig {
 pub struct BusSettings {
     /// A NATS credentials file.
     pub credentials: Option<PathBuf>,
-    /// How long to go on trying at start.
+    /// How long one attempt to connect at start may take; attempts go on for `start_limit`.
     #[serde(with = "autoact_config::duration")]
     pub connect: Duration,
     /// How long one operation may go on trying, a restart of the server included.
@@ -170,7 +168,7 @@ impl Default for BusSettings {
     fn default() -> Self {
         let BusConfig { url: _, name: _, credentials, connect_limit, patience, replicas, max_bytes, max_age, lease, max_leases } =
             BusConfig::new("");
-        BusSettings { credentials, connect: connect_limit.max(BUS_CONNECT), patience, replicas, max_bytes, max_age, lease, max_leases }
+        BusSettings { credentials, connect: connect_limit, patience, replicas, max_bytes, max_age, lease, max_leases }
     }
 }
 

@@ -30,6 +30,7 @@ async fn nats_that_is_not_there_is_named() {
     let mut config = config(&nats, &group);
     config.common.nats.url = "nats://127.0.0.1:1".into();
     config.service.bus.connect = Duration::from_millis(200);
+    config.common.start_limit = Duration::from_millis(500);
     let error = App::build::<Gateway>(config).await.err().unwrap().to_string();
     assert!(error.contains("nats://127.0.0.1:1") && error.contains("fix: ") && error.contains("autoact up"), "{error}");
 }

@@ -93,7 +93,7 @@ async fn a_configuration_that_is_wrong_is_explained_whole() -> anyhow::Result<()
 #[tokio::test]
 async fn what_cannot_be_reached_is_named() -> anyhow::Result<()> {
     let nats = format!("nats://127.0.0.1:{}", ports::free_port()?);
-    let output = service("gateway")?.args(["--nats-url", &nats]).run(START).await?;
+    let output = service("gateway")?.args(["--nats-url", &nats, "--set", "start_limit=2s", "--set", "bus.connect=1s"]).run(START).await?;
     fails(&output, FAILED, &[&nats, "fix: "]);
 
     let address = format!("http://127.0.0.1:{}", ports::free_port()?);

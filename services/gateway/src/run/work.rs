@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autoact_bus::{Bus, Leases};
-use autoact_service::Condition;
 use futures::StreamExt;
 use ractor::ActorRef;
 use tokio::sync::{Semaphore, watch};
@@ -14,8 +13,6 @@ use tokio_util::task::TaskTracker;
 use crate::agents::patience;
 use crate::run::dispatcher::Message;
 
-/// How often readiness asks JetStream.
-const CHECK_EVERY: Duration = Duration::from_millis(500);
 /// How long tasks that are given back may take to stop: they only drop a call.
 const GIVE_BACK_LIMIT: Duration = Duration::from_secs(3);
 
@@ -98,13 +95,5 @@ pub(crate) async fn listen(bus: Bus, dispatcher: ActorRef<Message>) {
         }
         tokio::time::sleep(attempt).await;
         attempt = (attempt * 2).min(patience::MAX_PAUSE);
-    }
-}
-
-pub(crate) async fn watch_bus(bus: Bus, condition: Condition) {
-    let mut ticks = tokio::time::interval(CHECK_EVERY);
-    loop {
-        ticks.tick().await;
-        condition.set(bus.answers().await);
     }
 }
