@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::time::Duration;
 
+use autoact_base::error::chain;
+
 /// What is known of a call that gave no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureClass {
@@ -87,15 +89,6 @@ impl Failure {
 
     /// The whole story on one line: who, what, and its causes.
     pub fn chain(&self) -> String {
-        let mut text = format!("{}: {}", self.who, self.source);
-        let mut next = self.source.source();
-        while let Some(cause) = next {
-            let said = cause.to_string();
-            if !text.contains(&said) {
-                text = format!("{text}: {said}");
-            }
-            next = cause.source();
-        }
-        text
+        format!("{}: {}", self.who, chain(self.source.as_ref()))
     }
 }

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use autoact_base::error::chain;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -35,17 +36,7 @@ pub fn to_status(error: &dyn ServiceError) -> Status {
     if let Some(field) = error.field() {
         details.add_bad_request_violation(field, error.to_string());
     }
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let text = cause.to_string();
-        if !message.contains(&text) {
-            message.push_str(": ");
-            message.push_str(&text);
-        }
-        source = cause.source();
-    }
-    Status::with_error_details(error.code(), message, details)
+    Status::with_error_details(error.code(), chain(error), details)
 }
 
 /// The reason a status carries, if it is one of ours.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use autoact_base::error::chain;
 use autoact_bus::{Bus, BusError, Lease};
 use autoact_telemetry::propagate;
 use autoact_trajectory::TaskKey;
@@ -185,20 +186,6 @@ async fn record_end(bus: &Bus, task: &TaskKey) -> Result<(), BusError> {
         Some(last) => bus.record_end(task, last.index, last.digest).await,
         None => Ok(()),
     }
-}
-
-/// An error and its causes on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        next = cause.source();
-    }
-    text
 }
 
 fn pause(deliveries: u32, reason: &GiveBack) -> Duration {
