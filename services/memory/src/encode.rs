@@ -104,9 +104,8 @@ fn murmur3(bytes: &[u8]) -> u32 {
     let mix = |chunk: u32| chunk.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
     let chunk = |bytes: &[u8]| bytes.iter().rev().fold(0, |chunk, byte| chunk << 8 | u32::from(*byte));
     let mut chunks = bytes.chunks_exact(4);
-    let mut hash = (&mut chunks).fold(0_u32, |hash, four| {
-        (hash ^ mix(chunk(four))).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
-    });
+    let mut hash =
+        (&mut chunks).fold(0_u32, |hash, four| (hash ^ mix(chunk(four))).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64));
     hash ^= mix(chunk(chunks.remainder())) ^ bytes.len() as u32;
     hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
     hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);

@@ -10,7 +10,8 @@ use autoact_proto::v1;
 use autoact_proto::v1::memory_client::MemoryClient;
 use autoact_service::App;
 use memory::{
-    EmbedError, Embedder, Encoder, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, QdrantConfig, QdrantStore, Query, StoreError, StoreKind, TaskMemory,
+    EmbedError, Embedder, Encoder, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, QdrantConfig, QdrantStore, Query, StoreError,
+    StoreKind, TaskMemory,
 };
 use tonic::Code;
 

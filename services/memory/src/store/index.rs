@@ -98,7 +98,8 @@ impl Index {
         }
         let (schema, fields) = Fields::schema();
         let opened = guarded(|| {
-            let index = if is_there(META) { tantivy::Index::open_in_dir(&files)? } else { tantivy::Index::create_in_dir(&files, schema.clone())? };
+            let index =
+                if is_there(META) { tantivy::Index::open_in_dir(&files)? } else { tantivy::Index::create_in_dir(&files, schema.clone())? };
             if index.schema() != schema {
                 return Err(TantivyError::SchemaError("its fields are not a memory's".to_owned()));
             }

@@ -82,7 +82,9 @@ impl OpenError {
             OpenError::Directory { .. } => "make it writable, or set `data_dir` to another directory",
             OpenError::Locked { .. } => "stop the other memory service, or set `data_dir` to another directory",
             OpenError::Foreign { .. } => "set `data_dir` to an empty directory or to one of an earlier memory service",
-            OpenError::QdrantEdge { .. } => "move it away, or set `data_dir` to another directory: memories start anew, finished tasks are not in it",
+            OpenError::QdrantEdge { .. } => {
+                "move it away, or set `data_dir` to another directory: memories start anew, finished tasks are not in it"
+            }
             OpenError::Layout { .. } => "use the version it was made with, or set `data_dir` to an empty directory",
             OpenError::Damaged { .. } => "restore it from a backup, or move it away and start with an empty one",
         }
