@@ -13,7 +13,8 @@ const TEMPLATE: &str = "chat_template.jinja";
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) template: ChatTemplate,
-    /// The spellings of the model's control tokens; empty where the configuration does not list its tokens.
+    /// The spellings of the model's control tokens; empty where the configuration does not list its
+    /// tokens.
     pub(crate) control_tokens: Vec<String>,
 }
 

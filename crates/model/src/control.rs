@@ -1,5 +1,5 @@
-//! Control tokens: which of a vocabulary's added tokens they are, and the tokens of prompts, in which only a template may write
-//! them.
+//! Control tokens: which of a vocabulary's added tokens they are, and the tokens of prompts, in
+//! which only a template may write them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,11 +14,13 @@ use tokenizers::{
 
 use crate::prompt::PromptRef;
 
-/// Added tokens that delimit thoughts and calls of tools (Qwen 2.5 and 3), which their files do not mark as special.
+/// Added tokens that delimit thoughts and calls of tools (Qwen 2.5 and 3), which their files do not
+/// mark as special.
 const UNMARKED: [&str; 6] = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"];
 
-/// Whether an added token of this spelling is a control token: those that the model's files mark as special, all `<|…|>`,
-/// and the delimiters of thoughts and calls of tools. Others, such as runs of spaces, only shorten ordinary text.
+/// Whether an added token of this spelling is a control token: those that the model's files mark as
+/// special, all `<|…|>`, and the delimiters of thoughts and calls of tools. Others, such as runs of
+/// spaces, only shorten ordinary text.
 pub fn is_control_token(spelling: &str, special: bool) -> bool {
     special || UNMARKED.contains(&spelling) || (spelling.starts_with("<|") && spelling.ends_with("|>"))
 }
@@ -62,8 +64,9 @@ impl PromptEncoder {
 
     /// The prompt's tokens, without those that the tokenizer's post-processor would add.
     ///
-    /// Hugging Face's tokenizer splits a text at control tokens and treats the pieces apart, so this does the same with those
-    /// of the template. Where the text spells none, one call of that tokenizer does it all.
+    /// Hugging Face's tokenizer splits a text at control tokens and treats the pieces apart, so
+    /// this does the same with those of the template. Where the text spells none, one call of that
+    /// tokenizer does it all.
     pub(crate) fn encode(&self, prompt: PromptRef<'_>) -> Result<Vec<u32>> {
         let whole = self.hf.encode_fast(prompt.text, false)?;
         let controls = self.controls(prompt);
@@ -173,8 +176,9 @@ impl TextEncoder {
         Ok(pieces.into_encoding(None, 0, OffsetType::None)?.get_ids().to_vec())
     }
 
-    /// The model's tokens for a piece. A model may have a control token in its own vocabulary, and take a piece of its
-    /// spelling for it (`ignore_merges`): such a piece is tokenised character by character.
+    /// The model's tokens for a piece. A model may have a control token in its own vocabulary, and
+    /// take a piece of its spelling for it (`ignore_merges`): such a piece is tokenised character
+    /// by character.
     fn tokens(&self, piece: &str) -> Result<Vec<Token>> {
         let model = self.hf.get_model();
         let tokens = model.tokenize(piece)?;
@@ -206,7 +210,8 @@ fn drop_prepend(normalizer: &mut Value) {
     }
 }
 
-/// Makes pre-tokenizers that put a space before a text (SentencePiece, newer files) never do so: those of one scheme, or all.
+/// Makes pre-tokenizers that put a space before a text (SentencePiece, newer files) never do so:
+/// those of one scheme, or all.
 fn never_prepend(pre_tokenizer: &mut Value, scheme: Option<&str>) {
     if pre_tokenizer["type"] == "Metaspace" {
         if scheme.is_none_or(|scheme| pre_tokenizer["prepend_scheme"] == scheme) {

@@ -5,11 +5,11 @@ use std::ops::{Deref, Range};
 
 /// A prompt: a sequence of text parts and template parts.
 ///
-/// Text is what users, tools and models wrote. It may spell a control token (`<|eot_id|>`, `</s>`), and is tokenised as the
-/// characters it has. Only in template parts are control tokens recognised.
+/// Text is what users, tools and models wrote. It may spell a control token (`<|eot_id|>`, `</s>`),
+/// and is tokenised as the characters it has. Only in template parts are control tokens recognised.
 ///
-/// A string converts to a prompt that is all text. The prompt dereferences to its whole text; tokenise the prompt itself,
-/// since its text alone does not say which parts are the template's.
+/// A string converts to a prompt that is all text. The prompt dereferences to its whole text;
+/// tokenise the prompt itself, since its text alone does not say which parts are the template's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompt {
     text: String,
@@ -30,7 +30,8 @@ impl Prompt {
         Self { text: text.into(), template: Vec::new() }
     }
 
-    /// A prompt in which control tokens are recognised everywhere. Only for strings that a chat template wrote.
+    /// A prompt in which control tokens are recognised everywhere. Only for strings that a chat
+    /// template wrote.
     pub fn template(text: impl Into<String>) -> Self {
         let text = text.into();
         let template = if text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };

@@ -57,12 +57,13 @@ impl ChatTemplate {
         Ok(Self { environment, bos_token, eos_token })
     }
 
-    /// The prompt for `messages`; with `add_generation_prompt`, ready for the assistant's next turn. What the messages say is
-    /// text, all else the template's.
+    /// The prompt for `messages`; with `add_generation_prompt`, ready for the assistant's next
+    /// turn. What the messages say is text, all else the template's.
     ///
-    /// The template sees a message's role, and of its content only how long it is and where its white space stands, so that
-    /// stripping and splitting at white space work as ever. A template that looks for words in contents (Qwen 3's, for thoughts
-    /// in earlier turns of the assistant) does not find them.
+    /// The template sees a message's role, and of its content only how long it is and where its
+    /// white space stands, so that stripping and splitting at white space work as ever. A template
+    /// that looks for words in contents (Qwen 3's, for thoughts in earlier turns of the assistant)
+    /// does not find them.
     pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<Prompt, Error> {
         let fields = |m: &Message| Value::from_pairs([("role", m.role.clone()), ("content", disguise(&m.content))]);
         let rendered = self.environment.get_template(NAME)?.render(context! {
@@ -75,8 +76,9 @@ impl ChatTemplate {
     }
 }
 
-/// Where the characters begin that stand for those of messages: the private-use plane 15, which no template writes. One stands
-/// for each unit of UTF-16, so that every character can be restored, those of this plane included.
+/// Where the characters begin that stand for those of messages: the private-use plane 15, which no
+/// template writes. One stands for each unit of UTF-16, so that every character can be restored,
+/// those of this plane included.
 const STAND_IN: u32 = 0xF_0000;
 
 fn is_stand_in(c: char) -> bool {

@@ -67,12 +67,13 @@ impl Tokenizer {
         Ok(Self { encoder: Arc::new(encoder), env: Arc::new(Vocabulary { trie, plain }), eos, bos, auto_bos })
     }
 
-    /// The tokens of a prompt; of a string, the tokens of text. `bos`: whether the begin-of-sequence token goes first; `None` =
-    /// what the tokenizer's own files say. It is never put before one that is already there (chat templates often write it
-    /// themselves).
+    /// The tokens of a prompt; of a string, the tokens of text. `bos`: whether the
+    /// begin-of-sequence token goes first; `None` = what the tokenizer's own files say. It is never
+    /// put before one that is already there (chat templates often write it themselves).
     ///
-    /// Control tokens spelled in the prompt's template parts become those tokens, as templates need. Spelled in text they stay
-    /// text. The tokens do not depend on where else the parts begin and end.
+    /// Control tokens spelled in the prompt's template parts become those tokens, as templates
+    /// need. Spelled in text they stay text. The tokens do not depend on where else the parts begin
+    /// and end.
     pub fn encode<'a>(&self, prompt: impl Into<PromptRef<'a>>, bos: Option<bool>) -> Result<Vec<u32>, GenerateError> {
         let mut ids = self.encoder.encode(prompt.into()).map_err(|e| GenerateError::engine(e.to_string()))?;
         if let Some(id) = self.bos.filter(|id| bos.unwrap_or(self.auto_bos) && ids.first() != Some(id)) {

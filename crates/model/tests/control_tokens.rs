@@ -1,4 +1,5 @@
-//! Control tokens come from templates alone: what a text spells stays text, and otherwise every token is the reference's.
+//! Control tokens come from templates alone: what a text spells stays text, and otherwise every
+//! token is the reference's.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
@@ -251,8 +252,8 @@ fn a_text_does_not_pass_for_the_beginning() {
     assert_eq!(subject.tokenizer.encode(&template, None).unwrap(), subject.tokenizer.encode(&template, Some(false)).unwrap());
 }
 
-/// What the template wrote is control tokens, what the messages say is none, and between the control tokens everything is the
-/// reference's.
+/// What the template wrote is control tokens, what the messages say is none, and between the
+/// control tokens everything is the reference's.
 #[test]
 fn templates_write_control_tokens_and_messages_do_not() {
     for subject in SUBJECTS.iter() {
@@ -307,7 +308,8 @@ fn templates_write_control_tokens_and_messages_do_not() {
     }
 }
 
-/// A model may have a control token in its own vocabulary and take a whole word of that spelling for it.
+/// A model may have a control token in its own vocabulary and take a whole word of that spelling
+/// for it.
 #[test]
 fn a_word_of_the_vocabulary_is_no_control_token_either() {
     let dir = copy(&fixture("qwen2"));
@@ -380,7 +382,8 @@ fn a_forced_text_is_written_as_text() {
     assert_eq!(done.prompt_tokens, engine.tokenizer().encode(&request.prompt, None).unwrap().len());
 }
 
-/// Pieces of text: words and spaces, any characters, and with `spell`, control tokens and parts of them.
+/// Pieces of text: words and spaces, any characters, and with `spell`, control tokens and parts of
+/// them.
 fn pieces(spell: bool) -> impl Strategy<Value = Vec<(u8, String)>> {
     let words = prop::sample::select(vec!["the", " river", "  ", "\n", " ", "Elbe", "東京", "é", "12", ".", "'s", "<", "|>", "[INST] "]);
     let piece = prop_oneof![
@@ -447,7 +450,8 @@ proptest! {
         }
     }
 
-    /// Whatever the messages say, a rendered prompt has the control tokens of one whose messages say nothing.
+    /// Whatever the messages say, a rendered prompt has the control tokens of one whose messages
+    /// say nothing.
     #[test]
     fn messages_add_no_control_tokens(system in pieces(true), user in pieces(true)) {
         for subject in SUBJECTS.iter() {

@@ -235,7 +235,8 @@ impl Completion {
         self.request.adapter.as_deref().unwrap_or(&self.shared.info.name)
     }
 
-    /// What the model goes on with: the prompt, and the text where that was cut. No text in it spells a control token.
+    /// What the model goes on with: the prompt, and the text where that was cut. No text in it
+    /// spells a control token.
     pub(crate) fn prompt(&self) -> Cow<'_, str> {
         let text = self.text.strip_suffix(&self.held).unwrap_or(&self.text);
         if text.is_empty() {

@@ -55,7 +55,8 @@ pub struct RemoteOptions {
     pub ca_file: Option<PathBuf>,
     /// Most tokens of prompt and completion together, where the server does not say or less is wanted.
     pub context_length: Option<usize>,
-    /// Spellings of the model's control tokens, which are broken up where text holds them; empty: those of the families that we know.
+    /// Spellings of the model's control tokens, which are broken up where text holds them; empty:
+    /// those of the families that we know.
     pub control_tokens: Vec<String>,
     /// Requests that are with the server at once.
     pub max_in_flight: usize,

@@ -1,13 +1,14 @@
-//! Control tokens that a text spells, broken up before it is sent: a server gets the prompt as one string, and would take them for
-//! the template's.
+//! Control tokens that a text spells, broken up before it is sent: a server gets the prompt as one
+//! string, and would take them for the template's.
 
 use std::borrow::Cow;
 
 use autoact_model::Prompt;
 use regex::Regex;
 
-/// What servers of the families that we know take for control tokens. `<|…|>` covers Llama 3 and Qwen, `<｜…｜>` DeepSeek; the others
-/// are Llama 2's and Mistral's, and the delimiters of thoughts and calls of tools.
+/// What servers of the families that we know take for control tokens. `<|…|>` covers Llama 3 and
+/// Qwen, `<｜…｜>` DeepSeek; the others are Llama 2's and Mistral's, and the delimiters of thoughts
+/// and calls of tools.
 const FAMILIES: &str = concat!(
     r"<\|[^\s<>|]+\|>|<｜[^\s<>｜]+｜>|</?s>|<unk>|<pad>|<<SYS>>|<</SYS>>|</?(?:think|tool_call|tool_response)>",
     r"|\[/?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|SYSTEM_PROMPT|THINK|ARGS|CALL_ID)\]",
@@ -31,10 +32,11 @@ impl Spellings {
         Regex::new(&known.join("|")).map(Spellings)
     }
 
-    /// The prompt with a space after the first character of every spelling that its template did not write: `< |eot_id|>`.
+    /// The prompt with a space after the first character of every spelling that its template did
+    /// not write: `< |eot_id|>`.
     ///
-    /// A space rather than an invisible character: a model reads it easily, one that copies the text copies nothing hidden, and no
-    /// normaliser of a tokenizer takes it out again.
+    /// A space rather than an invisible character: a model reads it easily, one that copies the
+    /// text copies nothing hidden, and no normaliser of a tokenizer takes it out again.
     pub(crate) fn broken_up<'a>(&self, prompt: &'a Prompt) -> Cow<'a, str> {
         let text = prompt.as_str();
         let (mut breaks, mut from) = (Vec::new(), 0);
