@@ -138,7 +138,9 @@ async fn ask_all(address: String, round: String) -> anyhow::Result<BTreeMap<(Str
                 let events = tokio::time::timeout(TASK_LIMIT, async {
                     // a gateway that was killed is asked again: the same id is the same task
                     let mut seen: Vec<TrajectoryEvent> = Vec::new();
+                    let mut ticks = tokio::time::interval(Duration::from_millis(50));
                     loop {
+                        ticks.tick().await;
                         let submitted = client.submit_task(task.clone()).await;
                         if submitted.is_ok() {
                             let after = seen.last().map_or(0, |event| event.sequence);
@@ -147,7 +149,6 @@ async fn ask_all(address: String, round: String) -> anyhow::Result<BTreeMap<(Str
                                 return seen;
                             }
                         }
-                        tokio::task::yield_now().await;
                     }
                 });
                 anyhow::Ok(((question, temperature.to_string()), said(&events.await.context("the task ends")?)))

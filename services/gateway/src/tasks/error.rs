@@ -46,8 +46,8 @@ pub(crate) enum TaskError {
     Bus(#[from] BusError),
     #[error("the trajectory of task `{task}` does not fold")]
     Fold { task: TaskId, source: FoldError },
-    #[error("{0} clients watch tasks here already; call again later, or watch through another gateway")]
-    ManyWatchers(usize),
+    #[error("as many clients watch tasks here as may; call again later, or watch through another gateway")]
+    ManyWatchers,
     #[error("this gateway is shutting down; watch task `{task}` again after sequence {after}")]
     Leaving { task: TaskId, after: u64 },
 }

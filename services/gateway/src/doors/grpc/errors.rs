@@ -79,7 +79,7 @@ impl ServiceError for TaskError {
             // this program is older than the one that wrote it: another gateway may be able to read it
             TaskError::Fold { source: FoldError::Newer { .. }, .. } => Code::Unimplemented,
             TaskError::Fold { .. } => Code::DataLoss,
-            TaskError::ManyWatchers(_) => Code::ResourceExhausted,
+            TaskError::ManyWatchers => Code::ResourceExhausted,
             TaskError::Leaving { .. } => Code::Unavailable,
         }
     }
@@ -90,7 +90,7 @@ impl ServiceError for TaskError {
             TaskError::Bus(error) => bus_reason(error),
             TaskError::Fold { source: FoldError::Newer { .. }, .. } => "TRAJECTORY_NEWER",
             TaskError::Fold { .. } => "TRAJECTORY_BROKEN",
-            TaskError::ManyWatchers(_) => "TOO_MANY_WATCHERS",
+            TaskError::ManyWatchers => "TOO_MANY_WATCHERS",
             TaskError::Leaving { .. } => "SHUTTING_DOWN",
         }
     }
