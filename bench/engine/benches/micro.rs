@@ -75,7 +75,7 @@ fn bus(c: &mut Criterion) {
         b.iter(|| {
             index += 1;
             let body = EventBody::Observation(Observation { text: OBSERVATION.into(), ..Observation::default() });
-            last = runtime.block_on(bus.append(&event(&task, index, body), last)).unwrap();
+            last = runtime.block_on(bus.append(&event(&task, index, body), last)).unwrap().sequence;
         });
     });
 }

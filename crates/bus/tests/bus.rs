@@ -400,7 +400,7 @@ async fn a_task_that_was_never_queued_is_found() {
     let mut unqueued = Unqueued::default();
     let now = SystemTime::now();
     assert!(unqueued.step(&bus, now).await.unwrap().is_empty(), "whoever accepted it may be about to queue it");
-    assert_eq!(unqueued.step(&bus, now + Duration::from_secs(11)).await.unwrap(), [lost.clone()]);
+    assert_eq!(unqueued.step(&bus, now + Duration::from_secs(11)).await.unwrap(), std::slice::from_ref(&lost));
     assert!(unqueued.step(&bus, now + Duration::from_secs(22)).await.unwrap().is_empty());
     assert_eq!(bus.backlog().await.unwrap(), 2);
 }

@@ -172,7 +172,7 @@ const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// A time, or a plain number of seconds.
 fn patience(text: &str) -> Result<Duration, String> {
     let seconds = || text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let time = autoact_config::duration::parse(text).or_else(seconds).filter(|time| *time <= LONGEST);
+    let time = autoact_config::duration::parse(text).ok().or_else(seconds).filter(|time| *time <= LONGEST);
     time.ok_or_else(|| "expected seconds, or a time such as `500ms`, `30s` or `5m`, at most a week".to_owned())
 }
 

@@ -143,6 +143,10 @@ mod tests {
             usage: Some(v1::Usage { prefill: duration(250), total: duration(500), prompt_tokens: 7, ..v1::Usage::default() }),
             timing: Some(v1::Timing { own: duration(0), bus: duration(125), retry: None }),
             body: Some(Body::Thought(v1::Thought { thought: "I need the country.".into(), tool: "Retrieve".into() })),
+            tenant: "default".into(),
+            epoch: 1,
+            call_id: "plan-1-0".into(),
+            artifacts: Vec::new(),
         }
     }
 
@@ -152,7 +156,8 @@ mod tests {
         assert_eq!(
             event(&thought()),
             json!({
-                "task_id": "t", "sequence": 42, "index": 3, "time": "2023-11-14T22:13:20.250Z", "writer": "gateway-1",
+                "task_id": "t", "sequence": 42, "index": 3, "time": "2023-11-14T22:13:20.250Z", "tenant": "default",
+                "writer": "gateway-1", "epoch": 1, "call_id": "plan-1-0",
                 "event": "thought", "body": { "thought": "I need the country.", "tool": "Retrieve" },
                 "usage": {
                     "queue_seconds": null, "prefill_seconds": 1.25, "decode_seconds": null, "tool_seconds": null,

@@ -4,7 +4,7 @@ use autoact_bus::BusConfig;
 use autoact_trajectory::Tenant;
 use clap::Args as ClapArgs;
 
-use crate::exit;
+use crate::{exit, out};
 
 /// `autoact migrate`
 #[derive(Debug, ClapArgs)]
@@ -27,8 +27,8 @@ pub(crate) async fn run(options: MigrateOptions) -> anyhow::Result<u8> {
     .await?;
     progress.finish_and_clear();
     match moved.events {
-        0 => println!("nothing to move: the bus holds no trajectories of schema version 1"),
-        events => println!("moved {} tasks with {events} events; {} of them are queued again", moved.tasks, moved.queued),
+        0 => out::line("nothing to move: the bus holds no trajectories of schema version 1")?,
+        events => out::line(format_args!("moved {} tasks with {events} events; {} of them are queued again", moved.tasks, moved.queued))?,
     }
     Ok(exit::OK)
 }

@@ -63,6 +63,7 @@ pub struct Driver<L> {
 }
 
 /// What came of a call: the event's body, and what it cost.
+#[expect(clippy::large_enum_variant, reason = "one at a time, and most are of the large variant")]
 enum Called {
     Said(EventBody, Usage),
     Failed(Failure),

@@ -179,7 +179,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_attempt_that_hangs_ends_at_the_limit_and_a_refusal_at_once() {
         let begun = Instant::now();
-        let hangs = wait_for("bus", Duration::from_secs(20), || std::future::pending::<Result<(), Absence<&str>>>()).await;
+        let hangs = wait_for("bus", Duration::from_secs(20), std::future::pending::<Result<(), Absence<&str>>>).await;
         assert!(hangs.unwrap_err().to_string().contains("no answer from `bus`; fix: "));
         assert_eq!(begun.elapsed().as_secs(), 20);
         let refused = wait_for("bus", Duration::from_secs(20), || async { Err::<(), _>(Absence::Refused("wrong password")) }).await;

@@ -38,7 +38,14 @@ impl Random {
 
     fn memory(&mut self, n: usize) -> Memory {
         let (question, answer) = (self.text(QUESTION_WORDS), self.text(ANSWER_WORDS));
-        Memory::Task(TaskMemory { task_id: format!("task-{n}"), question, answer, approved: n % 2 == 0, steps: 3, finished_at: None })
+        Memory::Task(TaskMemory {
+            task_id: format!("task-{n}"),
+            question,
+            answer,
+            approved: n.is_multiple_of(2),
+            steps: 3,
+            finished_at: None,
+        })
     }
 }
 

@@ -26,7 +26,15 @@ async fn start(data_dir: &Path) -> Result<(Running, MemoryClient<Channel>), Stri
 
 fn task(id: &str, question: &str, answer: &str, approved: bool) -> v1::TaskMemory {
     let finished_at = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
-    v1::TaskMemory { task_id: id.into(), question: question.into(), answer: answer.into(), approved, steps: 3, finished_at }
+    v1::TaskMemory {
+        task_id: id.into(),
+        question: question.into(),
+        answer: answer.into(),
+        approved,
+        steps: 3,
+        finished_at,
+        tenant: String::new(),
+    }
 }
 
 async fn remember(client: &mut MemoryClient<Channel>, task: v1::TaskMemory) {
@@ -220,7 +228,8 @@ async fn damaged_files_are_told_at_start() {
     client.forget(forget).await.unwrap();
     running.stop().await.unwrap();
 
-    let damages: [(&str, fn(&Path)); 3] = [
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 3] = [
         ("overwritten", |file| {
             let length = std::fs::metadata(file).unwrap().len();
             let garbage: Vec<u8> = (0..length).map(|at| (at * 37 + 11) as u8).collect();

@@ -134,7 +134,7 @@ impl Service<'_> {
 
     /// It gives up by itself, with an error that says why, before its start-up probe does.
     fn starts(&self, config: &toml::Table, complain: &mut impl FnMut(String)) {
-        let own = config.get("start_limit").and_then(toml::Value::as_str).and_then(autoact_config::duration::parse);
+        let own = config.get("start_limit").and_then(toml::Value::as_str).and_then(|text| autoact_config::duration::parse(text).ok());
         let probe = |field: &str| number(self.container, &format!("startupProbe.{field}")).unwrap_or_default();
         let pod = Duration::from_secs(probe("periodSeconds") * probe("failureThreshold"));
         if own.is_none_or(|own| own >= pod) {

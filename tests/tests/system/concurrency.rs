@@ -92,8 +92,13 @@ async fn replay(tools: &mut ToolAgentClient<Channel>, number: usize, events: &[T
                 so_far.turns.push(turn(open.clone()));
                 let action = v1::Action { tool: open.tool.clone(), params: open.params.clone().unwrap_or_default() };
                 let step = trajectory.turns.len() as u32;
-                let request =
-                    v1::ExecuteRequest { task_id: trajectory.task_id.clone(), step, action: Some(action), trajectory: Some(so_far) };
+                let request = v1::ExecuteRequest {
+                    task_id: trajectory.task_id.clone(),
+                    step,
+                    action: Some(action),
+                    trajectory: Some(so_far),
+                    tenant: String::new(),
+                };
                 let again = tools.execute(request).await?.into_inner().observation;
                 // the gateway adds a note to an action that was repeated
                 anyhow::ensure!(

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context as _;
-use autoact_knowledge::{Atlas, KnowledgeBase, Rng, Split};
+use autoact_base::random::Rng;
+use autoact_knowledge::{Atlas, KnowledgeBase, Split};
 use autoact_testkit::files::root;
 use autoact_testkit::{Group, GroupOptions, Program};
 

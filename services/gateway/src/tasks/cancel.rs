@@ -32,7 +32,7 @@ impl Application {
                 Err(BusError::Conflict { .. }) if attempt < MAX_ATTEMPTS => continue,
                 Err(error) => return Err(error.into()),
             }
-            task.apply(&event).map_err(|source| TaskError::Fold { task: id.clone(), source })?;
+            task.apply(&event).map_err(|source| TaskError::Fold { task: id.clone(), source: Box::new(source) })?;
             count_end(&task);
             self.bus.announce_end(task.key()).await;
             return Ok(task);

@@ -30,11 +30,11 @@ pub(crate) enum SubmitError {
     #[error("{running} tasks are queued or running, the bound is {most}; call again later")]
     Full { running: u64, most: u64 },
     #[error("task `{task}` is stored but could not be queued; submit it again under the same id")]
-    NotQueued { task: TaskId, source: BusError },
+    NotQueued { task: TaskId, source: Box<BusError> },
     #[error(transparent)]
     Bus(#[from] BusError),
     #[error("the trajectory of task `{task}` does not fold")]
-    Fold { task: TaskId, source: FoldError },
+    Fold { task: TaskId, source: Box<FoldError> },
 }
 
 /// Why a task cannot be read or changed.
@@ -45,7 +45,7 @@ pub(crate) enum TaskError {
     #[error(transparent)]
     Bus(#[from] BusError),
     #[error("the trajectory of task `{task}` does not fold")]
-    Fold { task: TaskId, source: FoldError },
+    Fold { task: TaskId, source: Box<FoldError> },
     #[error("as many clients watch tasks here as may; call again later, or watch through another gateway")]
     ManyWatchers,
     #[error("this gateway is shutting down; watch task `{task}` again after sequence {after}")]

@@ -58,7 +58,7 @@ impl Application {
         Task::fold(&events).map_err(|source| match source {
             // its beginning has expired
             FoldError::NotSubmitted { .. } => TaskError::NotFound(id.clone()),
-            source => TaskError::Fold { task: id.clone(), source },
+            source => TaskError::Fold { task: id.clone(), source: Box::new(source) },
         })
     }
 

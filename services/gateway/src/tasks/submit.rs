@@ -97,7 +97,7 @@ impl Application {
         };
         self.queue(&id).await?;
         metrics::counter!("autoact_tasks_submitted_total").increment(1);
-        Task::begin(&event).map_err(|source| SubmitError::Fold { task: id, source })
+        Task::begin(&event).map_err(|source| SubmitError::Fold { task: id, source: Box::new(source) })
     }
 
     /// The task of this id, if there is one. Queued again in case the one who stored it came no further; that changes nothing otherwise.
@@ -106,7 +106,7 @@ impl Application {
         if events.is_empty() {
             return Ok(None);
         }
-        let task = Task::fold(&events).map_err(|source| SubmitError::Fold { task: id.clone(), source })?;
+        let task = Task::fold(&events).map_err(|source| SubmitError::Fold { task: id.clone(), source: Box::new(source) })?;
         // before schema version 2 the question alone was compared
         let same = task.request().map_or(task.trajectory().question == question, |known| known == request);
         if !same {
@@ -120,7 +120,7 @@ impl Application {
 
     async fn queue(&self, id: &TaskId) -> Result<(), SubmitError> {
         let queued = self.bus.enqueue(&self.key(id)).await;
-        queued.map(|_| ()).map_err(|source| SubmitError::NotQueued { task: id.clone(), source })
+        queued.map(|_| ()).map_err(|source| SubmitError::NotQueued { task: id.clone(), source: Box::new(source) })
     }
 
     /// A place among the tasks that may be queued or running. Exact for one gateway; several may together let a few more in.

@@ -71,13 +71,18 @@ impl ServiceError for SelectError {
     }
 }
 
+/// The task was written by a later program.
+fn newer(error: &FoldError) -> bool {
+    matches!(error, FoldError::Newer { .. })
+}
+
 impl ServiceError for TaskError {
     fn code(&self) -> Code {
         match self {
             TaskError::NotFound(_) => Code::NotFound,
             TaskError::Bus(error) => bus_code(error),
             // this program is older than the one that wrote it: another gateway may be able to read it
-            TaskError::Fold { source: FoldError::Newer { .. }, .. } => Code::Unimplemented,
+            TaskError::Fold { source, .. } if newer(source) => Code::Unimplemented,
             TaskError::Fold { .. } => Code::DataLoss,
             TaskError::ManyWatchers => Code::ResourceExhausted,
             TaskError::Leaving { .. } => Code::Unavailable,
@@ -88,7 +93,7 @@ impl ServiceError for TaskError {
         match self {
             TaskError::NotFound(_) => "TASK_NOT_FOUND",
             TaskError::Bus(error) => bus_reason(error),
-            TaskError::Fold { source: FoldError::Newer { .. }, .. } => "TRAJECTORY_NEWER",
+            TaskError::Fold { source, .. } if newer(source) => "TRAJECTORY_NEWER",
             TaskError::Fold { .. } => "TRAJECTORY_BROKEN",
             TaskError::ManyWatchers => "TOO_MANY_WATCHERS",
             TaskError::Leaving { .. } => "SHUTTING_DOWN",
