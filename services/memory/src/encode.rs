@@ -129,6 +129,35 @@ mod tests {
         assert_eq!(murmur3(b"The quick brown fox jumps over the lazy dog"), 0x2e4f_f723);
     }
 
+    /// What qdrant-edge 0.7.2 made of these texts: collections that hold such vectors are in use.
+    #[test]
+    fn vectors_are_those_of_qdrants_own_bm25() {
+        let encoder = encoder();
+        for (text, indices, values) in [
+            (
+                "What is the capital of São Tomé and Príncipe?\nSão Tomé",
+                &[59053366, 939358861, 993668915, 1314356056][..],
+                &[1.5492958, 1.5492958, 1.1956521, 1.1956521][..],
+            ),
+            (
+                "Which country does the river Rhine end in?\nNetherlands",
+                &[12344922, 321455784, 397050504, 939215365, 1947576217],
+                &[1.2571429, 1.2571429, 1.2571429, 1.2571429, 1.2571429],
+            ),
+            (
+                "Added international rivers, rivers, RIVERS: 3.14 km²",
+                &[12344922, 264741300, 1271291307, 1749031367, 2042170485, 2139336747],
+                &[1.641791, 1.089109, 1.089109, 1.089109, 1.089109, 1.089109],
+            ),
+            ("東京 ΟΔΟΣ Łódź don't Ǧ", &[17478605, 242555882, 1698091772, 1765863102], &[1.3253012, 1.3253012, 1.3253012, 1.3253012]),
+        ] {
+            let document = encoder.document(text).unwrap();
+            assert_eq!((&*document.indices, &*document.values), (indices, values), "{text}");
+            let query = encoder.query(text).unwrap();
+            assert_eq!((&*query.indices, query.values.len()), (indices, indices.len()), "{text}");
+        }
+    }
+
     #[test]
     fn the_same_words_are_the_same_terms() {
         let encoder = encoder();
