@@ -11,6 +11,9 @@ use crate::convert::{duration_from_proto, duration_to_proto};
 use crate::v1::trajectory_event::Body;
 use crate::{ConversionError, v1};
 
+/// The version of the event schema that we write, and the highest whose events we understand whole.
+pub const EVENT_VERSION: u32 = 2;
+
 /// A message that is no event, or one with a field out of range.
 #[derive(Debug, thiserror::Error)]
 pub enum EventError {
@@ -251,7 +254,7 @@ impl From<&Event> for v1::TrajectoryEvent {
     fn from(event: &Event) -> Self {
         let version = match &event.body {
             EventBody::Unknown(unknown) => unknown.version,
-            _ => crate::store::EVENT_VERSION,
+            _ => EVENT_VERSION,
         };
         v1::TrajectoryEvent {
             version,

@@ -13,13 +13,12 @@ use prost::Message;
 use sha2::{Digest as _, Sha256};
 
 use crate::convert::{duration_from_proto, duration_to_proto};
+pub use crate::event::EVENT_VERSION;
 use crate::event::{EventError, time_from_proto};
 use crate::store_v2::event::Body;
 use crate::store_v2::{self as v2, index_record};
 use crate::{ConversionError, v1};
 
-/// The version of the event schema that we write, and the highest whose events we understand whole.
-pub const EVENT_VERSION: u32 = 2;
 /// The least version whose readers understand what we write.
 const MIN_READER: u32 = 2;
 
