@@ -9,7 +9,15 @@ use autoact_testkit::files::root;
 
 const LIMIT: Duration = Duration::from_secs(60);
 /// Names in the documents that are no variables: streams and a bucket on NATS.
-const ON_NATS: [&str; 4] = ["AUTOACT_ADAPTERS", "AUTOACT_INDEX", "AUTOACT_TASKS", "AUTOACT_TRAJECTORY"];
+const ON_NATS: [&str; 7] = [
+    "AUTOACT_ADAPTERS",
+    "AUTOACT_INDEX",
+    "AUTOACT_QUEUE",
+    "AUTOACT_TASK_INDEX",
+    "AUTOACT_TASKS",
+    "AUTOACT_TRAJECTORIES",
+    "AUTOACT_TRAJECTORY",
+];
 
 /// Every name with our prefix in a text, with the value that stands behind it, if one does.
 fn names(text: &str) -> Vec<(String, Option<String>)> {
