@@ -68,12 +68,12 @@ answer = "Jupiter"
 question = "In which city was the inventor of Dynamite born?"
 answer = "Stockholm"
 [instruct]
-questions = 24
-round = 8
+questions = 60
+round = 12
 [select]
 votes = 4
 [synthesize]
-samples = 2
+samples = 3
 [filter]
 sure = 0.0
 [differentiate]

@@ -71,7 +71,8 @@ async fn compare(assets: Assets) -> anyhow::Result<()> {
         let (_, log) = tokio::task::spawn_blocking(move || local.run_logged(QUESTION, &specs, &options)).await??;
         let here: Vec<TrajectoryEvent> = log.events.iter().map(Into::into).collect();
         let (here, there) = (bodies(&here)?, bodies(&served)?);
-        assert!(here.iter().any(|body| matches!(body, Body::Observation(_))), "{here:?}");
+        // random weights may answer at once
+        assert!(!assets.trained || here.iter().any(|body| matches!(body, Body::Observation(_))), "{here:?}");
         assert_eq!(here, there, "at temperature {temperature}");
     }
     assert_eq!(group.panics(), [""; 0]);
