@@ -80,7 +80,7 @@ fn at_the_deadline_the_whole_group_is_killed() {
     let script = format!("sleep 300 & echo $! > {0}; echo $$ >> {0}; sleep 300", pids.display());
     let start = Instant::now();
     let observation = run(&script, "", "1s");
-    assert_eq!((observation.text.as_str(), observation.is_error), ("Run failed: no answer within 1 s", true));
+    assert_eq!((observation.text.as_str(), observation.is_error), ("Run failed: no answer within 1s", true));
     assert!(start.elapsed() < Duration::from_secs(20));
     assert_gone(&pids, 2);
 }
@@ -139,7 +139,7 @@ fn a_process_that_goes_on_writing_does_not_hold_the_call_up() {
 #[test]
 fn what_was_written_until_the_deadline_is_told() {
     let observation = run("echo 'page 1 of 9'; sleep 300", "", "1s");
-    assert_eq!(observation.text, "Run failed: no answer within 1 s; until then it wrote: page 1 of 9");
+    assert_eq!(observation.text, "Run failed: no answer within 1s; until then it wrote: page 1 of 9");
     let (observation, took) = run_with_an_escaped_process("exec sleep 300", "echo begun; sleep 300", "2s");
     assert_eq!(observation.text, "Run failed: no answer within 2 s; until then it wrote: begun");
     assert!(observation.is_error && took < Duration::from_secs(20), "{observation:?} {took:?}");
