@@ -141,7 +141,7 @@ fn what_was_written_until_the_deadline_is_told() {
     let observation = run("echo 'page 1 of 9'; sleep 300", "", "1s");
     assert_eq!(observation.text, "Run failed: no answer within 1s; until then it wrote: page 1 of 9");
     let (observation, took) = run_with_an_escaped_process("exec sleep 300", "echo begun; sleep 300", "2s");
-    assert_eq!(observation.text, "Run failed: no answer within 2 s; until then it wrote: begun");
+    assert_eq!(observation.text, "Run failed: no answer within 2s; until then it wrote: begun");
     assert!(observation.is_error && took < Duration::from_secs(20), "{observation:?} {took:?}");
     // however much it was
     let observation = run("exec yes again", "", "1s");
