@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(time("1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(time("1m30s"), Ok(Duration::from_secs(90)));
         assert_eq!(patience("0s"), Ok(Duration::ZERO));
-        for wrong in ["", "-1", "nan", "inf", "1e300", "soon", "1000h", "5 m"] {
+        for wrong in ["", "-1", "nan", "inf", "1e300", "soon", "1000h", "5 fortnights"] {
             assert!(patience(wrong).is_err(), "{wrong}");
         }
         assert!(time("0").is_err() && time("0s").is_err());
