@@ -1,5 +1,5 @@
 """The scripted group: what the models would say and the tool would find, at no cost. The same script as in
-`crates/load/examples/step_overhead`: so many loops of plan, parameters, tool; one that finishes; a verdict."""
+`crates/lab/load/examples/step_overhead`: so many loops of plan, parameters, tool; one that finishes; a verdict."""
 
 import json
 import time

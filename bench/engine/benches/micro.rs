@@ -1,5 +1,5 @@
-//! Small things that happen at every step. Kernels have `crates/kernels/examples/kernel_throughput.rs`, grammar masks
-//! `crates/model/examples/promises.rs`.
+//! Small things that happen at every step. Kernels have `crates/engine/kernels/examples/kernel_throughput.rs`, grammar masks
+//! `crates/engine/model/examples/promises.rs`.
 //!
 //! `cargo bench -p autoact-bench --bench micro [-- decide]`; the bus needs a nats-server (`scripts/fetch-nats`).
 #![allow(clippy::unwrap_used, clippy::missing_docs_in_private_items, missing_docs)] // a benchmark

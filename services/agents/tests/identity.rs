@@ -8,22 +8,22 @@ use std::time::Duration;
 use async_trait::async_trait;
 use autoact_agent::EngineConfig;
 use autoact_config::{Common, Section};
-use autoact_local::{LocalGroup, RunOptions, Voices};
+use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::{Backend, Engine, EngineOptions, ModelDir};
 use autoact_planning::{
     Agents, Call, Driver, DriverOptions, Execution, Failure, FailureClass, MemoryLog, PlanAgent, ReflectAgent, Reply, ToolAgent, Tools,
 };
-use autoact_proto::client::connect_lazy;
-use autoact_proto::v1;
-use autoact_proto::v1::plan_agent_client::PlanAgentClient;
-use autoact_proto::v1::reflect_agent_client::ReflectAgentClient;
-use autoact_proto::v1::tool_agent_client::ToolAgentClient;
 use autoact_service::{Running, Setup};
 use autoact_speaker::testing::tiny_model;
 use autoact_tools::{Corpus, ToolLibrary};
 use autoact_trajectory::{
     EventBody, Limits, Observation, Reflection, Role, Sampling, Submitted, TaskId, TaskKey, Tenant, Thought, Usage, Verdict,
 };
+use autoact_wire::client::connect_lazy;
+use autoact_wire::v1;
+use autoact_wire::v1::plan_agent_client::PlanAgentClient;
+use autoact_wire::v1::reflect_agent_client::ReflectAgentClient;
+use autoact_wire::v1::tool_agent_client::ToolAgentClient;
 use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 

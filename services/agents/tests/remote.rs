@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use autoact_agent::testing::{history, tiny_model};
 use autoact_model::{Engine, EngineOptions, ModelDir};
-use autoact_proto::v1::PlanRequest;
-use autoact_proto::v1::plan_agent_client::PlanAgentClient;
-use autoact_proto::v1::plan_response::Event;
 use autoact_testkit::processes::terminate;
 use autoact_testkit::{OpenAiOptions, OpenAiServer, ports};
+use autoact_wire::v1::PlanRequest;
+use autoact_wire::v1::plan_agent_client::PlanAgentClient;
+use autoact_wire::v1::plan_response::Event;
 use common::{code_and_error, plan_agent};
 
 const URL: &str = "http://127.0.0.1:9/v1";
@@ -73,7 +73,7 @@ async fn it_answers_with_the_servers_model() {
     let mut command = plan_agent();
     command.args(backend).args(["--backend-model", "planner", "--log-format", "json", "--log-level", "debug"]);
     let (mut child, addr) = serving(command.stderr(Stdio::piped()).spawn().unwrap());
-    let mut client = PlanAgentClient::new(autoact_proto::client::connect_lazy(&addr).unwrap());
+    let mut client = PlanAgentClient::new(autoact_wire::client::connect_lazy(&addr).unwrap());
     let mut replies = client.plan(PlanRequest { trajectory: Some(history(vec![])), sampling: None }).await.unwrap().into_inner();
     let mut result = None;
     while let Some(reply) = replies.message().await.unwrap() {

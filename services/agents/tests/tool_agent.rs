@@ -9,9 +9,9 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use autoact_agent::testing::tiny_model;
-use autoact_proto::v1::tool_agent_client::ToolAgentClient;
-use autoact_proto::v1::{Action, ExecuteRequest};
 use autoact_testkit::processes::terminate;
+use autoact_wire::v1::tool_agent_client::ToolAgentClient;
+use autoact_wire::v1::{Action, ExecuteRequest};
 use common::agent;
 use tempfile::TempDir;
 
@@ -89,7 +89,7 @@ fn serving(seconds: &str) -> Serving {
 impl Serving {
     /// A call of the slow tool that has reached the service.
     async fn call(&self) -> tokio::task::JoinHandle<Result<String, tonic::Status>> {
-        let mut client = ToolAgentClient::new(autoact_proto::client::connect_lazy(&self.grpc).unwrap());
+        let mut client = ToolAgentClient::new(autoact_wire::client::connect_lazy(&self.grpc).unwrap());
         let action = Some(Action { tool: "Wait".into(), params: "x".into() });
         let request = ExecuteRequest { task_id: "t".into(), step: 1, action, ..ExecuteRequest::default() };
         let call = tokio::spawn(async move { client.execute(request).await.map(|reply| reply.into_inner().observation) });

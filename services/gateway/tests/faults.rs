@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use autoact_bus::Bus;
-use autoact_proto::status::reason;
-use autoact_proto::store_v2 as v2;
-use autoact_proto::v1;
-use autoact_proto::v1::FinishReason;
 use autoact_service::App;
 use autoact_trajectory::{Effect, Event, EventBody, FINISH, ReleaseReason, Released, Started, Submitted, TaskKey, Tenant, ToolSpec};
+use autoact_wire::status::reason;
+use autoact_wire::store_v2 as v2;
+use autoact_wire::v1;
+use autoact_wire::v1::FinishReason;
 use common::scripted::{Group, Script, steps};
 use common::*;
 use gateway::Gateway;
@@ -287,7 +287,7 @@ async fn store_raw(nats: &autoact_testkit::NatsServer, bytes: Vec<u8>) {
 fn later(index: u64, ignorable: bool) -> Vec<u8> {
     let key = TaskKey::new(Tenant::default(), "t".parse().unwrap());
     let event = Event::new(&key, index, std::time::SystemTime::now(), "next", started(1));
-    let message = v2::Event::decode(autoact_proto::store::encode(&event).as_slice()).unwrap();
+    let message = v2::Event::decode(autoact_wire::store::encode(&event).as_slice()).unwrap();
     let mut bytes = v2::Event { version: 3, ignorable, body: None, ..message }.encode_to_vec();
     bytes.extend([0x9a, 0x06, 0x00]);
     bytes

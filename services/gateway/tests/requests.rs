@@ -3,8 +3,8 @@
 
 mod common;
 
-use autoact_proto::status::{reason, retry_after};
-use autoact_proto::v1;
+use autoact_wire::status::{reason, retry_after};
+use autoact_wire::v1;
 use common::scripted::{Group, Script};
 use common::*;
 use tonic::{Code, Status};

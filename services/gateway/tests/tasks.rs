@@ -6,9 +6,9 @@ mod common;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use autoact_proto::v1;
-use autoact_proto::v1::FinishReason;
 use autoact_testkit::poll;
+use autoact_wire::v1;
+use autoact_wire::v1::FinishReason;
 use common::scripted::{Group, Script, reflections, steps};
 use common::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

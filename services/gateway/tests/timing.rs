@@ -6,8 +6,8 @@ mod common;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
-use autoact_proto::v1;
-use autoact_proto::v1::trajectory_event::Body;
+use autoact_wire::v1;
+use autoact_wire::v1::trajectory_event::Body;
 use common::scripted::{Group, Script};
 use common::*;
 

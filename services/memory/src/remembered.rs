@@ -1,6 +1,6 @@
 //! What is remembered, and its form in a store.
 
-use autoact_proto::v1;
+use autoact_wire::v1;
 use prost_types::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

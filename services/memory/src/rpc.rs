@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autoact_proto::status::{ServiceError, to_status};
-use autoact_proto::v1;
-use autoact_proto::v1::memory_server::{Memory as MemoryApi, MemoryServer};
+use autoact_wire::status::{ServiceError, to_status};
+use autoact_wire::v1;
+use autoact_wire::v1::memory_server::{Memory as MemoryApi, MemoryServer};
 use tonic::{Code, Request, Response, Status};
 
 use crate::remembered::{Kind, Memory, Query, TaskMemory};
@@ -29,7 +29,7 @@ pub struct MemoryRpc {
 
 /// The gRPC service over a store, with the message limits every service has.
 pub fn service(store: Arc<dyn MemoryStore>) -> MemoryServer<MemoryRpc> {
-    autoact_proto::limited!(MemoryServer::new(MemoryRpc { store }))
+    autoact_wire::limited!(MemoryServer::new(MemoryRpc { store }))
 }
 
 /// A request that makes no sense.

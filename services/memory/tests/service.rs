@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autoact_config::{Common, Loaded, Section};
-use autoact_proto::status::reason;
-use autoact_proto::v1;
-use autoact_proto::v1::memory_client::MemoryClient;
 use autoact_service::{App, Running};
+use autoact_wire::status::reason;
+use autoact_wire::v1;
+use autoact_wire::v1::memory_client::MemoryClient;
 use memory::{EmbeddedStore, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, OpenError, Query, StoreError, TaskMemory};
 use tonic::Code;
 use tonic::transport::Channel;
@@ -20,7 +20,7 @@ async fn start(data_dir: &Path) -> Result<(Running, MemoryClient<Channel>), Stri
     let config = MemoryConfig { data_dir: data_dir.to_owned(), ..MemoryConfig::default() };
     let app = App::build::<MemoryApp>(Loaded::new(common, config)).await.map_err(|error| error.to_string())?;
     let running = app.start();
-    let channel = autoact_proto::client::connect_lazy(&running.addr().to_string()).unwrap();
+    let channel = autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap();
     Ok((running, MemoryClient::new(channel)))
 }
 

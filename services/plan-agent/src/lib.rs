@@ -6,11 +6,11 @@ mod config;
 use std::sync::Arc;
 
 use autoact_agent::{Agent, Request as Ask, Sources, Stream};
-use autoact_proto::status::to_status;
-use autoact_proto::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
-use autoact_proto::v1::{PlanRequest, PlanResponse, PlanResult, plan_response::Event};
 use autoact_service::{Flag, Service, Setup, StartError, deadline};
 use autoact_trajectory::{Role, Thought};
+use autoact_wire::status::to_status;
+use autoact_wire::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
+use autoact_wire::v1::{PlanRequest, PlanResponse, PlanResult, plan_response::Event};
 use tonic::{Request, Response, Status};
 
 pub use config::{DEFAULT_ADAPTER, DEFAULT_MODEL, METRICS_PORT, PORT, PlanAgentConfig};
@@ -44,7 +44,7 @@ impl Service for PlanAgentService {
 pub fn install(agent: Arc<Agent>, config: &PlanAgentConfig, setup: &mut Setup) {
     let health = autoact_agent::watch_health(Arc::clone(&agent), setup.condition("model"), config.engine.health_interval);
     setup.tasks().spawn("model health", health);
-    setup.serve(autoact_proto::limited!(PlanAgentServer::new(Planner { agent })));
+    setup.serve(autoact_wire::limited!(PlanAgentServer::new(Planner { agent })));
 }
 
 struct Planner {

@@ -8,12 +8,12 @@ use autoact_agent::testing::{ScriptedBackend, history, step};
 use autoact_agent::{Agent, AgentOptions};
 use autoact_config::{Common, Section};
 use autoact_model::GenerateError;
-use autoact_proto::status;
-use autoact_proto::v1::plan_agent_client::PlanAgentClient;
-use autoact_proto::v1::plan_response::Event;
-use autoact_proto::v1::{PlanRequest, PlanResponse, PlanResult, SamplingParams, Trajectory};
 use autoact_service::{Running, Setup};
 use autoact_trajectory::Role;
+use autoact_wire::status;
+use autoact_wire::v1::plan_agent_client::PlanAgentClient;
+use autoact_wire::v1::plan_response::Event;
+use autoact_wire::v1::{PlanRequest, PlanResponse, PlanResult, SamplingParams, Trajectory};
 use plan_agent::PlanAgentConfig;
 use tokio::sync::Semaphore;
 use tonic::transport::Channel;
@@ -28,7 +28,7 @@ async fn start(backend: ScriptedBackend) -> (Running, PlanAgentClient<Channel>, 
     let agent = Agent::new(Role::Plan, Arc::clone(&backend) as _, AgentOptions::default());
     plan_agent::install(Arc::new(agent), &PlanAgentConfig::default(), &mut setup);
     let running = setup.finish().await.unwrap().start();
-    let client = PlanAgentClient::new(autoact_proto::client::connect_lazy(&running.addr().to_string()).unwrap());
+    let client = PlanAgentClient::new(autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap());
     (running, client, backend)
 }
 

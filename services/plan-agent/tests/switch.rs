@@ -11,11 +11,11 @@ use autoact_agent::EngineConfig;
 use autoact_agent::testing::{history, tiny_model};
 use autoact_config::{Common, Section};
 use autoact_model::ModelDir;
-use autoact_proto::v1::plan_agent_client::PlanAgentClient;
-use autoact_proto::v1::plan_response::Event;
-use autoact_proto::v1::{PlanRequest, Usage};
 use autoact_registry::{NewVersion, Pointer, Promotion, ROLES, Registry, Version};
 use autoact_service::{Running, Service, Setup};
+use autoact_wire::v1::plan_agent_client::PlanAgentClient;
+use autoact_wire::v1::plan_response::Event;
+use autoact_wire::v1::{PlanRequest, Usage};
 use plan_agent::{PlanAgentConfig, PlanAgentService};
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -85,7 +85,7 @@ impl Group {
 
 /// One whole reply's usage, or what went wrong.
 async fn plan(address: &str) -> Result<Usage, String> {
-    let channel = autoact_proto::client::connect_lazy(address).map_err(|error| error.to_string())?;
+    let channel = autoact_wire::client::connect_lazy(address).map_err(|error| error.to_string())?;
     let request = PlanRequest { trajectory: Some(history(vec![])), sampling: None };
     let mut stream = PlanAgentClient::new(channel).plan(request).await.map_err(|status| status.to_string())?.into_inner();
     while let Some(response) = stream.message().await.map_err(|status| status.to_string())? {

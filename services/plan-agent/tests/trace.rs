@@ -7,13 +7,13 @@ use std::time::Duration;
 use autoact_agent::testing::{ScriptedBackend, history};
 use autoact_agent::{Agent, AgentOptions};
 use autoact_config::{Common, TelemetryConfig};
-use autoact_proto::v1::PlanRequest;
-use autoact_proto::v1::plan_agent_client::PlanAgentClient;
 use autoact_service::Setup;
 use autoact_telemetry::gen_ai;
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_telemetry::testing::Collector;
 use autoact_trajectory::Role;
+use autoact_wire::v1::PlanRequest;
+use autoact_wire::v1::plan_agent_client::PlanAgentClient;
 use plan_agent::PlanAgentConfig;
 use tracing::Instrument;
 
@@ -29,7 +29,7 @@ async fn a_call_of_the_model_is_a_span_of_its_callers_trace() {
     plan_agent::install(Arc::new(Agent::new(Role::Plan, backend, options)), &PlanAgentConfig::default(), &mut setup);
     let running = setup.finish().await.unwrap().start();
 
-    let channel = autoact_proto::client::connect_lazy(&running.addr().to_string()).unwrap();
+    let channel = autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap();
     let mut client = PlanAgentClient::with_interceptor(channel, TraceInterceptor);
     async {
         let request = PlanRequest { trajectory: Some(history(vec![])), sampling: None };

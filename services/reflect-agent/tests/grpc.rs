@@ -6,12 +6,12 @@ use std::sync::Arc;
 use autoact_agent::testing::{ScriptedBackend, history, step, tiny_model};
 use autoact_agent::{Agent, AgentOptions, EngineConfig};
 use autoact_config::{Common, Loaded};
-use autoact_proto::status;
-use autoact_proto::v1::reflect_agent_client::ReflectAgentClient;
-use autoact_proto::v1::reflect_response::Event;
-use autoact_proto::v1::{ReflectRequest, ReflectResult, Trajectory, Verdict};
 use autoact_service::{App, Running, Setup};
 use autoact_trajectory::Role;
+use autoact_wire::status;
+use autoact_wire::v1::reflect_agent_client::ReflectAgentClient;
+use autoact_wire::v1::reflect_response::Event;
+use autoact_wire::v1::{ReflectRequest, ReflectResult, Trajectory, Verdict};
 use reflect_agent::{ReflectAgentConfig, ReflectAgentService};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
@@ -24,7 +24,7 @@ async fn start(text: &'static str) -> Running {
 }
 
 fn client(running: &Running) -> ReflectAgentClient<Channel> {
-    ReflectAgentClient::new(autoact_proto::client::connect_lazy(&running.addr().to_string()).unwrap())
+    ReflectAgentClient::new(autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap())
 }
 
 async fn reflect(running: &Running, trajectory: Trajectory) -> Result<ReflectResult, Status> {

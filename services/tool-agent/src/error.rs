@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use autoact_proto::status::ServiceError;
 use autoact_tools::UnknownTool;
+use autoact_wire::status::ServiceError;
 use tonic::Code;
 
 /// Tools answer within seconds, so a slot is free again soon.
@@ -17,7 +17,7 @@ pub enum ExecuteError {
     Missing(&'static str),
     /// A field does not fit the contract.
     #[error(transparent)]
-    Conversion(#[from] autoact_proto::ConversionError),
+    Conversion(#[from] autoact_wire::ConversionError),
     /// The library does not have the tool.
     #[error(transparent)]
     Unknown(#[from] UnknownTool),

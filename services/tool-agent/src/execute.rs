@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use autoact_proto::v1;
 use autoact_service::Tasks;
 use autoact_telemetry::gen_ai;
 use autoact_tools::{Observation, ToolLibrary};
 use autoact_trajectory::{Action, Effect, ToolSpec, Trajectory};
+use autoact_wire::v1;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument;
 

@@ -9,15 +9,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use autoact_agent::{Agent, Request as Ask, Sources, Stream};
-use autoact_proto::status::to_status;
-use autoact_proto::v1::tool_agent_server::{ToolAgent, ToolAgentServer};
-use autoact_proto::v1::{
-    ExecuteRequest, ExecuteResponse, ListToolsRequest, ListToolsResponse, ParameterizeRequest, ParameterizeResponse, ParameterizeResult,
-    parameterize_response::Event,
-};
 use autoact_service::{Flag, Service, Setup, StartError, deadline};
 use autoact_tools::{Corpus, ToolLibrary};
 use autoact_trajectory::Role;
+use autoact_wire::status::to_status;
+use autoact_wire::v1::tool_agent_server::{ToolAgent, ToolAgentServer};
+use autoact_wire::v1::{
+    ExecuteRequest, ExecuteResponse, ListToolsRequest, ListToolsResponse, ParameterizeRequest, ParameterizeResponse, ParameterizeResult,
+    parameterize_response::Event,
+};
 use tonic::{Request, Response, Status};
 
 pub use config::{DEFAULT_ADAPTER, DEFAULT_CORPUS, DEFAULT_MODEL, DEFAULT_TOOLS, METRICS_PORT, PORT, ToolAgentConfig};
@@ -79,7 +79,7 @@ pub fn install(agent: Arc<Agent>, library: Arc<ToolLibrary>, config: &ToolAgentC
     setup.tasks().spawn("model health", health);
     let content = setup.common().telemetry.capture_content;
     let executor = Arc::new(Executor::new(library, config.max_runs, config.remembered, setup.tasks(), content));
-    setup.serve(autoact_proto::limited!(ToolAgentServer::new(Operator { agent, executor })));
+    setup.serve(autoact_wire::limited!(ToolAgentServer::new(Operator { agent, executor })));
 }
 
 struct Operator {

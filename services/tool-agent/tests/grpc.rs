@@ -8,14 +8,14 @@ use std::time::Duration;
 use autoact_agent::testing::{ScriptedBackend, history, step};
 use autoact_agent::{Agent, AgentOptions};
 use autoact_config::Common;
-use autoact_proto::status;
-use autoact_proto::v1::parameterize_response::Event;
-use autoact_proto::v1::tool_agent_client::ToolAgentClient;
-use autoact_proto::v1::{Action, ExecuteRequest, ExecuteResponse, ListToolsRequest, ParameterizeRequest};
 use autoact_service::{Running, Setup};
 use autoact_tools::{Corpus, Page, Tool, ToolCall, ToolError, ToolLibrary};
 use autoact_trajectory::Role;
 use autoact_trajectory::{Effect, ToolSpec};
+use autoact_wire::status;
+use autoact_wire::v1::parameterize_response::Event;
+use autoact_wire::v1::tool_agent_client::ToolAgentClient;
+use autoact_wire::v1::{Action, ExecuteRequest, ExecuteResponse, ListToolsRequest, ParameterizeRequest};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 use tool_agent::ToolAgentConfig;
@@ -118,7 +118,7 @@ async fn start(config: ToolAgentConfig) -> Started {
     let agent = Agent::new(Role::Tool, Arc::new(ScriptedBackend::saying(" Loire\n")), AgentOptions::default());
     tool_agent::install(Arc::new(agent), Arc::new(library), &config, &mut setup);
     let running = setup.finish().await.unwrap().start();
-    let client = ToolAgentClient::new(autoact_proto::client::connect_lazy(&running.addr().to_string()).unwrap());
+    let client = ToolAgentClient::new(autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap());
     Started { running, client, gate }
 }
 

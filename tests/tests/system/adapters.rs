@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use autoact_proto::v1::trajectory_event::Body;
-use autoact_proto::v1::{self, TrajectoryEvent};
 use autoact_testkit::files::root;
 use autoact_testkit::{Assets, Group, GroupOptions, Program, poll_until};
+use autoact_wire::v1::trajectory_event::Body;
+use autoact_wire::v1::{self, TrajectoryEvent};
 
 use crate::clients::{QUICK, ask, finished, gateway, task};
 use crate::observability::page;

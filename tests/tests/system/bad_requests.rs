@@ -1,14 +1,14 @@
 //! Requests that cannot be served: each gets one clear error with the right code, and the group goes on.
 
 use anyhow::Context as _;
-use autoact_proto::client::connect_lazy;
-use autoact_proto::v1::plan_agent_client::PlanAgentClient;
-use autoact_proto::v1::reflect_agent_client::ReflectAgentClient;
-use autoact_proto::v1::tool_agent_client::ToolAgentClient;
-use autoact_proto::v1::{self, SubmitTaskRequest};
-use autoact_proto::{limited, status};
 use autoact_testkit::group::SERVICES;
 use autoact_testkit::{Group, poll_until};
+use autoact_wire::client::connect_lazy;
+use autoact_wire::v1::plan_agent_client::PlanAgentClient;
+use autoact_wire::v1::reflect_agent_client::ReflectAgentClient;
+use autoact_wire::v1::tool_agent_client::ToolAgentClient;
+use autoact_wire::v1::{self, SubmitTaskRequest};
+use autoact_wire::{limited, status};
 use futures::StreamExt as _;
 use tokio::io::AsyncWriteExt as _;
 use tonic::{Code, Status};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use autoact_proto::client::connect_lazy;
-use autoact_proto::v1::gateway_client::GatewayClient;
-use autoact_proto::v1::trajectory_event::Body;
-use autoact_proto::v1::{self, TrajectoryEvent};
+use autoact_wire::client::connect_lazy;
+use autoact_wire::v1::gateway_client::GatewayClient;
+use autoact_wire::v1::trajectory_event::Body;
+use autoact_wire::v1::{self, TrajectoryEvent};
 use futures::{Stream, StreamExt as _};
 use tonic::Status;
 use tonic::transport::Channel;
@@ -22,7 +22,7 @@ pub(crate) const QUESTION: &str = "What is the capital of the country where the 
 pub(crate) const ANSWER: &str = "Paris";
 
 pub(crate) fn gateway(address: &str) -> anyhow::Result<GatewayClient<Channel>> {
-    Ok(autoact_proto::limited!(GatewayClient::new(connect_lazy(address)?)))
+    Ok(autoact_wire::limited!(GatewayClient::new(connect_lazy(address)?)))
 }
 
 pub(crate) fn task(question: &str) -> v1::SubmitTaskRequest {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Context as _;
 use autoact_base::random::Rng;
-use autoact_knowledge::{Atlas, KnowledgeBase, Split};
+use autoact_synthetic_kb::{Atlas, KnowledgeBase, Split};
 use autoact_testkit::files::root;
 use autoact_testkit::{Group, GroupOptions, Program};
 

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use autoact_local::{LocalGroup, RunOptions, Voices};
+use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::{Engine, EngineOptions, ModelDir};
-use autoact_proto::v1::trajectory_event::Body;
-use autoact_proto::v1::{self, TrajectoryEvent};
 use autoact_speaker::testing::tiny_model;
 use autoact_testkit::{Assets, Group, GroupOptions};
 use autoact_tools::{Corpus, ToolLibrary};
 use autoact_trajectory::{Limits, Role, Sampling};
+use autoact_wire::v1::trajectory_event::Body;
+use autoact_wire::v1::{self, TrajectoryEvent};
 
 use crate::clients::{QUESTION, ask, check_whole, gateway};
 

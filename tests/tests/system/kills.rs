@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use autoact_proto::client::connect_lazy;
-use autoact_proto::v1::trajectory_event::Body;
-use autoact_proto::v1::{self, TrajectoryEvent};
 use autoact_testkit::files::Assets;
 use autoact_testkit::poll::poll_until;
 use autoact_testkit::{NatsServer, Program, Running, ports};
+use autoact_wire::client::connect_lazy;
+use autoact_wire::v1::trajectory_event::Body;
+use autoact_wire::v1::{self, TrajectoryEvent};
 use nix::sys::signal::Signal;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use autoact_proto::v1;
 use autoact_testkit::{Group, Program, poll_until, processes};
+use autoact_wire::v1;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 

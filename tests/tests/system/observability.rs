@@ -1,9 +1,9 @@
 //! What an operator looks at: health, reflection, metrics, the pages of the metrics port.
 
 use anyhow::Context as _;
-use autoact_proto::client::connect_lazy;
 use autoact_testkit::group::SERVICES;
 use autoact_testkit::{Group, within};
+use autoact_wire::client::connect_lazy;
 use futures::StreamExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tonic_health::pb::HealthCheckRequest;

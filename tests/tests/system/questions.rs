@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use autoact_proto::v1::{self, trajectory_event::Body};
 use autoact_testkit::{Group, poll_until};
+use autoact_wire::v1::{self, trajectory_event::Body};
 use futures::StreamExt as _;
 use serde_json::Value;
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use autoact_proto::v1;
 use autoact_testkit::program::Running;
 use autoact_testkit::{Group, Program, poll_until, ports, processes};
+use autoact_wire::v1;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 

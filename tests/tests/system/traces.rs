@@ -17,11 +17,11 @@ async fn a_task_is_one_trace_through_every_process() -> anyhow::Result<()> {
     let mut wanted = task(QUESTION);
     if !group.assets().trained {
         // a random model may never finish by itself: three steps are enough to see every process but reflect-agent
-        wanted.limits = Some(autoact_proto::v1::Limits { max_steps: Some(3), ..Default::default() });
+        wanted.limits = Some(autoact_wire::v1::Limits { max_steps: Some(3), ..Default::default() });
     }
     let events = autoact_testkit::within(TASK_LIMIT, "a task", ask(&mut client, wanted)).await??;
-    let reflected = events.iter().any(|event| matches!(event.body, Some(autoact_proto::v1::trajectory_event::Body::Reflection(_))));
-    let executed = events.iter().any(|event| matches!(event.body, Some(autoact_proto::v1::trajectory_event::Body::Observation(_))));
+    let reflected = events.iter().any(|event| matches!(event.body, Some(autoact_wire::v1::trajectory_event::Body::Reflection(_))));
+    let executed = events.iter().any(|event| matches!(event.body, Some(autoact_wire::v1::trajectory_event::Body::Observation(_))));
     finished(&events)?;
 
     let mut services = vec!["gateway", "plan-agent", "tool-agent"];

@@ -102,7 +102,7 @@ async fn the_list_of_settings_is_what_the_services_have() -> anyhow::Result<()> 
         let section = config.get(service).and_then(toml::Value::as_table).expect("it prints its section");
         let own: BTreeSet<&str> = section.keys().map(String::as_str).filter(|key| !Common::KEYS.contains(key)).collect();
         let listed: BTreeSet<&str> = listed.iter().copied().collect();
-        assert_eq!(own, listed, "`SETTINGS` in crates/config lists the settings of {service}");
+        assert_eq!(own, listed, "`SETTINGS` in crates/platform/config lists the settings of {service}");
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 use std::error::Error;
 
 use autoact_planning::{Failure, FailureClass};
-use autoact_proto::status;
+use autoact_wire::status;
 use tonic::{Code, Status};
 
 /// The failure of a call to `who` that ended with `status`.

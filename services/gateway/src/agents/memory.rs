@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use autoact_proto::v1;
 use autoact_service::Tasks;
 use autoact_trajectory::Task;
+use autoact_wire::v1;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::Instrument;

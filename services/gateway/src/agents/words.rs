@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use autoact_bus::Bus;
 use autoact_planning::Call;
-use autoact_proto::v1;
 use autoact_trajectory::TaskKey;
+use autoact_wire::v1;
 use bytes::Bytes;
 use prost::Message;
 use tokio::time::Instant;

@@ -7,10 +7,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autoact_proto::status::to_status;
-use autoact_proto::v1;
-use autoact_proto::v1::gateway_server::{Gateway as GatewayApi, GatewayServer};
 use autoact_trajectory::{Task, TaskId};
+use autoact_wire::status::to_status;
+use autoact_wire::v1;
+use autoact_wire::v1::gateway_server::{Gateway as GatewayApi, GatewayServer};
 use futures::{Stream, StreamExt};
 use prost::Message;
 use tonic::{Request, Response, Status};
@@ -25,7 +25,7 @@ pub(crate) struct Door {
 
 /// The service with the message limits every service has.
 pub(crate) fn service(application: Arc<Application>) -> GatewayServer<Door> {
-    autoact_proto::limited!(GatewayServer::new(Door { application }))
+    autoact_wire::limited!(GatewayServer::new(Door { application }))
 }
 
 type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
 use autoact_bus::BusError;
-use autoact_proto::store::digest;
 use autoact_trajectory::{Digest, Event, EventBody, Limits, Sampling, Submitted, Task, TaskId, Timing};
+use autoact_wire::store::digest;
 
 use crate::run::log::append;
 use crate::tasks::{Application, SubmitError};

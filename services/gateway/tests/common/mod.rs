@@ -6,12 +6,12 @@ pub mod scripted;
 use std::time::Duration;
 
 use autoact_config::{Common, Loaded, Section};
-use autoact_proto::client::connect_lazy;
-use autoact_proto::v1;
-use autoact_proto::v1::gateway_client::GatewayClient;
-use autoact_proto::v1::trajectory_event::Body;
 use autoact_service::{App, Running};
 use autoact_testkit::NatsServer;
+use autoact_wire::client::connect_lazy;
+use autoact_wire::v1;
+use autoact_wire::v1::gateway_client::GatewayClient;
+use autoact_wire::v1::trajectory_event::Body;
 use gateway::{AgentsConfig, BusSettings, Gateway, GatewayConfig};
 use scripted::Group;
 use tokio_stream::StreamExt;

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use autoact_proto::v1;
-use autoact_proto::v1::memory_server::{Memory, MemoryServer};
-use autoact_proto::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
-use autoact_proto::v1::reflect_agent_server::{ReflectAgent, ReflectAgentServer};
-use autoact_proto::v1::tool_agent_server::{ToolAgent, ToolAgentServer};
+use autoact_wire::v1;
+use autoact_wire::v1::memory_server::{Memory, MemoryServer};
+use autoact_wire::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
+use autoact_wire::v1::reflect_agent_server::{ReflectAgent, ReflectAgentServer};
+use autoact_wire::v1::tool_agent_server::{ToolAgent, ToolAgentServer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;

@@ -7,7 +7,7 @@ mod qdrant;
 
 use std::time::Duration;
 
-use autoact_proto::status::ServiceError;
+use autoact_wire::status::ServiceError;
 use tonic::Code;
 
 pub use embedded::EmbeddedStore;

@@ -1,9 +1,9 @@
 //! Requests as the application knows them, and its answers as messages.
 
-use autoact_proto::convert::resolve_limits;
-use autoact_proto::event::outcome;
-use autoact_proto::v1;
 use autoact_trajectory::{FinishReason, Limits, Sampling, Tenant};
+use autoact_wire::convert::resolve_limits;
+use autoact_wire::event::outcome;
+use autoact_wire::v1;
 
 use crate::doors::grpc::errors::RequestError;
 use crate::tasks::{Line, List, State, Submission};

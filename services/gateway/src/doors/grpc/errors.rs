@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use autoact_bus::BusError;
-use autoact_proto::ConversionError;
-use autoact_proto::status::ServiceError;
 use autoact_trajectory::{FoldError, InvalidTaskId};
+use autoact_wire::ConversionError;
+use autoact_wire::status::ServiceError;
 use tonic::Code;
 
 use crate::agents::catalog::SelectError;

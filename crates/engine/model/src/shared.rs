@@ -1,0 +1,257 @@
+//! Keys and values that processes on one machine share: files in a directory in memory (tmpfs), one for each block of a prompt's beginning
+//! as the base reads it.
+//!
+//! Three agents read one history. Under activated adapters (or none) its keys and values are the base's, so whoever reads a block first
+//! spares the others the computing: a block is copied in microseconds, computed in milliseconds. A file's name says everything that its
+//! numbers depend on: the model, what it is computed in, the instruction set, this program's version, and all tokens from the first to the
+//! block's last. So a file is right or not there, and nothing has to be agreed between processes; what cannot be read is computed.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+use autoact_kernels::{BLOCK, instruction_set};
+use sha2::{Digest, Sha256};
+
+use crate::kv::{Block, BlockShape};
+use crate::{KvCache, LoadError};
+
+/// The directory's size is looked at whenever one part in so many of the limit has been written.
+const SWEEPS: u64 = 8;
+/// Of the limit, blocks of one part in so many may wait to be written; more are not shared.
+const WAITING: usize = 4;
+/// And at most so many.
+const MOST_WAITING: usize = 256;
+
+/// A directory of blocks. Reads are the engine's own; writes are another thread's, and done when this is dropped.
+pub(crate) struct SharedPrefixes {
+    dir: PathBuf,
+    shape: Arc<BlockShape>,
+    /// What all names begin from.
+    origin: [u8; 32],
+    /// `None` only while it is dropped.
+    writes: Option<SyncSender<(String, Arc<Block>)>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl SharedPrefixes {
+    /// Uses `dir`, made if it is not there, for a model of this digest computed in `format`; all processes together leave about `limit`
+    /// bytes there.
+    pub(crate) fn open(dir: &Path, digest: &str, format: &str, shape: &Arc<BlockShape>, limit: usize) -> Result<Self, LoadError> {
+        let fix = "name a directory in memory (such as one in /dev/shm) that this user may write";
+        fs::create_dir_all(dir).map_err(|source| LoadError::Read { path: dir.to_owned(), fix, source })?;
+        let mut sha = Sha256::new();
+        for part in [digest, format, instruction_set(), env!("CARGO_PKG_VERSION"), &shape.bytes().to_string()] {
+            sha.update(part);
+            sha.update([0]);
+        }
+        let (writes, waiting) = sync_channel((limit / WAITING / shape.bytes().max(1)).clamp(1, MOST_WAITING));
+        let writer = Writer { dir: dir.to_owned(), limit: limit as u64 };
+        let writer =
+            std::thread::Builder::new().name("prefixes".to_owned()).spawn(move || writer.run(&waiting)).map_err(LoadError::Thread)?;
+        Ok(Self { dir: dir.to_owned(), shape: shape.clone(), origin: sha.finalize().into(), writes: Some(writes), writer: Some(writer) })
+    }
+
+    /// Adds the blocks that others have read of `tokens` to `cache`, whole ones only and never all tokens: the last one's logits are
+    /// still to be computed.
+    pub(crate) fn take(&self, tokens: &[u32], cache: &mut KvCache) {
+        let whole = tokens.len().saturating_sub(1) / BLOCK;
+        let known = cache.len() / BLOCK;
+        let mut found = Vec::new();
+        for digest in chain(self.origin, &tokens[..whole * BLOCK]).skip(known) {
+            let block = fs::read(self.dir.join(name(&digest))).ok().and_then(|bytes| Block::from_bytes(&self.shape, &bytes));
+            let Some(block) = block else { break };
+            found.push(Arc::new(block));
+        }
+        if !found.is_empty() {
+            cache.extend_from(known, found);
+        }
+    }
+
+    /// Has the whole blocks of `tokens` from the `from`th on written, soon; gives how many are done with: fewer than all when too many wait.
+    pub(crate) fn put(&self, tokens: &[u32], from: usize, cache: &KvCache) -> usize {
+        let whole = tokens.len().min(cache.len()) / BLOCK;
+        let Some(writes) = self.writes.as_ref().filter(|_| from < whole) else { return from };
+        let blocks = chain(self.origin, &tokens[..whole * BLOCK]).zip(cache.blocks()).skip(from);
+        from + blocks.take_while(|(digest, block)| writes.try_send((name(digest), (*block).clone())).is_ok()).count()
+    }
+}
+
+impl Drop for SharedPrefixes {
+    fn drop(&mut self) {
+        self.writes = None;
+        // A writer that panicked has nothing more to write.
+        drop(self.writer.take().map(JoinHandle::join));
+    }
+}
+
+/// The thread that writes.
+struct Writer {
+    dir: PathBuf,
+    limit: u64,
+}
+
+impl Writer {
+    fn run(&self, waiting: &Receiver<(String, Arc<Block>)>) {
+        let mut unswept = 0;
+        for (name, block) in waiting {
+            let path = self.dir.join(&name);
+            if path.exists() {
+                continue;
+            }
+            // Nobody sees half a file: it gets its name when it is whole.
+            let unfinished = self.dir.join(format!("{name}.{}", std::process::id()));
+            if let Err(error) = fs::write(&unfinished, block.to_bytes()).and_then(|()| fs::rename(&unfinished, &path)) {
+                tracing::warn!(%error, path = %path.display(), "keys and values are not shared");
+                // What is left of it would only take room.
+                drop(fs::remove_file(&unfinished));
+                continue;
+            }
+            unswept += block.bytes() as u64;
+            if unswept >= self.limit / SWEEPS {
+                self.sweep();
+                unswept = 0;
+            }
+        }
+    }
+
+    /// Deletes the oldest files until the rest is below the limit. Another process may do the same at the time: a file that is gone is
+    /// what both want.
+    fn sweep(&self) {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return };
+        let described = |entry: fs::DirEntry| {
+            let meta = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+            Some((meta.modified().unwrap_or(SystemTime::UNIX_EPOCH), meta.len(), entry.path()))
+        };
+        let mut files: Vec<_> = entries.flatten().filter_map(described).collect();
+        let mut bytes: u64 = files.iter().map(|(_, len, _)| len).sum();
+        files.sort();
+        for (_, len, path) in files {
+            if bytes <= self.limit {
+                break;
+            }
+            if fs::remove_file(path).is_ok() {
+                bytes -= len;
+            }
+        }
+    }
+}
+
+/// A digest for each block of `tokens`, from the one before and its own tokens.
+fn chain(origin: [u8; 32], tokens: &[u32]) -> impl Iterator<Item = [u8; 32]> {
+    tokens.chunks_exact(BLOCK).scan(origin, |before, tokens| {
+        let mut sha = Sha256::new_with_prefix(*before);
+        tokens.iter().for_each(|token| sha.update(token.to_le_bytes()));
+        *before = sha.finalize().into();
+        Some(*before)
+    })
+}
+
+/// What a block's file is called.
+fn name(digest: &[u8; 32]) -> String {
+    digest.iter().fold(String::with_capacity(64), |mut name, byte| {
+        // Writing into a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Item, Logits, ModelDir, Scratch, Transformer};
+    use autoact_kernels::Team;
+
+    struct Setup {
+        model: Transformer,
+        dir: tempfile::TempDir,
+    }
+
+    impl Setup {
+        fn new() -> Self {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/golden/fixtures/llama2");
+            let model = Transformer::load(&ModelDir::open(path).unwrap(), None).unwrap();
+            Self { model, dir: tempfile::tempdir().unwrap() }
+        }
+
+        fn open(&self, digest: &str, blocks: usize) -> SharedPrefixes {
+            let shape = self.model.block_shape();
+            SharedPrefixes::open(self.dir.path(), digest, "f32", shape, blocks * shape.bytes()).unwrap()
+        }
+
+        /// Through the model from where `cache` ends: the last token's logits.
+        fn read(&self, tokens: &[u32], cache: &mut KvCache) -> Vec<f32> {
+            let from = cache.len();
+            let item = Item { tokens: &tokens[from..], cache, adapter: None, adapter_from: 0, logits: Logits::Last };
+            self.model.forward(&Team::new(1).unwrap(), &mut [item], &mut Scratch::default()).to_vec()
+        }
+
+        fn files(&self) -> Vec<PathBuf> {
+            fs::read_dir(self.dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect()
+        }
+    }
+
+    fn tokens(n: u32, salt: u32) -> Vec<u32> {
+        (0..n).map(|i| 3 + (i * i + salt) % 200).collect()
+    }
+
+    #[test]
+    fn what_one_has_read_another_goes_on_from_with_the_same_bits() {
+        let setup = Setup::new();
+        let tokens = tokens(3 * BLOCK as u32 + 5, 0);
+        let mut first = setup.model.new_cache();
+        let expected = setup.read(&tokens, &mut first);
+        assert_eq!(setup.open("a", 100).put(&tokens, 0, &first), 3);
+
+        let mut second = setup.model.new_cache();
+        setup.open("a", 100).take(&tokens, &mut second);
+        assert_eq!(second.len(), 3 * BLOCK);
+        assert_eq!(setup.read(&tokens, &mut second), expected);
+        // the last token is never known, nor is what another model, or another beginning, gave
+        let known = |digest: &str, tokens: &[u32]| {
+            let mut cache = setup.model.new_cache();
+            setup.open(digest, 100).take(tokens, &mut cache);
+            cache.len()
+        };
+        assert_eq!(known("a", &tokens[..2 * BLOCK]), BLOCK);
+        assert_eq!(known("b", &tokens), 0);
+        let mut other = tokens.clone();
+        other[0] += 1;
+        assert_eq!(known("a", &other), 0);
+    }
+
+    #[test]
+    fn a_damaged_file_is_as_good_as_none() {
+        let setup = Setup::new();
+        let tokens = tokens(2 * BLOCK as u32 + 1, 0);
+        let mut cache = setup.model.new_cache();
+        setup.read(&tokens, &mut cache);
+        setup.open("a", 100).put(&tokens, 0, &cache);
+        for path in setup.files() {
+            fs::write(path, b"half").unwrap();
+        }
+        let mut fresh = setup.model.new_cache();
+        setup.open("a", 100).take(&tokens, &mut fresh);
+        assert!(fresh.is_empty());
+    }
+
+    #[test]
+    fn the_directory_stays_below_its_limit() {
+        let setup = Setup::new();
+        let shared = setup.open("a", 8);
+        for salt in 0..40 {
+            let tokens = tokens(BLOCK as u32 + 1, salt);
+            let mut cache = setup.model.new_cache();
+            setup.read(&tokens, &mut cache);
+            while shared.put(&tokens, 0, &cache) == 0 {
+                std::thread::yield_now(); // two may wait
+            }
+        }
+        drop(shared);
+        assert!(setup.files().len() <= 8, "{} files", setup.files().len());
+    }
+}

@@ -1,0 +1,262 @@
+//! The engine's thread: continuous batching. It owns the model's time; requests join and leave between two passes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Instant;
+
+use autoact_kernels::Team;
+
+use crate::backend::{FinishReason, GenerateError};
+use crate::draft::Drafts;
+use crate::grammar::Grammars;
+use crate::known::Known;
+use crate::radix::Prefixes;
+use crate::schedule::{Pace, Wish};
+use crate::sequence::{Sequence, Work};
+use crate::shared::SharedPrefixes;
+use crate::state::EngineState;
+use crate::transformer::{Item, Scratch};
+use crate::{EngineOptions, GenerateSender, LoadError};
+
+/// What the thread is asked to do.
+pub(crate) enum Job {
+    /// Complete a prompt. Boxed: the queue holds places for many.
+    Generate(Box<(Work, GenerateSender)>),
+    /// Forget what is kept of earlier prompts and completions.
+    ClearCache,
+    /// Fail as a bug would.
+    #[cfg(test)]
+    Panic(GenerateSender),
+}
+
+/// The thread's own state.
+pub(crate) struct Worker {
+    shared: Arc<EngineState>,
+    team: Team,
+    grammars: Grammars,
+    known: Known,
+    drafts: Drafts,
+    scratch: Scratch,
+    pace: Pace,
+    running: Vec<Running>,
+    /// Sequences in a pass at the most.
+    batch: usize,
+    passes: usize,
+}
+
+struct Running {
+    sequence: Sequence,
+    sender: GenerateSender,
+    started: Instant,
+}
+
+/// Weight of the newest request in the mean time of requests: 1 part in this many.
+const MEAN_OF: u64 = 8;
+
+impl Worker {
+    /// Starts the thread; it ends when every sender of `jobs` is gone.
+    pub(crate) fn spawn(shared: Arc<EngineState>, jobs: Receiver<Job>, threads: usize, options: &EngineOptions) -> Result<(), LoadError> {
+        let grammars = Grammars::new(&shared.tokenizer.env())?;
+        let team = Team::new(threads).map_err(LoadError::Thread)?;
+        let shape = shared.model.block_shape();
+        let format = shared.model.format().to_string();
+        let open = |dir: &PathBuf| SharedPrefixes::open(dir, &shared.base_digest, &format, shape, options.cache_bytes);
+        let known =
+            Known { own: Prefixes::new(shape, options.cache_bytes), shared: options.shared_prefixes.as_ref().map(open).transpose()? };
+        let mut worker = Self {
+            shared,
+            team,
+            grammars,
+            known,
+            drafts: Drafts::new(options.draft),
+            scratch: Scratch::default(),
+            pace: Pace::default(),
+            running: Vec::new(),
+            batch: options.batch.max(1),
+            passes: 0,
+        };
+        std::thread::Builder::new().name("model".to_owned()).spawn(move || worker.run(&jobs)).map(drop).map_err(LoadError::Thread)
+    }
+
+    fn run(&mut self, jobs: &Receiver<Job>) {
+        loop {
+            if self.running.is_empty() {
+                let Ok(job) = jobs.recv() else { return };
+                self.take(job);
+            }
+            while self.running.len() < self.batch {
+                match jobs.try_recv() {
+                    Ok(job) => self.take(job),
+                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+                }
+            }
+            self.leave_unwanted();
+            if self.running.is_empty() {
+                continue;
+            }
+            if let Err(error) = guard(|| self.pass()) {
+                self.fail(&error);
+            }
+        }
+    }
+
+    fn take(&mut self, job: Job) {
+        let started = Instant::now();
+        match job {
+            Job::Generate(job) => {
+                let (work, mut sender) = *job;
+                let begun = guard(|| {
+                    let mut sequence = Sequence::start(work, &mut self.grammars, &mut self.known)?;
+                    sequence.check(&sender)?;
+                    let finish = sequence.begin(&self.shared, &mut sender)?;
+                    Ok((sequence, finish))
+                });
+                match begun {
+                    Ok((sequence, None)) => {
+                        self.running.push(Running { sequence, sender, started });
+                        // Rows of one adapter lie together.
+                        self.running.sort_by_key(|r| r.sequence.speaker());
+                    }
+                    Ok((sequence, Some(reason))) => self.end(Running { sequence, sender, started }, Ok(reason)),
+                    Err(error) => {
+                        self.finished(started);
+                        sender.end(Err(error));
+                    }
+                }
+            }
+            Job::ClearCache => {
+                self.finished(started);
+                self.known.own.clear();
+                self.drafts.forget();
+            }
+            #[cfg(test)]
+            Job::Panic(sender) => {
+                let error = guard(|| -> Result<(), GenerateError> { panic!("on purpose") }).unwrap_err();
+                self.fail(&error);
+                self.finished(started);
+                sender.end(Err(error));
+            }
+        }
+    }
+
+    /// Sequences that nobody waits for leave, and their blocks with them.
+    fn leave_unwanted(&mut self) {
+        let mut at = 0;
+        while let Some(running) = self.running.get(at) {
+            match running.sequence.check(&running.sender) {
+                Ok(()) => at += 1,
+                Err(error) => {
+                    let running = self.running.remove(at);
+                    self.end(running, Err(error));
+                }
+            }
+        }
+    }
+
+    /// One forward pass over all that runs, and what follows from it for each.
+    fn pass(&mut self) -> Result<(), GenerateError> {
+        let wish = |r: &Running| Wish { pending: r.sequence.pending(), decoding: r.sequence.decoding() };
+        let wishes: Vec<Wish> = self.running.iter().map(wish).collect();
+        let chunks = self.pace.share(&wishes, self.passes);
+        self.passes += 1;
+        let worth = self.pace.worth(&wishes, &chunks);
+        let mut items: Vec<Item<'_>> = Vec::with_capacity(chunks.len());
+        let mut drafted = 0;
+        for (running, chunk) in self.running.iter_mut().zip(&chunks) {
+            if *chunk > 0 {
+                drafted += running.sequence.draft(*chunk, &self.shared, &mut self.drafts, worth);
+                items.push(running.sequence.item(*chunk));
+            }
+        }
+        let started = Instant::now();
+        let logits = self.shared.model.forward(&self.team, &mut items, &mut self.scratch);
+        self.pace.note(started.elapsed(), &wishes, &chunks, drafted);
+        drop(items);
+        let vocabulary = self.shared.model.config().vocab_size;
+        let mut rest = logits;
+        let mut ends = Vec::new();
+        for (i, (running, (wish, chunk))) in self.running.iter_mut().zip(wishes.iter().zip(&chunks)).enumerate() {
+            if *chunk < wish.pending {
+                continue;
+            }
+            let rows = running.sequence.rows() * vocabulary;
+            let Some((logits, others)) = rest.split_at_mut_checked(rows) else {
+                return Err(GenerateError::engine("a pass gave too few logits"));
+            };
+            rest = others;
+            match running.sequence.advance(logits, &self.shared, &mut self.known, &mut self.drafts, &mut running.sender) {
+                Ok(None) => {}
+                Ok(Some(reason)) => ends.push((i, Ok(reason))),
+                Err(error) => ends.push((i, Err(error))),
+            }
+        }
+        for (i, end) in ends.into_iter().rev() {
+            let running = self.running.remove(i);
+            self.end(running, end);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, running: Running, end: Result<FinishReason, GenerateError>) {
+        let Running { sequence, sender, started } = running;
+        if let Err(error @ GenerateError::Engine { .. }) = &end {
+            let _entered = sequence.span().enter();
+            tracing::error!(%error, "a completion failed");
+        }
+        let end = end.map(|reason| sequence.finish(reason, &self.shared, &mut self.known, &mut self.drafts));
+        self.finished(started);
+        sender.end(end);
+    }
+
+    /// After a panic: whatever it may have left half done is thrown away.
+    fn fail(&mut self, error: &GenerateError) {
+        self.known.own.clear();
+        self.drafts.forget();
+        self.scratch = Scratch::default();
+        for running in std::mem::take(&mut self.running) {
+            self.end(running, Err(error.clone()));
+        }
+    }
+
+    fn finished(&self, started: Instant) {
+        self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
+        let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let mean = self.shared.mean_micros.load(Ordering::Relaxed);
+        let mean = if mean == 0 { micros } else { mean - mean / MEAN_OF + micros / MEAN_OF };
+        self.shared.mean_micros.store(mean, Ordering::Relaxed);
+    }
+}
+
+/// A panic becomes an error of the requests it hit.
+fn guard<T>(f: impl FnOnce() -> Result<T, GenerateError>) -> Result<T, GenerateError> {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(result) => result,
+        Err(panic) => {
+            let message = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+            let message = message.or_else(|| panic.downcast_ref::<String>().cloned());
+            Err(GenerateError::engine(format!("panic: {}", message.as_deref().unwrap_or("no message"))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Backend, Engine, EngineOptions, GenerateError, GenerateRequest, GenerateStream, ModelDir};
+
+    use super::*;
+
+    #[test]
+    fn a_panic_is_reported_and_the_engine_goes_on() {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/golden/fixtures/llama2");
+        let engine = Engine::start(&ModelDir::open(dir).unwrap(), EngineOptions::default()).unwrap();
+        let (sender, stream) = GenerateStream::channel();
+        engine.send(Job::Panic(sender)).unwrap();
+        let error = stream.blocking_finish().unwrap_err();
+        assert!(matches!(&error, GenerateError::Engine { message } if message.contains("on purpose")), "{error}");
+        let done = engine.generate(GenerateRequest::new("still there?")).unwrap().blocking_finish();
+        assert!(done.is_ok(), "{done:?}");
+    }
+}

@@ -1,0 +1,177 @@
+//! Beyond the paper: the differentiated group synthesises a round of its own, is trained on what the filter leaves of it, and so on, as long
+//! as the rounds answer more of the questions that are kept for validation. The best round's adapters stay.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use autoact_in_process::{LocalGroup, RunOptions};
+use autoact_score::{f1, with_options};
+use serde::{Deserialize, Serialize};
+
+use crate::differentiate::{differentiate, held_back};
+use crate::error::LearnError;
+use crate::keep::filter;
+use crate::records::{AnswerRecord, QuestionRecord};
+use crate::reflect::reflect;
+use crate::round::Round;
+use crate::run::Run;
+use crate::stage::Stage;
+use crate::store::{Store, read, read_json, write_atomic, write_json};
+use crate::synthesize::{part, selected, synthesize};
+use crate::train::train;
+use crate::workplace::Workplace;
+
+/// The adapters of a group.
+pub(crate) const GROUP: [&str; 3] = ["plan", "tool", "reflect"];
+
+/// The round whose adapters a run installed.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn chosen(run: &Run) -> Result<Round, LearnError> {
+    Ok(Round::new(run, installed_round(run.dir())?))
+}
+
+/// The number of the round whose adapters a run's directory installed; the first, before it has compared any.
+///
+/// # Errors
+/// `iterate.json` cannot be read.
+pub fn installed_round(run: &Path) -> Result<usize, LearnError> {
+    let iterated: Option<Iterated> = read_json(&run.join("iterate.json"))?;
+    Ok(iterated.map_or(1, |iterated| iterated.chosen))
+}
+
+/// `iterate.json`: what each round was worth.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Iterated {
+    /// The rounds, in order.
+    pub rounds: Vec<RoundReport>,
+    /// The round whose adapters are kept.
+    pub chosen: usize,
+}
+
+/// One round on the questions kept for validation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundReport {
+    /// Its number, from 1.
+    pub round: usize,
+    /// Questions asked; their answers are the meta-agent's own.
+    pub questions: usize,
+    /// Part answered as the database does.
+    pub exact: f64,
+    /// Why it did not come about; empty if it did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failed: String,
+}
+
+/// Makes further rounds and installs the adapters of the best one.
+///
+/// # Errors
+/// The model or a file; or a stop.
+pub(crate) fn iterate(work: &mut Workplace, run: &Run) -> Result<(), LearnError> {
+    let mut told = Iterated { rounds: Vec::new(), chosen: 1 };
+    let mut best = None;
+    for number in 1..=work.task.settings.iterate.rounds {
+        work.go_on(Stage::Iterate)?;
+        let round = Round::new(run, number);
+        let made = if number == 1 { Ok(()) } else { further(work, run, &round) };
+        let report = match made {
+            Ok(()) => validate(work, run, &round)?,
+            Err(LearnError::TooFew { what, found, .. }) => {
+                RoundReport { round: number, questions: 0, exact: 0.0, failed: format!("{what}: {found}") }
+            }
+            Err(error) => return Err(error),
+        };
+        let better = report.failed.is_empty() && best.is_none_or(|best| report.exact > best);
+        if better {
+            best = Some(report.exact);
+            told.chosen = number;
+        }
+        let failed = !report.failed.is_empty();
+        told.rounds.push(report);
+        if failed || number - told.chosen > work.task.settings.iterate.patience {
+            break;
+        }
+    }
+    install(run, &Round::new(run, told.chosen))?;
+    write_json(&run.path("iterate.json"), &told)
+}
+
+/// A round by the group of the one before.
+fn further(work: &mut Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
+    Round::new(run, round.number - 1).load(work, &GROUP)?;
+    synthesize(work, run, round)?;
+    filter(work, round)?;
+    reflect(work, run, round)?;
+    differentiate(work, round)?;
+    work.dismiss();
+    train(work, round, &GROUP)
+}
+
+/// The round's group on the questions that no round trains on. It answers without reflection: what is compared is how it plans.
+fn validate(work: &Workplace, run: &Run, round: &Round) -> Result<RoundReport, LearnError> {
+    let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
+    let tools = selected(work, run)?;
+    let (mut store, mut records) = Store::<AnswerRecord>::open(&round.path("validation.jsonl"))?;
+    let done: HashSet<usize> = records.iter().map(|record| record.at).collect();
+    let settings = &work.task.settings.differentiate;
+    let chosen = (0..database.len()).filter(|id| held_back(*id, work.task.seed, settings.validation));
+    let todo: Vec<usize> = chosen.filter(|id| !done.contains(id)).collect();
+    round.load(work, &GROUP)?;
+    let options = RunOptions { without_reflection: true, ..RunOptions::default() };
+    let voices = round.group();
+    work.view.begin(Stage::Iterate, &part(round, "validation"), records.len() as u64, (records.len() + todo.len()) as u64);
+    work.crew()?.each(
+        &todo,
+        &work.stop,
+        |id, backend| {
+            let entry = &database[*id];
+            let question = with_options(&entry.question, &entry.options);
+            let begun = Instant::now();
+            let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), voices.clone());
+            let task = group.run(&question, &tools, &options)?;
+            let answer = task.best_answer().to_owned();
+            Ok(AnswerRecord {
+                row: round.number.to_string(),
+                at: *id,
+                kind: String::new(),
+                exact: !answer.is_empty() && work.task.metric.is_right(&question, &answer, &entry.answer),
+                f1: if answer.is_empty() { 0.0 } else { f1(&answer, &entry.answer) },
+                question,
+                gold: entry.answer.clone(),
+                answer,
+                approved: false,
+                steps: task.steps(),
+                millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            })
+        },
+        |_, record| {
+            store.push(&record)?;
+            records.push(record);
+            work.view.advance(records.len() as u64, "");
+            Ok::<(), LearnError>(())
+        },
+    )?;
+    store.sync()?;
+    work.go_on(Stage::Iterate)?;
+    let exact = records.iter().filter(|record| record.exact).count() as f64 / records.len().max(1) as f64;
+    work.view.end(&format!("round {}: {:.1}% of {} validation questions", round.number, 100.0 * exact, records.len()));
+    Ok(RoundReport { round: round.number, questions: records.len(), exact, failed: String::new() })
+}
+
+/// Copies a round's adapters to where users find them.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub(crate) fn install(run: &Run, round: &Round) -> Result<(), LearnError> {
+    for name in GROUP {
+        for file in ["adapter_config.json", "adapter_model.safetensors", "training.json"] {
+            let from = round.adapter(name).join(file);
+            let bytes = std::fs::read(&from).map_err(LearnError::io("read", &from))?;
+            write_atomic(&run.path(&format!("adapters/{name}/{file}")), &bytes)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! The whole pipeline over the bundled model, with numbers so small that it takes seconds.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // tests
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use autoact_learn::{LearnError, NoView, Plan, QuestionRecord, Report, Stage, Stop, TOOL_SPECIFIED, TrajectoryRecord, View, learn};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().unwrap()
+}
+
+const EXAMPLES: &str = r#"
+[[examples]]
+question = "Which planet does Europa circle?"
+answer = "Jupiter"
+[[examples]]
+question = "In which city was the inventor of Dynamite born?"
+answer = "Stockholm"
+[[examples]]
+question = "Which is larger, Jupiter or Saturn?"
+answer = "Jupiter"
+"#;
+
+const NUMBERS: &str = r#"
+[instruct]
+questions = 32
+round = 8
+[select]
+votes = 4
+[synthesize]
+samples = 2
+[filter]
+sure = 0.0
+[reflect]
+draws = 4
+[differentiate]
+validation = 0.2
+[train]
+epochs = 1
+[iterate]
+rounds = 2
+[evaluate]
+questions = 2
+"#;
+
+/// A directory with a task over a few hundred pages.
+fn task(dir: &Path, examples: &str, numbers: &str) -> Plan {
+    let root = root();
+    let text = format!(
+        "name = \"small\"\ndescription = \"Questions about elements, planets, moons and inventions.\"\ncorpus = {:?}\ntools = {:?}\nevaluation = {:?}\n{examples}{numbers}",
+        root.join("tasks/science/pages.jsonl"),
+        root.join("corpora/atlas/tools.toml"),
+        root.join("tasks/science/evaluation.jsonl")
+    );
+    let path = dir.join("task.toml");
+    std::fs::write(&path, text).unwrap();
+    Plan { run: Some(dir.join("run")), ..Plan::new(path, root.join("models/stem")) }
+}
+
+fn all(plan: &Plan) -> Result<Report, LearnError> {
+    learn(plan, Arc::new(NoView), Stop::default())
+}
+
+/// The whole lines of a file: what was torn is dropped by readers, and cut off only by the next writer.
+fn lines<T: serde::de::DeserializeOwned>(path: &Path) -> Vec<T> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Asks to stop after so many looks.
+struct Impatient {
+    left: AtomicUsize,
+    stop: Stop,
+}
+
+impl View for Impatient {
+    fn begin(&self, _: Stage, _: &str, _: u64, _: u64) {}
+    fn advance(&self, _: u64, _: &str) {
+        if self.left.fetch_sub(1, Ordering::SeqCst) <= 1 {
+            self.stop.raise();
+        }
+    }
+    fn end(&self, _: &str) {}
+}
+
+/// What a process that was killed while writing leaves behind.
+fn tear(run: &Path) {
+    for name in ["questions.jsonl", "rejected.jsonl", "trajectories.jsonl", "reflections.jsonl", "evaluation.jsonl"] {
+        let path = run.join(name);
+        if path.exists() {
+            OpenOptions::new().append(true).open(path).unwrap().write_all(b"{\"attempt\":9,\"ques").unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_learning_that_is_stopped_again_and_again_comes_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = task(dir.path(), EXAMPLES, NUMBERS);
+    let run = dir.path().join("run");
+    let mut stops = 0;
+    let report = loop {
+        let stop = Stop::default();
+        let view = Impatient { left: AtomicUsize::new(45), stop: stop.clone() };
+        match learn(&plan, Arc::new(view), stop) {
+            Ok(report) => break report,
+            Err(LearnError::Stopped { .. }) => stops += 1,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(stops < 100);
+        tear(&run);
+    };
+    assert!(stops > 2, "stopped {stops} times");
+    let questions: Vec<QuestionRecord> = lines(&run.join("questions.jsonl"));
+    assert_eq!(questions.len(), 32);
+    let tries: Vec<TrajectoryRecord> = lines(&run.join("trajectories.jsonl"));
+    let mut keys: Vec<_> = tries.iter().map(|one| (one.id, one.sample)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!((keys.len(), tries.len()), (64, 64));
+    for role in ["plan", "tool", "reflect"] {
+        assert!(run.join("adapters").join(role).join("adapter_model.safetensors").is_file());
+    }
+    assert!(report.evaluation.iter().all(|row| row.questions == 2));
+    assert!(std::fs::read_to_string(run.join("report.html")).unwrap().contains("</html>"));
+
+    // what it is compared with can be asked for later
+    let compared = all(&Plan { variants: true, ..plan.clone() }).unwrap();
+    let rows: Vec<&str> = compared.evaluation.iter().map(|row| row.row.as_str()).collect();
+    for row in ["autoact", "base", "no-reflection", "one", "unfiltered", TOOL_SPECIFIED] {
+        assert!(rows.contains(&row), "{row} is not among {rows:?}");
+    }
+    let chosen = compared.iterated.unwrap().chosen;
+    assert!(run.join(format!("rounds/{chosen}/adapters/tool-Retrieve/training.json")).is_file());
+
+    // what was learned is a version of a registry
+    let registry = dir.path().join("registry");
+    let version = all(&Plan { publish: Some(registry.clone()), promote: true, ..plan.clone() }).unwrap().version.unwrap();
+    assert!(version.starts_with("small-"));
+    assert!(registry.join("versions").join(&version).join("manifest.json").is_file());
+    assert!(std::fs::read_to_string(registry.join("current.json")).unwrap().contains(&version));
+
+    // a stage again: the same seed gives the same adapters to the last bit
+    let weights = |run: &Path| std::fs::read(run.join("rounds/1/adapters/plan/adapter_model.safetensors")).unwrap();
+    let before = weights(&run);
+    all(&Plan { until: Stage::Train, again: Some(Stage::Train), ..plan.clone() }).unwrap();
+    assert!(before == weights(&run));
+    assert!(!run.join("evaluation.jsonl").exists());
+
+    // other settings do not mix with what is there
+    let text = std::fs::read_to_string(&plan.task).unwrap().replace("samples = 2", "samples = 3");
+    std::fs::write(&plan.task, text).unwrap();
+    assert!(matches!(all(&plan), Err(LearnError::OtherRun { again: Stage::Synthesize, .. })));
+}
+
+#[test]
+fn questions_are_the_same_however_often_self_instruct_is_stopped() {
+    let whole = tempfile::tempdir().unwrap();
+    let plan = Plan { until: Stage::Instruct, ..task(whole.path(), EXAMPLES, NUMBERS) };
+    all(&plan).unwrap();
+    let pieces = tempfile::tempdir().unwrap();
+    let plan = Plan { until: Stage::Instruct, ..task(pieces.path(), EXAMPLES, NUMBERS) };
+    loop {
+        let stop = Stop::default();
+        let view = Impatient { left: AtomicUsize::new(3), stop: stop.clone() };
+        match learn(&plan, Arc::new(view), stop) {
+            Ok(_) => break,
+            Err(LearnError::Stopped { .. }) => tear(&pieces.path().join("run")),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let of = |dir: &Path| -> Vec<QuestionRecord> { lines(&dir.join("run/questions.jsonl")) };
+    assert_eq!(of(whole.path()), of(pieces.path()));
+}
+
+#[test]
+fn a_stage_says_which_one_it_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = task(dir.path(), EXAMPLES, NUMBERS);
+    let ended = all(&Plan { only: Some(Stage::Train), ..plan.clone() });
+    assert!(matches!(ended, Err(LearnError::Order { stage: Stage::Train, needs: Stage::Instruct, .. })));
+    // a report can be made of nothing
+    assert!(all(&Plan { only: Some(Stage::Report), ..plan }).is_ok());
+}
+
+#[test]
+fn mistakes_in_the_task_and_the_files_it_names_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = task(dir.path(), "", NUMBERS);
+    assert!(matches!(all(&plan), Err(LearnError::Task(mistakes)) if mistakes.to_string().contains("no examples")));
+
+    let plan = task(dir.path(), EXAMPLES, NUMBERS);
+    let tools = std::fs::read_to_string(root().join("corpora/atlas/tools.toml")).unwrap();
+    let twice = format!(
+        "{tools}\n[[tool]]\nname = \"Search\"\ndefinition = \"d\"\nusage = \"Search[x]\"\neffect = \"read_only\"\nrun = {{ kind = \"search\" }}\n"
+    );
+    std::fs::write(dir.path().join("tools.toml"), twice).unwrap();
+    std::fs::write(dir.path().join("pages.jsonl"), "{\"title\":\"x\"}\n").unwrap();
+    let text = std::fs::read_to_string(&plan.task).unwrap();
+    let text: String = text
+        .lines()
+        .map(|line| match line.split(' ').next() {
+            Some("corpus") => "corpus = \"pages.jsonl\"\n".to_owned(),
+            Some("tools") => "tools = \"tools.toml\"\n".to_owned(),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    std::fs::write(&plan.task, text).unwrap();
+    let Err(LearnError::Task(told)) = all(&plan) else { panic!("learned from broken files") };
+    let told = told.to_string();
+    assert!(told.contains("pages.jsonl") && told.contains("Search"), "{told}");
+    assert!(!dir.path().join("run").exists());
+}
+
+#[test]
+fn two_cannot_learn_in_one_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = task(dir.path(), EXAMPLES, NUMBERS);
+    std::fs::create_dir_all(dir.path().join("run")).unwrap();
+    let lock = std::fs::File::create(dir.path().join("run/lock")).unwrap();
+    lock.lock().unwrap();
+    assert!(matches!(all(&plan), Err(LearnError::Locked { .. })));
+}

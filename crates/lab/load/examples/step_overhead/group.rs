@@ -1,0 +1,62 @@
+//! Starts the processes, and ends them.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use autoact_testkit::NatsServer;
+use autoact_wire::client::connect_lazy;
+use autoact_wire::v1::gateway_client::GatewayClient;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tonic::transport::Channel;
+
+/// How long a process may take to start, and to end.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A gateway, three agents and a nats-server.
+pub(super) struct Group {
+    pub(super) client: GatewayClient<Channel>,
+    pub(super) steps: u32,
+    children: Vec<Child>,
+    _nats: NatsServer,
+}
+
+impl Group {
+    /// Starts the processes of one build.
+    pub(super) async fn start(build: &Path, steps: u32) -> anyhow::Result<Group> {
+        let nats = NatsServer::start().await?;
+        let mut children = Vec::new();
+        let plan = role(build, &["plan", &steps.to_string()], &mut children).await?;
+        let tool = role(build, &["tool"], &mut children).await?;
+        let reflect = role(build, &["reflect"], &mut children).await?;
+        let gateway = role(build, &["gateway", &nats.url(), &plan, &tool, &reflect], &mut children).await?;
+        let client = autoact_wire::limited!(GatewayClient::new(connect_lazy(&gateway)?));
+        Ok(Group { client, steps, children, _nats: nats })
+    }
+
+    /// Ends them in the opposite order.
+    pub(super) async fn stop(mut self) {
+        for child in self.children.iter_mut().rev() {
+            drop(child.stdin.take());
+            // killed when dropped, if it does not end by itself
+            let _ = tokio::time::timeout(LIMIT, child.wait()).await;
+        }
+    }
+}
+
+/// Starts a process and waits for its address.
+async fn role(build: &Path, args: &[&str], children: &mut Vec<Child>) -> anyhow::Result<String> {
+    let mut command = Command::new(build);
+    command.arg("role").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    let stdout = child.stdout.take().context("stdout is piped")?;
+    children.push(child);
+    let mut line = String::new();
+    tokio::time::timeout(LIMIT, BufReader::new(stdout).read_line(&mut line))
+        .await
+        .with_context(|| format!("`{args:?}` does not start"))??;
+    anyhow::ensure!(line.starts_with("http"), "`{args:?}` did not start");
+    Ok(line.trim().to_owned())
+}

@@ -1,0 +1,67 @@
+//! AutoAct's group, and what is left of it when a part is taken away (the paper's table 2).
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use autoact_in_process::{LocalGroup, RunOptions, Voices};
+use autoact_model::Backend;
+use autoact_prompt::transcript;
+use autoact_trajectory::{Sampling, Turn};
+
+use crate::outcome::{Cost, Ended, Outcome};
+use crate::planner::{Planner, PlannerOptions};
+use crate::toolbox::Toolbox;
+
+/// Plan-Agent, Tool-Agent and Reflect-Agent in the planning loop that the services run.
+pub(crate) struct Group {
+    pub(crate) name: &'static str,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) voices: Voices,
+    pub(crate) without_reflection: bool,
+    pub(crate) options: PlannerOptions,
+}
+
+impl Planner for Group {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn solve(&self, question: &str, tools: &Toolbox, seed: u64) -> Outcome {
+        let begun = Instant::now();
+        let group = LocalGroup::new(Arc::clone(&self.backend), Arc::clone(tools.library()), self.voices.clone());
+        let sampling = Sampling { seed, ..self.options.sampling };
+        let options =
+            RunOptions { limits: self.options.limits, sampling, without_reflection: self.without_reflection, ..RunOptions::default() };
+        let task = match group.run(question, tools.specs(), &options) {
+            Ok(task) => task,
+            Err(error) => {
+                let ended = Ended::Failed(error.to_string());
+                return Outcome {
+                    answer: String::new(),
+                    approved: None,
+                    steps: 0,
+                    transcript: String::new(),
+                    cost: Cost::default(),
+                    ended,
+                };
+            }
+        };
+        let calls = task.trajectory().turns.iter().map(|turn| match turn {
+            Turn::Step(step) => 1 + u32::from(step.params.is_some()),
+            Turn::Reflection(_) => 1,
+        });
+        Outcome {
+            answer: task.best_answer().to_owned(),
+            approved: (!self.without_reflection).then(|| task.finished().is_some_and(|finished| finished.approved)),
+            steps: task.steps(),
+            transcript: transcript(task.trajectory()),
+            cost: Cost {
+                calls: calls.sum(),
+                prompt_tokens: task.prompt_tokens(),
+                completion_tokens: task.completion_tokens(),
+                time: begun.elapsed(),
+            },
+            ended: Ended::of(&task),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The planners there are, by name.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use autoact_in_process::Voices;
+use autoact_model::Backend;
+
+use crate::bolaa::Bolaa;
+use crate::chameleon::Chameleon;
+use crate::cot::Cot;
+use crate::frame::{Solver, Speaker};
+use crate::group::Group;
+use crate::planner::{Planner, PlannerOptions};
+use crate::react::React;
+use crate::reflexion::Reflexion;
+use crate::rewoo::Rewoo;
+
+/// A planner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// The group of three adapters.
+    AutoAct,
+    /// The group without Reflect-Agent.
+    NoReflection,
+    /// One adapter in all three roles.
+    OneAgent,
+    /// The base in all three roles.
+    ZeroShot,
+    /// The group of three adapters trained on trajectories that nobody filtered.
+    Unfiltered,
+    /// Chain of thought.
+    Cot,
+    /// Thought, action and input in one go.
+    React,
+    /// ReAct with the adapter that was trained on everything.
+    FireAct,
+    /// ReAct that judges itself and tries again.
+    Reflexion,
+    /// Plan all tools first, then run them.
+    Chameleon,
+    /// Plan with placeholders, work, solve.
+    Rewoo,
+    /// A controller over one agent per tool.
+    Bolaa,
+    /// The group with a Tool-Agent for each tool.
+    ToolSpecified,
+    /// The group trained on 25 trajectories.
+    TrainedOn25,
+    /// The group trained on 50 trajectories.
+    TrainedOn50,
+    /// The group trained on 100 trajectories.
+    TrainedOn100,
+    /// The group trained on 200 trajectories.
+    TrainedOn200,
+}
+
+/// A planner that there is not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no planner `{name}`; expected `all` or one of `{}`", Kind::ALL.map(Kind::as_str).join("`, `"))]
+pub struct UnknownPlanner {
+    /// What was asked for.
+    pub name: String,
+}
+
+/// Adapters that a planner needs and that are not loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the planner `{planner}` needs {needed}")]
+pub struct NoVoice {
+    /// The planner.
+    pub planner: Kind,
+    /// What it needs.
+    pub needed: &'static str,
+}
+
+/// Which loaded adapters speak for whom.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Cast {
+    /// The group's three.
+    pub group: Option<Voices>,
+    /// The one that was trained on everything.
+    pub one: Option<String>,
+    /// The three that were trained on unfiltered trajectories.
+    pub unfiltered: Option<Voices>,
+    /// Plan-Agent, Reflect-Agent and a Tool-Agent for each tool.
+    pub specified: Option<Voices>,
+    /// The three that were trained on so many trajectories.
+    pub trained_on: BTreeMap<usize, Voices>,
+}
+
+impl Kind {
+    /// All of them, in the order of reports.
+    pub const ALL: [Kind; 17] = [
+        Kind::AutoAct,
+        Kind::NoReflection,
+        Kind::OneAgent,
+        Kind::ZeroShot,
+        Kind::Unfiltered,
+        Kind::Cot,
+        Kind::React,
+        Kind::Chameleon,
+        Kind::Reflexion,
+        Kind::Bolaa,
+        Kind::Rewoo,
+        Kind::FireAct,
+        Kind::ToolSpecified,
+        Kind::TrainedOn25,
+        Kind::TrainedOn50,
+        Kind::TrainedOn100,
+        Kind::TrainedOn200,
+    ];
+
+    /// The rows of the paper's table 1.
+    pub const TABLE_1: [Kind; 8] =
+        [Kind::Cot, Kind::React, Kind::Chameleon, Kind::Reflexion, Kind::Bolaa, Kind::Rewoo, Kind::FireAct, Kind::AutoAct];
+
+    /// The rows of the paper's table 2: AutoAct, and without one part each.
+    pub const TABLE_2: [Kind; 5] = [Kind::AutoAct, Kind::NoReflection, Kind::OneAgent, Kind::ZeroShot, Kind::Unfiltered];
+
+    /// The rows of the paper's table 5: who plans in rounds.
+    pub const TABLE_5: [Kind; 4] = [Kind::React, Kind::Bolaa, Kind::FireAct, Kind::AutoAct];
+
+    /// The points of the paper's figure 3: by number of training trajectories, all of them last.
+    pub const FIGURE_3: [Kind; 5] = [Kind::TrainedOn25, Kind::TrainedOn50, Kind::TrainedOn100, Kind::TrainedOn200, Kind::AutoAct];
+
+    /// The groups of the paper's figure 4: one agent, three agents, a Tool-Agent for each tool.
+    pub const FIGURE_4: [Kind; 3] = [Kind::OneAgent, Kind::AutoAct, Kind::ToolSpecified];
+
+    /// How many trajectories it was trained on, where it is trained on a part of them.
+    pub fn trained_on(self) -> Option<usize> {
+        match self {
+            Kind::TrainedOn25 => Some(25),
+            Kind::TrainedOn50 => Some(50),
+            Kind::TrainedOn100 => Some(100),
+            Kind::TrainedOn200 => Some(200),
+            _ => None,
+        }
+    }
+
+    /// Its name on the command line and in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::AutoAct => "autoact",
+            Kind::NoReflection => "no-reflection",
+            Kind::OneAgent => "one-agent",
+            Kind::ZeroShot => "zero-shot",
+            Kind::Unfiltered => "unfiltered",
+            Kind::Cot => "cot",
+            Kind::React => "react",
+            Kind::FireAct => "fireact",
+            Kind::Reflexion => "reflexion",
+            Kind::Chameleon => "chameleon",
+            Kind::Rewoo => "rewoo",
+            Kind::Bolaa => "bolaa",
+            Kind::ToolSpecified => "tool-specified",
+            Kind::TrainedOn25 => "trained-on-25",
+            Kind::TrainedOn50 => "trained-on-50",
+            Kind::TrainedOn100 => "trained-on-100",
+            Kind::TrainedOn200 => "trained-on-200",
+        }
+    }
+
+    /// What the paper calls it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Kind::AutoAct => "AutoAct",
+            Kind::NoReflection => "- reflection",
+            Kind::OneAgent => "- multi",
+            Kind::ZeroShot => "- fine-tuning",
+            Kind::Unfiltered => "- filtering",
+            Kind::Cot => "CoT",
+            Kind::React => "ReAct",
+            Kind::FireAct => "FireAct",
+            Kind::Reflexion => "Reflexion",
+            Kind::Chameleon => "Chameleon",
+            Kind::Rewoo => "ReWOO",
+            Kind::Bolaa => "BOLAA",
+            Kind::ToolSpecified => "Tool Specified",
+            Kind::TrainedOn25 => "25",
+            Kind::TrainedOn50 => "50",
+            Kind::TrainedOn100 => "100",
+            Kind::TrainedOn200 => "200",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = UnknownPlanner;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Kind::ALL.into_iter().find(|kind| kind.as_str() == name).ok_or_else(|| UnknownPlanner { name: name.to_owned() })
+    }
+}
+
+/// The planner over a backend that has the cast's adapters.
+///
+/// # Errors
+/// The cast has no adapters for it.
+pub fn build(kind: Kind, backend: &Arc<dyn Backend>, cast: &Cast, options: &PlannerOptions) -> Result<Box<dyn Planner>, NoVoice> {
+    let needs = |needed: &'static str| NoVoice { planner: kind, needed };
+    let group = |voices: Voices, without_reflection: bool| {
+        let (name, backend, options) = (kind.as_str(), Arc::clone(backend), *options);
+        Box::new(Group { name, backend, voices, without_reflection, options }) as Box<dyn Planner>
+    };
+    let speaker = |adapter: Option<String>| Speaker { name: kind.as_str(), backend: Arc::clone(backend), adapter, options: *options };
+    let trained = || cast.group.clone().ok_or(needs("the adapters `plan`, `tool` and `reflect`"));
+    let one = || cast.one.clone().ok_or(needs("the adapter that is trained on all roles"));
+    Ok(match kind {
+        Kind::AutoAct => group(trained()?, false),
+        Kind::NoReflection => group(trained()?, true),
+        Kind::OneAgent => group(Voices::one(&one()?), false),
+        Kind::ZeroShot => group(Voices::base(), false),
+        Kind::Unfiltered => {
+            let voices = cast.unfiltered.clone().ok_or(needs("the three adapters that are trained on unfiltered trajectories"))?;
+            group(voices, false)
+        }
+        Kind::ToolSpecified => group(cast.specified.clone().ok_or(needs("adapters for single tools"))?, false),
+        Kind::TrainedOn25 | Kind::TrainedOn50 | Kind::TrainedOn100 | Kind::TrainedOn200 => {
+            let voices = kind.trained_on().and_then(|count| cast.trained_on.get(&count).cloned());
+            group(voices.ok_or(needs("the adapters that are trained on a part of the trajectories"))?, false)
+        }
+        Kind::Cot => Box::new(Cot(speaker(None))),
+        Kind::React => Box::new(Solver { speaker: speaker(None), method: React { bare: false } }),
+        Kind::FireAct => Box::new(Solver { speaker: speaker(Some(one()?)), method: React { bare: true } }),
+        Kind::Reflexion => Box::new(Reflexion(speaker(None))),
+        Kind::Chameleon => Box::new(Solver { speaker: speaker(None), method: Chameleon }),
+        Kind::Rewoo => Box::new(Solver { speaker: speaker(None), method: Rewoo }),
+        Kind::Bolaa => Box::new(Solver { speaker: speaker(None), method: Bolaa }),
+    })
+}

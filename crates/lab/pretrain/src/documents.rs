@@ -1,0 +1,333 @@
+//! Endless streams of training documents: pages of synthetic knowledge bases, questions, gold
+//! trajectories, reflections.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use autoact_base::random::Rng;
+use autoact_prompt::Role;
+use autoact_synthetic_kb::{
+    Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NameMaker, Nouns, Question, Schema, SchemaError, Solver, Split, ThoughtStyle, World,
+    WorldSize, drill, question_list, tool_choice,
+};
+use autoact_tools::ToolLibrary;
+use autoact_train::{Document, DocumentSource};
+use autoact_trajectory::{Trajectory, Turn};
+
+use crate::encode::{EncodeError, Encoder};
+use crate::environment::{Tools, ToolsError};
+use crate::paths::Paths;
+use crate::recipe::{AdapterRecipe, BaseRecipe, Recipe};
+
+/// Questions tried for one document before a page of the world is taken instead: some questions have no gold trajectory.
+const TRIES: usize = 20;
+/// The probability that a trajectory of the base's data starts with a wrong tool and recovers.
+const DETOURS: f64 = 0.04;
+/// The same for the adapters' data: they should learn the canonical way.
+const ADAPTER_DETOURS: f64 = 0.02;
+/// Questions in a list, each after its pages.
+const LIST_QUESTIONS: usize = 4;
+/// Plain texts that are about tools.
+const TOOL_CHOICES: f64 = 0.3;
+
+/// An error while making synthetic knowledge bases or their tools.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// A schema file.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// The list of nouns.
+    #[error("cannot read the nouns `{}`", path.display())]
+    Nouns {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The atlas's tables.
+    #[error(transparent)]
+    Atlas(#[from] AtlasError),
+    /// The tools.
+    #[error(transparent)]
+    Tools(#[from] ToolsError),
+    /// The tokenizer.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+}
+
+/// The sources of synthetic knowledge bases: schemas and spellings of names.
+#[derive(Clone)]
+pub struct Worlds {
+    base: Arc<Schema>,
+    /// What relations of the base's worlds are called for one world, and how many of them.
+    nouns: Arc<Nouns>,
+    strange: f64,
+    atlas: Arc<Schema>,
+    names: Arc<NameMaker>,
+    library: Arc<ToolLibrary>,
+}
+
+impl Worlds {
+    /// Reads the two schemas and learns the spelling of the atlas's names.
+    pub fn load(paths: &Paths, recipe: &Recipe) -> Result<Worlds, SourceError> {
+        let beside: PathBuf = paths.recipe.with_file_name("worlds.toml");
+        let nouns = paths.recipe.with_file_name("nouns.txt");
+        let nouns = std::fs::read_to_string(&nouns).map_err(|source| SourceError::Nouns { path: nouns.clone(), source })?;
+        let atlas = Atlas::load(&paths.atlas)?;
+        Ok(Worlds {
+            base: Arc::new(Schema::load(&beside)?),
+            nouns: Arc::new(Nouns::parse(&nouns)),
+            strange: recipe.worlds.strange,
+            atlas: Arc::new(Schema::load(&paths.atlas.join("schema.toml"))?),
+            names: Arc::new(NameMaker::fit(atlas.base())),
+            library: Arc::new(Tools::bundled()?),
+        })
+    }
+
+    /// Texts for the tokenizer: pages and trajectories of `count` worlds of each schema.
+    pub(crate) fn texts(&self, recipe: &Recipe, count: u64) -> Result<Vec<String>, SourceError> {
+        let mut texts = Vec::new();
+        for (schema, label) in [(&self.base, "tokenizer-base"), (&self.atlas, "tokenizer-atlas")] {
+            for number in 0..count {
+                let world = Made::new(self, schema, label, recipe.seed, number)?;
+                texts.extend(world.base.pages().into_iter().map(|(title, text)| format!("{title}: {text}")));
+                for at in 0..recipe.worlds.documents {
+                    let mut rng = world.rng(at);
+                    let trajectory = world.gold(&mut rng, &ThoughtStyle::CANONICAL, DETOURS, Split::Train).map(|(gold, _)| gold);
+                    texts.extend(trajectory.map(|gold| autoact_prompt::transcript(&gold)));
+                }
+            }
+        }
+        Ok(texts)
+    }
+}
+
+/// One invented world with its tools.
+struct Made {
+    base: KnowledgeBase,
+    tools: Tools,
+    seed: u64,
+    label: &'static str,
+    number: u64,
+}
+
+impl Made {
+    fn new(worlds: &Worlds, schema: &Arc<Schema>, label: &'static str, seed: u64, number: u64) -> Result<Made, SourceError> {
+        let world_seed = Rng::numbered(seed, number, label).next_u64();
+        // the atlas's relations are what adapters have to learn; the base's are there to be copied
+        let strange =
+            Arc::ptr_eq(schema, &worlds.base).then(|| Arc::new(schema.with_strange_relations(&worlds.nouns, worlds.strange, world_seed)));
+        let base = World::invent(strange.as_ref().unwrap_or(schema), &worlds.names, world_seed, WorldSize::default());
+        let tools = Tools::over(&worlds.library, &base)?;
+        Ok(Made { base, tools, seed: world_seed, label, number })
+    }
+
+    /// The randomness of the world's document `at`.
+    fn rng(&self, at: u64) -> Rng {
+        Rng::labelled(self.seed.wrapping_add(at.wrapping_mul(0x2545_f491_4f6c_dd1d)), self.label)
+    }
+
+    fn solver<'a>(&'a self, style: &'a ThoughtStyle, detours: f64) -> Solver<'a> {
+        Solver { base: &self.base, style, tools: self.tools.specs(), detours }
+    }
+
+    fn gold(&self, rng: &mut Rng, style: &ThoughtStyle, detours: f64, split: Split) -> Option<(Trajectory, Question)> {
+        let mix = Mix::default();
+        (0..TRIES).find_map(|_| {
+            let question = self.base.question(rng, &mix, split)?;
+            let gold = self.solver(style, detours).solve(&question, &mut self.tools.clone(), rng).ok()?;
+            Some((gold, question))
+        })
+    }
+
+    /// A trajectory that ends in a judgement: of the right answer, or with chance `spoiled` of a wrong one.
+    fn judged(&self, gold: Trajectory, question: &Question, style: &ThoughtStyle, spoiled: f64, rng: &mut Rng) -> Trajectory {
+        let solver = self.solver(style, 0.0);
+        let mut history = gold;
+        if rng.chance(spoiled)
+            && let Some((wrong, _)) = solver.spoil(question, &history, &mut self.tools.clone(), rng)
+        {
+            history = wrong;
+        }
+        if let Ok(reflection) = solver.reflect(question, &history) {
+            history.turns.push(Turn::Reflection(reflection));
+        }
+        history
+    }
+
+    /// A wrong answer, its rejection, the right answer and its approval.
+    fn repaired(&self, gold: &Trajectory, question: &Question, style: &ThoughtStyle, rng: &mut Rng) -> Option<Trajectory> {
+        let solver = self.solver(style, 0.0);
+        let mut history = solver.repair(question, gold, &mut self.tools.clone(), rng).ok()??;
+        let reflection = solver.reflect(question, &history).ok()?;
+        history.turns.push(Turn::Reflection(reflection));
+        Some(history)
+    }
+
+    /// A plain text: pages with questions and answers, as self-instruct continues them, or which tools questions need.
+    fn plain(&self, rng: &mut Rng) -> Option<String> {
+        if rng.chance(TOOL_CHOICES) {
+            return tool_choice(&self.base, self.tools.specs(), Split::Train, rng);
+        }
+        question_list(&self.base, LIST_QUESTIONS, Split::Train, rng)
+    }
+}
+
+/// Splits the stream of documents into knowledge bases and keeps the current one.
+struct Stream {
+    worlds: Worlds,
+    schema: Arc<Schema>,
+    label: &'static str,
+    seed: u64,
+    per_world: u64,
+    at: u64,
+    made: Option<Made>,
+}
+
+impl Stream {
+    /// The next document's world and its own randomness.
+    fn next(&mut self) -> Option<(&Made, Rng)> {
+        let (number, within) = (self.at / self.per_world, self.at % self.per_world);
+        self.at += 1;
+        if self.made.as_ref().is_none_or(|made| made.number != number) {
+            self.made = Made::new(&self.worlds, &self.schema, self.label, self.seed, number).ok();
+        }
+        let made = self.made.as_ref()?;
+        Some((made, made.rng(within)))
+    }
+}
+
+/// The training documents of the base.
+pub struct BaseDocuments {
+    stream: Stream,
+    /// Knowledge bases with the atlas's schema, without trajectories. Without having read their
+    /// vocabulary, no adapter on frozen embeddings could learn to plan with it.
+    reading: Stream,
+    encoder: Encoder,
+    recipe: BaseRecipe,
+}
+
+impl BaseDocuments {
+    /// Knowledge bases of the base's schema with trajectories, and of the atlas's schema without.
+    pub fn new(worlds: Worlds, encoder: Encoder, recipe: &Recipe) -> Result<BaseDocuments, SourceError> {
+        let (schema, atlas) = (Arc::clone(&worlds.base), Arc::clone(&worlds.atlas));
+        let reading = stream(worlds.clone(), atlas, "reading", recipe)?;
+        let stream = stream(worlds, schema, "base", recipe)?;
+        Ok(BaseDocuments { stream, reading, encoder, recipe: recipe.base.clone() })
+    }
+
+    fn document(&mut self) -> Option<Document> {
+        let (encoder, recipe) = (&self.encoder, &self.recipe);
+        let (world, mut rng) = self.stream.next()?;
+        let rng = &mut rng;
+        if rng.chance(recipe.reading) {
+            self.reading.at = self.stream.at - 1;
+            let (world, mut rng) = self.reading.next()?;
+            return encoder.text(&question_list(&world.base, LIST_QUESTIONS, Split::Train, &mut rng)?).ok();
+        }
+        if rng.chance(recipe.lists) {
+            return encoder.text(&world.plain(rng)?).ok();
+        }
+        let style = *rng.pick(&ThoughtStyle::ALL)?;
+        if rng.chance(recipe.drills) {
+            return encoder.drill(&drill(&world.base, &style, DrillLines::All, rng)?).ok();
+        }
+        let (gold, question) = world.gold(rng, &style, DETOURS, Split::Any)?;
+        let repaired = if rng.chance(recipe.repaired) { world.repaired(&gold, &question, &style, rng) } else { None };
+        let history = match repaired {
+            Some(history) => history,
+            None if rng.chance(recipe.judged) => world.judged(gold, &question, &style, recipe.spoiled, rng),
+            None => gold,
+        };
+        let whole = rng.chance(recipe.whole_text);
+        let wrong = spoiled_answer(&history);
+        encoder.trajectory(&history, |segment| whole || (segment.role.is_some() && !(wrong && segment.role != Some(Role::Reflect)))).ok()
+    }
+}
+
+/// Whether the history ends in a rejected answer: what led to it is not to be learnt.
+fn spoiled_answer(history: &Trajectory) -> bool {
+    matches!(history.turns.last(), Some(Turn::Reflection(last)) if last.verdict == autoact_trajectory::Verdict::Wrong)
+}
+
+impl DocumentSource for BaseDocuments {
+    fn next(&mut self) -> Document {
+        next_of(|| self.document())
+    }
+
+    fn seek(&mut self, index: u64) {
+        self.stream.at = index;
+    }
+}
+
+/// The training documents of one role's adapter.
+pub struct AdapterDocuments {
+    stream: Stream,
+    encoder: Encoder,
+    recipe: AdapterRecipe,
+    role: Role,
+}
+
+impl AdapterDocuments {
+    /// Synthetic knowledge bases of the atlas's schema, without its held-out chains and without its
+    /// entities.
+    pub fn new(worlds: Worlds, encoder: Encoder, recipe: &Recipe, role: Role) -> Result<AdapterDocuments, SourceError> {
+        let schema = Arc::clone(&worlds.atlas);
+        let stream = stream(worlds, schema, role.as_str(), recipe)?;
+        Ok(AdapterDocuments { stream, encoder, recipe: recipe.adapters.clone(), role })
+    }
+
+    fn document(&mut self) -> Option<Document> {
+        let (encoder, recipe, role) = (&self.encoder, &self.recipe, self.role);
+        let (world, mut rng) = self.stream.next()?;
+        let rng = &mut rng;
+        let style = &ThoughtStyle::ADAPTER;
+        let lines = match role {
+            Role::Plan => Some(DrillLines::Thoughts),
+            Role::Reflect => Some(DrillLines::Reflections),
+            Role::Tool => None,
+        };
+        if let Some(lines) = lines.filter(|_| rng.chance(recipe.drills)) {
+            return encoder.drill(&drill(&world.base, style, lines, rng)?).ok();
+        }
+        let (gold, question) = world.gold(rng, style, ADAPTER_DETOURS, Split::Train)?;
+        let repaired = if rng.chance(recipe.repaired) { world.repaired(&gold, &question, style, rng) } else { None };
+        let history = match (repaired, role) {
+            (Some(history), _) => history,
+            (None, Role::Reflect) => world.judged(gold, &question, style, recipe.spoiled, rng),
+            (None, _) => gold,
+        };
+        // the steps before a rejected answer were wrong: plan and tool learn from what came after it
+        let rejected =
+            history.turns.iter().rposition(|turn| matches!(turn, Turn::Reflection(r) if r.verdict == autoact_trajectory::Verdict::Wrong));
+        let mut document = encoder.role(&history, role).ok()?;
+        if let (Some(at), Role::Plan | Role::Tool) = (rejected, role) {
+            let before = Trajectory { turns: history.turns[..=at].to_vec(), ..history };
+            let length = encoder.role(&before, role).ok()?.tokens.len();
+            document.loss[..length].fill(false);
+        }
+        Some(document)
+    }
+}
+
+impl DocumentSource for AdapterDocuments {
+    fn next(&mut self) -> Document {
+        next_of(|| self.document())
+    }
+
+    fn seek(&mut self, index: u64) {
+        self.stream.at = index;
+    }
+}
+
+fn stream(worlds: Worlds, schema: Arc<Schema>, label: &'static str, recipe: &Recipe) -> Result<Stream, SourceError> {
+    let per_world = recipe.worlds.documents.max(1);
+    // a first world now, so that what cannot work is an error and not a stream of empty documents
+    let made = Made::new(&worlds, &schema, label, recipe.seed, 0)?;
+    Ok(Stream { worlds, schema, label, seed: recipe.seed, per_world, at: 0, made: Some(made) })
+}
+
+/// The document, or an empty one where a question could not be asked or answered (the trainer skips it).
+fn next_of(document: impl FnOnce() -> Option<Document>) -> Document {
+    document().unwrap_or(Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() })
+}

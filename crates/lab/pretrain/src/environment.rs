@@ -1,0 +1,50 @@
+//! The tools as the environment of the training data: real searches over the pages of a synthetic
+//! knowledge base.
+
+use std::sync::Arc;
+
+use autoact_synthetic_kb::{Environment, KnowledgeBase};
+use autoact_tools::{Corpus, CorpusError, LibraryError, Page, ToolLibrary};
+use autoact_trajectory::{Action, ToolSpec, Trajectory};
+
+/// A tool library over one knowledge base.
+#[derive(Clone)]
+pub struct Tools {
+    library: Arc<ToolLibrary>,
+}
+
+impl Tools {
+    /// The bundled tools over a placeholder corpus of one page; to be rebound to knowledge bases.
+    pub fn bundled() -> Result<ToolLibrary, ToolsError> {
+        let nothing = Page { title: "Nothing".to_owned(), text: "Nothing is known.".to_owned() };
+        Ok(ToolLibrary::bundled(Arc::new(Corpus::from_pages(vec![nothing])?))?)
+    }
+
+    /// `library`'s tools over the pages of `world`.
+    pub fn over(library: &ToolLibrary, world: &KnowledgeBase) -> Result<Tools, ToolsError> {
+        let pages = world.pages().into_iter().map(|(title, text)| Page { title, text }).collect();
+        Ok(Tools { library: Arc::new(library.with_corpus(&Arc::new(Corpus::from_pages(pages)?))) })
+    }
+
+    /// The specs that the prompt shows.
+    pub fn specs(&self) -> &[ToolSpec] {
+        self.library.specs()
+    }
+}
+
+impl Environment for Tools {
+    fn run(&mut self, action: &Action, trajectory: &Trajectory) -> String {
+        self.library.execute(action, trajectory).text
+    }
+}
+
+/// The tools cannot be used with a knowledge base.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolsError {
+    /// The world's pages cannot be indexed.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// The bundled tool library is broken.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+}

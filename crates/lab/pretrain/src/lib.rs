@@ -1,0 +1,20 @@
+//! Training of the bundled model `models/stem`: its tokenizer, its training documents, and the
+//! training runs of the base and of the three adapters. Hyperparameters are in
+//! `models/stem/recipe/*.toml`. The trainer is `autoact-train`. The synthetic knowledge bases
+//! ("worlds") come from `autoact-synthetic-kb`, observations from the real tools of `autoact-tools`.
+
+mod documents;
+mod encode;
+mod environment;
+mod paths;
+mod recipe;
+mod run;
+mod tokenizer;
+
+pub use autoact_prompt::Role;
+pub use documents::{AdapterDocuments, BaseDocuments, SourceError, Worlds};
+pub use encode::{EncodeError, Encoder};
+pub use environment::{Tools, ToolsError};
+pub use paths::Paths;
+pub use recipe::{AdapterRecipe, BaseRecipe, Recipe, RecipeError};
+pub use run::{Options, Outcome, StemError, train_adapter, train_base, train_tokenizer};

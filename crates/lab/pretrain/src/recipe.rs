@@ -1,0 +1,160 @@
+//! The hyperparameters of the bundled model, from `models/stem/recipe/recipe.toml`.
+
+use std::path::{Path, PathBuf};
+
+use autoact_train::{ModelConfig, TrainConfig};
+use serde::Deserialize;
+
+/// A recipe that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecipeError {
+    /// The file is missing or unreadable.
+    #[error("cannot read the recipe `{}`; name another with `--recipe`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Not TOML, an unknown key, or a value of another type.
+    #[error("the recipe `{}` is not valid: {source}", path.display())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        source: Box<toml::de::Error>,
+    },
+}
+
+/// All hyperparameters of the bundled model.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// Seed of everything.
+    pub seed: u64,
+    /// The vocabulary.
+    pub tokenizer: TokenizerRecipe,
+    /// The base's shape; its vocabulary is the tokenizer's.
+    pub model: ShapeRecipe,
+    /// The invented worlds.
+    pub worlds: WorldsRecipe,
+    /// The base's training.
+    pub base: BaseRecipe,
+    /// The adapters' training.
+    pub adapters: AdapterRecipe,
+}
+
+/// `[tokenizer]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenizerRecipe {
+    /// Tokens in the vocabulary.
+    pub vocab_size: usize,
+    /// Worlds of each kind it is fitted to.
+    pub worlds: u64,
+}
+
+/// `[model]`: `config.json`'s fields that are chosen by hand.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // the names are Hugging Face's
+pub struct ShapeRecipe {
+    pub hidden_size: usize,
+    pub intermediate_size: usize,
+    pub num_hidden_layers: usize,
+    pub num_attention_heads: usize,
+    pub num_key_value_heads: usize,
+    pub head_dim: usize,
+    pub rms_norm_eps: f64,
+    pub rope_theta: f64,
+    pub max_position_embeddings: usize,
+}
+
+impl ShapeRecipe {
+    /// The model's configuration with this tokenizer.
+    pub fn config(&self, vocab_size: usize, end: u32) -> ModelConfig {
+        ModelConfig {
+            hidden_size: self.hidden_size,
+            intermediate_size: self.intermediate_size,
+            num_hidden_layers: self.num_hidden_layers,
+            num_attention_heads: self.num_attention_heads,
+            num_key_value_heads: self.num_key_value_heads,
+            head_dim: self.head_dim,
+            vocab_size,
+            rms_norm_eps: self.rms_norm_eps,
+            rope_theta: self.rope_theta,
+            max_position_embeddings: self.max_position_embeddings,
+            tie_word_embeddings: true,
+            bos_token_id: None,
+            eos_token_id: Some(end),
+        }
+    }
+}
+
+/// `[worlds]`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorldsRecipe {
+    /// The fraction of relations that have another noun in each of the base's knowledge bases.
+    pub strange: f64,
+    /// Documents made from one knowledge base before the next one is generated.
+    pub documents: u64,
+}
+
+/// `[base]`: the composition of the base's training data. All values are fractions.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BaseRecipe {
+    /// Documents in which every token is a target; in the others only the agents' text is.
+    pub whole_text: f64,
+    /// Plain texts about knowledge bases with the atlas's schema: pages with questions and answers,
+    /// without trajectories.
+    pub reading: f64,
+    /// Of the other documents: the same about the base's own worlds, and which tools questions need.
+    pub lists: f64,
+    /// Of the remaining ones: reading exercises, which ask for everything that a page says.
+    pub drills: f64,
+    /// Trajectories with a rejected answer and then the right one.
+    pub repaired: f64,
+    /// Of the other trajectories: those that end in a reflection.
+    pub judged: f64,
+    /// Of the judged ones: those with a wrong answer.
+    pub spoiled: f64,
+    /// The training run.
+    pub train: TrainConfig,
+}
+
+/// `[adapters]`: the composition of the adapters' training data.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdapterRecipe {
+    /// Reading exercises (plan and reflect).
+    pub drills: f64,
+    /// Trajectories with a rejected answer and then the right one (plan and tool).
+    pub repaired: f64,
+    /// Trajectories with a wrong answer (reflect).
+    pub spoiled: f64,
+    /// The training run.
+    pub train: TrainConfig,
+}
+
+impl Recipe {
+    /// Reads the recipe.
+    pub fn load(path: &Path) -> Result<Recipe, RecipeError> {
+        let text = std::fs::read_to_string(path).map_err(|source| RecipeError::Read { path: path.to_owned(), source })?;
+        toml::from_str(&text).map_err(|source| RecipeError::Parse { path: path.to_owned(), source: Box::new(source) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bundled_recipe_parses() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../models/stem/recipe/recipe.toml");
+        let recipe = Recipe::load(&path).unwrap();
+        recipe.base.train.validate().unwrap_or_else(|error| assert!(error.to_string().contains("checkpoint"), "{error}"));
+        assert!(recipe.adapters.train.lora.is_some());
+    }
+}

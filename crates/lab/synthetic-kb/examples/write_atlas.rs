@@ -1,0 +1,21 @@
+//! Writes the atlas's generated files again: `cargo run -p autoact-synthetic-kb --example write_atlas`. `autoact corpus build` does the same.
+
+#![allow(clippy::print_stdout)]
+
+use std::error::Error;
+use std::path::Path;
+
+use autoact_synthetic_kb::Atlas;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../corpora/atlas");
+    for (name, text) in Atlas::load(&dir)?.files()? {
+        let path = dir.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        println!("{name}: {} lines", text.lines().count());
+        std::fs::write(path, text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Gold trajectories, reflections, spoilt histories and repairs, with the real tools.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
+
+mod support;
+
+use std::collections::HashMap;
+
+use autoact_base::random::Rng;
+use autoact_score::exact_match;
+use autoact_synthetic_kb::{Fault, Kind, KnowledgeBase, Mix, NameMaker, Question, Solver, Split, ThoughtStyle};
+use autoact_trajectory::{FINISH, Trajectory, Turn, Verdict};
+use support::{ATLAS, RealTools, WORLDS, atlas, schema, world};
+
+fn answer(trajectory: &Trajectory) -> &str {
+    let last = trajectory.steps().next_back().unwrap();
+    assert_eq!(last.tool, FINISH);
+    last.params.as_deref().unwrap()
+}
+
+/// What a thought says was found stands in an observation before it, or in the question.
+fn thoughts_are_grounded(trajectory: &Trajectory) {
+    let mut known = trajectory.question.clone();
+    for step in trajectory.steps() {
+        if let Some(params) = &step.params
+            && matches!(step.tool.as_str(), "Retrieve" | FINISH)
+            && !matches!(params.as_str(), "yes" | "no")
+        {
+            assert!(known.contains(params.as_str()), "`{params}` was never read in {trajectory:#?}");
+        }
+        known.push_str(step.observation.as_deref().unwrap_or_default());
+    }
+}
+
+#[track_caller]
+fn solve_all(base: &KnowledgeBase, questions: &[Question], tools: &mut RealTools, least: f64) {
+    let specs = tools.0.specs().to_vec();
+    let solver = Solver { base, style: &ThoughtStyle::CANONICAL, tools: &specs, detours: 0.0 };
+    let mut rng = Rng::new(3);
+    let mut failed = Vec::new();
+    for question in questions {
+        match solver.solve(question, tools, &mut rng) {
+            Ok(trajectory) => {
+                assert!(exact_match(answer(&trajectory), &question.answer), "{question:?}\n{trajectory:#?}");
+                thoughts_are_grounded(&trajectory);
+            }
+            Err(error) => failed.push(format!("{}: {error}", question.text)),
+        }
+    }
+    let solved = 1.0 - failed.len() as f64 / questions.len() as f64;
+    assert!(solved >= least, "{solved:.3} of {} solved; not:\n{}", questions.len(), failed.join("\n"));
+}
+
+#[test]
+fn every_question_of_the_atlas_is_answerable_with_the_tools() {
+    let atlas = atlas();
+    let mut tools = RealTools::over(atlas.base());
+    let questions: Vec<Question> = atlas.held_out().into_iter().chain(atlas.dev()).collect();
+    solve_all(atlas.base(), &questions, &mut tools, 1.0);
+}
+
+#[test]
+fn swapped_facts_are_answered_from_the_swapped_pages() {
+    let atlas = atlas();
+    let swapped = atlas.counterfactual(1);
+    let questions = swapped.reanswer(&atlas.held_out());
+    assert!(questions.len() > 200, "only {} answers changed", questions.len());
+    solve_all(&swapped, &questions, &mut RealTools::over(&swapped), 1.0);
+}
+
+#[test]
+fn nearly_every_question_of_an_invented_world_is_answerable() {
+    let names = NameMaker::fit(atlas().base());
+    for file in [WORLDS, ATLAS] {
+        let schema = schema(file);
+        for seed in 0..3 {
+            let base = world(&schema, &names, seed);
+            let mut rng = Rng::new(seed);
+            let mix = Mix { misspelt: 0.05, ..Mix::default() };
+            let questions: Vec<Question> = (0..300).filter_map(|_| base.question(&mut rng, &mix, Split::Any)).collect();
+            assert!(questions.len() > 280, "{} of {file}", questions.len());
+            solve_all(&base, &questions, &mut RealTools::over(&base), 0.94);
+        }
+    }
+}
+
+#[test]
+fn reflections_judge_and_repairs_arrive() {
+    let names = NameMaker::fit(atlas().base());
+    let schema = schema(WORLDS);
+    let base = world(&schema, &names, 11);
+    let mut tools = RealTools::over(&base);
+    let specs = tools.0.specs().to_vec();
+    let mut rng = Rng::new(5);
+    let mut faults: HashMap<Fault, usize> = HashMap::new();
+    for round in 0..600 {
+        let style = &ThoughtStyle::ALL[round % ThoughtStyle::ALL.len()];
+        let solver = Solver { base: &base, style, tools: &specs, detours: 0.05 };
+        let question = base.question(&mut rng, &Mix { inverse: 0.2, ..Mix::default() }, Split::Any).unwrap();
+        let Ok(gold) = solver.solve(&question, &mut tools, &mut rng) else { continue };
+        assert_eq!(solver.reflect(&question, &gold).unwrap().verdict, Verdict::Right);
+        let Some((spoilt, fault)) = solver.spoil(&question, &gold, &mut tools, &mut rng) else { continue };
+        *faults.entry(fault).or_default() += 1;
+        assert!(!exact_match(answer(&spoilt), &question.answer), "{fault:?} {question:?}");
+        let judged = solver.reflect(&question, &spoilt).unwrap();
+        assert_eq!(judged.verdict, Verdict::Wrong);
+        let mended = solver.mend(&question, &spoilt, &mut tools, &mut rng).unwrap();
+        assert_eq!(mended.turns[..spoilt.turns.len()], spoilt.turns[..]);
+        assert_eq!(mended.turns[spoilt.turns.len()], Turn::Reflection(judged));
+        assert!(exact_match(answer(&mended), &question.answer), "{fault:?} {mended:#?}");
+        assert_eq!(solver.reflect(&question, &mended).unwrap().verdict, Verdict::Right);
+    }
+    assert_eq!(faults.len(), 6, "{faults:?}");
+}
+
+#[test]
+fn a_misspelt_name_is_found_by_its_likeness() {
+    let names = NameMaker::fit(atlas().base());
+    let base = world(&schema(WORLDS), &names, 4);
+    let mut tools = RealTools::over(&base);
+    let specs = tools.0.specs().to_vec();
+    let solver = Solver { base: &base, style: &ThoughtStyle::CANONICAL, tools: &specs, detours: 0.0 };
+    let mut rng = Rng::new(1);
+    let mix = Mix { misspelt: 1.0, ..Mix::only_hops(2) };
+    let mut recovered = 0;
+    for _ in 0..60 {
+        let question = base.question(&mut rng, &mix, Split::Any).unwrap();
+        let Some(written) = &question.written else { continue };
+        assert!(question.text.contains(written), "{question:?}");
+        let Ok(gold) = solver.solve(&question, &mut tools, &mut rng) else { continue };
+        let first = gold.steps().next().unwrap();
+        assert_eq!(first.params.as_deref(), Some(written.as_str()));
+        recovered += usize::from(first.observation.as_ref().unwrap().starts_with("No page"));
+    }
+    assert!(recovered > 20, "{recovered}");
+}
+
+#[test]
+fn what_the_tools_do_not_show_has_no_trajectory() {
+    let names = NameMaker::fit(atlas().base());
+    let schema = schema(WORLDS);
+    let (base, other) = (world(&schema, &names, 1), world(&schema, &names, 2));
+    let mut tools = RealTools::over(&other);
+    let specs = tools.0.specs().to_vec();
+    let solver = Solver { base: &base, style: &ThoughtStyle::CANONICAL, tools: &specs, detours: 0.0 };
+    let mut rng = Rng::new(1);
+    let question = base.question(&mut rng, &Mix::only_hops(2), Split::Any).unwrap();
+    assert_eq!(question.kind, Kind::Hop);
+    assert!(solver.solve(&question, &mut tools, &mut rng).is_err());
+}

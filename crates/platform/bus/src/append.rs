@@ -1,0 +1,136 @@
+//! Writing: conditional on what the writer knows, and idempotent.
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::ErrorCode;
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use autoact_telemetry::propagate;
+use autoact_trajectory::{Digest, Event, TaskKey};
+use autoact_wire::store;
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::connect::Bus;
+use crate::error::BusError;
+use crate::streams::trajectory_subject;
+
+/// The largest encoded event: a thought or an observation is far below, and nats-server's default bound is 1 MiB with headers.
+pub const MAX_EVENT_BYTES: usize = 960 * 1024;
+/// With room for the headers.
+pub(crate) const MAX_MESSAGE_BYTES: usize = MAX_EVENT_BYTES + 32 * 1024;
+
+/// What has to be the last message for a publish to be stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum After {
+    /// The one at this sequence on the same subject; 0: none.
+    OnSubject(u64),
+    /// The one at this sequence of the whole stream; 0: none.
+    InStream(u64),
+}
+
+/// An event as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// Its position.
+    pub sequence: u64,
+    /// SHA-256 of its bytes.
+    pub digest: Digest,
+}
+
+/// One conditional publish.
+pub(crate) struct Publish<'a> {
+    pub(crate) what: &'static str,
+    pub(crate) subject: String,
+    pub(crate) id: String,
+    pub(crate) payload: Bytes,
+    pub(crate) after: After,
+    pub(crate) task: &'a TaskKey,
+}
+
+impl Bus {
+    /// Appends an event to its task's trajectory, provided that the task's last event is still the one at sequence `after` (0: that
+    /// there is none).
+    ///
+    /// May be repeated after [`BusError::Unavailable`]: the same event is stored once, and the repetition returns its place.
+    pub async fn append(&self, event: &Event, after: u64) -> Result<Stored, BusError> {
+        let started = Instant::now();
+        let (task, payload) = (event.key(), Bytes::from(store::encode(event)));
+        let digest = store::digest(&payload);
+        if payload.len() > MAX_EVENT_BYTES {
+            return Err(BusError::TooLarge { bytes: payload.len(), limit: MAX_EVENT_BYTES });
+        }
+        // The id contains the content: two gateways that both hold a task write different events under the same index, and the
+        // second one must see the conflict, not an acknowledgement of the first one's event.
+        let id = format!("{task}-{}-{digest}", event.index);
+        let publish = Publish {
+            what: "store an event",
+            subject: trajectory_subject(&task),
+            id,
+            payload: payload.clone(),
+            after: After::OnSubject(after),
+            task: &task,
+        };
+        let outcome = match self.publish(publish).await {
+            // our own earlier attempt may have been stored, its acknowledgement lost and its id forgotten by now
+            Err(BusError::Conflict { task, expected, .. }) => match self.last_stored(&task).await? {
+                Some((sequence, stored)) if stored == payload => Ok(sequence),
+                last => Err(BusError::Conflict { task, expected, found: last.map_or(0, |(sequence, _)| sequence) }),
+            },
+            outcome => outcome,
+        };
+        metrics::histogram!("autoact_bus_append_seconds").record(started.elapsed().as_secs_f64());
+        outcome.map(|sequence| Stored { sequence, digest })
+    }
+
+    /// Publishes and waits for the acknowledgement, again and again while the bus does not answer and patience lasts.
+    pub(crate) async fn publish(&self, publish: Publish<'_>) -> Result<u64, BusError> {
+        let Publish { what, subject, id, payload, after, task } = publish;
+        let mut headers = HeaderMap::new();
+        propagate::inject(|name, value| headers.insert(name, value));
+        let message = PublishMessage::build().headers(headers).payload(payload.clone()).message_id(&id);
+        let (message, expected) = match after {
+            After::OnSubject(after) => (message.expected_last_subject_sequence(after), after),
+            After::InStream(after) => (message.expected_last_sequence(after), after),
+        };
+        let mut patience = self.patience(what);
+        loop {
+            let error = match self.publish_once(&subject, message.clone()).await {
+                Ok(sequence) => return Ok(sequence),
+                Err(error) => error,
+            };
+            match classify(&error) {
+                Failure::Conflict => return Err(BusError::Conflict { task: task.clone(), expected, found: 0 }),
+                Failure::TooLarge => return Err(BusError::TooLarge { bytes: payload.len(), limit: MAX_EVENT_BYTES }),
+                Failure::Transient => patience.after(error).await?,
+            }
+        }
+    }
+
+    async fn publish_once(&self, subject: &str, message: PublishMessage) -> Result<u64, PublishError> {
+        let ack = self.context.send_publish(subject.to_owned(), message).await?.await?;
+        Ok(ack.sequence)
+    }
+}
+
+enum Failure {
+    Conflict,
+    TooLarge,
+    Transient,
+}
+
+fn classify(error: &PublishError) -> Failure {
+    match error.kind() {
+        PublishErrorKind::WrongLastSequence => return Failure::Conflict,
+        PublishErrorKind::MaxPayloadExceeded => return Failure::TooLarge,
+        _ => {}
+    }
+    let code = std::error::Error::source(error)
+        .and_then(|source| source.downcast_ref::<async_nats::jetstream::Error>())
+        .map(async_nats::jetstream::Error::error_code);
+    match code {
+        // newer servers say it without the number
+        Some(ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT) => Failure::Conflict,
+        Some(ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM | ErrorCode::STREAM_HEADER_EXCEEDS_MAXIMUM) => Failure::TooLarge,
+        _ => Failure::Transient,
+    }
+}

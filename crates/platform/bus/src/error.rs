@@ -1,0 +1,126 @@
+//! What can go wrong on the bus.
+
+use autoact_trajectory::TaskKey;
+use autoact_wire::event::EventError;
+
+/// An error of the bus.
+#[derive(Debug, thiserror::Error)]
+pub enum BusError {
+    /// No server answered.
+    #[error("NATS is not reachable at `{url}`; fix: start one with `autoact up`, or set `AUTOACT_NATS__URL`")]
+    Unreachable {
+        /// The servers, without passwords.
+        url: String,
+        /// What the last attempt said.
+        source: async_nats::ConnectError,
+    },
+    /// The URL is not one.
+    #[error("`{url}` is not a NATS address; expected something like `nats://127.0.0.1:4222`")]
+    Address {
+        /// What was configured, without passwords.
+        url: String,
+    },
+    /// The server refuses the login.
+    #[error("NATS at `{url}` refuses the login; fix: check the user and password in `AUTOACT_NATS__URL`, or the credentials file")]
+    Login {
+        /// The servers, without passwords.
+        url: String,
+        /// What the server said.
+        source: async_nats::ConnectError,
+    },
+    /// The credentials file cannot be used.
+    #[error("cannot read the NATS credentials `{path}`")]
+    Credentials {
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A server without JetStream.
+    #[error("NATS at `{url}` has no JetStream; fix: start `nats-server` with `-js`")]
+    NoJetStream {
+        /// The servers, without passwords.
+        url: String,
+    },
+    /// A stream or consumer cannot be made.
+    #[error("cannot create `{name}` on NATS; fix: if it says `insufficient`, lower `bus.max_bytes` or give JetStream more room")]
+    Create {
+        /// The stream or consumer.
+        name: String,
+        /// What the server said.
+        source: async_nats::Error,
+    },
+    /// A stream of that name is there and is another one.
+    #[error("stream `{stream}` has {field} `{found}`, autoact needs `{expected}`; fix: rename or remove that stream")]
+    Mismatch {
+        /// The stream.
+        stream: String,
+        /// What differs.
+        field: &'static str,
+        /// What we need.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// The bus holds trajectories of the release before: they are moved once, while no gateway runs.
+    #[error("the bus holds {events} events of schema version 1; fix: stop every gateway of the release before, then run `autoact migrate`")]
+    Version1 {
+        /// How many events there are.
+        events: u64,
+    },
+    /// Another writer was faster: what the caller knows of the task is out of date.
+    #[error("task `{task}` has moved on: expected its last event at sequence `{expected}`, found `{found}`")]
+    Conflict {
+        /// The task.
+        task: TaskKey,
+        /// What the caller believed.
+        expected: u64,
+        /// What the bus holds; 0 for nothing.
+        found: u64,
+    },
+    /// The event is larger than a message may be.
+    #[error("an event of `{bytes}` bytes is too large for the bus; the bound is `{limit}`")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The bound.
+        limit: usize,
+    },
+    /// The bus does not answer, or not in time; the same call may succeed later.
+    #[error("the bus cannot {what} now")]
+    Unavailable {
+        /// What was tried.
+        what: &'static str,
+        /// What the last attempt said.
+        source: async_nats::Error,
+    },
+    /// Something on the bus is not an event we can read.
+    #[error("message `{sequence}` of task `{task}` cannot be read")]
+    Unreadable {
+        /// The task.
+        task: TaskKey,
+        /// Where it lies.
+        sequence: u64,
+        /// What is wrong with it.
+        source: EventError,
+    },
+    /// Something in the bucket of adapter versions is no announcement.
+    #[error("the bucket `{bucket}` holds something that is no announcement of an adapter version; fix: promote a version again")]
+    UnreadableAnnouncement {
+        /// The bucket.
+        bucket: &'static str,
+        /// Where the JSON went wrong.
+        source: serde_json::Error,
+    },
+}
+
+impl BusError {
+    /// Whether the same call may succeed later.
+    pub fn retryable(&self) -> bool {
+        matches!(self, BusError::Unavailable { .. } | BusError::Unreachable { .. })
+    }
+
+    pub(crate) fn unavailable(what: &'static str, source: impl Into<async_nats::Error>) -> BusError {
+        BusError::Unavailable { what, source: source.into() }
+    }
+}

@@ -1,0 +1,62 @@
+//! Finds tasks that were accepted and never queued: whoever accepted them died in between.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use autoact_trajectory::{EventBody, TaskKey};
+use autoact_wire::store::{IndexEntry, IndexRecord};
+
+use crate::connect::Bus;
+use crate::error::BusError;
+
+/// Whoever accepted a task has queued it by then, if it lives.
+const AGE: Duration = Duration::from_secs(10);
+/// Records looked at in one round; after a start, the newest ones.
+const MAX_RECORDS: u64 = 2_000;
+
+/// A walk along the index of tasks. One per process, stepped every few seconds.
+#[derive(Debug, Default)]
+pub struct Unqueued {
+    /// The last position of the index that was read.
+    position: Option<u64>,
+    /// Submissions that are too young to judge, with the time of their record.
+    young: BTreeMap<u64, (TaskKey, SystemTime)>,
+}
+
+impl Unqueued {
+    /// Reads what the index has new, and queues the tasks that are old enough and have not been taken up. Queueing one that is queued
+    /// changes nothing. Returns those for which it did change something, as far as can be told.
+    pub async fn step(&mut self, bus: &Bus, now: SystemTime) -> Result<Vec<TaskKey>, BusError> {
+        self.read(bus).await?;
+        let old = |at: &SystemTime| now.duration_since(*at).is_ok_and(|age| age >= AGE);
+        let due: Vec<(u64, TaskKey)> =
+            self.young.iter().filter(|(_, (_, at))| old(at)).map(|(position, (task, _))| (*position, task.clone())).collect();
+        let mut queued = Vec::new();
+        for (position, task) in due {
+            let waits = bus.last(&task).await?.is_some_and(|last| matches!(last.body, EventBody::Submitted(_)));
+            if waits && bus.enqueue(&task).await? {
+                queued.push(task);
+            }
+            self.young.remove(&position);
+        }
+        Ok(queued)
+    }
+
+    async fn read(&mut self, bus: &Bus) -> Result<(), BusError> {
+        let mut index = bus.streams.index.clone();
+        let unavailable = |error| BusError::unavailable("read the index of tasks", error);
+        let state = index.info().await.map_err(|error| unavailable(async_nats::Error::from(error)))?.state.clone();
+        let from = self.position.map_or(state.last_sequence.saturating_sub(MAX_RECORDS), |position| position) + 1;
+        let from = from.max(state.first_sequence);
+        for position in from..=state.last_sequence.min(from.saturating_add(MAX_RECORDS)) {
+            self.position = Some(position);
+            let Ok(message) = bus.streams.index.direct_get(position).await else { continue };
+            if let Ok(record) = IndexRecord::decode(&message.payload)
+                && record.entry == IndexEntry::Submitted
+            {
+                self.young.insert(position, (record.task, record.time));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,201 @@
+//! A real nats-server with JetStream, one per test.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpStream;
+
+use crate::poll;
+
+/// Names the binary when it is neither on `PATH` nor where the quickstart puts it.
+const VARIABLE: &str = "AUTOACT_NATS_SERVER";
+/// A machine that builds on every core is slow to start a process.
+const START_LIMIT: Duration = Duration::from_secs(20);
+/// A server flushes its files when it is asked to end.
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+
+/// Why there is no server for the test.
+#[derive(Debug, thiserror::Error)]
+pub enum NatsError {
+    /// The binary is nowhere.
+    #[error("no `nats-server` in `${VARIABLE}`, `PATH` or `{searched}`; run `./quickstart --fetch-nats` once")]
+    NotFound {
+        /// The last place looked at.
+        searched: String,
+    },
+    /// The process did not start, or files could not be written.
+    #[error("cannot start `{binary}`")]
+    Start {
+        /// The program.
+        binary: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// It started and is not there.
+    #[error("`{binary}` was not ready in {START_LIMIT:?}; its log says:\n{log}")]
+    NotReady {
+        /// The program.
+        binary: String,
+        /// Its last words.
+        log: String,
+    },
+}
+
+/// A running nats-server. Dropping it kills the process and removes its data.
+#[derive(Debug)]
+pub struct NatsServer {
+    binary: PathBuf,
+    dir: TempDir,
+    port: u16,
+    child: Option<Child>,
+}
+
+impl NatsServer {
+    /// Starts a server on a free port, with JetStream in a directory of its own.
+    pub async fn start() -> Result<NatsServer, NatsError> {
+        let binary = find()?;
+        let dir = TempDir::with_prefix("autoact-nats-").map_err(|source| start_error(&binary, source))?;
+        let mut server = NatsServer { binary, dir, port: 0, child: None };
+        server.spawn().await?;
+        Ok(server)
+    }
+
+    /// `nats://127.0.0.1:<port>`
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Where it listens; the same after a restart.
+    pub fn addr(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// Ends the process at once, as a crash would; data and port stay for [`NatsServer::resume`].
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Starts it again after [`NatsServer::kill`] with the same data on the same port.
+    pub async fn resume(&mut self) -> Result<(), NatsError> {
+        self.spawn().await
+    }
+
+    /// Asks the process to end, waits until it has, and starts it again with the same data on the same port.
+    pub async fn restart(&mut self) -> Result<(), NatsError> {
+        if let Some(child) = &mut self.child {
+            let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);
+            poll::until(STOP_LIMIT, async || child.try_wait().ok().flatten()).await;
+        }
+        self.kill();
+        self.spawn().await
+    }
+
+    async fn spawn(&mut self) -> Result<(), NatsError> {
+        let failed = |source| start_error(&self.binary, source);
+        let log = self.dir.path().join("log");
+        let out = std::fs::File::options().create(true).append(true).open(&log).map_err(failed)?;
+        let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
+        let mut child = Command::new(&self.binary)
+            .args(["-a", "127.0.0.1", "-p", &port, "-js"])
+            .arg("-sd")
+            .arg(self.dir.path().join("data"))
+            .arg("--ports_file_dir")
+            .arg(self.dir.path())
+            .stdin(Stdio::null())
+            .stdout(out.try_clone().map_err(failed)?)
+            .stderr(out)
+            .spawn()
+            .map_err(failed)?;
+        let ports = self.ports_file(child.id());
+        let ready = poll::until(START_LIMIT, async || {
+            if let Ok(Some(_)) = child.try_wait() {
+                return Some(None); // it gave up
+            }
+            let port = if self.port == 0 { read_port(&ports)? } else { self.port };
+            greets(port).await.then_some(Some(port))
+        })
+        .await;
+        self.child = Some(child);
+        match ready.flatten() {
+            Some(port) => {
+                self.port = port;
+                Ok(())
+            }
+            None => {
+                self.kill();
+                let log = std::fs::read_to_string(&log).unwrap_or_default();
+                Err(NatsError::NotReady { binary: self.binary.display().to_string(), log })
+            }
+        }
+    }
+
+    fn ports_file(&self, pid: u32) -> PathBuf {
+        let name = self.binary.file_name().unwrap_or_default().to_string_lossy();
+        self.dir.path().join(format!("{name}_{pid}.ports"))
+    }
+}
+
+impl Drop for NatsServer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn start_error(binary: &Path, source: std::io::Error) -> NatsError {
+    NatsError::Start { binary: binary.display().to_string(), source }
+}
+
+fn find() -> Result<PathBuf, NatsError> {
+    if let Some(named) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
+        return Ok(PathBuf::from(named));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|dir| dir.join("nats-server"));
+    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../.quickstart/bin/nats-server");
+    let searched = bundled.display().to_string();
+    on_path.chain([bundled]).find(|candidate| candidate.is_file()).ok_or(NatsError::NotFound { searched })
+}
+
+/// The client port from the file in which the server says where it listens.
+fn read_port(path: &Path) -> Option<u16> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let ports: serde_json::Value = serde_json::from_str(&text).ok()?;
+    ports["nats"][0].as_str()?.rsplit(':').next()?.parse().ok()
+}
+
+/// A ready server greets with its facts; JetStream is among them once it has recovered its streams.
+async fn greets(port: u16) -> bool {
+    let Ok(stream) = TcpStream::connect(("127.0.0.1", port)).await else { return false };
+    let mut line = String::new();
+    let read = tokio::time::timeout(Duration::from_secs(1), BufReader::new(stream).read_line(&mut line)).await;
+    matches!(read, Ok(Ok(_))) && line.starts_with("INFO ") && line.contains("\"jetstream\":true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_starts_and_comes_back_on_its_port() {
+        let mut server = NatsServer::start().await.unwrap();
+        let addr = server.addr();
+        server.restart().await.unwrap();
+        assert_eq!(server.addr(), addr);
+        assert!(TcpStream::connect(addr).await.is_ok());
+        server.kill();
+        assert!(TcpStream::connect(addr).await.is_err());
+        server.resume().await.unwrap();
+        assert!(TcpStream::connect(addr).await.is_ok());
+        drop(server);
+        assert!(TcpStream::connect(addr).await.is_err());
+    }
+}

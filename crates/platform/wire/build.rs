@@ -1,0 +1,20 @@
+//! Compiles `proto/autoact` with protox, so that no `protoc` is needed on the machine.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use prost::Message;
+
+/// The services' contracts, and the stored events.
+const FILES: [&str; 5] = ["v1/trajectory", "v1/agents", "v1/gateway", "v1/memory", "store/v2/event"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("../../../proto");
+    println!("cargo:rerun-if-changed={}", root.display());
+    let files: Vec<PathBuf> = FILES.iter().map(|name| root.join(format!("autoact/{name}.proto"))).collect();
+    let descriptors = protox::compile(&files, [&root])?;
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    std::fs::write(out.join("autoact.v1.bin"), descriptors.encode_to_vec())?;
+    tonic_prost_build::configure().build_transport(true).compile_fds(descriptors)?;
+    Ok(())
+}

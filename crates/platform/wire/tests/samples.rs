@@ -1,0 +1,199 @@
+//! Events as earlier versions stored them must be read for ever. One file per body and version under `samples/`; a new version adds a
+//! folder and changes none. `AUTOACT_WRITE_SAMPLES=1 cargo test -p autoact-wire --test samples` writes those of the current one.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
+
+#[path = "../../../domain/trajectory/tests/common/mod.rs"]
+mod common;
+
+use std::path::PathBuf;
+
+use autoact_trajectory::*;
+use autoact_wire::event::EventError;
+use autoact_wire::store::{EVENT_VERSION, IndexEntry, IndexRecord, decode, digest, encode};
+use autoact_wire::store_v2 as v2;
+use common::*;
+use proptest::prelude::*;
+use prost::Message;
+
+fn read(bytes: &[u8]) -> Result<Event, EventError> {
+    decode(&Tenant::default(), bytes, 0)
+}
+
+/// What stands in every version's samples.
+fn v1_events() -> Vec<Event> {
+    let finished = Finished {
+        answer: "Paris".into(),
+        approved: false,
+        reason: FinishReason::MaxReflections,
+        detail: "bound on wrong verdicts: 2".into(),
+    };
+    let seen = Observation { text: "Loire is a river in France.".into(), is_error: true, repeated: true, truncated: true };
+    let bodies = [
+        submitted(Limits::default()),
+        started(2),
+        thought("Retrieve"),
+        action("Retrieve", "Loire"),
+        EventBody::Observation(seen),
+        reflection(Verdict::Wrong),
+        EventBody::Finished(finished),
+    ];
+    let with_usage = |event| Event { usage: Some(usage(31)), sequence: 0, ..event };
+    events(bodies).into_iter().map(with_usage).collect()
+}
+
+/// The same, and what version 2 added.
+fn v2_events() -> Vec<Event> {
+    let artifact = Artifact {
+        kind: "table".into(),
+        media_type: "text/csv".into(),
+        name: "rivers.csv".into(),
+        object: "task-1/rivers.csv".into(),
+        bytes: 120,
+        sha256: Some(Digest([7; 32])),
+        text: "12 rivers with their lengths".into(),
+    };
+    let released = Released { reason: ReleaseReason::Waiting, detail: "plan-agent is away".into(), may_have_run: true };
+    let mut all = v1_events();
+    all.push(Event { sequence: 0, ..event(8, EventBody::Released(released)) });
+    for event in &mut all {
+        event.tenant = "acme-2".parse().unwrap();
+        event.epoch = 2;
+        event.call = Some("plan-3-1".parse().unwrap());
+        event.previous = (event.index > 1).then_some(Digest([9; 32]));
+        event.timing = Some(Timing { own: std::time::Duration::from_micros(31), ..Timing::default() });
+        if let EventBody::Observation(_) = &event.body {
+            event.artifacts.push(artifact.clone());
+        }
+        if let EventBody::Submitted(submitted) = &mut event.body {
+            submitted.conversation = "c-1".into();
+            submitted.request = Some(Digest([3; 32]));
+        }
+    }
+    all
+}
+
+fn sample(version: u32, event: &Event) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("samples/v{version}/{}.bin", event.body.name()))
+}
+
+#[test]
+fn stored_samples_are_read() {
+    for (version, event) in v1_events().into_iter().map(|event| (1, event)).chain(v2_events().into_iter().map(|event| (2, event))) {
+        let path = sample(version, &event);
+        if version == EVENT_VERSION && std::env::var_os("AUTOACT_WRITE_SAMPLES").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, encode(&event)).unwrap();
+        }
+        let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let event = Event { digest: Some(digest(&bytes)), ..event };
+        assert_eq!(read(&bytes).unwrap(), event, "{}", path.display());
+    }
+}
+
+#[test]
+fn an_event_of_version_1_has_the_tenant_it_is_read_for() {
+    let bytes = std::fs::read(sample(1, &v1_events()[0])).unwrap();
+    let tenant: Tenant = "acme".parse().unwrap();
+    assert_eq!(decode(&tenant, &bytes, 4).unwrap().tenant, tenant);
+}
+
+fn message(event: &Event) -> v2::Event {
+    v2::Event::decode(encode(event).as_slice()).unwrap()
+}
+
+/// A body of the future: field 99, empty.
+fn with_future_body(event: v2::Event) -> Vec<u8> {
+    let mut bytes = v2::Event { body: None, version: EVENT_VERSION + 1, ..event }.encode_to_vec();
+    bytes.extend([0x9a, 0x06, 0x00]);
+    bytes
+}
+
+#[test]
+fn what_a_later_program_wrote_keeps_its_place() {
+    let event = &v2_events()[2];
+    let unknown = |bytes: &[u8]| match read(bytes).unwrap() {
+        Event { body: EventBody::Unknown(unknown), index: 3, .. } => unknown,
+        other => panic!("{other:?}"),
+    };
+    let later = EVENT_VERSION + 1;
+    assert_eq!(unknown(&with_future_body(message(event))), Unknown { version: later, needed: true });
+    let ignorable = v2::Event { ignorable: true, ..message(event) };
+    assert_eq!(unknown(&with_future_body(ignorable.clone())), Unknown { version: later, needed: false });
+    // one that only later readers understand is needed, whatever else it says
+    let min_reader = v2::Event { min_reader: later, version: later, ..ignorable };
+    assert_eq!(unknown(&min_reader.encode_to_vec()), Unknown { version: later, needed: true });
+    // a later version that this reader understands is an event like any other
+    let later = v2::Event { version: later, ..message(event) };
+    assert!(matches!(read(&later.encode_to_vec()).unwrap().body, EventBody::Thought(_)));
+}
+
+#[test]
+fn unknown_enumeration_values_stop_nobody() {
+    let body = |at: usize, change: &dyn Fn(&mut v2::event::Body)| {
+        let mut message = message(&v2_events()[at]);
+        change(message.body.as_mut().unwrap());
+        read(&message.encode_to_vec()).unwrap().body
+    };
+    let finished = body(6, &|body| {
+        if let v2::event::Body::Finished(finished) = body {
+            finished.reason = 99;
+        }
+    });
+    assert!(matches!(finished, EventBody::Finished(Finished { reason: FinishReason::Other, .. })));
+    let reflected = body(5, &|body| {
+        if let v2::event::Body::Reflection(reflection) = body {
+            reflection.verdict = 99;
+        }
+    });
+    assert!(matches!(reflected, EventBody::Reflection(Reflection { verdict: Verdict::Wrong, .. })));
+    let submitted = body(0, &|body| {
+        if let v2::event::Body::Submitted(submitted) = body {
+            submitted.tools[0].effect = 99;
+        }
+    });
+    assert!(matches!(submitted, EventBody::Submitted(submitted) if submitted.tools[0].effect == Effect::SideEffect));
+    let released = body(7, &|body| {
+        if let v2::event::Body::Released(released) = body {
+            released.reason = 99;
+        }
+    });
+    assert!(matches!(released, EventBody::Released(Released { reason: ReleaseReason::Other, .. })));
+}
+
+#[test]
+fn what_is_no_event_is_an_error() {
+    let good = message(&v2_events()[2]);
+    let refused = |event: v2::Event| read(&event.encode_to_vec()).unwrap_err();
+    assert!(matches!(refused(v2::Event { version: 0, ..good.clone() }), EventError::Field(_)));
+    assert!(matches!(refused(v2::Event { task_id: "a.b".into(), ..good.clone() }), EventError::TaskId(_)));
+    assert!(matches!(refused(v2::Event { tenant: "a.b".into(), ..good.clone() }), EventError::Tenant(_)));
+    assert!(matches!(refused(v2::Event { time: None, ..good.clone() }), EventError::Field(_)));
+    assert!(matches!(refused(v2::Event { index: 0, ..good }), EventError::Field(_)));
+    assert!(matches!(read(b"\xff\xff"), Err(EventError::Malformed(_))));
+}
+
+#[test]
+fn records_of_the_index_are_read_as_they_are_written() {
+    for entry in [IndexEntry::Submitted, IndexEntry::Ended { index: 9, hash: Some(Digest([1; 32])) }, IndexEntry::Unknown] {
+        let record = IndexRecord { task: key(), time: at(3), previous: Some(Digest([2; 32])), entry };
+        assert_eq!(IndexRecord::decode(&record.encode()).unwrap(), record);
+    }
+}
+
+proptest! {
+    #[test]
+    fn bytes_from_anywhere_never_panic(
+        at in 0..8usize, cut in any::<prop::sample::Index>(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let _ = read(&noise);
+        let mut bytes = encode(&v2_events()[at]);
+        for (place, value) in flips {
+            let place = place.index(bytes.len());
+            bytes[place] = value;
+        }
+        bytes.truncate(cut.index(bytes.len() + 1));
+        let _ = read(&bytes);
+        let _ = IndexRecord::decode(&bytes);
+    }
+}

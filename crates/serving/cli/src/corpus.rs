@@ -1,0 +1,30 @@
+//! `autoact corpus`: the atlas's pages and questions from its tables.
+
+use anyhow::Context as _;
+use autoact_synthetic_kb::Atlas;
+
+use crate::args::CorpusCommand;
+use crate::exit;
+use crate::out;
+
+pub(crate) fn run(command: CorpusCommand) -> anyhow::Result<u8> {
+    let CorpusCommand::Build { dir, check } = command;
+    let atlas = Atlas::load(&dir)?;
+    let mut stale = Vec::new();
+    for (name, text) in atlas.files()? {
+        let path = dir.join(name);
+        if check {
+            if std::fs::read_to_string(&path).ok().as_deref() != Some(&text) {
+                stale.push(path.display().to_string());
+            }
+        } else {
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::write(&path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
+            out::line(path.display())?;
+        }
+    }
+    anyhow::ensure!(stale.is_empty(), "not what the tables make: {}; fix: `autoact corpus build`", stale.join(", "));
+    Ok(exit::OK)
+}

@@ -1,0 +1,180 @@
+//! Scores of an evaluation.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use autoact_wire::v1;
+use serde_json::json;
+
+use crate::args::EvalOptions;
+use crate::eval::set::EvalQuestion;
+use crate::view::reason_name;
+
+/// One question's result.
+pub(crate) struct Outcome {
+    question: EvalQuestion,
+    answer: String,
+    approved: bool,
+    reason: String,
+    exact: bool,
+    f1: f64,
+    events: Vec<serde_json::Value>,
+    elapsed: Duration,
+}
+
+impl Outcome {
+    pub(crate) fn new(question: EvalQuestion, finished: &v1::Finished, events: Vec<serde_json::Value>, elapsed: Duration) -> Outcome {
+        Outcome {
+            exact: question.metric().is_right(&question.question, &finished.answer, &question.answer),
+            f1: question.metric().reward(&question.question, &finished.answer, &question.answer),
+            answer: finished.answer.clone(),
+            approved: finished.approved,
+            reason: reason_name(finished.reason()),
+            question,
+            events,
+            elapsed,
+        }
+    }
+
+    /// Planning loops, `Finish` included.
+    fn rounds(&self) -> usize {
+        self.events.iter().filter(|event| event["event"] == "thought").count()
+    }
+}
+
+/// All results so far.
+#[derive(Default)]
+pub(crate) struct Report {
+    outcomes: Vec<Outcome>,
+    pub(crate) elapsed: Duration,
+}
+
+/// Sums over some of the results.
+#[derive(Default)]
+struct Row {
+    count: usize,
+    exact: usize,
+    f1: f64,
+    approved: usize,
+    approved_exact: usize,
+    rounds: usize,
+}
+
+impl Row {
+    fn add(&mut self, outcome: &Outcome) {
+        self.count += 1;
+        self.exact += usize::from(outcome.exact);
+        self.f1 += outcome.f1;
+        self.approved += usize::from(outcome.approved);
+        self.approved_exact += usize::from(outcome.approved && outcome.exact);
+        self.rounds += outcome.rounds();
+    }
+
+    fn part(&self, count: usize) -> f64 {
+        count as f64 / self.count.max(1) as f64
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "questions": self.count, "exact_match": self.part(self.exact), "f1": self.f1 / self.count.max(1) as f64,
+            "approved": self.part(self.approved), "rounds": self.part(self.rounds),
+            "precision_of_approval": self.approved_exact as f64 / self.approved.max(1) as f64,
+        })
+    }
+}
+
+impl Report {
+    pub(crate) fn push(&mut self, outcome: Outcome) {
+        self.outcomes.push(outcome);
+    }
+
+    pub(crate) fn exact_match(&self) -> f64 {
+        let row = self.total();
+        row.part(row.exact)
+    }
+
+    fn total(&self) -> Row {
+        let mut row = Row::default();
+        self.outcomes.iter().for_each(|outcome| row.add(outcome));
+        row
+    }
+
+    fn rows(&self) -> BTreeMap<String, Row> {
+        let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+        for outcome in &self.outcomes {
+            rows.entry(outcome.question.label()).or_default().add(outcome);
+        }
+        rows
+    }
+
+    fn latency(&self, quantile: f64) -> f64 {
+        let mut times: Vec<f64> = self.outcomes.iter().map(|outcome| outcome.elapsed.as_secs_f64()).collect();
+        times.sort_by(f64::total_cmp);
+        let at = ((times.len() as f64 - 1.0) * quantile).round().max(0.0) as usize;
+        times.get(at).copied().unwrap_or_default()
+    }
+
+    /// For people.
+    pub(crate) fn table(&self, options: &EvalOptions) -> String {
+        let mut out = format!(
+            "set {}{}, {} questions, seed {}, temperature {}, {:.0} s\n\n",
+            options.set,
+            if options.counterfactual { " on swapped facts" } else { "" },
+            self.outcomes.len(),
+            options.seed,
+            options.temperature,
+            self.elapsed.as_secs_f64()
+        );
+        let _ = writeln!(out, "{:<12}{:>10}{:>14}{:>8}{:>11}{:>8}", "kind", "questions", "exact match", "F1", "approved", "rounds");
+        let rows = self.rows();
+        let total = self.total();
+        for (label, row) in rows.iter().map(|(label, row)| (label.as_str(), row)).chain([("all", &total)]) {
+            let _ = writeln!(
+                out,
+                "{label:<12}{:>10}{:>13.1}%{:>8.3}{:>10.1}%{:>8.2}",
+                row.count,
+                100.0 * row.part(row.exact),
+                row.f1 / row.count.max(1) as f64,
+                100.0 * row.part(row.approved),
+                row.part(row.rounds)
+            );
+        }
+        let _ = writeln!(
+            out,
+            "\napproved answers that are right: {:.1}%; time to the answer with {} at once: median {:.2} s, p95 {:.2} s",
+            100.0 * total.approved_exact as f64 / total.approved.max(1) as f64,
+            options.concurrency,
+            self.latency(0.5),
+            self.latency(0.95)
+        );
+        out
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self, options: &EvalOptions) -> serde_json::Value {
+        let kinds: serde_json::Map<String, serde_json::Value> =
+            self.rows().iter().map(|(label, row)| (label.clone(), row.json())).collect();
+        json!({
+            "set": options.set, "counterfactual": options.counterfactual, "seed": options.seed, "temperature": options.temperature,
+            "concurrency": options.concurrency, "seconds": self.elapsed.as_secs_f64(), "latency_p50_seconds": self.latency(0.5),
+            "latency_p95_seconds": self.latency(0.95), "all": self.total().json(), "kinds": kinds,
+        })
+    }
+
+    /// Every question with what the group did, a JSON object a line.
+    pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let mut text = String::new();
+        for outcome in &self.outcomes {
+            let row = json!({
+                "id": outcome.question.id, "kind": outcome.question.label(), "question": outcome.question.question,
+                "gold": outcome.question.answer, "answer": outcome.answer, "exact": outcome.exact, "f1": outcome.f1,
+                "approved": outcome.approved, "reason": outcome.reason, "seconds": outcome.elapsed.as_secs_f64(), "events": outcome.events,
+            });
+            let _ = writeln!(text, "{row}");
+        }
+        std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
+    }
+}

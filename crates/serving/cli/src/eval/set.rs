@@ -1,0 +1,103 @@
+//! Sets of questions to evaluate on.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use autoact_score::{Metric, with_options};
+use autoact_synthetic_kb::{Atlas, Question};
+use serde::Deserialize;
+
+/// The bundled atlas.
+const ATLAS: &str = "corpora/atlas";
+
+/// A question with its answer. A user's own file needs only these two fields.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct EvalQuestion {
+    #[serde(default)]
+    pub(crate) id: String,
+    #[serde(alias = "text")]
+    pub(crate) question: String,
+    pub(crate) answer: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    hops: usize,
+    /// What there is to choose from; it stands in the question's text once the question is loaded.
+    #[serde(default)]
+    options: Vec<String>,
+}
+
+impl EvalQuestion {
+    /// The row it counts in.
+    pub(crate) fn label(&self) -> String {
+        match self.kind.as_str() {
+            "" => "questions".to_owned(),
+            "hop" => format!("{}-hop", self.hops),
+            other => other.replace('_', "-"),
+        }
+    }
+
+    /// How its answers are scored.
+    pub(crate) fn metric(&self) -> Metric {
+        if self.options.is_empty() { Metric::F1 } else { Metric::MultipleChoice }
+    }
+}
+
+impl From<&Question> for EvalQuestion {
+    fn from(question: &Question) -> Self {
+        EvalQuestion {
+            id: question.id.clone(),
+            question: question.text.clone(),
+            answer: question.answer.clone(),
+            kind: question.label(),
+            hops: question.hops,
+            options: Vec::new(),
+        }
+    }
+}
+
+/// `held-out` and `dev` are the atlas's; anything else is a JSONL file.
+pub(crate) fn load(set: &str) -> anyhow::Result<Vec<EvalQuestion>> {
+    let path = path_of(set);
+    let text = std::fs::read_to_string(&path).with_context(|| {
+        format!("cannot read the questions `{}`; fix: run in the project's root, or name `held-out`, `dev` or a JSONL file", path.display())
+    })?;
+    let questions = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(|(at, line)| {
+        serde_json::from_str(line)
+            .with_context(|| format!("`{}`, line {}: not a question with `question` and `answer`", path.display(), at + 1))
+    });
+    let asked = |question: EvalQuestion| EvalQuestion { question: with_options(&question.question, &question.options), ..question };
+    questions.map(|question| question.map(asked)).collect()
+}
+
+pub(crate) fn path_of(set: &str) -> PathBuf {
+    match set {
+        "held-out" | "dev" => Path::new(ATLAS).join(format!("questions/{set}.jsonl")),
+        file => PathBuf::from(file),
+    }
+}
+
+/// A corpus with swapped facts and the questions whose answers changed with them.
+pub(crate) struct Swapped {
+    pub(crate) corpus: PathBuf,
+    pub(crate) questions: Vec<EvalQuestion>,
+}
+
+/// Swaps the atlas's facts, writes its pages into `dir`, and answers the set's questions anew.
+pub(crate) fn counterfactual(set: &str, seed: u64, dir: &Path) -> anyhow::Result<Swapped> {
+    anyhow::ensure!(matches!(set, "held-out" | "dev"), "`--counterfactual` swaps the atlas's facts; fix: `--set held-out` or `--set dev`");
+    let atlas = Atlas::load(Path::new(ATLAS))?;
+    let text = std::fs::read_to_string(path_of(set)).with_context(|| format!("cannot read the set `{set}`"))?;
+    let questions: Vec<Question> =
+        text.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("the set is not the atlas's own")?;
+    let swapped = atlas.counterfactual(seed);
+    let changed: Vec<EvalQuestion> = swapped.reanswer(&questions).iter().map(EvalQuestion::from).collect();
+    let corpus = dir.join("pages.jsonl");
+    let mut pages = String::new();
+    for (title, text) in swapped.pages() {
+        pages.push_str(&serde_json::json!({ "title": title, "text": text }).to_string());
+        pages.push('\n');
+    }
+    std::fs::write(&corpus, pages).with_context(|| format!("cannot write `{}`", corpus.display()))?;
+    Ok(Swapped { corpus, questions: changed })
+}

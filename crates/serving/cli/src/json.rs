@@ -1,0 +1,219 @@
+//! Events and tasks as JSON: the one place that names their fields. `docs/cli.md` lists the names.
+//!
+//! Times are RFC 3339, durations are seconds. What this version does not know stays visible: an event
+//! of a kind that came later is `unknown`, with an empty body.
+
+use std::time::Duration;
+
+use autoact_wire::v1::{self, trajectory_event::Body};
+use serde_json::{Value, json};
+
+use crate::view::{reason_name, verdict_name};
+
+/// One event.
+pub(crate) fn event(event: &v1::TrajectoryEvent) -> Value {
+    let (kind, body) = body(event);
+    json!({
+        "task_id": event.task_id,
+        "sequence": event.sequence,
+        "index": event.index,
+        "time": event.time.as_ref().map(time),
+        "tenant": event.tenant,
+        "writer": event.writer,
+        "epoch": event.epoch,
+        "call_id": event.call_id,
+        "event": kind,
+        "body": body,
+        "usage": event.usage.as_ref().map(usage),
+        "timing": event.timing.as_ref().map(timing),
+    })
+}
+
+fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
+    match &event.body {
+        Some(Body::Submitted(body)) => {
+            let tools: Vec<&str> = body.tools.iter().map(|tool| tool.name.as_str()).collect();
+            ("submitted", json!({ "question": body.question, "tools": tools, "labels": body.labels }))
+        }
+        Some(Body::Started(body)) => ("started", json!({ "gateway": body.gateway, "attempt": body.attempt })),
+        Some(Body::Thought(body)) => ("thought", json!({ "thought": body.thought, "tool": body.tool })),
+        Some(Body::Action(body)) => ("action", json!({ "tool": body.tool, "params": body.params })),
+        Some(Body::Observation(body)) => {
+            ("observation", json!({ "text": body.text, "is_error": body.is_error, "repeated": body.repeated, "truncated": body.truncated }))
+        }
+        Some(Body::Reflection(body)) => ("reflection", json!({ "thought": body.thought, "verdict": verdict_name(body.verdict()) })),
+        Some(Body::Finished(body)) => (
+            "finished",
+            json!({ "answer": body.answer, "approved": body.approved, "reason": reason_name(body.reason()), "detail": body.detail }),
+        ),
+        Some(Body::Released(body)) => {
+            let reason = match body.reason() {
+                v1::ReleaseReason::Draining => "draining",
+                v1::ReleaseReason::Waiting => "waiting",
+                v1::ReleaseReason::Unspecified => "other",
+            };
+            ("released", json!({ "reason": reason, "detail": body.detail, "may_have_run": body.may_have_run }))
+        }
+        None => ("unknown", json!({})),
+    }
+}
+
+fn usage(usage: &v1::Usage) -> Value {
+    json!({
+        "queue_seconds": seconds(usage.queue),
+        "prefill_seconds": seconds(usage.prefill),
+        "decode_seconds": seconds(usage.decode),
+        "tool_seconds": seconds(usage.tool),
+        "total_seconds": seconds(usage.total),
+        "prompt_tokens": usage.prompt_tokens,
+        "cached_prompt_tokens": usage.cached_prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "model": usage.model,
+        "adapter": usage.adapter,
+        "adapter_digest": usage.adapter_digest,
+    })
+}
+
+fn timing(timing: &v1::Timing) -> Value {
+    json!({
+        "own_seconds": seconds(timing.own),
+        "bus_seconds": seconds(timing.bus),
+        "retry_seconds": seconds(timing.retry),
+    })
+}
+
+/// One task; `turns` are there for `tasks show`, and empty in lists.
+pub(crate) fn task(task: &v1::Task, state: &str) -> Value {
+    let turns: Vec<Value> = task.turns.iter().filter_map(turn).collect();
+    json!({
+        "task_id": task.task_id,
+        "state": state,
+        "question": task.question,
+        "answer": task.answer,
+        "approved": task.approved,
+        "detail": task.detail,
+        "tenant": task.tenant,
+        "conversation_id": task.conversation_id,
+        "steps": task.steps,
+        "prompt_tokens": task.prompt_tokens,
+        "completion_tokens": task.completion_tokens,
+        "attempts": task.attempts,
+        "submitted_at": task.submitted_at.as_ref().map(time),
+        "finished_at": task.finished_at.as_ref().map(time),
+        "turns": turns,
+        "last_sequence": task.last_sequence,
+        "labels": task.labels,
+    })
+}
+
+fn turn(turn: &v1::Turn) -> Option<Value> {
+    Some(match turn.turn.as_ref()? {
+        v1::turn::Turn::Step(step) => json!({
+            "thought": step.thought, "tool": step.tool, "params": step.params, "observation": step.observation,
+        }),
+        v1::turn::Turn::Reflection(reflection) => json!({
+            "reflection": reflection.thought, "verdict": verdict_name(reflection.verdict()),
+        }),
+    })
+}
+
+/// RFC 3339, in UTC.
+fn time(time: &prost_types::Timestamp) -> String {
+    time.to_string()
+}
+
+/// Seconds as a number; nothing where nothing was measured.
+fn seconds(value: Option<prost_types::Duration>) -> Option<f64> {
+    value.and_then(|value| Duration::try_from(value).ok()).map(|value| value.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thought() -> v1::TrajectoryEvent {
+        let duration = |millis: i32| Some(prost_types::Duration { seconds: 1, nanos: millis * 1_000_000 });
+        v1::TrajectoryEvent {
+            version: 1,
+            task_id: "t".into(),
+            index: 3,
+            sequence: 42,
+            time: Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 250_000_000 }),
+            writer: "gateway-1".into(),
+            usage: Some(v1::Usage { prefill: duration(250), total: duration(500), prompt_tokens: 7, ..v1::Usage::default() }),
+            timing: Some(v1::Timing { own: duration(0), bus: duration(125), retry: None }),
+            body: Some(Body::Thought(v1::Thought { thought: "I need the country.".into(), tool: "Retrieve".into() })),
+            tenant: "default".into(),
+            epoch: 1,
+            call_id: "plan-1-0".into(),
+            artifacts: Vec::new(),
+        }
+    }
+
+    /// The fields as programs have come to know them: a change here is a change for all of them.
+    #[test]
+    fn an_event_has_time_writer_usage_and_timing_under_stable_names() {
+        assert_eq!(
+            event(&thought()),
+            json!({
+                "task_id": "t", "sequence": 42, "index": 3, "time": "2023-11-14T22:13:20.250Z", "tenant": "default",
+                "writer": "gateway-1", "epoch": 1, "call_id": "plan-1-0",
+                "event": "thought", "body": { "thought": "I need the country.", "tool": "Retrieve" },
+                "usage": {
+                    "queue_seconds": null, "prefill_seconds": 1.25, "decode_seconds": null, "tool_seconds": null,
+                    "total_seconds": 1.5, "prompt_tokens": 7, "cached_prompt_tokens": 0, "completion_tokens": 0,
+                    "model": "", "adapter": "", "adapter_digest": ""
+                },
+                "timing": { "own_seconds": 1.0, "bus_seconds": 1.125, "retry_seconds": null }
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_an_event_all_the_same() {
+        let unknown = v1::TrajectoryEvent { body: None, usage: None, timing: None, time: None, ..thought() };
+        let unknown = event(&unknown);
+        assert_eq!((&unknown["event"], &unknown["time"], &unknown["usage"]), (&json!("unknown"), &Value::Null, &Value::Null));
+        let finished = v1::Finished { reason: 99, ..v1::Finished::default() };
+        let later = event(&v1::TrajectoryEvent { body: Some(Body::Finished(finished)), ..thought() });
+        assert_eq!(later["body"]["reason"], "unspecified");
+    }
+
+    #[test]
+    fn a_task_has_its_times() {
+        let stored = v1::Task { submitted_at: thought().time, ..v1::Task::default() };
+        let task = task(&stored, "running");
+        assert_eq!((&task["submitted_at"], &task["finished_at"]), (&json!("2023-11-14T22:13:20.250Z"), &Value::Null));
+    }
+
+    /// Every name is in the documentation.
+    #[test]
+    fn the_documentation_names_every_field() {
+        let docs = include_str!("../../../../docs/cli.md");
+        fn names(value: &Value, into: &mut Vec<String>) {
+            for (name, value) in value.as_object().into_iter().flatten() {
+                into.push(name.clone());
+                names(value, into);
+            }
+        }
+        let mut all = Vec::new();
+        let bodies = [
+            Body::Submitted(v1::Submitted::default()),
+            Body::Started(v1::Started::default()),
+            Body::Thought(v1::Thought::default()),
+            Body::Action(v1::ActionReady::default()),
+            Body::Observation(v1::Observation::default()),
+            Body::Reflection(v1::Reflection::default()),
+            Body::Finished(v1::Finished::default()),
+            Body::Released(v1::Released::default()),
+        ];
+        for body in bodies {
+            let event = event(&v1::TrajectoryEvent { body: Some(body), ..thought() });
+            all.push(event["event"].as_str().unwrap_or_default().to_owned());
+            names(&event, &mut all);
+        }
+        names(&task(&v1::Task::default(), ""), &mut all);
+        all.retain(|name| !docs.contains(&format!("`{name}`")));
+        assert_eq!(all, [""; 0], "not in docs/cli.md");
+    }
+}

@@ -1,0 +1,164 @@
+//! `autoact model`: look at a model, try it, train the bundled one.
+
+mod convert;
+mod probe;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use autoact_pretrain::{Options, Outcome, Paths, Role};
+use autoact_train::Progress;
+use clap::{Args, Subcommand, ValueEnum};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::exit;
+use crate::out;
+
+/// `autoact model`
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// Train a part of the bundled model by its recipe; goes on from the newest checkpoint.
+    Train(TrainOptions),
+    /// Try the agents on the atlas in this process: no services, no bus. For working on recipes.
+    Probe(probe::ProbeOptions),
+    /// Write a model in another number format, which the agents then read where it is mapped.
+    Convert(convert::ConvertOptions),
+}
+
+/// What can be trained, in the order it has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    Tokenizer,
+    Base,
+    Plan,
+    Tool,
+    Reflect,
+    /// All of them, one after the other.
+    All,
+}
+
+impl Part {
+    const EACH: [Part; 5] = [Part::Tokenizer, Part::Base, Part::Plan, Part::Tool, Part::Reflect];
+}
+
+/// `autoact model train`
+#[derive(Debug, Args)]
+pub(crate) struct TrainOptions {
+    /// Which part.
+    pub(crate) part: Part,
+    /// The recipe.
+    #[arg(long, default_value = "models/stem/recipe/recipe.toml")]
+    recipe: PathBuf,
+    /// The atlas: relations and phrasings for the adapters, spelling for invented names.
+    #[arg(long, default_value = "corpora/atlas")]
+    atlas: PathBuf,
+    /// The model directory that is written.
+    #[arg(long, default_value = "models/stem")]
+    model: PathBuf,
+    /// Where checkpoints go.
+    #[arg(long, default_value = "target/stem")]
+    work: PathBuf,
+    /// Train on so many tokens instead of the recipe's number.
+    #[arg(long)]
+    tokens: Option<u64>,
+    /// Forget earlier checkpoints.
+    #[arg(long)]
+    restart: bool,
+}
+
+pub(crate) async fn run(command: ModelCommand) -> anyhow::Result<u8> {
+    match command {
+        ModelCommand::Train(options) => {
+            let stop = Arc::new(AtomicBool::new(false));
+            let raised = Arc::clone(&stop);
+            let listener = tokio::spawn(async move {
+                if tokio::signal::ctrl_c().await.is_ok() {
+                    raised.store(true, Ordering::Relaxed);
+                }
+            });
+            let code = tokio::task::spawn_blocking(move || train(&options, &stop)).await?;
+            listener.abort();
+            code
+        }
+        ModelCommand::Probe(options) => tokio::task::spawn_blocking(move || probe::run(&options)).await?,
+        ModelCommand::Convert(options) => tokio::task::spawn_blocking(move || convert::run(&options)).await?,
+    }
+}
+
+fn train(options: &TrainOptions, stop: &AtomicBool) -> anyhow::Result<u8> {
+    let paths =
+        Paths { recipe: options.recipe.clone(), atlas: options.atlas.clone(), model: options.model.clone(), work: options.work.clone() };
+    let run = Options { tokens: options.tokens, restart: options.restart };
+    let parts: Vec<Part> = if options.part == Part::All { Part::EACH.to_vec() } else { vec![options.part] };
+    for part in parts {
+        let name = part.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        let bar = Bar::new(&name);
+        let mut on_step = |progress: &Progress| bar.step(progress, stop);
+        let outcome = match part {
+            Part::Tokenizer | Part::All => {
+                let size = autoact_pretrain::train_tokenizer(&paths)?;
+                out::note(format_args!("tokenizer: {size} tokens → {}", paths.model.join("tokenizer.json").display()));
+                continue;
+            }
+            Part::Base => autoact_pretrain::train_base(&paths, run, &mut on_step)?,
+            Part::Plan => autoact_pretrain::train_adapter(Role::Plan, &paths, run, &mut on_step)?,
+            Part::Tool => autoact_pretrain::train_adapter(Role::Tool, &paths, run, &mut on_step)?,
+            Part::Reflect => autoact_pretrain::train_adapter(Role::Reflect, &paths, run, &mut on_step)?,
+        };
+        match outcome {
+            Outcome::Done(report) => out::note(format_args!(
+                "{name}: {} steps, {:.2} M tokens, loss {:.4}, {:.0} tokens/s",
+                report.steps,
+                report.tokens as f64 / 1e6,
+                report.loss_ema,
+                report.tokens as f64 / report.seconds.max(1e-9)
+            )),
+            Outcome::Stopped(report) => {
+                out::note(format_args!("{name}: stopped after step {}; the same command goes on from there", report.steps));
+                return Ok(exit::INTERRUPTED);
+            }
+        }
+    }
+    Ok(exit::OK)
+}
+
+/// A progress bar on a terminal, a line now and then elsewhere.
+struct Bar {
+    name: String,
+    bar: ProgressBar,
+}
+
+/// Steps between lines where there is no terminal.
+const LINE_EVERY: u64 = 20;
+
+impl Bar {
+    fn new(name: &str) -> Bar {
+        let bar = ProgressBar::no_length();
+        if let Ok(style) = ProgressStyle::with_template("{prefix:10} {bar:40} {pos}/{len}  {msg}") {
+            bar.set_style(style);
+        }
+        bar.set_prefix(name.to_owned());
+        Bar { name: name.to_owned(), bar }
+    }
+
+    fn step(&self, progress: &Progress, stop: &AtomicBool) -> ControlFlow<()> {
+        self.bar.set_length(progress.total);
+        self.bar.set_position(progress.step);
+        let left = Duration::from_secs(progress.eta_seconds.max(0.0) as u64);
+        let text = format!(
+            "loss {:.4}  {:.2} M tokens  {:.0} tokens/s  {} left",
+            progress.loss_ema,
+            progress.tokens as f64 / 1e6,
+            progress.tokens_per_second,
+            indicatif::HumanDuration(left)
+        );
+        if self.bar.is_hidden() && (progress.step.is_multiple_of(LINE_EVERY) || progress.step == progress.total) {
+            out::note(format_args!("{} {}/{}  {text}", self.name, progress.step, progress.total));
+        }
+        self.bar.set_message(text);
+        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

@@ -1,0 +1,94 @@
+//! `autoact tasks`: list, show, cancel.
+
+use autoact_wire::v1;
+
+use crate::args::TasksCommand;
+use crate::client::{self, Service};
+use crate::exit;
+use crate::json;
+use crate::out::{self, plain, plain_line};
+use crate::view::{reason_name, verdict_name};
+
+pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<u8> {
+    let mut client = client::gateway(gateway)?;
+    match command {
+        TasksCommand::List { limit, json } => {
+            let request = v1::ListTasksRequest { page_size: limit, ..v1::ListTasksRequest::default() };
+            let tasks = match client.list_tasks(request).await {
+                Ok(response) => response.into_inner().tasks,
+                Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
+            };
+            list(&tasks, json)?;
+        }
+        TasksCommand::Show { id, json } => {
+            let task = match client.get_task(v1::GetTaskRequest { task_id: id, ..v1::GetTaskRequest::default() }).await {
+                Ok(response) => response.into_inner().task.unwrap_or_default(),
+                Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
+            };
+            if json {
+                out::line(json::task(&task, &state(&task)))?;
+            } else {
+                out::text(shown(&task))?;
+            }
+        }
+        TasksCommand::Cancel { id } => {
+            let task = match client.cancel_task(v1::CancelTaskRequest { task_id: id }).await {
+                Ok(response) => response.into_inner().task.unwrap_or_default(),
+                Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
+            };
+            out::line(format_args!("{} {}", task.task_id, state(&task)))?;
+        }
+    }
+    Ok(exit::OK)
+}
+
+fn list(tasks: &[v1::Task], json: bool) -> anyhow::Result<()> {
+    if json {
+        out::line(serde_json::Value::Array(tasks.iter().map(|task| json::task(task, &state(task))).collect()))?;
+        return Ok(());
+    }
+    if tasks.is_empty() {
+        out::line("no tasks yet; ask one with `autoact ask \"…\"`")?;
+    }
+    let columns = out::columns();
+    for task in tasks {
+        let answer = if task.answer.is_empty() { "…" } else { &task.answer };
+        let row = format!("{:<38} {:<14} {} → {}", task.task_id, state(task), plain_line(&task.question), plain_line(answer));
+        // a line a task on a terminal; programs get all of it
+        out::line(columns.map_or_else(|| row.clone(), |columns| out::cut(&row, columns)))?;
+    }
+    Ok(())
+}
+
+/// A task with its whole trajectory.
+fn shown(task: &v1::Task) -> String {
+    let mut rows = vec![("task", task.task_id.clone()), ("state", state(task)), ("question", plain(&task.question))];
+    for turn in &task.turns {
+        match &turn.turn {
+            Some(v1::turn::Turn::Step(step)) => {
+                rows.push(("thought", plain(&step.thought)));
+                rows.push(("action", format!("{}[{}]", plain(&step.tool), plain(step.params.as_deref().unwrap_or("…")))));
+                rows.extend(step.observation.as_ref().map(|observation| ("observed", plain(observation))));
+            }
+            Some(v1::turn::Turn::Reflection(reflection)) => {
+                let verdict = verdict_name(reflection.verdict());
+                rows.push(("reflection", format!("{} → {verdict}", plain(&reflection.thought))));
+            }
+            None => {}
+        }
+    }
+    rows.push(("answer", plain(&task.answer)));
+    if !task.detail.is_empty() {
+        rows.push(("detail", plain(&task.detail)));
+    }
+    rows.iter().map(|(name, value)| format!("{name:<10} {value}\n")).collect()
+}
+
+fn state(task: &v1::Task) -> String {
+    match task.state() {
+        v1::TaskState::Finished => reason_name(task.reason()),
+        v1::TaskState::Running => "running".to_owned(),
+        v1::TaskState::Submitted => "submitted".to_owned(),
+        v1::TaskState::Unspecified => "unknown".to_owned(),
+    }
+}

@@ -1,0 +1,271 @@
+//! The processes of a local group and how they are started: nats-server first, then all services at once.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use autoact_bus::BusConfig;
+use autoact_trajectory::Tenant;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+
+use crate::args::GroupOptions;
+use crate::supervise::{self, Process, Program};
+use crate::up::layout::{Ports, StateDir};
+
+/// The services, in the order of their ports.
+const SERVICES: [&str; 5] = ["gateway", "plan-agent", "tool-agent", "reflect-agent", "memory"];
+
+/// Those that are one program, which is told by its name which of them it is.
+const AGENTS: [&str; 3] = ["plan-agent", "tool-agent", "reflect-agent"];
+
+/// A running group.
+pub(crate) struct Group {
+    processes: Vec<Process>,
+    ports: Ports,
+    state: StateDir,
+}
+
+impl Group {
+    /// Starts nats-server and the services, and returns once every one of them is ready. `say` hears about progress.
+    pub(crate) async fn start(options: &GroupOptions, say: &dyn Fn(&str)) -> anyhow::Result<Group> {
+        let ports = Ports::new(options.base_port)?;
+        check_files(options)?;
+        let programs = programs_dir()?;
+        let nats = nats_server()?;
+        let state = StateDir::hold(&options.state_dir)?;
+        ports.check_free(SERVICES.len() as u16)?;
+        let config = state.join("autoact.toml");
+        std::fs::write(&config, config_file(options, ports, &state)).with_context(|| format!("cannot write `{}`", config.display()))?;
+        let nats_config = state.join("nats.conf");
+        std::fs::write(&nats_config, nats_file(ports, &state))?;
+
+        let mut group = Group { processes: Vec::new(), ports, state };
+        let started = group.start_all(&programs, nats, &config, &nats_config, options.start_timeout, say).await;
+        if let Err(error) = started {
+            group.stop().await;
+            return Err(error);
+        }
+        Ok(group)
+    }
+
+    async fn start_all(
+        &mut self,
+        programs: &Path,
+        nats: PathBuf,
+        config: &Path,
+        nats_config: &Path,
+        limit: Duration,
+        say: &dyn Fn(&str),
+    ) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let deadline = begun + limit;
+        let logs = self.state.join("logs");
+        let server =
+            Program { name: "nats-server".into(), path: nats, args: vec!["-c".into(), nats_config.display().to_string()], env: Vec::new() };
+        self.processes.push(Process::start(&server, &logs)?);
+        let address = format!("127.0.0.1:{}", self.ports.nats());
+        supervise::until(&mut self.processes, deadline, "nats-server", || {
+            let address = address.clone();
+            async move { TcpStream::connect(address).await.is_ok() }
+        })
+        .await?;
+        say(&format!("nats-server     ready on {address}"));
+        // nobody else uses this bus, so what the release before stored is moved here and now
+        let moved = autoact_bus::migrate(BusConfig::new(format!("nats://{address}")), &Tenant::default(), |_| {}).await?;
+        if moved.events > 0 {
+            say(&format!("moved {} tasks of the release before to the present schema", moved.tasks));
+        }
+        for name in SERVICES {
+            let path = if AGENTS.contains(&name) { self.state.link(name, &programs.join("agents"))? } else { programs.join(name) };
+            let program =
+                Program { name: name.to_owned(), path, args: vec!["--config".into(), config.display().to_string()], env: Vec::new() };
+            self.processes.push(Process::start(&program, &logs)?);
+        }
+        for (index, name) in SERVICES.iter().enumerate() {
+            let address = format!("http://127.0.0.1:{}", self.ports.grpc(index as u16));
+            supervise::until(&mut self.processes, deadline, name, || serving(address.clone())).await?;
+            say(&format!("{name:<15} ready on {}", address.trim_start_matches("http://")));
+        }
+        say(&format!("the group is up after {:.1} s", begun.elapsed().as_secs_f64()));
+        Ok(())
+    }
+
+    /// Where the gateway listens.
+    pub(crate) fn gateway(&self) -> String {
+        format!("http://127.0.0.1:{}", self.ports.grpc(0))
+    }
+
+    /// Waits until a process ends by itself, which is an error.
+    pub(crate) async fn watch(&mut self) -> anyhow::Result<()> {
+        let waits = self.processes.iter_mut().map(|process| {
+            Box::pin(async move {
+                let status = process.wait().await;
+                (process.name.clone(), status, process.tail(), process.log.clone())
+            })
+        });
+        let ((name, status, tail, log), _, _) = futures::future::select_all(waits).await;
+        anyhow::bail!("`{name}` ended ({}):\n{tail}\nlog: {}", status?, log.display())
+    }
+
+    /// Stops everything: the gateway first, because its tasks need the agents while it drains; nats-server last.
+    pub(crate) async fn stop(&mut self) {
+        let Some((server, services)) = self.processes.split_first_mut() else { return };
+        supervise::stop_all(services).await;
+        server.stop().await;
+    }
+
+    /// Ends everything at once.
+    pub(crate) async fn kill(&mut self) {
+        for process in &mut self.processes {
+            process.kill().await;
+        }
+    }
+
+    /// What a person can do now.
+    pub(crate) fn instructions(&self) -> String {
+        let gateway = self.ports.grpc(0);
+        let flag = if gateway == 7400 { String::new() } else { format!(" --gateway http://127.0.0.1:{gateway}") };
+        let program = std::env::args_os().next().map_or_else(|| "autoact".into(), |program| program.to_string_lossy().into_owned());
+        let mut text = String::from("the group stays up; in another terminal:\n");
+        let _ = writeln!(text, "  {program}{flag} ask \"Who wrote Hamlet?\"");
+        let _ = writeln!(text, "  {program}{flag} tasks list");
+        let _ = writeln!(
+            text,
+            "  grpcurl -plaintext -d '{{\"task\": {{\"question\": \"Who wrote Hamlet?\"}}}}' 127.0.0.1:{gateway} autoact.v1.Gateway/Ask"
+        );
+        let _ = writeln!(text, "  curl -s http://127.0.0.1:{}/metrics", self.ports.metrics(0));
+        let _ = writeln!(text, "logs: {}", self.state.join("logs").display());
+        let pids: Vec<String> =
+            self.processes.iter().filter_map(|process| process.id().map(|id| format!("{} {id}", process.name))).collect();
+        let _ = writeln!(text, "processes: {}", pids.join(", "));
+        text.push_str("stop: Ctrl-C here, or `autoact down`");
+        text
+    }
+}
+
+async fn serving(address: String) -> bool {
+    let Ok(channel) = autoact_wire::client::connect_lazy(&address) else { return false };
+    let check = async move { HealthClient::new(channel).check(HealthCheckRequest { service: String::new() }).await };
+    match timeout(Duration::from_secs(1), check).await {
+        Ok(Ok(response)) => response.into_inner().status() == ServingStatus::Serving,
+        _ => false,
+    }
+}
+
+/// Says early, and in the user's words, what is missing.
+fn check_files(options: &GroupOptions) -> anyhow::Result<()> {
+    for (path, what, flag) in [
+        (&options.model, "base model", "--model"),
+        (&options.corpus, "knowledge base", "--corpus"),
+        (&options.tools, "tool library", "--tools"),
+    ] {
+        anyhow::ensure!(
+            path.exists(),
+            "the {what} `{}` is missing; fix: run in the project's root directory, or name another with `{flag}`",
+            path.display()
+        );
+    }
+    if uses_adapters(options) {
+        for role in ["plan", "tool", "reflect"] {
+            let path = options.adapters.join(role);
+            anyhow::ensure!(
+                path.is_dir(),
+                "the adapter `{}` is missing; fix: name another directory with `--adapters`, or `--adapters none` for the base alone",
+                path.display()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn uses_adapters(options: &GroupOptions) -> bool {
+    options.adapters != Path::new("none")
+}
+
+/// The services are built next to us.
+fn programs_dir() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("cannot find our own program")?;
+    Ok(own.parent().unwrap_or(Path::new(".")).to_path_buf())
+}
+
+fn nats_server() -> anyhow::Result<PathBuf> {
+    let named = std::env::var_os("AUTOACT_NATS_SERVER").map(PathBuf::from);
+    let bundled = Some(PathBuf::from(".quickstart/bin/nats-server"));
+    let on_path = std::env::var_os("PATH")
+        .and_then(|path| std::env::split_paths(&path).map(|dir| dir.join("nats-server")).find(|file| file.is_file()));
+    [named, bundled, on_path]
+        .into_iter()
+        .flatten()
+        .find(|path| path.is_file())
+        .context("no nats-server found; fix: `./quickstart --fetch-nats`, or set AUTOACT_NATS_SERVER to its path")
+}
+
+fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> String {
+    let path = |path: &Path| toml_string(&std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string());
+    let mut text = format!(
+        "# written by `autoact up`; what it says is in docs/operations.md\n[common]\nnats.url = \"nats://127.0.0.1:{}\"\n",
+        ports.nats()
+    );
+    for (index, name) in SERVICES.iter().enumerate() {
+        let index = index as u16;
+        let _ = write!(
+            text,
+            "\n[{name}]\nlisten = \"127.0.0.1:{}\"\nmetrics_listen = \"127.0.0.1:{}\"\n",
+            ports.grpc(index),
+            ports.metrics(index)
+        );
+        if let Some(role) = name.strip_suffix("-agent") {
+            let _ = writeln!(text, "model = {}\nengine.shared_prefixes = {}", path(&options.model), path(state.shared_prefixes()));
+            if uses_adapters(options) {
+                let _ = writeln!(text, "adapter = {}", path(&options.adapters.join(role)));
+            } else {
+                text.push_str("adapter = \"\"\n");
+            }
+            if let Some(registry) = &options.adapter_registry {
+                let _ = writeln!(text, "adapter_registry = {}\nadapter_announcements = true", path(registry));
+            }
+        }
+        match *name {
+            "gateway" => {
+                for (role, index) in [("plan", 1), ("tool", 2), ("reflect", 3)] {
+                    let _ = writeln!(text, "agents.{role} = \"http://127.0.0.1:{}\"", ports.grpc(index));
+                }
+                let _ = writeln!(text, "memory = \"http://127.0.0.1:{}\"", ports.grpc(4));
+            }
+            "tool-agent" => {
+                let _ = writeln!(text, "tools = {}\ncorpus = {}", path(&options.tools), path(&options.corpus));
+            }
+            "memory" => {
+                let _ = writeln!(text, "data_dir = {}", toml_string(&state.join("memories").display().to_string()));
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+fn nats_file(ports: Ports, state: &StateDir) -> String {
+    format!(
+        "# written by `autoact up`\nserver_name: autoact\nlisten: \"127.0.0.1:{}\"\njetstream {{\n  store_dir: {}\n  max_file_store: 4GB\n  # what is acknowledged is on the disk\n  sync_interval: always\n}}\n",
+        ports.nats(),
+        toml_string(&state.join("jetstream").display().to_string())
+    )
+}
+
+/// A quoted string, in TOML's and NATS's common subset.
+fn toml_string(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// `wanted` if a group fits there, else the next base that is free.
+pub(crate) fn free_base(wanted: u16) -> anyhow::Result<u16> {
+    (0..100)
+        .filter_map(|step: u16| wanted.checked_add(step.checked_mul(200)?))
+        .find(|base| Ports::new(*base).is_ok_and(|ports| ports.check_free(SERVICES.len() as u16).is_ok()))
+        .context("no free ports found for a group; fix: choose some with `--base-port`")
+}

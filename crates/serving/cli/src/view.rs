@@ -1,0 +1,177 @@
+//! A task's events as people see them: one line each, as it arrives, and where the time went.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use autoact_wire::v1::{self, trajectory_event::Body};
+
+use crate::out::{self, plain};
+
+/// Turns events into lines and adds up their usage.
+pub(crate) struct View {
+    colour: bool,
+    step: u32,
+    rows: BTreeMap<usize, Row>,
+    submitted: Option<Duration>,
+    finished: Option<Duration>,
+}
+
+#[derive(Default)]
+struct Row {
+    calls: u32,
+    queue: Duration,
+    prefill: Duration,
+    decode: Duration,
+    tool: Duration,
+    total: Duration,
+    prompt_tokens: u64,
+    cached_tokens: u64,
+    completion_tokens: u64,
+}
+
+/// The rows of the table, in the order they speak.
+const ROWS: [&str; 4] = ["plan", "tool", "execute", "reflect"];
+
+impl View {
+    pub(crate) fn new() -> View {
+        View { colour: out::colours(), step: 0, rows: BTreeMap::new(), submitted: None, finished: None }
+    }
+
+    /// The line of one event; `None` where there is nothing to show.
+    pub(crate) fn line(&mut self, event: &v1::TrajectoryEvent) -> Option<String> {
+        self.count(event);
+        let line = match event.body.as_ref()? {
+            Body::Submitted(submitted) => format!("{} {}", self.label("question", "1"), plain(&submitted.question)),
+            Body::Started(_) => return None,
+            Body::Thought(thought) => {
+                self.step += 1;
+                format!("{} {}", self.label(&format!("thought {}", self.step), "36"), plain(&thought.thought))
+            }
+            Body::Action(action) => {
+                let label = self.label(&format!("action {}", self.step), "33");
+                format!("{label} {}[{}]", plain(&action.tool), plain(&action.params))
+            }
+            Body::Observation(observation) => {
+                let colour = if observation.is_error { "31" } else { "32" };
+                format!("{} {}", self.label(&format!("observation {}", self.step), colour), plain(&observation.text))
+            }
+            Body::Reflection(reflection) => {
+                let verdict = verdict_name(reflection.verdict());
+                format!("{} {} → {verdict}", self.label("reflection", "35"), plain(&reflection.thought))
+            }
+            Body::Finished(finished) => self.finish(finished),
+            Body::Released(released) if released.reason() == v1::ReleaseReason::Waiting => {
+                format!("{} {}", self.label("waiting", "33"), plain(&released.detail))
+            }
+            // another gateway goes on
+            Body::Released(_) => return None,
+        };
+        Some(line)
+    }
+
+    fn finish(&self, finished: &v1::Finished) -> String {
+        let answer = if finished.answer.is_empty() { "(none)".to_owned() } else { plain(&finished.answer) };
+        let mut line = format!("{} {answer}", self.label("answer", "1"));
+        if finished.approved {
+            line.push_str("  (approved by reflect-agent)");
+        } else {
+            let _ = write!(line, "  (not approved: {}", reason_name(finished.reason()));
+            if !finished.detail.is_empty() {
+                let _ = write!(line, "; {}", plain(&finished.detail));
+            }
+            line.push(')');
+        }
+        line
+    }
+
+    fn label(&self, text: &str, colour: &str) -> String {
+        if self.colour { format!("\u{1b}[{colour}m{text:<14}\u{1b}[0m") } else { format!("{text:<14}") }
+    }
+
+    fn count(&mut self, event: &v1::TrajectoryEvent) {
+        let time = event.time.and_then(|time| Duration::try_from(prost_types::Duration { seconds: time.seconds, nanos: time.nanos }).ok());
+        let row = match event.body.as_ref() {
+            Some(Body::Submitted(_)) => {
+                self.submitted = time;
+                return;
+            }
+            Some(Body::Finished(_)) => {
+                self.finished = time;
+                return;
+            }
+            Some(Body::Thought(_)) => 0,
+            Some(Body::Action(_)) => 1,
+            Some(Body::Observation(_)) => 2,
+            Some(Body::Reflection(_)) => 3,
+            _ => return,
+        };
+        let Some(usage) = &event.usage else { return };
+        let row = self.rows.entry(row).or_default();
+        row.calls += 1;
+        row.queue += duration(usage.queue);
+        row.prefill += duration(usage.prefill);
+        row.decode += duration(usage.decode);
+        row.tool += duration(usage.tool);
+        row.total += duration(usage.total);
+        row.prompt_tokens += u64::from(usage.prompt_tokens);
+        row.cached_tokens += u64::from(usage.cached_prompt_tokens);
+        row.completion_tokens += u64::from(usage.completion_tokens);
+    }
+
+    /// Where the time went, per agent. Times in milliseconds; `other` is the gateway, the bus and the network.
+    pub(crate) fn table(&self) -> String {
+        let mut out = String::from("where the time went (ms)\n");
+        let _ = writeln!(
+            out,
+            "  {:<10}{:>6}{:>9}{:>9}{:>9}{:>9}{:>9}{:>15}{:>9}",
+            "agent", "calls", "queue", "prefill", "decode", "tool", "total", "tokens in", "out"
+        );
+        let mut spent = Duration::ZERO;
+        for (index, row) in &self.rows {
+            spent += row.total;
+            let tokens = if row.cached_tokens > 0 {
+                format!("{} ({} hit)", row.prompt_tokens, row.cached_tokens)
+            } else {
+                row.prompt_tokens.to_string()
+            };
+            let _ = writeln!(
+                out,
+                "  {:<10}{:>6}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{:>15}{:>9}",
+                ROWS[*index],
+                row.calls,
+                ms(row.queue),
+                ms(row.prefill),
+                ms(row.decode),
+                ms(row.tool),
+                ms(row.total),
+                tokens,
+                row.completion_tokens
+            );
+        }
+        if let (Some(from), Some(to)) = (self.submitted, self.finished) {
+            let whole = to.saturating_sub(from);
+            let _ = writeln!(out, "  {:<10}{:>51.1}", "other", ms(whole.saturating_sub(spent)));
+            let _ = writeln!(out, "  {:<10}{:>51.1}", "whole", ms(whole));
+        }
+        out
+    }
+}
+
+/// The reason's name without its prefix, in lower case.
+pub(crate) fn reason_name(reason: v1::FinishReason) -> String {
+    reason.as_str_name().trim_start_matches("FINISH_REASON_").to_lowercase().replace('_', " ")
+}
+
+/// The verdict's name in lower case; one that this version does not know is `unspecified`.
+pub(crate) fn verdict_name(verdict: v1::Verdict) -> String {
+    verdict.as_str_name().trim_start_matches("VERDICT_").to_lowercase()
+}
+
+fn duration(value: Option<prost_types::Duration>) -> Duration {
+    value.and_then(|value| Duration::try_from(value).ok()).unwrap_or_default()
+}
+
+fn ms(value: Duration) -> f64 {
+    value.as_secs_f64() * 1e3
+}

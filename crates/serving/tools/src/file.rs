@@ -1,0 +1,285 @@
+//! `tools.toml`: the tool library as a user writes it. Every mistake is found before one is reported.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use autoact_base::duration;
+use autoact_trajectory::{Effect, FINISH, ToolSpec};
+use serde::Deserialize;
+
+use crate::text::quoted;
+
+/// The library that comes with the atlas.
+pub const BUNDLED_TOOLS: &str = include_str!("../../../../corpora/atlas/tools.toml");
+
+/// For tools that say nothing else: ours answer in milliseconds, a program that needs longer should say so.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Nobody waits longer for one observation.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);
+/// For tools that say nothing else: a long paragraph.
+const DEFAULT_OBSERVATION_BYTES: i64 = 1024;
+/// Room for one short sentence at least, and never more than a model could read.
+const OBSERVATION_BYTES: std::ops::RangeInclusive<i64> = 64..=1024 * 1024;
+/// A tool's name, definition and usage stand in every prompt.
+const LONGEST_NAME: usize = 64;
+const LONGEST_TEXT: usize = 500;
+
+/// A tools file that cannot be used.
+#[derive(Debug)]
+pub struct LibraryError {
+    origin: String,
+    mistakes: Vec<String>,
+}
+
+impl LibraryError {
+    pub(crate) fn new(origin: &str, mistakes: Vec<String>) -> LibraryError {
+        LibraryError { origin: origin.to_owned(), mistakes }
+    }
+
+    /// One text per mistake, each naming its entry.
+    pub fn mistakes(&self) -> &[String] {
+        &self.mistakes
+    }
+}
+
+impl fmt::Display for LibraryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the tool library `{}` has {} mistake(s):", self.origin, self.mistakes.len())?;
+        for mistake in &self.mistakes {
+            write!(f, "\n  {mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for LibraryError {}
+
+/// How a tool is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Run {
+    Search,
+    Retrieve,
+    Lookup,
+    Calculate,
+    Finish,
+    Command { program: String, args: Vec<String>, env: BTreeMap<String, String> },
+}
+
+const KINDS: &str = "`search`, `retrieve`, `lookup`, `calculate`, `finish`, `command`";
+
+/// A valid entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Definition {
+    pub(crate) spec: ToolSpec,
+    pub(crate) run: Run,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTool {
+    name: Option<String>,
+    definition: Option<String>,
+    usage: Option<String>,
+    effect: Option<String>,
+    timeout: Option<String>,
+    max_observation_bytes: Option<i64>,
+    run: Option<toml::Table>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCommand {
+    program: String,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+}
+
+/// Reads a library. `base` is the directory that programs with a relative path start from.
+pub(crate) fn parse(text: &str, origin: &str, base: Option<&Path>) -> Result<Vec<Definition>, LibraryError> {
+    let mut document: toml::Table =
+        toml::from_str(text).map_err(|error| LibraryError::new(origin, vec![format!("not TOML: {}", error.to_string().trim())]))?;
+    let mut mistakes = Vec::new();
+    let entries = match document.remove("tool") {
+        Some(toml::Value::Array(entries)) => entries,
+        Some(_) => {
+            mistakes.push("`tool` is not a list of entries; expected `[[tool]]`".to_owned());
+            Vec::new()
+        }
+        None => Vec::new(),
+    };
+    for key in document.keys() {
+        mistakes.push(format!("unknown key `{}`; expected entries `[[tool]]`", quoted(key)));
+    }
+    let mut definitions: Vec<Definition> = Vec::new();
+    let mut names: HashMap<String, usize> = HashMap::new();
+    let mut finish_named = false;
+    for (at, entry) in entries.into_iter().enumerate() {
+        let name = entry.get("name").and_then(|name| name.as_str()).map(quoted);
+        finish_named |= name.as_deref() == Some(FINISH);
+        let place = match &name {
+            Some(name) => format!("tool {} (`{name}`)", at + 1),
+            None => format!("tool {}", at + 1),
+        };
+        let mut entry_mistakes = Vec::new();
+        if let Some(name) = name
+            && let Some(first) = names.insert(name, at + 1)
+        {
+            entry_mistakes.push(format!("its name is already that of tool {first}"));
+        }
+        match entry.try_into::<RawTool>() {
+            Ok(raw) => definitions.extend(define(raw, base, &mut entry_mistakes)),
+            Err(error) => entry_mistakes.push(error.to_string().trim().replace('\n', " ")),
+        }
+        mistakes.extend(entry_mistakes.into_iter().map(|mistake| format!("{place}: {mistake}")));
+    }
+    if !finish_named {
+        mistakes.push(format!("there is no tool `{FINISH}` (kind `finish`), without which no question can be answered"));
+    }
+    if mistakes.is_empty() { Ok(definitions) } else { Err(LibraryError::new(origin, mistakes)) }
+}
+
+/// The definition of an entry, or `None` after saying why not.
+fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Option<Definition> {
+    let before = mistakes.len();
+    let name = required("name", raw.name, mistakes);
+    if !name.is_empty() && !is_name(&name) {
+        mistakes.push(format!(
+            "the name `{}` is not a name; expected a letter, then up to {} letters, digits or `_`",
+            quoted(&name),
+            LONGEST_NAME - 1
+        ));
+    }
+    let definition = prose("definition", raw.definition, mistakes);
+    let usage = prose("usage", raw.usage, mistakes);
+    if !usage.is_empty() && !usage.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('[') && rest.ends_with(']')) {
+        mistakes.push(format!("the usage `{usage}` does not show a call; expected something like `{name}[what]`"));
+    }
+    let timeout = match raw.timeout.as_deref().map_or(Ok(DEFAULT_TIMEOUT), duration::parse) {
+        Ok(timeout) if timeout.is_zero() || timeout > LONGEST_TIMEOUT => {
+            mistakes.push(format!("the timeout `{}` is not above 0 and at most 10m", duration::format(timeout)));
+            timeout
+        }
+        Ok(timeout) => timeout,
+        Err(mistake) => {
+            mistakes.push(format!("timeout: {mistake}"));
+            DEFAULT_TIMEOUT
+        }
+    };
+    let bytes = raw.max_observation_bytes.unwrap_or(DEFAULT_OBSERVATION_BYTES);
+    if !OBSERVATION_BYTES.contains(&bytes) {
+        mistakes.push(format!("max_observation_bytes is {bytes}; expected {} to {}", OBSERVATION_BYTES.start(), OBSERVATION_BYTES.end()));
+    }
+    let run = match raw.run {
+        Some(run) => how(run, base, mistakes),
+        None => {
+            mistakes.push(format!("`run` is missing; expected something like `run = {{ kind = \"search\" }}` with one of {KINDS}"));
+            None
+        }
+    };
+    let effect = effect(raw.effect.as_deref(), run.as_ref(), mistakes);
+    let run = run?;
+    if (run == Run::Finish) != (name == FINISH) {
+        mistakes.push(format!("the kind `finish` and the name `{FINISH}` go together"));
+    }
+    if mistakes.len() > before {
+        return None;
+    }
+    let terminal = run == Run::Finish;
+    let max_observation_bytes = usize::try_from(bytes).ok()?;
+    Some(Definition { spec: ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal }, run })
+}
+
+fn required(field: &str, value: Option<String>, mistakes: &mut Vec<String>) -> String {
+    let value = value.unwrap_or_default();
+    if value.trim().is_empty() {
+        mistakes.push(format!("`{field}` is missing"));
+    }
+    value
+}
+
+/// A text that stands in every prompt: there, and one short line.
+fn prose(field: &str, value: Option<String>, mistakes: &mut Vec<String>) -> String {
+    let value = required(field, value, mistakes);
+    if value.contains(|c: char| c.is_control()) || value.len() > LONGEST_TEXT {
+        mistakes.push(format!("`{field}` must be one line of at most {LONGEST_TEXT} bytes"));
+    }
+    value.trim().to_owned()
+}
+
+fn is_name(name: &str) -> bool {
+    name.len() <= LONGEST_NAME
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn effect(written: Option<&str>, run: Option<&Run>, mistakes: &mut Vec<String>) -> Effect {
+    let expected = "`read_only`, `idempotent` or `side_effect`";
+    match written {
+        Some("read_only") => Effect::ReadOnly,
+        Some("idempotent") => Effect::Idempotent,
+        Some("side_effect") => Effect::SideEffect,
+        Some(other) => {
+            mistakes.push(format!("the effect `{}` is unknown; expected {expected}", quoted(other)));
+            Effect::SideEffect
+        }
+        None => {
+            if matches!(run, Some(Run::Command { .. })) {
+                mistakes.push(format!("`effect` is missing: only you know what the program does; expected {expected}"));
+            }
+            Effect::ReadOnly // what all built-in kinds are
+        }
+    }
+}
+
+fn how(mut run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) -> Option<Run> {
+    let Some(kind) = run.remove("kind") else {
+        mistakes.push(format!("`run` has no `kind`; expected one of {KINDS}"));
+        return None;
+    };
+    let kind = kind.as_str().unwrap_or_default();
+    let built_in = match kind {
+        "search" => Run::Search,
+        "retrieve" => Run::Retrieve,
+        "lookup" => Run::Lookup,
+        "calculate" => Run::Calculate,
+        "finish" => Run::Finish,
+        "command" => return command(run, base, mistakes),
+        _ => {
+            mistakes.push(format!("the kind `{}` is unknown; expected one of {KINDS}", quoted(kind)));
+            return None;
+        }
+    };
+    for key in run.keys() {
+        mistakes.push(format!("`run` has the unknown key `{}` for the kind `{kind}`", quoted(key)));
+    }
+    Some(built_in)
+}
+
+fn command(run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) -> Option<Run> {
+    let raw = match toml::Value::Table(run).try_into::<RawCommand>() {
+        Ok(raw) => raw,
+        Err(error) => {
+            mistakes.push(format!("run: {}", error.to_string().trim().replace('\n', " ")));
+            return None;
+        }
+    };
+    let mut program = raw.program;
+    if program.contains('/') {
+        let path = base.map_or_else(|| Path::new(&program).to_owned(), |base| base.join(&program));
+        match std::path::absolute(&path) {
+            Ok(path) if path.is_file() => program = path.display().to_string(),
+            _ => mistakes.push(format!("the program `{}` is not a file", path.display())),
+        }
+    } else if program.is_empty() {
+        mistakes.push("`run` has an empty `program`".to_owned());
+    }
+    let all = raw.args.iter().chain(raw.env.keys()).chain(raw.env.values()).chain([&program]);
+    if all.into_iter().any(|text| text.contains('\0')) || raw.env.keys().any(|key| key.is_empty() || key.contains('=')) {
+        mistakes.push("`run` has a program, argument or variable that no process can be given".to_owned());
+    }
+    Some(Run::Command { program, args: raw.args, env: raw.env })
+}
