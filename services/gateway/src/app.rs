@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use autoact_bus::{Bus, BusConfig, BusError};
+use autoact_bus::{Bus, BusConfig, BusError, Encode};
 use autoact_service::{Absence, Checks, Flag, Service, Setup, StartError};
 use autoact_trajectory::Tenant;
+use autoact_wire::store;
 use ractor::Actor;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -43,67 +44,75 @@ impl Service for Gateway {
     }
 
     async fn build(config: GatewayConfig, setup: &mut Setup) -> Result<(), StartError> {
-        let writer = format!("gateway-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
-        let memory = match config.memory.as_str() {
-            "" => None,
-            address => Some(remote::memory(address).map_err(StartError::new)?),
-        };
-        let tenant: Tenant = config.tenant.parse().map_err(StartError::new)?;
-        let mut tenants = vec![tenant.clone()];
-        for other in &config.run_tenants {
-            let other = other.parse().map_err(StartError::new)?;
-            if !tenants.contains(&other) {
-                tenants.push(other);
-            }
-        }
-        let connection = config.bus.config(&setup.common().nats.url, &writer);
-        let bus = setup.wait_for("NATS", || connect(connection.clone())).await?;
-        let clients = remote::clients(&config.agents, bus.clone()).map_err(StartError::new)?;
-        let leases = bus.leases(&tenants).await.map_err(StartError::new)?;
-        let (draining, leaving) = (setup.draining(), CancellationToken::new());
-        let context = Arc::new(RunContext {
-            bus: bus.clone(),
-            agents: clients.agents,
-            memory: Rememberer::new(memory, setup.tasks()),
-            writer: writer.clone(),
-            max_attempts: config.max_attempts,
-            draining: draining.clone(),
-        });
-        let (running, settling) = (watch::Sender::new(0), TaskTracker::new());
-        let dispatcher = Dispatcher { context, running: running.clone(), settling: settling.clone() };
-        let (dispatcher, ended) = Dispatcher::spawn(None, dispatcher, ()).await.map_err(|error| StartError::new(error.to_string()))?;
-
-        setup.tasks().spawn_critical("dispatcher", {
-            let draining = draining.clone();
-            async move {
-                let _ = ended.await;
-                if draining.is_cancelled() { Ok(()) } else { Err("it ended before the service") }
-            }
-        });
-
-        let work = Work { dispatcher, bus: bus.clone(), running, settling, draining, leaving: leaving.clone(), drain: config.drain };
-        let checked = bus.clone();
-        setup.ready_while("bus", Checks::default(), move || answers(checked.clone()));
-        setup.tasks().spawn("cancelled tasks", listen(work.bus.clone(), work.dispatcher.clone()));
-        setup.tasks().spawn("unqueued tasks", sweep::sweep(bus.clone()));
-        let slots = Arc::new(Semaphore::new(config.max_running));
-        setup.tasks().spawn_until_stopped("tasks", |stopping| work.run(leases, slots, stopping));
-
-        let application = Application {
-            bus,
-            tenant,
-            writer,
-            catalog: Arc::new(Catalog::new(clients.library)),
-            limits: config.limits.into(),
-            max_limits: config.max_limits.into(),
-            max_tasks: config.max_tasks,
-            entering: AtomicU64::new(0),
-            watchers: Arc::new(Semaphore::new(config.max_watchers)),
-            leaving,
-        };
-        setup.serve(grpc::service(Arc::new(application)));
-        Ok(())
+        build(config, setup, store::encode).await
     }
+}
+
+/// Builds the gateway, which writes events as `encode` does. Another encoder than this release's is for tests of mixed fleets.
+///
+/// # Errors
+/// What the configuration names is not there, or is not right.
+pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> Result<(), StartError> {
+    let writer = format!("gateway-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
+    let memory = match config.memory.as_str() {
+        "" => None,
+        address => Some(remote::memory(address).map_err(StartError::new)?),
+    };
+    let tenant: Tenant = config.tenant.parse().map_err(StartError::new)?;
+    let mut tenants = vec![tenant.clone()];
+    for other in &config.run_tenants {
+        let other = other.parse().map_err(StartError::new)?;
+        if !tenants.contains(&other) {
+            tenants.push(other);
+        }
+    }
+    let connection = config.bus.config(&setup.common().nats.url, &writer);
+    let bus = setup.wait_for("NATS", || connect(connection.clone())).await?.writing(encode);
+    let clients = remote::clients(&config.agents, bus.clone()).map_err(StartError::new)?;
+    let leases = bus.leases(&tenants).await.map_err(StartError::new)?;
+    let (draining, leaving) = (setup.draining(), CancellationToken::new());
+    let context = Arc::new(RunContext {
+        bus: bus.clone(),
+        agents: clients.agents,
+        memory: Rememberer::new(memory, setup.tasks()),
+        writer: writer.clone(),
+        max_attempts: config.max_attempts,
+        draining: draining.clone(),
+    });
+    let (running, settling) = (watch::Sender::new(0), TaskTracker::new());
+    let dispatcher = Dispatcher { context, running: running.clone(), settling: settling.clone() };
+    let (dispatcher, ended) = Dispatcher::spawn(None, dispatcher, ()).await.map_err(|error| StartError::new(error.to_string()))?;
+
+    setup.tasks().spawn_critical("dispatcher", {
+        let draining = draining.clone();
+        async move {
+            let _ = ended.await;
+            if draining.is_cancelled() { Ok(()) } else { Err("it ended before the service") }
+        }
+    });
+
+    let work = Work { dispatcher, bus: bus.clone(), running, settling, draining, leaving: leaving.clone(), drain: config.drain };
+    let checked = bus.clone();
+    setup.ready_while("bus", Checks::default(), move || answers(checked.clone()));
+    setup.tasks().spawn("cancelled tasks", listen(work.bus.clone(), work.dispatcher.clone()));
+    setup.tasks().spawn("unqueued tasks", sweep::sweep(bus.clone()));
+    let slots = Arc::new(Semaphore::new(config.max_running));
+    setup.tasks().spawn_until_stopped("tasks", |stopping| work.run(leases, slots, stopping));
+
+    let application = Application {
+        bus,
+        tenant,
+        writer,
+        catalog: Arc::new(Catalog::new(clients.library)),
+        limits: config.limits.into(),
+        max_limits: config.max_limits.into(),
+        max_tasks: config.max_tasks,
+        entering: AtomicU64::new(0),
+        watchers: Arc::new(Semaphore::new(config.max_watchers)),
+        leaving,
+    };
+    setup.serve(grpc::service(Arc::new(application)));
+    Ok(())
 }
 
 /// Connects. A server that is not there may come; anything else is somebody's mistake.

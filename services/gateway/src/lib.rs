@@ -19,5 +19,5 @@ mod doors;
 mod run;
 mod tasks;
 
-pub use app::Gateway;
+pub use app::{Gateway, build};
 pub use config::{AgentsConfig, BusSettings, GatewayConfig, LimitsConfig};

@@ -21,6 +21,11 @@ pub(crate) const QUESTION: &str = "What is the capital of the country where the 
 /// Its answer.
 pub(crate) const ANSWER: &str = "Paris";
 
+/// Whether tests that can go on for minutes are to do so: `AUTOACT_TEST_LONG=1`.
+pub(crate) fn long() -> bool {
+    std::env::var("AUTOACT_TEST_LONG").is_ok_and(|value| value == "1")
+}
+
 pub(crate) fn gateway(address: &str) -> anyhow::Result<GatewayClient<Channel>> {
     Ok(autoact_wire::limited!(GatewayClient::new(connect_lazy(address)?)))
 }

@@ -18,5 +18,7 @@ mod output;
 mod questions;
 mod quickstart;
 mod restarts;
+mod second;
 mod traces;
 mod variables;
+mod versions;

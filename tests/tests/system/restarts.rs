@@ -4,82 +4,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use autoact_testkit::program::Running;
-use autoact_testkit::{Group, Program, poll_until, ports, processes};
-use autoact_wire::v1;
+use autoact_testkit::{Group, poll_until, processes};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use crate::clients::{ANSWER, QUESTION, QUICK, TASK_LIMIT, gateway};
-
-/// A second gateway of a group, which can be stopped without the group.
-struct Second {
-    program: Program,
-    address: String,
-}
-
-impl Second {
-    fn of(group: &Group) -> anyhow::Result<Second> {
-        let listen = format!("127.0.0.1:{}", ports::free_block(&[0])?);
-        let agents = [("agents.plan", "plan-agent"), ("agents.tool", "tool-agent"), ("agents.reflect", "reflect-agent")];
-        let agents = agents.into_iter().flat_map(|(key, name)| ["--set".to_owned(), format!("{key}={}", group.grpc(name))]);
-        let program = Program::new("gateway")?
-            .args(["--listen", &listen, "--metrics-listen", "127.0.0.1:0", "--nats-url", &group.nats()])
-            // what it runs passes to the group's own gateway at once
-            .args(["--set", "drain=100ms"])
-            .args(agents);
-        Ok(Second { program, address: format!("http://{listen}") })
-    }
-
-    async fn start(&self) -> anyhow::Result<Running> {
-        let running = self.program.start()?;
-        let mut client = gateway(&self.address)?;
-        let ready = poll_until(QUICK, "the second gateway", async || {
-            client.list_tasks(v1::ListTasksRequest { page_size: 1, ..v1::ListTasksRequest::default() }).await.ok().map(drop)
-        });
-        ready.await.with_context(|| format!("{} does not serve", self.address))?;
-        Ok(running)
-    }
-
-    /// An `autoact` that asks it.
-    fn autoact(&self, args: &[&str]) -> anyhow::Result<Program> {
-        Ok(Program::new("autoact")?.args(["--gateway", &self.address]).args(args.iter().copied()))
-    }
-
-    /// Waits until so many tasks are there that have begun.
-    async fn wait_for_tasks(&self, count: usize) -> anyhow::Result<()> {
-        let mut client = gateway(&self.address)?;
-        poll_until(QUICK, "the tasks to begin", async || {
-            let request = v1::ListTasksRequest { page_size: 100, ..v1::ListTasksRequest::default() };
-            let tasks = client.list_tasks(request).await.ok()?.into_inner().tasks;
-            let running = tasks.iter().filter(|task| task.state() == v1::TaskState::Running).count();
-            (running >= count).then_some(())
-        })
-        .await
-    }
-}
-
-/// While it stands, Plan-Agent does not answer: tasks stay where they are.
-struct Held(i32);
-
-impl Held {
-    fn plan_agent(group: &Group) -> anyhow::Result<Held> {
-        let agent = group.processes().into_iter().find(|process| process.name == "plan-agent").context("plan-agent runs")?;
-        processes::signal(agent.pid, Signal::SIGSTOP);
-        Ok(Held(agent.pid))
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        processes::signal(self.0, Signal::SIGCONT);
-    }
-}
-
-async fn stop(running: Running, signal: Signal) -> anyhow::Result<()> {
-    processes::signal(running.pid().context("it runs")?, signal);
-    running.output(QUICK).await?;
-    Ok(())
-}
+use crate::clients::{ANSWER, QUESTION, QUICK, TASK_LIMIT};
+use crate::second::{Held, Second, stop};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn those_who_ask_outlast_their_gateway() -> anyhow::Result<()> {

@@ -54,7 +54,7 @@ impl Bus {
     /// May be repeated after [`BusError::Unavailable`]: the same event is stored once, and the repetition returns its place.
     pub async fn append(&self, event: &Event, after: u64) -> Result<Stored, BusError> {
         let started = Instant::now();
-        let (task, payload) = (event.key(), Bytes::from(store::encode(event)));
+        let (task, payload) = (event.key(), Bytes::from((self.encode)(event)));
         let digest = store::digest(&payload);
         if payload.len() > MAX_EVENT_BYTES {
             return Err(BusError::TooLarge { bytes: payload.len(), limit: MAX_EVENT_BYTES });

@@ -6,6 +6,8 @@ use std::time::Duration;
 use async_nats::connection::State;
 use async_nats::jetstream::{self, ContextBuilder};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use autoact_trajectory as domain;
+use autoact_wire::store;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -20,6 +22,9 @@ pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// One attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The bytes of an event that is to be stored.
+pub type Encode = fn(&domain::Event) -> Vec<u8>;
+
 /// A connection to the bus; clones share it. It reconnects by itself.
 #[derive(Clone)]
 pub struct Bus {
@@ -28,6 +33,7 @@ pub struct Bus {
     pub(crate) streams: Streams,
     pub(crate) config: BusConfig,
     pub(crate) tail: Arc<Mutex<Option<Tail>>>,
+    pub(crate) encode: Encode,
 }
 
 impl std::fmt::Debug for Bus {
@@ -44,7 +50,13 @@ impl Bus {
         let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
         let streams = Streams::ensure(&context, &config, deadline).await?;
         tracing::info!(url = %redacted(&config.url), server = %client.server_info().version, "connected to NATS");
-        Ok(Bus { client, context, streams, config, tail: Arc::default() })
+        Ok(Bus { client, context, streams, config, tail: Arc::default(), encode: store::encode })
+    }
+
+    /// Writes events in another form than this release's: what another release would write, for tests of mixed fleets.
+    #[must_use]
+    pub fn writing(self, encode: Encode) -> Bus {
+        Bus { encode, ..self }
     }
 
     /// Whether the connection is up now.

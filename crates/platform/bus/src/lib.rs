@@ -35,7 +35,7 @@ mod words;
 pub use adapters::{AdapterAnnouncement, AdapterBoard};
 pub use append::{MAX_EVENT_BYTES, Stored};
 pub use config::BusConfig;
-pub use connect::Bus;
+pub use connect::{Bus, Encode};
 pub use error::BusError;
 pub use list::{Page, TaskHead};
 pub use migrate::{Migrated, migrate};

@@ -43,7 +43,14 @@ pub async fn migrate(config: BusConfig, tenant: &Tenant, mut progress: impl FnMu
         queue: ensure(&context, &config, streams::queue(&config), deadline).await?,
         index: ensure(&context, &config, streams::index(&config), deadline).await?,
     };
-    let bus = Bus { client, context: context.clone(), streams, config: config.clone(), tail: std::sync::Arc::default() };
+    let bus = Bus {
+        client,
+        context: context.clone(),
+        streams,
+        config: config.clone(),
+        tail: std::sync::Arc::default(),
+        encode: autoact_wire::store::encode,
+    };
     if let Ok(index) = context.get_stream(version_1::INDEX).await {
         let state = &index.cached_info().state;
         for position in state.first_sequence.max(1)..=state.last_sequence {

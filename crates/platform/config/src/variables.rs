@@ -7,7 +7,7 @@ pub const CONFIG_VARIABLE: &str = "AUTOACT_CONFIG";
 
 /// Variables with our prefix that are not settings of a service, each with who reads it. Services
 /// may find them in their environment: `autoact up` and the tests hand theirs on.
-pub const OTHER_VARIABLES: [(&str, &str); 18] = [
+pub const OTHER_VARIABLES: [(&str, &str); 19] = [
     (CONFIG_VARIABLE, "every service: its configuration file"),
     ("AUTOACT_GATEWAY", "the `autoact` command: default of `--gateway`"),
     ("AUTOACT_ISA", "the kernels (crates/engine/kernels), in every process that runs a model"),
@@ -24,6 +24,7 @@ pub const OTHER_VARIABLES: [(&str, &str); 18] = [
     ("AUTOACT_NATS_SERVER", "`autoact up`, scripts/fetch-nats and the tests: the program nats-server"),
     ("AUTOACT_STATE_DIR", "`autoact up` and `autoact down`: default of `--state-dir`"),
     ("AUTOACT_TEST_DATA", "the tests of crates/lab/datasets: published samples"),
+    ("AUTOACT_TEST_LONG", "the whole-system tests: kills and mixed fleets go on for minutes"),
     ("AUTOACT_THREADS", "the benchmark kernel_throughput"),
     ("AUTOACT_WRITE_SAMPLES", "the tests of crates/domain/trajectory: write samples instead of reading them"),
 ];

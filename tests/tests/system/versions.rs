@@ -1,0 +1,89 @@
+//! Two releases in one fleet: each goes on with tasks that the other began, and no task is lost or unreadable.
+//!
+//! `AUTOACT_TEST_LONG=1` keeps them under load for five minutes instead of seconds.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use autoact_testkit::{Group, poll_until};
+use autoact_wire::v1;
+use autoact_wire::v1::trajectory_event::Body;
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::clients::{QUICK, TASK_LIMIT, gateway, long, watch};
+use crate::second::{Held, Second, counted, stop};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_releases_run_each_others_tasks() -> anyhow::Result<()> {
+    let group = Group::start().await?;
+    let this = Second::of(&group)?;
+    let next = this.in_place_of(&group, "next-gateway")?;
+    let seconds = if long() { 300 } else { 6 };
+    let dir = tempfile::tempdir()?;
+    let out = dir.path().join("report").display().to_string();
+    let duration = format!("{seconds}s");
+    let args = ["load", "--rate", "2", "--arrivals", "constant", "--duration", &duration, "--warmup", "0s", "--json", "--out", &out];
+
+    // the two in turn at one address, and the group's own gateway, of this release, beside them
+    let mut running = next.start().await?;
+    let load = this.autoact(&args)?.start()?;
+    let until = Instant::now() + Duration::from_secs(seconds);
+    let mut passed = 0;
+    for (now, then) in [(&next, &this), (&this, &next)].into_iter().cycle() {
+        poll_until(TASK_LIMIT, "a step here", async || (now.counted("autoact_steps_total").await.ok()? > 0.0).then_some(())).await?;
+        let held = Held::plan_agent(&group)?;
+        now.wait_for_tasks(1).await?;
+        assert_eq!(now.counted("autoact_tasks_unreadable_total").await?, 0.0);
+        stop(running, Signal::SIGTERM).await?;
+        running = then.start().await?;
+        drop(held);
+        passed += 1;
+        if Instant::now() >= until && passed > 1 {
+            break;
+        }
+    }
+    let run = load.output(Duration::from_secs(seconds) + TASK_LIMIT).await?;
+    let report: Value = serde_json::from_str(&run.stdout).with_context(|| run.text())?;
+    let tasks = &report["tasks"];
+    assert_eq!((tasks["finished"].as_u64(), tasks["failed"].as_u64()), (Some(2 * seconds), Some(0)), "{report:#}");
+    assert_eq!(counted(&group.metrics("gateway"), "autoact_tasks_unreadable_total").await?, 0.0);
+
+    let written = written(&group).await?;
+    println!("{passed} changes of release, {} tasks, {written:?}", 2 * seconds);
+    assert!(written.bodies > 0, "no body was written that this release does not know");
+    if group.assets().trained {
+        assert!(written.reasons > 0, "no reason was written that this release does not know");
+    }
+    stop(running, Signal::SIGTERM).await?;
+    assert_eq!(group.panics(), [""; 0]);
+    Ok(())
+}
+
+/// What this release does not know of what was stored, as its own gateway tells it.
+#[derive(Debug, Default)]
+struct Written {
+    bodies: usize,
+    reasons: usize,
+}
+
+async fn written(group: &Group) -> anyhow::Result<Written> {
+    let mut client = gateway(&group.gateway())?;
+    let mut written = Written::default();
+    let mut page_token = String::new();
+    loop {
+        let request = v1::ListTasksRequest { page_size: 100, page_token, ..v1::ListTasksRequest::default() };
+        let page = autoact_testkit::within(QUICK, "a page", client.list_tasks(request)).await??.into_inner();
+        for task in &page.tasks {
+            assert_eq!((task.state(), task.outcome()), (v1::TaskState::Finished, v1::TaskOutcome::Finished), "{task:?}");
+            let events = watch(&mut client, &task.task_id, 0).await?;
+            written.bodies += events.iter().filter(|event| event.body.is_none()).count();
+            let unknown = |body: &Body| matches!(body, Body::Finished(end) if end.reason() == v1::FinishReason::Unspecified);
+            written.reasons += events.iter().filter_map(|event| event.body.as_ref()).filter(|body| unknown(body)).count();
+        }
+        page_token = page.next_page_token;
+        if page_token.is_empty() {
+            return Ok(written);
+        }
+    }
+}
