@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use prost::Message;
 
-/// The services' contracts, and the stored events.
-const FILES: [&str; 5] = ["v1/trajectory", "v1/agents", "v1/gateway", "v1/memory", "store/v2/event"];
+/// The public API, the services' own contracts, and the stored events.
+const FILES: [&str; 5] = ["v1/trajectory", "v1/gateway", "agents/v1/agents", "memory/v1/memory", "store/v2/event"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("../../../proto");
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let files: Vec<PathBuf> = FILES.iter().map(|name| root.join(format!("autoact/{name}.proto"))).collect();
     let descriptors = protox::compile(&files, [&root])?;
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    std::fs::write(out.join("autoact.v1.bin"), descriptors.encode_to_vec())?;
+    std::fs::write(out.join("autoact.bin"), descriptors.encode_to_vec())?;
     tonic_prost_build::configure().build_transport(true).compile_fds(descriptors)?;
     Ok(())
 }

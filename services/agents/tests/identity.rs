@@ -19,11 +19,12 @@ use autoact_tools::{Corpus, ToolLibrary};
 use autoact_trajectory::{
     EventBody, Limits, Observation, Reflection, Role, Sampling, Submitted, TaskId, TaskKey, Tenant, Thought, Usage, Verdict,
 };
+use autoact_wire::agents_v1;
+use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
+use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
+use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::client::connect_lazy;
 use autoact_wire::v1;
-use autoact_wire::v1::plan_agent_client::PlanAgentClient;
-use autoact_wire::v1::reflect_agent_client::ReflectAgentClient;
-use autoact_wire::v1::tool_agent_client::ToolAgentClient;
 use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 
@@ -95,10 +96,10 @@ fn usage(usage: Option<v1::Usage>) -> Usage {
 #[async_trait]
 impl PlanAgent for Services {
     async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
-        let request = v1::PlanRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::PlanRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
         let asked = async { last(self.plan.clone().plan(request).await?.into_inner()).await };
         match asked.await.map_err(failed(Role::Plan))?.event.unwrap() {
-            v1::plan_response::Event::Result(v1::PlanResult { thought, tool, usage: cost }) => {
+            agents_v1::plan_response::Event::Result(agents_v1::PlanResult { thought, tool, usage: cost }) => {
                 Ok(Reply::new(Thought { thought, tool }, usage(cost)))
             }
             other => panic!("{other:?}"),
@@ -109,10 +110,12 @@ impl PlanAgent for Services {
 #[async_trait]
 impl ToolAgent for Services {
     async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
-        let request = v1::ParameterizeRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::ParameterizeRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
         let asked = async { last(self.tool.clone().parameterize(request).await?.into_inner()).await };
         match asked.await.map_err(failed(Role::Tool))?.event.unwrap() {
-            v1::parameterize_response::Event::Result(v1::ParameterizeResult { params, usage: cost }) => Ok(Reply::new(params, usage(cost))),
+            agents_v1::parameterize_response::Event::Result(agents_v1::ParameterizeResult { params, usage: cost }) => {
+                Ok(Reply::new(params, usage(cost)))
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -121,10 +124,10 @@ impl ToolAgent for Services {
 #[async_trait]
 impl ReflectAgent for Services {
     async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
-        let request = v1::ReflectRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::ReflectRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
         let asked = async { last(self.reflect.clone().reflect(request).await?.into_inner()).await };
         match asked.await.map_err(failed(Role::Reflect))?.event.unwrap() {
-            v1::reflect_response::Event::Result(result) => {
+            agents_v1::reflect_response::Event::Result(result) => {
                 let verdict = Verdict::try_from(result.verdict()).unwrap();
                 Ok(Reply::new(Reflection { thought: result.thought, verdict }, usage(result.usage)))
             }
@@ -136,7 +139,7 @@ impl ReflectAgent for Services {
 #[async_trait]
 impl Tools for Services {
     async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
-        let request = v1::ExecuteRequest {
+        let request = agents_v1::ExecuteRequest {
             tenant: execution.call.task.tenant.to_string(),
             task_id: execution.call.task.id.to_string(),
             step: execution.call.id.step,
@@ -144,7 +147,8 @@ impl Tools for Services {
             trajectory: Some(execution.call.trajectory.into()),
         };
         let asked = self.tool.clone().execute(Request::new(request)).await;
-        let v1::ExecuteResponse { observation: text, is_error, truncated, usage: cost } = asked.map_err(failed(Role::Tool))?.into_inner();
+        let agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: cost } =
+            asked.map_err(failed(Role::Tool))?.into_inner();
         Ok(Reply::new(Observation { text, is_error, truncated, ..Observation::default() }, usage(cost)))
     }
 }

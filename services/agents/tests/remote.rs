@@ -11,9 +11,9 @@ use autoact_agent::testing::{history, tiny_model};
 use autoact_model::{Engine, EngineOptions, ModelDir};
 use autoact_testkit::processes::terminate;
 use autoact_testkit::{OpenAiOptions, OpenAiServer, ports};
-use autoact_wire::v1::PlanRequest;
-use autoact_wire::v1::plan_agent_client::PlanAgentClient;
-use autoact_wire::v1::plan_response::Event;
+use autoact_wire::agents_v1::PlanRequest;
+use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
+use autoact_wire::agents_v1::plan_response::Event;
 use common::{code_and_error, plan_agent};
 
 const URL: &str = "http://127.0.0.1:9/v1";

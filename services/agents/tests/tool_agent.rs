@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use autoact_agent::testing::tiny_model;
 use autoact_testkit::processes::terminate;
-use autoact_wire::v1::tool_agent_client::ToolAgentClient;
-use autoact_wire::v1::{Action, ExecuteRequest};
+use autoact_wire::agents_v1::ExecuteRequest;
+use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
+use autoact_wire::v1::Action;
 use common::agent;
 use tempfile::TempDir;
 
@@ -94,7 +95,7 @@ impl Serving {
         let request = ExecuteRequest { task_id: "t".into(), step: 1, action, ..ExecuteRequest::default() };
         let call = tokio::spawn(async move { client.execute(request).await.map(|reply| reply.into_inner().observation) });
         let deadline = Instant::now() + Duration::from_secs(10);
-        while !self.metrics().contains("autoact_grpc_in_flight{service=\"autoact.v1.ToolAgent\",method=\"Execute\"} 1") {
+        while !self.metrics().contains("autoact_grpc_in_flight{service=\"autoact.agents.v1.ToolAgent\",method=\"Execute\"} 1") {
             assert!(Instant::now() < deadline, "the call never arrived");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -232,7 +232,7 @@ async fn words_arrive_before_their_event() {
 #[tokio::test]
 async fn tools_are_listed_and_lists_are_filtered() {
     let mut world = world(Group::start(Script::default()).await).await;
-    let tools = world.client.list_tools(v1::GatewayListToolsRequest {}).await.unwrap().into_inner().tools;
+    let tools = world.client.list_tools(v1::ListToolsRequest {}).await.unwrap().into_inner().tools;
     assert_eq!(tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["Search", "Retrieve", "Send", "Finish"]);
     let labelled = |id: &str, team: &str| v1::SubmitTaskRequest { labels: [("team".into(), team.into())].into(), ..named(id, "q") };
     ask(&mut world.client, labelled("a", "red")).await;

@@ -1,6 +1,6 @@
 //! What is remembered, and its form in a store.
 
-use autoact_wire::v1;
+use autoact_wire::memory_v1;
 use prost_types::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -145,24 +145,24 @@ impl From<Payload> for Memory {
     }
 }
 
-impl From<v1::TaskMemory> for TaskMemory {
-    fn from(task: v1::TaskMemory) -> Self {
-        let v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant: _ } = task;
+impl From<memory_v1::TaskMemory> for TaskMemory {
+    fn from(task: memory_v1::TaskMemory) -> Self {
+        let memory_v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant: _ } = task;
         TaskMemory { task_id, question, answer, approved, steps, finished_at }
     }
 }
 
-impl From<TaskMemory> for v1::TaskMemory {
+impl From<TaskMemory> for memory_v1::TaskMemory {
     fn from(task: TaskMemory) -> Self {
         let TaskMemory { task_id, question, answer, approved, steps, finished_at } = task;
-        v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant: String::new() }
+        memory_v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant: String::new() }
     }
 }
 
-impl From<Recalled> for v1::RecalledMemory {
+impl From<Recalled> for memory_v1::RecalledMemory {
     fn from(recalled: Recalled) -> Self {
         let Memory::Task(task) = recalled.memory;
-        v1::RecalledMemory { score: recalled.score, memory: Some(v1::recalled_memory::Memory::Task(task.into())) }
+        memory_v1::RecalledMemory { score: recalled.score, memory: Some(memory_v1::recalled_memory::Memory::Task(task.into())) }
     }
 }
 

@@ -1,11 +1,11 @@
-//! `autoact.v1.Memory` over a store.
+//! `autoact.memory.v1.Memory` over a store.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use autoact_wire::memory_v1;
+use autoact_wire::memory_v1::memory_server::{Memory as MemoryApi, MemoryServer};
 use autoact_wire::status::{ServiceError, to_status};
-use autoact_wire::v1;
-use autoact_wire::v1::memory_server::{Memory as MemoryApi, MemoryServer};
 use tonic::{Code, Request, Response, Status};
 
 use crate::remembered::{Kind, Memory, Query, TaskMemory};
@@ -70,24 +70,24 @@ impl ServiceError for RequestError {
 
 #[tonic::async_trait]
 impl MemoryApi for MemoryRpc {
-    async fn remember(&self, request: Request<v1::RememberRequest>) -> Result<Response<v1::RememberResponse>, Status> {
+    async fn remember(&self, request: Request<memory_v1::RememberRequest>) -> Result<Response<memory_v1::RememberResponse>, Status> {
         let memory = memory(request.into_inner()).map_err(|error| to_status(&error))?;
         self.call("remember", self.store.remember(memory)).await?;
-        Ok(Response::new(v1::RememberResponse {}))
+        Ok(Response::new(memory_v1::RememberResponse {}))
     }
 
-    async fn recall(&self, request: Request<v1::RecallRequest>) -> Result<Response<v1::RecallResponse>, Status> {
+    async fn recall(&self, request: Request<memory_v1::RecallRequest>) -> Result<Response<memory_v1::RecallResponse>, Status> {
         let query = query(request.into_inner()).map_err(|error| to_status(&error))?;
         let memories = self.call("recall", self.store.recall(query)).await?;
-        Ok(Response::new(v1::RecallResponse { memories: memories.into_iter().map(Into::into).collect() }))
+        Ok(Response::new(memory_v1::RecallResponse { memories: memories.into_iter().map(Into::into).collect() }))
     }
 
-    async fn forget(&self, request: Request<v1::ForgetRequest>) -> Result<Response<v1::ForgetResponse>, Status> {
-        let v1::ForgetRequest { kind, id } = request.into_inner();
+    async fn forget(&self, request: Request<memory_v1::ForgetRequest>) -> Result<Response<memory_v1::ForgetResponse>, Status> {
+        let memory_v1::ForgetRequest { kind, id } = request.into_inner();
         let checked = kind_of(kind).and_then(|kind| text("id", &id, LONGEST_ID).map(|()| kind));
         let kind = checked.map_err(|error| to_status(&error))?;
         let forgotten = self.call("forget", self.store.forget(kind, id)).await?;
-        Ok(Response::new(v1::ForgetResponse { forgotten }))
+        Ok(Response::new(memory_v1::ForgetResponse { forgotten }))
     }
 }
 
@@ -112,8 +112,8 @@ impl MemoryRpc {
     }
 }
 
-fn memory(request: v1::RememberRequest) -> Result<Memory, RequestError> {
-    let Some(v1::remember_request::Memory::Task(task)) = request.memory else { return Err(RequestError::Missing("memory")) };
+fn memory(request: memory_v1::RememberRequest) -> Result<Memory, RequestError> {
+    let Some(memory_v1::remember_request::Memory::Task(task)) = request.memory else { return Err(RequestError::Missing("memory")) };
     text("task.task_id", &task.task_id, LONGEST_ID)?;
     text("task.question", &task.question, LONGEST_TEXT)?;
     if task.answer.len() > LONGEST_TEXT {
@@ -122,7 +122,7 @@ fn memory(request: v1::RememberRequest) -> Result<Memory, RequestError> {
     Ok(Memory::Task(TaskMemory::from(task)))
 }
 
-fn query(request: v1::RecallRequest) -> Result<Query, RequestError> {
+fn query(request: memory_v1::RecallRequest) -> Result<Query, RequestError> {
     let kind = kind_of(request.kind)?;
     text("query", &request.query, LONGEST_TEXT)?;
     let limit = match request.limit {
@@ -134,9 +134,9 @@ fn query(request: v1::RecallRequest) -> Result<Query, RequestError> {
 }
 
 fn kind_of(kind: i32) -> Result<Kind, RequestError> {
-    match v1::MemoryKind::try_from(kind) {
-        Ok(v1::MemoryKind::Task) => Ok(Kind::Task),
-        Ok(v1::MemoryKind::Unspecified) | Err(_) => Err(RequestError::Kind(kind)),
+    match memory_v1::MemoryKind::try_from(kind) {
+        Ok(memory_v1::MemoryKind::Task) => Ok(Kind::Task),
+        Ok(memory_v1::MemoryKind::Unspecified) | Err(_) => Err(RequestError::Kind(kind)),
     }
 }
 

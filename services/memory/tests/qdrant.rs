@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use autoact_config::{Common, Loaded, Secret};
 use autoact_service::App;
-use autoact_wire::v1;
-use autoact_wire::v1::memory_client::MemoryClient;
+use autoact_wire::memory_v1;
+use autoact_wire::memory_v1::memory_client::MemoryClient;
 use memory::{
     EmbedError, Embedder, Encoder, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, QdrantConfig, QdrantStore, Query, StoreError,
     StoreKind, TaskMemory,
@@ -43,7 +43,8 @@ async fn a_server_that_is_not_there_is_waited_for() {
     let running = app.start();
     assert_eq!(running.readiness().waiting(), ["qdrant"]);
     let mut client = MemoryClient::new(autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap());
-    let request = v1::RecallRequest { kind: v1::MemoryKind::Task as i32, query: "iron".into(), limit: 5, approved_only: false };
+    let request =
+        memory_v1::RecallRequest { kind: memory_v1::MemoryKind::Task as i32, query: "iron".into(), limit: 5, approved_only: false };
     let status = client.recall(request).await.unwrap_err();
     assert_eq!(status.code(), Code::Unavailable);
     assert!(status.message().contains(&url), "{}", status.message());

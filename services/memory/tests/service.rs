@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use autoact_config::{Common, Loaded, Section};
 use autoact_service::{App, Running};
+use autoact_wire::memory_v1;
+use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::status::reason;
-use autoact_wire::v1;
-use autoact_wire::v1::memory_client::MemoryClient;
 use memory::{EmbeddedStore, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, OpenError, Query, StoreError, TaskMemory};
 use tonic::Code;
 use tonic::transport::Channel;
@@ -24,9 +24,9 @@ async fn start(data_dir: &Path) -> Result<(Running, MemoryClient<Channel>), Stri
     Ok((running, MemoryClient::new(channel)))
 }
 
-fn task(id: &str, question: &str, answer: &str, approved: bool) -> v1::TaskMemory {
+fn task(id: &str, question: &str, answer: &str, approved: bool) -> memory_v1::TaskMemory {
     let finished_at = Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 0 });
-    v1::TaskMemory {
+    memory_v1::TaskMemory {
         task_id: id.into(),
         question: question.into(),
         answer: answer.into(),
@@ -37,26 +37,26 @@ fn task(id: &str, question: &str, answer: &str, approved: bool) -> v1::TaskMemor
     }
 }
 
-async fn remember(client: &mut MemoryClient<Channel>, task: v1::TaskMemory) {
-    let memory = Some(v1::remember_request::Memory::Task(task));
-    client.remember(v1::RememberRequest { memory }).await.unwrap();
+async fn remember(client: &mut MemoryClient<Channel>, task: memory_v1::TaskMemory) {
+    let memory = Some(memory_v1::remember_request::Memory::Task(task));
+    client.remember(memory_v1::RememberRequest { memory }).await.unwrap();
 }
 
-async fn recall(client: &mut MemoryClient<Channel>, query: &str, limit: u32, approved_only: bool) -> Vec<v1::TaskMemory> {
-    let request = v1::RecallRequest { kind: v1::MemoryKind::Task as i32, query: query.into(), limit, approved_only };
+async fn recall(client: &mut MemoryClient<Channel>, query: &str, limit: u32, approved_only: bool) -> Vec<memory_v1::TaskMemory> {
+    let request = memory_v1::RecallRequest { kind: memory_v1::MemoryKind::Task as i32, query: query.into(), limit, approved_only };
     let memories = client.recall(request).await.unwrap().into_inner().memories;
     assert!(memories.is_sorted_by(|a, b| a.score >= b.score));
     memories
         .into_iter()
         .map(|recalled| {
             assert!(recalled.score > 0.0);
-            let Some(v1::recalled_memory::Memory::Task(task)) = recalled.memory else { panic!("not a task") };
+            let Some(memory_v1::recalled_memory::Memory::Task(task)) = recalled.memory else { panic!("not a task") };
             task
         })
         .collect()
 }
 
-fn ids(tasks: &[v1::TaskMemory]) -> Vec<&str> {
+fn ids(tasks: &[memory_v1::TaskMemory]) -> Vec<&str> {
     tasks.iter().map(|task| task.task_id.as_str()).collect()
 }
 
@@ -102,7 +102,7 @@ async fn remembering_twice_is_one_memory_and_forgetting_ends_it() {
     let found = recall(&mut client, "symbol", 10, false).await;
     assert_eq!(found, [task("iron", "What is the symbol of tungsten?", "W", false)]);
 
-    let forget = v1::ForgetRequest { kind: v1::MemoryKind::Task as i32, id: "iron".into() };
+    let forget = memory_v1::ForgetRequest { kind: memory_v1::MemoryKind::Task as i32, id: "iron".into() };
     assert!(client.forget(forget.clone()).await.unwrap().into_inner().forgotten);
     assert!(!client.forget(forget).await.unwrap().into_inner().forgotten);
     assert!(recall(&mut client, "symbol", 10, false).await.is_empty());
@@ -128,8 +128,8 @@ async fn memories_survive_a_restart() {
 async fn bad_requests_say_what_is_wrong() {
     let directory = tempfile::tempdir().unwrap();
     let (running, mut client) = start(directory.path()).await.unwrap();
-    let kind = v1::MemoryKind::Task as i32;
-    let recall = |kind, query: &str, limit| v1::RecallRequest { kind, query: query.into(), limit, approved_only: false };
+    let kind = memory_v1::MemoryKind::Task as i32;
+    let recall = |kind, query: &str, limit| memory_v1::RecallRequest { kind, query: query.into(), limit, approved_only: false };
     for (request, expected) in [
         (recall(kind, " ", 5), "FIELD_MISSING"),
         (recall(kind, "x", 101), "LIMIT_OUT_OF_RANGE"),
@@ -140,9 +140,9 @@ async fn bad_requests_say_what_is_wrong() {
         let status = client.recall(request).await.unwrap_err();
         assert_eq!((status.code(), reason(&status).as_deref()), (Code::InvalidArgument, Some(expected)), "{status}");
     }
-    let wrap = |task| v1::RememberRequest { memory: Some(v1::remember_request::Memory::Task(task)) };
+    let wrap = |task| memory_v1::RememberRequest { memory: Some(memory_v1::remember_request::Memory::Task(task)) };
     for (request, field) in [
-        (v1::RememberRequest { memory: None }, "memory"),
+        (memory_v1::RememberRequest { memory: None }, "memory"),
         (wrap(task("", "What?", "That", true)), "task.task_id"),
         (wrap(task("a", "", "That", true)), "task.question"),
         (wrap(task("a", "What?", &"x".repeat(1 << 20), true)), "task.answer"),
@@ -151,7 +151,7 @@ async fn bad_requests_say_what_is_wrong() {
         assert_eq!(status.code(), Code::InvalidArgument);
         assert!(status.message().contains(field), "{}", status.message());
     }
-    let status = client.forget(v1::ForgetRequest { kind, id: String::new() }).await.unwrap_err();
+    let status = client.forget(memory_v1::ForgetRequest { kind, id: String::new() }).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument);
     running.stop().await.unwrap();
 }
@@ -224,7 +224,7 @@ async fn damaged_files_are_told_at_start() {
     let good = directory.path().join("good");
     let (running, mut client) = start(&good).await.unwrap();
     fill(&mut client).await;
-    let forget = v1::ForgetRequest { kind: v1::MemoryKind::Task as i32, id: "iron".into() };
+    let forget = memory_v1::ForgetRequest { kind: memory_v1::MemoryKind::Task as i32, id: "iron".into() };
     client.forget(forget).await.unwrap();
     running.stop().await.unwrap();
 

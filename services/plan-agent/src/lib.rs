@@ -8,9 +8,9 @@ use std::sync::Arc;
 use autoact_agent::{Agent, Request as Ask, Sources, Stream};
 use autoact_service::{Flag, Service, Setup, StartError, deadline};
 use autoact_trajectory::{Role, Thought};
+use autoact_wire::agents_v1::plan_agent_server::{PlanAgent, PlanAgentServer};
+use autoact_wire::agents_v1::{PlanRequest, PlanResponse, PlanResult, plan_response::Event};
 use autoact_wire::status::to_status;
-use autoact_wire::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
-use autoact_wire::v1::{PlanRequest, PlanResponse, PlanResult, plan_response::Event};
 use tonic::{Request, Response, Status};
 
 pub use config::{DEFAULT_ADAPTER, DEFAULT_MODEL, METRICS_PORT, PORT, PlanAgentConfig};

@@ -12,8 +12,8 @@ use autoact_telemetry::gen_ai;
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_telemetry::testing::Collector;
 use autoact_trajectory::Role;
-use autoact_wire::v1::PlanRequest;
-use autoact_wire::v1::plan_agent_client::PlanAgentClient;
+use autoact_wire::agents_v1::PlanRequest;
+use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
 use plan_agent::PlanAgentConfig;
 use tracing::Instrument;
 
@@ -43,7 +43,7 @@ async fn a_call_of_the_model_is_a_span_of_its_callers_trace() {
 
     let spans = collector.wait(Duration::from_secs(10), |spans| spans.len() >= 3).await;
     let find = |name: &str| spans.iter().find(|span| span.span.name == name).unwrap_or_else(|| panic!("no span `{name}` in {spans:#?}"));
-    let (caller, call, chat) = (find("caller"), find("autoact.v1.PlanAgent/Plan"), find("chat scripted"));
+    let (caller, call, chat) = (find("caller"), find("autoact.agents.v1.PlanAgent/Plan"), find("chat scripted"));
     assert_eq!(call.span.parent_span_id, caller.span.span_id);
     assert_eq!(chat.span.parent_span_id, call.span.span_id);
     assert_eq!(chat.span.trace_id, caller.span.trace_id);

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use autoact_agent::{Agent, Request as Ask, Sources, Stream};
 use autoact_service::{Flag, Service, Setup, StartError, deadline};
 use autoact_trajectory::{Reflection, Role};
+use autoact_wire::agents_v1::reflect_agent_server::{ReflectAgent, ReflectAgentServer};
+use autoact_wire::agents_v1::{ReflectRequest, ReflectResponse, ReflectResult, reflect_response::Event};
 use autoact_wire::status::to_status;
-use autoact_wire::v1::reflect_agent_server::{ReflectAgent, ReflectAgentServer};
-use autoact_wire::v1::{ReflectRequest, ReflectResponse, ReflectResult, Verdict, reflect_response::Event};
+use autoact_wire::v1::Verdict;
 use tonic::{Request, Response, Status};
 
 pub use config::{DEFAULT_ADAPTER, DEFAULT_MODEL, METRICS_PORT, PORT, ReflectAgentConfig};

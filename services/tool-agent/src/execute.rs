@@ -8,6 +8,7 @@ use autoact_service::Tasks;
 use autoact_telemetry::gen_ai;
 use autoact_tools::{Observation, ToolLibrary};
 use autoact_trajectory::{Action, Effect, ToolSpec, Trajectory};
+use autoact_wire::agents_v1;
 use autoact_wire::v1;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument;
@@ -32,7 +33,7 @@ pub(crate) struct Executor {
     slots: Arc<Semaphore>,
     runs: usize,
     waiting: AtomicUsize,
-    done: Once<v1::ExecuteResponse>,
+    done: Once<agents_v1::ExecuteResponse>,
     tasks: Tasks,
     capture_content: bool,
 }
@@ -67,7 +68,7 @@ impl Executor {
 
     /// Checks the call and runs its action. A tool that changes the world runs once for a (task, step), to its end, even when the
     /// caller hangs up.
-    pub(crate) async fn execute(self: &Arc<Self>, request: v1::ExecuteRequest) -> Result<v1::ExecuteResponse, ExecuteError> {
+    pub(crate) async fn execute(self: &Arc<Self>, request: agents_v1::ExecuteRequest) -> Result<agents_v1::ExecuteResponse, ExecuteError> {
         let run = self.check(request)?;
         if run.spec.effect == Effect::ReadOnly {
             return self.run(run).await;
@@ -90,7 +91,7 @@ impl Executor {
         outcome.await.unwrap_or(Err(ExecuteError::Broke { tool }))
     }
 
-    fn check(&self, request: v1::ExecuteRequest) -> Result<Run, ExecuteError> {
+    fn check(&self, request: agents_v1::ExecuteRequest) -> Result<Run, ExecuteError> {
         let action = request.action.map(Action::from).ok_or(ExecuteError::Missing("action"))?;
         if action.tool.is_empty() {
             return Err(ExecuteError::Missing("action.tool"));
@@ -107,7 +108,7 @@ impl Executor {
         Ok(Run { tenant: request.tenant, task: request.task_id, step: request.step, action, trajectory, spec })
     }
 
-    async fn run(&self, run: Run) -> Result<v1::ExecuteResponse, ExecuteError> {
+    async fn run(&self, run: Run) -> Result<agents_v1::ExecuteResponse, ExecuteError> {
         let span = gen_ai::tool_span(&run.action.tool, &run.task, run.step);
         if self.capture_content {
             span.record(gen_ai::TOOL_CALL_ARGUMENTS, run.action.params.as_str());
@@ -134,7 +135,7 @@ impl Executor {
         }
         let usage = v1::Usage { queue: Some(proto(queued)), tool: Some(proto(took)), ..v1::Usage::default() };
         let Observation { text, is_error, truncated } = observation;
-        Ok(v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage) })
+        Ok(agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage) })
     }
 
     async fn observe(&self, run: Run, permit: OwnedSemaphorePermit) -> Result<(Observation, &'static str), ExecuteError> {
@@ -201,9 +202,9 @@ impl Drop for Line<'_> {
     }
 }
 
-impl Weigh for v1::ExecuteResponse {
+impl Weigh for agents_v1::ExecuteResponse {
     fn bytes(&self) -> usize {
-        size_of::<v1::ExecuteResponse>() + self.observation.len()
+        size_of::<agents_v1::ExecuteResponse>() + self.observation.len()
     }
 }
 

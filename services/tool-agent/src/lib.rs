@@ -12,12 +12,12 @@ use autoact_agent::{Agent, Request as Ask, Sources, Stream};
 use autoact_service::{Flag, Service, Setup, StartError, deadline};
 use autoact_tools::{Corpus, ToolLibrary};
 use autoact_trajectory::Role;
-use autoact_wire::status::to_status;
-use autoact_wire::v1::tool_agent_server::{ToolAgent, ToolAgentServer};
-use autoact_wire::v1::{
+use autoact_wire::agents_v1::tool_agent_server::{ToolAgent, ToolAgentServer};
+use autoact_wire::agents_v1::{
     ExecuteRequest, ExecuteResponse, ListToolsRequest, ListToolsResponse, ParameterizeRequest, ParameterizeResponse, ParameterizeResult,
     parameterize_response::Event,
 };
+use autoact_wire::status::to_status;
 use tonic::{Request, Response, Status};
 
 pub use config::{DEFAULT_ADAPTER, DEFAULT_CORPUS, DEFAULT_MODEL, DEFAULT_TOOLS, METRICS_PORT, PORT, ToolAgentConfig};

@@ -3,10 +3,11 @@
 use anyhow::Context as _;
 use autoact_testkit::group::SERVICES;
 use autoact_testkit::{Group, poll_until};
+use autoact_wire::agents_v1;
+use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
+use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
+use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::client::connect_lazy;
-use autoact_wire::v1::plan_agent_client::PlanAgentClient;
-use autoact_wire::v1::reflect_agent_client::ReflectAgentClient;
-use autoact_wire::v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::v1::{self, SubmitTaskRequest};
 use autoact_wire::{limited, status};
 use futures::StreamExt as _;
@@ -116,15 +117,15 @@ async fn commands(group: &Group) -> anyhow::Result<()> {
 
 async fn agents(group: &Group) -> anyhow::Result<()> {
     let mut plan = limited!(PlanAgentClient::new(connect_lazy(&group.grpc("plan-agent"))?));
-    let status = plan.plan(v1::PlanRequest::default()).await.err().context("accepted")?;
+    let status = plan.plan(agents_v1::PlanRequest::default()).await.err().context("accepted")?;
     expect(&status, Code::InvalidArgument, &["trajectory"]);
     let mut reflect = limited!(ReflectAgentClient::new(connect_lazy(&group.grpc("reflect-agent"))?));
-    let status = reflect.reflect(v1::ReflectRequest::default()).await.err().context("accepted")?;
+    let status = reflect.reflect(agents_v1::ReflectRequest::default()).await.err().context("accepted")?;
     expect(&status, Code::InvalidArgument, &["trajectory"]);
     let mut tools = limited!(ToolAgentClient::new(connect_lazy(&group.grpc("tool-agent"))?));
     let action = v1::Action { tool: "Teleport".to_owned(), params: "home".to_owned() };
     let trajectory = v1::Trajectory { task_id: "bad".to_owned(), question: "Where am I?".to_owned(), ..v1::Trajectory::default() };
-    let request = v1::ExecuteRequest {
+    let request = agents_v1::ExecuteRequest {
         task_id: "bad".to_owned(),
         step: 0,
         action: Some(action),

@@ -3,8 +3,9 @@
 use anyhow::Context as _;
 use autoact_testkit::Group;
 use autoact_testkit::files::root;
+use autoact_wire::agents_v1;
+use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::client::connect_lazy;
-use autoact_wire::v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::v1::trajectory_event::Body;
 use autoact_wire::v1::{self, TrajectoryEvent};
 use futures::future::try_join_all;
@@ -92,7 +93,7 @@ async fn replay(tools: &mut ToolAgentClient<Channel>, number: usize, events: &[T
                 so_far.turns.push(turn(open.clone()));
                 let action = v1::Action { tool: open.tool.clone(), params: open.params.clone().unwrap_or_default() };
                 let step = trajectory.turns.len() as u32;
-                let request = v1::ExecuteRequest {
+                let request = agents_v1::ExecuteRequest {
                     task_id: trajectory.task_id.clone(),
                     step,
                     action: Some(action),

@@ -19,9 +19,9 @@ use crate::clients::{QUESTION, QUICK, ask, gateway, task};
 #[tokio::test(flavor = "multi_thread")]
 async fn every_service_shows_health_reflection_and_metrics() -> anyhow::Result<()> {
     let group = Group::start().await?;
-    let contracts = ["Gateway", "PlanAgent", "ToolAgent", "ReflectAgent", "Memory"];
+    let contracts = ["v1.Gateway", "agents.v1.PlanAgent", "agents.v1.ToolAgent", "agents.v1.ReflectAgent", "memory.v1.Memory"];
     for (service, contract) in SERVICES.iter().zip(contracts) {
-        let own = format!("autoact.v1.{contract}");
+        let own = format!("autoact.{contract}");
         let listed = reflection(&group.grpc(service)).await.with_context(|| service.to_string())?;
         assert!(listed.contains(&own), "{service} lists {listed:?}");
         let channel = connect_lazy(&group.grpc(service))?;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use autoact_client::{Following, Update};
 use autoact_wire::client::connect_lazy;
+use autoact_wire::memory_v1;
+use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::v1::gateway_client::GatewayClient;
-use autoact_wire::v1::memory_client::MemoryClient;
 use autoact_wire::v1::{self, trajectory_event::Body};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -103,7 +104,12 @@ impl Gateway {
     /// How long a recall took.
     async fn recall(&self, query: &str) -> Option<Result<Duration, &'static str>> {
         let mut client = self.memory.clone()?;
-        let query = v1::RecallRequest { kind: v1::MemoryKind::Task as i32, query: query.to_owned(), limit: RECALLED, approved_only: false };
+        let query = memory_v1::RecallRequest {
+            kind: memory_v1::MemoryKind::Task as i32,
+            query: query.to_owned(),
+            limit: RECALLED,
+            approved_only: false,
+        };
         let mut request = tonic::Request::new(query);
         request.set_timeout(SIDE_LIMIT);
         let begun = Instant::now();

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use autoact_config::{Common, Loaded, Section};
 use autoact_service::{Absence, App, Checks, Latch, Running, Service, Setup, StartError};
-use autoact_wire::v1::plan_agent_client::PlanAgentClient;
-use autoact_wire::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
-use autoact_wire::v1::{Delta, PlanRequest, PlanResponse, plan_response};
+use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
+use autoact_wire::agents_v1::plan_agent_server::{PlanAgent, PlanAgentServer};
+use autoact_wire::agents_v1::{Delta, PlanRequest, PlanResponse, plan_response};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
@@ -100,13 +100,13 @@ async fn health_and_readyz_follow_the_latches() {
     let mut started = start(DemoConfig::common()).await;
     let (grpc, metrics) = (started.running.addr(), started.running.metrics_addr());
     assert_eq!(health(grpc, "").await, ServingStatus::NotServing);
-    assert_eq!(health(grpc, "autoact.v1.PlanAgent").await, ServingStatus::NotServing);
+    assert_eq!(health(grpc, "autoact.agents.v1.PlanAgent").await, ServingStatus::NotServing);
     assert!(get(metrics, "/livez").await.starts_with("HTTP/1.1 200"));
     let waiting = get(metrics, "/readyz").await;
     assert!(waiting.starts_with("HTTP/1.1 503") && waiting.contains("waiting for: model"), "{waiting}");
     started.latch.take().unwrap().release();
     until("serving", async || health(grpc, "").await == ServingStatus::Serving).await;
-    assert_eq!(health(grpc, "autoact.v1.PlanAgent").await, ServingStatus::Serving);
+    assert_eq!(health(grpc, "autoact.agents.v1.PlanAgent").await, ServingStatus::Serving);
     assert!(get(metrics, "/readyz").await.starts_with("HTTP/1.1 200"));
     started.running.stop().await.unwrap();
 }
@@ -120,7 +120,7 @@ async fn reflection_knows_the_contracts() {
     let reply = replies.next().await.unwrap().unwrap().message_response.unwrap();
     let MessageResponse::ListServicesResponse(services) = reply else { panic!("{reply:?}") };
     let names: Vec<String> = services.service.into_iter().map(|service| service.name).collect();
-    for name in ["autoact.v1.PlanAgent", "autoact.v1.Gateway", "grpc.health.v1.Health"] {
+    for name in ["autoact.agents.v1.PlanAgent", "autoact.v1.Gateway", "grpc.health.v1.Health"] {
         assert!(names.iter().any(|known| known == name), "{name} not in {names:?}");
     }
     started.running.stop().await.unwrap();
@@ -206,7 +206,7 @@ async fn clients_cannot_make_time_series() {
     for made_up in 0..20 {
         for path in [
             format!("/made.up.Service{made_up}/Method"),
-            format!("/autoact.v1.PlanAgent/MadeUp{made_up}"),
+            format!("/autoact.agents.v1.PlanAgent/MadeUp{made_up}"),
             format!("/grpc.made.up{made_up}/Check"),
             format!("/made_up{made_up}"),
         ] {
@@ -222,7 +222,7 @@ async fn clients_cannot_make_time_series() {
     }
     let series = "autoact_grpc_seconds_count{service=\"unknown\",method=\"unknown\",code=\"Unimplemented\"}";
     assert!(text.lines().any(|line| line.starts_with(series)), "{text}");
-    assert!(text.contains("autoact_grpc_seconds_count{service=\"autoact.v1.PlanAgent\",method=\"Plan\",code=\"Ok\"}"), "{text}");
+    assert!(text.contains("autoact_grpc_seconds_count{service=\"autoact.agents.v1.PlanAgent\",method=\"Plan\",code=\"Ok\"}"), "{text}");
     // health is not counted
     assert_eq!(health(addr, "").await, ServingStatus::NotServing);
     assert!(!get(metrics, "/metrics").await.contains("grpc.health"));

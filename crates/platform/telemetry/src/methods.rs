@@ -49,11 +49,18 @@ mod tests {
     #[test]
     fn only_what_the_descriptors_have_is_known() {
         let methods = Methods::of([autoact_wire::FILE_DESCRIPTOR_SET]).unwrap();
-        assert_eq!(methods.find("/autoact.v1.Memory/Recall"), Some(("autoact.v1.Memory", "Recall")));
-        for path in ["", "/", "autoact.v1.Memory/Recall", "/autoact.v1.Memory", "/autoact.v1.Memory/Recall/", "/autoact.v1.Memory/x"] {
+        assert_eq!(methods.find("/autoact.memory.v1.Memory/Recall"), Some(("autoact.memory.v1.Memory", "Recall")));
+        for path in [
+            "",
+            "/",
+            "autoact.memory.v1.Memory/Recall",
+            "/autoact.memory.v1.Memory",
+            "/autoact.memory.v1.Memory/Recall/",
+            "/autoact.memory.v1.Memory/x",
+        ] {
             assert_eq!(methods.find(path), None, "{path}");
         }
         assert!(Methods::of([&[0xff_u8][..]]).is_err());
-        assert_eq!(Methods::default().find("/autoact.v1.Memory/Recall"), None);
+        assert_eq!(Methods::default().find("/autoact.memory.v1.Memory/Recall"), None);
     }
 }

@@ -8,9 +8,9 @@ use autoact_config::TelemetryConfig;
 use autoact_telemetry::propagate::{self, TraceInterceptor};
 use autoact_telemetry::testing::Collector;
 use autoact_telemetry::{Methods, ServerTraceLayer, gen_ai, init, prometheus};
-use autoact_wire::v1::memory_client::MemoryClient;
-use autoact_wire::v1::memory_server::{Memory, MemoryServer};
-use autoact_wire::v1::{ForgetRequest, ForgetResponse, RecallRequest, RecallResponse, RememberRequest, RememberResponse};
+use autoact_wire::memory_v1::memory_client::MemoryClient;
+use autoact_wire::memory_v1::memory_server::{Memory, MemoryServer};
+use autoact_wire::memory_v1::{ForgetRequest, ForgetResponse, RecallRequest, RecallResponse, RememberRequest, RememberResponse};
 use tokio::net::TcpListener;
 use tonic::{Request, Response, Status};
 use tracing::Instrument;
@@ -70,21 +70,21 @@ async fn a_server_span_is_a_child_of_its_client() {
     let root = find("ask");
     assert!(root.span.parent_span_id.is_empty());
     assert_eq!(root.service, "demo");
-    for name in ["autoact.v1.Memory/Recall", "autoact.v1.Memory/Remember", "receive"] {
+    for name in ["autoact.memory.v1.Memory/Recall", "autoact.memory.v1.Memory/Remember", "receive"] {
         assert_eq!(find(name).span.parent_span_id, root.span.span_id, "{name}");
         assert_eq!(find(name).span.trace_id, root.span.trace_id, "{name}");
     }
     let chat = find("chat stem");
-    assert_eq!(chat.span.parent_span_id, find("autoact.v1.Memory/Recall").span.span_id);
+    assert_eq!(chat.span.parent_span_id, find("autoact.memory.v1.Memory/Recall").span.span_id);
     assert_eq!(chat.attribute(gen_ai::AGENT_NAME).as_deref(), Some("plan"));
     assert_eq!(chat.attribute(gen_ai::USAGE_INPUT_TOKENS).as_deref(), Some("12"));
     assert_eq!(chat.attribute(gen_ai::INPUT_MESSAGES), None);
-    assert_eq!(find("autoact.v1.Memory/Recall").attribute("rpc.grpc.status_code").as_deref(), Some("0"));
-    assert_eq!(find("autoact.v1.Memory/Remember").attribute("rpc.grpc.status_code").as_deref(), Some("14"));
+    assert_eq!(find("autoact.memory.v1.Memory/Recall").attribute("rpc.grpc.status_code").as_deref(), Some("0"));
+    assert_eq!(find("autoact.memory.v1.Memory/Remember").attribute("rpc.grpc.status_code").as_deref(), Some("14"));
 
     let metrics = handle.render();
     assert!(
-        metrics.contains("autoact_grpc_seconds_bucket{service=\"autoact.v1.Memory\",method=\"Recall\",code=\"Ok\",le=\"0.0005\"}"),
+        metrics.contains("autoact_grpc_seconds_bucket{service=\"autoact.memory.v1.Memory\",method=\"Recall\",code=\"Ok\",le=\"0.0005\"}"),
         "{metrics}"
     );
     assert!(metrics.contains("code=\"Unavailable\""), "{metrics}");

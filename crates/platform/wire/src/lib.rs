@@ -1,4 +1,4 @@
-//! The contracts of autoact: generated types, clients and servers of `proto/autoact/v1`, the conversions between them and the domain
+//! The contracts of autoact: generated types, clients and servers of `proto/autoact`, the conversions between them and the domain
 //! ([`convert`], [`event`], [`store`]), how an error travels over gRPC ([`status`]) and how a client is built ([`client`]).
 
 pub mod client;
@@ -7,20 +7,40 @@ pub mod event;
 pub mod status;
 pub mod store;
 
-/// Generated from `proto/autoact/v1`; the comments there are the documentation.
-#[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)]
-pub mod v1 {
-    tonic::include_proto!("autoact.v1");
+/// Generated code names messages of other packages by relative paths, so the modules are nested as the packages are.
+#[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)] // generated
+mod autoact {
+    pub mod v1 {
+        tonic::include_proto!("autoact.v1");
+    }
+    pub mod agents {
+        pub mod v1 {
+            tonic::include_proto!("autoact.agents.v1");
+        }
+    }
+    pub mod memory {
+        pub mod v1 {
+            tonic::include_proto!("autoact.memory.v1");
+        }
+    }
+    pub mod store {
+        pub mod v2 {
+            tonic::include_proto!("autoact.store.v2");
+        }
+    }
 }
 
-/// Generated from `proto/autoact/store/v2`: the stored form of events. [`store`] reads and writes it.
-#[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)]
-pub mod store_v2 {
-    tonic::include_proto!("autoact.store.v2");
-}
+/// The agents' contract, which only gateways call: `proto/autoact/agents/v1`.
+pub use autoact::agents::v1 as agents_v1;
+/// The memory service: `proto/autoact/memory/v1`.
+pub use autoact::memory::v1 as memory_v1;
+/// The stored form of events, `proto/autoact/store/v2`. [`store`] reads and writes it.
+pub use autoact::store::v2 as store_v2;
+/// The public API, `proto/autoact/v1`; the comments there are the documentation.
+pub use autoact::v1;
 
 /// The compiled descriptors, served by gRPC reflection.
-pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/autoact.v1.bin"));
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/autoact.bin"));
 
 /// A message that lacks a field its receiver needs, or holds a value outside its range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use autoact_model::{GenerateError, GenerateRequest};
 use autoact_speaker::{ParseError, ReplyEvent, ReplyStream, SpeakError, usage};
 use autoact_trajectory::{ToolSpec, Trajectory};
+use autoact_wire::agents_v1;
 use autoact_wire::status::to_status;
 use autoact_wire::v1;
 use futures::StreamExt;
@@ -83,12 +84,12 @@ pub type Stream<R> = Pin<Box<dyn futures::Stream<Item = Result<R, Status>> + Sen
 /// A speech as the responses of an rpc: `delta` wraps text, `result` parses the whole reply.
 pub fn stream<R: Send + 'static>(
     speech: Speech,
-    delta: impl Fn(v1::Delta) -> R + Send + 'static,
+    delta: impl Fn(agents_v1::Delta) -> R + Send + 'static,
     result: impl Fn(&str, v1::Usage) -> Reply<R> + Send + 'static,
 ) -> Stream<R> {
     let spoken = futures::stream::unfold(speech, |mut speech| async move { Some((speech.next().await?, speech)) });
     let responses = spoken.map(move |spoken| match spoken {
-        Ok(ReplyEvent::Delta(text)) => Ok(delta(v1::Delta { text })),
+        Ok(ReplyEvent::Delta(text)) => Ok(delta(agents_v1::Delta { text })),
         Ok(ReplyEvent::Done(generated)) => {
             let usage = v1::Usage::from(&usage(&generated));
             result(&generated.text, usage).map_err(|error| to_status(&AgentError::Speak(error.into())))

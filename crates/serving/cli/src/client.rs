@@ -4,9 +4,9 @@ use std::fmt;
 
 use autoact_client::{Listener, what_listens};
 use autoact_wire::client::connect_lazy;
+use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::status;
 use autoact_wire::v1::gateway_client::GatewayClient;
-use autoact_wire::v1::memory_client::MemoryClient;
 use tonic::transport::{Channel, Uri};
 use tonic::{Code, Status};
 

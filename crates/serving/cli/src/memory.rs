@@ -1,6 +1,6 @@
 //! `autoact memory`: what the group remembers.
 
-use autoact_wire::v1;
+use autoact_wire::memory_v1;
 
 use crate::args::MemoryCommand;
 use crate::client::{self, Service};
@@ -10,16 +10,16 @@ use crate::out::{self, plain_line};
 pub(crate) async fn run(command: MemoryCommand) -> anyhow::Result<u8> {
     let MemoryCommand::Recall { query, limit, approved, memory, json } = command;
     let mut client = client::memory(&memory)?;
-    let request = v1::RecallRequest { kind: v1::MemoryKind::Task as i32, query, limit, approved_only: approved };
+    let request = memory_v1::RecallRequest { kind: memory_v1::MemoryKind::Task as i32, query, limit, approved_only: approved };
     let response = match client.recall(request).await {
         Ok(response) => response.into_inner(),
         Err(status) => return Err(client::explain(status, Service::Memory, &memory).await),
     };
-    let tasks: Vec<(f32, v1::TaskMemory)> = response
+    let tasks: Vec<(f32, memory_v1::TaskMemory)> = response
         .memories
         .into_iter()
         .filter_map(|recalled| match recalled.memory? {
-            v1::recalled_memory::Memory::Task(task) => Some((recalled.score, task)),
+            memory_v1::recalled_memory::Memory::Task(task) => Some((recalled.score, task)),
         })
         .collect();
     if json {

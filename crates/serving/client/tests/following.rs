@@ -153,7 +153,7 @@ impl Gateway for Scripted {
         Err(Status::unimplemented("not asked here"))
     }
 
-    async fn list_tools(&self, _: Request<v1::GatewayListToolsRequest>) -> Result<Response<v1::GatewayListToolsResponse>, Status> {
+    async fn list_tools(&self, _: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {
         Err(Status::unimplemented("not asked here"))
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use autoact_service::Tasks;
 use autoact_trajectory::Task;
-use autoact_wire::v1;
+use autoact_wire::memory_v1;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -66,9 +66,9 @@ impl Rememberer {
     }
 }
 
-fn memory(task: &Task) -> Option<v1::TaskMemory> {
+fn memory(task: &Task) -> Option<memory_v1::TaskMemory> {
     let finished = task.finished().filter(|finished| !finished.answer.trim().is_empty())?;
-    Some(v1::TaskMemory {
+    Some(memory_v1::TaskMemory {
         tenant: task.key().tenant.to_string(),
         task_id: task.id().to_string(),
         question: task.trajectory().question.clone(),

@@ -8,12 +8,15 @@ use autoact_bus::Bus;
 use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, ToolAgent, Tools};
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_trajectory::{Effect, Observation, Reflection, Thought, ToolSpec, Usage};
+use autoact_wire::agents_v1;
+use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
+use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
+use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
+use autoact_wire::agents_v1::{parameterize_response, plan_response, reflect_response};
 use autoact_wire::client::{AddressError, connect_lazy};
-use autoact_wire::v1::memory_client::MemoryClient;
-use autoact_wire::v1::plan_agent_client::PlanAgentClient;
-use autoact_wire::v1::reflect_agent_client::ReflectAgentClient;
-use autoact_wire::v1::tool_agent_client::ToolAgentClient;
-use autoact_wire::v1::{self, parameterize_response, plan_response, reflect_response};
+use autoact_wire::memory_v1;
+use autoact_wire::memory_v1::memory_client::MemoryClient;
+use autoact_wire::v1::{self};
 use autoact_wire::{ConversionError, limited};
 use tokio::time::Instant;
 use tonic::service::interceptor::InterceptedService;
@@ -69,7 +72,7 @@ pub(crate) trait Library: Send + Sync {
 #[async_trait]
 pub(crate) trait MemoryService: Send + Sync {
     /// Stores or replaces the memory of a task.
-    async fn remember(&self, memory: v1::TaskMemory, limit: Duration) -> Result<(), Failure>;
+    async fn remember(&self, memory: memory_v1::TaskMemory, limit: Duration) -> Result<(), Failure>;
 }
 
 /// The agents at the configured addresses; connects on first use.
@@ -174,7 +177,7 @@ impl PlanAgent for Remote<PlanAgentClient<Traced>> {
 
 impl Remote<PlanAgentClient<Traced>> {
     async fn plan_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(Thought, Usage), Failure> {
-        let request = v1::PlanRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::PlanRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
         let reply = self.within(attempt.limit, request, |mut client, request| async move {
             let stream = client.plan(request).await;
             self.result(&call, attempt.number, stream, |message| match message.event {
@@ -215,7 +218,7 @@ impl Tools for Remote<ToolAgentClient<Traced>> {
 
 impl Remote<ToolAgentClient<Traced>> {
     async fn parameterize_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(String, Usage), Failure> {
-        let request = v1::ParameterizeRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::ParameterizeRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
         let reply = self.within(attempt.limit, request, |mut client, request| async move {
             let stream = client.parameterize(request).await;
             self.result(&call, attempt.number, stream, |message| match message.event {
@@ -230,7 +233,7 @@ impl Remote<ToolAgentClient<Traced>> {
     }
 
     async fn execute_once(&self, execution: Execution<'_>, attempt: Attempt) -> Result<(Observation, Usage), Failure> {
-        let request = v1::ExecuteRequest {
+        let request = agents_v1::ExecuteRequest {
             tenant: execution.call.task.tenant.to_string(),
             task_id: execution.call.task.id.to_string(),
             step: execution.call.id.step,
@@ -248,7 +251,7 @@ impl Remote<ToolAgentClient<Traced>> {
 impl Library for Remote<ToolAgentClient<Traced>> {
     async fn list_tools(&self, limit: Duration) -> Result<Vec<ToolSpec>, Failure> {
         let call = |mut client: ToolAgentClient<Traced>, request| async move { Ok(client.list_tools(request).await?.into_inner()) };
-        let reply = self.within(limit, v1::ListToolsRequest {}, call).await?;
+        let reply = self.within(limit, agents_v1::ListToolsRequest {}, call).await?;
         reply.tools.into_iter().map(|tool| tool.try_into().map_err(|error| self.broken(error))).collect()
     }
 }
@@ -262,7 +265,7 @@ impl ReflectAgent for Remote<ReflectAgentClient<Traced>> {
 
 impl Remote<ReflectAgentClient<Traced>> {
     async fn reflect_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(Reflection, Usage), Failure> {
-        let request = v1::ReflectRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::ReflectRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
         let reply = self.within(attempt.limit, request, |mut client, request| async move {
             let stream = client.reflect(request).await;
             self.result(&call, attempt.number, stream, |message| match message.event {
@@ -280,8 +283,8 @@ impl Remote<ReflectAgentClient<Traced>> {
 
 #[async_trait]
 impl MemoryService for Remote<MemoryClient<Traced>> {
-    async fn remember(&self, memory: v1::TaskMemory, limit: Duration) -> Result<(), Failure> {
-        let request = v1::RememberRequest { memory: Some(v1::remember_request::Memory::Task(memory)) };
+    async fn remember(&self, memory: memory_v1::TaskMemory, limit: Duration) -> Result<(), Failure> {
+        let request = memory_v1::RememberRequest { memory: Some(memory_v1::remember_request::Memory::Task(memory)) };
         self.within(limit, request, |mut client, request| async move { client.remember(request).await.map(|_| ()) }).await
     }
 }

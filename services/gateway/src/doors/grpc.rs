@@ -121,8 +121,8 @@ impl GatewayApi for Door {
         Ok(Response::new(v1::CancelTaskResponse { task: Some(ended) }))
     }
 
-    async fn list_tools(&self, _: Request<v1::GatewayListToolsRequest>) -> Result<Response<v1::GatewayListToolsResponse>, Status> {
+    async fn list_tools(&self, _: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {
         let tools = self.application.tools().await.map_err(|error| to_status(&error))?;
-        Ok(Response::new(v1::GatewayListToolsResponse { tools: tools.iter().map(Into::into).collect() }))
+        Ok(Response::new(v1::ListToolsResponse { tools: tools.iter().map(Into::into).collect() }))
     }
 }

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use autoact_wire::agents_v1;
+use autoact_wire::agents_v1::plan_agent_server::{PlanAgent, PlanAgentServer};
+use autoact_wire::agents_v1::reflect_agent_server::{ReflectAgent, ReflectAgentServer};
+use autoact_wire::agents_v1::tool_agent_server::{ToolAgent, ToolAgentServer};
+use autoact_wire::memory_v1;
+use autoact_wire::memory_v1::memory_server::{Memory, MemoryServer};
 use autoact_wire::v1;
-use autoact_wire::v1::memory_server::{Memory, MemoryServer};
-use autoact_wire::v1::plan_agent_server::{PlanAgent, PlanAgentServer};
-use autoact_wire::v1::reflect_agent_server::{ReflectAgent, ReflectAgentServer};
-use autoact_wire::v1::tool_agent_server::{ToolAgent, ToolAgentServer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -68,7 +70,7 @@ pub struct Inner {
     pub runs: AtomicUsize,
     /// Calls of Plan-Agent in progress.
     pub open: AtomicUsize,
-    pub remembered: Mutex<Vec<v1::TaskMemory>>,
+    pub remembered: Mutex<Vec<memory_v1::TaskMemory>>,
     /// Plan-Agent refuses this many calls as busy.
     pub busy: AtomicUsize,
 }
@@ -167,8 +169,8 @@ fn replies<T>(messages: Vec<T>) -> Response<Replies<T>> {
     Response::new(tokio_stream::iter(messages.into_iter().map(Ok).collect::<Vec<_>>()))
 }
 
-fn delta() -> v1::Delta {
-    v1::Delta { text: "…".into() }
+fn delta() -> agents_v1::Delta {
+    agents_v1::Delta { text: "…".into() }
 }
 
 /// Counts the calls in progress: a client that hangs up drops its call.
@@ -182,9 +184,9 @@ impl Drop for Open<'_> {
 
 #[tonic::async_trait]
 impl PlanAgent for Inner {
-    type PlanStream = Replies<v1::PlanResponse>;
+    type PlanStream = Replies<agents_v1::PlanResponse>;
 
-    async fn plan(&self, request: Request<v1::PlanRequest>) -> Result<Response<Self::PlanStream>, Status> {
+    async fn plan(&self, request: Request<agents_v1::PlanRequest>) -> Result<Response<Self::PlanStream>, Status> {
         self.open.fetch_add(1, Ordering::SeqCst);
         let _open = Open(&self.open);
         self.plans.fetch_add(1, Ordering::SeqCst);
@@ -194,10 +196,10 @@ impl PlanAgent for Inner {
         self.gate.acquire().await.unwrap().forget();
         let trajectory = request.into_inner().trajectory.unwrap();
         let tool = (self.script.plan)(&trajectory);
-        let result = v1::PlanResult { thought: format!("I use {tool}."), tool, usage: self.usage() };
+        let result = agents_v1::PlanResult { thought: format!("I use {tool}."), tool, usage: self.usage() };
         Ok(replies(vec![
-            v1::PlanResponse { event: Some(v1::plan_response::Event::Delta(delta())) },
-            v1::PlanResponse { event: Some(v1::plan_response::Event::Result(result)) },
+            agents_v1::PlanResponse { event: Some(agents_v1::plan_response::Event::Delta(delta())) },
+            agents_v1::PlanResponse { event: Some(agents_v1::plan_response::Event::Result(result)) },
         ]))
     }
 }
@@ -215,15 +217,15 @@ fn spec(name: &str, effect: v1::Effect) -> v1::ToolSpec {
 
 #[tonic::async_trait]
 impl ToolAgent for Inner {
-    type ParameterizeStream = Replies<v1::ParameterizeResponse>;
+    type ParameterizeStream = Replies<agents_v1::ParameterizeResponse>;
 
-    async fn parameterize(&self, request: Request<v1::ParameterizeRequest>) -> Result<Response<Self::ParameterizeStream>, Status> {
+    async fn parameterize(&self, request: Request<agents_v1::ParameterizeRequest>) -> Result<Response<Self::ParameterizeStream>, Status> {
         let trajectory = request.into_inner().trajectory.unwrap();
-        let result = v1::ParameterizeResult { params: (self.script.params)(&trajectory), usage: self.usage() };
-        Ok(replies(vec![v1::ParameterizeResponse { event: Some(v1::parameterize_response::Event::Result(result)) }]))
+        let result = agents_v1::ParameterizeResult { params: (self.script.params)(&trajectory), usage: self.usage() };
+        Ok(replies(vec![agents_v1::ParameterizeResponse { event: Some(agents_v1::parameterize_response::Event::Result(result)) }]))
     }
 
-    async fn execute(&self, request: Request<v1::ExecuteRequest>) -> Result<Response<v1::ExecuteResponse>, Status> {
+    async fn execute(&self, request: Request<agents_v1::ExecuteRequest>) -> Result<Response<agents_v1::ExecuteResponse>, Status> {
         let request = request.into_inner();
         let action = request.action.unwrap();
         self.runs.fetch_add(1, Ordering::SeqCst);
@@ -231,7 +233,7 @@ impl ToolAgent for Inner {
         match action.params.as_str() {
             "break" => Err(Status::internal("the tool broke")),
             "vanish" => Err(Status::unavailable("the connection is gone")),
-            params => Ok(Response::new(v1::ExecuteResponse {
+            params => Ok(Response::new(agents_v1::ExecuteResponse {
                 observation: format!("{params} in task {}", request.task_id),
                 usage: Some(usage),
                 ..Default::default()
@@ -239,44 +241,44 @@ impl ToolAgent for Inner {
         }
     }
 
-    async fn list_tools(&self, _: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {
+    async fn list_tools(&self, _: Request<agents_v1::ListToolsRequest>) -> Result<Response<agents_v1::ListToolsResponse>, Status> {
         let tools = [
             ("Search", v1::Effect::ReadOnly),
             ("Retrieve", v1::Effect::ReadOnly),
             ("Send", v1::Effect::SideEffect),
             ("Finish", v1::Effect::ReadOnly),
         ];
-        Ok(Response::new(v1::ListToolsResponse { tools: tools.map(|(name, effect)| spec(name, effect)).into() }))
+        Ok(Response::new(agents_v1::ListToolsResponse { tools: tools.map(|(name, effect)| spec(name, effect)).into() }))
     }
 }
 
 #[tonic::async_trait]
 impl ReflectAgent for Inner {
-    type ReflectStream = Replies<v1::ReflectResponse>;
+    type ReflectStream = Replies<agents_v1::ReflectResponse>;
 
-    async fn reflect(&self, request: Request<v1::ReflectRequest>) -> Result<Response<Self::ReflectStream>, Status> {
+    async fn reflect(&self, request: Request<agents_v1::ReflectRequest>) -> Result<Response<Self::ReflectStream>, Status> {
         let trajectory = request.into_inner().trajectory.unwrap();
         let verdict = if (self.script.right)(&trajectory) { v1::Verdict::Right } else { v1::Verdict::Wrong };
-        let result = v1::ReflectResult { thought: "I looked.".into(), verdict: verdict as i32, usage: self.usage() };
-        Ok(replies(vec![v1::ReflectResponse { event: Some(v1::reflect_response::Event::Result(result)) }]))
+        let result = agents_v1::ReflectResult { thought: "I looked.".into(), verdict: verdict as i32, usage: self.usage() };
+        Ok(replies(vec![agents_v1::ReflectResponse { event: Some(agents_v1::reflect_response::Event::Result(result)) }]))
     }
 }
 
 #[tonic::async_trait]
 impl Memory for Inner {
-    async fn remember(&self, request: Request<v1::RememberRequest>) -> Result<Response<v1::RememberResponse>, Status> {
-        let Some(v1::remember_request::Memory::Task(task)) = request.into_inner().memory else {
+    async fn remember(&self, request: Request<memory_v1::RememberRequest>) -> Result<Response<memory_v1::RememberResponse>, Status> {
+        let Some(memory_v1::remember_request::Memory::Task(task)) = request.into_inner().memory else {
             return Err(Status::invalid_argument("no task"));
         };
         self.remembered.lock().unwrap().push(task);
-        Ok(Response::new(v1::RememberResponse {}))
+        Ok(Response::new(memory_v1::RememberResponse {}))
     }
 
-    async fn recall(&self, _: Request<v1::RecallRequest>) -> Result<Response<v1::RecallResponse>, Status> {
+    async fn recall(&self, _: Request<memory_v1::RecallRequest>) -> Result<Response<memory_v1::RecallResponse>, Status> {
         Err(Status::unimplemented("not needed here"))
     }
 
-    async fn forget(&self, _: Request<v1::ForgetRequest>) -> Result<Response<v1::ForgetResponse>, Status> {
+    async fn forget(&self, _: Request<memory_v1::ForgetRequest>) -> Result<Response<memory_v1::ForgetResponse>, Status> {
         Err(Status::unimplemented("not needed here"))
     }
 }
