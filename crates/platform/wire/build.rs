@@ -15,6 +15,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(&files, [&root])?;
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("autoact.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure().build_transport(true).compile_fds(descriptors)?;
+    tonic_prost_build::configure()
+        .client_mod_attribute(".", "#[cfg(feature = \"client\")]")
+        .server_mod_attribute(".", "#[cfg(feature = \"server\")]")
+        .compile_fds(descriptors)?;
     Ok(())
 }

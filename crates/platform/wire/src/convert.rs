@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use autoact_trajectory::{Action, Effect, InvalidSampling, Limits, Reflection, Sampling, Step, ToolSpec, Trajectory, Turn, Verdict};
+use autoact_trajectory::{Action, Effect, Limits, Reflection, Step, ToolSpec, Trajectory, Turn, Verdict};
 
 use crate::{ConversionError, v1};
 
@@ -190,22 +190,6 @@ pub fn resolve_limits(asked: Option<v1::Limits>, defaults: &Limits) -> Result<Li
         max_tokens: asked.max_tokens.unwrap_or(defaults.max_tokens),
         max_time,
     })
-}
-
-impl TryFrom<v1::SamplingParams> for Sampling {
-    type Error = InvalidSampling;
-
-    fn try_from(params: v1::SamplingParams) -> Result<Self, Self::Error> {
-        let v1::SamplingParams { temperature, top_k, top_p, seed } = params;
-        Sampling { temperature, top_k, top_p, seed }.checked()
-    }
-}
-
-impl From<Sampling> for v1::SamplingParams {
-    fn from(sampling: Sampling) -> Self {
-        let Sampling { temperature, top_k, top_p, seed } = sampling;
-        v1::SamplingParams { temperature, top_k, top_p, seed }
-    }
 }
 
 #[cfg(test)]

@@ -3,11 +3,10 @@
 use std::time::SystemTime;
 
 use autoact_trajectory::{
-    Action, Artifact, Digest, Event, EventBody, FinishReason, Finished, InvalidSampling, InvalidTaskId, InvalidTenant, Limits, Observation,
-    Phase, ReleaseReason, Released, Started, Submitted, Task, Tenant, Thought, Timing, Unknown, Usage,
+    Action, Artifact, Digest, Event, EventBody, FinishReason, Finished, InvalidSampling, InvalidTaskId, InvalidTenant, Observation, Phase,
+    ReleaseReason, Released, Started, Submitted, Task, Tenant, Thought, Unknown,
 };
 
-use crate::convert::{duration_from_proto, duration_to_proto};
 use crate::v1::trajectory_event::Body;
 use crate::{ConversionError, v1};
 
@@ -32,87 +31,6 @@ pub enum EventError {
     /// A sampling parameter out of range.
     #[error("the event's sampling is not valid")]
     Sampling(#[from] InvalidSampling),
-}
-
-impl From<&Usage> for v1::Usage {
-    fn from(usage: &Usage) -> Self {
-        v1::Usage {
-            queue: Some(duration_to_proto(usage.queue)),
-            prefill: Some(duration_to_proto(usage.prefill)),
-            decode: Some(duration_to_proto(usage.decode)),
-            tool: Some(duration_to_proto(usage.tool)),
-            total: Some(duration_to_proto(usage.total)),
-            prompt_tokens: usage.prompt_tokens,
-            cached_prompt_tokens: usage.cached_prompt_tokens,
-            completion_tokens: usage.completion_tokens,
-            model: usage.model.clone(),
-            adapter: usage.adapter.clone(),
-            adapter_digest: usage.adapter_digest.clone(),
-        }
-    }
-}
-
-impl From<v1::Usage> for Usage {
-    fn from(usage: v1::Usage) -> Self {
-        let time = |duration: Option<prost_types::Duration>| duration.map(duration_from_proto).unwrap_or_default();
-        Usage {
-            queue: time(usage.queue),
-            prefill: time(usage.prefill),
-            decode: time(usage.decode),
-            tool: time(usage.tool),
-            total: time(usage.total),
-            prompt_tokens: usage.prompt_tokens,
-            cached_prompt_tokens: usage.cached_prompt_tokens,
-            completion_tokens: usage.completion_tokens,
-            model: usage.model,
-            adapter: usage.adapter,
-            adapter_digest: usage.adapter_digest,
-        }
-    }
-}
-
-impl From<Timing> for v1::Timing {
-    fn from(timing: Timing) -> Self {
-        v1::Timing {
-            own: Some(duration_to_proto(timing.own)),
-            bus: Some(duration_to_proto(timing.bus)),
-            retry: Some(duration_to_proto(timing.retry)),
-        }
-    }
-}
-
-impl From<v1::Timing> for Timing {
-    fn from(timing: v1::Timing) -> Self {
-        let time = |duration: Option<prost_types::Duration>| duration.map(duration_from_proto).unwrap_or_default();
-        Timing { own: time(timing.own), bus: time(timing.bus), retry: time(timing.retry) }
-    }
-}
-
-impl From<Limits> for v1::Limits {
-    fn from(limits: Limits) -> Self {
-        v1::Limits {
-            max_steps: Some(limits.max_steps),
-            max_reflections: Some(limits.max_reflections),
-            max_tokens: Some(limits.max_tokens),
-            max_time: Some(duration_to_proto(limits.max_time)),
-        }
-    }
-}
-
-/// The limits of a task are resolved: every bound is there. See [`crate::convert::resolve_limits`] for requests.
-impl TryFrom<v1::Limits> for Limits {
-    type Error = ConversionError;
-
-    fn try_from(limits: v1::Limits) -> Result<Self, Self::Error> {
-        let set = |value: Option<u32>, field| value.ok_or(ConversionError::MissingField(field));
-        let time = limits.max_time.map(duration_from_proto);
-        Ok(Limits {
-            max_steps: set(limits.max_steps, "max_steps")?,
-            max_reflections: set(limits.max_reflections, "max_reflections")?,
-            max_tokens: set(limits.max_tokens, "max_tokens")?,
-            max_time: time.ok_or(ConversionError::MissingField("max_time"))?,
-        })
-    }
 }
 
 impl From<FinishReason> for v1::FinishReason {

@@ -1,9 +1,15 @@
 //! The contracts of autoact: generated types, clients and servers of `proto/autoact`, the conversions between them and the domain
-//! ([`convert`], [`event`], [`store`]), how an error travels over gRPC ([`status`]) and how a client is built ([`client`]).
+//! ([`convert`], [`event`], [`store`]), how an error travels over gRPC (`status`) and how a client is built (`client`).
+//!
+//! Without features the crate is messages and conversions, and no transport is compiled: enough for stored events. The features
+//! `client` and `server` add the generated clients and servers; each brings `status`, `client` and tonic (the feature `rpc`).
 
+mod alike;
+#[cfg(feature = "rpc")]
 pub mod client;
 pub mod convert;
 pub mod event;
+#[cfg(feature = "rpc")]
 pub mod status;
 pub mod store;
 
@@ -11,21 +17,21 @@ pub mod store;
 #[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)] // generated
 mod autoact {
     pub mod v1 {
-        tonic::include_proto!("autoact.v1");
+        include!(concat!(env!("OUT_DIR"), "/autoact.v1.rs"));
     }
     pub mod agents {
         pub mod v1 {
-            tonic::include_proto!("autoact.agents.v1");
+            include!(concat!(env!("OUT_DIR"), "/autoact.agents.v1.rs"));
         }
     }
     pub mod memory {
         pub mod v1 {
-            tonic::include_proto!("autoact.memory.v1");
+            include!(concat!(env!("OUT_DIR"), "/autoact.memory.v1.rs"));
         }
     }
     pub mod store {
         pub mod v2 {
-            tonic::include_proto!("autoact.store.v2");
+            include!(concat!(env!("OUT_DIR"), "/autoact.store.v2.rs"));
         }
     }
 }

@@ -6,8 +6,8 @@
 use std::time::SystemTime;
 
 use autoact_trajectory::{
-    Action, Artifact, Digest, Effect, Event, EventBody, FinishReason, Finished, Limits, Observation, Reflection, ReleaseReason, Released,
-    Sampling, Started, Submitted, TaskId, TaskKey, Tenant, Thought, Timing, ToolSpec, Unknown, Usage, Verdict,
+    Action, Artifact, Digest, Effect, Event, EventBody, FinishReason, Finished, Observation, Reflection, ReleaseReason, Released, Started,
+    Submitted, TaskId, TaskKey, Tenant, Thought, ToolSpec, Unknown, Verdict,
 };
 use prost::Message;
 use sha2::{Digest as _, Sha256};
@@ -45,8 +45,8 @@ fn to_message(event: &Event) -> v2::Event {
         epoch: event.epoch,
         call_id: event.call.map(|call| call.to_string()).unwrap_or_default(),
         previous: event.previous.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default(),
-        usage: event.usage.as_ref().map(usage_to_message),
-        timing: event.timing.map(timing_to_message),
+        usage: event.usage.as_ref().map(Into::into),
+        timing: event.timing.map(Into::into),
         ignorable: false,
         artifacts: event.artifacts.iter().map(artifact_to_message).collect(),
         body: body_to_message(&event.body),
@@ -97,8 +97,8 @@ fn from_message(event: v2::Event) -> Result<Event, EventError> {
         // a call of a kind that this program does not know still led to the event
         call: event.call_id.parse().ok(),
         previous: Digest::from_slice(&event.previous),
-        usage: event.usage.map(usage_from_message),
-        timing: event.timing.map(timing_from_message),
+        usage: event.usage.map(Into::into),
+        timing: event.timing.map(Into::into),
         artifacts: event.artifacts.into_iter().map(artifact_from_message).collect(),
         sequence: 0,
         digest: None,
@@ -111,8 +111,8 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
         EventBody::Submitted(submitted) => Body::Submitted(v2::Submitted {
             question: submitted.question.clone(),
             tools: submitted.tools.iter().map(tool_to_message).collect(),
-            limits: Some(limits_to_message(submitted.limits)),
-            sampling: Some(sampling_to_message(submitted.sampling)),
+            limits: Some(submitted.limits.into()),
+            sampling: Some(submitted.sampling.into()),
             labels: submitted.labels.clone().into_iter().collect(),
             conversation: submitted.conversation.clone(),
             request: submitted.request.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default(),
@@ -154,8 +154,8 @@ fn body_from_message(body: Body) -> Result<EventBody, EventError> {
         Body::Submitted(submitted) => EventBody::Submitted(Submitted {
             question: submitted.question,
             tools: submitted.tools.into_iter().map(tool_from_message).collect(),
-            limits: limits_from_message(submitted.limits.ok_or(ConversionError::MissingField("limits"))?),
-            sampling: sampling_from_message(submitted.sampling.unwrap_or_default()).checked()?,
+            limits: submitted.limits.ok_or(ConversionError::MissingField("limits"))?.try_into()?,
+            sampling: submitted.sampling.unwrap_or_default().try_into()?,
             labels: submitted.labels.into_iter().collect(),
             conversation: submitted.conversation,
             request: Digest::from_slice(&submitted.request),
@@ -221,69 +221,6 @@ fn tool_from_message(spec: v2::ToolSpec) -> ToolSpec {
         definition: spec.definition,
         usage: spec.usage,
     }
-}
-
-fn limits_to_message(limits: Limits) -> v2::Limits {
-    let Limits { max_steps, max_reflections, max_tokens, max_time } = limits;
-    v2::Limits { max_steps, max_reflections, max_tokens, max_time: Some(duration_to_proto(max_time)) }
-}
-
-fn limits_from_message(limits: v2::Limits) -> Limits {
-    let v2::Limits { max_steps, max_reflections, max_tokens, max_time } = limits;
-    Limits { max_steps, max_reflections, max_tokens, max_time: max_time.map(duration_from_proto).unwrap_or_default() }
-}
-
-fn sampling_to_message(sampling: Sampling) -> v2::Sampling {
-    let Sampling { temperature, top_k, top_p, seed } = sampling;
-    v2::Sampling { temperature, top_k, top_p, seed }
-}
-
-fn sampling_from_message(sampling: v2::Sampling) -> Sampling {
-    let v2::Sampling { temperature, top_k, top_p, seed } = sampling;
-    Sampling { temperature, top_k, top_p, seed }
-}
-
-fn usage_to_message(usage: &Usage) -> v2::Usage {
-    v2::Usage {
-        queue: Some(duration_to_proto(usage.queue)),
-        prefill: Some(duration_to_proto(usage.prefill)),
-        decode: Some(duration_to_proto(usage.decode)),
-        tool: Some(duration_to_proto(usage.tool)),
-        total: Some(duration_to_proto(usage.total)),
-        prompt_tokens: usage.prompt_tokens,
-        cached_prompt_tokens: usage.cached_prompt_tokens,
-        completion_tokens: usage.completion_tokens,
-        model: usage.model.clone(),
-        adapter: usage.adapter.clone(),
-        adapter_digest: usage.adapter_digest.clone(),
-    }
-}
-
-fn usage_from_message(usage: v2::Usage) -> Usage {
-    let time = |duration: Option<prost_types::Duration>| duration.map(duration_from_proto).unwrap_or_default();
-    Usage {
-        queue: time(usage.queue),
-        prefill: time(usage.prefill),
-        decode: time(usage.decode),
-        tool: time(usage.tool),
-        total: time(usage.total),
-        prompt_tokens: usage.prompt_tokens,
-        cached_prompt_tokens: usage.cached_prompt_tokens,
-        completion_tokens: usage.completion_tokens,
-        model: usage.model,
-        adapter: usage.adapter,
-        adapter_digest: usage.adapter_digest,
-    }
-}
-
-fn timing_to_message(timing: Timing) -> v2::Timing {
-    let Timing { own, bus, retry } = timing;
-    v2::Timing { own: Some(duration_to_proto(own)), bus: Some(duration_to_proto(bus)), retry: Some(duration_to_proto(retry)) }
-}
-
-fn timing_from_message(timing: v2::Timing) -> Timing {
-    let time = |duration: Option<prost_types::Duration>| duration.map(duration_from_proto).unwrap_or_default();
-    Timing { own: time(timing.own), bus: time(timing.bus), retry: time(timing.retry) }
 }
 
 fn artifact_to_message(artifact: &Artifact) -> v2::Artifact {
