@@ -48,6 +48,13 @@ struct Run {
     spec: ToolSpec,
 }
 
+impl Run {
+    /// Names the call for the tool: repetitions of the call have the same name. Empty for a call without a task.
+    fn key(&self) -> String {
+        if self.task.is_empty() { String::new() } else { format!("{}/{}/{}", self.tenant, self.task, self.step) }
+    }
+}
+
 impl Executor {
     pub(crate) fn new(library: Arc<ToolLibrary>, runs: usize, remembered: usize, tasks: Tasks, capture_content: bool) -> Executor {
         let slots = Arc::new(Semaphore::new(runs));
@@ -139,6 +146,7 @@ impl Executor {
     }
 
     async fn observe(&self, run: Run, permit: OwnedSemaphorePermit) -> Result<(Observation, &'static str), ExecuteError> {
+        let key = run.key();
         let Run { action, trajectory, spec, .. } = run;
         let tool = action.tool.clone();
         let library = Arc::clone(&self.library);
@@ -146,7 +154,7 @@ impl Executor {
         let work = tokio::task::spawn_blocking(move || {
             // held to the end of the work, not of the waiting: a tool that hangs keeps its slot
             let _permit = permit;
-            span.in_scope(|| library.execute(&action, &trajectory))
+            span.in_scope(|| library.execute_as(&key, &action, &trajectory))
         });
         let started = Instant::now();
         match tokio::time::timeout(spec.timeout + TIMEOUT_MARGIN, work).await {

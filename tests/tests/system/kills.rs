@@ -1,13 +1,18 @@
 //! Services that are killed in mid-call: every task ends as it does without kills, event for event.
+//!
+//! `AUTOACT_TEST_LONG=1` also kills each agent thirty times, one every ten seconds, under tools that change the world.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use autoact_testkit::files::Assets;
 use autoact_testkit::poll::poll_until;
 use autoact_testkit::{NatsServer, Program, Running, ports};
+use autoact_trajectory::UNKNOWN_OUTCOME;
 use autoact_wire::client::connect_lazy;
 use autoact_wire::v1::trajectory_event::Body;
 use autoact_wire::v1::{self, TrajectoryEvent};
@@ -16,7 +21,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::clients::{TASK_LIMIT, gateway, watch};
+use crate::clients::{TASK_LIMIT, gateway, long, watch};
 
 /// How long a service may take to start; the machine may be busy.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -36,8 +41,14 @@ struct Fleet {
 
 impl Fleet {
     async fn start() -> anyhow::Result<Fleet> {
+        Fleet::with_tools(|assets, _| Ok(assets.tools.clone())).await
+    }
+
+    /// A fleet whose tool library is the file that `tools` makes in the fleet's directory.
+    async fn with_tools(tools: impl FnOnce(&Assets, &Path) -> anyhow::Result<PathBuf>) -> anyhow::Result<Fleet> {
         let dir = tempfile::tempdir()?;
-        let assets = Assets::bundled(dir.path())?;
+        let mut assets = Assets::bundled(dir.path())?;
+        assets.tools = tools(&assets, dir.path())?;
         let offsets: Vec<u16> = (0..4).flat_map(|index| [index, 100 + index]).collect();
         let base_port = ports::free_block(&offsets)?;
         let nats = NatsServer::start().await?;
@@ -178,6 +189,108 @@ async fn tasks_under_kills_are_the_tasks_without_kills() -> anyhow::Result<()> {
         for (question, said) in &expected {
             assert_eq!(&seen[question], said, "{question:?} while {victim} is killed");
         }
+    }
+    Ok(())
+}
+
+/// How long the long test goes on killing: each agent thirty times.
+const LONG_KILLS: usize = 30;
+/// Between two kills of one agent.
+const BETWEEN_KILLS: Duration = Duration::from_secs(10);
+/// An agent that was killed answers again within this time.
+const BACK_WITHIN: Duration = Duration::from_secs(3);
+const AGENTS: [&str; 3] = ["plan-agent", "tool-agent", "reflect-agent"];
+
+/// `Retrieve` as a program that changes the world: it notes the call that it runs in `ran`, takes a while, and shows the page.
+const RETRIEVE: &str = r#"read -r title
+echo "$IDEMPOTENCY_KEY" >> "$RAN"
+sleep 0.1
+page=$(grep -m 1 -F "{\"title\":\"$title\"," "$PAGES" | sed 's/.*"text":"//; s/"}$//; s/\\n/ /g')
+echo "${page:-There is no page with this title.}"
+"#;
+
+/// The atlas' tools with that `Retrieve`.
+fn tools_that_change_the_world(assets: &Assets, dir: &Path) -> anyhow::Result<PathBuf> {
+    let mut library: toml::Table = std::fs::read_to_string(&assets.tools)?.parse()?;
+    let tools = library["tool"].as_array_mut().context("a library has tools")?;
+    let retrieve = tools.iter_mut().find(|tool| tool["name"].as_str() == Some("Retrieve")).context("`Retrieve` is there")?;
+    let text = |path: PathBuf| toml::Value::String(path.display().to_string());
+    let env = [("RAN".to_owned(), text(dir.join("ran"))), ("PAGES".to_owned(), text(assets.corpus.clone()))];
+    let run = [
+        ("kind".to_owned(), "command".into()),
+        ("program".to_owned(), "sh".into()),
+        ("args".to_owned(), vec!["-c", RETRIEVE].into()),
+        ("env".to_owned(), toml::Value::Table(env.into_iter().collect())),
+    ];
+    let retrieve = retrieve.as_table_mut().context("a tool is a table")?;
+    retrieve.insert("effect".to_owned(), "side_effect".into());
+    retrieve.insert("run".to_owned(), toml::Value::Table(run.into_iter().collect()));
+    let file = dir.join("tools.toml");
+    std::fs::write(&file, toml::to_string(&library)?)?;
+    Ok(file)
+}
+
+/// Whether a task was told that the outcome of a side effect is unknown.
+fn told_unknown(said: &[Body]) -> bool {
+    said.iter().any(|body| matches!(body, Body::Observation(seen) if seen.text.contains(UNKNOWN_OUTCOME)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_effect_is_run_twice_under_kills() -> anyhow::Result<()> {
+    let mut fleet = Fleet::with_tools(tools_that_change_the_world).await?;
+    let address = fleet.address("gateway");
+    let expected = ask_all(address.clone(), "quiet".to_owned()).await?;
+
+    // rounds of questions for as long as agents are killed
+    let ended = Arc::new(AtomicBool::new(false));
+    let asked = tokio::spawn({
+        let ended = Arc::clone(&ended);
+        async move {
+            let mut rounds = Vec::new();
+            while rounds.is_empty() || !ended.load(Ordering::Relaxed) {
+                rounds.push(ask_all(address.clone(), format!("round-{}", rounds.len())).await?);
+            }
+            anyhow::Ok(rounds)
+        }
+    });
+    let (kills, between) = if long() { (LONG_KILLS, BETWEEN_KILLS) } else { (1, Duration::from_secs(1)) };
+    let mut ticks = tokio::time::interval(between / 3);
+    let mut slowest = Duration::ZERO;
+    for _ in 0..kills {
+        for victim in AGENTS {
+            ticks.tick().await;
+            let killed = Instant::now();
+            fleet.kill(victim).await?;
+            slowest = slowest.max(killed.elapsed());
+        }
+    }
+    ended.store(true, Ordering::Relaxed);
+    let rounds = asked.await??;
+
+    let (mut tasks, mut unknown) = (0, 0);
+    for round in &rounds {
+        for (question, said) in &expected {
+            tasks += 1;
+            if told_unknown(&round[question]) {
+                unknown += 1;
+                assert!(matches!(round[question].last(), Some(Body::Finished(_))), "{question:?} ended");
+            } else {
+                assert_eq!(&round[question], said, "{question:?}");
+            }
+        }
+    }
+    let ran = std::fs::read_to_string(fleet.dir.path().join("ran"))?;
+    let mut calls: Vec<&str> = ran.lines().collect();
+    let runs = calls.len();
+    calls.sort_unstable();
+    calls.dedup();
+    assert_eq!(calls.len(), runs, "an effect was run twice");
+    println!(
+        "{kills} kills of each agent, the slowest back after {slowest:?}: {tasks} tasks, {runs} effects, {unknown} tasks were told that an \
+         outcome is unknown"
+    );
+    if long() {
+        assert!(slowest < BACK_WITHIN, "an agent was back after {slowest:?} only");
     }
     Ok(())
 }

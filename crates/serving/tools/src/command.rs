@@ -1,6 +1,6 @@
 //! A tool that is a program: the parameters come on its standard input as one line, its standard output is the observation.
 //!
-//! It starts with an empty environment (but for `PATH`, `LANG` and what the tool's entry sets) in a temporary working directory, in a
+//! It starts with an empty environment (but for `PATH`, `LANG`, `IDEMPOTENCY_KEY` and what the tool's entry sets) in a temporary working directory, in a
 //! process group of its own, which is killed when the program ends or its deadline passes. A
 //! process that left the group (`setsid`) is not killed, but it cannot hold the call up: nobody
 //! waits for its end of the pipes, and no thread stays behind.
@@ -20,6 +20,8 @@ use crate::tool::{Tool, ToolCall, ToolError};
 
 /// Where programs are looked for when the entry sets no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Names the call: a program that changes the world can hand it on, so that a call that is repeated takes effect once.
+const IDEMPOTENCY_KEY: &str = "IDEMPOTENCY_KEY";
 /// How much of the standard error is kept for the message.
 const STDERR_BYTES: usize = 4096;
 /// How long reading what an ended program left in its pipes may take.
@@ -43,12 +45,13 @@ impl Command {
         Command { spec, program, args, env }
     }
 
-    fn start(&self, directory: &std::path::Path) -> Result<Child, ToolError> {
+    fn start(&self, key: &str, directory: &std::path::Path) -> Result<Child, ToolError> {
         std::process::Command::new(&self.program)
             .args(&self.args)
             .env_clear()
             .env("PATH", DEFAULT_PATH)
             .env("LANG", "C.UTF-8")
+            .env(IDEMPOTENCY_KEY, key)
             .envs(&self.env)
             .current_dir(directory)
             .stdin(Stdio::piped())
@@ -73,7 +76,7 @@ impl Tool for Command {
     fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
         let deadline = Instant::now() + self.spec.timeout;
         let directory = tempfile::tempdir().map_err(|error| ToolError::Internal(format!("cannot make a working directory: {error}")))?;
-        let mut running = Running { child: self.start(directory.path())? };
+        let mut running = Running { child: self.start(call.key, directory.path())? };
         let line = format!("{}\n", one_line(call.params));
         let mut pipes = Pipes::of(&mut running.child, line, self.stdout_bytes(), STDERR_BYTES)?;
         let status = running.wait(deadline, &mut pipes)?;

@@ -176,10 +176,15 @@ impl ToolLibrary {
 
     /// Runs an action. Whatever goes wrong becomes an observation that says so; `trajectory` is the history up to the action.
     pub fn execute(&self, action: &Action, trajectory: &Trajectory) -> Observation {
+        self.execute_as("", action, trajectory)
+    }
+
+    /// The same for a call that has a name: a repetition of the call has the same one ([`ToolCall::key`]).
+    pub fn execute_as(&self, key: &str, action: &Action, trajectory: &Trajectory) -> Observation {
         let Some(tool) = self.tools.iter().find(|tool| tool.spec().name == action.tool) else {
             return Observation { text: one_line(&self.unknown(&action.tool).to_string()), is_error: true, truncated: false };
         };
-        let (text, is_error) = match tool.run(&ToolCall { params: &action.params, trajectory }) {
+        let (text, is_error) = match tool.run(&ToolCall { key, params: &action.params, trajectory }) {
             Ok(text) => (one_line(&text), false),
             Err(ToolError::Params(told)) => (one_line(&told), true),
             Err(error) => (one_line(&format!("{} failed: {error}", action.tool)), true),

@@ -7,6 +7,8 @@ use autoact_trajectory::{ToolSpec, Trajectory};
 /// One call of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCall<'a> {
+    /// Names the call: the same for its repetitions and for no other call. Empty where calls have no names.
+    pub key: &'a str,
     /// α^p: what stands between the brackets.
     pub params: &'a str,
     /// Everything so far; `Lookup` looks into the page that was retrieved last.

@@ -31,7 +31,7 @@ run = {{ kind = "finish" }}
     );
     let corpus = Arc::new(Corpus::from_pages(vec![Page { title: "A".into(), text: "A.".into() }]).unwrap());
     let library = ToolLibrary::parse(&text, "test", corpus).unwrap();
-    library.execute(&Action { tool: "Run".into(), params: params.into() }, &Trajectory::default())
+    library.execute_as("acme/t1/3", &Action { tool: "Run".into(), params: params.into() }, &Trajectory::default())
 }
 
 fn ok(script: &str, params: &str) -> String {
@@ -46,6 +46,11 @@ fn the_input_is_one_line_and_the_output_the_observation() {
     assert_eq!(ok("true", "x"), "(nothing)");
     // whoever does not read its input has not failed, however long that is
     assert_eq!(ok("echo done", &"x".repeat(500_000)), "done");
+}
+
+#[test]
+fn the_program_can_name_the_call() {
+    assert_eq!(ok("echo \"$IDEMPOTENCY_KEY\"", ""), "acme/t1/3");
 }
 
 #[test]
