@@ -73,7 +73,7 @@ async fn replay(tools: &mut ToolAgentClient<Channel>, number: usize, events: &[T
         task_id: format!("replay-{number}"),
         question: submitted.question.clone(),
         tools: submitted.tools.clone(),
-        turns: Vec::new(),
+        ..v1::Trajectory::default()
     };
     let mut step: Option<v1::Step> = None;
     for event in events {

@@ -60,7 +60,13 @@ pub fn transcript(trajectory: &Trajectory) -> String {
 }
 
 fn task_segment(trajectory: &Trajectory) -> Segment {
-    told(&format!("{}Question: {}\n", header(&trajectory.tools), one_line(&trajectory.question)))
+    let mut text = format!("{}Question: {}\n", header(&trajectory.tools), one_line(&trajectory.question));
+    match trajectory.left_out {
+        0 => {}
+        1 => text.push_str("(The first step is left out.)\n"),
+        steps => text.push_str(&format!("(The first {steps} steps are left out.)\n")),
+    }
+    told(&text)
 }
 
 fn step_segments(step: &Step, out: &mut Vec<Segment>) {
@@ -98,6 +104,15 @@ mod tests {
         let text = transcript(&trajectory);
         assert_eq!(text.lines().filter(|line| line.starts_with("Thought:")).count(), 1);
         assert!(!text.lines().any(|line| line.starts_with("Verdict:")));
+    }
+
+    #[test]
+    fn steps_that_are_left_out_are_told() {
+        let trajectory = |left_out| Trajectory { question: "q".into(), left_out, turns: vec![step("x")], ..Trajectory::default() };
+        let whole = transcript(&trajectory(0));
+        let (head, steps) = whole.split_at(whole.find("Thought:").unwrap());
+        assert_eq!(transcript(&trajectory(1)), format!("{head}(The first step is left out.)\n{steps}"));
+        assert_eq!(transcript(&trajectory(12)), format!("{head}(The first 12 steps are left out.)\n{steps}"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::digest::Digest;
 use crate::history::{Action, Reflection};
 use crate::id::TaskId;
 use crate::limits::{Limits, Sampling};
+use crate::shortening::Shortening;
 use crate::tenant::{TaskKey, Tenant};
 use crate::tool::ToolSpec;
 use crate::usage::{Timing, Usage};
@@ -92,6 +93,8 @@ pub enum EventBody {
     Finished(Finished),
     /// The holder of the lease gave the task back on purpose.
     Released(Released),
+    /// The agents are given less of the history from here on.
+    Shortened(Shortened),
     /// Something that this program does not know, written by a later one.
     Unknown(Unknown),
 }
@@ -108,6 +111,7 @@ impl EventBody {
             EventBody::Reflection(_) => "reflection",
             EventBody::Finished(_) => "finished",
             EventBody::Released(_) => "released",
+            EventBody::Shortened(_) => "shortened",
             EventBody::Unknown(_) => "unknown",
         }
     }
@@ -150,6 +154,17 @@ pub struct Released {
     pub detail: String,
     /// The open action may have been run.
     pub may_have_run: bool,
+}
+
+/// A prompt was too long for a model's context: the agents are given less of the history from here on. The history itself stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortened {
+    /// All that is left out now, earlier shortenings included.
+    pub shortening: Shortening,
+    /// Tokens of the prompt that was too long.
+    pub tokens: u32,
+    /// The most that leave room for a reply.
+    pub limit: u32,
 }
 
 /// Why a task was given back.

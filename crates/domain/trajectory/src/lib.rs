@@ -11,6 +11,7 @@ mod event;
 mod history;
 mod id;
 mod limits;
+mod shortening;
 mod task;
 mod tenant;
 mod tool;
@@ -20,10 +21,13 @@ pub use artifact::Artifact;
 pub use call::{CallId, CallKind, InvalidCallId, Role};
 pub use decide::{Decision, UNKNOWN_OUTCOME, decide};
 pub use digest::Digest;
-pub use event::{Event, EventBody, FinishReason, Finished, Observation, ReleaseReason, Released, Started, Submitted, Thought, Unknown};
+pub use event::{
+    Event, EventBody, FinishReason, Finished, Observation, ReleaseReason, Released, Shortened, Started, Submitted, Thought, Unknown,
+};
 pub use history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
 pub use id::{InvalidTaskId, TaskId};
 pub use limits::{InvalidSampling, Limits, Sampling};
+pub use shortening::{Cut, Shortening, shorten};
 pub use task::{FoldError, Phase, REPEATED_NOTE, Task};
 pub use tenant::{InvalidTenant, TaskKey, Tenant};
 pub use tool::{Effect, FINISH, ToolSpec};

@@ -1,5 +1,6 @@
 //! A task: the fold of its events.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -9,6 +10,7 @@ use crate::event::{Event, EventBody, FinishReason, Finished, Observation, Submit
 use crate::history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
 use crate::id::TaskId;
 use crate::limits::{Limits, Sampling};
+use crate::shortening::Shortening;
 use crate::tenant::TaskKey;
 
 /// Stands before an observation whose action is the same as the one before: the group reads it and tries something else.
@@ -116,6 +118,9 @@ pub enum FoldError {
         /// The action's.
         found: String,
     },
+    /// A shortening that gives the agents nothing less, or cuts what is not there.
+    #[error("the shortening does not fit the history: {0}")]
+    Shortening(String),
     /// Approved without approval, or the other way round.
     #[error("`finished` says approved = `{approved}` with reason `{reason}`")]
     Approval {
@@ -131,6 +136,7 @@ pub enum FoldError {
 pub struct Task {
     key: TaskKey,
     trajectory: Trajectory,
+    shortening: Shortening,
     limits: Limits,
     sampling: Sampling,
     labels: BTreeMap<String, String>,
@@ -165,7 +171,8 @@ impl Task {
         }
         let Submitted { question, tools, limits, sampling, labels, conversation, request } = submitted.clone();
         Ok(Task {
-            trajectory: Trajectory { task_id: event.task_id.to_string(), question, tools, turns: Vec::new() },
+            trajectory: Trajectory { task_id: event.task_id.to_string(), question, tools, left_out: 0, turns: Vec::new() },
+            shortening: Shortening::default(),
             key: event.key(),
             limits,
             sampling,
@@ -221,6 +228,10 @@ impl Task {
                 self.interrupted |= phase == Phase::Acting && self.attempt > 1 && released.unwrap_or(true);
             }
             (EventBody::Released(released), _) => self.released = Some(released.may_have_run),
+            (EventBody::Shortened(shortened), Phase::Planning | Phase::Parameterizing | Phase::Reflecting) => {
+                shortened.shortening.check(&self.trajectory, &self.shortening).map_err(FoldError::Shortening)?;
+                self.shortening = shortened.shortening.clone();
+            }
             (EventBody::Thought(thought), Phase::Planning) => {
                 if self.trajectory.tool(&thought.tool).is_none() {
                     return Err(FoldError::UnknownTool { tool: thought.tool.clone() });
@@ -253,7 +264,9 @@ impl Task {
             }
             _ => return Err(unexpected),
         }
-        if !matches!(event.body, EventBody::Started(_) | EventBody::Released(_) | EventBody::Unknown(_)) {
+        let progress =
+            !matches!(event.body, EventBody::Started(_) | EventBody::Released(_) | EventBody::Shortened(_) | EventBody::Unknown(_));
+        if progress {
             self.fruitless = 0;
         }
         if let Some(usage) = &event.usage {
@@ -393,9 +406,22 @@ impl Task {
         Some(CallId { kind, step, round: self.wrong })
     }
 
-    /// Question, tools and history: what the agents are given.
+    /// Question, tools and the whole history.
     pub fn trajectory(&self) -> &Trajectory {
         &self.trajectory
+    }
+
+    /// What the agents are given of [`Task::trajectory`]: all of it, unless it was shortened. Tools always get the whole.
+    pub fn shown(&self) -> Cow<'_, Trajectory> {
+        if self.shortening == Shortening::default() {
+            return Cow::Borrowed(&self.trajectory);
+        }
+        Cow::Owned(self.shortening.apply(&self.trajectory))
+    }
+
+    /// What the agents are not given.
+    pub fn shortening(&self) -> &Shortening {
+        &self.shortening
     }
 
     /// Its bounds.

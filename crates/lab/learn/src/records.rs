@@ -113,10 +113,10 @@ impl From<&TurnRecord> for Turn {
 /// The history that the agents are given: question, tools and turns. Tools that the library has lost are left out.
 pub(crate) fn history(question: &str, tools: &[String], turns: &[TurnRecord], library: &ToolLibrary) -> Trajectory {
     Trajectory {
-        task_id: String::new(),
         question: question.to_owned(),
         tools: tools.iter().filter_map(|name| library.spec(name).cloned()).collect(),
         turns: turns.iter().map(Turn::from).collect(),
+        ..Trajectory::default()
     }
 }
 

@@ -69,7 +69,7 @@ impl Solver<'_> {
     /// A correct trajectory, up to and with `Finish`.
     pub fn solve(&self, question: &Question, env: &mut dyn Environment, rng: &mut Rng) -> Result<Trajectory, SolveError> {
         let trajectory =
-            Trajectory { task_id: String::new(), question: question.text.clone(), tools: self.tools.to_vec(), turns: Vec::new() };
+            Trajectory { task_id: String::new(), question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
         self.go_on(question, trajectory, env, rng)
     }
 

@@ -154,6 +154,7 @@ impl From<&Trajectory> for v1::Trajectory {
             question: trajectory.question.clone(),
             tools: trajectory.tools.iter().map(Into::into).collect(),
             turns: trajectory.turns.iter().map(Into::into).collect(),
+            left_out: trajectory.left_out,
         }
     }
 }
@@ -167,6 +168,7 @@ impl TryFrom<v1::Trajectory> for Trajectory {
             question: trajectory.question,
             tools: trajectory.tools.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
             turns: trajectory.turns.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
+            left_out: trajectory.left_out,
         })
     }
 }

@@ -1,10 +1,11 @@
 //! Events, tasks and what they are made of, as messages of `autoact.v1`, both ways, checked.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use autoact_trajectory::{
-    Action, Artifact, Digest, Event, EventBody, FinishReason, Finished, InvalidSampling, InvalidTaskId, InvalidTenant, Observation, Phase,
-    ReleaseReason, Released, Started, Submitted, Task, Tenant, Thought, Unknown,
+    Action, Artifact, Cut, Digest, Event, EventBody, FinishReason, Finished, InvalidSampling, InvalidTaskId, InvalidTenant, Observation,
+    Phase, ReleaseReason, Released, Shortened, Shortening, Started, Submitted, Task, Tenant, Thought, Unknown,
 };
 
 use crate::v1::trajectory_event::Body;
@@ -129,8 +130,24 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             detail: released.detail.clone(),
             may_have_run: released.may_have_run,
         }),
+        EventBody::Shortened(shortened) => Body::Shortened(shortened_to_proto(shortened)),
         EventBody::Unknown(_) => return None,
     })
+}
+
+fn shortened_to_proto(shortened: &Shortened) -> v1::Shortened {
+    let Shortened { shortening: Shortening { left_out, observations, thoughts }, tokens, limit } = shortened;
+    let cuts = |cuts: &BTreeMap<u32, Cut>| {
+        cuts.iter().map(|(step, cut)| v1::Cut { step: *step, kept_bytes: cut.kept, sentences: cut.sentences }).collect()
+    };
+    v1::Shortened { left_out: *left_out, observations: cuts(observations), thoughts: cuts(thoughts), tokens: *tokens, limit: *limit }
+}
+
+fn shortened_from_proto(shortened: &v1::Shortened) -> Shortened {
+    let v1::Shortened { left_out, observations, thoughts, tokens, limit } = shortened;
+    let cuts = |cuts: &[v1::Cut]| cuts.iter().map(|cut| (cut.step, Cut { kept: cut.kept_bytes, sentences: cut.sentences })).collect();
+    let shortening = Shortening { left_out: *left_out, observations: cuts(observations), thoughts: cuts(thoughts) };
+    Shortened { shortening, tokens: *tokens, limit: *limit }
 }
 
 impl TryFrom<Body> for EventBody {
@@ -164,6 +181,7 @@ impl TryFrom<Body> for EventBody {
                 let reason = released.reason().into();
                 EventBody::Released(Released { reason, detail: released.detail, may_have_run: released.may_have_run })
             }
+            Body::Shortened(shortened) => EventBody::Shortened(shortened_from_proto(&shortened)),
         })
     }
 }

@@ -3,11 +3,12 @@
 //! Reading is tolerant. An event that was written by a later program still has a place in its task: [`EventBody::Unknown`] says whether
 //! the task can go on without it. Only bytes that are no event at all are an error.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use autoact_trajectory::{
-    Action, Artifact, Digest, Effect, Event, EventBody, FinishReason, Finished, Observation, Reflection, ReleaseReason, Released, Started,
-    Submitted, TaskId, TaskKey, Tenant, Thought, ToolSpec, Unknown, Verdict,
+    Action, Artifact, Cut, Digest, Effect, Event, EventBody, FinishReason, Finished, Observation, Reflection, ReleaseReason, Released,
+    Shortened, Shortening, Started, Submitted, TaskId, TaskKey, Tenant, Thought, ToolSpec, Unknown, Verdict,
 };
 use prost::Message;
 use sha2::{Digest as _, Sha256};
@@ -145,6 +146,7 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             detail: released.detail.clone(),
             may_have_run: released.may_have_run,
         }),
+        EventBody::Shortened(shortened) => Body::Shortened(shortened_to_message(shortened)),
         EventBody::Unknown(_) => return None,
     })
 }
@@ -185,7 +187,23 @@ fn body_from_message(body: Body) -> Result<EventBody, EventError> {
             let reason = v1::ReleaseReason::try_from(released.reason).map_or(ReleaseReason::Other, Into::into);
             EventBody::Released(Released { reason, detail: released.detail, may_have_run: released.may_have_run })
         }
+        Body::Shortened(shortened) => EventBody::Shortened(shortened_from_message(&shortened)),
     })
+}
+
+fn shortened_to_message(shortened: &Shortened) -> v2::Shortened {
+    let Shortened { shortening: Shortening { left_out, observations, thoughts }, tokens, limit } = shortened;
+    let cuts = |cuts: &BTreeMap<u32, Cut>| {
+        cuts.iter().map(|(step, cut)| v2::Cut { step: *step, kept_bytes: cut.kept, sentences: cut.sentences }).collect()
+    };
+    v2::Shortened { left_out: *left_out, observations: cuts(observations), thoughts: cuts(thoughts), tokens: *tokens, limit: *limit }
+}
+
+fn shortened_from_message(shortened: &v2::Shortened) -> Shortened {
+    let v2::Shortened { left_out, observations, thoughts, tokens, limit } = shortened;
+    let cuts = |cuts: &[v2::Cut]| cuts.iter().map(|cut| (cut.step, Cut { kept: cut.kept_bytes, sentences: cut.sentences })).collect();
+    let shortening = Shortening { left_out: *left_out, observations: cuts(observations), thoughts: cuts(thoughts) };
+    Shortened { shortening, tokens: *tokens, limit: *limit }
 }
 
 fn tool_to_message(spec: &ToolSpec) -> v2::ToolSpec {

@@ -55,6 +55,10 @@ fn v2_events() -> Vec<Event> {
     let released = Released { reason: ReleaseReason::Waiting, detail: "plan-agent is away".into(), may_have_run: true };
     let mut all = v1_events();
     all.push(Event { sequence: 0, ..event(8, EventBody::Released(released)) });
+    let cut = |step, kept, sentences| (step, Cut { kept, sentences });
+    let shortening = Shortening { left_out: 1, observations: [cut(2, 40, 3), cut(3, 0, 0)].into(), thoughts: [cut(4, 12, 0)].into() };
+    let shortened = Shortened { shortening, tokens: 2026, limit: 1728 };
+    all.push(Event { sequence: 0, ..event(9, EventBody::Shortened(shortened)) });
     for event in &mut all {
         event.tenant = "acme-2".parse().unwrap();
         event.epoch = 2;
@@ -183,7 +187,7 @@ fn records_of_the_index_are_read_as_they_are_written() {
 proptest! {
     #[test]
     fn bytes_from_anywhere_never_panic(
-        at in 0..8usize, cut in any::<prop::sample::Index>(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
+        at in 0..9usize, cut in any::<prop::sample::Index>(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
         noise in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let _ = read(&noise);

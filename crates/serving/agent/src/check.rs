@@ -109,7 +109,13 @@ mod tests {
     }
 
     fn history(turns: Vec<v1::Turn>) -> v1::Trajectory {
-        v1::Trajectory { task_id: "t".into(), question: "q".into(), tools: vec![spec("Retrieve", false), spec("Finish", true)], turns }
+        v1::Trajectory {
+            task_id: "t".into(),
+            question: "q".into(),
+            tools: vec![spec("Retrieve", false), spec("Finish", true)],
+            turns,
+            ..v1::Trajectory::default()
+        }
     }
 
     #[test]

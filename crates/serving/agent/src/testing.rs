@@ -5,7 +5,13 @@ use autoact_wire::v1;
 
 /// A history with the tools `Retrieve` and `Finish`.
 pub fn history(turns: Vec<v1::Turn>) -> v1::Trajectory {
-    v1::Trajectory { task_id: "task-1".into(), question: "Where is it?".into(), tools: tools().iter().map(Into::into).collect(), turns }
+    v1::Trajectory {
+        task_id: "task-1".into(),
+        question: "Where is it?".into(),
+        tools: tools().iter().map(Into::into).collect(),
+        turns,
+        ..v1::Trajectory::default()
+    }
 }
 
 /// One step as far as it is known.

@@ -54,8 +54,22 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
             };
             ("released", json!({ "reason": reason, "detail": body.detail, "may_have_run": body.may_have_run }))
         }
+        Some(Body::Shortened(body)) => (
+            "shortened",
+            json!({
+                "left_out": body.left_out,
+                "observations": cuts(&body.observations),
+                "thoughts": cuts(&body.thoughts),
+                "tokens": body.tokens,
+                "limit": body.limit,
+            }),
+        ),
         None => ("unknown", json!({})),
     }
+}
+
+fn cuts(cuts: &[v1::Cut]) -> Vec<Value> {
+    cuts.iter().map(|cut| json!({ "step": cut.step, "kept_bytes": cut.kept_bytes, "sentences": cut.sentences })).collect()
 }
 
 fn usage(usage: &v1::Usage) -> Value {
@@ -195,6 +209,7 @@ mod tests {
                 into.push(name.clone());
                 names(value, into);
             }
+            value.as_array().into_iter().flatten().for_each(|value| names(value, into));
         }
         let mut all = Vec::new();
         let bodies = [
@@ -206,6 +221,7 @@ mod tests {
             Body::Reflection(v1::Reflection::default()),
             Body::Finished(v1::Finished::default()),
             Body::Released(v1::Released::default()),
+            Body::Shortened(v1::Shortened { observations: vec![v1::Cut::default()], ..v1::Shortened::default() }),
         ];
         for body in bodies {
             let event = event(&v1::TrajectoryEvent { body: Some(body), ..thought() });

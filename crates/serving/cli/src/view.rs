@@ -64,6 +64,7 @@ impl View {
             Body::Released(released) if released.reason() == v1::ReleaseReason::Waiting => {
                 format!("{} {}", self.label("waiting", "33"), plain(&released.detail))
             }
+            Body::Shortened(shortened) => format!("{} {}", self.label("shortened", "33"), shortening(shortened)),
             // another gateway goes on
             Body::Released(_) => return None,
         };
@@ -156,6 +157,21 @@ impl View {
         }
         out
     }
+}
+
+/// What the agents are not given any more, and why.
+fn shortening(shortened: &v1::Shortened) -> String {
+    let counted = |count: usize, name: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {name}")),
+        count => Some(format!("{count} {name}s")),
+    };
+    let left_out = counted(shortened.left_out as usize, "step").map(|steps| format!("{steps} left out"));
+    let cut = counted(shortened.observations.len(), "observation").map(|cut| format!("{cut} cut"));
+    let thoughts = counted(shortened.thoughts.len(), "thought").map(|cut| format!("{cut} cut"));
+    let what: Vec<String> = [left_out, cut, thoughts].into_iter().flatten().collect();
+    let (tokens, limit) = (shortened.tokens, shortened.limit);
+    format!("{} for the agents: the prompt had {tokens} tokens, at most {limit} fit", what.join(", "))
 }
 
 /// The reason's name without its prefix, in lower case.

@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use autoact_base::sentences::sentences;
 use serde::{Deserialize, Serialize};
 
 use crate::index::PageIndex;
-use crate::sentences::sentences;
 use crate::text::{canonical, one_line, query_stems};
 use crate::titles::Titles;
 

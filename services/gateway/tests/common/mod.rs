@@ -109,6 +109,7 @@ pub fn names(events: &[v1::TrajectoryEvent]) -> Vec<&'static str> {
         Body::Reflection(_) => "reflection",
         Body::Finished(_) => "finished",
         Body::Released(_) => "released",
+        Body::Shortened(_) => "shortened",
     };
     events.iter().map(name).collect()
 }
