@@ -37,6 +37,8 @@ fn events() -> Vec<Event> {
         timeout: Duration::from_secs(5),
         max_observation_bytes: 2048,
         terminal: false,
+        schema: None,
+        examples: Vec::new(),
     };
     let limits = Limits { max_steps: 100, ..Limits::default() };
     let question = "What is the currency of the country of Mount Kenya?".into();

@@ -238,6 +238,8 @@ fn tool(name: &str) -> ToolSpec {
         timeout: Duration::from_secs(1),
         max_observation_bytes: 1000,
         terminal: name == FINISH,
+        schema: None,
+        examples: Vec::new(),
     }
 }
 

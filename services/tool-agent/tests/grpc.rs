@@ -30,6 +30,8 @@ fn spec(name: &str, effect: Effect, timeout: Duration) -> ToolSpec {
         timeout,
         max_observation_bytes: 100,
         terminal: false,
+        schema: None,
+        examples: Vec::new(),
     }
 }
 

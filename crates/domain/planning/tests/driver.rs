@@ -91,6 +91,8 @@ fn tool(name: &str, effect: Effect) -> ToolSpec {
         timeout: Duration::from_secs(5),
         max_observation_bytes: 100,
         terminal: name == FINISH,
+        schema: None,
+        examples: Vec::new(),
     }
 }
 

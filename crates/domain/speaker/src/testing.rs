@@ -153,6 +153,8 @@ pub fn tools() -> Vec<ToolSpec> {
         timeout: Duration::from_secs(10),
         max_observation_bytes: 4096,
         terminal,
+        schema: None,
+        examples: Vec::new(),
     };
     vec![tool("Retrieve", "Retrieve[title]", false), tool("Finish", "Finish[answer]", true)]
 }

@@ -11,6 +11,7 @@ mod event;
 mod history;
 mod id;
 mod limits;
+mod parameters;
 mod shortening;
 mod task;
 mod tenant;
@@ -27,6 +28,7 @@ pub use event::{
 pub use history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
 pub use id::{InvalidTaskId, TaskId};
 pub use limits::{InvalidSampling, Limits, Sampling};
+pub use parameters::{Arguments, InvalidArguments, InvalidSchema, MAX_SCHEMA_BYTES, ParameterSchema, arguments_line};
 pub use shortening::{Cut, Shortening, shorten};
 pub use task::{FoldError, Phase, REPEATED_NOTE, Task};
 pub use tenant::{InvalidTenant, TaskKey, Tenant};

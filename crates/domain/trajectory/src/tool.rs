@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::parameters::ParameterSchema;
+
 /// The terminal tool: its parameters are the answer, nothing is run, and the history goes to Reflect-Agent.
 pub const FINISH: &str = "Finish";
 
@@ -36,4 +38,16 @@ pub struct ToolSpec {
     pub max_observation_bytes: usize,
     /// True for [`FINISH`]: the parameters are the answer.
     pub terminal: bool,
+    /// What its arguments are; `None`: one line of text.
+    pub schema: Option<ParameterSchema>,
+    /// Parameters of calls that make sense, as a model writes them: lines.
+    pub examples: Vec<String>,
+}
+
+impl ToolSpec {
+    /// The schema of a tool whose arguments are written as a JSON object; `None` for one that takes
+    /// a plain line.
+    pub fn object_schema(&self) -> Option<&ParameterSchema> {
+        self.schema.as_ref().filter(|schema| schema.line_property().is_none())
+    }
 }

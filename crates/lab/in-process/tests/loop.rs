@@ -237,6 +237,8 @@ fn with_slow(effect: Effect, timeout: Duration, answer: Option<mpsc::Receiver<()
         timeout,
         max_observation_bytes: 1000,
         terminal: false,
+        schema: None,
+        examples: Vec::new(),
     };
     let library = library().with_tool(Arc::new(Slow { spec, answer: Mutex::new(answer) })).unwrap();
     let model = ScriptedBackend::new(|request| {

@@ -97,6 +97,8 @@ mod tests {
             timeout: std::time::Duration::from_secs(1),
             max_observation_bytes: 100,
             terminal: name == "Finish",
+            schema: None,
+            examples: Vec::new(),
         };
         let counts = HashMap::from([("Search".to_owned(), 1), ("Retrieve".to_owned(), 9)]);
         let selection = tally(&[spec("Search"), spec("Retrieve"), spec("Finish")], &counts, 10, 0.15);

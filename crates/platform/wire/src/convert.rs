@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use autoact_trajectory::{Action, Effect, Limits, Reflection, Step, ToolSpec, Trajectory, Turn, Verdict};
+use autoact_trajectory::{Action, Effect, Limits, ParameterSchema, Reflection, Step, ToolSpec, Trajectory, Turn, Verdict};
 
 use crate::{ConversionError, v1};
 
@@ -41,6 +41,8 @@ impl From<&ToolSpec> for v1::ToolSpec {
             timeout: Some(duration_to_proto(spec.timeout)),
             max_observation_bytes: u32::try_from(spec.max_observation_bytes).unwrap_or(u32::MAX),
             terminal: spec.terminal,
+            schema: spec.schema.as_ref().map(|schema| schema.as_str().to_owned()).unwrap_or_default(),
+            examples: spec.examples.clone(),
         }
     }
 }
@@ -59,6 +61,10 @@ impl TryFrom<v1::ToolSpec> for ToolSpec {
             v1::Effect::SideEffect | v1::Effect::Unspecified => Effect::SideEffect,
         };
         let bound = spec.max_observation_bytes as usize;
+        let schema = match spec.schema.as_str() {
+            "" => None,
+            text => Some(ParameterSchema::parse(text).map_err(|source| ConversionError::Schema { tool: shown(&spec.name), source })?),
+        };
         Ok(ToolSpec {
             effect,
             timeout: spec.timeout.map_or(DEFAULT_TIMEOUT, duration_from_proto),
@@ -67,8 +73,15 @@ impl TryFrom<v1::ToolSpec> for ToolSpec {
             name: spec.name,
             definition: spec.definition,
             usage: spec.usage,
+            schema,
+            examples: spec.examples,
         })
     }
+}
+
+/// A name for a message.
+fn shown(name: &str) -> String {
+    name.chars().take(64).collect()
 }
 
 impl From<&Action> for v1::Action {

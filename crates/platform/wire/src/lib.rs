@@ -4,6 +4,8 @@
 //! Without features the crate is messages and conversions, and no transport is compiled: enough for stored events. The features
 //! `client` and `server` add the generated clients and servers; each brings `status`, `client` and tonic (the feature `rpc`).
 
+use autoact_trajectory::InvalidSchema;
+
 mod alike;
 #[cfg(feature = "rpc")]
 pub mod client;
@@ -61,5 +63,13 @@ pub enum ConversionError {
         field: &'static str,
         /// What came.
         value: String,
+    },
+    /// A tool's parameters are described by something else than a schema.
+    #[error("the schema of the tool `{tool}`: {source}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// What is wrong with it.
+        source: InvalidSchema,
     },
 }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use autoact_trajectory::{
-    Action, Artifact, Cut, Digest, Effect, Event, EventBody, FinishReason, Finished, Observation, Reflection, ReleaseReason, Released,
-    Shortened, Shortening, Started, Submitted, TaskId, TaskKey, Tenant, Thought, ToolSpec, Unknown, Verdict,
+    Action, Artifact, Cut, Digest, Effect, Event, EventBody, FinishReason, Finished, Observation, ParameterSchema, Reflection,
+    ReleaseReason, Released, Shortened, Shortening, Started, Submitted, TaskId, TaskKey, Tenant, Thought, ToolSpec, Unknown, Verdict,
 };
 use prost::Message;
 use sha2::{Digest as _, Sha256};
@@ -220,6 +220,8 @@ fn tool_to_message(spec: &ToolSpec) -> v2::ToolSpec {
         timeout: Some(duration_to_proto(spec.timeout)),
         max_observation_bytes: u32::try_from(spec.max_observation_bytes).unwrap_or(u32::MAX),
         terminal: spec.terminal,
+        schema: spec.schema.as_ref().map(|schema| schema.as_str().to_owned()).unwrap_or_default(),
+        examples: spec.examples.clone(),
     }
 }
 
@@ -230,6 +232,8 @@ fn tool_from_message(spec: v2::ToolSpec) -> ToolSpec {
         v2::Effect::Idempotent => Effect::Idempotent,
         v2::Effect::SideEffect | v2::Effect::Unspecified => Effect::SideEffect,
     };
+    // a schema of a form that is not known is none: the task can be read, and Tool-Agent checks the arguments
+    let schema = Some(spec.schema).filter(|text| !text.is_empty()).and_then(|text| ParameterSchema::parse(&text).ok());
     ToolSpec {
         effect,
         timeout: spec.timeout.map(duration_from_proto).unwrap_or_default(),
@@ -238,6 +242,8 @@ fn tool_from_message(spec: v2::ToolSpec) -> ToolSpec {
         name: spec.name,
         definition: spec.definition,
         usage: spec.usage,
+        schema,
+        examples: spec.examples,
     }
 }
 

@@ -11,6 +11,7 @@ use autoact_trajectory::*;
 use autoact_wire::event::EventError;
 use autoact_wire::store::{EVENT_VERSION, IndexEntry, IndexRecord, decode, digest, encode};
 use autoact_wire::store_v2 as v2;
+use autoact_wire::{ConversionError, v1};
 use common::*;
 use proptest::prelude::*;
 use prost::Message;
@@ -162,6 +163,30 @@ fn unknown_enumeration_values_stop_nobody() {
         }
     });
     assert!(matches!(released, EventBody::Released(Released { reason: ReleaseReason::Other, .. })));
+}
+
+#[test]
+fn a_tools_schema_and_examples_are_stored() {
+    let mut event = v2_events()[0].clone();
+    let EventBody::Submitted(submitted) = &mut event.body else { panic!("{event:?}") };
+    let schema = r#"{"type":"object","properties":{"from":{"type":"string"},"amount":{"type":"number"}}}"#;
+    submitted.tools[0].schema = Some(ParameterSchema::parse(schema).unwrap());
+    submitted.tools[0].examples = vec![r#"{"from":"km","amount":3}"#.to_owned()];
+    assert_eq!(read(&encode(&event)).unwrap().body, event.body);
+    let spec = match &event.body {
+        EventBody::Submitted(submitted) => submitted.tools[0].clone(),
+        body => panic!("{body:?}"),
+    };
+    assert_eq!(ToolSpec::try_from(v1::ToolSpec::from(&spec)).unwrap(), spec);
+    // on the wire a schema that is none is a mistake; in a stored event it is one of a later program
+    let broken = v1::ToolSpec { schema: "{}".to_owned(), ..v1::ToolSpec::from(&spec) };
+    assert!(matches!(ToolSpec::try_from(broken), Err(ConversionError::Schema { .. })));
+    let mut message = message(&event);
+    if let Some(v2::event::Body::Submitted(submitted)) = &mut message.body {
+        submitted.tools[0].schema = "{}".to_owned();
+    }
+    let EventBody::Submitted(read) = read(&message.encode_to_vec()).unwrap().body else { panic!("{message:?}") };
+    assert_eq!(read.tools[0], ToolSpec { schema: None, ..spec });
 }
 
 #[test]

@@ -190,7 +190,9 @@ fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Opti
     }
     let terminal = run == Run::Finish;
     let max_observation_bytes = usize::try_from(bytes).ok()?;
-    Some(Definition { spec: ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal }, run })
+    let (schema, examples) = (None, Vec::new());
+    let spec = ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples };
+    Some(Definition { spec, run })
 }
 
 fn required(field: &str, value: Option<String>, mistakes: &mut Vec<String>) -> String {

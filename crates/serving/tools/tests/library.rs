@@ -137,6 +137,8 @@ fn tools_can_be_added_from_code() {
         timeout: Duration::from_secs(1),
         max_observation_bytes: 100,
         terminal: false,
+        schema: None,
+        examples: Vec::new(),
     };
     let library = ToolLibrary::parse(BUNDLED_TOOLS, "bundled", corpus()).unwrap();
     let library = library.with_tool(Arc::new(Calculate::new(spec.clone()))).unwrap().with_corpus(&corpus());

@@ -117,6 +117,8 @@ fn finish() -> ToolSpec {
         timeout: Duration::from_secs(1),
         max_observation_bytes: 1,
         terminal: true,
+        schema: None,
+        examples: Vec::new(),
     }
 }
 

@@ -18,6 +18,8 @@ pub fn tool(name: &str, effect: Effect) -> ToolSpec {
         timeout: Duration::from_secs(5),
         max_observation_bytes: 2048,
         terminal: name == FINISH,
+        schema: None,
+        examples: Vec::new(),
     }
 }
 

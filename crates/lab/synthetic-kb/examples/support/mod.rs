@@ -96,6 +96,8 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
             timeout: Duration::from_secs(1),
             max_observation_bytes: 4096,
             terminal: name == "Finish",
+            schema: None,
+            examples: Vec::new(),
         }
     };
     usages.iter().map(|usage| spec(usage)).collect()
