@@ -1,5 +1,5 @@
-//! Endless streams of training documents: pages of synthetic knowledge bases, questions, gold
-//! trajectories, reflections.
+//! Endless streams of training documents: plain texts, reading exercises, gold trajectories and
+//! reflections, all over synthetic knowledge bases.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,24 +19,25 @@ use crate::environment::{Tools, ToolsError};
 use crate::paths::Paths;
 use crate::recipe::{AdapterRecipe, BaseRecipe, Recipe};
 
-/// Questions tried for one document before a page of the world is taken instead: some questions have no gold trajectory.
+/// Questions tried for one document, because some have no gold trajectory. If none has one, the
+/// document is empty and the trainer skips it.
 const TRIES: usize = 20;
-/// The probability that a trajectory of the base's data starts with a wrong tool and recovers.
+/// Probability that a trajectory of the base's data starts with a wrong tool and recovers.
 const DETOURS: f64 = 0.04;
-/// The same for the adapters' data: they should learn the canonical way.
+/// The same for the adapters' data. It is lower, because adapters should learn the canonical way.
 const ADAPTER_DETOURS: f64 = 0.02;
-/// Questions in a list, each after its pages.
+/// Number of questions in a list; each stands after its pages.
 const LIST_QUESTIONS: usize = 4;
-/// Plain texts that are about tools.
+/// Fraction of plain texts that are about tools.
 const TOOL_CHOICES: f64 = 0.3;
 
-/// An error while making synthetic knowledge bases or their tools.
+/// An error in generating synthetic knowledge bases or their tools.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// A schema file.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// The list of nouns.
+    /// The list of nouns cannot be read.
     #[error("cannot read the nouns `{}`", path.display())]
     Nouns {
         /// The file.
@@ -55,11 +56,11 @@ pub enum SourceError {
     Encode(#[from] EncodeError),
 }
 
-/// The sources of synthetic knowledge bases: schemas and spellings of names.
+/// The sources of synthetic knowledge bases: schemas, nouns and the spelling of names.
 #[derive(Clone)]
 pub struct Worlds {
     base: Arc<Schema>,
-    /// What relations of the base's worlds are called for one world, and how many of them.
+    /// Nouns for renamed relations in the base's knowledge bases, and the fraction renamed.
     nouns: Arc<Nouns>,
     strange: f64,
     atlas: Arc<Schema>,
@@ -68,7 +69,7 @@ pub struct Worlds {
 }
 
 impl Worlds {
-    /// Reads the two schemas and learns the spelling of the atlas's names.
+    /// Reads the two schemas and the nouns, and learns the spelling of the atlas's names.
     pub fn load(paths: &Paths, recipe: &Recipe) -> Result<Worlds, SourceError> {
         let beside: PathBuf = paths.recipe.with_file_name("worlds.toml");
         let nouns = paths.recipe.with_file_name("nouns.txt");
@@ -84,7 +85,7 @@ impl Worlds {
         })
     }
 
-    /// Texts for the tokenizer: pages and trajectories of `count` worlds of each schema.
+    /// Texts for the tokenizer: pages and trajectories of `count` knowledge bases of each schema.
     pub(crate) fn texts(&self, recipe: &Recipe, count: u64) -> Result<Vec<String>, SourceError> {
         let mut texts = Vec::new();
         for (schema, label) in [(&self.base, "tokenizer-base"), (&self.atlas, "tokenizer-atlas")] {
@@ -102,7 +103,7 @@ impl Worlds {
     }
 }
 
-/// One invented world with its tools.
+/// One synthetic knowledge base with its tools.
 struct Made {
     base: KnowledgeBase,
     tools: Tools,
@@ -114,7 +115,8 @@ struct Made {
 impl Made {
     fn new(worlds: &Worlds, schema: &Arc<Schema>, label: &'static str, seed: u64, number: u64) -> Result<Made, SourceError> {
         let world_seed = Rng::numbered(seed, number, label).next_u64();
-        // the atlas's relations are what adapters have to learn; the base's are there to be copied
+        // only the base's schema is renamed: adapters have to learn the atlas's relations, while
+        // the base has to learn to copy whatever noun it reads
         let strange =
             Arc::ptr_eq(schema, &worlds.base).then(|| Arc::new(schema.with_strange_relations(&worlds.nouns, worlds.strange, world_seed)));
         let base = World::invent(strange.as_ref().unwrap_or(schema), &worlds.names, world_seed, WorldSize::default());
@@ -122,7 +124,7 @@ impl Made {
         Ok(Made { base, tools, seed: world_seed, label, number })
     }
 
-    /// The randomness of the world's document `at`.
+    /// The random number generator of the knowledge base's document `at`.
     fn rng(&self, at: u64) -> Rng {
         Rng::labelled(self.seed.wrapping_add(at.wrapping_mul(0x2545_f491_4f6c_dd1d)), self.label)
     }
@@ -140,7 +142,7 @@ impl Made {
         })
     }
 
-    /// A trajectory that ends in a judgement: of the right answer, or with chance `spoiled` of a wrong one.
+    /// Adds a reflection. With probability `spoiled`, the trajectory is first made wrong.
     fn judged(&self, gold: Trajectory, question: &Question, style: &ThoughtStyle, spoiled: f64, rng: &mut Rng) -> Trajectory {
         let solver = self.solver(style, 0.0);
         let mut history = gold;
@@ -155,7 +157,7 @@ impl Made {
         history
     }
 
-    /// A wrong answer, its rejection, the right answer and its approval.
+    /// A trajectory with a wrong answer, its rejection, the right answer and its approval.
     fn repaired(&self, gold: &Trajectory, question: &Question, style: &ThoughtStyle, rng: &mut Rng) -> Option<Trajectory> {
         let solver = self.solver(style, 0.0);
         let mut history = solver.repair(question, gold, &mut self.tools.clone(), rng).ok()??;
@@ -164,7 +166,8 @@ impl Made {
         Some(history)
     }
 
-    /// A plain text: pages with questions and answers, as self-instruct continues them, or which tools questions need.
+    /// A plain text: either pages with questions and answers, in the form that self-instruct uses,
+    /// or questions with the tools that they need.
     fn plain(&self, rng: &mut Rng) -> Option<String> {
         if rng.chance(TOOL_CHOICES) {
             return tool_choice(&self.base, self.tools.specs(), Split::Train, rng);
@@ -185,7 +188,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// The next document's world and its own randomness.
+    /// The next document's knowledge base and random number generator.
     fn next(&mut self) -> Option<(&Made, Rng)> {
         let (number, within) = (self.at / self.per_world, self.at % self.per_world);
         self.at += 1;
@@ -245,7 +248,7 @@ impl BaseDocuments {
     }
 }
 
-/// Whether the history ends in a rejected answer: what led to it is not to be learnt.
+/// Whether the history ends in a rejected answer. The steps before it are then not targets.
 fn spoiled_answer(history: &Trajectory) -> bool {
     matches!(history.turns.last(), Some(Turn::Reflection(last)) if last.verdict == autoact_trajectory::Verdict::Wrong)
 }
@@ -297,7 +300,8 @@ impl AdapterDocuments {
             (None, Role::Reflect) => world.judged(gold, &question, style, recipe.spoiled, rng),
             (None, _) => gold,
         };
-        // the steps before a rejected answer were wrong: plan and tool learn from what came after it
+        // the steps before a rejected answer were wrong, so plan and tool learn only from later
+        // steps
         let rejected =
             history.turns.iter().rposition(|turn| matches!(turn, Turn::Reflection(r) if r.verdict == autoact_trajectory::Verdict::Wrong));
         let mut document = encoder.role(&history, role).ok()?;
@@ -322,12 +326,13 @@ impl DocumentSource for AdapterDocuments {
 
 fn stream(worlds: Worlds, schema: Arc<Schema>, label: &'static str, recipe: &Recipe) -> Result<Stream, SourceError> {
     let per_world = recipe.worlds.documents.max(1);
-    // a first world now, so that what cannot work is an error and not a stream of empty documents
+    // the first knowledge base is generated here, so that a mistake is an error at the start
+    // instead of a stream of empty documents
     let made = Made::new(&worlds, &schema, label, recipe.seed, 0)?;
     Ok(Stream { worlds, schema, label, seed: recipe.seed, per_world, at: 0, made: Some(made) })
 }
 
-/// The document, or an empty one where a question could not be asked or answered (the trainer skips it).
+/// The document, or an empty one, which the trainer skips, if none could be generated.
 fn next_of(document: impl FnOnce() -> Option<Document>) -> Document {
     document().unwrap_or(Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() })
 }

@@ -8,7 +8,7 @@ use tokenizers::Tokenizer;
 
 use crate::tokenizer::END;
 
-/// The tokenizer refused a text or lacks the end token.
+/// The tokenizer failed on a text or lacks the end token.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
     /// `<|end|>` is not in the vocabulary.
@@ -27,7 +27,8 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Wraps a tokenizer that has the end token. Special tokens that documents spell stay text, as in prompts.
+    /// Takes a tokenizer that has the end token. Spellings of special tokens in documents are
+    /// encoded as text, as in prompts.
     pub fn new(mut tokenizer: Tokenizer) -> Result<Encoder, EncodeError> {
         let end = tokenizer.token_to_id(END).ok_or(EncodeError::NoEndToken)?;
         tokenizer.set_encode_special_tokens(true);
@@ -39,7 +40,7 @@ impl Encoder {
         self.end
     }
 
-    /// Tokens in the vocabulary.
+    /// Number of tokens in the vocabulary.
     pub fn vocab_size(&self) -> usize {
         self.tokenizer.get_vocab_size(true)
     }
@@ -52,7 +53,7 @@ impl Encoder {
         Ok(document)
     }
 
-    /// A reading exercise: the targets are what the page says.
+    /// A reading exercise. Its targets are the pieces with `counts`.
     pub fn drill(&self, pieces: &[DrillPiece]) -> Result<Document, EncodeError> {
         let mut document = Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() };
         for piece in pieces {
@@ -93,7 +94,7 @@ impl Encoder {
         Ok(found)
     }
 
-    /// The tokens of an agent's cue, as they end its prompts.
+    /// The tokens of an agent's cue, with which its prompts end.
     pub fn cue(&self, role: Role) -> Result<Vec<u32>, EncodeError> {
         let mut document = Document::default();
         self.push(&mut document, cue(role), false)?;

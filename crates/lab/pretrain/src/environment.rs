@@ -1,5 +1,5 @@
-//! The tools as the environment of the training data: real searches over the pages of a synthetic
-//! knowledge base.
+//! The tools as the environment of the training data. Searches are real, over the pages of a
+//! synthetic knowledge base.
 
 use std::sync::Arc;
 
@@ -14,19 +14,20 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// The bundled tools over a placeholder corpus of one page; to be rebound to knowledge bases.
+    /// The bundled tools over a placeholder corpus of one page. [`Tools::over`] replaces the
+    /// corpus.
     pub fn bundled() -> Result<ToolLibrary, ToolsError> {
         let nothing = Page { title: "Nothing".to_owned(), text: "Nothing is known.".to_owned() };
         Ok(ToolLibrary::bundled(Arc::new(Corpus::from_pages(vec![nothing])?))?)
     }
 
-    /// `library`'s tools over the pages of `world`.
+    /// The tools of `library` over the pages of `world`.
     pub fn over(library: &ToolLibrary, world: &KnowledgeBase) -> Result<Tools, ToolsError> {
         let pages = world.pages().into_iter().map(|(title, text)| Page { title, text }).collect();
         Ok(Tools { library: Arc::new(library.with_corpus(&Arc::new(Corpus::from_pages(pages)?))) })
     }
 
-    /// The specs that the prompt shows.
+    /// The tools' specifications, as prompts show them.
     pub fn specs(&self) -> &[ToolSpec] {
         self.library.specs()
     }
@@ -41,10 +42,10 @@ impl Environment for Tools {
 /// The tools cannot be used with a knowledge base.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolsError {
-    /// The world's pages cannot be indexed.
+    /// The knowledge base's pages cannot be indexed.
     #[error(transparent)]
     Corpus(#[from] CorpusError),
-    /// The bundled tool library is broken.
+    /// The bundled tool library is invalid.
     #[error(transparent)]
     Library(#[from] LibraryError),
 }

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
-/// Where things are.
+/// The inputs and outputs of a training run.
 #[derive(Debug, Clone)]
 pub struct Paths {
-    /// The recipe file; the base's worlds lie beside it.
+    /// The recipe file. Its directory also contains `worlds.toml` and `nouns.txt`.
     pub recipe: PathBuf,
-    /// The atlas: its schema and, for the spelling of invented names, its tables.
+    /// The atlas's directory: its schema, and its tables for the spelling of invented names.
     pub atlas: PathBuf,
-    /// The model directory that is written.
+    /// The model directory; a training run writes its results there.
     pub model: PathBuf,
-    /// Where checkpoints go.
+    /// Directory for checkpoints, with one subdirectory for each training run.
     pub work: PathBuf,
 }

@@ -30,13 +30,13 @@ pub enum RecipeError {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// Seed of everything.
+    /// Seed of the model's initial weights, the training data and the training runs.
     pub seed: u64,
     /// The vocabulary.
     pub tokenizer: TokenizerRecipe,
-    /// The base's shape; its vocabulary is the tokenizer's.
+    /// The base model's shape; the tokenizer determines its vocabulary.
     pub model: ShapeRecipe,
-    /// The invented worlds.
+    /// The synthetic knowledge bases.
     pub worlds: WorldsRecipe,
     /// The base's training.
     pub base: BaseRecipe,
@@ -48,13 +48,13 @@ pub struct Recipe {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenizerRecipe {
-    /// Tokens in the vocabulary.
+    /// Number of tokens in the vocabulary.
     pub vocab_size: usize,
-    /// Worlds of each kind it is fitted to.
+    /// Number of knowledge bases of each schema to which it is fitted.
     pub worlds: u64,
 }
 
-/// `[model]`: `config.json`'s fields that are chosen by hand.
+/// `[model]`: the fields of `config.json` that are chosen by hand.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)] // the names are Hugging Face's
@@ -95,9 +95,9 @@ impl ShapeRecipe {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorldsRecipe {
-    /// The fraction of relations that have another noun in each of the base's knowledge bases.
+    /// Fraction of relations that are renamed in each of the base's knowledge bases.
     pub strange: f64,
-    /// Documents made from one knowledge base before the next one is generated.
+    /// Number of documents made from one knowledge base.
     pub documents: u64,
 }
 
@@ -105,20 +105,20 @@ pub struct WorldsRecipe {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BaseRecipe {
-    /// Documents in which every token is a target; in the others only the agents' text is.
+    /// Documents in which every token is a target. In the others only the agents' text is.
     pub whole_text: f64,
     /// Plain texts about knowledge bases with the atlas's schema: pages with questions and answers,
     /// without trajectories.
     pub reading: f64,
-    /// Of the other documents: the same about the base's own worlds, and which tools questions need.
+    /// Of the other documents: such texts over the base's own schema, and texts about tools.
     pub lists: f64,
-    /// Of the remaining ones: reading exercises, which ask for everything that a page says.
+    /// Of the remaining ones: reading exercises, which ask for every fact of a page.
     pub drills: f64,
-    /// Trajectories with a rejected answer and then the right one.
+    /// Of the remaining ones: trajectories with a rejected answer and then the right one.
     pub repaired: f64,
     /// Of the other trajectories: those that end in a reflection.
     pub judged: f64,
-    /// Of the judged ones: those with a wrong answer.
+    /// Of those: trajectories with a wrong answer.
     pub spoiled: f64,
     /// The training run.
     pub train: TrainConfig,
@@ -128,7 +128,7 @@ pub struct BaseRecipe {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterRecipe {
-    /// Reading exercises (plan and reflect).
+    /// Reading exercises (plan and reflect only).
     pub drills: f64,
     /// Trajectories with a rejected answer and then the right one (plan and tool).
     pub repaired: f64,

@@ -1,4 +1,5 @@
-//! The training runs: tokenizer, base, and one adapter per role. Each resumes from its newest checkpoint.
+//! The training runs of the tokenizer, the base and the adapters. The runs of base and adapters
+//! resume from the newest checkpoint.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ pub enum StemError {
     /// The recipe.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
-    /// The worlds or the tools over them.
+    /// The synthetic knowledge bases, or the tools over them.
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The tokenizer.
@@ -31,7 +32,7 @@ pub enum StemError {
     /// The trainer.
     #[error(transparent)]
     Train(#[from] TrainError),
-    /// The base, for its digest.
+    /// The base model cannot be read to compute its digest.
     #[error(transparent)]
     Model(Box<LoadError>),
     /// A file of the model directory.
@@ -54,12 +55,12 @@ pub enum StemError {
     },
 }
 
-/// What a run is told.
+/// Options of a training run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Instead of the recipe's length.
+    /// Length in tokens, instead of the recipe's.
     pub tokens: Option<u64>,
-    /// Forget earlier checkpoints.
+    /// Delete earlier checkpoints and start from the beginning.
     pub restart: bool,
 }
 
@@ -72,7 +73,7 @@ pub enum Outcome {
     Stopped(Report),
 }
 
-/// Fits the tokenizer and writes `tokenizer.json`.
+/// Fits the tokenizer and writes `tokenizer.json`. Returns the number of tokens.
 pub fn train_tokenizer(paths: &Paths) -> Result<usize, StemError> {
     let recipe = Recipe::load(&paths.recipe)?;
     let worlds = Worlds::load(paths, &recipe)?;
@@ -84,7 +85,8 @@ pub fn train_tokenizer(paths: &Paths) -> Result<usize, StemError> {
     Ok(fitted.get_vocab_size(true))
 }
 
-/// Trains the base from scratch and writes `config.json` and `model.safetensors`.
+/// Trains the base from random weights; writes `config.json` and `model.safetensors` in bf16.
+/// `on_step` is called after every step and can stop the run.
 pub fn train_base(paths: &Paths, options: Options, on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<Outcome, StemError> {
     let recipe = Recipe::load(&paths.recipe)?;
     let encoder = encoder(&paths.model)?;
@@ -101,7 +103,8 @@ pub fn train_base(paths: &Paths, options: Options, on_step: &mut dyn FnMut(&Prog
     Ok(Outcome::Done(report))
 }
 
-/// Trains one role's adapter on the base in the model directory and writes it under `adapters/<role>`.
+/// Trains one role's adapter on the base in the model directory. Writes it to `adapters/<role>`
+/// in f32. `on_step` is called after every step and can stop the run.
 pub fn train_adapter(
     role: Role,
     paths: &Paths,
@@ -130,7 +133,7 @@ pub fn train_adapter(
     Ok(Outcome::Done(report))
 }
 
-/// Records the base's digest, so that any other base refuses the adapter.
+/// Saves the adapter with the base's digest, so that it cannot be loaded with another base.
 fn save_adapter(adapter: &LoraWeights, target: &Path, model: &Path) -> Result<(), StemError> {
     let dir = ModelDir::open(model).map_err(unusable)?;
     Ok(adapter.save_for_base(target, SaveDtype::F32, dir.digest().map_err(unusable)?)?)

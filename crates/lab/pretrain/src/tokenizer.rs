@@ -1,5 +1,5 @@
-//! The stem's tokenizer: byte-level BPE. Every digit is a token, so that numbers can be copied and
-//! compared digit by digit.
+//! The tokenizer of the bundled model: byte-level BPE. Every digit is one token, so that numbers
+//! can be copied and compared digit by digit.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use tokenizers::pre_tokenizers::digits::Digits;
 use tokenizers::pre_tokenizers::sequence::Sequence;
 use tokenizers::{AddedToken, Tokenizer};
 
-/// Ends every document; the only special token.
+/// The only special token. It ends plain texts.
 pub(crate) const END: &str = "<|end|>";
 
 /// Fits a vocabulary of `size` tokens to `texts`.
@@ -35,7 +35,7 @@ pub(crate) fn fit(texts: &[String], size: usize) -> tokenizers::Result<Tokenizer
     Ok(tokenizer)
 }
 
-/// Writes `tokenizer.json` and `tokenizer_config.json` as Hugging Face lays them out.
+/// Writes `tokenizer.json` and `tokenizer_config.json` in Hugging Face's format.
 pub(crate) fn save(tokenizer: &Tokenizer, dir: &Path) -> std::io::Result<()> {
     tokenizer.save(dir.join("tokenizer.json"), false).map_err(std::io::Error::other)?;
     let config = serde_json::json!({

@@ -1,5 +1,7 @@
-//! Prints pages, questions and gold trajectories of an invented world or the atlas:
-//! `cargo run -p autoact-synthetic-kb --example show -- worlds|invented|atlas [seed] [how many] [1|2|3|comparison|yes-no|inverse|mix] [style]`
+//! Prints pages, questions and gold trajectories of a synthetic knowledge base or the atlas:
+//! `cargo run -p autoact-synthetic-kb --example show -- KIND [SEED] [COUNT] [QUESTIONS] [STYLE]`.
+//! KIND is `worlds`, `invented` or `atlas`; QUESTIONS is `1`, `2`, `3`, `comparison`, `yes-no`,
+//! `inverse` or `mix`.
 
 #![allow(clippy::print_stdout)]
 
@@ -61,7 +63,7 @@ fn show(base: &KnowledgeBase, seed: u64, count: usize, mix: &Mix, style: &str) -
     Ok(())
 }
 
-/// The trajectory with its reflection, and a spoilt one with what follows it.
+/// Prints the trajectory with its reflection, then a wrong one with its correction.
 fn show_all(
     solver: &Solver<'_>,
     question: &Question,

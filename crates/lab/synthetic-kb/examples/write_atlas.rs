@@ -1,4 +1,5 @@
-//! Writes the atlas's generated files again: `cargo run -p autoact-synthetic-kb --example write_atlas`. `autoact corpus build` does the same.
+//! Regenerates the atlas's generated files, as `autoact corpus build` does:
+//! `cargo run -p autoact-synthetic-kb --example write_atlas`.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,5 +1,5 @@
-//! Generation of questions about a knowledge base: seeded, unambiguous, and never answered by the
-//! question itself.
+//! Generation of questions about a knowledge base. Questions are seeded and unambiguous, and no
+//! question contains its own answer.
 
 use autoact_base::random::{Rng, stable_hash};
 
@@ -30,8 +30,8 @@ impl KnowledgeBase {
         })
     }
 
-    /// The question for one chain from one entity; `None` if a link is unknown or the question
-    /// would make no sense.
+    /// The question about `chain`, starting from the entity `start`. `None` if a fact on the chain
+    /// is unknown, or if the question would make no sense.
     pub fn question_of_chain(&self, start: EntityId, chain: &[RelationRef], misspelt: f64, rng: &mut Rng) -> Option<Question> {
         let (last, inner) = chain.split_last()?;
         let facts = self.follow(start, chain)?;
@@ -48,7 +48,7 @@ impl KnowledgeBase {
         Some(self.finish(Kind::Hop, text, answer, chain, entities, plan, written))
     }
 
-    /// A relation that is known of several entities of its type, from the split, and satisfies a condition.
+    /// A random relation that satisfies the condition `fits`.
     fn pick_relation(&self, rng: &mut Rng, fits: impl Fn(RelationRef) -> bool) -> Option<RelationRef> {
         let all: Vec<RelationRef> = self.schema.relations().filter(|at| fits(*at)).collect();
         rng.pick(&all).copied()
@@ -64,7 +64,8 @@ impl KnowledgeBase {
         self.question_of_chain(start, chain, mix.misspelt, rng)
     }
 
-    /// The titles read on the way; `None` if the chain comes back to where it was.
+    /// The titles of the pages on the chain, in order. `None` if the chain returns to an earlier
+    /// title.
     pub(crate) fn path_of(&self, start: EntityId, facts: &[&Fact]) -> Option<Vec<String>> {
         let mut titles = vec![self.entities[start].title.clone()];
         for fact in facts {
@@ -83,7 +84,8 @@ impl KnowledgeBase {
         self.inverse_of(entity, at, rng)
     }
 
-    /// `Which country has Lima as its capital?`; `None` unless the value is this entity's alone.
+    /// An inverse question: `Which country has Lima as its capital?`. `None` if another entity of
+    /// the type has the same value, because the answer would be ambiguous.
     pub fn inverse_of(&self, entity: EntityId, at: RelationRef, rng: &mut Rng) -> Option<Question> {
         let fact = self.fact(entity, at.relation)?;
         let others = self.of_type(at.kind).iter().filter(|other| self.fact(**other, at.relation).is_some_and(|f| f.text == fact.text));
@@ -165,7 +167,7 @@ impl KnowledgeBase {
         }
         let (a, b) = (self.pick_entity(at.kind, rng)?, self.pick_entity(at.kind, rng)?);
         let (value_a, value_b) = (self.fact(a, at.relation)?.number?, self.fact(b, at.relation)?.number?);
-        // as many yes as no: the pair is put in the order that gives the answer drawn
+        // as many yes as no: the order of the pair decides the answer
         let (a, b) = if ((value_a > value_b) == more) == truth { (a, b) } else { (b, a) };
         if a == b || value_a == value_b {
             return None;
@@ -224,7 +226,7 @@ impl KnowledgeBase {
         let entities = self.path_of(start, &facts)?;
         let value = facts.last()?;
         let claimed = if truth { value } else { self.fact(self.pick_entity(last.kind, rng)?, last.relation)? };
-        // a claim that names what the chain passes through would be a trick question
+        // a claim that names an intermediate entity of the chain would be a trick question
         if (claimed.text == value.text) != truth || entities.contains(&claimed.text) {
             return None;
         }
@@ -264,7 +266,7 @@ impl KnowledgeBase {
         written: Option<String>,
     ) -> Question {
         let chain: Vec<String> = chain.iter().map(|at| self.schema.path(*at)).collect();
-        // a title may end in a question mark of its own
+        // a title may itself end in a question mark
         let text = text.replace("??", "?");
         let what = format!("{kind:?} {chain:?} {plan:?}");
         let mut question = Question { id: String::new(), text, answer, kind, hops: chain.len(), chain, entities, plan, written };

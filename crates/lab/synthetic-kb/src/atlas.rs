@@ -1,4 +1,4 @@
-//! The atlas: real facts from tables, one TSV file per type beside a schema.
+//! The atlas: a knowledge base of real facts, read from a schema and one TSV file for each type.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::page::PageStyle;
 use crate::question::Question;
 use crate::schema::{Relation, Schema, SchemaError, TypeId};
 
-/// Fixed: the order and wording of the atlas's sentences depend on it.
+/// Fixed, because it determines the order and wording of the sentences in `corpora/atlas`.
 const ATLAS_SEED: u64 = 1;
 
 /// A mistake in a table.
@@ -63,7 +63,8 @@ pub struct Atlas {
 }
 
 impl Atlas {
-    /// The knowledge base of `dir/schema.toml` and `dir/data/*.tsv`. All mistakes of the tables are reported together.
+    /// Reads `dir/schema.toml` and `dir/data/*.tsv`. All mistakes in the tables are reported
+    /// together.
     pub fn load(dir: &Path) -> Result<Atlas, AtlasError> {
         let schema = Arc::new(Schema::load(&dir.join("schema.toml"))?);
         let mut reader =
@@ -93,23 +94,23 @@ impl Atlas {
         self.base
     }
 
-    /// The questions that evaluation is reported on: multi-hop ones, comparisons and yes/no questions of forms that
-    /// [`crate::Split::Train`] never asks.
+    /// The held-out questions, on which results are reported: chains of two and three relations,
+    /// comparisons and yes/no questions. [`crate::Split::Train`] never contains their forms.
     pub fn held_out(&self) -> Vec<Question> {
         held_out_set(&self.base)
     }
 
-    /// Questions to tune on, of forms that [`crate::Split::Train`] asks.
+    /// Questions for tuning, of forms that [`crate::Split::Train`] contains.
     pub fn dev(&self) -> Vec<Question> {
         dev_set(&self.base)
     }
 
-    /// The atlas with its facts swapped: see [`KnowledgeBase::counterfactual`].
+    /// The atlas with permuted facts: see [`KnowledgeBase::counterfactual`].
     pub fn counterfactual(&self, seed: u64) -> KnowledgeBase {
         self.base.counterfactual(seed)
     }
 
-    /// The generated files: name within the atlas's directory, and text.
+    /// The generated files: the name within the atlas's directory, and the content.
     pub fn files(&self) -> Result<Vec<(&'static str, String)>, AtlasError> {
         let pages = self.base.pages();
         let pages = pages.iter().map(|(title, text)| PageLine { title, text });

@@ -1,5 +1,4 @@
-//! A knowledge base: typed entities and their facts, synthetic or real, with one implementation for
-//! both.
+//! A knowledge base: typed entities and their facts. Real and synthetic ones are the same type.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,35 +7,35 @@ use crate::page::Page;
 use crate::schema::{RelationId, RelationRef, Schema, TypeId};
 use crate::text::contains_words;
 
-/// An entity's place in [`KnowledgeBase::entities`].
+/// Index into [`KnowledgeBase::entities`].
 pub type EntityId = usize;
 
 /// A fact: the value of one relation of an entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
-    /// The value as pages spell it, and the answer to a question for it: `1006 km`, `Lima`.
+    /// The value as pages spell it; also the answer to a question for it: `1006 km`, `Lima`.
     pub text: String,
-    /// The entity it names, if that has a page under exactly this title.
+    /// The entity that the value names, if an entity has exactly this title.
     pub target: Option<EntityId>,
-    /// Its number or year.
+    /// The numeric value of a number or a year, in the relation's unit.
     pub number: Option<f64>,
 }
 
 impl Fact {
-    /// A plain text value without a page.
+    /// A text value that names no entity.
     pub fn word(text: impl Into<String>) -> Fact {
         Fact { text: text.into(), target: None, number: None }
     }
 }
 
-/// An entity; it has a page.
+/// An entity. Each entity has a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entity {
-    /// Its title, unique in the base.
+    /// Its title, unique in the knowledge base.
     pub title: String,
     /// Its type.
     pub kind: TypeId,
-    /// By relation of its type; `None` is unknown.
+    /// Its facts, indexed by relation of its type; `None` if unknown.
     pub facts: Vec<Option<Fact>>,
 }
 
@@ -62,12 +61,12 @@ impl KnowledgeBase {
         KnowledgeBase { schema, seed, entities, by_type, by_title, pages: Vec::new() }
     }
 
-    /// What kinds of things it holds.
+    /// Its types and relations.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// Everything in it.
+    /// All entities, indexed by [`EntityId`].
     pub fn entities(&self) -> &[Entity] {
         &self.entities
     }
@@ -82,12 +81,13 @@ impl KnowledgeBase {
         self.by_title.get(title).copied()
     }
 
-    /// What is known of an entity by a relation of its type.
+    /// The fact of an entity for a relation of its type; `None` if unknown.
     pub fn fact(&self, entity: EntityId, relation: RelationId) -> Option<&Fact> {
         self.entities.get(entity)?.facts.get(relation)?.as_ref()
     }
 
-    /// The facts along a chain from an entity; `None` where one is unknown or a link is no entity.
+    /// The facts along a chain from an entity. `None` if one is unknown, or if an intermediate
+    /// value is not an entity.
     pub fn follow(&self, start: EntityId, chain: &[RelationRef]) -> Option<Vec<&Fact>> {
         let mut at = Some(start);
         let mut facts = Vec::with_capacity(chain.len());
@@ -103,36 +103,36 @@ impl KnowledgeBase {
         Some(facts)
     }
 
-    /// An entity's page, sentence by sentence.
+    /// The page of an entity.
     pub fn page(&self, entity: EntityId) -> Option<&Page> {
         self.pages.get(entity)
     }
 
-    /// The sentence of an entity's page that states a relation.
+    /// The sentence on an entity's page that states the relation.
     pub fn sentence(&self, entity: EntityId, relation: RelationId) -> Option<&str> {
         let page = self.pages.get(entity)?;
         page.sentences.iter().find(|sentence| sentence.states.contains(&relation)).map(|sentence| sentence.text.as_str())
     }
 
-    /// Every page's title and text, one sentence a line, in the order of the entities.
+    /// The title and text of every page, one sentence per line, in the order of the entities.
     pub fn pages(&self) -> Vec<(String, String)> {
         self.pages.iter().map(|page| (page.title.clone(), page.text())).collect()
     }
 
-    /// The name as running text writes it: `the Loire`, `Lima`.
+    /// An entity's name in running text, with its article: `the Loire`, `Lima`.
     pub(crate) fn named(&self, entity: EntityId) -> String {
         let entity = &self.entities[entity];
         self.name_in_text(entity.kind, &entity.title)
     }
 
-    /// A title of a type as running text writes it.
+    /// A title in running text, with the article that its type requires.
     pub(crate) fn name_in_text(&self, kind: TypeId, title: &str) -> String {
         let kind = &self.schema.types[kind];
         let takes_article = kind.article || kind.articles.iter().any(|word| contains_words(title, word));
         if takes_article && !title.starts_with("The ") && !title.starts_with("the ") { format!("the {title}") } else { title.to_owned() }
     }
 
-    /// A fact's value with the article its kind of name takes: `the Atlantic Ocean`.
+    /// A value in running text, with the article that its type requires: `the Atlantic Ocean`.
     pub(crate) fn value_in_text(&self, at: RelationRef, fact: &Fact) -> String {
         match self.schema.relation(at).target {
             Some(kind) => self.name_in_text(kind, &fact.text),

@@ -1,5 +1,5 @@
-//! Counterfactual knowledge bases: the same entities with permuted facts. Answers from memory are
-//! wrong there; answers from the pages are right.
+//! Counterfactual knowledge bases: the same entities with permuted facts. There, an answer from
+//! the model's memory is wrong and an answer from the pages is right.
 
 use autoact_base::random::Rng;
 
@@ -9,7 +9,7 @@ use crate::question::{Plan, Question};
 use crate::schema::{RelationId, RelationRef, TypeId};
 use crate::text::contains_words;
 
-/// Swaps tried for each value that stayed where it was.
+/// Maximum number of swaps tried for each value that is not allowed at its place.
 const TRIES: usize = 40;
 
 impl KnowledgeBase {
@@ -33,7 +33,7 @@ impl KnowledgeBase {
                         .filter(|id| known(id, relation) && other.is_some_and(|other| known(id, other)) == paired)
                         .collect();
                     if paired && base.is_some() {
-                        continue; // moved together with the relation it is counted from
+                        continue; // permuted together with the relation that it is derived from
                     }
                     let from = self.permutation(kind, relation, &group, &mut rng);
                     for (to, from) in group.iter().zip(from) {
@@ -74,7 +74,7 @@ impl KnowledgeBase {
         from
     }
 
-    /// Whether the value is what the relation already led to, in disguise.
+    /// Whether the value refers to the same entity as the old one, under another spelling.
     fn comes_back(&self, kind: TypeId, relation: RelationId, to: EntityId, target: Option<EntityId>) -> bool {
         let old = self.fact(to, relation).and_then(|fact| fact.target);
         self.schema.types[kind].relations[relation].target.is_some() && old.is_some() && old == target
@@ -92,7 +92,8 @@ impl KnowledgeBase {
             .collect()
     }
 
-    /// The answer of a question by this base, and the titles of the pages that tell it. `None` if it has none, or names it itself.
+    /// The answer to a question in this knowledge base, and the titles of the pages that state it.
+    /// `None` if there is no answer, or if the question contains it.
     pub fn answer(&self, question: &Question) -> Option<(String, Vec<String>)> {
         let chain: Vec<RelationRef> = question.chain.iter().map(|path| self.schema.relation_at(path)).collect::<Option<_>>()?;
         let walk = |title: &str| -> Option<(&Fact, Vec<String>)> {

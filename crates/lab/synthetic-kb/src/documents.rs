@@ -1,5 +1,5 @@
-//! Plain training texts for the base model: questions about given pages, and which tools a question
-//! needs.
+//! Plain training texts for the base model: questions with the pages that answer them, and
+//! questions with the tools that they need.
 
 use autoact_base::random::Rng;
 use autoact_trajectory::ToolSpec;
@@ -9,7 +9,8 @@ use crate::question::{Kind, Mix, Question};
 use crate::solve::{CALCULATE, RETRIEVE, SEARCH};
 use crate::split::Split;
 
-/// How often all questions of a list are of one kind, so that the next one can be guessed to be of it too.
+/// Probability that all questions of a list have one kind, so that the next question's kind
+/// follows from the context.
 const ONE_KIND: f64 = 0.5;
 
 /// A list of questions, each after the pages that answer it. A model can continue such a list with
@@ -45,7 +46,7 @@ fn one_kind(rng: &mut Rng) -> Mix {
     }
 }
 
-/// What tools there are, a few questions, and which of the tools they need.
+/// A text with the list of tools, a few questions, and the tools that these questions need.
 pub fn tool_choice(base: &KnowledgeBase, tools: &[ToolSpec], split: Split, rng: &mut Rng) -> Option<String> {
     let mut listed: Vec<&ToolSpec> = tools.iter().collect();
     rng.shuffle(&mut listed);
@@ -63,7 +64,7 @@ pub fn tool_choice(base: &KnowledgeBase, tools: &[ToolSpec], split: Split, rng: 
     (!questions.is_empty()).then_some(text)
 }
 
-/// Whether a question's straight way uses a tool. Any page may need Lookup.
+/// Whether the gold trajectory of a question uses a tool. Every page may need Lookup.
 fn uses(question: &Question, tool: &str) -> bool {
     match tool {
         SEARCH => question.kind == Kind::Inverse,

@@ -1,8 +1,8 @@
-//! Reading exercises (drills). A drill is the beginning of a page, then one line for each relation
-//! of its type. The line states the fact if the page shows it, and says that it is missing
-//! otherwise. Claims and answers to compare with follow. A trajectory reads two or three facts; a
-//! drill reads all facts of a page. So a small model learns to find a fact, to notice its absence,
-//! and to tell equal from different.
+//! Reading exercises (drills). A drill starts with the beginning of a page. Then it has one line
+//! for each relation of the page's type: the fact if the page shows it, or a note that it is
+//! missing. Comparisons with claims and answers follow. A trajectory reads two or three facts of a
+//! page, a drill reads all of them. So a small model learns to find a fact, to notice its absence,
+//! and to distinguish equal values from different ones.
 
 use autoact_base::random::Rng;
 
@@ -12,11 +12,11 @@ use crate::schema::RelationRef;
 use crate::style::ThoughtStyle;
 use crate::text::fill;
 
-/// Minimum number of facts of a page.
+/// Minimum number of known facts of a drill's entity.
 const FACTS: usize = 3;
 /// Attempts before a knowledge base counts as having no drill.
 const TRIES: usize = 20;
-/// Probability that a page is cut earlier than the Retrieve tool cuts it.
+/// Probability that a page is cut before the point at which the Retrieve tool cuts it.
 const CUT_EARLY: f64 = 0.5;
 /// Probability that two compared values are equal.
 const SAME: f64 = 0.5;
@@ -39,11 +39,11 @@ pub enum DrillLines {
 pub struct DrillPiece {
     /// The text.
     pub text: String,
-    /// Whether the text follows from the page and is a target; the rest is given.
+    /// Whether the text is a training target. Only text that follows from the page is.
     pub counts: bool,
 }
 
-/// A drill on a random page; `None` if the base has none with enough facts.
+/// A drill on a random page; `None` if no page with enough facts was found.
 pub fn drill(base: &KnowledgeBase, style: &ThoughtStyle, lines: DrillLines, rng: &mut Rng) -> Option<Vec<DrillPiece>> {
     let known = |id: EntityId| base.entities()[id].facts.iter().flatten().count();
     let id = (0..TRIES).map(|_| rng.below(base.entities().len())).find(|id| known(*id) >= FACTS)?;
@@ -85,7 +85,7 @@ pub fn drill(base: &KnowledgeBase, style: &ThoughtStyle, lines: DrillLines, rng:
     Some(drill.pieces)
 }
 
-/// Another value of the relation, from another page.
+/// A different value of the same relation, from another page.
 fn other_value<'a>(base: &'a KnowledgeBase, id: EntityId, at: RelationRef, rng: &mut Rng) -> Option<&'a str> {
     let mine = &base.fact(id, at.relation)?.text;
     (0..TRIES).find_map(|_| {
@@ -124,14 +124,14 @@ impl Pieces<'_> {
         self.pieces.push(DrillPiece { text: text.to_owned(), counts: false });
     }
 
-    /// `text` as its beginning, which could not be known, and the rest, which could.
+    /// Adds `text`: the first `told` bytes are context, the rest is a target.
     fn known_after(&mut self, text: &str, told: usize) {
         let (told, known) = text.split_at(told);
         self.told(told);
         self.pieces.push(DrillPiece { text: known.to_owned(), counts: true });
     }
 
-    /// A sentence in which only the value is to be known.
+    /// Adds a sentence in which only the text from the value on is a target.
     fn read(&mut self, template: &str, line: &Line<'_>) {
         let text = line.say(template, &line.fact.text);
         self.known_after(&text, before_value(template, line));
@@ -146,7 +146,7 @@ impl Pieces<'_> {
     fn hidden(&mut self, line: &Line<'_>) {
         let text = format!("{}\n", line.say(self.style.hidden, ""));
         self.told("Thought: ");
-        // up to where a fact would have begun otherwise
+        // a target only from the place at which a fact's value would have begun
         let told = before_value(self.style.found, line).min(text.len());
         let shared = text.get(..told).is_some_and(|start| line.say(self.style.found, "").starts_with(start));
         self.known_after(&text, if shared { told } else { 0 });
@@ -170,7 +170,7 @@ impl Pieces<'_> {
     }
 }
 
-/// How much of a filled template stands before its value and the space in front of it.
+/// Length in bytes of a filled template before its value and the space in front of the value.
 fn before_value(template: &str, line: &Line<'_>) -> usize {
     let start = template.split("{v}").next().unwrap_or_default().trim_end();
     line.say(start, "").len()

@@ -1,4 +1,4 @@
-//! The atlas's fixed question sets: seeded, balanced over types and relations, without duplicates.
+//! The atlas's fixed question sets: seeded, balanced over types and relations, no duplicates.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use crate::question::{Kind, Mix, Question};
 use crate::schema::RelationRef;
 use crate::split::Split;
 
-/// How many questions of each kind: chains of one, two and three relations, comparisons, yes/no.
+/// Number of questions of each kind: chains of one, two and three relations, comparisons, yes/no.
 struct Counts {
     hops: [usize; 3],
     comparison: usize,
@@ -18,13 +18,13 @@ struct Counts {
 
 const HELD_OUT: Counts = Counts { hops: [90, 85, 65], comparison: 40, yes_no: 40 };
 const DEV: Counts = Counts { hops: [35, 30, 25], comparison: 15, yes_no: 15 };
-/// Fixed: another seed would give another question set.
+/// Fixed: another seed would give another question set. The number itself has no meaning.
 const HELD_OUT_SEED: u64 = 20_261;
 /// See [`HELD_OUT_SEED`].
 const DEV_SEED: u64 = 20_262;
-/// Entities tried for one chain before it is passed over this round.
+/// Entities tried for one chain before it is skipped in this round.
 const TRIES: usize = 30;
-/// Draws for each comparison or yes/no question wanted.
+/// Draws for each comparison or yes/no question that is wanted.
 const DRAWS: usize = 400;
 
 pub(crate) fn held_out_set(base: &KnowledgeBase) -> Vec<Question> {
@@ -59,7 +59,7 @@ impl<'a> Exam<'a> {
         questions
     }
 
-    /// Takes one chain of each type in turn, until there are enough.
+    /// Takes one chain of each type in turn, until there are enough questions.
     fn chains(&mut self, hops: usize, count: usize, questions: &mut Vec<Question>) {
         let mut by_type: Vec<Vec<Vec<RelationRef>>> = vec![Vec::new(); self.base.schema().types.len()];
         for chain in self.base.schema().chains(hops, self.split) {
@@ -94,7 +94,7 @@ impl<'a> Exam<'a> {
         }
     }
 
-    /// Random questions, balanced over relations, with as many yes as no.
+    /// Adds random questions, balanced over relations, with equal numbers of yes and no.
     fn drawn(&mut self, mix: &Mix, count: usize, questions: &mut Vec<Question>) {
         let mut taken: HashMap<(Vec<String>, bool), usize> = HashMap::new();
         let mut answers: HashMap<String, usize> = HashMap::new();

@@ -1,5 +1,5 @@
-//! Synthetic knowledge bases (worlds): invented entities with consistent types and invented facts,
-//! generated on demand.
+//! Generation of synthetic knowledge bases ("worlds" in identifiers): invented entities with
+//! consistent types and invented facts.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use crate::schema::{Relation, RelationRef, Schema, TypeId};
 /// The size of a synthetic knowledge base.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WorldSize {
-    /// Pages in all, shared out among the types by weight; every type gets at least two.
+    /// Number of pages, divided among the types by weight. Every type gets at least two.
     pub pages: usize,
-    /// The chance of each of a page's possible sentences without facts.
+    /// Probability of each of a page's possible sentences without facts.
     pub fillers: f64,
 }
 
 impl Default for WorldSize {
-    /// Large enough that a search has to rank pages, small enough to be generated in a millisecond.
-    /// It is used for about 50 questions.
+    /// Large enough that a search has to rank pages, and small enough to be generated in a
+    /// millisecond. One knowledge base serves about 50 questions.
     fn default() -> Self {
         WorldSize { pages: 140, fillers: 0.15 }
     }
@@ -33,7 +33,7 @@ impl Default for WorldSize {
 pub struct World;
 
 impl World {
-    /// A synthetic knowledge base; the same for the same seed.
+    /// A synthetic knowledge base. The same arguments give the same knowledge base.
     pub fn invent(schema: &Arc<Schema>, names: &NameMaker, seed: u64, size: WorldSize) -> KnowledgeBase {
         let mut rng = Rng::labelled(seed, "world");
         let mut used = HashSet::new();
@@ -67,13 +67,14 @@ struct FactMaker<'a> {
     by_type: &'a [Vec<EntityId>],
     titles: &'a [String],
     used: HashSet<String>,
-    /// Values that a `unique` relation has already given out.
+    /// Values already used for each relation that is `unique`.
     taken: HashMap<RelationRef, HashSet<String>>,
 }
 
-/// Draws before a unique value is given up and left unknown.
+/// Draws before a unique value is left unknown.
 const UNIQUE_TRIES: usize = 30;
-/// How often an open word is one that another entity of the world already has: people share languages and currencies.
+/// Probability that an open word is one that another entity already has: people share languages
+/// and currencies.
 const SHARED_WORD: f64 = 0.35;
 
 impl FactMaker<'_> {
@@ -154,7 +155,8 @@ fn number(relation: &Relation, base: Option<f64>, rng: &mut Rng) -> Fact {
     let (low, high) = (relation.min.min(relation.max), relation.min.max(relation.max));
     let drawn = match base {
         Some(base) => base + low + rng.unit() * (high - low),
-        // spread evenly over the orders of magnitude, as lengths and areas are; years and small spans evenly
+        // log-uniform for wide ranges such as lengths and areas; uniform for years and narrow
+        // ranges
         None if relation.range == "number" && low > 0.0 && high / low > 20.0 => low * (high / low).powf(rng.unit()),
         None => low + rng.unit() * (high - low),
     };

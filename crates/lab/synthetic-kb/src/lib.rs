@@ -1,6 +1,6 @@
-//! Knowledge bases for training and evaluation: typed entities and facts, either real (the atlas)
-//! or synthetic (a *world*). It generates their pages, questions about them, and gold trajectories
-//! that answer the questions with the real tools.
+//! Knowledge bases for training and evaluation: typed entities and facts. They are either real
+//! (the atlas) or synthetic (a *world* in identifiers). The crate generates their pages, questions
+//! about them, and gold trajectories that answer the questions with the real tools.
 
 mod ask;
 mod atlas;

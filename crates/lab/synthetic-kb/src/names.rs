@@ -1,5 +1,6 @@
-//! Invented names with realistic spelling: a letter model of order three per source, and the forms
-//! of real titles (`Mount X`, `The X of Y`). So all tokens of real names occur in training.
+//! Invented names with realistic spelling. Each source of names has a Markov model of characters
+//! and the templates of its real titles (`Mount X`, `The X of Y`). So all tokens of real names
+//! occur in training.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,26 +9,27 @@ use autoact_base::random::Rng;
 use crate::base::KnowledgeBase;
 use crate::text::fill;
 
-/// Letters of context.
+/// Context length of the character model, in characters.
 const ORDER: usize = 3;
-/// A word of a title that stands in at least this many titles (and this share of them) is part of the shape.
+/// A word that occurs in at least this many titles of a source, and in at least this share of
+/// them ([`SHAPE_SHARE`]), belongs to a title template.
 const SHAPE_COUNT: usize = 4;
 /// See [`SHAPE_COUNT`].
 const SHAPE_SHARE: f64 = 0.02;
-/// How often a word of a many-worded shape is a real one from another title.
+/// Probability that a slot of a template with several words gets a real word of another title.
 const REAL_WORD: f64 = 0.25;
-/// How often a name is something short and odd such as `K2`.
+/// Probability of a short and unusual name such as `K2`.
 const ODD: f64 = 0.01;
-/// The longest invented name, in letters.
+/// Maximum length of an invented name, in characters.
 const LONGEST: usize = 28;
-/// Draws before giving up on a fresh name.
+/// Unit of attempts: the constraints on a name are relaxed after multiples of it.
 const TRIES: usize = 40;
 
-/// The spelling of one source of names.
+/// The character model and the title templates of one source of names.
 #[derive(Debug, Clone, Default)]
 struct Spelling {
-    /// The letters seen after each context, repeated as often as they were seen; `\0` is the end. The position of the word (first,
-    /// later) is part of the context's start.
+    /// The characters observed after each context, with repetitions; `\0` ends the word. The
+    /// initial context depends on the position of the word in the title (first or later).
     after: HashMap<[char; ORDER], Vec<char>>,
     shapes: Vec<Vec<Piece>>,
     words: Vec<String>,
@@ -43,8 +45,8 @@ enum Piece {
     },
 }
 
-/// Generates names. Never a real title, nor a name that contains a real title of four letters or
-/// more.
+/// Generates names. A name is never a real title and never contains a real title of four letters
+/// or more.
 #[derive(Debug, Clone, Default)]
 pub struct NameMaker {
     spellings: HashMap<String, Spelling>,
@@ -54,7 +56,8 @@ pub struct NameMaker {
 }
 
 impl NameMaker {
-    /// Learns the spelling of every type's titles and every relation's plain words. The base's titles are never made.
+    /// Learns the spelling of each type's titles and each relation's words. The titles of `base`
+    /// are never generated.
     pub fn fit(base: &KnowledgeBase) -> NameMaker {
         let mut sources: HashMap<String, Vec<String>> = HashMap::new();
         let schema = base.schema();
@@ -72,7 +75,7 @@ impl NameMaker {
         NameMaker::from_lists(names, base.entities().iter().map(|entity| entity.title.as_str()))
     }
 
-    /// Learns from lists of names; `real` are never made.
+    /// Learns from lists of names. The names in `real` are never generated.
     pub fn from_lists<'a>(lists: Vec<(String, Vec<String>)>, real: impl Iterator<Item = &'a str>) -> NameMaker {
         let titles: Vec<String> = lists.iter().filter(|(source, _)| !source.contains('.')).flat_map(|(_, names)| names.clone()).collect();
         let real: HashSet<String> = real.map(str::to_lowercase).collect();
@@ -84,14 +87,15 @@ impl NameMaker {
         }
     }
 
-    /// A fresh name in the spelling of `source` (a type, or `type.relation`), of one of the forms if there are any (`{n}` an invented
-    /// word, `{w}` one of `words`). What it makes is added to `used`.
+    /// A new name in the spelling of `source` (a type, or `type.relation`). If `forms` is not
+    /// empty, one of them is filled: `{n}` with an invented word, `{w}` with one of `words`. The
+    /// name is added to `used` in lower case.
     pub fn invent(&self, source: &str, forms: &[String], words: &[String], used: &mut HashSet<String>, rng: &mut Rng) -> String {
         let known = self.spellings.get(source);
         let spelling = known.filter(|spelling| !spelling.shapes.is_empty()).unwrap_or(&self.all);
         let mut name;
         for attempt in 0..TRIES * 4 {
-            // a source of a dozen names (planets) soon has no fresh ones to give
+            // a source of a dozen names (planets) soon has no new ones
             let spelling = if attempt < TRIES * 2 { spelling } else { &self.all };
             name = match rng.pick(forms) {
                 Some(form) => {
@@ -118,7 +122,7 @@ impl NameMaker {
                 return name;
             }
         }
-        // a vanishing case: a number is always fresh
+        // practically unreachable; a number is always new
         let mut number = used.len();
         loop {
             name = format!("N{number}");
@@ -243,7 +247,8 @@ impl Spelling {
     }
 }
 
-/// The context a word starts from: the first word of a title (a given name) is spelt unlike the others (a family name).
+/// The initial context of a word. The first word of a title (a given name) is spelt differently
+/// from later words (a family name).
 fn start(first: bool) -> [char; ORDER] {
     [if first { '\u{1}' } else { '\u{2}' }; ORDER]
 }

@@ -1,14 +1,14 @@
-//! A page: sentences, and the facts that each states.
+//! A page: sentences, and the facts that each of them states.
 
 use crate::schema::RelationId;
 
-/// Sentences of a page that the Retrieve tool shows; the rest needs Lookup.
+/// Number of sentences that the Retrieve tool shows; the others need Lookup.
 pub const LEAD_SENTENCES: usize = 6;
 
-/// How pages are written.
+/// Options for writing pages.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PageStyle {
-    /// The chance of each of a page's possible sentences without facts.
+    /// Probability of each of a page's possible sentences without facts.
     pub fillers: f64,
 }
 
@@ -17,7 +17,7 @@ pub struct PageStyle {
 pub struct PageSentence {
     /// The sentence.
     pub text: String,
-    /// The relations of the page's type that it states.
+    /// The relations of the page's type that the sentence states.
     pub states: Vec<RelationId>,
 }
 
@@ -31,7 +31,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// The text, one sentence a line: no reader has to guess where `J. R. R. Tolkien` ends.
+    /// The text, one sentence per line, so that abbreviations (`J. R. R. Tolkien`) split no
+    /// sentence.
     pub fn text(&self) -> String {
         self.sentences.iter().map(|sentence| sentence.text.as_str()).collect::<Vec<_>>().join("\n")
     }

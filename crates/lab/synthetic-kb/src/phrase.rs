@@ -1,4 +1,4 @@
-//! Referring expressions in questions: a name, or a noun phrase around another one.
+//! Referring expressions in questions: a name, or a noun phrase that contains another one.
 
 use autoact_base::random::Rng;
 
@@ -6,10 +6,10 @@ use crate::base::{EntityId, KnowledgeBase};
 use crate::schema::{Relation, RelationRef};
 use crate::text::fill;
 
-/// How often `the river Loire` is written for `the Loire` where that is natural.
+/// Probability of `the river Loire` instead of `the Loire`, where that is natural.
 const NOUN_BEFORE_NAME: f64 = 0.15;
 
-/// How often a question puts a long thing last where it can.
+/// Probability that a noun phrase with a relative clause comes last, where a wording allows it.
 const PLAIN_ENDING: f64 = 0.7;
 
 /// The name of an entity as a question writes it; `written` replaces the title.
@@ -25,7 +25,7 @@ pub(crate) fn name(base: &KnowledgeBase, entity: EntityId, written: Option<&str>
     }
 }
 
-/// `the author of Hamlet`, from a relation and what `Hamlet` is called.
+/// A noun phrase such as `the author of Hamlet`, from a relation and the text `x` for its subject.
 pub(crate) fn phrase(base: &KnowledgeBase, at: RelationRef, x: &str, nested: bool, rng: &mut Rng) -> String {
     let relation = base.schema.relation(at);
     let ends = |text: &str| text.ends_with("{x}");
@@ -60,12 +60,12 @@ fn fill_x(template: &str, relation: &Relation, x: &str) -> String {
     })
 }
 
-/// What a wording has to be put around.
+/// The constraints on a wording, which follow from the text that fills its slot.
 struct Nesting<F> {
-    /// A noun phrase, not a bare name.
+    /// The text is a noun phrase, not a bare name.
     nested: bool,
-    /// Something with a clause of its own (`the city where X was born`), which had better come last: nobody follows `the country where
-    /// the city where X was born lies`.
+    /// Set if the text contains a relative clause (`the city where X was born`). The wording should
+    /// then end with it: `the country where the city where X was born lies` is hard to read.
     last: Option<F>,
 }
 
@@ -75,7 +75,7 @@ impl<F: Fn(&str) -> bool> Nesting<F> {
         Nesting { nested, last: (clause && rng.chance(rate)).then_some(ends) }
     }
 
-    /// A possessive fits only a bare name: `the author of Hamlet's birthplace` is two things.
+    /// A possessive fits only a bare name: `the author of Hamlet's birthplace` is ambiguous.
     fn fits(&self, text: &str) -> bool {
         !(self.nested && text.contains("{x}'s")) && self.last.as_ref().is_none_or(|ends| ends(text))
     }
@@ -100,7 +100,8 @@ fn pick_wording<'a>(
     rng.pick(&pool).map(|text| text.as_str())
 }
 
-/// A misspelling of a title that still shows what was meant: two letters swapped, one left out, doubled or replaced.
+/// A misspelling that still shows which title is meant: two letters swapped, or one left out,
+/// doubled or replaced.
 pub(crate) fn misspell(title: &str, rng: &mut Rng) -> Option<String> {
     let mut letters: Vec<char> = title.chars().collect();
     let inner: Vec<usize> = (1..letters.len().saturating_sub(1))

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The kind of a question; evaluation reports by it.
+/// The kind of a question. Evaluation reports results by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A chain of relations, one or more: `hops` says how many.
+    /// A chain of one or more relations; [`Question::hops`] is their number.
     Hop,
-    /// From a value back to its entity.
+    /// From a value to the entity that has it.
     Inverse,
-    /// Which of two.
+    /// Which of two entities has the larger or smaller value.
     Comparison,
     /// Yes or no.
     YesNo,
@@ -26,7 +26,7 @@ pub enum Plan {
         /// The title of the page to begin with.
         start: String,
     },
-    /// The one entity whose value this is.
+    /// The one entity that has this value.
     Inverse {
         /// The value.
         value: String,
@@ -40,13 +40,13 @@ pub enum Plan {
         /// Whether the larger value wins.
         more: bool,
     },
-    /// Whether the first has the larger (smaller) value.
+    /// Whether the first entity has the larger (or smaller) value.
     IsMore {
         /// The first title named.
         a: String,
         /// The second.
         b: String,
-        /// Whether the question is for larger.
+        /// Whether the question asks for the larger value.
         more: bool,
     },
     /// Whether the value at the end of the chain is the one claimed.
@@ -69,23 +69,23 @@ pub enum Plan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// Stable: made from what is asked, not from when.
+    /// Stable identifier: a hash of what is asked, independent of the wording.
     pub id: String,
     /// The question as a person writes it.
     pub text: String,
-    /// Its answer as pages spell it; `yes` or `no`.
+    /// The answer as pages spell it, or `yes` or `no`.
     pub answer: String,
     /// Its kind.
     pub kind: Kind,
-    /// How many relations have to be followed for it (for one of two, where there are two).
+    /// Number of relations to follow, for each of the compared entities.
     pub hops: usize,
-    /// Their paths: `["river.country", "country.capital"]`.
+    /// Paths of these relations: `["river.country", "country.capital"]`.
     pub chain: Vec<String>,
-    /// The titles of the pages that the answer is read from, in the order of reading.
+    /// The titles of the pages that state the answer, in the order of reading.
     pub entities: Vec<String>,
-    /// What has to be found out.
+    /// The facts needed to answer it.
     pub plan: Plan,
-    /// The name of the first entity as the question misspells it, if it does.
+    /// The misspelt name of the first entity, if the question misspells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
 }
@@ -102,23 +102,23 @@ impl Question {
     }
 }
 
-/// How often each kind of question is asked, in proportion.
+/// Relative frequencies of the kinds of questions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mix {
     /// Chains of one, two and three relations.
     pub hops: [f64; 3],
     /// From a value to its entity.
     pub inverse: f64,
-    /// Which of two.
+    /// Which of two entities.
     pub comparison: f64,
     /// Yes or no.
     pub yes_no: f64,
-    /// The chance that a chain's first name is misspelt in the question (not a proportion).
+    /// Probability that the first name of a chain is misspelt. Not a relative frequency.
     pub misspelt: f64,
 }
 
 impl Default for Mix {
-    /// Harder ones more often than easy ones: they hold the easy ones.
+    /// Harder questions are more frequent than easy ones, because they contain them.
     fn default() -> Self {
         Mix { hops: [0.22, 0.28, 0.2], inverse: 0.05, comparison: 0.09, yes_no: 0.16, misspelt: 0.02 }
     }
@@ -144,7 +144,7 @@ impl Mix {
         Mix { yes_no: 1.0, ..Mix::none() }
     }
 
-    /// Only questions from a value to its entity.
+    /// Only inverse questions.
     pub fn only_inverse() -> Mix {
         Mix { inverse: 1.0, ..Mix::none() }
     }

@@ -1,5 +1,5 @@
-//! Gold reflections: the answer that the observations support, and whether the given answer is
-//! that.
+//! Gold reflections: the answer that the observations support, and whether the given answer
+//! agrees with it.
 
 use autoact_score::exact_match;
 use autoact_trajectory::{FINISH, Reflection, Trajectory, Verdict};
@@ -11,8 +11,8 @@ use crate::solve::{SolveError, Solver, digits, resolve, shows};
 use crate::text::fill;
 
 impl Solver<'_> {
-    /// The judgement of a finished trajectory: right if its answer is the question's, else wrong,
-    /// with the reason first. The reason uses only what the observations show; if they show too
+    /// The reflection on a finished trajectory: right if its answer is the question's answer, else
+    /// wrong. The reason comes first. It uses only what the observations show; if they show too
     /// little, it says what is missing.
     pub fn reflect(&self, question: &Question, trajectory: &Trajectory) -> Result<Reflection, SolveError> {
         let given = trajectory.steps().rev().find(|step| step.tool == FINISH).and_then(|step| step.params.clone()).unwrap_or_default();
@@ -100,7 +100,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// The last fact of the chain, or what the history does not show on the way to it.
+    /// The last fact of the chain, or a text that says which fact the history does not show.
     fn walk(&self, start: &str) -> Result<Result<End<'a>, String>, SolveError> {
         let base = self.base();
         let mut at = self.entity(start)?;

@@ -1,4 +1,4 @@
-//! What kinds of things a world holds and how people write and ask about them.
+//! Schemas: the types and relations of a knowledge base, and the wordings of pages and questions.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use crate::split::{Split, held_out};
 
-/// An entity type's place in [`Schema::types`].
+/// Index into [`Schema::types`].
 pub type TypeId = usize;
-/// A relation's place in [`EntityType::relations`].
+/// Index into [`EntityType::relations`].
 pub type RelationId = usize;
 
 /// A relation of a type.
@@ -16,7 +16,7 @@ pub type RelationId = usize;
 pub struct RelationRef {
     /// The type whose entities have it.
     pub kind: TypeId,
-    /// Which of its relations.
+    /// Which of the type's relations.
     pub relation: RelationId,
 }
 
@@ -31,7 +31,7 @@ pub enum SchemaError {
         /// Why not.
         source: std::io::Error,
     },
-    /// Not TOML, or not of the schema's form.
+    /// Not TOML, or not of a schema's structure.
     #[error("the schema `{path}` is not valid: {source}")]
     Parse {
         /// The file.
@@ -39,12 +39,12 @@ pub enum SchemaError {
         /// Where and what.
         source: Box<toml::de::Error>,
     },
-    /// It parses but makes no sense; every mistake is listed.
+    /// It can be parsed but is inconsistent; every mistake is listed.
     #[error("the schema `{path}` has {} mistakes:\n{}", problems.len(), problems.join("\n"))]
     Invalid {
         /// The file.
         path: String,
-        /// One line each.
+        /// One line for each mistake.
         problems: Vec<String>,
     },
 }
@@ -53,17 +53,17 @@ pub enum SchemaError {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Sentence {
-    /// Usable whenever the facts of its slots are known.
+    /// Usable if the facts of its slots are known.
     Plain(String),
-    /// Usable on conditions.
+    /// Usable under further conditions.
     Conditional(ConditionalSentence),
 }
 
-/// A sentence that needs more than its slots.
+/// A sentence with conditions beyond its slots.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConditionalSentence {
-    /// The sentence.
+    /// The template.
     pub text: String,
     /// Relations whose facts must be known.
     #[serde(default)]
@@ -83,11 +83,11 @@ impl Sentence {
     }
 }
 
-/// Wordings that fit any relation, built from its noun `{r}`.
+/// Wordings that fit any relation. They are built from the relation's noun, `{r}`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Generic {
-    /// How often a generic wording is taken where the relation has its own.
+    /// Probability of a generic wording where the relation has its own.
     #[serde(default)]
     pub rate: f64,
     /// Page sentences: `{e}` or `{its}`, `{r}`, `{v}`.
@@ -102,7 +102,7 @@ pub struct Generic {
     /// Yes/no questions: `{v}`, `{p}` (the phrase).
     #[serde(default)]
     pub checks: Vec<String>,
-    /// Yes/no questions on two entities sharing a value: `{a}`, `{b}`, `{r}`.
+    /// Yes/no questions whether two entities share a value: `{a}`, `{b}`, `{r}`.
     #[serde(default)]
     pub same: Vec<String>,
 }
@@ -111,31 +111,31 @@ pub struct Generic {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compare {
-    /// `longer`, `later`: the larger value.
+    /// Adjective for the larger value: `longer`, `later`.
     pub more: String,
-    /// `shorter`, `earlier`: the smaller value.
+    /// Adjective for the smaller value: `shorter`, `earlier`.
     pub less: String,
-    /// `Which is {c}, {a} or {b}?`
+    /// Templates of comparisons: `Which is {c}, {a} or {b}?`
     pub which: Vec<String>,
-    /// `Is {a} {c} than {b}?`
+    /// Templates of yes/no questions: `Is {a} {c} than {b}?`
     pub than: Vec<String>,
-    /// The end of `Whose author …`: `was born {c}`. None: not asked with a hop before it.
+    /// The end of `Whose author …`: `was born {c}`. `None`: no comparisons after another relation.
     #[serde(default)]
     pub whose: Option<String>,
 }
 
-/// A relation: what is known of a type's entities, and its wordings.
+/// A relation of a type, and its wordings.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relation {
     /// Its identifier, and its column in the tables: `birth_year`.
     pub name: String,
-    /// What thoughts and generic wordings call it: `birth year`. Default: the name with spaces.
+    /// Its name in thoughts and generic wordings: `birth year`. Default: `name` with spaces.
     #[serde(default)]
     pub noun: String,
-    /// A type's name, or `word`, `number` or `year`.
+    /// The type of its values: a type's name, or `word`, `number` or `year`.
     pub range: String,
-    /// The type, if `range` names one.
+    /// The type that `range` names, if any.
     #[serde(skip)]
     pub target: Option<TypeId>,
     /// Page sentences: `{e}`, `{v}`, `{the v}`, `{a v}`.
@@ -150,49 +150,52 @@ pub struct Relation {
     /// Yes/no questions: `Was {x} born in {v}?`
     #[serde(default)]
     pub checks: Vec<String>,
-    /// Questions for the entity by its value: `Which country has {v} as its capital?` Asked where the value is unique.
+    /// Questions from the value to the entity: `Which country has {v} as its capital?` They are
+    /// asked only if the value is unique.
     #[serde(default)]
     pub inverse: Vec<String>,
-    /// Yes/no questions on two entities sharing the value: `Are {a} and {b} in the same continent?`
+    /// Yes/no questions whether two entities share the value: `Are {a} and {b} in the same
+    /// continent?`
     #[serde(default)]
     pub same: Vec<String>,
-    /// How values compare; numbers and years only.
+    /// Wordings of comparisons; only for numbers and years.
     #[serde(default)]
     pub compare: Option<Compare>,
     /// Whether the schema's generic wordings fit it.
     #[serde(default = "yes")]
     pub generic: bool,
-    /// Unit of a number, a part of its text: `km`.
+    /// Unit of a number, as the value's text ends with it: `km`.
     #[serde(default)]
     pub unit: String,
     /// Decimal places of an invented number.
     #[serde(default)]
     pub decimals: u32,
-    /// Bounds of an invented number or year; with `after`, of its distance.
+    /// Bounds of an invented number or year. With `after`: bounds of the difference.
     #[serde(default)]
     pub min: f64,
     /// See `min`.
     #[serde(default)]
     pub max: f64,
-    /// The year or number that an invented one is counted from: a death year follows a birth year.
+    /// The relation from whose value an invented one is counted: a death year follows a birth year.
     #[serde(default)]
     pub after: Option<String>,
-    /// The words an invented value is one of.
+    /// The words from which an invented value is drawn.
     #[serde(default)]
     pub values: Vec<String>,
-    /// Forms of invented codes: `#` a digit, `@` a capital, `~` a small letter.
+    /// Templates of invented codes: `#` a digit, `@` a capital letter, `~` a small letter.
     #[serde(default)]
     pub forms: Vec<String>,
-    /// The spelling model of invented words: a type, or `type.relation`. Default: this relation's own.
+    /// Source of the spelling of invented words: a type, or `type.relation`. Default: this
+    /// relation.
     #[serde(default)]
     pub spelling: Option<String>,
-    /// No two invented entities share a value.
+    /// Whether invented entities must have distinct values.
     #[serde(default)]
     pub unique: bool,
-    /// How often an invented entity lacks it.
+    /// Probability that an invented entity has no value.
     #[serde(default)]
     pub missing: f64,
-    /// How often an invented reference is a mere name without a page.
+    /// Probability that an invented reference is a name without a page.
     #[serde(default)]
     pub plain: f64,
 }
@@ -203,47 +206,48 @@ pub struct Relation {
 pub struct EntityType {
     /// Its identifier, and its table's file name.
     pub name: String,
-    /// What people call one: `river`. Default: the name.
+    /// The common noun for one entity: `river`. Default: `name`.
     #[serde(default)]
     pub noun: String,
-    /// Whether names take `the`: the Loire.
+    /// Whether names take the article `the`: the Loire.
     #[serde(default)]
     pub article: bool,
-    /// Words that make a name take `the` where `article` does not: `Islands`, `United`.
+    /// Words that make a name take `the` if `article` is false: `Islands`, `United`.
     #[serde(default)]
     pub articles: Vec<String>,
-    /// What people call several: `rivers`. Default: the noun and an `s`.
+    /// The common noun for several: `rivers`. Default: `noun` with an `s`.
     #[serde(default)]
     pub plural: String,
-    /// Whether `the river Loire` is natural.
+    /// Whether the noun may stand before a name: `the river Loire`.
     #[serde(default = "yes")]
     pub prefix: bool,
-    /// What generic sentences say for `{its}`; empty: they do not.
+    /// The text for `{its}` in generic sentences. Empty: sentences with `{its}` are not used.
     #[serde(default = "its")]
     pub possessive: String,
-    /// Its share of an invented world.
+    /// Relative number of pages in a synthetic knowledge base.
     #[serde(default = "one")]
     pub weight: f64,
-    /// The types whose spelling its invented names follow. Default: its own.
+    /// The types whose spelling invented names follow. Default: this type.
     #[serde(default)]
     pub spelling: Vec<String>,
-    /// Forms of invented names: `{n}` an invented word, `{w}` one of `words`. Default: the forms of the real titles.
+    /// Templates of invented names: `{n}` an invented word, `{w}` one of `words`. Default: the
+    /// templates learned from real titles.
     #[serde(default)]
     pub forms: Vec<String>,
-    /// For `{w}` in `forms`.
+    /// Words for `{w}` in `forms`.
     #[serde(default)]
     pub words: Vec<String>,
-    /// First sentences, best first within equal knowledge: `{e} is a river in {country}.`
+    /// First sentences: `{e} is a river in {country}.` Those that state the most are preferred.
     pub leads: Vec<Sentence>,
-    /// Sentences without facts, for invented worlds.
+    /// Sentences without facts, for synthetic knowledge bases.
     #[serde(default)]
     pub fillers: Vec<String>,
-    /// What is known of its entities.
+    /// Its relations.
     pub relations: Vec<Relation>,
 }
 
 impl EntityType {
-    /// The relation of this name.
+    /// The index of the relation with this name.
     pub fn relation(&self, name: &str) -> Option<RelationId> {
         self.relations.iter().position(|relation| relation.name == name)
     }
@@ -261,14 +265,14 @@ fn one() -> f64 {
     1.0
 }
 
-/// The kinds of things a world holds.
+/// The types and relations of a knowledge base.
 #[derive(Debug, Clone)]
 pub struct Schema {
     /// Wordings that fit any relation.
     pub generic: Generic,
     /// The types, in the file's order.
     pub types: Vec<EntityType>,
-    /// By number of relations less one, then by [`Split`]: all, train, held out.
+    /// Chains by number of relations minus one, then by [`Split`]: all, train, held out.
     chains: [[Vec<Vec<RelationRef>>; 3]; 3],
     by_path: HashMap<String, RelationRef>,
 }
@@ -302,22 +306,22 @@ impl Schema {
         &self.types[at.kind].relations[at.relation]
     }
 
-    /// `river.country`
+    /// The path of a relation: `river.country`.
     pub fn path(&self, at: RelationRef) -> String {
         format!("{}.{}", self.types[at.kind].name, self.relation(at).name)
     }
 
-    /// `river.country>country.capital`: what splits are decided by.
+    /// The key of a chain, whose hash decides the split: `river.country>country.capital`.
     pub fn chain_key(&self, chain: &[RelationRef]) -> String {
         chain.iter().map(|at| self.path(*at)).collect::<Vec<_>>().join(">")
     }
 
-    /// Every relation.
+    /// All relations of all types.
     pub fn relations(&self) -> impl Iterator<Item = RelationRef> + '_ {
         all_relations(&self.types)
     }
 
-    /// The chains of `hops` (1 to 3) relations that belong to a split; single relations belong to all.
+    /// The chains of `hops` (1 to 3) relations in a split. Single relations are in every split.
     pub fn chains(&self, hops: usize, split: Split) -> &[Vec<RelationRef>] {
         let by_split = match split {
             Split::Any => 0,

@@ -1,9 +1,9 @@
-//! Checks of a parsed schema: unfilled slots, unknown ranges, relations without wordings.
+//! Consistency checks of a parsed schema: unknown slots, unknown ranges, missing wordings.
 
 use crate::schema::{EntityType, Generic, Relation};
 use crate::text::slots;
 
-/// Everything wrong with a schema, a line each.
+/// All mistakes in a schema, one line each.
 pub(crate) fn problems(generic: &Generic, types: &[EntityType], distinct: usize) -> Vec<String> {
     let mut out = Vec::new();
     if distinct != types.len() {
@@ -54,7 +54,7 @@ pub(crate) fn problems(generic: &Generic, types: &[EntityType], distinct: usize)
     out
 }
 
-/// `v` of `the v` and `a v`.
+/// The slot's name without an article: `v` for `the v` and `a v`.
 fn slot_of(slot: &str) -> &str {
     slot.strip_prefix("the ").or_else(|| slot.strip_prefix("a ")).unwrap_or(slot)
 }

@@ -1,4 +1,4 @@
-//! Schemas from their file: parsing, defaults, and the check.
+//! Reading schemas from files: parsing, defaults and checks.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,7 +24,7 @@ impl Schema {
         Schema::parse(&text, &name)
     }
 
-    /// Checks a schema's text; `path` is for messages.
+    /// Parses and checks a schema; `path` is used in error messages only.
     pub fn parse(text: &str, path: &str) -> Result<Schema, SchemaError> {
         let raw: RawSchema =
             toml::from_str(text).map_err(|source| SchemaError::Parse { path: path.to_owned(), source: Box::new(source) })?;

@@ -1,5 +1,5 @@
-//! Gold trajectories: a question answered with the real tools, one short thought at a time. Every
-//! fact in a thought comes from an earlier observation. If the tools do not show it, there is no
+//! Gold trajectories: a question answered with the real tools, with short thoughts. Every fact in a
+//! thought comes from an earlier observation. If the tools do not show a needed fact, there is no
 //! trajectory.
 
 use autoact_base::random::Rng;
@@ -11,28 +11,29 @@ use crate::schema::RelationRef;
 use crate::style::ThoughtStyle;
 use crate::text::fill;
 
-/// The tool that shows the beginning of a page.
+/// The name of the tool that shows the beginning of a page.
 pub const RETRIEVE: &str = "Retrieve";
-/// The tool that shows what the page opened last says about a keyword.
+/// The name of the tool that finds a keyword on the page opened last.
 pub const LOOKUP: &str = "Lookup";
-/// The tool that finds pages.
+/// The name of the tool that finds pages.
 pub const SEARCH: &str = "Search";
-/// The tool that computes.
+/// The name of the calculator.
 pub const CALCULATE: &str = "Calculate";
 
-/// The environment that runs the tools: the real library over this knowledge base's pages.
+/// Runs the tools over a knowledge base's pages. In training and tests this is the real library.
 pub trait Environment {
-    /// The observation of an action after a trajectory (whose last step is still without its parameters).
+    /// The observation of `action`, which follows `trajectory`. Its last step has no parameters
+    /// yet.
     fn run(&mut self, action: &Action, trajectory: &Trajectory) -> String;
 }
 
 /// Why a question has no gold trajectory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SolveError {
-    /// The question is about another base.
+    /// The question belongs to another knowledge base.
     #[error("the knowledge base has no `{0}`; solve a question with the base it was asked of")]
     Unknown(String),
-    /// The tools did not show the fact.
+    /// The tools did not show a fact.
     #[error("no observation shows the `{relation}` of `{title}`; the tools serve other pages, or cut them")]
     Unseen {
         /// The relation's name.
@@ -40,33 +41,33 @@ pub enum SolveError {
         /// The page.
         title: String,
     },
-    /// The calculator said something else.
+    /// The calculator's result is not the expected one.
     #[error("`{action}` gave `{observation}` where `{expected}` is true")]
     Miscalculated {
-        /// What was calculated.
+        /// The calculation.
         action: String,
-        /// What came.
+        /// The actual observation.
         observation: String,
-        /// What should have come.
+        /// The expected observation.
         expected: String,
     },
 }
 
-/// Makes gold trajectories over one base.
+/// Generates gold trajectories over one knowledge base.
 #[derive(Debug, Clone, Copy)]
 pub struct Solver<'a> {
-    /// The base the questions were asked of.
+    /// The knowledge base that the questions were generated from.
     pub base: &'a KnowledgeBase,
-    /// How thoughts are worded.
+    /// The wording of thoughts.
     pub style: &'a ThoughtStyle,
-    /// T_s, shown in every trajectory. Must hold the five tools.
+    /// T_s, the tools in every trajectory. It must contain the five tools that trajectories use.
     pub tools: &'a [ToolSpec],
-    /// How often the first tool chosen is the wrong one, from which the trajectory recovers.
+    /// Probability that the first tool is a wrong one, from which the trajectory recovers.
     pub detours: f64,
 }
 
 impl Solver<'_> {
-    /// A correct trajectory, up to and with `Finish`.
+    /// A correct trajectory, including `Finish`.
     pub fn solve(&self, question: &Question, env: &mut dyn Environment, rng: &mut Rng) -> Result<Trajectory, SolveError> {
         let trajectory =
             Trajectory { task_id: String::new(), question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
@@ -100,7 +101,7 @@ pub(crate) fn resolve(base: &KnowledgeBase, question: &Question) -> Result<Vec<R
     question.chain.iter().map(|path| base.schema.relation_at(path).ok_or_else(|| SolveError::Unknown(path.clone()))).collect()
 }
 
-/// The title a question misspells, and how.
+/// The title that a question misspells, and the misspelling.
 pub(crate) fn misspelt(question: &Question) -> Option<(String, String)> {
     Some((question.entities.first()?.clone(), question.written.clone()?))
 }
@@ -110,7 +111,8 @@ pub(crate) fn finish_step(thought: String, answer: &str) -> Turn {
     Turn::Step(Step { thought, tool: FINISH.to_owned(), params: Some(answer.to_owned()), observation: None })
 }
 
-/// Whether an observation tells this sentence of this page. `Its industry is food.` says nothing by itself: it has to be this page's.
+/// Whether an observation shows the sentence of this page. The page matters, because a sentence
+/// such as `Its industry is food.` does not name its subject.
 pub(crate) fn shows(trajectory: &Trajectory, title: &str, sentence: &str) -> bool {
     let mut open = None;
     trajectory.steps().any(|step| {
@@ -127,7 +129,7 @@ pub(crate) fn shows(trajectory: &Trajectory, title: &str, sentence: &str) -> boo
     })
 }
 
-/// A number as calculators take it: the fact's text without its unit.
+/// A number as the calculator reads it: the fact's text without its unit.
 pub(crate) fn digits(fact: &Fact) -> &str {
     fact.text.split(' ').next().unwrap_or_default()
 }
@@ -136,7 +138,7 @@ pub(crate) struct Walk<'a, 'b> {
     pub(crate) solver: &'a Solver<'a>,
     pub(crate) env: &'b mut dyn Environment,
     pub(crate) trajectory: Trajectory,
-    /// What the next step's thought begins with.
+    /// The beginning of the next step's thought.
     pub(crate) thought: String,
     /// A title and how the question misspells it.
     pub(crate) written: Option<(String, String)>,
@@ -176,7 +178,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// Yes or no: whether two texts are the same.
+    /// Compares two texts; the answer is yes or no.
     fn same(&mut self, a: &str, b: &str) -> Result<String, SolveError> {
         let style = self.solver.style;
         let same = a == b;
@@ -187,7 +189,8 @@ impl<'a> Walk<'a, '_> {
         Ok(if same { "yes" } else { "no" }.to_owned())
     }
 
-    /// Has the calculator decide a comparison, unless it did before; it must say what is true.
+    /// Runs a comparison on the calculator unless the history already has it. It is an error if the
+    /// result is not the expected one.
     fn calculate(&mut self, action: String, expected: bool, why: &str, slots: &[(&str, &str)]) -> Result<(), SolveError> {
         let done = |step: &Step| (step.tool == CALCULATE && step.params.as_ref() == Some(&action)).then(|| step.observation.clone());
         let earlier = self.trajectory.steps().find_map(done).flatten();
@@ -216,7 +219,7 @@ impl<'a> Walk<'a, '_> {
         self.thought.push_str(&fill(template, |slot| values.iter().find(|(name, _)| *name == slot).map(|(_, value)| (*value).to_owned())));
     }
 
-    /// Uses a tool with the thought so far and hands back what it said.
+    /// Runs a tool with the thought so far and returns the observation.
     pub(crate) fn act(&mut self, tool: &str, params: &str) -> String {
         let step = Step { thought: std::mem::take(&mut self.thought), tool: tool.to_owned(), params: None, observation: None };
         self.trajectory.turns.push(Turn::Step(step));
@@ -235,7 +238,8 @@ impl<'a> Walk<'a, '_> {
         let before = self.thought.len();
         for (index, link) in chain.iter().enumerate() {
             if index > 0 && self.shown(at, *link) {
-                // going on after a rejection: of what is already known only the end matters
+                // continuing after a rejection: of the facts already shown, only the last one is
+                // repeated
                 self.thought.truncate(before);
             }
             let fact = self.obtain(at, *link)?;
@@ -247,14 +251,15 @@ impl<'a> Walk<'a, '_> {
         last.ok_or_else(|| SolveError::Unknown("chain".to_owned()))
     }
 
-    /// Whether a fact stands in the history.
+    /// Whether the history shows a fact.
     pub(crate) fn shown(&self, entity: EntityId, link: RelationRef) -> bool {
         let base = self.solver.base;
         let title = &base.entities()[entity].title;
         base.sentence(entity, link.relation).is_some_and(|sentence| shows(&self.trajectory, title, sentence))
     }
 
-    /// Reads one fact, with the tools unless an earlier observation shows it; the next thought then begins with it.
+    /// Reads one fact, with tools unless the history already shows it. The next thought begins with
+    /// it.
     pub(crate) fn obtain(&mut self, entity: EntityId, link: RelationRef) -> Result<&'a Fact, SolveError> {
         let base = self.solver.base;
         let style = self.solver.style;
@@ -286,9 +291,10 @@ impl<'a> Walk<'a, '_> {
         Ok(fact)
     }
 
-    /// The name as the question writes it first; if the tool has no such page, the one it says is similar.
+    /// Retrieves the name as the question spells it. If there is no such page, retrieves the
+    /// similar title that the observation suggests.
     fn retrieve_misspelt(&mut self, written: &str, title: &str, slots: &[(&str, &str)]) -> Result<String, SolveError> {
-        // the thought can only name what the question names
+        // the thought can only use the name in the question
         self.thought = self.thought.replace(title, written);
         let observation = self.act(RETRIEVE, written);
         if observation.starts_with("No page") {
@@ -303,7 +309,7 @@ impl<'a> Walk<'a, '_> {
         Ok(observation)
     }
 
-    /// Whether the first has the larger (smaller) value, by the calculator.
+    /// Whether `a` has the larger (or smaller) value, computed by the calculator.
     fn compare(&mut self, a: &str, b: &str, more: bool, chain: &[RelationRef]) -> Result<bool, SolveError> {
         let style = self.solver.style;
         let first = self.follow(a, chain)?;
@@ -341,7 +347,8 @@ impl<'a> Walk<'a, '_> {
         if fact.text == value { Ok(answer.to_owned()) } else { Err(unseen()) }
     }
 
-    /// A wrong first choice: searching for a page whose title is known, or looking up a word with no page open.
+    /// A wrong first action: a search for a page whose title is known, or a Lookup with no page
+    /// open.
     fn detour(&mut self, question: &Question, chain: &[RelationRef], rng: &mut Rng) -> Result<(), SolveError> {
         let (Plan::Follow { start } | Plan::IsValue { start, .. }) = &question.plan else { return Ok(()) };
         let Some(link) = chain.first().filter(|_| self.written.is_none()) else { return Ok(()) };

@@ -1,9 +1,9 @@
-//! The held-out split: which chains of relations never occur in training. It is decided by a hash
-//! of the chain, so it does not change.
+//! The held-out split: chains of relations that never occur in training. A hash of the chain
+//! decides, so the split is the same on every machine and in every version.
 
 use autoact_base::random::stable_hash;
 
-/// One chain in so many is held out.
+/// One chain in this many is held out.
 const HELD_OUT_ONE_IN: u64 = 4;
 
 /// Which chains of relations may be asked.

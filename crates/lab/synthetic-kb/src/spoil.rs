@@ -1,5 +1,5 @@
-//! Plausible wrong histories and their recovery: training data from which Reflect-Agent learns to
-//! reject, and Plan-Agent to recover.
+//! Plausible wrong trajectories and their correction. Reflect-Agent learns from them to reject, and
+//! Plan-Agent to recover.
 
 use autoact_base::random::Rng;
 use autoact_score::exact_match;
@@ -10,25 +10,26 @@ use crate::question::{Plan, Question};
 use crate::schema::{RelationId, RelationRef};
 use crate::solve::{CALCULATE, Environment, SEARCH, SolveError, Solver, Walk, digits, finish_step, misspelt, resolve};
 
-/// How a history was spoilt.
+/// How a trajectory was made wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
-    /// Everything was read, and another value of the last page answered.
+    /// All facts were read, but the answer is another value of the last page.
     OtherValue,
-    /// Answered with an earlier link of the chain.
+    /// The answer is an intermediate value of the chain.
     EarlyStop,
-    /// Another relation than the one asked for was followed, really.
+    /// A relation other than the one asked for was followed, with real observations.
     WrongRelation,
-    /// The wrong one of two, or no for yes.
+    /// The other entity of a comparison, or the opposite of yes or no.
     Flipped,
-    /// The numbers were compared the wrong way round, really.
+    /// The numbers were compared with the opposite sign, with a real observation.
     WrongSign,
-    /// Another page than the one the search was for.
+    /// The answer is another page of the search results.
     OtherPage,
 }
 
 impl Solver<'_> {
-    /// A wrong history made from a correct one; `None` where this question cannot go wrong in the way that was drawn.
+    /// A wrong trajectory made from a correct one. `None` if the question does not allow the kind
+    /// of fault that was drawn.
     pub fn spoil(&self, question: &Question, gold: &Trajectory, env: &mut dyn Environment, rng: &mut Rng) -> Option<(Trajectory, Fault)> {
         let chain = resolve(self.base, question).ok()?;
         let (trajectory, fault) = match &question.plan {
@@ -45,7 +46,7 @@ impl Solver<'_> {
                 }
             }
             Plan::IsValue { start, claim } if chain.len() > 1 && question.answer == "yes" && rng.chance(0.3) => {
-                // it compares the claim with what it has, which is something else
+                // the claim is compared with the value read so far, which is another one
                 let mut spoilt = self.early_stop(start, &chain, gold, rng)?;
                 if let Some(Turn::Step(step)) = spoilt.turns.last_mut() {
                     let answer = format!("{} {}", say(self.style.claim, &[("v", claim)]), self.style.different);
@@ -61,8 +62,8 @@ impl Solver<'_> {
         (!exact_match(answer, &question.answer)).then_some((trajectory, fault))
     }
 
-    /// A whole recovery: a wrong history made from a correct one, its rejection, and the correct way to the right answer. `None` where
-    /// this question cannot go wrong in the way that was drawn.
+    /// A wrong trajectory made from a correct one, its rejection, and the correct steps to the
+    /// right answer. `None` if the question does not allow the kind of fault that was drawn.
     pub fn repair(
         &self,
         question: &Question,
@@ -74,7 +75,7 @@ impl Solver<'_> {
         self.mend(question, &spoilt, env, rng).map(Some)
     }
 
-    /// What follows a rejected answer: the reflection, then the correct way to the right one.
+    /// Continues a wrong trajectory: the reflection that rejects it, then the correct steps.
     pub fn mend(
         &self,
         question: &Question,
@@ -87,7 +88,7 @@ impl Solver<'_> {
         self.go_on(question, trajectory, env, rng)
     }
 
-    /// The entity that each link of the chain is read from.
+    /// The entities from which the facts of the chain are read.
     fn stations(&self, start: &str, chain: &[RelationRef]) -> Option<Vec<EntityId>> {
         let first = self.base.find(start)?;
         let facts = self.base.follow(first, chain)?;
@@ -114,7 +115,8 @@ impl Solver<'_> {
         Some(trajectory)
     }
 
-    /// Stops before the last page was opened. Only where every link was read from a page of its own, one after the other.
+    /// Stops before the last page is opened. `None` unless every fact was read from its own page,
+    /// in order.
     fn early_stop(&self, start: &str, chain: &[RelationRef], gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
         let stations = self.stations(start, chain)?;
         let stop = 1 + rng.below(chain.len() - 1);
@@ -129,7 +131,7 @@ impl Solver<'_> {
         Some(trajectory)
     }
 
-    /// Follows another relation at one link, with the real tools, and goes on from there if it can.
+    /// Follows another relation at one position, with the real tools, and continues if possible.
     fn wrong_relation(
         &self,
         question: &Question,
@@ -161,7 +163,7 @@ impl Solver<'_> {
         Some(walk.trajectory)
     }
 
-    /// Compares the right numbers with the wrong sign.
+    /// Compares the right numbers with the opposite sign.
     fn wrong_sign(
         &self,
         question: &Question,
@@ -196,7 +198,7 @@ impl Solver<'_> {
         Some(walk.trajectory)
     }
 
-    /// Answers with another page that the search found.
+    /// Answers with another page of the search results.
     fn other_page(&self, question: &Question, gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
         let search = gold.turns.iter().position(|turn| matches!(turn, Turn::Step(step) if step.tool == SEARCH))?;
         let Turn::Step(Step { observation: Some(found), .. }) = &gold.turns[search] else { return None };
@@ -215,7 +217,7 @@ fn say(template: &str, values: &[(&str, &str)]) -> String {
     crate::text::fill(template, |slot| values.iter().find(|(name, _)| *name == slot).map(|(_, value)| (*value).to_owned()))
 }
 
-/// The correct history with the other answer.
+/// The correct trajectory with the opposite answer.
 fn flipped(question: &Question, gold: &Trajectory) -> Option<Trajectory> {
     let mut trajectory = gold.clone();
     set_answer(&mut trajectory, &opposite(question)?)?;

@@ -1,5 +1,5 @@
-//! Renamed relations: a schema in which some relations have other nouns, in one knowledge base
-//! only. A reader has to copy the noun instead of memorising it.
+//! Renamed relations: a schema in which some relations have unrelated nouns. Each knowledge base
+//! gets its own. So the model learns to copy a relation's noun instead of memorising it.
 
 use std::collections::HashSet;
 
@@ -8,12 +8,12 @@ use autoact_base::random::Rng;
 use crate::schema::{EntityType, Relation, Schema};
 use crate::text::slots;
 
-/// How often a noun gets a word before it.
+/// Probability that a noun gets a qualifier in front.
 const QUALIFIED: f64 = 0.5;
 /// Draws before a relation keeps its own noun.
 const TRIES: usize = 20;
 
-/// Nouns to call relations by.
+/// Nouns and qualifiers for renamed relations.
 #[derive(Debug, Clone, Default)]
 pub struct Nouns {
     nouns: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Nouns {
 }
 
 impl Nouns {
-    /// Reads a list: nouns, an empty line, words that may stand before one. Lines that begin with `#` are left out.
+    /// Parses a list: nouns, an empty line, qualifiers. Lines that begin with `#` are skipped.
     pub fn parse(text: &str) -> Nouns {
         let mut nouns = Nouns::default();
         let mut block = &mut nouns.nouns;
@@ -42,7 +42,8 @@ impl Nouns {
 }
 
 impl Schema {
-    /// The schema with about `share` of its relations renamed, spoken of in the generic wordings alone.
+    /// The schema with about the fraction `share` of its relations renamed. Renamed relations have
+    /// only the generic wordings.
     pub fn with_strange_relations(&self, nouns: &Nouns, share: f64, seed: u64) -> Schema {
         let mut rng = Rng::labelled(seed, "strange relations");
         let mut schema = self.clone();
@@ -60,7 +61,8 @@ impl Schema {
     }
 }
 
-/// Gives the relation another noun and takes away every wording that tells the old one.
+/// Replaces the relation's noun and removes every wording that contains the old one. Returns
+/// whether a noun was found.
 fn rename(relation: &mut Relation, nouns: &Nouns, used: &mut HashSet<String>, rng: &mut Rng) -> bool {
     let Some(noun) = (0..TRIES).find_map(|_| nouns.draw(rng).filter(|noun| !used.contains(noun))) else { return false };
     used.insert(noun.clone());

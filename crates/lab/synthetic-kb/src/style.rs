@@ -1,67 +1,70 @@
 //! Wordings of thoughts. The base model is trained on all of them, the adapters on
 //! [`ThoughtStyle::ADAPTER`].
 //!
-//! Slots: `{r}` a relation's noun, `{e}` a title, `{v}` a value, `{w}` what the question wrote, `{t}` a type's noun, `{a}` and `{b}` two
-//! numbers, `{op}` and `{sign}` how they are compared.
+//! Slots: `{r}` a relation's noun, `{e}` a title, `{v}` a value, `{w}` the question's spelling,
+//! `{t}` a type's noun, `{a}` and `{b}` two numbers, `{op}` and `{sign}` their comparison.
 
-/// One way of wording thoughts: short, regular, names copied exactly.
+/// One set of wordings of thoughts: short and regular, with names copied exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThoughtStyle {
     /// Its name.
     pub name: &'static str,
-    /// What is needed next.
+    /// The fact that is needed next.
     pub need: &'static str,
-    /// What an observation told.
+    /// The fact that an observation shows.
     pub found: &'static str,
-    /// That the last thing found is the answer.
+    /// The fact just found is the answer.
     pub answer: &'static str,
-    /// That a page's shown part lacks the relation: the words of `found` up to the value, so that a reader decides where it looks for it.
+    /// The visible part of a page lacks the relation. It has the words of `found` up to the value,
+    /// so that the model decides at the place where the value would stand.
     pub hidden: &'static str,
-    /// That no page has the name the question wrote, and which one is meant.
+    /// No page has the name in the question, and another title is meant.
     pub closest: &'static str,
-    /// What two numbers are compared for.
+    /// Announces a comparison of two numbers.
     pub whether: &'static str,
-    /// What came of a comparison.
+    /// The comparison is true.
     pub holds: &'static str,
-    /// What came of it otherwise.
+    /// The comparison is false.
     pub fails: &'static str,
-    /// The answer after a comparison.
+    /// The answer that follows from a comparison.
     pub so: &'static str,
-    /// What the question claims.
+    /// The value that the question claims.
     pub claim: &'static str,
-    /// What two texts are compared for, with the tool that compares numbers too; `None`: they are compared by reading.
+    /// Announces a comparison of two texts with the calculator. `None`: they are compared without a
+    /// tool.
     pub alike: Option<&'static str>,
     /// Equal values.
     pub same: &'static str,
     /// Different values.
     pub different: &'static str,
-    /// What an inverse question looks for.
+    /// The entity that an inverse question asks for.
     pub seek: &'static str,
-    /// Which page a search suggests to check.
+    /// The search result to check next.
     pub check: &'static str,
-    /// That the tool just used was the wrong one.
+    /// The tool just used was the wrong one.
     pub mistake: &'static str,
-    /// Reflection: what the question asks for, and what that is.
+    /// Reflection: the fact that the question asks for, and its value.
     pub asked: &'static str,
-    /// Reflection: the answer is that.
+    /// Reflection: the answer is this value.
     pub agrees: &'static str,
-    /// Reflection: the answer is something else.
+    /// Reflection: the answer is another value.
     pub disagrees: &'static str,
-    /// Reflection: only an earlier link was found.
+    /// Reflection: only an intermediate fact was found.
     pub early: &'static str,
-    /// Reflection: what an inverse question asks for, and what that is.
+    /// Reflection: the entity that an inverse question asks for.
     pub sought: &'static str,
     /// Reflection: the answer that follows from a comparison.
     pub must: &'static str,
 }
 
 impl ThoughtStyle {
-    /// The style of the adapters: the canonical one, and a use of a tool that no base has seen. To tell two names of several tokens
-    /// apart is hard for a small model; to copy them into a comparison is not.
+    /// The style of the adapters: the canonical one plus equality checks with the calculator, which
+    /// no style of the base has. A small model copies two names of several tokens into a comparison
+    /// more reliably than it compares them itself.
     pub const ADAPTER: ThoughtStyle =
         ThoughtStyle { name: "adapter", alike: Some("I need to know whether {a} and {b} are the same."), ..ThoughtStyle::CANONICAL };
 
-    /// The first of the base's styles.
+    /// The first of the base model's styles.
     pub const CANONICAL: ThoughtStyle = ThoughtStyle {
         name: "canonical",
         need: "I need the {r} of {e}.",

@@ -14,7 +14,7 @@ pub(crate) fn slots(template: &str) -> Vec<&str> {
     out
 }
 
-/// The template with every slot replaced by what `value` says; a slot nobody knows stays as it is.
+/// The template with every slot replaced by the result of `value`. Slots without a value stay.
 pub(crate) fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(template.len() + 32);
     let mut rest = template;
@@ -36,7 +36,7 @@ pub(crate) fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> St
     out
 }
 
-/// A sentence that begins with the article gets its capital.
+/// Capitalises the article at the beginning of a sentence.
 pub(crate) fn sentence_case(mut text: String) -> String {
     for (small, large) in [("the ", "The "), ("a ", "A "), ("an ", "An ")] {
         if text.starts_with(small) {
@@ -46,13 +46,13 @@ pub(crate) fn sentence_case(mut text: String) -> String {
     text
 }
 
-/// `a` or `an`, by spelling: good enough for the nouns of a schema.
+/// Adds `a` or `an` by spelling, which is sufficient for the nouns of the schemas.
 pub(crate) fn with_article(noun: &str) -> String {
     let an = noun.chars().next().is_some_and(|c| "aeiouAEIOU".contains(c)) && !noun.starts_with("uni") && !noun.starts_with("eu");
     format!("{} {noun}", if an { "an" } else { "a" })
 }
 
-/// Whether `needle` stands in `text` as whole words.
+/// Whether `needle` occurs in `text` at word boundaries.
 pub(crate) fn contains_words(text: &str, needle: &str) -> bool {
     if needle.is_empty() {
         return false;

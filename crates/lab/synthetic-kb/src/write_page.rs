@@ -1,4 +1,5 @@
-//! Writes the pages of a knowledge base: a first sentence that says what the thing is, then its other facts in an order of its own.
+//! Writes the pages of a knowledge base. The first sentence says what the entity is; its other
+//! facts follow in random order.
 
 use std::sync::Arc;
 
@@ -9,11 +10,11 @@ use crate::page::{LEAD_SENTENCES, Page, PageSentence, PageStyle};
 use crate::schema::{EntityType, RelationId, RelationRef, Schema, Sentence};
 use crate::text::{contains_words, fill, sentence_case, slots, with_article};
 
-/// How often the first sentence says one thing less than it could.
+/// Probability that the first sentence states one fact less than it could.
 const LESSER_LEAD: f64 = 0.35;
 
 impl KnowledgeBase {
-    /// Puts entities together and writes their pages. The titles must be distinct; of two with the same the first is found by it.
+    /// Builds a knowledge base from entities and writes their pages. Titles must be distinct.
     pub fn new(schema: Arc<Schema>, entities: Vec<Entity>, seed: u64, style: PageStyle) -> KnowledgeBase {
         let mut base = KnowledgeBase::without_pages(schema, entities, seed);
         base.pages = (0..base.entities.len()).map(|id| write_page(&base, id, style)).collect();
@@ -21,7 +22,7 @@ impl KnowledgeBase {
     }
 }
 
-/// Writes the page of an entity; always the same for the same base.
+/// Writes the page of an entity. The same knowledge base gives the same page.
 fn write_page(base: &KnowledgeBase, id: EntityId, style: PageStyle) -> Page {
     let entity = &base.entities[id];
     let kind = &base.schema.types[entity.kind];
@@ -54,7 +55,7 @@ fn write_page(base: &KnowledgeBase, id: EntityId, style: PageStyle) -> Page {
 fn lead(base: &KnowledgeBase, id: EntityId, kind: &EntityType, rng: &mut Rng) -> PageSentence {
     let usable: Vec<&Sentence> = kind.leads.iter().filter(|lead| fits(base, id, kind, lead)).collect();
     let most = usable.iter().map(|lead| slots(lead.text()).len()).max().unwrap_or(0);
-    // mostly the one that says most; the bare `X is a river.` only where nothing else is known
+    // mostly the one that states the most; the bare `X is a river.` only if nothing else is known
     let least = if most > 2 && rng.chance(LESSER_LEAD) { most - 1 } else { most };
     let best: Vec<&Sentence> = usable.into_iter().filter(|lead| slots(lead.text()).len() >= least).collect();
     let Some(lead) = rng.pick(&best) else {
@@ -79,7 +80,7 @@ fn bare(slot: &str) -> &str {
     slot.strip_prefix("the ").or_else(|| slot.strip_prefix("a ")).unwrap_or(slot)
 }
 
-/// The value's text; the length of the slot's prefix says with which article.
+/// The value's text. The length of the slot's prefix selects the article.
 fn value(base: &KnowledgeBase, id: EntityId, relation: RelationId, prefix: usize) -> Option<String> {
     let fact = base.fact(id, relation)?;
     Some(match prefix {
@@ -99,14 +100,15 @@ fn fits(base: &KnowledgeBase, id: EntityId, kind: &EntityType, sentence: &Senten
         }
 }
 
-/// A sentence that states one fact. Behind the lead it must hold the relation's noun, because that is what Lookup is asked for.
+/// A sentence that states one fact. After the lead it must contain the relation's noun, because
+/// Lookup is called with that noun.
 fn state(base: &KnowledgeBase, id: EntityId, relation: RelationId, hidden: bool, rng: &mut Rng) -> PageSentence {
     let kind = &base.schema.types[base.entities[id].kind];
     let schema_relation = &kind.relations[relation];
     let generic = &base.schema.generic;
     let value_text = base.fact(id, relation).map(|fact| fact.text.as_str()).unwrap_or_default();
     let reads_well = |text: &str| {
-        // a sentence cannot begin with `oak`, and `1 towers` is no English
+        // a sentence cannot begin with `oak`, and `1 towers` is not English
         let small = text.starts_with("{v}") && value_text.starts_with(char::is_lowercase);
         let after = text.split("{v} ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_alphanumeric()).next()).unwrap_or_default();
         let miscounted = value_text == "1" && after.ends_with('s');
@@ -136,7 +138,7 @@ fn state(base: &KnowledgeBase, id: EntityId, relation: RelationId, hidden: bool,
         "e" => Some(base.named(id)),
         "r" => Some(schema_relation.noun.clone()),
         "its" => Some(kind.possessive.clone()),
-        // generic wordings know nothing of articles: a name brings its own
+        // generic wordings have no articles: a name brings its own
         "v" if generic_chosen && schema_relation.target.is_some() => value(base, id, relation, "the ".len()),
         _ if bare(slot) == "v" => value(base, id, relation, slot.len() - 1),
         _ => None,

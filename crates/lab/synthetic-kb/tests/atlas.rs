@@ -1,4 +1,5 @@
-//! The atlas: what is committed is what the tables make, the sets of questions are what they promise, and mistakes are told together.
+//! The atlas: committed files match the tables, question sets have their properties, and all
+//! mistakes are reported together.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod support;
@@ -67,7 +68,7 @@ fn training_never_asks_a_held_out_form() {
     let mut rng = Rng::new(1);
     for _ in 0..2_000 {
         let Some(question) = atlas.base().question(&mut rng, &Mix::default(), Split::Train) else { continue };
-        // a comparison's forms are split by keys of their own
+        // a comparison's forms are split by their own keys
         assert!(question.kind == Kind::Comparison || !held.contains(&question.chain.join(">")), "{question:?}");
     }
 }
@@ -129,7 +130,7 @@ fn all_mistakes_of_the_tables_are_told_together() {
     let atlas = Atlas::load(dir.path()).unwrap();
     let river = atlas.base().find("Loire").unwrap();
     assert_eq!(atlas.base().fact(river, 0).unwrap().text, "1006 km");
-    // the name belongs to the first table that has it; the other says what it is and is not linked to
+    // the first table owns the name; the other title includes its type and is not linked to
     assert!(atlas.base().find("France (country)").is_some());
     assert_eq!(atlas.base().fact(river, 1).unwrap().target, None);
 }

@@ -1,4 +1,4 @@
-//! Gold trajectories, reflections, spoilt histories and repairs, with the real tools.
+//! Gold trajectories, reflections, wrong trajectories and their corrections, with the real tools.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod support;
@@ -17,7 +17,7 @@ fn answer(trajectory: &Trajectory) -> &str {
     last.params.as_deref().unwrap()
 }
 
-/// What a thought says was found stands in an observation before it, or in the question.
+/// The parameters of Retrieve and Finish occur in the question or in an earlier observation.
 fn thoughts_are_grounded(trajectory: &Trajectory) {
     let mut known = trajectory.question.clone();
     for step in trajectory.steps() {

@@ -1,4 +1,4 @@
-//! Invented worlds: consistent, unambiguous, unlike the atlas, and fast to make.
+//! Synthetic knowledge bases: consistent, unambiguous, disjoint from the atlas, fast to generate.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod support;
@@ -13,9 +13,9 @@ use autoact_synthetic_kb::{
 use autoact_trajectory::{Action, Trajectory};
 use support::{ATLAS, RealTools, WORLDS, atlas, schema, world};
 
-/// Documents that an adapter might be trained on.
+/// Number of documents in the training of an adapter.
 const DOCUMENTS: usize = 2_000;
-/// Questions a world serves.
+/// Questions for one knowledge base.
 const PER_WORLD: usize = 50;
 
 #[test]
@@ -137,7 +137,7 @@ fn plain_documents_have_their_form() {
     }
 }
 
-/// Costs nothing: the generator's own speed is measured.
+/// An environment without cost, so that only the generator's speed is measured.
 struct Instantly<'a>(&'a HashMap<String, String>);
 
 impl Environment for Instantly<'_> {

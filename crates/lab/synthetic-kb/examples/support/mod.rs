@@ -1,4 +1,5 @@
-//! A plain in-memory stand-in for the tool library, FOR EXAMPLES AND TESTS ONLY: it behaves like Retrieve, Lookup, Search and Calculate.
+//! A simple in-memory substitute for the tool library, for examples only. It imitates Retrieve,
+//! Lookup, Search and Calculate.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the tests share: the committed schemas, and the real tools over a base's pages.
+//! Shared by the tests: the committed schemas, and the real tools over a knowledge base's pages.
 
 #![allow(dead_code)] // each test uses some of it
 
