@@ -1,5 +1,6 @@
-//! How much of what a question says its trajectory's thoughts take up. Of two trajectories with the right answer, the one that speaks of
-//! what is asked is the better example; the other came to it by luck, or by words of its own, which the next question does not bear out.
+//! Question coverage: the weighted fraction of a question's words that a trajectory's thoughts use.
+//! Of two trajectories with the right answer, the one with higher coverage is the better example.
+//! The other one reached the answer by chance, or with wrong names for relations.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,21 +8,22 @@ use autoact_score::without_options;
 
 use crate::records::{TrajectoryRecord, TurnRecord};
 
-/// Words that begin with the same letters are the same: `born` and `borne`, `river` and `rivers`.
+/// Words are compared by this many first letters, a crude stemmer: `river` and `rivers` are equal.
 const STEM: usize = 5;
-/// Shorter words are not looked at.
+/// Minimum length of a word; shorter ones are ignored.
 const SHORTEST: usize = 3;
-/// Words that stand in this part of the pages say nothing of a question.
+/// Words that occur in at least this fraction of the pages are ignored, like stop words.
 const USUAL: f64 = 0.4;
 
-/// The words that the corpus uses, the usual ones aside: what is asked is put in them, how it is asked (`which`, `who`) is not.
+/// The content words of the corpus: all its words without very frequent ones. Question words
+/// (`which`, `who`) do not occur in pages and are therefore not among them.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
     content: HashSet<String>,
 }
 
 impl Vocabulary {
-    /// Reads every page once, each given by its title and text.
+    /// Builds the vocabulary from the pages' titles and texts.
     pub(crate) fn of<'a>(pages: impl Iterator<Item = (&'a str, &'a str)>) -> Vocabulary {
         let mut counts: HashMap<String, usize> = HashMap::new();
         let mut all = 0usize;
@@ -33,8 +35,9 @@ impl Vocabulary {
         Vocabulary { content: counts.into_iter().filter(|(_, count)| (*count as f64) < usual).map(|(stem, _)| stem).collect() }
     }
 
-    /// Weighs the words of questions: each by the part of the right trajectories on questions with it whose thoughts take it up. How a
-    /// question is put (`which`, `lies`) hardly any does, what it asks for most do; no list of words of any language is needed.
+    /// Computes the weights of the questions' words. A word's weight is the fraction of right
+    /// trajectories whose thoughts use it, among those whose question contains it. Words such as
+    /// `which` and `lies` get low weights, so no list of stop words of any language is needed.
     pub(crate) fn weigh<'a>(&self, all: impl Iterator<Item = &'a TrajectoryRecord>) -> Weights<'_> {
         let mut counts: HashMap<String, (u32, u32)> = HashMap::new();
         for record in all.filter(|record| record.is_right()) {
@@ -50,12 +53,13 @@ impl Vocabulary {
         Weights { vocabulary: self, weights }
     }
 
-    /// The words of a trajectory's question that the corpus uses.
+    /// The stems of a question's words that are in the vocabulary.
     fn words(&self, record: &TrajectoryRecord) -> HashSet<String> {
         stems(without_options(&record.question)).filter(|stem| self.content.contains(stem)).collect()
     }
 
-    /// The words of a question that say what is asked, names left out: those are copied anyway, and not to be broken into.
+    /// The words of a question that are in the vocabulary and begin with a small letter. Names are
+    /// left out: models copy them without a bias, and a bias on parts of names would break them.
     pub(crate) fn asked(&self, question: &str) -> String {
         let words = without_options(question).split(|c: char| !c.is_alphanumeric());
         let content =
@@ -64,14 +68,14 @@ impl Vocabulary {
     }
 }
 
-/// What each word of a round's questions weighs.
+/// The weights of the words of a round's questions, by stem, from 0 to 1.
 pub(crate) struct Weights<'a> {
     vocabulary: &'a Vocabulary,
     weights: HashMap<String, f64>,
 }
 
 impl Weights<'_> {
-    /// The part of the question's words, by weight, that stand in the thoughts; 1 if they weigh nothing.
+    /// The coverage of a trajectory, from 0 to 1. It is 1 if the question's words have no weight.
     pub(crate) fn coverage(&self, record: &TrajectoryRecord) -> f64 {
         let thought: HashSet<String> = thoughts(record).flat_map(stems).collect();
         let (mut all, mut taken) = (0.0, 0.0);
@@ -119,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_counts_and_how_does_not() {
+    fn content_words_count_and_question_words_do_not() {
         let pages = [("Loire", "The Loire is a river."), ("Mouth", "The mouth of a river."), ("Lake", "A lake."), ("Hill", "A hill.")];
         let vocabulary = Vocabulary::of(pages.into_iter());
         let asked = "What is the mouth of the Loire?";
@@ -127,7 +131,7 @@ mod tests {
         assert_eq!(of(asked, &["First find the mouths of Loire.", "Done."]), 1.0);
         assert_eq!(of(asked, &["First find the uncle of Loire.", "Done."]), 0.5);
         assert_eq!(of("Which is that?", &["Done."]), 1.0);
-        // half of the pages say `river`: it tells nothing
+        // half of the pages contain `river`, so it is ignored
         assert_eq!(of("Is the Loire a river?", &["Loire."]), 1.0);
         assert_eq!(of("Is the Loire? Options: (A) lake (B) hill", &["Loire."]), 1.0);
         assert_eq!(Vocabulary::of([].into_iter()).weigh([].into_iter()).coverage(&record(asked, &[])), 1.0);
@@ -135,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn words_weigh_what_right_trajectories_make_of_them() {
+    fn weights_come_from_right_trajectories() {
         let pages = [("Loire", "The Loire lies in the west. Its mouth is far."), ("Nantes", "The town."), ("Lake", "The lake.")];
         let vocabulary = Vocabulary::of(pages.into_iter());
         let asked = "At which mouth lies the Loire?";
@@ -144,7 +148,7 @@ mod tests {
         let wrong = TrajectoryRecord { reward: 0.0, ..record(asked, &["It lies."]) };
         let all = [good.clone(), good.clone(), good.clone(), bad.clone(), wrong];
         let weights = vocabulary.weigh(all.iter());
-        // `lies` weighs nothing, `mouth` 3/4, `Loire` 1
+        // weights: `lies` 0, `mouth` 3/4, `Loire` 1
         assert_eq!((weights.coverage(&good), weights.coverage(&bad)), (1.0, 1.0 / 1.75));
     }
 }

@@ -1,5 +1,6 @@
-//! Self-differentiation: what each of the three agents learns from. A document is a whole trajectory in which only one role's words are
-//! targets, so every input that appendix I of the paper lists is there once, before its output.
+//! Self-differentiation: the training data of the three agents. A document is a whole trajectory in
+//! which only one role's text is a target. So it contains every input of appendix I of the paper
+//! once, before its output.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,13 +15,13 @@ use crate::stage::Stage;
 use crate::store::{read, write_atomic};
 use crate::workplace::Workplace;
 
-/// Fewer documents than this teach nothing.
+/// Minimum number of documents for a training.
 pub(crate) const FEWEST: usize = 4;
 
 /// Writes `datasets/*.jsonl`.
 ///
 /// # Errors
-/// There is too little to learn from, or a file.
+/// There are too few documents, or a file cannot be read or written.
 pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     let mut kept: Vec<TrajectoryRecord> = read(&round.path("kept.jsonl"))?;
     let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
@@ -54,7 +55,7 @@ pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), Learn
     Ok(())
 }
 
-/// The judgements chosen of the reflections, in the order of their questions.
+/// The documents of reflections with the judgement that `choose` selects, in order of questions.
 pub(crate) fn judgements(
     work: &Workplace,
     all: &[TrajectoryRecord],
@@ -73,7 +74,7 @@ fn verdict(document: &DocumentRecord) -> bool {
     matches!(document.turns.last(), Some(TurnRecord::Reflection { verdict, .. }) if verdict == "right")
 }
 
-/// Leaves `count` at random, in their order; 0: all.
+/// Keeps `count` random elements in their order; 0 keeps all.
 pub(crate) fn thin<T>(records: &mut Vec<T>, count: usize, seed: u64) {
     if count == 0 || records.len() <= count {
         return;
@@ -90,7 +91,8 @@ pub(crate) fn thin<T>(records: &mut Vec<T>, count: usize, seed: u64) {
     });
 }
 
-/// Whether a question's trajectories are kept from training. By question, so that nothing of it is seen from another try.
+/// Whether a question is a validation question. The split is by question, so that no other
+/// trajectory of a validation question is in the training data.
 pub(crate) fn held_back(id: usize, seed: u64, part: f64) -> bool {
     Rng::new(stable_hash(&format!("validation {id}")) ^ seed).chance(part)
 }

@@ -1,16 +1,16 @@
-//! Why learning stops.
+//! Errors of learning.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::stage::Stage;
 
-/// Everything that is wrong with a task and what it names; at least one mistake.
+/// All mistakes in a task file and in the files that it names; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskMistakes {
     /// The task file.
     pub path: PathBuf,
-    /// What is wrong and how to mend it, in the order of the file.
+    /// The mistakes and how to fix them, in the order of the file.
     pub mistakes: Vec<String>,
 }
 
@@ -30,10 +30,10 @@ impl fmt::Display for TaskMistakes {
 
 impl std::error::Error for TaskMistakes {}
 
-/// Why learning stops. What was done before stays in the run directory.
+/// An error of learning. Everything that was completed before stays in the run directory.
 #[derive(Debug, thiserror::Error)]
 pub enum LearnError {
-    /// The task, or a file it names.
+    /// The task file, or a file that it names, is invalid.
     #[error(transparent)]
     Task(#[from] TaskMistakes),
     /// A file of the run directory cannot be read or written.
@@ -46,23 +46,23 @@ pub enum LearnError {
         /// Why it failed.
         source: std::io::Error,
     },
-    /// A line in the middle of a file is not what this program writes.
+    /// A line other than the last is invalid.
     #[error("`{}`, line {line}: {reason}; delete that line, or begin anew with `--again`", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// The line's number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         reason: String,
     },
-    /// Somebody else learns in this directory.
+    /// Another process holds the run directory.
     #[error("another process is learning in `{}`; wait for it, or name another directory with `--run`", path.display())]
     Locked {
         /// The run directory.
         path: PathBuf,
     },
-    /// The run directory was made from other things.
+    /// The run directory was made from other inputs.
     #[error(
         "`{}` was made with {differences}; go on with what it was made with, begin anew from there with `--again {again}`, or name another \
          directory with `--run`",
@@ -71,32 +71,32 @@ pub enum LearnError {
     OtherRun {
         /// The run directory.
         path: PathBuf,
-        /// What differs.
+        /// The inputs that differ.
         differences: String,
-        /// The first stage that would have to be done again.
+        /// The first stage whose results would have to be made again.
         again: Stage,
     },
-    /// A stage was asked for before the one it needs.
+    /// A stage was requested although the stage that it needs is not complete.
     #[error("`{stage}` needs what `{needs}` makes, which is not complete in `{}`; run `autoact learn {needs}` first", path.display())]
     Order {
-        /// The stage asked for.
+        /// The requested stage.
         stage: Stage,
-        /// The one that has to come before.
+        /// The stage that it needs.
         needs: Stage,
         /// The run directory.
         path: PathBuf,
     },
-    /// A stage ended with too little to go on.
+    /// A stage ended with too few results to continue.
     #[error("{what}: {found}; {fix}")]
     TooFew {
-        /// What there is too little of.
+        /// What is missing.
         what: &'static str,
         /// What was found, with counts.
         found: String,
         /// What to change.
         fix: String,
     },
-    /// The model.
+    /// The model cannot be loaded.
     #[error("the model in `{}` cannot be used", path.display())]
     Model {
         /// Its directory.
@@ -104,7 +104,7 @@ pub enum LearnError {
         /// Why.
         source: Box<autoact_model::LoadError>,
     },
-    /// The adapter registry.
+    /// The adapter registry refused to publish.
     #[error("cannot publish to the adapter registry `{}`", path.display())]
     Registry {
         /// Its directory.
@@ -112,19 +112,19 @@ pub enum LearnError {
         /// Why.
         source: Box<autoact_registry::RegistryError>,
     },
-    /// The model cannot go on.
-    #[error("the meta-agent cannot speak")]
+    /// Generation failed.
+    #[error("the meta-agent cannot generate text")]
     Generate(#[from] autoact_model::GenerateError),
-    /// The model cannot judge.
-    #[error("the meta-agent cannot speak")]
+    /// A reflection could not be generated.
+    #[error("the meta-agent cannot generate text")]
     Speak(#[from] autoact_speaker::SpeakError),
-    /// The planning loop broke its own rules: a mistake in the program.
+    /// The planning loop violated its own rules: a bug in this program.
     #[error(transparent)]
     Local(#[from] autoact_in_process::LocalError),
     /// A trajectory cannot be tokenised.
     #[error(transparent)]
     Encode(#[from] autoact_pretrain::EncodeError),
-    /// A training run.
+    /// A training run failed.
     #[error("training `{adapter}` failed")]
     Train {
         /// Which adapter.
@@ -132,7 +132,7 @@ pub enum LearnError {
         /// Why.
         source: Box<autoact_train::TrainError>,
     },
-    /// Ctrl-C, or SIGTERM.
+    /// Stopped by Ctrl-C or SIGTERM.
     #[error("stopped during `{stage}`; the same command goes on from here")]
     Stopped {
         /// The stage.

@@ -1,4 +1,5 @@
-//! The learned group against the base on the task's evaluation questions, and the judges on histories held back from training.
+//! Evaluation: the learned group and the base on the task's evaluation questions, and Reflect-Agent
+//! on validation trajectories.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::synthesize::selected;
 use crate::variants;
 use crate::workplace::{EvaluationQuestion, Workplace};
 
-/// The rows that are evaluated.
+/// The rows to evaluate.
 pub(crate) fn rows(run: &Run, variants: bool) -> Result<Vec<Row>, LearnError> {
     let row = |name, title, voices, without_reflection| Row { name, title, voices, without_reflection };
     let chosen = chosen(run)?;
@@ -37,10 +38,10 @@ pub(crate) fn rows(run: &Run, variants: bool) -> Result<Vec<Row>, LearnError> {
     Ok(rows)
 }
 
-/// Asks every row every question.
+/// Evaluates every row on every question, then the reflections.
 ///
 /// # Errors
-/// The model, an adapter or a file; or a stop.
+/// The model, an adapter or a file fails, or a stop was requested.
 pub(crate) fn evaluate(work: &mut Workplace, run: &Run) -> Result<(), LearnError> {
     let chosen = chosen(run)?;
     if work.variants {
@@ -61,13 +62,13 @@ fn answer(work: &Workplace, run: &Run) -> Result<(), LearnError> {
     let done: HashSet<(String, usize)> = there.iter().map(|record| (record.row.clone(), record.at)).collect();
     let rows = rows(run, work.variants)?;
     let asked = spread(work.evaluation.len(), work.task.settings.evaluate.questions);
-    // question by question, so that an interrupted evaluation has all rows of the questions it got to
+    // question by question, so that an interrupted evaluation has all rows for the questions it did
     let all = asked.iter().flat_map(|at| rows.iter().map(|row| (row, *at)));
     let todo: Vec<(&Row, usize)> = all.filter(|(row, at)| !done.contains(&(row.name.to_owned(), *at))).collect();
     let (mut count, total) = (there.len(), rows.len() * asked.len());
     let mut records = there;
     work.view.begin(Stage::Evaluate, "answers", count as u64, total as u64);
-    work.crew()?.each(
+    work.pool()?.each(
         &todo,
         &work.stop,
         |(row, at), backend| ask(work, row, *at, &work.evaluation[*at], &tools, backend),
@@ -94,7 +95,7 @@ fn told(rows: &[Row], records: &[AnswerRecord]) -> String {
     rows.iter().map(of).collect::<Vec<_>>().join(", ")
 }
 
-/// `wanted` of `count` places, evenly spread; 0: all.
+/// `wanted` of `count` indices, evenly spread; 0 selects all.
 fn spread(count: usize, wanted: usize) -> Vec<usize> {
     if wanted == 0 || wanted >= count {
         return (0..count).collect();
@@ -132,7 +133,7 @@ fn ask(
     })
 }
 
-/// The histories of the questions kept for validation, judged by the learned reflect agent and by the base.
+/// Reflections on the validation trajectories, by the learned Reflect-Agent and by the base.
 fn judge_held_out(work: &Workplace, run: &Run) -> Result<(), LearnError> {
     let kept: Vec<TrajectoryRecord> = read(&run.path("kept.jsonl"))?;
     let all: Vec<TrajectoryRecord> = read(&run.path("trajectories.jsonl"))?;
@@ -153,7 +154,7 @@ fn judge_held_out(work: &Workplace, run: &Run) -> Result<(), LearnError> {
         .collect();
     let mut count = there.len();
     work.view.begin(Stage::Evaluate, "judgements", count as u64, (judges.len() * held_out.len()) as u64);
-    work.crew()?.each(
+    work.pool()?.each(
         &todo,
         &work.stop,
         |((row, adapter), one), backend| {

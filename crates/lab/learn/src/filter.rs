@@ -1,31 +1,31 @@
-//! Which generations become questions: the format filter and the duplicate filters, each rejection with its cause.
+//! The filters of self-instruct: format, grounding and duplicates. Each rejection has a cause.
 
 use std::collections::HashSet;
 
 use autoact_score::normalize;
 
-/// Why a generation is not a question of the database.
+/// Why a generation is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Cause {
-    /// The reply was cut short or lacks a part.
+    /// The reply is cut short or lacks a part.
     Malformed,
     /// It does not end in a question mark.
     NoQuestionMark,
-    /// Fewer than three words, or more than sixty.
+    /// Fewer than 3 or more than 60 words.
     QuestionLength,
-    /// No answer, or more than twelve words of it.
+    /// No answer, or more than 12 words.
     AnswerLength,
-    /// The answer stands in the question, which does not offer it as a choice.
+    /// The question contains its answer and does not offer it as an option.
     AnswerInQuestion,
-    /// The answer stands in none of the pages shown.
+    /// None of the pages shown contains the answer.
     Ungrounded,
-    /// A question of the evaluation set: it must not be learned from.
+    /// It is a question of the evaluation set, which must not be learned from.
     Evaluation,
-    /// The same question, up to case, articles and punctuation.
+    /// The same question, except for case, articles and punctuation.
     Duplicate,
     /// Nearly the same question.
     NearDuplicate,
-    /// No wrong options could be found for it.
+    /// Not enough wrong options were found.
     NoOptions,
 }
 
@@ -47,12 +47,13 @@ impl Cause {
     }
 }
 
-/// Words of a question at least and at most.
+/// Allowed number of words of a question.
 const QUESTION_WORDS: std::ops::RangeInclusive<usize> = 3..=60;
-/// Words of an answer at most: answers are names, numbers, yes or no.
+/// Maximum number of words of an answer: answers are names, numbers, yes or no.
 const ANSWER_WORDS: usize = 12;
 
-/// The format filter. `pages` are the texts shown, titles included; with none shown nothing is asked of the answer.
+/// The format filter. `pages` are the texts shown, with titles. If there are none, or `grounded` is
+/// false, the answer need not occur in them.
 pub(crate) fn check_format(question: &str, answer: &str, pages: &[String], grounded: bool) -> Result<(), Cause> {
     if !question.ends_with('?') || question.matches('?').count() > 1 {
         return Err(Cause::NoQuestionMark);
@@ -76,12 +77,12 @@ pub(crate) fn check_format(question: &str, answer: &str, pages: &[String], groun
     Ok(())
 }
 
-/// Whether `part` stands in `whole`, at word borders. Both normalised.
+/// Whether `whole` contains `part` at word boundaries. Both are normalised.
 fn within(part: &str, whole: &str) -> bool {
     format!(" {whole} ").contains(&format!(" {part} "))
 }
 
-/// The questions so far, for finding duplicates.
+/// The accepted questions and the evaluation questions, for finding duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     exact: HashSet<String>,
@@ -91,12 +92,13 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Nothing known but the evaluation questions, which must not come in.
+    /// Starts with the evaluation questions only. From `similarity` on, the Jaccard index of word
+    /// bigrams makes two questions near-duplicates.
     pub(crate) fn new<'a>(similarity: f64, evaluation: impl IntoIterator<Item = &'a str>) -> Known {
         Known { similarity, evaluation: evaluation.into_iter().map(normalize).collect(), ..Known::default() }
     }
 
-    /// Whether the question is new.
+    /// Checks that the question is new.
     pub(crate) fn check(&self, question: &str) -> Result<(), Cause> {
         let plain = normalize(question);
         if self.evaluation.contains(&plain) {
@@ -112,7 +114,7 @@ impl Known {
         Ok(())
     }
 
-    /// Takes a question in.
+    /// Adds an accepted question.
     pub(crate) fn insert(&mut self, question: &str) {
         let plain = normalize(question);
         self.grams.push(pairs(&plain));
@@ -120,7 +122,7 @@ impl Known {
     }
 }
 
-/// Pairs of neighbouring words, the ends included.
+/// Word bigrams, including the end of the text.
 fn pairs(text: &str) -> HashSet<(String, String)> {
     let mut last = String::new();
     let words = text.split(' ').map(str::to_owned).chain([String::new()]);

@@ -1,4 +1,5 @@
-//! Self-instruct: the database grows from the examples, a round of generations at a time.
+//! Self-instruct: generates questions from the task's examples, in rounds. Accepted questions are
+//! examples for later rounds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,10 +8,10 @@ use std::time::Instant;
 use autoact_base::random::Rng;
 use autoact_model::{Backend, GenerateRequest, Grammar, Sampling};
 
-use crate::crew::{Crew, complete};
 use crate::error::LearnError;
 use crate::filter::{Cause, Known, check_format};
 use crate::options;
+use crate::pool::{EnginePool, complete};
 use crate::prompt::{Entry, few_shot, introduction, read_reply, reply_form};
 use crate::records::{QuestionRecord, RejectedRecord};
 use crate::run::Run;
@@ -18,22 +19,22 @@ use crate::stage::Stage;
 use crate::store::Store;
 use crate::workplace::Workplace;
 
-/// A question with its answer and 40 tokens to spare.
+/// Maximum number of tokens of a reply: a question, its answer, and a margin of about 40.
 const REPLY_TOKENS: usize = 120;
-/// How often the shots of a prompt are about as many pages as the new question is to be.
+/// Probability that the examples in a prompt have as many pages as the new question.
 const ALIKE: f64 = 0.7;
 
-/// A generation's reply, with what it was about.
+/// The reply to one generation, with the pages that its prompt showed.
 struct Reply {
     attempt: u64,
     pages: Vec<usize>,
     text: String,
 }
 
-/// Fills the database.
+/// Generates questions until the database is full or the attempts are used up.
 ///
 /// # Errors
-/// The model or a file; or a stop.
+/// The model or a file fails, or a stop was requested.
 pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
     let settings = &work.task.settings.instruct;
     let (mut questions, mut database) = Store::<QuestionRecord>::open(&run.path("questions.jsonl"))?;
@@ -57,7 +58,7 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
     let done = |last: Option<u64>| last.map_or(0, |last| last + 1);
     let mut next = done(database.iter().filter_map(|entry| entry.attempt).max()).max(done(losses.iter().map(|loss| loss.attempt).max()));
 
-    let crew = work.crew()?;
+    let pool = work.pool()?;
     let begun = (Instant::now(), next);
     work.view.begin(Stage::Instruct, "questions", database.len() as u64, settings.questions as u64);
     while database.len() < settings.questions && next < settings.attempts {
@@ -67,12 +68,12 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
         let seen: Vec<QuestionRecord> =
             database.iter().filter(|entry| entry.attempt.is_none_or(|attempt| attempt < next - next % round)).cloned().collect();
         let attempts: Vec<u64> = (next..end).collect();
-        // replies are taken in the order of their attempts, whatever order they come in: the same seed makes the same database
+        // replies are taken in the order of their attempts, so that a seed gives the same database
         let mut waiting: BTreeMap<u64, Reply> = BTreeMap::new();
-        crew.each(
+        pool.each(
             &attempts,
             &work.stop,
-            |attempt, backend| generate(work, crew, &seen, *attempt, backend),
+            |attempt, backend| generate(work, pool, &seen, *attempt, backend),
             |_, reply| {
                 waiting.insert(reply.attempt, reply);
                 while let Some(reply) = waiting.remove(&next) {
@@ -122,8 +123,15 @@ fn titles(work: &Workplace, pages: &[usize]) -> Vec<String> {
     pages.iter().filter_map(|page| work.pages.all().get(*page)).map(|page| page.title.clone()).collect()
 }
 
-/// One generation: shots drawn from the database as it was before the round, new pages, and what the model makes of them.
-fn generate(work: &Workplace, crew: &Crew, seen: &[QuestionRecord], attempt: u64, backend: &Arc<dyn Backend>) -> Result<Reply, LearnError> {
+/// One generation: examples from the database as it was before the round, new pages, and the
+/// model's reply.
+fn generate(
+    work: &Workplace,
+    pool: &EnginePool,
+    seen: &[QuestionRecord],
+    attempt: u64,
+    backend: &Arc<dyn Backend>,
+) -> Result<Reply, LearnError> {
     let settings = &work.task.settings.instruct;
     let mut rng = Rng::numbered(work.task.seed, attempt, "instruct");
     let shape = rng.weighted(&settings.pages).unwrap_or_default();
@@ -143,11 +151,11 @@ fn generate(work: &Workplace, crew: &Crew, seen: &[QuestionRecord], attempt: u64
             shots.push(shot);
         }
     }
-    let opening = introduction(&work.task, crew.is_chat());
+    let opening = introduction(&work.task, pool.is_chat());
     let prompt = loop {
         let lines: Vec<String> = pages.iter().map(|page| work.pages.line(*page)).collect();
         let prompt = few_shot(&opening, &shots, &lines);
-        if crew.tokens(&prompt) <= settings.prompt_tokens {
+        if pool.tokens(&prompt) <= settings.prompt_tokens {
             break prompt;
         }
         if shots.pop().is_none() && pages.pop().is_none() {

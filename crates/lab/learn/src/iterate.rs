@@ -1,5 +1,6 @@
-//! Beyond the paper: the differentiated group synthesises a round of its own, is trained on what the filter leaves of it, and so on, as long
-//! as the rounds answer more of the questions that are kept for validation. The best round's adapters stay.
+//! Further rounds, beyond the paper. The group of the previous round generates trajectories, and
+//! new adapters are trained on those that pass the filter. Rounds go on while exact match on the
+//! validation questions improves. The adapters of the best round are installed.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -26,7 +27,7 @@ use crate::workplace::Workplace;
 /// The adapters of a group.
 pub(crate) const GROUP: [&str; 3] = ["plan", "tool", "reflect"];
 
-/// The round whose adapters a run installed.
+/// The round whose adapters are installed.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -34,7 +35,8 @@ pub(crate) fn chosen(run: &Run) -> Result<Round, LearnError> {
     Ok(Round::new(run, installed_round(run.dir())?))
 }
 
-/// The number of the round whose adapters a run's directory installed; the first, before it has compared any.
+/// The number of the round whose adapters a run directory has installed. It is 1 before rounds have
+/// been compared.
 ///
 /// # Errors
 /// `iterate.json` cannot be read.
@@ -43,33 +45,33 @@ pub fn installed_round(run: &Path) -> Result<usize, LearnError> {
     Ok(iterated.map_or(1, |iterated| iterated.chosen))
 }
 
-/// `iterate.json`: what each round was worth.
+/// `iterate.json`: the results of the rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Iterated {
     /// The rounds, in order.
     pub rounds: Vec<RoundReport>,
-    /// The round whose adapters are kept.
+    /// The round whose adapters are installed.
     pub chosen: usize,
 }
 
-/// One round on the questions kept for validation.
+/// A round's result on the validation questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundReport {
-    /// Its number, from 1.
+    /// The round's number, from 1.
     pub round: usize,
-    /// Questions asked; their answers are the meta-agent's own.
+    /// Number of questions. Their answers are generated, not checked by people.
     pub questions: usize,
-    /// Part answered as the database does.
+    /// Fraction answered like the database (exact match).
     pub exact: f64,
-    /// Why it did not come about; empty if it did.
+    /// Why the round failed; empty if it did not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed: String,
 }
 
-/// Makes further rounds and installs the adapters of the best one.
+/// Runs further rounds and installs the adapters of the best one.
 ///
 /// # Errors
-/// The model or a file; or a stop.
+/// The model or a file fails, or a stop was requested.
 pub(crate) fn iterate(work: &mut Workplace, run: &Run) -> Result<(), LearnError> {
     let mut told = Iterated { rounds: Vec::new(), chosen: 1 };
     let mut best = None;
@@ -99,7 +101,7 @@ pub(crate) fn iterate(work: &mut Workplace, run: &Run) -> Result<(), LearnError>
     write_json(&run.path("iterate.json"), &told)
 }
 
-/// A round by the group of the one before.
+/// A round with trajectories by the group of the previous one.
 fn further(work: &mut Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
     Round::new(run, round.number - 1).load(work, &GROUP)?;
     synthesize(work, run, round)?;
@@ -110,7 +112,8 @@ fn further(work: &mut Workplace, run: &Run, round: &Round) -> Result<(), LearnEr
     train(work, round, &GROUP)
 }
 
-/// The round's group on the questions that no round trains on. It answers without reflection: what is compared is how it plans.
+/// Runs the round's group on the validation questions, on which no round trains. It runs without
+/// reflection, because the comparison is about planning.
 fn validate(work: &Workplace, run: &Run, round: &Round) -> Result<RoundReport, LearnError> {
     let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
     let tools = selected(work, run)?;
@@ -123,7 +126,7 @@ fn validate(work: &Workplace, run: &Run, round: &Round) -> Result<RoundReport, L
     let options = RunOptions { without_reflection: true, ..RunOptions::default() };
     let voices = round.group();
     work.view.begin(Stage::Iterate, &part(round, "validation"), records.len() as u64, (records.len() + todo.len()) as u64);
-    work.crew()?.each(
+    work.pool()?.each(
         &todo,
         &work.stop,
         |id, backend| {
@@ -161,7 +164,7 @@ fn validate(work: &Workplace, run: &Run, round: &Round) -> Result<RoundReport, L
     Ok(RoundReport { round: round.number, questions: records.len(), exact, failed: String::new() })
 }
 
-/// Copies a round's adapters to where users find them.
+/// Copies a round's adapters to `adapters/`, where users find them.
 ///
 /// # Errors
 /// A file cannot be read or written.

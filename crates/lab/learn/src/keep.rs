@@ -1,5 +1,5 @@
-//! The reward filter: kept are trajectories with reward 1, identical ones once; of several those whose thoughts take
-//! up most of the question first, then the shortest.
+//! The reward filter: keeps trajectories with reward 1 and removes duplicates. Of several for one
+//! question it prefers higher coverage, then fewer steps.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,41 +14,42 @@ use crate::stage::Stage;
 use crate::store::{read, write_atomic, write_json};
 use crate::workplace::Workplace;
 
-/// `filter.json`: what became of the trajectories.
+/// `filter.json`: the number of trajectories by result of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Kept {
-    /// Questions asked.
+    /// Number of questions.
     pub questions: usize,
-    /// Trajectories made.
+    /// Number of trajectories.
     pub trajectories: usize,
-    /// Those that end without an answer.
+    /// Trajectories without an answer.
     pub unanswered: usize,
-    /// Those with an answer and no full reward.
+    /// Trajectories with an answer and a reward below 1.
     pub wrong: usize,
-    /// Those with reward 1.
+    /// Trajectories with reward 1.
     pub right: usize,
-    /// Of the right ones, those that may be lucky guesses: the question can be guessed, and too few of its trajectories are right.
+    /// Of the right ones: possible guesses. The answer can be guessed, and too few of the
+    /// question's trajectories have it.
     pub lucky: usize,
-    /// Of the right ones, those whose thoughts take up too little of the question.
+    /// Of the right ones: those with too low coverage of the question.
     #[serde(alias = "ungrounded")]
     pub off_topic: usize,
-    /// Of the right ones, those that do the same thing twice.
+    /// Of the right ones: those that repeat an action.
     #[serde(default)]
     pub repeating: usize,
-    /// Of the right ones, those that are the same as another of their question.
+    /// Of the right ones: exact duplicates of another trajectory of the question.
     pub identical: usize,
-    /// Of the right ones, those beyond the bound for one question.
+    /// Of the right ones: those beyond the maximum for one question.
     pub surplus: usize,
-    /// What stays.
+    /// Trajectories kept.
     pub kept: usize,
-    /// Questions with a kept trajectory: their answer is confirmed by an independent way.
+    /// Questions with at least one kept trajectory, which confirms the database's answer.
     pub confirmed: usize,
 }
 
 /// Filters `trajectories.jsonl` into `kept.jsonl`.
 ///
 /// # Errors
-/// Nothing is left, or a file.
+/// No trajectory is left, or a file cannot be read or written.
 pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
     work.view.begin(Stage::Filter, "trajectories", 0, all.len() as u64);
@@ -144,7 +145,7 @@ pub(crate) fn keep(
     (kept, counts)
 }
 
-/// Whether the answer may be right by chance: yes or no, or a name that the question offers.
+/// Whether the answer can be right by chance: yes or no, or a name that the question contains.
 fn guessable(record: &TrajectoryRecord) -> bool {
     let gold = normalize(&record.gold);
     matches!(gold.as_str(), "yes" | "no") || format!(" {} ", normalize(&record.question)).contains(&format!(" {gold} "))
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_a_thing_twice_is_no_example() {
+    fn trajectories_that_repeat_an_action_are_dropped() {
         let step = |input: &str| TurnRecord::Step { thought: "t".into(), tool: "T".into(), input: Some(input.into()), observation: None };
         let of = |id, inputs: [&str; 2]| TrajectoryRecord { turns: inputs.map(step).to_vec(), ..record(id, 0, 1.0, &[]) };
         let (kept, counts) = keep(vec![of(0, ["a", "a"]), of(1, ["a", "b"])], 2, &Filter::default(), |_| 1.0);
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_up_the_question_comes_first() {
+    fn higher_coverage_is_preferred() {
         let all = vec![record(0, 0, 1.0, &["x"]), record(0, 1, 1.0, &["long", "way"]), record(1, 0, 1.0, &["x"])];
         let (kept, counts) = keep(all, 1, &Filter { coverage: 0.5, ..Filter::default() }, |record| record.turns.len() as f64 / 3.0);
         assert_eq!((kept.len(), kept[0].sample, counts.off_topic, counts.confirmed), (1, 1, 2, 1));

@@ -1,16 +1,16 @@
-//! The whole pipeline: the stages one after the other over one run directory.
+//! The pipeline: runs the stages in order over one run directory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::crew::Stop;
 use crate::differentiate::differentiate;
 use crate::error::LearnError;
 use crate::evaluate::evaluate;
 use crate::instruct::instruct;
 use crate::iterate::{GROUP, install, iterate};
 use crate::keep::filter;
+use crate::pool::Stop;
 use crate::publish::publish;
 use crate::reflect::reflect;
 use crate::report::{Report, compute};
@@ -25,33 +25,33 @@ use crate::train::train;
 use crate::view::View;
 use crate::workplace::Workplace;
 
-/// What to learn, with what, where to, and how far.
+/// What to learn, from what, and how far.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The task file.
     pub task: PathBuf,
-    /// The base model, a Hugging Face directory.
+    /// The base model's directory, in Hugging Face's format.
     pub model: PathBuf,
     /// The run directory; `None`: `runs/<task>` (`runs/<task>-quick`).
     pub run: Option<PathBuf>,
-    /// Small numbers, for CI.
+    /// Use small settings, for CI.
     pub quick: bool,
-    /// Also train and evaluate the rows of table 2 and the groups of figures 3 and 4.
+    /// Also train and evaluate the variants of table 2 and figures 3 and 4 of the paper.
     pub variants: bool,
-    /// Only this stage; those before it must be complete.
+    /// Run only this stage; the earlier ones must be complete.
     pub only: Option<Stage>,
-    /// The last stage.
+    /// The last stage to run.
     pub until: Stage,
-    /// An adapter registry to publish the learned adapters to, once the report is made.
+    /// An adapter registry to which the learned adapters are published after the report.
     pub publish: Option<PathBuf>,
-    /// Put the published version in service.
+    /// Make the published version the one in service.
     pub promote: bool,
-    /// Delete what this stage and those after it made, and do them anew.
+    /// Delete the results of this stage and all later ones, and run them again.
     pub again: Option<Stage>,
 }
 
 impl Plan {
-    /// Everything with the defaults.
+    /// All stages with default options.
     pub fn new(task: impl Into<PathBuf>, model: impl Into<PathBuf>) -> Plan {
         Plan {
             task: task.into(),
@@ -68,10 +68,10 @@ impl Plan {
     }
 }
 
-/// Learns: runs the stages that are not complete yet. Returns the report of what is there afterwards.
+/// Runs the stages that are not complete yet. Returns the report of the run directory.
 ///
 /// # Errors
-/// What went wrong, with what to do; everything done before is kept.
+/// The first failure, with what to do. All completed work is kept.
 pub fn learn(plan: &Plan, view: Arc<dyn View>, stop: Stop) -> Result<Report, LearnError> {
     let mut task = Task::load(&plan.task)?;
     if plan.quick {
@@ -104,7 +104,7 @@ pub fn learn(plan: &Plan, view: Arc<dyn View>, stop: Stop) -> Result<Report, Lea
     Ok(Report { version, ..report })
 }
 
-/// A report can be made of whatever is there.
+/// Stages that can run although earlier ones are not complete: only the report.
 fn skippable(_before: Stage, stage: Stage) -> bool {
     stage == Stage::Report
 }
@@ -136,7 +136,8 @@ fn perform(stage: Stage, work: &mut Workplace, run: &mut Run) -> Result<(), Lear
     run.complete(stage)
 }
 
-/// Whether a complete stage has more to do: variants were asked for later, or the report is to tell of new things.
+/// Whether a complete stage has to run again: variants were requested later, or the report has to
+/// include new results.
 fn grows(stage: Stage, work: &Workplace) -> bool {
     match stage {
         Stage::Report => true,

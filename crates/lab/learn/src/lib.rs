@@ -1,15 +1,16 @@
-//! From a handful of examples to three adapters: AutoAct's pipeline (section 2 of the paper), with the base model as its own teacher.
+//! AutoAct's pipeline (section 2 of the paper): from a few examples to three adapters. The base
+//! model generates its own training data.
 //!
 //! ```text
 //! task file ── instruct ── select ── synthesize ── filter ── reflect ── differentiate ── train ── iterate ── evaluate ── report
 //!              questions   tools     trajectories  kept      judgements datasets         adapters  better ones
 //! ```
 //!
-//! [`learn`] runs the [`Stage`]s over a [`Run`] directory. Every stage appends whole lines to files of its own and goes on where it was, so
-//! a learning that was stopped anywhere, by whatever, is continued by starting it again. A [`View`] watches.
+//! [`learn`] runs the [`Stage`]s over a [`Run`] directory. Every stage appends whole lines to its
+//! files and continues where they end. So a run that was interrupted in any way is continued by
+//! starting it again. A [`View`] receives progress.
 
 mod coverage;
-mod crew;
 mod differentiate;
 mod error;
 mod evaluate;
@@ -20,6 +21,7 @@ mod keep;
 mod learner;
 mod options;
 mod pages;
+mod pool;
 mod prompt;
 mod publish;
 mod records;
@@ -42,11 +44,11 @@ mod variants;
 mod view;
 mod workplace;
 
-pub use crew::Stop;
 pub use error::{LearnError, TaskMistakes};
 pub use iterate::{Iterated, RoundReport, installed_round};
 pub use keep::Kept;
 pub use learner::{Plan, learn};
+pub use pool::Stop;
 pub use records::{
     AnswerRecord, CurvePoint, DocumentRecord, Judgement, JudgementRecord, QuestionRecord, ReflectionRecord, RejectedRecord, Selection,
     TrajectoryRecord, TurnRecord, Vote,

@@ -1,5 +1,6 @@
-//! Options for generated multiple-choice questions. A small model writes a question and its answer; the wrong options are drawn from what
-//! is like the answer, and no model is asked for them.
+//! Options for generated multiple-choice questions. A small model generates the question and its
+//! answer. The wrong options are drawn from titles and answers similar to the answer, without a
+//! model.
 
 use autoact_base::random::Rng;
 use autoact_score::normalize;
@@ -7,14 +8,15 @@ use autoact_score::normalize;
 use crate::records::QuestionRecord;
 use crate::workplace::Workplace;
 
-/// Words at the beginning of a question that tell what is asked for.
+/// Number of first words of a question that show what it asks for.
 const OPENING: usize = 3;
 
-/// As many options as the examples have, the answer among them, in a random order; `None` if there are not enough.
+/// As many options as the examples have, including the answer, in random order. `None` if too few
+/// were found.
 pub(crate) fn draw(work: &Workplace, database: &[QuestionRecord], question: &str, answer: &str, attempt: u64) -> Option<Vec<String>> {
     let count = work.task.examples.iter().map(|example| example.options.len()).max()?;
     let mut rng = Rng::numbered(work.task.seed, attempt, "options");
-    // a choice between two that the question names is no choice among many
+    // `yes` and `no` are answers to a question about two things, and have no further wrong options
     if matches!(normalize(answer).as_str(), "yes" | "no") {
         return None;
     }
@@ -47,7 +49,7 @@ pub(crate) fn draw(work: &Workplace, database: &[QuestionRecord], question: &str
     Some(found)
 }
 
-/// The text of an entry's answer, which an example may give by its letter.
+/// The text of an entry's answer; examples may give it as an option's letter.
 fn bare(entry: &QuestionRecord) -> String {
     autoact_score::named(&entry.answer, &entry.options).map_or_else(|| entry.answer.clone(), |at| entry.options[at].clone())
 }

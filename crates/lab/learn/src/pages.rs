@@ -1,4 +1,5 @@
-//! The corpus as self-instruct sees it: which pages name which, which are of one kind, and which a question is about.
+//! The corpus for self-instruct: links between pages, pages of the same kind, and the pages that a
+//! question is about.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,25 +8,25 @@ use autoact_base::random::Rng;
 use autoact_score::normalize;
 use autoact_tools::{Corpus, Page};
 
-/// Words of the longest title that is looked for.
+/// Maximum number of words of a title that is found in a text.
 const LONGEST_TITLE: usize = 8;
-/// Words of the first sentence, without the title, that tell a page's kind: `is a river`.
+/// Number of words after the title in the first sentence that identify a page's kind: `is a river`.
 const KIND_WORDS: usize = 3;
 
-/// Pages with their links.
+/// The corpus with links and kinds. Pages are named by their index.
 #[derive(Debug)]
 pub(crate) struct Pages {
     corpus: Arc<Corpus>,
-    /// By title, folded.
+    /// Page by title, without punctuation around words.
     by_title: HashMap<String, usize>,
     links: Vec<Vec<usize>>,
-    /// Pages of the same kind, by the kind's number.
+    /// The pages of each kind.
     kinds: Vec<Vec<usize>>,
     kind_of: Vec<usize>,
 }
 
 impl Pages {
-    /// Reads every page once.
+    /// Builds the index from the corpus.
     pub(crate) fn new(corpus: Arc<Corpus>) -> Pages {
         let by_title: HashMap<String, usize> =
             corpus.pages().iter().enumerate().rev().map(|(at, page)| (key(&words(&page.title)), at)).collect();
@@ -47,18 +48,19 @@ impl Pages {
         Pages { corpus, by_title, links, kinds, kind_of }
     }
 
-    /// The pages.
+    /// All pages.
     pub(crate) fn all(&self) -> &[Page] {
         self.corpus.pages()
     }
 
-    /// The pages that a text names, in its order, each once.
+    /// The pages whose titles occur in a text, in order of occurrence, without duplicates.
     pub(crate) fn named_in(&self, text: &str) -> Vec<usize> {
         mentions(text, &self.by_title)
     }
 
-    /// A page, and what it is shown with: `shape` 0 alone, 1 and 2 with a chain of linked pages, 3 with another of its kind. Where there
-    /// is no such page, fewer come back.
+    /// A random page with related ones. `shape` 0: the page alone; 1 or 2: with a chain of that
+    /// many linked pages; 3: with another page of its kind. If there is no such page, there are
+    /// fewer.
     pub(crate) fn draw(&self, shape: usize, rng: &mut Rng) -> Vec<usize> {
         let first = rng.below(self.links.len());
         let mut chosen = vec![first];
@@ -76,8 +78,9 @@ impl Pages {
         chosen
     }
 
-    /// The pages that a question with this answer is about: those it names, and if none of them holds the answer, a chain of links from
-    /// there to one that does.
+    /// The pages that a question with this answer is about: those whose titles it contains. If none
+    /// of them contains the answer, the shortest chain of one or two links to a page that does is
+    /// added.
     pub(crate) fn about(&self, question: &str, answer: &str) -> Vec<usize> {
         let named = self.named_in(question);
         let plain = normalize(answer);
@@ -99,7 +102,7 @@ impl Pages {
         named.into_iter().chain(further).collect()
     }
 
-    /// The titles of the other pages of the kind of the page with this title; none if there is no such page.
+    /// The titles of other pages of the same kind; empty if no page has this title.
     pub(crate) fn alike(&self, title: &str) -> Vec<String> {
         let Some(page) = self.find(title) else { return Vec::new() };
         let others = self.kinds[self.kind_of[page]].iter().filter(|other| **other != page);
@@ -111,24 +114,24 @@ impl Pages {
         self.by_title.get(&key(&words(title))).copied()
     }
 
-    /// A page as a prompt shows it: one line.
+    /// A page in the form of a prompt: one line.
     pub(crate) fn line(&self, page: usize) -> String {
         self.all().get(page).map(|page| format!("{}: {}", page.title, crate::task::one_line(&page.text))).unwrap_or_default()
     }
 }
 
-/// Words with what sticks to them taken off; case counts, because titles are names.
+/// Words without surrounding punctuation. Case is kept, because titles are names.
 fn words(text: &str) -> Vec<&str> {
     text.split(|c: char| c.is_whitespace()).map(|word| word.trim_matches(|c: char| !c.is_alphanumeric())).collect()
 }
 
-/// A title's words; a possessive ending belongs to the sentence, not to the name.
+/// A title's words joined by spaces, without a possessive ending.
 fn key(words: &[&str]) -> String {
     let joined = words.iter().filter(|word| !word.is_empty()).copied().collect::<Vec<_>>().join(" ");
     joined.strip_suffix("'s").unwrap_or(&joined).to_owned()
 }
 
-/// The pages whose titles stand in a text, longest first where they overlap, in the text's order.
+/// The pages whose titles occur in a text, in its order. Of overlapping titles, the longest wins.
 fn mentions(text: &str, by_title: &HashMap<String, usize>) -> Vec<usize> {
     let words = words(text);
     let mut found = Vec::new();
@@ -150,12 +153,12 @@ fn mentions(text: &str, by_title: &HashMap<String, usize>) -> Vec<usize> {
     found
 }
 
-/// Names begin with a capital or a digit.
+/// Whether a word can begin a name: with a capital letter or a digit.
 fn starts_name(word: &str) -> bool {
     word.chars().next().is_some_and(|c| c.is_uppercase() || c.is_numeric())
 }
 
-/// What kind of thing a page is about, by the words that follow its title.
+/// A page's kind: the words after its title in the first sentence.
 fn kind(page: &Page) -> String {
     let first = page.sentences().first().map_or("", |first| *first);
     let rest = first.split_once(page.title.as_str()).map_or(first, |(_, rest)| rest);

@@ -1,16 +1,16 @@
-//! What the meta-agent is asked in self-instruct and tool selection, and how its replies are read.
+//! Prompts and reply formats of self-instruct and tool selection.
 //!
-//! The form is a plain list that any language model can go on with. A model with a chat template is also told the task's name and
-//! description, which a model that only continues text has no use for.
+//! A prompt is a plain list that any language model can continue. If the model has a chat template,
+//! the task's name and description stand before it.
 
 use autoact_trajectory::ToolSpec;
 
 use crate::task::Task;
 
-/// One entry of the list: the pages it is about, and if it is an example, its question and answer.
+/// One entry of the list: its pages, and for an example its question and answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Pages, a line each.
+    /// Pages, one per line.
     pub(crate) pages: Vec<String>,
     /// The question.
     pub(crate) question: String,
@@ -18,16 +18,16 @@ pub(crate) struct Entry {
     pub(crate) answer: String,
 }
 
-/// The longest question and answer, in characters, that a generation may write.
+/// Maximum length in characters of a generated question.
 const MOST_QUESTION: usize = 300;
 const MOST_ANSWER: usize = 80;
 
-/// What a reply to [`few_shot`] looks like.
+/// The grammar of a reply to [`few_shot`], as a regular expression.
 pub(crate) fn reply_form() -> String {
     format!(" [^\\n]{{1,{MOST_QUESTION}}}\\nAnswer: [^\\n]{{1,{MOST_ANSWER}}}\\n")
 }
 
-/// What stands before a list or a choice, for models that are told what to do.
+/// The text before a list or a choice; empty unless `told`, for models without a chat template.
 pub(crate) fn introduction(task: &Task, told: bool) -> String {
     if !told {
         return String::new();
@@ -38,7 +38,7 @@ pub(crate) fn introduction(task: &Task, told: bool) -> String {
     )
 }
 
-/// Examples, then new pages, up to where a question has to follow.
+/// The examples, then the new pages and the cue for a question.
 pub(crate) fn few_shot(introduction: &str, shots: &[Entry], pages: &[String]) -> String {
     let mut text = introduction.to_owned();
     for shot in shots {
@@ -57,7 +57,7 @@ fn lines(pages: &[String], text: &mut String) {
     }
 }
 
-/// (question, answer) of a reply to [`few_shot`].
+/// Parses a reply to [`few_shot`] into question and answer.
 pub(crate) fn read_reply(reply: &str) -> Option<(String, String)> {
     let (question, answer) = reply.split_once("\nAnswer:")?;
     let (answer, _) = answer.split_once('\n')?;
@@ -66,7 +66,7 @@ pub(crate) fn read_reply(reply: &str) -> Option<(String, String)> {
     (!question.is_empty() && !answer.is_empty() && !forged(&question) && !forged(&answer)).then_some((question, answer))
 }
 
-/// Which tools do these questions need? Up to where their names have to follow.
+/// A prompt that asks which tools the questions need; it ends where their names begin.
 pub(crate) fn tool_choice(introduction: &str, tools: &[&ToolSpec], questions: &[String]) -> String {
     let mut text = introduction.to_owned();
     text.push_str("Tools:\n");
@@ -81,14 +81,14 @@ pub(crate) fn tool_choice(introduction: &str, tools: &[&ToolSpec], questions: &[
     text
 }
 
-/// What a reply to [`tool_choice`] looks like: names of tools that exist, each at most once in their order.
+/// The grammar of a reply to [`tool_choice`]: names of tools of the library, separated by commas.
 pub(crate) fn choice_form(tools: &[&ToolSpec]) -> String {
     let names: Vec<String> = tools.iter().map(|tool| escape(&tool.name)).collect();
     let any = names.join("|");
     format!(" ({any})(, ({any})){{0,{}}}\\n", names.len().saturating_sub(1))
 }
 
-/// The names in a reply to [`tool_choice`].
+/// Parses the names in a reply to [`tool_choice`]; sorted, without duplicates.
 pub(crate) fn read_choice(reply: &str) -> Vec<String> {
     let mut names: Vec<String> = reply.trim().split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
     names.sort();

@@ -1,4 +1,4 @@
-//! What was learned, as a version of an adapter registry.
+//! Publishing of learned adapters as a version of an adapter registry.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +13,11 @@ use crate::run::Run;
 use crate::store::read_json;
 use crate::workplace::Workplace;
 
-/// Publishes the adapters of a run; with `promote`, services that follow the registry switch to them.
+/// Publishes the adapters of a run. With `promote`, services that follow the registry switch to
+/// them.
 ///
 /// # Errors
-/// The registry refuses them, or a file.
+/// The registry refuses the adapters, or a file cannot be read.
 pub(crate) fn publish(work: &Workplace, run: &Run, report: &Report, registry: &Path, promote: bool) -> Result<Version, LearnError> {
     let failed = |source: RegistryError| LearnError::Registry { path: registry.to_owned(), source: Box::new(source) };
     let registry_dir = Registry::open(registry).map_err(failed)?;

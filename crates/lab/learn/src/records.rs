@@ -1,4 +1,4 @@
-//! The lines of the run directory's files.
+//! The records in the run directory's JSON-lines files.
 
 use std::collections::HashSet;
 
@@ -6,14 +6,14 @@ use autoact_tools::ToolLibrary;
 use autoact_trajectory::{Reflection, Step, Trajectory, Turn, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// `questions.jsonl`: one entry of the database D.
+/// `questions.jsonl`: one entry of the question database (D in the paper).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionRecord {
-    /// Which generation made it; `None`: an example of the task's.
+    /// The generation that produced it; `None` for an example of the task.
     pub attempt: Option<u64>,
     /// The question.
     pub question: String,
-    /// Its answer, true or not: nobody has checked it.
+    /// Its answer. It may be wrong, because nobody has checked it.
     pub answer: String,
     /// The options, if it is a multiple-choice question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -22,34 +22,34 @@ pub struct QuestionRecord {
     pub pages: Vec<String>,
 }
 
-/// `rejected.jsonl`: a generation that did not become a question.
+/// `rejected.jsonl`: a rejected generation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedRecord {
-    /// Which generation.
+    /// The generation's number.
     pub attempt: u64,
-    /// Why.
+    /// The cause of the rejection.
     pub cause: String,
-    /// What the model wrote.
+    /// The model's reply.
     pub text: String,
 }
 
-/// `tools.json`: T_s.
+/// `tools.json`: the selected tools (T_s in the paper).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Selection {
     /// The selected tools' names, in the library's order.
     pub selected: Vec<String>,
-    /// For every tool of the library, the share of the votes it stood in.
+    /// The votes for every tool of the library.
     pub votes: Vec<Vote>,
-    /// How many votes there were.
+    /// Number of votes in all.
     pub asked: usize,
 }
 
-/// One tool's votes.
+/// The votes for one tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Vote {
     /// The tool.
     pub tool: String,
-    /// Part of the votes it stood in.
+    /// Fraction of the votes that named the tool.
     pub share: f64,
     /// Whether it is selected.
     pub selected: bool,
@@ -59,29 +59,29 @@ pub struct Vote {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TurnRecord {
-    /// A planning loop.
+    /// A step.
     Step {
-        /// τ
+        /// The thought, τ.
         thought: String,
-        /// α^m
+        /// The tool's name, α^m.
         tool: String,
-        /// α^p, once filled in.
+        /// The parameters, α^p; absent until they are filled in.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<String>,
-        /// o, once there.
+        /// The observation, o; absent until the tool has run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         observation: Option<String>,
     },
-    /// A judgement.
+    /// A reflection.
     Reflection {
-        /// τ^r
+        /// The reflection's text, τ^r.
         reflection: String,
-        /// α^r: `right` or `wrong`.
+        /// The verdict, α^r: `right` or `wrong`.
         verdict: String,
     },
 }
 
-/// A verdict's word.
+/// Parses a verdict; anything but `right` is wrong.
 pub(crate) fn verdict_of(word: &str) -> Verdict {
     if word == Verdict::Right.as_str() { Verdict::Right } else { Verdict::Wrong }
 }
@@ -110,7 +110,8 @@ impl From<&TurnRecord> for Turn {
     }
 }
 
-/// The history that the agents are given: question, tools and turns. Tools that the library has lost are left out.
+/// The history that agents get: question, tools and turns. Tools that are no longer in the library
+/// are left out.
 pub(crate) fn history(question: &str, tools: &[String], turns: &[TurnRecord], library: &ToolLibrary) -> Trajectory {
     Trajectory {
         question: question.to_owned(),
@@ -123,38 +124,39 @@ pub(crate) fn history(question: &str, tools: &[String], turns: &[TurnRecord], li
 /// `trajectories.jsonl` and `kept.jsonl`: one try at one question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrajectoryRecord {
-    /// The question's line in `questions.jsonl`, from 0.
+    /// The question's line in `questions.jsonl`, counted from 0.
     pub id: usize,
-    /// Which try.
+    /// The number of the try, from 0.
     pub sample: usize,
-    /// The question as the agents read it, options included.
+    /// The question as agents read it, with its options.
     pub question: String,
     /// The answer in the database.
     pub gold: String,
-    /// The answer given; empty if none was.
+    /// The answer given; empty if there is none.
     pub answer: String,
-    /// From 0 to 1.
+    /// The reward, from 0 to 1.
     pub reward: f64,
-    /// Why it ended without an answer; empty if it ended with one.
+    /// Why there is no answer; empty if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed: String,
-    /// T_s
+    /// The names of the tools, T_s.
     pub tools: Vec<String>,
-    /// H
+    /// The turns, H.
     pub turns: Vec<TurnRecord>,
-    /// Tokens read and written.
+    /// Numbers of prompt tokens and of generated tokens.
     pub tokens: [u64; 2],
-    /// How long it took.
+    /// Duration in milliseconds.
     pub millis: u64,
 }
 
 impl TrajectoryRecord {
-    /// Whether the reward is full.
+    /// Whether the reward is 1.
     pub fn is_right(&self) -> bool {
         self.reward >= 1.0
     }
 
-    /// Whether it does the same thing twice: its answer may be right, its way is no example.
+    /// Whether it has the same action twice. Such a trajectory is no good example, even if its
+    /// answer is right.
     pub fn repeats(&self) -> bool {
         let mut done = HashSet::new();
         self.turns.iter().any(|turn| match turn {
@@ -169,35 +171,35 @@ impl TrajectoryRecord {
     }
 }
 
-/// `reflections.jsonl`: the meta-agent's judgements of a history, drawn until one agrees with the reward.
+/// `reflections.jsonl`: judgements of a trajectory, generated until one agrees with the reward.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReflectionRecord {
-    /// The history: question and try.
+    /// The trajectory's question.
     pub id: usize,
-    /// Of the history.
+    /// The number of the trajectory's try.
     pub sample: usize,
-    /// Whether its answer has reward 1.
+    /// Whether the trajectory's answer has reward 1.
     pub right: bool,
-    /// The judgements in the order they were drawn; only the last can agree.
+    /// The judgements in order; only the last one can agree with the reward.
     pub draws: Vec<Judgement>,
 }
 
-/// (τ^r, α^r)
+/// A judgement (τ^r, α^r).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// Why.
+    /// The reason.
     pub thought: String,
     /// `right` or `wrong`.
     pub verdict: String,
 }
 
 impl ReflectionRecord {
-    /// The judgement that agrees with the reward, if one was drawn.
+    /// The judgement that agrees with the reward, if there is one.
     pub fn agreed(&self) -> Option<&Judgement> {
         self.draws.last().filter(|judgement| self.agrees(judgement))
     }
 
-    /// Whether the meta-agent was right at once: what it is worth as a judge.
+    /// Whether the first judgement agrees with the reward. It measures the model as a judge.
     pub fn first_agrees(&self) -> bool {
         self.draws.first().is_some_and(|judgement| self.agrees(judgement))
     }
@@ -207,89 +209,89 @@ impl ReflectionRecord {
     }
 }
 
-/// `datasets/*.jsonl`: one document of an agent's training.
+/// `datasets/*.jsonl`: one training document of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DocumentRecord {
-    /// Where it comes from.
+    /// The trajectory's question.
     pub id: usize,
-    /// Which try.
+    /// The number of the trajectory's try.
     pub sample: usize,
-    /// Kept from training, to validate on.
+    /// Whether it is for validation only.
     pub validation: bool,
-    /// The role whose words are learned: `plan`, `tool`, `reflect`.
+    /// The role whose text is the target: `plan`, `tool` or `reflect`.
     pub role: String,
-    /// The only tool whose parameters are learned; empty: every one's.
+    /// The only tool whose parameters are targets; empty for all tools.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
-    /// The question as the agents read it.
+    /// The question as agents read it, with its options.
     pub question: String,
-    /// T_s
+    /// The names of the tools, T_s.
     pub tools: Vec<String>,
-    /// H
+    /// The turns, H.
     pub turns: Vec<TurnRecord>,
-    /// The words that are learned, as appendix I of the paper lists them: everything before each is its input.
+    /// The target texts, as in appendix I of the paper. The input of each is everything before it.
     pub outputs: Vec<String>,
 }
 
-/// `training/*/curve.jsonl`: one step, or one look at the validation data.
+/// `training/*/curve.jsonl`: one training step, or one validation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
     /// The step.
     pub step: u64,
-    /// Steps in all, if none stops early.
+    /// Number of steps without an early stop.
     pub total: u64,
-    /// Mean loss of the step's targets, in nats.
+    /// Mean loss over the step's targets, in nats per token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// Mean loss of the validation documents' targets.
+    /// Mean loss over the validation documents' targets, in nats per token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<f64>,
-    /// Learning rate.
+    /// The step's learning rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lr: Option<f64>,
-    /// Tokens a second.
+    /// Tokens per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
 }
 
-/// `evaluation.jsonl`: one question answered by one row of the table.
+/// `evaluation.jsonl`: one question answered by one row of the results table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AnswerRecord {
-    /// Which group: `autoact`, `base`, …
+    /// The row: `autoact`, `base`, …
     pub row: String,
-    /// The question's line in the evaluation file, from 0.
+    /// The question's line in the evaluation file, counted from 0.
     pub at: usize,
-    /// Its kind, as the evaluation file calls it.
+    /// Its kind, from the evaluation file.
     pub kind: String,
     /// The question.
     pub question: String,
     /// The gold answer.
     pub gold: String,
-    /// What was answered.
+    /// The answer given.
     pub answer: String,
-    /// Exact match, or the right option.
+    /// Whether it matches exactly, or is the right option.
     pub exact: bool,
-    /// F1 over words.
+    /// F1 over words, from 0 to 1.
     pub f1: f64,
-    /// Whether Reflect-Agent approved of it.
+    /// Whether Reflect-Agent approved it.
     pub approved: bool,
-    /// Planning loops.
+    /// Number of steps.
     pub steps: u32,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub millis: u64,
 }
 
-/// `held-out-judgements.jsonl`: a held-out history judged.
+/// `held-out-judgements.jsonl`: the judgement of a validation trajectory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgementRecord {
-    /// Who judges.
+    /// The row whose Reflect-Agent judged.
     pub row: String,
-    /// The history.
+    /// The trajectory's question.
     pub id: usize,
-    /// Of the history.
+    /// The number of the trajectory's try.
     pub sample: usize,
-    /// Whether its answer has reward 1.
+    /// Whether the trajectory's answer has reward 1.
     pub right: bool,
-    /// Whether the judge says so.
+    /// Whether the judge approved it.
     pub approved: bool,
 }

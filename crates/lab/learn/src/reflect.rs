@@ -1,7 +1,8 @@
-//! Reflect-Agent's data: the meta-agent judges right and wrong histories; its judgements that agree with the reward are what it learns from.
+//! Reflect-Agent's training data. The meta-agent judges right and wrong trajectories; judgements
+//! that agree with the reward become training data.
 //!
-//! A history counts as wrong only if another trajectory of its question came to the database's answer: nobody has checked that answer, and
-//! where no trajectory confirms it, it may be the wrong one.
+//! A trajectory counts as wrong only if another trajectory of its question reached the database's
+//! answer. Otherwise the database's answer itself may be wrong, because nobody has checked it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -22,10 +23,10 @@ use crate::store::{Store, read};
 use crate::synthesize::part;
 use crate::workplace::Workplace;
 
-/// Judges histories until the judgement agrees with the reward.
+/// Generates judgements of each trajectory until one agrees with the reward.
 ///
 /// # Errors
-/// The model or a file; or a stop.
+/// The model or a file fails, or a stop was requested.
 pub(crate) fn reflect(work: &Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
     let kept: Vec<TrajectoryRecord> = read(&round.path("kept.jsonl"))?;
     let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
@@ -36,10 +37,10 @@ pub(crate) fn reflect(work: &Workplace, run: &Run, round: &Round) -> Result<(), 
     let (mut count, total) = (there.len(), there.len() + todo.len());
     let mut agreed = there.iter().filter(|record| record.agreed().is_some()).count();
     let mut records = there;
-    let crew = work.crew()?;
+    let pool = work.pool()?;
     let judge = round.speakers(run).reflect;
     work.view.begin(Stage::Reflect, &part(round, "histories"), count as u64, total as u64);
-    crew.each(
+    pool.each(
         &todo,
         &work.stop,
         |one, backend| judge_until_right(work, one, judge.as_deref(), backend),
@@ -63,7 +64,8 @@ pub(crate) fn reflect(work: &Workplace, run: &Run, round: &Round) -> Result<(), 
     Ok(())
 }
 
-/// One right history of each question, and wrong ones with different answers where a right one is there too.
+/// One right trajectory for each question, and wrong ones with different answers if there is a
+/// right one.
 pub(crate) fn histories<'a>(
     kept: &'a [TrajectoryRecord],
     all: &'a [TrajectoryRecord],
@@ -96,7 +98,7 @@ fn judge_until_right(
     let mut rng = Rng::labelled(work.task.seed ^ ((one.id as u64) << 16 | one.sample as u64), "reflect");
     let mut record = ReflectionRecord { id: one.id, sample: one.sample, right: one.is_right(), draws: Vec::new() };
     for draw in 0..settings.draws {
-        // the first takes the likeliest words: it is what the meta-agent is worth as a judge
+        // the first judgement is greedy: it measures the model as a judge
         let temperature = if draw == 0 { 0.0 } else { settings.temperature };
         let sampling = Sampling { temperature, seed: rng.next_u64(), ..Sampling::default() };
         let Some(judgement) = judge(work, one, adapter, sampling, backend)? else { continue };
@@ -108,7 +110,8 @@ fn judge_until_right(
     Ok(record)
 }
 
-/// A judgement of a finished history by the base or an adapter; `None` if the model could not: the history is too long.
+/// A judgement of a finished trajectory by the base or an adapter. `None` if the model cannot give
+/// one, because the trajectory is too long.
 pub(crate) fn judge(
     work: &Workplace,
     one: &TrajectoryRecord,
@@ -127,7 +130,7 @@ pub(crate) fn judge(
     Ok(parsed.map(|Reflection { thought, verdict }| Judgement { thought, verdict: verdict.as_str().to_owned() }))
 }
 
-/// Whether a judgement approves.
+/// Whether a judgement approves the answer.
 pub(crate) fn approves(judgement: &Judgement) -> bool {
     crate::records::verdict_of(&judgement.verdict) == Verdict::Right
 }

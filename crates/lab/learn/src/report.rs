@@ -1,4 +1,4 @@
-//! `report.json`: what was learned, in numbers, computed from the run directory's files alone.
+//! `report.json`: the results in numbers, computed from the files of the run directory alone.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::train::Trained;
 use crate::variants;
 use crate::workplace::Workplace;
 
-/// Everything that a run has to tell.
+/// All results of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The task's name.
@@ -31,130 +31,132 @@ pub struct Report {
     pub description: String,
     /// The base model's directory.
     pub model: String,
-    /// sha256 (hex) of its weights.
+    /// SHA-256 digest (hex) of the base's weights.
     pub base_digest: String,
-    /// Where everything lies.
+    /// The run directory.
     pub run: String,
     /// Self-instruct.
     pub instruct: InstructReport,
     /// Tool selection.
     pub selection: Option<Selection>,
-    /// Synthesis and filter.
+    /// Synthesis and reward filter.
     pub filter: Option<Kept>,
-    /// Mean planning loops of the trajectories, and tokens written in all.
+    /// Steps and tokens of the trajectories.
     pub synthesis: SynthesisReport,
     /// The meta-agent's judgements.
     pub reflect: ReflectReport,
-    /// Documents by data set.
+    /// Number of documents by data set.
     pub documents: BTreeMap<String, usize>,
-    /// The trainings.
+    /// The training runs.
     pub training: Vec<Trained>,
     /// Their loss curves, by adapter.
     pub curves: BTreeMap<String, Vec<CurvePoint>>,
-    /// What further rounds were worth on the questions kept for validation.
+    /// Results of further rounds on the validation questions.
     pub iterated: Option<Iterated>,
-    /// The rows of the table on the evaluation questions.
+    /// The rows of the results table on the evaluation questions.
     pub evaluation: Vec<RowReport>,
-    /// The installed group, of the best round, − base in exact match, over the same questions: difference and its 95% confidence interval.
+    /// Difference in exact match between the installed group and the base over the same questions,
+    /// with its 95% confidence interval.
     pub gain: Option<Interval>,
-    /// The judges on held-out histories.
+    /// The judges' results on validation trajectories.
     pub judges: Vec<JudgeReport>,
-    /// The version they were published as, if they were.
+    /// The version in the adapter registry, if published.
     #[serde(default)]
     pub version: Option<String>,
-    /// Seconds by stage.
+    /// Duration of each stage in seconds.
     pub seconds: BTreeMap<Stage, f64>,
-    /// Most memory used, in bytes.
+    /// Peak memory in bytes.
     pub peak_memory: u64,
 }
 
-/// Self-instruct in numbers.
+/// Counts of self-instruct.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct InstructReport {
     /// The task's examples.
     pub examples: usize,
-    /// Generations.
+    /// Number of generations.
     pub generated: usize,
     /// Those that became questions.
     pub accepted: usize,
-    /// The others, by cause.
+    /// Rejected generations by cause.
     pub rejected: BTreeMap<String, usize>,
-    /// Questions to look at.
+    /// A sample of the questions, for readers of the report.
     pub samples: Vec<QuestionRecord>,
 }
 
-/// Synthesis in numbers.
+/// Counts of synthesis.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct SynthesisReport {
-    /// Mean planning loops.
+    /// Mean number of steps.
     pub steps: f64,
-    /// Tokens the model read.
+    /// Number of prompt tokens.
     pub prompt_tokens: u64,
-    /// Tokens it wrote.
+    /// Number of generated tokens.
     pub completion_tokens: u64,
 }
 
-/// The meta-agent as a judge, and what of it Reflect-Agent learns from.
+/// Counts of the meta-agent's judgements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ReflectReport {
-    /// Right histories judged.
+    /// Number of right trajectories judged.
     pub right: usize,
-    /// Of those, how many got a judgement that agrees.
+    /// Of those: the number with a judgement that agrees with the reward.
     pub right_agreed: usize,
-    /// Wrong histories judged.
+    /// Number of wrong trajectories judged.
     pub wrong: usize,
-    /// Of those, how many got a judgement that agrees.
+    /// Of those: the number with a judgement that agrees with the reward.
     pub wrong_agreed: usize,
-    /// Histories whose first judgement agreed.
+    /// Number of trajectories whose first judgement agrees.
     pub first_agreed: usize,
 }
 
-/// A row of the table.
+/// A row of the results table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RowReport {
-    /// Its name.
+    /// Its name in files.
     pub row: String,
-    /// As the paper calls it.
+    /// Its name in the paper.
     pub title: String,
-    /// Questions answered.
+    /// Number of questions answered.
     pub questions: usize,
-    /// Part answered exactly right.
+    /// Fraction with exact match, with its 95% confidence interval.
     pub exact: Interval,
     /// Mean F1.
     pub f1: f64,
-    /// Part approved by Reflect-Agent.
+    /// Fraction approved by Reflect-Agent.
     pub approved: f64,
-    /// Of the approved, the part that is right.
+    /// Fraction of the approved answers that are right.
     pub approved_right: f64,
-    /// Mean planning loops.
+    /// Mean number of steps.
     pub steps: f64,
-    /// Mean seconds of a question.
+    /// Mean duration of a question in seconds.
     pub seconds: f64,
-    /// (exactly right, questions) by kind.
+    /// By kind of question: number of exact matches, number of questions.
     pub kinds: BTreeMap<String, (usize, usize)>,
 }
 
-/// A judge of held-out histories. "Positive" is a rejected answer: catching wrong ones is the judge's work.
+/// A judge's results on validation trajectories. The positive class is rejection, because a judge's
+/// task is to find wrong answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgeReport {
     /// Its name.
     pub row: String,
-    /// Right histories, and how many of them it approved.
+    /// Right trajectories, and how many of them were approved.
     pub right: (usize, usize),
-    /// Wrong histories, and how many of them it rejected.
+    /// Wrong trajectories, and how many of them were rejected.
     pub wrong: (usize, usize),
-    /// Of the rejected ones, the part that is wrong.
+    /// Fraction of the rejected trajectories that are wrong.
     pub precision: Option<f64>,
-    /// Of the wrong ones, the part that is rejected.
+    /// Fraction of the wrong trajectories that were rejected.
     pub recall: Option<f64>,
-    /// Part judged rightly.
+    /// Fraction judged correctly.
     pub accuracy: Option<f64>,
 }
 
-/// Generated questions that the report shows.
+/// Number of generated questions that the report shows.
 const SAMPLES: usize = 12;
 
-/// Computes the report of whatever is there so far.
+/// Computes the report from the files that exist so far.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -267,7 +269,8 @@ fn evaluated(row: &Row, answers: &[AnswerRecord], seed: u64) -> Option<RowReport
     })
 }
 
-/// The paired difference of the group that is installed over the questions that both answered.
+/// The paired difference between the installed group and the base, over the questions that both
+/// answered.
 fn gain(answers: &[AnswerRecord], seed: u64) -> Option<Interval> {
     let of = |row: &str| -> BTreeMap<usize, f64> {
         answers.iter().filter(|answer| answer.row == row).map(|answer| (answer.at, f64::from(u8::from(answer.exact)))).collect()

@@ -6,7 +6,7 @@ use crate::report::{Report, RowReport};
 use crate::row::AUTOACT;
 use crate::variants::{TOOL_SPECIFIED, scale_of};
 
-/// The figures, as far as their groups were asked.
+/// The figures whose rows were evaluated.
 pub(crate) fn figures(report: &Report) -> String {
     let row = |name: &str| report.evaluation.iter().find(|row| row.row == name);
     let mut out = String::new();

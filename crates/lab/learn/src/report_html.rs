@@ -1,4 +1,4 @@
-//! `report.html`: the report for people, one file without anything from elsewhere.
+//! `report.html`: the report for people, as one self-contained file.
 
 use std::fmt::Write as _;
 
@@ -87,7 +87,7 @@ fn evaluation(report: &Report, page: &mut String) {
     page.push_str("</table>");
 }
 
-/// Exact match with its interval, a bar a row.
+/// Exact match with its confidence interval, one bar for each row.
 fn bars(rows: &[RowReport], page: &mut String) {
     let row = |row: &RowReport| {
         let exact = &row.exact;
@@ -161,7 +161,7 @@ fn trainings(report: &Report, page: &mut String) {
     page.push_str("</table>");
 }
 
-/// A loss curve: training in one colour, validation in another.
+/// A loss curve: training loss and validation loss in different colours.
 fn plot(name: &str, curve: &[CurvePoint], page: &mut String) {
     let line = |of: fn(&CurvePoint) -> Option<f64>| curve.iter().filter_map(move |point| Some((point.step as f64, of(point)?)));
     let plot = Plot::new(name, Axis::linear("step"), Axis::linear("loss"))
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_model_wrote_cannot_become_markup() {
+    fn model_text_is_escaped_in_html() {
         let mut page = String::new();
         plot("<b>", &[], &mut page);
         assert!(!page.contains("<b>") && !page.contains("NaN"));

@@ -1,5 +1,6 @@
-//! Rounds: the first is the meta-agent's own, in the run directory itself; each further one has a directory, and the group that the round
-//! before differentiated speaks in it.
+//! Rounds of learning. The first round's data are in the run directory itself, and the base model
+//! generates its trajectories. Each further round has its own directory, and the previous round's
+//! group generates its trajectories.
 
 use std::path::PathBuf;
 
@@ -25,42 +26,43 @@ impl Round {
         Round { number, dir: if number == 1 { run.dir().to_owned() } else { own.clone() }, adapters: own }
     }
 
-    /// A file of its data.
+    /// The path of a data file.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// The adapter it trains.
+    /// The directory of an adapter that it trains.
     pub(crate) fn adapter(&self, name: &str) -> PathBuf {
         self.adapters.join("adapters").join(name)
     }
 
-    /// Where an adapter's training keeps its checkpoints and its curve.
+    /// The directory of an adapter's checkpoints and loss curve.
     pub(crate) fn training(&self, name: &str) -> PathBuf {
         self.adapters.join("training").join(name)
     }
 
-    /// What its adapters are called in the engines.
+    /// The name of its adapter in the engines.
     pub(crate) fn voice(&self, adapter: &str) -> String {
         format!("{}:{adapter}", self.number)
     }
 
-    /// Its three agents.
+    /// The adapters of its three agents.
     pub(crate) fn group(&self) -> Voices {
         Voices::named(|role| self.voice(role.as_str()))
     }
 
-    /// Who speaks in its synthesis: the meta-agent in the first, then the group of the round before.
+    /// The adapters that generate its trajectories: none (the base model) in the first round, the
+    /// previous round's in later ones.
     pub(crate) fn speakers(&self, run: &Run) -> Voices {
         if self.number == 1 { Voices::base() } else { Round::new(run, self.number - 1).group() }
     }
 
-    /// Loads adapters of it into the engines.
+    /// Loads some of its adapters into the engines.
     ///
     /// # Errors
-    /// One cannot be loaded.
+    /// An adapter cannot be loaded.
     pub(crate) fn load<S: AsRef<str>>(&self, work: &Workplace, names: &[S]) -> Result<(), LearnError> {
-        let crew = work.crew()?;
-        names.iter().map(AsRef::as_ref).try_for_each(|name| crew.load_adapter(&self.voice(name), &self.adapter(name)))
+        let pool = work.pool()?;
+        names.iter().map(AsRef::as_ref).try_for_each(|name| pool.load_adapter(&self.voice(name), &self.adapter(name)))
     }
 }

@@ -1,16 +1,17 @@
-//! The rows of the evaluation's table.
+//! The rows of the evaluation's results table.
 
 use autoact_in_process::Voices;
 
-/// The learned group's row.
+/// The row of the learned group.
 pub const AUTOACT: &str = "autoact";
-/// The base's row: − fine-tuning.
+/// The row of the base model, without fine-tuning.
 pub const BASE: &str = "base";
 
-/// The row of the first round's group, where a further round's is installed: the paper's method to the letter.
+/// The row of the first round's group, if a later round's is installed. It is the paper's method
+/// without the extension by rounds.
 pub const ONE_ROUND: &str = "one-round";
 
-/// A row of the table: who speaks, and whether answers are reflected on.
+/// A row of the results table: the adapters, and whether answers are reflected on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     /// Its name in files.

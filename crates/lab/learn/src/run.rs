@@ -1,4 +1,4 @@
-//! The run directory: where everything that is learned lies, what it was made from, and who holds it.
+//! The run directory: its files, the inputs that it was made from, and its lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -10,40 +10,42 @@ use crate::error::LearnError;
 use crate::stage::Stage;
 use crate::store::{read_json, write_json};
 
-/// What the stages are made from, by stage and name: the digests and numbers that must not change between two starts.
+/// The inputs of the stages, by stage and name: digests and settings that must not change between
+/// two starts.
 pub type Origin = BTreeMap<Stage, BTreeMap<String, String>>;
 
 /// `run.json`
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Manifest {
-    /// Of the layout; a reader of a later one says so.
+    /// Version of the directory's layout.
     version: u32,
     task: String,
     origin: Origin,
-    /// The stages that are complete.
+    /// The completed stages.
     done: BTreeSet<Stage>,
     /// Seconds spent in each stage, over all starts.
     seconds: BTreeMap<Stage, f64>,
-    /// Most memory a start used, in bytes.
+    /// Peak memory over all starts, in bytes.
     peak_memory: u64,
 }
 
 const VERSION: u32 = 1;
 
-/// A run directory, held while this value lives.
+/// A run directory, locked while this value exists.
 #[derive(Debug)]
 pub struct Run {
     dir: PathBuf,
     manifest: Manifest,
-    /// The lock goes with the file.
+    /// Dropping the file releases the lock.
     _lock: File,
 }
 
 impl Run {
-    /// Opens or makes a run directory and takes its lock. With `again`, what the stage and those after it made is deleted first.
+    /// Opens or creates a run directory and locks it. With `again`, the results of that stage and
+    /// all later ones are deleted first.
     ///
     /// # Errors
-    /// Somebody else holds it, it was made from another origin, or it cannot be written.
+    /// Another process holds the lock, the inputs differ, or the directory cannot be written.
     pub fn open(dir: &Path, task: &str, origin: Origin, again: Option<Stage>) -> Result<Run, LearnError> {
         std::fs::create_dir_all(dir).map_err(LearnError::io("make", dir))?;
         let lock_path = dir.join("lock");
@@ -83,7 +85,7 @@ impl Run {
         }
     }
 
-    /// Deletes what `stage` and those after it made.
+    /// Deletes the results of `stage` and all later ones.
     fn forget(&mut self, stage: Stage) -> Result<(), LearnError> {
         for later in Stage::ALL.into_iter().filter(|later| *later >= stage) {
             for name in made_by(later) {
@@ -105,7 +107,7 @@ impl Run {
         write_json(&self.dir.join("run.json"), &self.manifest)
     }
 
-    /// Adds to the time spent in a stage, and notes the memory used so far.
+    /// Adds to the time spent in a stage and updates the peak memory.
     ///
     /// # Errors
     /// The manifest cannot be written.
@@ -115,12 +117,12 @@ impl Run {
         self.save()
     }
 
-    /// Seconds spent by stage, and the most memory used, in bytes.
+    /// Seconds by stage, and peak memory in bytes.
     pub fn costs(&self) -> (&BTreeMap<Stage, f64>, u64) {
         (&self.manifest.seconds, self.manifest.peak_memory)
     }
 
-    /// Notes that a stage is complete.
+    /// Marks a stage as complete.
     ///
     /// # Errors
     /// The manifest cannot be written.
@@ -134,7 +136,7 @@ impl Run {
         self.manifest.done.contains(&stage)
     }
 
-    /// What it is made from.
+    /// The inputs that it was made from.
     pub fn origin(&self) -> &Origin {
         &self.manifest.origin
     }
@@ -144,13 +146,13 @@ impl Run {
         &self.dir
     }
 
-    /// A file of it.
+    /// The path of a file in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 }
 
-/// What a stage writes, relative to the run directory.
+/// The files and directories that a stage writes, relative to the run directory.
 fn made_by(stage: Stage) -> &'static [&'static str] {
     match stage {
         Stage::Instruct => &["questions.jsonl", "rejected.jsonl"],
@@ -160,7 +162,7 @@ fn made_by(stage: Stage) -> &'static [&'static str] {
         Stage::Reflect => &["reflections.jsonl"],
         Stage::Differentiate => &["datasets"],
         Stage::Train => &["rounds/1", "adapters"],
-        // no run has more rounds; the first is the training's
+        // settings allow at most 9 rounds; the first one's adapters belong to the stage Train
         Stage::Iterate => &[
             "rounds/2",
             "rounds/3",
@@ -178,7 +180,7 @@ fn made_by(stage: Stage) -> &'static [&'static str] {
     }
 }
 
-/// The most memory this process has used, in bytes; 0 where the system does not tell.
+/// Peak memory of this process in bytes; 0 if the system does not report it.
 pub(crate) fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_held_by_one_and_made_from_one_thing() {
+    fn a_run_is_locked_and_refuses_other_inputs() {
         let dir = tempfile::tempdir().unwrap();
         let open = |value: &str, again| Run::open(dir.path(), "t", origin(value), again);
         let held = open("1", None).unwrap();

@@ -1,5 +1,5 @@
-//! Automatic tool selection: the meta-agent is asked which tools of the library some questions need, several times about different
-//! questions; what enough of the votes name is T_s.
+//! Automatic tool selection. The meta-agent is asked several times which tools of the library some
+//! questions need, each time about other questions. Tools with enough votes are selected (T_s).
 
 use std::collections::HashMap;
 
@@ -8,8 +8,8 @@ use autoact_model::{GenerateRequest, Grammar, Sampling};
 use autoact_score::with_options;
 use autoact_trajectory::ToolSpec;
 
-use crate::crew::complete;
 use crate::error::LearnError;
+use crate::pool::complete;
 use crate::prompt::{choice_form, introduction, read_choice, tool_choice};
 use crate::records::{QuestionRecord, Selection, Vote};
 use crate::run::Run;
@@ -17,24 +17,24 @@ use crate::stage::Stage;
 use crate::store::{read, write_json};
 use crate::workplace::Workplace;
 
-/// Names and commas of a large library.
+/// Maximum number of tokens of a reply: names and commas of a large library.
 const REPLY_TOKENS: usize = 160;
 
 /// Selects tools and writes `tools.json`.
 ///
 /// # Errors
-/// The model or a file; or a stop.
+/// The model or a file fails, or a stop was requested.
 pub(crate) fn select(work: &Workplace, run: &mut Run) -> Result<(), LearnError> {
     let settings = &work.task.settings.select;
     let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
-    let crew = work.crew()?;
-    let opening = introduction(&work.task, crew.is_chat());
+    let pool = work.pool()?;
+    let opening = introduction(&work.task, pool.is_chat());
     let specs = work.library.specs();
     let votes: Vec<u64> = (0..settings.votes as u64).collect();
     let mut counts: HashMap<String, usize> = HashMap::new();
     let mut asked = 0;
     work.view.begin(Stage::Select, "votes", 0, votes.len() as u64);
-    crew.each(
+    pool.each(
         &votes,
         &work.stop,
         |vote, backend| {
@@ -69,7 +69,8 @@ pub(crate) fn select(work: &Workplace, run: &mut Run) -> Result<(), LearnError> 
     Ok(())
 }
 
-/// The tools that enough votes named; a terminal tool always, for without it there is no answer.
+/// The tools with enough votes. Terminal tools are always selected, because no answer is possible
+/// without one.
 fn tally(specs: &[ToolSpec], counts: &HashMap<String, usize>, asked: usize, share: f64) -> Selection {
     let votes: Vec<Vote> = specs
         .iter()

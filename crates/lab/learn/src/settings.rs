@@ -1,14 +1,14 @@
-//! The numbers of a task, every one with a default.
+//! The settings of a task, each with a default.
 
 use autoact_train::{Decay, Linear, LoraConfig, Precision};
 use serde::{Deserialize, Serialize};
 
-/// More rounds have brought nothing more.
+/// Maximum of `iterate.rounds`; more rounds have not improved results.
 const MOST_ROUNDS: usize = 9;
-/// With more, a thought is nothing but the question's words.
+/// Maximum of `synthesize.question_bias`; above it, thoughts only repeat the question's words.
 const MOST_BIAS: f32 = 20.0;
 
-/// A section of a task file: each number beside its default.
+/// A section of a task file, with the default of each setting.
 macro_rules! section {
     ($(#[$of:meta])* pub struct $name:ident { $($(#[$about:meta])* pub $field:ident: $kind:ty = $default:expr,)+ }) => {
         $(#[$of])*
@@ -26,7 +26,7 @@ macro_rules! section {
     };
 }
 
-/// All numbers of a task.
+/// All settings of a task.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Settings {
     /// `[instruct]`
@@ -52,24 +52,25 @@ pub struct Settings {
 section! {
     /// `[instruct]`: self-instruct.
     pub struct Instruct {
-        /// Questions in the database, the examples included, at which it is large enough.
+        /// Number of questions in the database, examples included, at which self-instruct ends.
         pub questions: usize = 400,
-        /// Generations at most.
+        /// Maximum number of generations.
         pub attempts: u64 = 6000,
-        /// Examples in a prompt, drawn anew for each generation.
+        /// Number of examples in a prompt, drawn for each generation.
         pub shots: usize = 3,
         /// Sampling temperature.
         pub temperature: f32 = 0.8,
-        /// Generations of a round: they see the database as it stood before the round.
+        /// Generations of a round. All of them use the database as it was before the round.
         pub round: usize = 32,
-        /// Tokens of a prompt at most; shots are left out to keep to it.
+        /// Maximum number of tokens of a prompt; examples are left out to keep to it.
         pub prompt_tokens: usize = 560,
-        /// How often a prompt shows one page, two linked ones, three linked ones, or two of one kind, in proportion.
+        /// Relative frequencies of prompts with one page, two linked pages, three linked pages, or
+        /// two pages of one kind.
         pub pages: [f64; 4] = [0.3, 0.3, 0.2, 0.2],
-        /// From this share of common word pairs on, two questions are near-duplicates. "What is the capital of Peru?" and "What is the
-        /// capital of Chad?" share 5 of 9.
+        /// Two questions are near-duplicates from this Jaccard index of their word bigrams on.
+        /// "What is the capital of Peru?" and "What is the capital of Chad?" have 5/9.
         pub similarity: f64 = 0.75,
-        /// Answers have to stand in the pages shown (but for yes and no).
+        /// Whether answers, except yes and no, must occur in the pages shown.
         pub grounded: bool = true,
     }
 }
@@ -77,30 +78,32 @@ section! {
 section! {
     /// `[select]`: which tools the task needs.
     pub struct Select {
-        /// How often the meta-agent is asked, each time about other questions.
+        /// Number of votes, each about other questions.
         pub votes: usize = 24,
-        /// Questions shown in a vote.
+        /// Number of questions in a vote.
         pub questions: usize = 3,
         /// Sampling temperature.
         pub temperature: f32 = 0.5,
-        /// A tool is kept from this share of the votes on. One that one question in ten needs stands in about a third of the votes on three
-        /// questions.
+        /// Minimum fraction of votes for a selected tool. A tool that one question in ten needs
+        /// occurs in about a third of the votes on three questions.
         pub share: f64 = 0.15,
     }
 }
 
 section! {
-    /// `[synthesize]`: trajectories.
+    /// `[synthesize]`: generation of trajectories.
     pub struct Synthesize {
-        /// Trajectories of each question.
+        /// Number of trajectories for each question; the first one is greedy.
         pub samples: usize = 4,
         /// Sampling temperature.
         pub temperature: f32 = 0.7,
-        /// Logit bias of the question's words in the thoughts of sampled tries, halved from round to round. What a base never says by itself, no filter finds; what a group has learned to say, it says without being led.
+        /// Logit bias on the question's words in the thoughts of sampled trajectories, halved from
+        /// round to round. A filter cannot find what is never generated; trained adapters need the
+        /// bias less.
         pub question_bias: f32 = 0.0,
-        /// Planning loops at most.
+        /// Maximum number of steps.
         pub max_steps: u32 = 10,
-        /// Seconds of a trajectory at most.
+        /// Maximum duration of a trajectory in seconds.
         pub seconds: u64 = 60,
     }
 }
@@ -108,10 +111,11 @@ section! {
 section! {
     /// `[filter]`: which trajectories with reward 1 are kept.
     pub struct Filter {
-        /// Right answers to a question that can be guessed (yes or no, one of two) count from this part of its trajectories on.
+        /// For answers that can be guessed (yes, no, or a name in the question): minimum fraction
+        /// of right trajectories. Below it, none of the question's trajectories is kept.
         pub sure: f64 = 0.75,
-        /// Right trajectories are dropped whose thoughts take up less than this part of the question's words (those that pages use, each by
-        /// how often right trajectories take it up); 0: none, but those that take up most come first all the same.
+        /// Minimum coverage of a kept trajectory, from 0 to 1. With 0 none is dropped, but higher
+        /// coverage is still preferred.
         pub coverage: f64 = 0.0,
     }
 }
@@ -119,11 +123,12 @@ section! {
 section! {
     /// `[reflect]`: judgements of right and wrong histories.
     pub struct Reflect {
-        /// Judgements drawn of a history until one agrees with the reward.
+        /// Maximum number of judgements generated for a trajectory until one agrees with the
+        /// reward.
         pub draws: usize = 4,
         /// Sampling temperature.
         pub temperature: f32 = 0.7,
-        /// Wrong histories of one question at most.
+        /// Maximum number of wrong trajectories for each question.
         pub wrong_per_question: usize = 2,
     }
 }
@@ -131,41 +136,41 @@ section! {
 section! {
     /// `[differentiate]`: the data sets.
     pub struct Differentiate {
-        /// Part of the questions whose trajectories are kept from training, to validate on.
+        /// Fraction of the questions whose trajectories are used for validation only.
         pub validation: f64 = 0.1,
-        /// Different right trajectories of one question at most.
+        /// Maximum number of different right trajectories for each question.
         pub per_question: usize = 2,
-        /// Right trajectories at most; 0: all. The paper trains on 200.
+        /// Maximum number of right trajectories; 0: all. The paper trains on 200.
         pub trajectories: usize = 0,
     }
 }
 
 section! {
-    /// `[train]`: the LoRA trainings; the defaults are table 4's.
+    /// `[train]`: the LoRA training runs. The defaults are those of table 4.
     pub struct Training {
-        /// Passes over the data.
+        /// Maximum number of epochs.
         pub epochs: u64 = 5,
-        /// Peak learning rate. If it is not given: the paper's 1e-4 for a model 4096 wide, more for narrower ones in proportion.
+        /// Peak learning rate. Default: the paper's 1e-4 × 4096 / hidden size.
         pub learning_rate: Option<f64> = None,
-        /// Rows of `sequence` tokens in a batch; a row holds several short trajectories.
+        /// Rows in a batch, of `sequence` tokens each; a row holds several short trajectories.
         pub batch: usize = 4,
-        /// Batches summed into one step.
+        /// Number of batches whose gradients are summed for one step.
         pub accumulation: usize = 1,
-        /// Tokens in a row, and of a trajectory at most.
+        /// Tokens in a row, and maximum number of tokens of a trajectory.
         pub sequence: usize = 640,
-        /// Part of the steps that warms the learning rate up.
+        /// Fraction of the steps with a rising learning rate.
         pub warmup_ratio: f64 = 0.03,
-        /// How the learning rate falls.
+        /// The decay of the learning rate after the warm-up.
         pub decay: Decay = Decay::Cosine,
         /// Decoupled weight decay.
         pub weight_decay: f64 = 0.0,
-        /// Largest global gradient norm; 0: no clipping.
+        /// Maximum of the global gradient norm; 0: no clipping.
         pub clip: f64 = 1.0,
-        /// Epochs without a better validation loss after which a training stops; 0: never.
+        /// Early stopping: number of epochs without a better validation loss; 0: no early stopping.
         pub patience: u64 = 2,
         /// The number format of matrix products.
         pub precision: Precision = Precision::F32,
-        /// The adapters.
+        /// The adapters' shape.
         pub lora: Lora = Lora::default(),
     }
 }
@@ -175,21 +180,22 @@ section! {
     pub struct Lora {
         /// Rank.
         pub r: usize = 8,
-        /// Scale: alpha / r.
+        /// The adapter's output is scaled by alpha / r.
         pub alpha: f64 = 16.0,
-        /// Chance of dropping an input element.
+        /// Probability of dropping an input element.
         pub dropout: f64 = 0.05,
-        /// Which linear layers get an adapter.
+        /// The linear layers with an adapter.
         pub target_modules: Vec<Linear> = vec![Linear::Q, Linear::V],
-        /// Activated LoRA: the adapter acts from the agent's cue on only, so that the three agents share the history's keys and values.
-        // unwritten where it is off, so that runs made before it existed go on
+        /// Activated LoRA: the adapter acts only from the agent's cue on, so that the three agents
+        /// share the keys and values of the history.
+        // not serialised if false, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         pub activated: bool = false,
     }
 }
 
 impl Lora {
-    /// The trainer's settings.
+    /// The settings for the trainer.
     pub fn config(&self, base: &str) -> LoraConfig {
         LoraConfig {
             r: self.r,
@@ -203,12 +209,13 @@ impl Lora {
 }
 
 section! {
-    /// `[iterate]`: beyond the paper, the differentiated group goes on from where the meta-agent began.
+    /// `[iterate]`: further rounds by the trained group, beyond the paper.
     pub struct Iterate {
-        /// Rounds of synthesis and training at most, the meta-agent's own included; at most 9.
+        /// Maximum number of rounds of synthesis and training, including the first; at most 9.
         pub rounds: usize = 2,
-        /// Rounds in a row that may answer no more of the validation questions than the best before them: there are few of them, and a
-        /// round that does as well often leads to a better one.
+        /// Number of successive rounds without improvement on the validation questions that are
+        /// tolerated. There are few such questions, and a round without improvement often leads to
+        /// a better one.
         pub patience: usize = 1,
     }
 }
@@ -216,20 +223,20 @@ section! {
 section! {
     /// `[evaluate]`
     pub struct Evaluate {
-        /// Questions of the evaluation file that are asked, drawn evenly over it; 0: all.
+        /// Number of questions of the evaluation file, evenly spread over it; 0: all.
         pub questions: usize = 160,
     }
 }
 
 impl Settings {
-    /// Small numbers that run every stage in a few minutes, for CI. What comes out is not worth much.
+    /// Small settings that run every stage in a few minutes, for CI. The results are poor.
     #[must_use]
     pub fn quick(mut self) -> Settings {
         self.instruct.questions = self.instruct.questions.min(48);
         self.instruct.attempts = self.instruct.attempts.min(400);
         self.select.votes = self.select.votes.min(8);
         self.synthesize.samples = self.synthesize.samples.min(2);
-        // of so few there is nothing to choose
+        // with so few trajectories nothing may be dropped for low coverage
         self.filter.coverage = 0.0;
         self.reflect.draws = self.reflect.draws.min(2);
         self.train.epochs = self.train.epochs.min(2);
@@ -238,7 +245,7 @@ impl Settings {
         self
     }
 
-    /// Adds what is out of range to `mistakes`.
+    /// Adds settings that are out of range to `mistakes`.
     pub(crate) fn check(&self, mistakes: &mut Vec<String>) {
         let mut rule = |ok: bool, key: &str, found: String, expected: &str| {
             if !ok {

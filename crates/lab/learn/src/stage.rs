@@ -1,31 +1,31 @@
-//! The stages, in their order.
+//! The stages of learning, in order.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// One stage of learning. Each leaves a file in the run directory that the next one reads.
+/// One stage of learning. Each writes files in the run directory, which later stages read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Self-instruct: from the examples to a database of questions.
     Instruct,
-    /// Which tools of the library the task needs.
+    /// Selection of the tools that the task needs.
     Select,
-    /// Trajectories by the meta-agent alone, tools really run.
+    /// Generation of trajectories by the meta-agent alone, with real tools.
     Synthesize,
-    /// The reward filter: kept are trajectories with reward 1.
+    /// The reward filter: keeps trajectories with reward 1.
     Filter,
-    /// The meta-agent's judgements of right and wrong histories, of which those stay that agree with the reward.
+    /// The meta-agent's judgements of trajectories; those that agree with the reward are kept.
     Reflect,
     /// The three agents' data sets.
     Differentiate,
-    /// The LoRA trainings.
+    /// The LoRA training runs.
     Train,
-    /// Further rounds of synthesis by the differentiated group, kept while they are better on validation.
+    /// Further rounds of synthesis by the trained group, as long as validation results improve.
     Iterate,
-    /// The learned group and the base on the task's evaluation questions.
+    /// Evaluation of the learned group and the base on the task's questions.
     Evaluate,
     /// `report.json` and `report.html`.
     Report,
@@ -46,7 +46,7 @@ impl Stage {
         Stage::Report,
     ];
 
-    /// Its name on the command line.
+    /// The stage's name on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Stage::Instruct => "instruct",
@@ -69,7 +69,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// A word that is no stage.
+/// A word that is not the name of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "there is no stage `{0}`; the stages are instruct, select, synthesize, filter, reflect, differentiate, train, iterate, evaluate, report"
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_there_and_back_in_order() {
+    fn names_round_trip_in_order() {
         for stage in Stage::ALL {
             assert_eq!(stage.as_str().parse(), Ok(stage));
         }

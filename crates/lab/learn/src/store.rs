@@ -1,5 +1,5 @@
-//! Append-only files of JSON lines: every line is written whole and flushed, and a torn last line (the process was killed, the disk was
-//! full) is dropped on opening.
+//! Append-only files of JSON lines. Every line is written by one call. An incomplete last line (the
+//! process was killed, or the disk was full) is removed on opening.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -20,10 +20,10 @@ pub(crate) struct Store<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> Store<T> {
-    /// Opens or makes the file; the lines it has.
+    /// Opens or creates the file and returns its lines.
     ///
     /// # Errors
-    /// The file cannot be read, or a line before the last is no `T`.
+    /// The file cannot be read, or a line other than the last is not a valid `T`.
     pub(crate) fn open(path: &Path) -> Result<(Store<T>, Vec<T>), LearnError> {
         let io = |action| LearnError::io(action, path);
         if let Some(dir) = path.parent() {
@@ -39,7 +39,7 @@ impl<T: Serialize + DeserializeOwned> Store<T> {
         Ok((Store { path: path.to_owned(), file, line: PhantomData }, lines))
     }
 
-    /// Appends a line. It is in the file before this returns.
+    /// Appends a line; it is written to the file before this returns.
     ///
     /// # Errors
     /// The file cannot be written, for example because the disk is full.
@@ -49,16 +49,16 @@ impl<T: Serialize + DeserializeOwned> Store<T> {
         self.file.write_all(&bytes).map_err(LearnError::io("write", &self.path))
     }
 
-    /// Makes sure that the lines survive a power cut.
+    /// Flushes the file to disk, so that its lines survive a power failure.
     ///
     /// # Errors
-    /// The file system says no.
+    /// The file system fails.
     pub(crate) fn sync(&self) -> Result<(), LearnError> {
         self.file.sync_data().map_err(LearnError::io("write", &self.path))
     }
 }
 
-/// The lines of a file; none if it is not there. A torn last line is left out.
+/// The lines of a file, without an incomplete last one; empty if the file does not exist.
 ///
 /// # Errors
 /// As [`Store::open`].
@@ -66,7 +66,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, LearnErro
     Ok(read_whole(path)?.0)
 }
 
-/// The lines, and how many bytes of the file they take.
+/// The lines, and the number of bytes that complete lines take.
 fn read_whole<T: DeserializeOwned>(path: &Path) -> Result<(Vec<T>, u64), LearnError> {
     let bytes = match std::fs::read(path) {
         Ok(bytes) => bytes,
@@ -89,7 +89,7 @@ fn read_whole<T: DeserializeOwned>(path: &Path) -> Result<(Vec<T>, u64), LearnEr
     Ok((lines, whole as u64))
 }
 
-/// Writes a whole file: a reader sees the old one or the new one.
+/// Replaces a file atomically: a reader sees either the old or the new content.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -118,10 +118,10 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Lear
     write_atomic(path, text.as_bytes())
 }
 
-/// A JSON file; `None` if it is not there.
+/// The value in a JSON file; `None` if the file does not exist.
 ///
 /// # Errors
-/// It cannot be read, or is no `T`.
+/// The file cannot be read, or is not a valid `T`.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, LearnError> {
     match std::fs::read(path) {
         Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| LearnError::Line {
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_back_and_a_torn_one_is_dropped() {
+    fn lines_round_trip_and_an_incomplete_one_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("deep/lines.jsonl");
         let (mut store, lines) = Store::<String>::open(&path).unwrap();

@@ -1,4 +1,5 @@
-//! Trajectory synthesis: the meta-agent alone plans, fills in parameters and answers; the tools really run.
+//! Trajectory synthesis: the meta-agent alone plans, fills in parameters and answers. Tools are
+//! real.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,10 +26,10 @@ struct Try {
     sample: usize,
 }
 
-/// Several trajectories of every question in the database.
+/// Generates several trajectories for every question in the database.
 ///
 /// # Errors
-/// The model or a file; or a stop.
+/// The model or a file fails, or a stop was requested.
 pub(crate) fn synthesize(work: &Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
     let settings = &work.task.settings.synthesize;
     let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
@@ -41,10 +42,10 @@ pub(crate) fn synthesize(work: &Workplace, run: &Run, round: &Round) -> Result<(
     let mut count = there.len() as u64;
     let mut right = there.iter().filter(|record| record.is_right()).count();
     let begun = Instant::now();
-    let crew = work.crew()?;
+    let pool = work.pool()?;
     let speakers = round.speakers(run);
     work.view.begin(Stage::Synthesize, &part(round, "trajectories"), count, total);
-    crew.each(
+    pool.each(
         &todo,
         &work.stop,
         |one, backend| attempt(work, &database[one.id], one, &tools, &speakers, round, backend),
@@ -63,12 +64,12 @@ pub(crate) fn synthesize(work: &Workplace, run: &Run, round: &Round) -> Result<(
     Ok(())
 }
 
-/// T_s, as the selection left it.
+/// The selected tools, T_s.
 pub(crate) fn selected(work: &Workplace, run: &Run) -> Result<Vec<ToolSpec>, LearnError> {
     let path = run.path("tools.json");
     let selection: Option<Selection> = read_json(&path)?;
     let names = selection.map(|selection| selection.selected).unwrap_or_default();
-    // the library's digest is part of the run's origin, so the names are there
+    // the digest of the library is an input of the run, so the names are in it
     work.library.select(&names).map_err(|unknown| LearnError::Line { path, line: 1, reason: unknown.to_string() })
 }
 
@@ -84,7 +85,7 @@ fn attempt(
     let settings = &work.task.settings.synthesize;
     let seed =
         Rng::labelled(work.task.seed ^ ((one.id as u64) << 24 | (one.sample as u64) << 8 | round.number as u64), "synthesize").next_u64();
-    // the first try takes the likeliest words
+    // the first try is greedy
     let temperature = if one.sample == 0 { 0.0 } else { settings.temperature };
     let options = RunOptions {
         limits: Limits { max_steps: settings.max_steps, max_time: Duration::from_secs(settings.seconds), ..Limits::default() },
@@ -114,13 +115,14 @@ fn attempt(
     })
 }
 
-/// How much a try leans towards the question's words: the first, greedy one not at all, the others half as much from round to round.
+/// The logit bias on the question's words. The first, greedy try has none. The others' is halved
+/// from round to round.
 fn bias(settings: &Synthesize, one: &Try, round: &Round) -> Option<f32> {
     let bias = settings.question_bias * 0.5f32.powi(i32::try_from(round.number).unwrap_or(i32::MAX) - 1);
     (one.sample > 0 && bias > 0.0).then_some(bias)
 }
 
-/// How a part of a round is called.
+/// The name of a part of a round, for progress.
 pub(crate) fn part(round: &Round, what: &str) -> String {
     if round.number == 1 { what.to_owned() } else { format!("{what}, round {}", round.number) }
 }
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_greedy_try_is_free_and_the_bias_halves() {
+    fn the_greedy_try_has_no_bias_and_the_bias_halves_by_round() {
         let dir = tempfile::tempdir().unwrap();
         let run = Run::open(dir.path(), "t", crate::run::Origin::new(), None).unwrap();
         let settings = Synthesize { question_bias: 6.0, ..Synthesize::default() };

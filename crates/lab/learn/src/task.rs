@@ -1,4 +1,5 @@
-//! The task file: a name, a description, a few examples and a tool library; everything else has a default.
+//! The task file: a name, a description, a few examples and a tool library. Everything else has a
+//! default.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,39 +16,39 @@ use crate::settings::{Differentiate, Evaluate, Filter, Instruct, Iterate, Reflec
 pub struct Example {
     /// The question.
     pub question: String,
-    /// Its answer; of a multiple-choice question the option's text.
+    /// Its answer; for a multiple-choice question, the text of the right option.
     pub answer: String,
     /// The options of a multiple-choice question, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
 }
 
-/// A task, read and checked.
+/// A task file, parsed and checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     /// Its file.
     pub path: PathBuf,
-    /// M: what runs and adapters are called.
+    /// The name of the task (M in the paper); runs and adapters are named after it.
     pub name: String,
-    /// P: what the task is, for people and for models with a chat template.
+    /// The description of the task (P), for people and for models with a chat template.
     pub description: String,
-    /// C: the examples; at least one.
+    /// The examples (C); at least one.
     pub examples: Vec<Example>,
     /// The pages that the tools work on.
     pub corpus: PathBuf,
     /// The whole tool library.
     pub tools: PathBuf,
-    /// Questions to evaluate on, never to learn from.
+    /// Questions for evaluation only.
     pub evaluation: Option<PathBuf>,
-    /// What reward means.
+    /// How the reward is computed.
     pub metric: Metric,
-    /// Seed of everything.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// The numbers.
+    /// The settings.
     pub settings: Settings,
 }
 
-/// The file as it is written; what may be missing is optional here so that all mistakes are told at once.
+/// The file's content. All fields are optional, so that all mistakes are reported together.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
@@ -79,17 +80,17 @@ struct RawExample {
 }
 
 impl Task {
-    /// Reads and checks a task file. Paths in it are relative to it.
+    /// Reads and checks a task file. Its paths are relative to the file.
     ///
     /// # Errors
-    /// All mistakes together, each with what to do about it.
+    /// All mistakes together, each with its fix.
     pub fn load(path: &Path) -> Result<Task, LearnError> {
         let told = |mistakes| TaskMistakes { path: path.to_owned(), mistakes };
         let text = std::fs::read_to_string(path).map_err(|error| told(vec![format!("it cannot be read: {error}")]))?;
         Ok(Task::parse(&text, path).map_err(told)?)
     }
 
-    /// [`Task::load`] from a text.
+    /// [`Task::load`] for the content `text` of the file `path`.
     fn parse(text: &str, path: &Path) -> Result<Task, Vec<String>> {
         let file: File = toml::from_str(text).map_err(|error| vec![error.to_string().trim_end().to_owned()])?;
         let mut mistakes = Vec::new();
@@ -148,7 +149,7 @@ impl Task {
         Ok(Task { path: path.to_owned(), name, description, examples, corpus, tools, evaluation, metric, seed: file.seed, settings })
     }
 
-    /// Whether its questions come with options to choose from.
+    /// Whether its questions are multiple-choice.
     pub fn has_options(&self) -> bool {
         self.examples.iter().any(|example| !example.options.is_empty())
     }
@@ -200,7 +201,7 @@ fn check_options(number: usize, answer: &str, options: &[String], mistakes: &mut
     }
 }
 
-/// Line breaks and runs of blanks become single blanks.
+/// Replaces each sequence of white space with one space.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

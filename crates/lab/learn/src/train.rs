@@ -1,4 +1,5 @@
-//! The LoRA trainings: one adapter after the other, each resumable, each with its loss curve and an early stop on the validation loss.
+//! The LoRA training runs: one adapter after the other. Each can be resumed, records its loss
+//! curve, and stops early on the validation loss.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -19,54 +20,55 @@ use crate::stage::Stage;
 use crate::store::{Store, read, read_json, write_atomic, write_json};
 use crate::workplace::Workplace;
 
-/// Width of the models whose learning rate table 4 gives.
+/// Hidden size of the models for which table 4 gives the learning rate.
 const PAPER_WIDTH: f64 = 4096.0;
 /// Their learning rate.
 const PAPER_RATE: f64 = 1e-4;
-/// Steps between checkpoints: seconds for a small model.
+/// Steps between checkpoints, which is seconds for a small model.
 const CHECKPOINT_EVERY: u64 = 25;
-/// How full batches are, roughly: documents are not cut to fit.
+/// Approximate fraction of a batch that is filled, because documents are not cut.
 const FILL: f64 = 0.95;
 
-/// `adapters/*/training.json`: how an adapter was trained; there once it is complete.
+/// `adapters/*/training.json`: how an adapter was trained. The file exists once training is
+/// complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trained {
     /// The adapter.
     pub adapter: String,
     /// The round it belongs to.
     pub round: usize,
-    /// Documents trained on.
+    /// Number of training documents.
     pub documents: usize,
-    /// Documents validated on.
+    /// Number of validation documents.
     pub validation_documents: usize,
-    /// Steps done.
+    /// Number of steps.
     pub steps: u64,
-    /// Passes over the data.
+    /// Number of epochs.
     pub epochs: u64,
     /// The step whose weights were kept.
     pub best_step: u64,
-    /// Validation loss there; `None` without validation documents.
+    /// Validation loss at that step, in nats per token; `None` without validation documents.
     pub validation_loss: Option<f64>,
-    /// Validation loss of the base.
+    /// Validation loss of the base, in nats per token.
     pub base_loss: Option<f64>,
-    /// Smoothed training loss at the end.
+    /// Smoothed training loss at the end, in nats per token.
     pub loss: f64,
-    /// Whether the validation loss ended it before the last epoch.
+    /// Whether early stopping ended it.
     pub stopped_early: bool,
-    /// Tokens computed.
+    /// Number of tokens processed.
     pub tokens: u64,
-    /// Tokens a second, over the whole of the last start.
+    /// Median speed of the recorded steps, in tokens per second.
     pub tokens_per_second: f64,
-    /// Trained numbers.
+    /// Number of trained parameters.
     pub parameters: usize,
     /// Peak learning rate.
     pub learning_rate: f64,
 }
 
-/// Trains a round's adapters of these names, as far as they are not there yet.
+/// Trains those of the round's adapters `names` that do not exist yet.
 ///
 /// # Errors
-/// The model, the data, a file; or a stop.
+/// The model, the data or a file fails, or a stop was requested.
 pub(crate) fn train<S: AsRef<str>>(work: &Workplace, round: &Round, names: &[S]) -> Result<(), LearnError> {
     let model = ModelConfig::load(&work.model).map_err(LearnError::train("base"))?;
     let weights = Weights::load(&work.model, &model).map_err(LearnError::train("base"))?;
@@ -193,7 +195,7 @@ impl Adapter<'_> {
             learning_rate,
         };
         write_json(&self.target.join("training.json"), &trained)?;
-        // the checkpoints have done their duty
+        // checkpoints are not needed any more
         let checkpoints = self.files.join("checkpoints");
         std::fs::remove_dir_all(&checkpoints).map_err(LearnError::io("delete", &checkpoints))?;
         let validated = best.map_or_else(|| "no validation".to_owned(), |(_, loss)| format!("validation loss {loss:.4}"));
@@ -213,7 +215,8 @@ impl Adapter<'_> {
         LoraWeights::save_for_base(adapters, self.target, SaveDtype::F32, self.work.base_digest()).map_err(LearnError::train(self.name))
     }
 
-    /// The one role whose cue activates the adapter; `None`: it always acts, because the task says so or because it speaks for several.
+    /// The role whose cue activates the adapter. `None` if the adapter always acts: the settings
+    /// say so, or it has several roles.
     fn activated_by(&self, data: &[DocumentRecord]) -> Option<Role> {
         let role = data.first().and_then(role_of)?;
         let alone = data.iter().all(|record| role_of(record) == Some(role));
@@ -224,7 +227,7 @@ impl Adapter<'_> {
         let trajectory = history(&record.question, &record.tools, &record.turns, &self.work.library);
         let role = role_of(record);
         let mut inputs = trajectory.steps().filter(|step| step.params.is_some()).map(|step| step.tool.as_str());
-        // parameters stand in the order of their steps
+        // the parameters are in the order of the steps
         let counts: Vec<bool> = segments(&trajectory)
             .iter()
             .map(|segment| {
@@ -241,7 +244,7 @@ impl Adapter<'_> {
     }
 }
 
-/// Whose words a document teaches.
+/// The role whose text is a document's target.
 fn role_of(record: &DocumentRecord) -> Option<Role> {
     Role::ALL.into_iter().find(|role| role.as_str() == record.role)
 }
@@ -251,7 +254,8 @@ fn told_progress(progress: &Progress, best: Option<(u64, f64)>) -> String {
     format!("loss {:.4}{validation}, {:.0} tokens/s", progress.loss_ema, progress.tokens_per_second)
 }
 
-/// The learning rate that the settings leave open: a narrow model's weights move less by the same rate, so it is raised in proportion.
+/// The learning rate of the settings, or the default. It is inversely proportional to the hidden
+/// size, because the same rate changes the function of a narrow model less.
 fn learning_rate(settings: &Training, width: usize) -> f64 {
     settings.learning_rate.unwrap_or(PAPER_RATE * PAPER_WIDTH / width.max(1) as f64)
 }
@@ -289,14 +293,14 @@ fn steps_per_epoch(documents: &[Document], settings: &Training) -> u64 {
     ((tokens as f64 / step).ceil() as u64).max(1)
 }
 
-/// The loss curve on disk.
+/// The loss curve, with its file.
 struct Curve {
     store: Store<CurvePoint>,
     points: Vec<CurvePoint>,
 }
 
 impl Curve {
-    /// Opens it, forgetting what came after the step that training goes on from.
+    /// Opens it and deletes the points after the step at which training resumes.
     fn open(path: &Path, step: u64) -> Result<Curve, LearnError> {
         let mut points: Vec<CurvePoint> = read(path)?;
         points.retain(|point| point.step <= step);
@@ -315,7 +319,7 @@ impl Curve {
         self.store.push(&point)
     }
 
-    /// Whether the validation documents were looked at after this step.
+    /// Whether there was a validation after this step.
     fn validated(&self, step: u64) -> bool {
         self.points.iter().any(|point| point.step == step && point.loss.is_none())
     }
@@ -334,7 +338,7 @@ impl Curve {
         self.points.iter().find(|point| point.step == 0).and_then(|point| point.validation)
     }
 
-    /// Whether the best validation loss lies `patience` looks back.
+    /// Whether the last `patience` validations were no better than an earlier one.
     fn stagnates(&self, patience: u64) -> bool {
         let Some((best, _)) = self.best() else { return false };
         patience > 0 && self.validations().filter(|(step, _)| *step > best).count() as u64 >= patience
@@ -344,7 +348,7 @@ impl Curve {
         self.points.iter().rev().find_map(|point| point.loss)
     }
 
-    /// The median speed of the steps.
+    /// The median speed of the steps, in tokens per second.
     fn speed(&self) -> f64 {
         let mut speeds: Vec<f64> = self.points.iter().filter_map(|point| point.speed).collect();
         speeds.sort_by(f64::total_cmp);
@@ -357,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_curve_forgets_what_was_not_saved_and_knows_when_to_stop() {
+    fn unsaved_points_are_dropped_and_stagnation_is_detected() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("curve.jsonl");
         let mut curve = Curve::open(&path, 0).unwrap();
@@ -373,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_models_learn_faster() {
+    fn narrow_models_get_a_higher_learning_rate() {
         let settings = Training::default();
         assert_eq!(learning_rate(&settings, 4096), 1e-4);
         assert!((learning_rate(&settings, 256) - 1.6e-3).abs() < 1e-12);

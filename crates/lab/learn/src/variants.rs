@@ -1,6 +1,6 @@
-//! What is trained and asked for comparison: the rows of the paper's table 2, the points of its figure 3 (how many trajectories) and the
-//! groups of its figure 4 (how much division of labour). All of it learns from the trajectories of the round whose adapters are installed,
-//! as the group it is compared with does.
+//! Variants for comparison: the ablations of the paper's table 2, the numbers of trajectories of
+//! figure 3, and the groups of figure 4 with other divisions of labour. They are trained on the
+//! trajectories of the round whose adapters are installed, so that the comparison is fair.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +18,18 @@ use crate::store::{read, read_json};
 use crate::train::train;
 use crate::workplace::Workplace;
 
-/// Trajectories to train on, where there are more.
+/// Numbers of training trajectories, with each row's name and title. Only numbers below that of the
+/// kept trajectories are used.
 const SCALES: [(usize, &str, &str); 4] = [
     (25, "trained-on-25", "25 trajectories"),
     (50, "trained-on-50", "50 trajectories"),
     (100, "trained-on-100", "100 trajectories"),
     (200, "trained-on-200", "200 trajectories"),
 ];
-/// The row of the group with a Tool-Agent for each tool.
+/// The row of the group with one Tool-Agent for each tool.
 pub const TOOL_SPECIFIED: &str = "tool-specified";
 
-/// The number of trajectories that a row of figure 3 learned from.
+/// The number of training trajectories of a row of figure 3.
 pub(crate) fn scale_of(row: &str) -> Option<usize> {
     SCALES.iter().find(|(_, name, _)| *name == row).map(|(count, ..)| *count)
 }
@@ -41,12 +42,12 @@ fn specialist(tool: &str) -> String {
     format!("tool-{tool}")
 }
 
-/// The tools that a run selected; none before it has.
+/// The names of the tools that a run selected; empty before the selection.
 pub(crate) fn tools(run: &Run) -> Result<Vec<String>, LearnError> {
     Ok(read_json::<Selection>(&run.path("tools.json"))?.map(|selection| selection.selected).unwrap_or_default())
 }
 
-/// The adapters that are trained for comparison, as far as a round has data for them.
+/// The names of the variants' adapters for which a round has data.
 pub(crate) fn adapters(run: &Run, round: &Round) -> Result<Vec<String>, LearnError> {
     let table = ["one", "unfiltered-plan", "unfiltered-tool", "unfiltered-reflect"].map(str::to_owned);
     let specialists = tools(run)?.into_iter().map(|tool| specialist(&tool));
@@ -55,12 +56,12 @@ pub(crate) fn adapters(run: &Run, round: &Round) -> Result<Vec<String>, LearnErr
     Ok(all.filter(|name| round.path(&format!("datasets/{name}.jsonl")).exists()).collect())
 }
 
-/// Makes data sets and adapters of everything that is compared, as far as they are not there.
+/// Writes the data sets and trains the adapters of all variants, as far as they do not exist.
 ///
 /// # Errors
-/// The model, the data, a file; or a stop.
+/// The model, the data or a file fails, or a stop was requested.
 pub(crate) fn prepare(work: &mut Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
-    // written last
+    // this file is written last
     if !round.path("datasets/one.jsonl").exists() {
         documents(work, round)?;
     }
@@ -72,7 +73,7 @@ pub(crate) fn prepare(work: &mut Workplace, run: &Run, round: &Round) -> Result<
     Ok(())
 }
 
-/// Writes the data sets of everything that is compared.
+/// Writes the data sets of all variants.
 fn documents(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     let seed = work.task.seed;
     let path = |name: &str| round.path(&format!("datasets/{name}.jsonl"));
@@ -80,9 +81,9 @@ fn documents(work: &Workplace, round: &Round) -> Result<(), LearnError> {
         (read::<DocumentRecord>(&path("plan"))?, read::<DocumentRecord>(&path("tool"))?, read::<DocumentRecord>(&path("reflect"))?);
     let mut all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
     let reflections: Vec<ReflectionRecord> = read(&round.path("reflections.jsonl"))?;
-    // judgements as they came first, right or not
+    // the first judgements, whether they agree with the reward or not
     write(&path("unfiltered-reflect"), &judgements(work, &all, &reflections, |record| record.draws.first().cloned()))?;
-    // as many trajectories as the filter left, so that the filter is all that differs
+    // as many trajectories as the filter kept, so that only the filter differs
     all.retain(|one| !one.turns.is_empty());
     thin(&mut all, plan.len(), seed);
     for role in [Role::Plan, Role::Tool] {
@@ -109,7 +110,7 @@ fn documents(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     write(&path("one"), &one)
 }
 
-/// What a specialist learns of a document: its own tool's parameters; `None` if the tool is not used.
+/// The document with one tool's parameters as its only targets; `None` if it does not use the tool.
 fn of_one_tool(document: &DocumentRecord, tool: &str) -> Option<DocumentRecord> {
     let steps = document.turns.iter().filter_map(|turn| match turn {
         TurnRecord::Step { tool, input: Some(_), .. } => Some(tool),
@@ -120,7 +121,7 @@ fn of_one_tool(document: &DocumentRecord, tool: &str) -> Option<DocumentRecord> 
     (!outputs.is_empty()).then(|| DocumentRecord { tool: tool.to_owned(), outputs, ..document.clone() })
 }
 
-/// The rows of table 2 and of the figures, as far as their adapters are trained.
+/// The rows of table 2 and of the figures whose adapters are trained.
 pub(crate) fn rows(run: &Run, round: &Round) -> Result<Vec<Row>, LearnError> {
     let there = adapters(run, round)?;
     let all_there = |voices: &Voices| {
@@ -141,7 +142,7 @@ pub(crate) fn rows(run: &Run, round: &Round) -> Result<Vec<Row>, LearnError> {
         row("unfiltered", "− filtering", Voices::named(|role| round.voice(&format!("unfiltered-{}", role.as_str()))), false),
     ];
     if !specialists.is_empty() {
-        // a tool that no trajectory uses has no agent: the base speaks for it
+        // a tool that no trajectory uses has no adapter: the base fills in its parameters
         rows.push(row(TOOL_SPECIFIED, "tool-specified", Voices { tool: None, specialists, ..round.group() }, false));
     }
     for (count, name, title) in SCALES {

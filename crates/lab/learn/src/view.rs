@@ -1,18 +1,18 @@
-//! What a watcher of the learning sees.
+//! Progress reports.
 
 use crate::stage::Stage;
 
-/// Where the stages tell how far they are. Called from one thread at a time.
+/// Receives the progress of the stages. It is called by one thread at a time.
 pub trait View: Send + Sync {
-    /// A part of a stage begins, `done` of `total` of it being there already from an earlier start.
+    /// A part of a stage begins. `done` of its `total` items exist from an earlier start.
     fn begin(&self, stage: Stage, part: &str, done: u64, total: u64);
-    /// So far; `note` is short, for people: counts and rates.
+    /// `done` items are complete; `note` is a short text for people, with counts and rates.
     fn advance(&self, done: u64, note: &str);
-    /// The part is over.
+    /// The part has ended.
     fn end(&self, summary: &str);
 }
 
-/// Sees nothing.
+/// Ignores progress.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoView;
 

@@ -1,4 +1,4 @@
-//! Everything the stages work with: the task, its pages and tools, the model.
+//! What all stages use: the task, its corpus and tools, and the model.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::coverage::Vocabulary;
-use crate::crew::{Crew, Stop};
 use crate::error::{LearnError, TaskMistakes};
 use crate::pages::Pages;
+use crate::pool::{EnginePool, Stop};
 use crate::run::Origin;
 use crate::stage::Stage;
 use crate::task::Task;
@@ -20,12 +20,12 @@ use crate::view::View;
 /// A question of the evaluation file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct EvaluationQuestion {
-    /// As a person writes it.
+    /// The question's text.
     #[serde(alias = "text")]
     pub(crate) question: String,
     /// The gold answer.
     pub(crate) answer: String,
-    /// Options to choose from.
+    /// The options of a multiple-choice question.
     #[serde(default)]
     pub(crate) options: Vec<String>,
     #[serde(default)]
@@ -35,7 +35,7 @@ pub(crate) struct EvaluationQuestion {
 }
 
 impl EvaluationQuestion {
-    /// What reports group it by.
+    /// The group of questions in which reports count it.
     pub(crate) fn label(&self) -> String {
         match (self.kind.as_str(), self.hops) {
             ("", _) => "all".to_owned(),
@@ -45,7 +45,7 @@ impl EvaluationQuestion {
     }
 }
 
-/// What the stages work with.
+/// What all stages use.
 pub(crate) struct Workplace {
     /// The task.
     pub(crate) task: Task,
@@ -59,25 +59,25 @@ pub(crate) struct Workplace {
     pub(crate) vocabulary: Vocabulary,
     /// The evaluation questions; empty if the task names none.
     pub(crate) evaluation: Vec<EvaluationQuestion>,
-    /// Asked to stop?
+    /// The flag for stopping.
     pub(crate) stop: Stop,
-    /// Who watches.
+    /// Receives the progress.
     pub(crate) view: Arc<dyn View>,
-    /// Also make and evaluate the rows of the paper's table 2.
+    /// Whether the variants are trained and evaluated too.
     pub(crate) variants: bool,
     digest: String,
-    crew: OnceLock<Crew>,
+    pool: OnceLock<EnginePool>,
 }
 
 impl Workplace {
-    /// Reads what the task names. The model's weights wait until they are needed.
+    /// Reads everything that the task names, except the model's weights.
     ///
     /// # Errors
-    /// All mistakes in the files that the task names, together; or the model directory.
+    /// All mistakes in the files that the task names, together; or an invalid model directory.
     pub(crate) fn open(task: Task, model: &Path, variants: bool, view: Arc<dyn View>, stop: Stop) -> Result<Workplace, LearnError> {
         let mut mistakes = Vec::new();
         let corpus = Corpus::load(&task.corpus).map(Arc::new).map_err(|error| mistakes.push(error.to_string())).ok();
-        // the mistakes of a tool library do not depend on the pages
+        // mistakes in a tool library do not depend on the corpus
         let pages = corpus.clone().map_or_else(placeholder, Ok);
         let library =
             pages.ok().and_then(|pages| ToolLibrary::load(&task.tools, pages).map_err(|error| mistakes.push(error.to_string())).ok());
@@ -106,34 +106,34 @@ impl Workplace {
             view,
             variants,
             digest,
-            crew: OnceLock::new(),
+            pool: OnceLock::new(),
             task,
         })
     }
 
-    /// The engines, loaded at the first call.
+    /// The engines, which the first call loads.
     ///
     /// # Errors
     /// The model cannot be loaded.
-    pub(crate) fn crew(&self) -> Result<&Crew, LearnError> {
-        if let Some(crew) = self.crew.get() {
-            return Ok(crew);
+    pub(crate) fn pool(&self) -> Result<&EnginePool, LearnError> {
+        if let Some(pool) = self.pool.get() {
+            return Ok(pool);
         }
-        let crew = Crew::start(&self.model)?;
-        Ok(self.crew.get_or_init(|| crew))
+        let pool = EnginePool::start(&self.model)?;
+        Ok(self.pool.get_or_init(|| pool))
     }
 
-    /// Unloads the engines: training needs the memory.
+    /// Unloads the engines, because training needs the memory.
     pub(crate) fn dismiss(&mut self) {
-        self.crew = OnceLock::new();
+        self.pool = OnceLock::new();
     }
 
-    /// sha256 (hex) of the base's weights.
+    /// SHA-256 digest (hex) of the base's weights.
     pub(crate) fn base_digest(&self) -> &str {
         &self.digest
     }
 
-    /// An error if somebody has asked to stop.
+    /// Fails if a stop was requested.
     ///
     /// # Errors
     /// [`LearnError::Stopped`].
@@ -141,10 +141,10 @@ impl Workplace {
         if self.stop.is_raised() { Err(LearnError::Stopped { stage }) } else { Ok(()) }
     }
 
-    /// What each stage is made from, for [`crate::Run::open`].
+    /// The inputs of each stage, for [`crate::Run::open`].
     ///
     /// # Errors
-    /// A file cannot be read any more.
+    /// A file cannot be read.
     pub(crate) fn origin(&self) -> Result<Origin, LearnError> {
         let task = &self.task;
         let settings = &task.settings;
@@ -180,7 +180,7 @@ fn placeholder() -> Result<Arc<Corpus>, autoact_tools::CorpusError> {
     Corpus::from_pages(vec![page]).map(Arc::new)
 }
 
-/// JSON lines with at least `question` (or `text`) and `answer`.
+/// Parses JSON lines with at least `question` (or `text`) and `answer`.
 fn questions(path: &Path) -> Result<Vec<EvaluationQuestion>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -191,7 +191,7 @@ fn questions(path: &Path) -> Result<Vec<EvaluationQuestion>, String> {
     lines.map(parse).collect()
 }
 
-/// The first digits of a digest: enough to tell two apart.
+/// The first 12 digits of a digest, enough to distinguish two.
 fn short(digest: &str) -> String {
     digest.chars().take(12).collect()
 }
@@ -202,7 +202,7 @@ fn file_digest(path: &Path) -> Result<String, LearnError> {
 }
 
 fn json_digest(value: &impl Serialize) -> String {
-    // plain data always serialises
+    // plain data can always be serialised
     let text = serde_json::to_string(value).unwrap_or_default();
     short(&format!("{:x}", Sha256::digest(text)))
 }

@@ -1,4 +1,4 @@
-//! The whole pipeline over the bundled model, with numbers so small that it takes seconds.
+//! The whole pipeline over the bundled model, with settings small enough to take seconds.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // tests
 
 use std::fs::OpenOptions;
@@ -47,7 +47,7 @@ rounds = 2
 questions = 2
 "#;
 
-/// A directory with a task over a few hundred pages.
+/// Writes a task over a few hundred pages into a directory.
 fn task(dir: &Path, examples: &str, numbers: &str) -> Plan {
     let root = root();
     let text = format!(
@@ -65,19 +65,19 @@ fn all(plan: &Plan) -> Result<Report, LearnError> {
     learn(plan, Arc::new(NoView), Stop::default())
 }
 
-/// The whole lines of a file: what was torn is dropped by readers, and cut off only by the next writer.
+/// The complete lines of a file. Readers skip an incomplete one; only the next writer removes it.
 fn lines<T: serde::de::DeserializeOwned>(path: &Path) -> Vec<T> {
     let text = std::fs::read_to_string(path).unwrap();
     text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Asks to stop after so many looks.
-struct Impatient {
+/// Requests a stop after a number of progress reports.
+struct StopAfter {
     left: AtomicUsize,
     stop: Stop,
 }
 
-impl View for Impatient {
+impl View for StopAfter {
     fn begin(&self, _: Stage, _: &str, _: u64, _: u64) {}
     fn advance(&self, _: u64, _: &str) {
         if self.left.fetch_sub(1, Ordering::SeqCst) <= 1 {
@@ -87,7 +87,7 @@ impl View for Impatient {
     fn end(&self, _: &str) {}
 }
 
-/// What a process that was killed while writing leaves behind.
+/// Appends incomplete lines, as a process that was killed while writing leaves them.
 fn tear(run: &Path) {
     for name in ["questions.jsonl", "rejected.jsonl", "trajectories.jsonl", "reflections.jsonl", "evaluation.jsonl"] {
         let path = run.join(name);
@@ -98,14 +98,14 @@ fn tear(run: &Path) {
 }
 
 #[test]
-fn a_learning_that_is_stopped_again_and_again_comes_to_its_end() {
+fn a_run_that_is_stopped_repeatedly_completes() {
     let dir = tempfile::tempdir().unwrap();
     let plan = task(dir.path(), EXAMPLES, NUMBERS);
     let run = dir.path().join("run");
     let mut stops = 0;
     let report = loop {
         let stop = Stop::default();
-        let view = Impatient { left: AtomicUsize::new(45), stop: stop.clone() };
+        let view = StopAfter { left: AtomicUsize::new(45), stop: stop.clone() };
         match learn(&plan, Arc::new(view), stop) {
             Ok(report) => break report,
             Err(LearnError::Stopped { .. }) => stops += 1,
@@ -128,7 +128,7 @@ fn a_learning_that_is_stopped_again_and_again_comes_to_its_end() {
     assert!(report.evaluation.iter().all(|row| row.questions == 2));
     assert!(std::fs::read_to_string(run.join("report.html")).unwrap().contains("</html>"));
 
-    // what it is compared with can be asked for later
+    // variants can be requested later
     let compared = all(&Plan { variants: true, ..plan.clone() }).unwrap();
     let rows: Vec<&str> = compared.evaluation.iter().map(|row| row.row.as_str()).collect();
     for row in ["autoact", "base", "no-reflection", "one", "unfiltered", TOOL_SPECIFIED] {
@@ -137,21 +137,21 @@ fn a_learning_that_is_stopped_again_and_again_comes_to_its_end() {
     let chosen = compared.iterated.unwrap().chosen;
     assert!(run.join(format!("rounds/{chosen}/adapters/tool-Retrieve/training.json")).is_file());
 
-    // what was learned is a version of a registry
+    // learned adapters can be published as a version of a registry
     let registry = dir.path().join("registry");
     let version = all(&Plan { publish: Some(registry.clone()), promote: true, ..plan.clone() }).unwrap().version.unwrap();
     assert!(version.starts_with("small-"));
     assert!(registry.join("versions").join(&version).join("manifest.json").is_file());
     assert!(std::fs::read_to_string(registry.join("current.json")).unwrap().contains(&version));
 
-    // a stage again: the same seed gives the same adapters to the last bit
+    // a stage is repeated: the same seed gives bit-identical adapters
     let weights = |run: &Path| std::fs::read(run.join("rounds/1/adapters/plan/adapter_model.safetensors")).unwrap();
     let before = weights(&run);
     all(&Plan { until: Stage::Train, again: Some(Stage::Train), ..plan.clone() }).unwrap();
     assert!(before == weights(&run));
     assert!(!run.join("evaluation.jsonl").exists());
 
-    // other settings do not mix with what is there
+    // results of other settings are not mixed with existing ones
     let text = std::fs::read_to_string(&plan.task).unwrap().replace("samples = 2", "samples = 3");
     std::fs::write(&plan.task, text).unwrap();
     assert!(matches!(all(&plan), Err(LearnError::OtherRun { again: Stage::Synthesize, .. })));
@@ -166,7 +166,7 @@ fn questions_are_the_same_however_often_self_instruct_is_stopped() {
     let plan = Plan { until: Stage::Instruct, ..task(pieces.path(), EXAMPLES, NUMBERS) };
     loop {
         let stop = Stop::default();
-        let view = Impatient { left: AtomicUsize::new(3), stop: stop.clone() };
+        let view = StopAfter { left: AtomicUsize::new(3), stop: stop.clone() };
         match learn(&plan, Arc::new(view), stop) {
             Ok(_) => break,
             Err(LearnError::Stopped { .. }) => tear(&pieces.path().join("run")),
@@ -183,7 +183,7 @@ fn a_stage_says_which_one_it_needs() {
     let plan = task(dir.path(), EXAMPLES, NUMBERS);
     let ended = all(&Plan { only: Some(Stage::Train), ..plan.clone() });
     assert!(matches!(ended, Err(LearnError::Order { stage: Stage::Train, needs: Stage::Instruct, .. })));
-    // a report can be made of nothing
+    // a report can be made of an empty run
     assert!(all(&Plan { only: Some(Stage::Report), ..plan }).is_ok());
 }
 
@@ -217,7 +217,7 @@ fn mistakes_in_the_task_and_the_files_it_names_are_told() {
 }
 
 #[test]
-fn two_cannot_learn_in_one_directory() {
+fn a_run_directory_is_locked() {
     let dir = tempfile::tempdir().unwrap();
     let plan = task(dir.path(), EXAMPLES, NUMBERS);
     std::fs::create_dir_all(dir.path().join("run")).unwrap();

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_model_wrote_cannot_become_markup() {
+    fn model_text_is_escaped_in_html() {
         assert_eq!(escape("<script>\"&"), "&lt;script&gt;&quot;&amp;");
         let mut page = Page::new("<b>");
         page.section("<b>");

@@ -94,8 +94,8 @@ impl Atlas {
         self.base
     }
 
-    /// The held-out questions, on which results are reported: chains of two and three relations,
-    /// comparisons and yes/no questions. [`crate::Split::Train`] never contains their forms.
+    /// The held-out questions, on which results are reported. Apart from questions about a single
+    /// relation, [`crate::Split::Train`] never contains their forms.
     pub fn held_out(&self) -> Vec<Question> {
         held_out_set(&self.base)
     }

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_style_misses_a_fact_where_it_would_have_named_it() {
+    fn missing_facts_are_targets_from_the_value_on() {
         let fact = Fact::word("Lima");
         let line = Line { noun: "capital", title: "Peru", fact: &fact };
         for style in ThoughtStyle::ALL {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_page_tells_counts() {
+    fn only_text_that_follows_from_the_page_is_a_target() {
         let fact = Fact::word("Lima");
         let line = Line { noun: "capital", title: "Peru", fact: &fact };
         let mut pieces = Pieces { pieces: vec![], style: &ThoughtStyle::CANONICAL };

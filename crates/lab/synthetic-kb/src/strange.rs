@@ -101,7 +101,7 @@ mod tests {
     "#;
 
     #[test]
-    fn a_renamed_relation_is_told_by_nothing_else() {
+    fn renamed_relations_keep_no_wording_of_the_old_noun() {
         let schema = Schema::parse(SCHEMA, "test").unwrap();
         let nouns = Nouns::parse("# a comment\nmotto crest\n\nold\n");
         let strange = schema.with_strange_relations(&nouns, 1.0, 7);

@@ -35,7 +35,7 @@ fn the_atlas_has_pages_enough() {
 }
 
 #[test]
-fn the_held_out_set_is_what_it_promises() {
+fn the_held_out_set_has_its_counts_and_splits() {
     let atlas = atlas();
     let questions = atlas.held_out();
     let mut counts: HashMap<String, usize> = HashMap::new();

@@ -84,7 +84,7 @@ fn nearly_every_question_of_an_invented_world_is_answerable() {
 }
 
 #[test]
-fn reflections_judge_and_repairs_arrive() {
+fn reflections_judge_and_repairs_reach_the_answer() {
     let names = NameMaker::fit(atlas().base());
     let schema = schema(WORLDS);
     let base = world(&schema, &names, 11);
@@ -113,7 +113,7 @@ fn reflections_judge_and_repairs_arrive() {
 }
 
 #[test]
-fn a_misspelt_name_is_found_by_its_likeness() {
+fn a_misspelt_name_is_found_by_similarity() {
     let names = NameMaker::fit(atlas().base());
     let base = world(&schema(WORLDS), &names, 4);
     let mut tools = RealTools::over(&base);

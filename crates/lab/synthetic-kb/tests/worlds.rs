@@ -66,7 +66,7 @@ fn worlds_are_the_same_for_the_same_seed_and_consistent() {
 }
 
 #[test]
-fn what_retrieve_hides_lookup_finds_by_the_noun() {
+fn lookup_by_noun_finds_what_retrieve_cuts() {
     let names = NameMaker::fit(atlas().base());
     let schema = schema(WORLDS);
     let base = world(&schema, &names, 2);

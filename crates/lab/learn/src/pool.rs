@@ -1,4 +1,4 @@
-//! Work on all cores: one engine for each while the model is small, and threads that keep the engines' queues filled.
+//! Parallel use of engines over one model, and the request to stop.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,50 +11,50 @@ use autoact_model::{Backend, Engine, GenerateError, GenerateRequest, Generated, 
 
 use crate::error::LearnError;
 
-/// Threads for each engine: it computes what they wait for in one pass, and reads its weights once for all of them.
+/// Threads for each engine. It batches their requests, so that weights are read once for all.
 const THREADS_PER_ENGINE: usize = 8;
 
-/// Asks the stop of everything; shared with the handler of Ctrl-C.
+/// A shared flag that asks all work to stop. The Ctrl-C handler holds a clone.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks to stop.
+    /// Requests the stop.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody has asked.
+    /// Whether a stop was requested.
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// The engines over one model.
-pub(crate) struct Crew {
+pub(crate) struct EnginePool {
     backends: Vec<Arc<dyn Backend>>,
-    /// For adapters, which every engine has to load; empty with scripted models.
+    /// The same engines, for loading adapters; empty with scripted models.
     engines: Vec<Arc<Engine>>,
     tokenizer: Option<Arc<Tokenizer>>,
 }
 
-impl Crew {
-    /// Loads the model: on every core while it is small.
+impl EnginePool {
+    /// Loads the model into as many engines as [`autoact_in_process::engines`] allows.
     ///
     /// # Errors
     /// The model cannot be loaded.
-    pub(crate) fn start(path: &Path) -> Result<Crew, LearnError> {
+    pub(crate) fn start(path: &Path) -> Result<EnginePool, LearnError> {
         let failed = |source| LearnError::Model { path: path.to_owned(), source: Box::new(source) };
         let dir = ModelDir::open(path).map_err(failed)?;
         let engines: Vec<Arc<Engine>> = engines(&dir, usize::MAX).map_err(|source| failed(*source))?.into_iter().map(Arc::new).collect();
         let backends = engines.iter().map(|engine| Arc::clone(engine) as Arc<dyn Backend>).collect();
-        Ok(Crew { backends, engines, tokenizer: Some(Arc::new(dir.tokenizer().map_err(failed)?)) })
+        Ok(EnginePool { backends, engines, tokenizer: Some(Arc::new(dir.tokenizer().map_err(failed)?)) })
     }
 
-    /// A crew over backends at hand; it cannot load adapters, and counts tokens by characters.
+    /// A pool over given backends. It cannot load adapters and estimates numbers of tokens.
     #[cfg(test)]
-    pub(crate) fn of(backends: Vec<Arc<dyn Backend>>) -> Crew {
-        Crew { backends, engines: Vec::new(), tokenizer: None }
+    pub(crate) fn of(backends: Vec<Arc<dyn Backend>>) -> EnginePool {
+        EnginePool { backends, engines: Vec::new(), tokenizer: None }
     }
 
     /// Loads an adapter into every engine.
@@ -68,27 +68,28 @@ impl Crew {
         Ok(())
     }
 
-    /// One of the backends.
+    /// The backend of a worker thread; threads are distributed over the backends.
     pub(crate) fn backend(&self, number: usize) -> &Arc<dyn Backend> {
         &self.backends[number % self.backends.len()]
     }
 
-    /// Whether the model expects to be told what to do.
+    /// Whether the model has a chat template and thus expects instructions.
     pub(crate) fn is_chat(&self) -> bool {
         self.backends.first().is_some_and(|backend| backend.info().chat_template)
     }
 
-    /// How many tokens a text has.
+    /// Number of tokens of a text; estimated from its length without a tokenizer.
     pub(crate) fn tokens(&self, text: &str) -> usize {
         let counted = self.tokenizer.as_ref().and_then(|tokenizer| tokenizer.encode(text, None).ok());
         counted.map_or(text.len() / 3, |tokens| tokens.len())
     }
 
-    /// Works the items off in parallel. `work` gets an item and a backend; `take` gets the results one at a time as they are ready, on
-    /// this thread. Ends early, without error, once `stop` is raised: what has begun is finished.
+    /// Processes the items in parallel. `work` gets an item and a backend. `take` gets the results
+    /// on this thread, one at a time and in order of completion. If `stop` is requested, running
+    /// items are finished, the others are skipped, and the result is still `Ok`.
     ///
     /// # Errors
-    /// The first error of `work` or `take`; what runs is finished and dropped.
+    /// The first error of `work` or `take`. Running items are finished and their results dropped.
     pub(crate) fn each<I: Sync, R: Send, E: Send>(
         &self,
         items: &[I],
@@ -107,7 +108,7 @@ impl Crew {
                     while !failed.load(Ordering::Relaxed) && !stop.is_raised() {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         let Some(item) = items.get(at) else { break };
-                        // the receiver is gone after an error: nobody waits for this
+                        // after an error the receiver is gone, and the result is not needed
                         if sender.send((at, work(item, self.backend(number)))).is_err() {
                             break;
                         }
@@ -126,10 +127,11 @@ impl Crew {
     }
 }
 
-/// Completes a prompt. The engines' queues are longer than there are threads to fill them.
+/// Completes a prompt and waits for the reply. The engines' queues hold more requests than there
+/// are threads, so they are never full.
 ///
 /// # Errors
-/// What the model cannot do.
+/// The model refuses the request or fails.
 pub(crate) fn complete(backend: &dyn Backend, request: GenerateRequest) -> Result<Generated, GenerateError> {
     backend.generate(request)?.blocking_finish()
 }
@@ -139,15 +141,15 @@ mod tests {
     use super::*;
     use autoact_speaker::testing::ScriptedBackend;
 
-    fn crew() -> Crew {
-        Crew::of((0..2).map(|_| Arc::new(ScriptedBackend::saying("x")) as Arc<dyn Backend>).collect())
+    fn pool() -> EnginePool {
+        EnginePool::of((0..2).map(|_| Arc::new(ScriptedBackend::saying("x")) as Arc<dyn Backend>).collect())
     }
 
     #[test]
     fn every_item_is_done_once() {
         let items: Vec<usize> = (0..100).collect();
         let mut seen = vec![0; 100];
-        let done = crew().each(
+        let done = pool().each(
             &items,
             &Stop::default(),
             |item, _| Ok::<_, ()>(*item),
@@ -163,7 +165,7 @@ mod tests {
     #[test]
     fn an_error_ends_the_work() {
         let items: Vec<usize> = (0..1000).collect();
-        let ended = crew().each(&items, &Stop::default(), |item, _| if *item == 7 { Err("seven") } else { Ok(()) }, |_, ()| Ok(()));
+        let ended = pool().each(&items, &Stop::default(), |item, _| if *item == 7 { Err("seven") } else { Ok(()) }, |_, ()| Ok(()));
         assert_eq!(ended, Err("seven"));
     }
 
@@ -177,7 +179,7 @@ mod tests {
             stop.raise();
             Ok::<_, ()>(())
         };
-        assert_eq!(crew().each(&items, &stop, |_, _| Ok(()), raise), Ok(()));
+        assert_eq!(pool().each(&items, &stop, |_, _| Ok(()), raise), Ok(()));
         assert!(count < 1000);
     }
 }
