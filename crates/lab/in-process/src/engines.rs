@@ -1,13 +1,14 @@
-//! Engines over one model for work in one process.
+//! Engines over one model, for use within one process.
 
 use autoact_model::{Engine, EngineOptions, LoadError, ModelDir};
 
-/// Weights up to this size get an engine for each core (they share the mapped file), so that no product waits for another thread.
+/// Models with at most this many bytes of weights get one engine per core. The engines share the
+/// mapped file, and no matrix product waits for another thread.
 const SMALL: u64 = 200 << 20;
-/// Keys and values that an engine of several keeps: the trajectories it works at, and the openings they share.
+/// Bytes of KV cache of each engine if there are several.
 const CACHE: usize = 128 << 20;
 
-/// One engine on all cores, or one for each core while the model is small; `most` at most.
+/// Starts one engine per core for a small model, but at most `most`; else one engine on all cores.
 ///
 /// # Errors
 /// The model cannot be loaded.

@@ -1,11 +1,11 @@
-//! What a model's error means for the task.
+//! Classification of a model's errors as failures of calls.
 
 use autoact_model::GenerateError;
 use autoact_planning::{Failure, FailureClass};
 use autoact_speaker::SpeakError;
 use autoact_trajectory::Role;
 
-/// The failure of a role's call.
+/// Converts an error in the call of a role to a failure.
 pub(crate) fn failure(role: Role, error: SpeakError) -> Failure {
     let class = match &error {
         SpeakError::Generate(error) => match error {

@@ -11,27 +11,27 @@ use autoact_trajectory::{FoldError, Limits, Sampling, Submitted, Task, TaskId, T
 use crate::members::Members;
 use crate::voices::Voices;
 
-/// Who writes a local task's events.
+/// The writer that events of a task in this process name.
 const WRITER: &str = "local";
 
-/// How a question is run.
+/// Options of a task.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
     /// The task's bounds.
     pub limits: Limits,
-    /// How the models decode; each call of a task draws from its own part of the seed.
+    /// Sampling parameters. The seed of each call is derived from this seed.
     pub sampling: Sampling,
-    /// Stop at the first answer, without asking Reflect-Agent: the task is returned unfinished, with the answer in its
-    /// last step.
+    /// Stop at the first answer without calling Reflect-Agent. The task is returned unfinished,
+    /// with the answer in its last step.
     pub without_reflection: bool,
-    /// Words that Plan-Agent leans towards.
+    /// Logit bias on words, for Plan-Agent only.
     pub word_bias: Option<WordBias>,
 }
 
-/// A loop that cannot go on for a reason that is not the model's: a mistake in the program.
+/// A failure of the planning loop itself, not of the model: a bug in this program.
 #[derive(Debug, thiserror::Error)]
 pub enum LocalError {
-    /// An event does not continue the task.
+    /// An event does not fit the task's state.
     #[error("the planning loop broke its own rules")]
     Fold(#[from] FoldError),
 }
@@ -54,30 +54,32 @@ pub struct LocalGroup {
 }
 
 impl LocalGroup {
-    /// A group over a backend that has the voices' adapters. It is asked with the chat template it brings.
+    /// A group over a backend in which the adapters named by `voices` are loaded. If the model has
+    /// a chat template, it is used.
     pub fn new(backend: Arc<dyn Backend>, library: Arc<ToolLibrary>, voices: Voices) -> LocalGroup {
         LocalGroup { speaker: Speaker::new(backend), library, voices }
     }
 
-    /// The tools it runs.
+    /// The tool library.
     pub fn library(&self) -> &ToolLibrary {
         &self.library
     }
 
-    /// Runs a question with the tools selected for it, to its end. Blocks; not for use within an async task. A model
-    /// that cannot go on (a prompt too long, a reply that cannot be used) ends the task as `failed`, as in the
-    /// gateway; the task that comes back says why. A model without room is waited for, while the task has time.
+    /// Runs a question with the given tools until the task ends. It blocks the thread, so it must
+    /// not be called from an async task. If the model fails (a prompt too long, an invalid reply),
+    /// the task ends as failed and states the cause, as in the gateway. If the model is overloaded,
+    /// the call is repeated while the task has time.
     ///
     /// # Errors
-    /// Only a mistake in the program.
+    /// Only a bug in this program.
     pub fn run(&self, question: &str, tools: &[ToolSpec], options: &RunOptions) -> Result<Task, LocalError> {
         Ok(self.run_logged(question, tools, options)?.0)
     }
 
-    /// The same, with the events that the task was folded from.
+    /// [`LocalGroup::run`], which also returns the events.
     ///
     /// # Errors
-    /// Only a mistake in the program.
+    /// Only a bug in this program.
     pub fn run_logged(&self, question: &str, tools: &[ToolSpec], options: &RunOptions) -> Result<(Task, MemoryLog), LocalError> {
         let submitted = Submitted {
             question: question.to_owned(),
@@ -102,14 +104,14 @@ impl LocalGroup {
     }
 }
 
-/// Runs a task to its end, or to its answer.
+/// Runs a task until it ends, or until its answer without reflection.
 async fn drive(driver: &mut Driver<MemoryLog>) -> Result<(), Stop<NeverFails>> {
     loop {
         match driver.step(std::future::pending()).await? {
             Progress::Advanced | Progress::Interrupted => {}
             Progress::Ended | Progress::Answered => return Ok(()),
             Progress::Waiting(failure) => match failure.class {
-                // the call had all the time there was: the next decision ends the task
+                // the call used all of the task's time, so the next decision ends the task
                 FailureClass::Busy | FailureClass::TimedOut => {}
                 _ => driver.fail(&failure.chain()).await?,
             },

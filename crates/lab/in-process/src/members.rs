@@ -1,4 +1,4 @@
-//! The members of the group: three roles of one model, and the tools.
+//! The agents and tools of the group, over one model and one tool library.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -16,28 +16,28 @@ use autoact_trajectory::{Observation, Reflection, Role, Thought, Usage};
 use crate::failure::failure;
 use crate::voices::Voices;
 
-/// The longest pause before a full model is asked again.
+/// Maximum pause before an overloaded model is called again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Who runs the tools, for people.
+/// The name of the tools in failures.
 const TOOLS: &str = "tools";
 
-/// All members. Their calls block: they are made for a thread of their own.
+/// The three agents and the tools. Their calls block the thread.
 pub(crate) struct Members {
     pub(crate) speaker: Speaker,
     pub(crate) voices: Voices,
     pub(crate) library: Arc<ToolLibrary>,
-    /// Words that Plan-Agent leans towards.
+    /// Logit bias on words, for Plan-Agent only.
     pub(crate) word_bias: Option<WordBias>,
 }
 
 impl Members {
-    /// One value in all four parts.
+    /// This value in all four roles of the driver's interface.
     pub(crate) fn agents(self) -> Agents {
         let all = Arc::new(self);
         Agents { plan: Arc::clone(&all) as _, tool: Arc::clone(&all) as _, reflect: Arc::clone(&all) as _, tools: all }
     }
 
-    /// The reply of `role`, parsed. A full model is asked again while the task has time.
+    /// The parsed reply of `role`. An overloaded model is called again while the task has time.
     async fn say<T>(
         &self,
         role: Role,
@@ -67,7 +67,7 @@ impl Members {
     }
 }
 
-/// How long to wait before the call is made again; `None`: it is not.
+/// The pause before the call is repeated; `None` if it is not repeated.
 fn pause(error: &SpeakError, deadline: Option<Instant>) -> Option<Duration> {
     let SpeakError::Generate(GenerateError::Overloaded { retry_after }) = error else { return None };
     let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
@@ -104,7 +104,7 @@ impl ReflectAgent for Members {
 
 #[async_trait]
 impl Tools for Members {
-    /// On a thread of its own: a tool that hangs, or that panics, does not take the task with it.
+    /// Runs the tool on its own thread, so that a tool that hangs or panics does not stop the task.
     async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
         let Execution { call, action, spec } = execution;
         let own = spec.map_or(Duration::MAX, |spec| spec.timeout);
@@ -112,7 +112,7 @@ impl Tools for Members {
         let (sender, result) = sync_channel(1);
         let begun = Instant::now();
         let started = thread::Builder::new().name("tool".to_owned()).spawn(move || {
-            // nobody waits any more: the time was up
+            // sending fails if the time is up and nobody waits
             let _ = sender.send(library.execute(&ran, &trajectory));
         });
         started.map_err(|error| Failure::new(FailureClass::Broken, TOOLS, error))?;

@@ -1,39 +1,39 @@
-//! Which adapter speaks in which role.
+//! The adapters of the three roles.
 
 use std::collections::BTreeMap;
 
 use autoact_trajectory::Role;
 
-/// Which adapter speaks for each role; `None`: the base.
+/// The name of each role's adapter; `None` is the base model without an adapter.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Voices {
-    /// Plan-Agent's.
+    /// The adapter of Plan-Agent.
     pub plan: Option<String>,
-    /// Tool-Agent's.
+    /// The adapter of Tool-Agent.
     pub tool: Option<String>,
-    /// Reflect-Agent's.
+    /// The adapter of Reflect-Agent.
     pub reflect: Option<String>,
-    /// Tool-Agents that know one tool only, by the tool's name; where there are any, `tool` speaks for the other tools.
+    /// Adapters for one tool's parameters, by the tool's name. `tool` is for all other tools.
     pub specialists: BTreeMap<String, String>,
 }
 
 impl Voices {
-    /// The base alone, in every role: AutoAct's Meta-Agent.
+    /// The base model in every role: AutoAct's Meta-Agent.
     pub fn base() -> Voices {
         Voices::default()
     }
 
-    /// One adapter in every role.
+    /// The same adapter in every role.
     pub fn one(adapter: &str) -> Voices {
         Voices::named(|_| adapter.to_owned())
     }
 
-    /// An adapter per role, under the roles' names.
+    /// One adapter per role, named like the role.
     pub fn by_role() -> Voices {
         Voices::named(|role| role.as_str().to_owned())
     }
 
-    /// An adapter per role, under these names.
+    /// One adapter per role, with the names that `name` returns.
     pub fn named(name: impl Fn(Role) -> String) -> Voices {
         let name = |role| Some(name(role));
         Voices { plan: name(Role::Plan), tool: name(Role::Tool), reflect: name(Role::Reflect), specialists: BTreeMap::new() }

@@ -14,7 +14,7 @@ use autoact_trajectory::{
 };
 
 const QUESTION: &str = "Where is the Loire?";
-/// Longer than any thought may be.
+/// Longer than a thought may be.
 const RAMBLING: usize = 400;
 
 fn library() -> ToolLibrary {
@@ -22,7 +22,7 @@ fn library() -> ToolLibrary {
     ToolLibrary::bundled(Arc::new(Corpus::from_pages(vec![page]).unwrap())).unwrap()
 }
 
-/// Looks the Loire up and answers France; every answer gets this verdict.
+/// Retrieves the page of the Loire and answers France. Every answer gets this verdict.
 fn script(prompt: &str, verdict: &str) -> Result<String, GenerateError> {
     Ok(match prompt.rsplit(['\n', '>']).next().unwrap_or_default() {
         "Thought:" if prompt.contains("Observation:") => " It is France.\nAction: Finish\n".to_owned(),
@@ -42,7 +42,7 @@ fn group(backend: &Arc<ScriptedBackend>) -> LocalGroup {
     LocalGroup::new(Arc::clone(backend) as Arc<dyn Backend>, Arc::new(library()), Voices::base())
 }
 
-/// What comes of the question, and what the model was asked.
+/// The finished task, and the requests that the model got.
 fn run(backend: ScriptedBackend, options: &RunOptions) -> (Task, Vec<GenerateRequest>) {
     let backend = Arc::new(backend);
     let group = group(&backend);
@@ -209,7 +209,7 @@ fn the_bound_on_time_holds_in_calls() {
     }
 }
 
-/// A tool that answers when the test lets it, or panics.
+/// A tool that answers when the test allows it, or panics.
 struct Slow {
     spec: ToolSpec,
     answer: Mutex<Option<mpsc::Receiver<()>>>,
@@ -227,7 +227,7 @@ impl Tool for Slow {
     }
 }
 
-/// A group whose one working tool is slow, or panics where `answer` is nothing.
+/// A group with one tool, which waits for `answer`, or panics if that is `None`.
 fn with_slow(effect: Effect, timeout: Duration, answer: Option<mpsc::Receiver<()>>) -> LocalGroup {
     let spec = ToolSpec {
         name: "Wait".into(),

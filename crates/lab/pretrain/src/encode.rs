@@ -125,7 +125,7 @@ mod tests {
     use autoact_trajectory::{Step, Turn};
 
     #[test]
-    fn what_a_text_spells_does_not_end_it() {
+    fn a_spelt_end_token_stays_text() {
         let encoder = Encoder::new(crate::tokenizer::fit(&["a river ".repeat(8)], 300).unwrap()).unwrap();
         let document = encoder.text(&format!("a {END} river")).unwrap();
         assert_eq!(document.tokens.iter().filter(|token| **token == encoder.end()).count(), 1);

@@ -1,4 +1,4 @@
-//! Tokens per second on synthetic documents, with where the time goes.
+//! Measures tokens per second on synthetic documents, and the time of each phase.
 //!
 //! `cargo run -p autoact-train --example train_throughput -- [key=value ...]`, keys as in `main`.
 

@@ -1,8 +1,9 @@
-//! Causal attention inside one document, in tiles of query rows.
+//! Causal grouped-query attention within one document, in tiles of query rows.
 //!
-//! The forward pass keeps only the log of each row's softmax sum; the backward pass recomputes the
-//! probabilities from it. A tile of queries `[first, last)` only needs the keys `0..last`: blocks
-//! above the diagonal are never computed.
+//! The forward pass keeps only the log-sum-exp of each row. The backward pass recomputes the
+//! probabilities from it, as FlashAttention-2 does (<https://arxiv.org/abs/2307.08691>). A tile of
+//! queries `[first, last)` uses only the keys `0..last`, so that blocks above the diagonal are
+//! never computed.
 
 use crate::config::Precision;
 use crate::simd::{self, Mat, gemm};
@@ -10,7 +11,7 @@ use crate::simd::{self, Mat, gemm};
 /// Query rows per tile.
 pub(crate) const TILE: usize = 64;
 
-/// The head counts and widths, and the distance between rows of the packed q/k/v matrix.
+/// Numbers of heads and their width; a row of the packed q/k/v matrix has `ld` elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) heads: usize,
@@ -26,7 +27,7 @@ impl Shape {
     fn scale(&self) -> f32 {
         1.0 / (self.dim as f32).sqrt()
     }
-    /// Offsets of a query head's q, k and v in a row.
+    /// Offsets of a query head's q, k and v in a packed row.
     fn offsets(&self, head: usize) -> (usize, usize, usize) {
         let kv = head / (self.heads / self.kv_heads);
         let k = (self.heads + kv) * self.dim;
@@ -34,13 +35,13 @@ impl Shape {
     }
 }
 
-/// Scratch of one worker.
+/// Buffers of one worker.
 pub(crate) struct Scratch {
-    /// Scores or probabilities, `[TILE, longest document]`.
+    /// Scores, then probabilities: `[TILE, longest document]`.
     scores: Vec<f32>,
     /// Their gradient, the same shape.
     dscores: Vec<f32>,
-    /// One number per row of a tile.
+    /// One value per row of a tile.
     rows: Vec<f32>,
 }
 
@@ -51,7 +52,8 @@ impl Scratch {
     }
 }
 
-/// One document: `qkv` `[L, q + 2 kv]` to `out` `[L, q]`; `lse` `[heads, L]` is kept.
+/// Forward pass of one document of `L` tokens: `qkv` `[L, q + 2 kv]` to `out` `[L, q]`. `lse`
+/// `[heads, L]` gets the log-sum-exp of each row, for the backward pass.
 pub(crate) fn forward(s: Shape, qkv: &[f32], out: &mut [f32], lse: &mut [f32], w: &mut Scratch) {
     let (ld, od) = (s.ld(), s.heads * s.dim);
     let len = qkv.len() / ld;
@@ -75,7 +77,7 @@ pub(crate) fn forward(s: Shape, qkv: &[f32], out: &mut [f32], lse: &mut [f32], w
     }
 }
 
-/// The gradient: `dout` `[L, q]` to `dqkv` `[L, q + 2 kv]` (overwritten).
+/// Backward pass: `dout` `[L, q]` to `dqkv` `[L, q + 2 kv]`, which is overwritten.
 pub(crate) fn backward(s: Shape, qkv: &[f32], out: &[f32], lse: &[f32], dout: &[f32], dqkv: &mut [f32], w: &mut Scratch) {
     let (ld, od) = (s.ld(), s.heads * s.dim);
     let len = qkv.len() / ld;

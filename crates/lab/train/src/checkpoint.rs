@@ -1,5 +1,5 @@
 //! Checkpoints: one safetensors file with the trained parameters, the optimiser's moments and the
-//! position in the run. A resumed run ends with the same bits as an uninterrupted one.
+//! position in the run. A resumed run gives the same bits as one without interruption.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,18 +14,18 @@ const PREFIX: &str = "checkpoint-";
 const SUFFIX: &str = ".safetensors";
 const META: &str = "autoact_train";
 
-/// The position in a run; the small part of a checkpoint.
+/// The metadata of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Meta {
-    /// Optimiser steps done.
+    /// Number of optimiser steps done.
     pub(crate) step: u64,
-    /// Tokens computed.
+    /// Number of tokens processed.
     pub(crate) tokens: u64,
-    /// Smoothed loss.
+    /// Exponential moving average of the loss.
     pub(crate) loss_ema: Option<f64>,
     pub(crate) position: DataPosition,
     pub(crate) stats: PackStats,
-    /// What must be the same for the checkpoint to fit: see `Trainer::fingerprint`.
+    /// The settings that must be equal on resumption: see `Trainer::fingerprint`.
     pub(crate) fingerprint: String,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn file_name(dir: &Path, step: u64) -> PathBuf {
     dir.join(format!("{PREFIX}{step:08}{SUFFIX}"))
 }
 
-/// Checkpoints in `dir` with their steps, oldest first; a missing directory has none.
+/// The checkpoints in `dir` with their steps, oldest first; empty if there is no such directory.
 pub(crate) fn list(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
     if !dir.exists() {
         return Ok(Vec::new());

@@ -7,25 +7,26 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, TrainError};
 use crate::lora::LoraConfig;
 
-/// Which update rule moves the hidden matrices.
+/// The optimiser of the layers' matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Optimizer {
-    /// AdamW for everything.
+    /// AdamW (<https://arxiv.org/abs/1711.05101>) for all parameters.
     AdamW,
-    /// Muon for the 2-D matrices of the layers (and of LoRA), AdamW for embeddings, norms, head.
+    /// Muon (<https://kellerjordan.github.io/posts/muon/>) for the layers' matrices and LoRA
+    /// factors, AdamW for embeddings, norms and the output head.
     Muon,
 }
 
-/// The number format of the factors in matrix products; sums, weights and the rest are f32.
+/// The number format of the factors in matrix products. Sums and everything else are f32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// 32-bit floats.
     #[default]
     F32,
-    /// bfloat16 with f32 sums, as mixed-precision training does; about twice as fast on CPUs with
-    /// AVX512_BF16, the same as [`Precision::F32`] on others.
+    /// bfloat16 factors with f32 sums (mixed precision). About twice as fast on CPUs with
+    /// AVX512_BF16; the same as [`Precision::F32`] on others.
     Bf16,
 }
 
@@ -33,21 +34,21 @@ pub enum Precision {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Decay {
-    /// It does not.
+    /// Not at all.
     Constant,
-    /// In a straight line to the floor.
+    /// Linearly to the minimum.
     Linear,
-    /// Along half a cosine to the floor.
+    /// By a half cosine to the minimum.
     Cosine,
 }
 
-/// How long to train.
+/// The length of a training run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Length {
-    /// That many optimiser steps.
+    /// Number of optimiser steps.
     Steps(u64),
-    /// About that many tokens: rounded up to whole steps of `rows * seq_len * accumulation`.
+    /// Number of tokens, rounded up to whole steps of `rows * seq_len * accumulation`.
     Tokens(u64),
 }
 
@@ -55,19 +56,20 @@ pub enum Length {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrainConfig {
-    /// How long to train.
+    /// The length of the run.
     pub length: Length,
-    /// Rows in a batch; with `seq_len` it sets the tokens per step.
+    /// Rows in a batch. A step has `rows * seq_len * accumulation` token positions.
     pub rows: usize,
-    /// Tokens in a row; also the longest document that is not cut.
+    /// Tokens in a row. Longer documents are cut.
     pub seq_len: usize,
-    /// Rows that one worker takes at a time; small enough for the caches, large enough for GEMM.
+    /// Rows in a micro-batch, which one worker computes at a time. It should fit the caches and
+    /// still be large enough for efficient matrix products.
     pub micro_rows: usize,
-    /// Gradient shards: fixes the order of sums, whatever the number of threads.
+    /// Number of gradient shards. It fixes the order of sums for any number of threads.
     pub shards: usize,
-    /// Worker threads; 0 = as many as there are cores.
+    /// Worker threads; 0: one per core.
     pub threads: usize,
-    /// Batches summed into one optimiser step.
+    /// Batches whose gradients are summed for one optimiser step.
     pub accumulation: usize,
     /// Peak learning rate of AdamW.
     pub lr: f64,
@@ -81,27 +83,27 @@ pub struct TrainConfig {
     pub eps: f64,
     /// Decoupled weight decay of matrices and embeddings (norms have none).
     pub weight_decay: f64,
-    /// Part of the steps that warms the learning rate up.
+    /// Fraction of the steps with a rising learning rate.
     pub warmup_ratio: f64,
-    /// Warm-up in steps; if set, it wins over `warmup_ratio`.
+    /// Warm-up in steps; replaces `warmup_ratio` if set.
     pub warmup_steps: Option<u64>,
     /// How the learning rate falls after the warm-up.
     pub decay: Decay,
-    /// Floor of the learning rate, as a part of the peak.
+    /// Minimum learning rate as a fraction of the peak.
     pub min_lr_ratio: f64,
-    /// Largest global gradient norm; 0 = no clipping.
+    /// Maximum of the global gradient norm; 0: no clipping.
     pub clip: f64,
     /// Seed of the dropout masks and of the LoRA initialisation.
     pub seed: u64,
-    /// Steps between checkpoints; 0 = none.
+    /// Steps between checkpoints; 0: none.
     pub checkpoint_every: u64,
-    /// Where checkpoints go.
+    /// The directory for checkpoints.
     pub checkpoint_dir: Option<PathBuf>,
-    /// Checkpoints kept; older ones are deleted.
+    /// Number of checkpoints kept; older ones are deleted.
     pub keep_checkpoints: usize,
     /// The number format of matrix products.
     pub precision: Precision,
-    /// The update rule.
+    /// The optimiser of the layers' matrices.
     pub optimizer: Optimizer,
     /// Train adapters instead of the weights.
     pub lora: Option<LoraConfig>,
@@ -140,7 +142,7 @@ impl Default for TrainConfig {
 }
 
 impl TrainConfig {
-    /// Optimiser steps in the whole run.
+    /// Number of optimiser steps in the run.
     #[must_use]
     pub fn total_steps(&self) -> u64 {
         match self.length {
@@ -149,7 +151,7 @@ impl TrainConfig {
         }
     }
 
-    /// Steps of warm-up.
+    /// Number of warm-up steps.
     #[must_use]
     pub fn total_warmup(&self) -> u64 {
         self.warmup_steps.unwrap_or((self.total_steps() as f64 * self.warmup_ratio).round() as u64)
@@ -168,7 +170,7 @@ impl TrainConfig {
     /// Checks every setting.
     ///
     /// # Errors
-    /// Lists all broken rules together.
+    /// All violated rules together.
     pub fn validate(&self) -> Result<()> {
         let mut bad = Vec::new();
         let mut rule = |ok: bool, text: String| {

@@ -2,22 +2,24 @@
 
 use autoact_base::random::SplitMix64;
 
-/// One training document: token ids, and for each token whether the loss counts its prediction.
+/// One training document: token ids with a loss mask.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Document {
     /// Token ids.
     pub tokens: Vec<u32>,
-    /// `loss[i]`: token `i` is a target, predicted from tokens `0..i`. `loss[0]` has no effect.
+    /// Loss mask: if `loss[i]`, token `i` is a target, predicted from tokens `0..i`. `loss[0]` has
+    /// no effect.
     pub loss: Vec<bool>,
-    /// The first token that adapters act on; 0: all. Later than 0 for activated LoRA (<https://arxiv.org/abs/2504.12397>): what comes
-    /// before is seen as the base sees it.
+    /// Index of the first token on which adapters act; 0: all tokens. It is larger than 0 for
+    /// activated LoRA (<https://arxiv.org/abs/2504.12397>): earlier tokens are computed without the
+    /// adapter.
     pub adapter_from: usize,
 }
 
 /// An endless seeded source of documents.
 ///
-/// Document `i` must be a pure function of the source's seed and `i`: a resumed training seeks back
-/// and must get the same documents again.
+/// Document `i` must be a pure function of the source's seed and `i`, because a resumed training
+/// seeks back and must get the same documents again.
 pub trait DocumentSource: Send {
     /// The next document.
     fn next(&mut self) -> Document;
@@ -25,7 +27,7 @@ pub trait DocumentSource: Send {
     fn seek(&mut self, index: u64);
 }
 
-/// A fixed list of documents, over and over, in an order shuffled anew in each round.
+/// An endless repetition of a fixed list of documents, with a new random order in each epoch.
 #[derive(Debug, Clone)]
 pub struct Cycle {
     documents: Vec<Document>,
@@ -35,7 +37,7 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Repeats `documents`; an empty list gives empty documents, which training refuses.
+    /// Repeats `documents`. An empty list gives empty documents, which training refuses.
     #[must_use]
     pub fn new(documents: Vec<Document>, seed: u64) -> Self {
         Self { documents, seed, at: 0, round: None }

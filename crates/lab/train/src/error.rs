@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use autoact_checkpoint::{ConfigError, FileError};
 
-/// An error of this crate. Messages name the file, what was expected and what came.
+/// An error of this crate. Messages name the file, what was expected and what was found.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
     /// A setting is out of range or contradicts another one.
@@ -20,7 +20,7 @@ pub enum TrainError {
         /// Why.
         source: std::io::Error,
     },
-    /// A file is there but its content is not what it should be.
+    /// The content of a file is invalid.
     #[error("`{path}`: {message}")]
     Format {
         /// The file.
@@ -31,7 +31,7 @@ pub enum TrainError {
     /// An adapter could not be read or written.
     #[error(transparent)]
     Adapter(#[from] autoact_lora::AdapterError),
-    /// A tensor that the model needs is not in the file.
+    /// A tensor of the model is not in the file.
     #[error("`{path}`: tensor `{name}` is missing")]
     MissingTensor {
         /// The file.
@@ -39,7 +39,7 @@ pub enum TrainError {
         /// The tensor.
         name: String,
     },
-    /// A tensor is there with another shape.
+    /// A tensor has another shape.
     #[error("`{path}`: tensor `{name}` has shape {found:?}, expected {expected:?}")]
     Shape {
         /// The file.
@@ -51,7 +51,7 @@ pub enum TrainError {
         /// The shape in the file.
         found: Vec<usize>,
     },
-    /// A document cannot be trained on.
+    /// A document is invalid.
     #[error("document {index}: {message}")]
     Document {
         /// The document's index in its source.
@@ -69,7 +69,7 @@ pub enum TrainError {
         /// The gradient norm of that step.
         grad_norm: f64,
     },
-    /// A helper thread ended without an answer.
+    /// A worker thread panicked.
     #[error("the {0} thread ended unexpectedly")]
     Thread(&'static str),
 }

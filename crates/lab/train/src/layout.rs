@@ -1,14 +1,14 @@
 //! The position of each tensor in the flat parameter vector.
 //!
-//! Query, key and value matrices lie one after the other, so they are also one packed matrix
+//! The query, key and value matrices are adjacent, so that they also form one packed matrix
 //! `[q + 2 kv, hidden]`; likewise gate and up. All matrices are row-major `[out, in]`.
 
 use crate::model_config::ModelConfig;
 
-/// The kind of a tensor, which decides its optimiser and its weight decay.
+/// The kind of a tensor, which determines its optimiser and its weight decay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TensorKind {
-    /// Token embeddings (also the tied head).
+    /// Token embeddings, also the output head if it is tied.
     Embedding,
     /// The weight of an RMSNorm.
     Norm,
@@ -21,15 +21,15 @@ pub enum TensorKind {
 /// One named tensor inside the flat vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorSpec {
-    /// Its name in the safetensors file.
+    /// Its name in safetensors files.
     pub name: String,
-    /// Its first element in the flat vector.
+    /// Index of its first element in the flat vector.
     pub offset: usize,
     /// Rows (outputs); 1 for a norm.
     pub rows: usize,
     /// Columns (inputs).
     pub cols: usize,
-    /// What it is.
+    /// Its kind.
     pub kind: TensorKind,
 }
 
@@ -46,13 +46,13 @@ impl TensorSpec {
         self.len() == 0
     }
 
-    /// Its shape in the file: one dimension for norms, two for the rest.
+    /// Its shape in the file: `[cols]` for norms, `[rows, cols]` for all others.
     #[must_use]
     pub fn shape(&self) -> Vec<usize> {
         if self.kind == TensorKind::Norm { vec![self.cols] } else { vec![self.rows, self.cols] }
     }
 
-    /// Its place in the flat vector.
+    /// Its range of indices in the flat vector.
     #[must_use]
     pub fn range(&self) -> std::ops::Range<usize> {
         self.offset..self.offset + self.len()
@@ -82,7 +82,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a model of this shape.
+    /// The layout of a model with this shape.
     #[must_use]
     pub fn new(c: &ModelConfig) -> Self {
         let mut b = Builder::default();
@@ -111,7 +111,7 @@ impl Layout {
         Self { tensors: b.tensors, total: b.total, embed, layers, norm, head }
     }
 
-    /// All tensors in order; together they cover the vector without gaps.
+    /// All tensors in order. They cover the flat vector without gaps.
     #[must_use]
     pub fn tensors(&self) -> &[TensorSpec] {
         &self.tensors
@@ -124,7 +124,7 @@ impl Layout {
     }
 }
 
-/// Lays tensors one after the other.
+/// Places tensors one after the other.
 #[derive(Default)]
 pub(crate) struct Builder {
     pub(crate) tensors: Vec<TensorSpec>,

@@ -1,8 +1,8 @@
 //! Training of Llama-shaped language models on the CPU, without autograd.
 //!
 //! - [`Trainer`] trains all weights from scratch, or LoRA adapters on frozen ones ([`LoraConfig`]).
-//! - Documents come from a [`DocumentSource`]; several share a micro-batch, one after the other
-//!   without padding, and attention stays inside each document.
+//! - Documents come from a [`DocumentSource`]. Several are packed into a micro-batch without
+//!   padding; attention is limited to each document.
 //! - [`Weights`] load from and save to a Hugging Face directory, [`LoraWeights`] to PEFT's format.
 //!
 //! # Design

@@ -1,4 +1,5 @@
-//! LoRA adapters in PEFT's format: `y = W x + (alpha / r) B A dropout(x)`.
+//! LoRA adapters (<https://arxiv.org/abs/2106.09685>) in PEFT's format:
+//! `y = W x + (alpha / r) B A dropout(x)` with `A` `[r, inputs]` and `B` `[outputs, r]`.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use crate::layout::{Builder, TensorKind, TensorSpec};
 use crate::model_config::ModelConfig;
 use crate::tensors::encode_all;
 
-/// A linear layer that an adapter can sit on.
+/// A linear layer that can have an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Linear {
     /// Query projection.
@@ -63,7 +64,7 @@ impl Linear {
         }
     }
 
-    /// Inputs and outputs.
+    /// Widths of its input and its output.
     pub(crate) fn dims(self, c: &ModelConfig) -> (usize, usize) {
         match self {
             Self::Q => (c.hidden_size, c.q_width()),
@@ -80,23 +81,24 @@ impl Linear {
 pub struct LoraConfig {
     /// Rank.
     pub r: usize,
-    /// Scale: the adapter's output is multiplied by `alpha / r`.
+    /// Scaling: the adapter's output is multiplied by `alpha / r`.
     pub alpha: f64,
     /// Probability of dropping an input element of the adapter.
     pub dropout: f64,
     /// Which linear layers get an adapter.
     pub target_modules: Vec<Linear>,
-    /// What `adapter_config.json` names as the base model.
+    /// The base model's name in `adapter_config.json`.
     #[serde(default)]
     pub base_model: Option<String>,
-    /// Activated LoRA: the adapter acts from the last occurrence of these tokens in a prompt on. What the trained documents say of it is
-    /// [`Document::adapter_from`](crate::Document::adapter_from); this is what a server is told.
+    /// Activated LoRA (<https://arxiv.org/abs/2504.12397>): the adapter acts from the last
+    /// occurrence of these tokens in a prompt on. This is written for servers. Training itself uses
+    /// [`Document::adapter_from`](crate::Document::adapter_from).
     #[serde(default)]
     pub alora_invocation_tokens: Option<Vec<u32>>,
 }
 
 impl LoraConfig {
-    /// The settings of an adapter that PEFT wrote, if it is plain LoRA on whole linear layers.
+    /// The settings of an adapter that PEFT wrote. It must be plain LoRA on whole linear layers.
     fn of_peft(file: &AdapterConfig) -> std::result::Result<Self, String> {
         let TargetModules::Names(names) = &file.target_modules else {
             return Err("`target_modules` is a pattern, expected a list of names".to_owned());
@@ -141,16 +143,16 @@ impl LoraConfig {
     }
 }
 
-/// One adapter's place in the flat vector.
+/// One adapter's position in the flat vector.
 #[derive(Debug, Clone)]
 pub(crate) struct Adapter {
-    /// `A` `[r, inputs]`.
+    /// Offset of `A` `[r, inputs]`.
     pub(crate) a: usize,
-    /// `B` `[outputs, r]`.
+    /// Offset of `B` `[outputs, r]`.
     pub(crate) b: usize,
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
-    /// A number of its own, for the dropout mask.
+    /// Unique number of the adapter, for its dropout masks.
     pub(crate) id: u64,
 }
 
@@ -164,7 +166,7 @@ pub struct LoraWeights {
 }
 
 impl LoraWeights {
-    /// Fresh adapters as PEFT makes them: `A` uniform in `±1/sqrt(inputs)` (Kaiming with
+    /// Initial adapters, as PEFT creates them: `A` uniform in `±1/sqrt(inputs)` (Kaiming with
     /// `a = sqrt(5)`), `B` zero.
     ///
     /// # Errors
@@ -210,11 +212,11 @@ impl LoraWeights {
         Ok(Self { config: config.clone(), tensors: builder.tensors, adapters, data })
     }
 
-    /// Reads adapters that [`LoraWeights::save`] or PEFT wrote, to train them further. Rank, alpha
-    /// and targets come from `adapter_config.json`.
+    /// Reads adapters written by [`LoraWeights::save`] or PEFT, to train them further. Rank, alpha
+    /// and target layers come from `adapter_config.json`.
     ///
     /// # Errors
-    /// If a file is missing or malformed, or asks for a LoRA variant that is not supported.
+    /// If a file is missing or malformed, or needs a LoRA variant that is not supported.
     pub fn load(dir: &Path, model: &ModelConfig) -> Result<Self> {
         let adapter = PeftAdapter::load(dir)?;
         let bad = |e: &dyn std::fmt::Display| TrainError::format(&dir.join(CONFIG_FILE), e);
@@ -245,7 +247,8 @@ impl LoraWeights {
         Ok(autoact_lora::save(dir, &self.config.to_peft(), &self.encoded(dtype), dtype, None)?)
     }
 
-    /// [`LoraWeights::save`] with the sha256 (hex) of the base's `model.safetensors` in the file: a loader can refuse another base.
+    /// [`LoraWeights::save`] with the SHA-256 digest (hex) of the base's `model.safetensors` in the
+    /// file, so that a loader can refuse another base.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -263,24 +266,24 @@ impl LoraWeights {
         &self.config
     }
 
-    /// Where each factor lies in [`LoraWeights::data`]; the names are PEFT's.
+    /// The position of each factor in [`LoraWeights::data`], with its PEFT name.
     #[must_use]
     pub fn tensors(&self) -> &[TensorSpec] {
         &self.tensors
     }
 
-    /// The flat vector.
+    /// The flat vector of all factors.
     #[must_use]
     pub fn data(&self) -> &[f32] {
         &self.data
     }
 
-    /// The flat vector, to change.
+    /// The flat vector, mutable.
     pub fn data_mut(&mut self) -> &mut [f32] {
         &mut self.data
     }
 
-    /// The tensors and the flat vector, to change.
+    /// The factors' positions, and the flat vector, mutable.
     pub(crate) fn split(&mut self) -> (&[TensorSpec], &mut [f32]) {
         (&self.tensors, &mut self.data)
     }

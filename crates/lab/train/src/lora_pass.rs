@@ -13,7 +13,7 @@ use crate::simd::{self, Mat, gemm};
 #[derive(Clone, Copy)]
 pub(crate) struct LoraPass<'a> {
     weights: &'a LoraWeights,
-    /// Names the dropout masks of this micro-batch; `None`: no dropout (evaluation).
+    /// Seed of this micro-batch's dropout masks; `None` for no dropout (evaluation).
     key: Option<u64>,
     precision: Precision,
 }
@@ -47,14 +47,15 @@ impl LoraScratch {
         }
     }
 
-    /// Begins a micro-batch.
+    /// Starts a micro-batch.
     pub(crate) fn begin(&mut self, base_rows: &[Range<usize>]) {
         self.base_rows.clear();
         self.base_rows.extend_from_slice(base_rows);
     }
 }
 
-/// Zeroes the rows of `hidden` `[T, r]` that belong to tokens without adapter: they give nothing and learn nothing.
+/// Zeroes the rows of `hidden` `[T, r]` of tokens on which adapters do not act. These rows then
+/// contribute neither to the output nor to the gradient.
 fn silence(hidden: &mut [f32], r: usize, base_rows: &[Range<usize>]) {
     for rows in base_rows {
         hidden[rows.start * r..rows.end * r].fill(0.0);
@@ -75,14 +76,15 @@ impl<'a> LoraPass<'a> {
         (self.weights.config.alpha / self.weights.config.r as f64) as f32
     }
 
-    /// Mask key, threshold and scale of an adapter's dropout.
+    /// Key, threshold and scale of an adapter's dropout mask; `None` for no dropout.
     fn mask(&self, ad: &Adapter) -> Option<(u32, u32, f32)> {
         let p = self.weights.config.dropout;
         let key = mix(self.key? ^ mix(ad.id + 1)) as u32;
         Some((key, (p * 4_294_967_296.0) as u32, (1.0 / (1.0 - p)) as f32))
     }
 
-    /// Adds the adapter's output to `y` (rows `ld` apart); `x` is `[T, inputs]`.
+    /// Adds the adapter's output to `y` `[T, outputs]`, whose rows are `ld` elements apart. `x` is
+    /// `[T, inputs]`.
     pub(crate) fn forward(&self, layer: usize, linear: Linear, x: &[f32], y: &mut [f32], ld: usize, w: &mut LoraScratch) {
         let Some(ad) = self.adapter(layer, linear) else { return };
         let r = self.weights.config.r;
@@ -103,9 +105,9 @@ impl<'a> LoraPass<'a> {
         gemm(self.precision, (tokens, ad.outputs, r), y, ld, Mat::rows(h, r), b.t(), self.scale(), true);
     }
 
-    /// From `dy` (rows `ld` apart): adds to the gradient of `B` in `grad`, adds to `dx`
-    /// `[T, inputs]`, and keeps the gradient of the hidden values for
-    /// [`LoraPass::backward_weight`], which must follow before the next adapter.
+    /// First half of the backward pass. From `dy` `[T, outputs]` (rows `ld` elements apart) it adds
+    /// to the gradient of `B` in `grad` and to `dx` `[T, inputs]`. It keeps the gradient of the
+    /// hidden values for [`LoraPass::backward_weight`], which must be the next call.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn backward_input(
         &self,
@@ -140,7 +142,8 @@ impl<'a> LoraPass<'a> {
         }
     }
 
-    /// Adds to the gradient of `A`; `x` `[T, inputs]` is the input of the forward pass.
+    /// Second half of the backward pass: adds to the gradient of `A`. `x` `[T, inputs]` is the
+    /// input of the forward pass.
     pub(crate) fn backward_weight(&self, layer: usize, linear: Linear, x: &[f32], grad: &mut [f32], w: &mut LoraScratch) {
         let Some(ad) = self.adapter(layer, linear) else { return };
         let r = self.weights.config.r;

@@ -1,9 +1,9 @@
-//! Softmax cross-entropy, with the gradient written over the logits.
+//! Softmax cross-entropy. The gradient replaces the logits.
 
 use crate::vecmath::{exp_sum, max};
 
-/// Sum of the losses of `logits` `[M, V]` against `targets` `[M]`; each row of `logits` becomes its
-/// gradient times `scale`.
+/// Sum of the losses of `logits` `[M, V]` for `targets` `[M]`, in nats. Each row of `logits` is
+/// replaced by its gradient times `scale`.
 #[inline(always)]
 pub(crate) fn cross_entropy<const FMA: bool>(logits: &mut [f32], vocab: usize, targets: &[u32], scale: f32) -> f64 {
     let mut total = 0.0f64;

@@ -1,8 +1,8 @@
-//! SwiGLU: `act = silu(gate) * up`, with gate and up side by side in one row.
+//! SwiGLU (<https://arxiv.org/abs/2002.05202>): `act = silu(gate) * up`. A row has gate, then up.
 
 use crate::vecmath::exp;
 
-/// `gate_up` `[T, 2 I]` to `act` `[T, I]`.
+/// Forward pass: `gate_up` `[T, 2 I]` to `act` `[T, I]`.
 #[inline(always)]
 pub(crate) fn swiglu<const FMA: bool>(gate_up: &[f32], act: &mut [f32], inner: usize) {
     for (gu, act) in gate_up.chunks_exact(2 * inner).zip(act.chunks_exact_mut(inner)) {
@@ -13,8 +13,8 @@ pub(crate) fn swiglu<const FMA: bool>(gate_up: &[f32], act: &mut [f32], inner: u
     }
 }
 
-/// Turns `gate_up` `[T, 2 I]` into its gradient, and `act` `[T, I]` from the gradient of the
-/// activation into the activation itself, which the weight gradient needs next.
+/// Backward pass. On entry `act` `[T, I]` is the gradient of the activation. On return `gate_up`
+/// `[T, 2 I]` is its own gradient, and `act` is the activation, which the weight gradient needs.
 #[inline(always)]
 pub(crate) fn swiglu_backward<const FMA: bool>(gate_up: &mut [f32], act: &mut [f32], inner: usize) {
     for (gu, act) in gate_up.chunks_exact_mut(2 * inner).zip(act.chunks_exact_mut(inner)) {

@@ -12,7 +12,7 @@ use crate::simd::{self, Mat, gemm};
 use crate::timing::Phase;
 use crate::workspace::{LayerActs, Workspace};
 
-/// A model to compute with; everything is borrowed and shared between the workers.
+/// A model's parameters and settings, borrowed and shared between the workers.
 #[derive(Clone, Copy)]
 pub(crate) struct Net<'a> {
     pub(crate) config: &'a ModelConfig,
@@ -23,13 +23,13 @@ pub(crate) struct Net<'a> {
     pub(crate) lora: Option<LoraPass<'a>>,
 }
 
-/// Where the gradients of a micro-batch are added.
+/// The vector to which the gradients of a micro-batch are added.
 pub(crate) enum Gradient<'g> {
-    /// Nowhere: only the loss is wanted.
+    /// None: only the loss is computed.
     None,
-    /// To a vector laid out as the model's weights.
+    /// A vector with the layout of the model's weights.
     Full(&'g mut [f32]),
-    /// To a vector laid out as the adapters.
+    /// A vector with the layout of the adapters.
     Lora(&'g mut [f32]),
 }
 
@@ -61,8 +61,8 @@ impl Net<'_> {
         gemm(self.precision, (n, k, tokens), dw, k, Mat::rows(dy, n).t(), Mat::rows(x, k), 1.0, true);
     }
 
-    /// Runs one micro-batch: returns the sum of the losses of its targets, and adds `scale` times
-    /// the gradient of that sum to `grad`.
+    /// Computes one micro-batch. Returns the sum of its targets' losses in nats, and adds `scale`
+    /// times the gradient of that sum to `grad`.
     pub(crate) fn run(&self, w: &mut Workspace, batch: &MicroBatch, scale: f32, mut grad: Gradient<'_>) -> f64 {
         w.lora.begin(&batch.base_rows);
         w.watch.start();
@@ -103,7 +103,7 @@ impl Net<'_> {
         }
     }
 
-    /// Offsets of q, k and v in a packed row, with their linear layers.
+    /// The query, key and value projections with their offsets in a packed row.
     fn qkv_parts(&self) -> [(Linear, usize); 3] {
         let (q, kv) = (self.config.q_width(), self.config.kv_width());
         [(Linear::Q, 0), (Linear::K, q), (Linear::V, q + kv)]
@@ -178,8 +178,8 @@ impl Net<'_> {
         }
     }
 
-    /// The final norm, the head and the loss, on the rows with loss only. Leaves the gradient of
-    /// the last layer's output in `dx`.
+    /// The final norm, the output head and the loss, computed only for tokens whose next token is a
+    /// target. Leaves the gradient of the last layer's output `[T, C]` in `dx`.
     fn head(&self, w: &mut Workspace, batch: &MicroBatch, scale: f32, grad: &mut Gradient<'_>) -> f64 {
         let (c, vocab) = (self.config.hidden_size, self.config.vocab_size);
         let rows = batch.loss_rows.len();
@@ -210,7 +210,7 @@ impl Net<'_> {
         if wanted {
             let dx = &mut w.dx[..batch.tokens.len() * c];
             dx.fill(0.0);
-            // `n` is free now: it takes the gradient through the norm
+            // `n` is not needed any more, so it holds the gradient through the norm
             n.fill(0.0);
             let dw = grad.full(self.layout.norm).map_or(&mut [][..], |g| &mut g[..c]);
             simd::norm_backward(d, x, norm, rstd, n, dw);
@@ -223,7 +223,7 @@ impl Net<'_> {
         loss
     }
 
-    /// Turns `dx` from the gradient of the layer's output into that of its input.
+    /// Replaces the gradient of the layer's output in `dx` `[T, C]` by that of its input.
     fn layer_backward(&self, w: &mut Workspace, index: usize, batch: &MicroBatch, grad: &mut Gradient<'_>) {
         let m = self.config;
         let off = &self.layout.layers[index];

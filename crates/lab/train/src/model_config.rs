@@ -12,23 +12,23 @@ use crate::error::{Result, TrainError};
 pub struct ModelConfig {
     /// Width of the residual stream.
     pub hidden_size: usize,
-    /// Width of the SwiGLU inner layer.
+    /// Width of the SwiGLU layer.
     pub intermediate_size: usize,
     /// Number of decoder layers.
     pub num_hidden_layers: usize,
-    /// Query heads.
+    /// Number of query heads.
     pub num_attention_heads: usize,
-    /// Key/value heads; divides `num_attention_heads`.
+    /// Number of key/value heads (grouped-query attention); divides `num_attention_heads`.
     pub num_key_value_heads: usize,
     /// Width of one head; even.
     pub head_dim: usize,
-    /// Number of tokens.
+    /// Number of tokens in the vocabulary.
     pub vocab_size: usize,
-    /// Added to the mean square inside RMSNorm.
+    /// Epsilon of RMSNorm, added to the mean square.
     pub rms_norm_eps: f64,
     /// Base of the rotary frequencies.
     pub rope_theta: f64,
-    /// Longest context that the model claims; written to `config.json`, not enforced here.
+    /// Maximum context length in tokens; written to `config.json`, not checked here.
     pub max_position_embeddings: usize,
     /// Whether the output head shares the embedding matrix.
     pub tie_word_embeddings: bool,
@@ -42,7 +42,7 @@ impl ModelConfig {
     /// Reads `config.json` from the Hugging Face directory `dir`.
     ///
     /// # Errors
-    /// If the file is unreadable, malformed, or describes something other than a plain Llama.
+    /// If the file is unreadable or malformed, or describes another architecture than Llama.
     pub fn load(dir: &Path) -> Result<Self> {
         let path = dir.join(CONFIG_FILE);
         let file = CheckpointConfig::load(dir)?;
@@ -74,10 +74,10 @@ impl ModelConfig {
         Ok(config)
     }
 
-    /// Checks that the shape is one that this crate can train.
+    /// Checks that this crate can train the shape.
     ///
     /// # Errors
-    /// With the first rule that is broken.
+    /// The first rule that the shape violates.
     pub fn validate(&self) -> Result<()> {
         let positive = [
             ("hidden_size", self.hidden_size),

@@ -1,8 +1,9 @@
-//! RMSNorm: `y = x / sqrt(mean(x^2) + eps) * w`, row by row.
+//! RMSNorm (<https://arxiv.org/abs/1910.07467>): `y = x / sqrt(mean(x^2) + eps) * w` for each row.
 
 use crate::vecmath::{LANES, dot, fma, fold};
 
-/// Rows of `x` `[T, C]` to `y` `[T, C]`; keeps `rstd` `[T]` for the backward pass.
+/// Forward pass: `x` `[T, C]` to `y` `[T, C]`. `rstd` `[T]` gets the reciprocal roots of the mean
+/// squares, for the backward pass.
 #[inline(always)]
 pub(crate) fn forward<const FMA: bool>(x: &[f32], w: &[f32], eps: f32, y: &mut [f32], rstd: &mut [f32]) {
     let c = w.len();
@@ -14,8 +15,8 @@ pub(crate) fn forward<const FMA: bool>(x: &[f32], w: &[f32], eps: f32, y: &mut [
     }
 }
 
-/// Adds the gradient of `x` to `dx` `[T, C]` and that of `w` to `dw` `[C]` (`dw` may be empty: the
-/// weight is frozen). `dy` `[T, C]` is the gradient of the output.
+/// Backward pass from `dy` `[T, C]`. Adds the gradient of `x` to `dx` `[T, C]`, and that of `w` to
+/// `dw` `[C]`. `dw` is empty if the weight is frozen.
 #[inline(always)]
 pub(crate) fn backward<const FMA: bool>(dy: &[f32], x: &[f32], w: &[f32], rstd: &[f32], dx: &mut [f32], dw: &mut [f32]) {
     let c = w.len();

@@ -1,8 +1,8 @@
 //! Packs documents into micro-batches.
 //!
-//! A document of `n` tokens needs `n - 1` positions, because the last token is only a target. What
-//! comes after its last target needs none. Documents are placed one after the other without
-//! padding; attention and positions restart at each.
+//! A document of `n` tokens needs `n - 1` positions, because the last token is only a target.
+//! Tokens after its last target need none. Documents are adjacent, without padding. Attention and
+//! positions start again at each document.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,25 +13,25 @@ use crate::config::TrainConfig;
 use crate::data::{Document, DocumentSource};
 use crate::error::{Result, TrainError};
 
-/// Documents from which the packer picks the ones that fill a micro-batch best.
+/// Number of documents among which the packer chooses those that fill a micro-batch best.
 const LOOK_AHEAD: usize = 48;
-/// After this many documents in a row without a target the source is taken to be broken.
+/// Number of successive documents without a target after which a source is considered invalid.
 const MAX_EMPTY: u64 = 100_000;
 
-/// Some documents that one worker computes at a time.
+/// The documents that one worker computes at a time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct MicroBatch {
     /// Input tokens of all documents, one after the other.
     pub(crate) tokens: Vec<u32>,
-    /// Position of each token in its document.
+    /// Position of each token within its document.
     pub(crate) positions: Vec<u32>,
-    /// First token and length of each document.
+    /// Index of the first token and length of each document.
     pub(crate) docs: Vec<(usize, usize)>,
-    /// Tokens whose next token is a target, ascending.
+    /// Indices of the tokens whose next token is a target, ascending.
     pub(crate) loss_rows: Vec<u32>,
-    /// These next tokens.
+    /// The targets of these tokens.
     pub(crate) targets: Vec<u32>,
-    /// Tokens that adapters do not act on.
+    /// Ranges of tokens on which adapters do not act.
     pub(crate) base_rows: Vec<Range<usize>>,
 }
 
@@ -53,16 +53,16 @@ impl MicroBatch {
     }
 }
 
-/// Where the packer stands in its source; enough to continue exactly.
+/// The packer's position in its source, sufficient to continue exactly.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataPosition {
     /// Index of the next document to draw.
     pub next: u64,
-    /// Documents drawn but not yet used, oldest first.
+    /// Documents drawn but not used yet, oldest first.
     pub pending: Vec<u64>,
 }
 
-/// Counts of documents by what was done with them.
+/// Counts of documents and positions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackStats {
     /// Documents drawn.
@@ -71,9 +71,9 @@ pub struct PackStats {
     pub cut: u64,
     /// Documents without a target (after cutting), which are left out.
     pub without_target: u64,
-    /// Positions filled.
+    /// Token positions used.
     pub positions: u64,
-    /// Positions that there was room for.
+    /// Token positions available.
     pub capacity: u64,
 }
 
@@ -83,12 +83,12 @@ pub(crate) struct Batch {
     pub(crate) micros: Vec<MicroBatch>,
     pub(crate) tokens: u64,
     pub(crate) loss_tokens: u64,
-    /// Where the packer stood after this batch.
+    /// The packer's position after this batch.
     pub(crate) position: DataPosition,
     pub(crate) stats: PackStats,
 }
 
-/// Draws documents and fills batches.
+/// Draws documents from a source and packs them into batches.
 pub(crate) struct Packer<'a> {
     source: &'a mut dyn DocumentSource,
     pending: VecDeque<(u64, Document)>,
@@ -130,7 +130,7 @@ impl<'a> Packer<'a> {
         Ok(packer)
     }
 
-    /// Checks and trims a document; `None` if there is nothing to learn from it.
+    /// Checks and trims a document; `None` if it has no target.
     fn accept(&mut self, index: u64, doc: Document) -> Result<Option<Document>> {
         let (doc, was_cut) = prepare(index, doc, self.seq_len, self.vocab)?;
         self.stats.documents += 1;
@@ -166,7 +166,7 @@ impl<'a> Packer<'a> {
             let room = self.capacity - micro.tokens.len();
             let lens = self.pending.iter().map(|(_, d)| d.tokens.len() - 1);
             let lens: Vec<usize> = lens.collect();
-            // far from full: the oldest; nearly full: what fills the rest best
+            // far from full: the oldest document; nearly full: the one that fills the rest best
             let pick = if micro.tokens.is_empty() || room >= 3 * self.seq_len {
                 lens.iter().position(|l| *l <= room)
             } else {
@@ -193,7 +193,8 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// The document that starts the pair (or is the single) that fills `room` best; the oldest on a tie.
+/// The index of the document that fills `room` best, alone or as the first of a pair. The oldest
+/// one on a tie.
 fn best_fit(lens: &[usize], room: usize) -> Option<usize> {
     let mut best: Option<(usize, usize)> = None;
     let mut offer = |sum: usize, i: usize| {
@@ -210,7 +211,7 @@ fn best_fit(lens: &[usize], room: usize) -> Option<usize> {
     best.map(|(_, i)| i)
 }
 
-/// Cuts a document to `seq_len` positions and drops what follows its last target.
+/// Cuts a document to `seq_len` positions and removes the tokens after its last target.
 fn prepare(index: u64, mut doc: Document, seq_len: usize, vocab: usize) -> Result<(Option<Document>, bool)> {
     let bad = |message: String| TrainError::Document { index, message };
     if doc.loss.len() != doc.tokens.len() {

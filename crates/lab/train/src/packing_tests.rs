@@ -2,7 +2,7 @@ use super::*;
 use autoact_base::random::SplitMix64;
 use proptest::prelude::*;
 
-/// Documents of random length; the first token of document `i` is `i`, so that it can be told.
+/// Documents of random length. The first token of document `i` is `i`, which identifies it.
 struct Random {
     at: u64,
     seed: u64,
@@ -64,7 +64,7 @@ proptest! {
                 prop_assert!(loss.next().is_none());
             }
         }
-        // every document was either used, is waiting, or was never drawn (or lost its targets)
+        // every document was used, is pending, was never drawn, or has no target
         let waiting: std::collections::BTreeSet<u64> = position.pending.iter().copied().collect();
         let mut missing = 0;
         for i in 0..position.next {

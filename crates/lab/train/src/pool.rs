@@ -1,12 +1,12 @@
-//! Runs a list of tasks on the worker threads.
+//! Runs a list of tasks on worker threads.
 //!
-//! The assignment of tasks to workers is arbitrary, and results must not depend on it. Threads are
+//! The assignment of tasks to workers is arbitrary, so results must not depend on it. Threads are
 //! scoped and started for each phase. That costs tens of microseconds in a step of hundreds of
-//! milliseconds, and needs no `unsafe` to share borrowed buffers.
+//! milliseconds, and borrowed buffers are shared without `unsafe`.
 
 use std::sync::Mutex;
 
-/// Calls `f(worker, task)` for every task; each worker has its own state of `workers`.
+/// Calls `f(worker, task)` for every task. Each thread has its own element of `workers`.
 pub(crate) fn run<W: Send, T: Send>(workers: &mut [W], tasks: Vec<T>, f: impl Fn(&mut W, T) + Sync) {
     let queue = Mutex::new(tasks.into_iter());
     let work = |worker: &mut W| {

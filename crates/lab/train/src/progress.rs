@@ -4,54 +4,54 @@ use std::time::Instant;
 
 use crate::packing::PackStats;
 
-/// Weight of the newest loss in the smoothed one.
+/// Weight of the newest loss in the exponential moving average.
 const EMA: f64 = 0.05;
-/// Weight of the newest step in the smoothed speed.
+/// Weight of the newest step in the exponential moving average of the speed.
 const SPEED_EMA: f64 = 0.1;
 
 /// The state of a run after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Steps done.
+    /// Number of optimiser steps done.
     pub step: u64,
-    /// Steps in the whole run.
+    /// Number of optimiser steps in the run.
     pub total: u64,
-    /// Tokens computed so far, over all runs of this training.
+    /// Tokens processed, including those before the run was resumed.
     pub tokens: u64,
-    /// Mean loss per target of this step, in nats.
+    /// Mean loss of this step in nats per target.
     pub loss: f64,
-    /// Smoothed loss.
+    /// Exponential moving average of the loss.
     pub loss_ema: f64,
     /// AdamW's learning rate in this step.
     pub lr: f64,
     /// Global gradient norm before clipping.
     pub grad_norm: f64,
-    /// Recent speed, data and optimiser included.
+    /// Recent speed, including data and optimiser.
     pub tokens_per_second: f64,
-    /// Time left at that speed.
+    /// Remaining time at that speed, in seconds.
     pub eta_seconds: f64,
-    /// What happened to the documents so far.
+    /// Counts of documents so far.
     pub data: PackStats,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Report {
-    /// Steps done, those of earlier runs included.
+    /// Number of optimiser steps, including those before the run was resumed.
     pub steps: u64,
-    /// Tokens computed, those of earlier runs included.
+    /// Tokens processed, including those before the run was resumed.
     pub tokens: u64,
-    /// Smoothed loss at the end (`NaN` if no step was made).
+    /// Exponential moving average of the loss at the end; `NaN` if no step was done.
     pub loss_ema: f64,
-    /// Wall time of this run.
+    /// Wall-clock time of this run in seconds.
     pub seconds: f64,
-    /// Whether the caller stopped it early.
+    /// Whether the caller stopped it before its end.
     pub stopped: bool,
-    /// What happened to the documents.
+    /// Counts of documents.
     pub data: PackStats,
 }
 
-/// Follows the speed of a run.
+/// Measures the speed of a run.
 pub(crate) struct Speed {
     pub(crate) started: Instant,
     last: Instant,
@@ -65,7 +65,7 @@ impl Speed {
         Self { started: now, last: now, seconds_per_token: None, seconds_per_step: 0.0 }
     }
 
-    /// Notes a step of `tokens`; returns tokens per second and seconds per step.
+    /// Records a step of `tokens` tokens. Returns tokens per second and seconds per step.
     pub(crate) fn step(&mut self, tokens: u64) -> (f64, f64) {
         let now = Instant::now();
         let step = (now - self.last).as_secs_f64();
@@ -85,7 +85,7 @@ impl Speed {
     }
 }
 
-/// The next smoothed loss.
+/// The exponential moving average after a further loss.
 pub(crate) fn smooth(before: Option<f64>, loss: f64) -> f64 {
     before.map_or(loss, |b| b + EMA * (loss - b))
 }

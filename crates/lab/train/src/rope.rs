@@ -1,4 +1,5 @@
-//! Rotary position embedding in Hugging Face's "rotate half" convention.
+//! Rotary position embedding (<https://arxiv.org/abs/2104.09864>) in Hugging Face's layout: element
+//! `i` of a head is rotated with element `i + dim / 2`.
 
 /// Cosines and sines for every position.
 pub(crate) struct RopeTable {
@@ -6,7 +7,7 @@ pub(crate) struct RopeTable {
     pub(crate) cos: Vec<f32>,
     /// `[positions, dim / 2]`.
     pub(crate) sin: Vec<f32>,
-    /// `-sin`: rotates back, which is the gradient.
+    /// `-sin`, for the inverse rotation, which is the gradient.
     pub(crate) neg_sin: Vec<f32>,
 }
 
@@ -24,8 +25,8 @@ impl RopeTable {
     }
 }
 
-/// Rotates the first `heads` heads of every row of `x` (rows `ld` apart) in place: with halves
-/// `a`, `b` of a head, `a' = a cos - b sin`, `b' = b cos + a sin`.
+/// Rotates the first `heads` heads of every row of `x` in place; rows are `ld` elements apart. For
+/// the halves `a`, `b` of a head: `a' = a cos - b sin`, `b' = b cos + a sin`.
 #[inline(always)]
 pub(crate) fn rotate<const FMA: bool>(x: &mut [f32], ld: usize, heads: usize, dim: usize, positions: &[u32], cos: &[f32], sin: &[f32]) {
     let half = dim / 2;

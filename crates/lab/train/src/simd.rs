@@ -1,8 +1,9 @@
-//! The only module with `unsafe` code: matrix products through the `gemm` crate, and the run-time
-//! choice of the instruction set for the elementwise kernels.
+//! Matrix products, and the choice of the instruction set for the elementwise kernels at run time.
+//! This module and its submodules are the only ones with `unsafe` code.
 //!
-//! The kernels themselves are safe functions written in other modules so that the compiler can
-//! vectorise them; here each is compiled three times (AVX-512, AVX2+FMA, baseline).
+//! The elementwise kernels are safe functions in other modules, written such that the compiler
+//! vectorises them. Here each is compiled three times: for AVX-512, AVX2 with FMA, and the
+//! baseline.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -25,7 +26,7 @@ pub(crate) struct Mat<'a> {
 }
 
 impl<'a> Mat<'a> {
-    /// Rows are contiguous and `rs` apart.
+    /// Contiguous rows that are `rs` elements apart.
     pub(crate) fn rows(data: &'a [f32], rs: usize) -> Self {
         Self { data, rs, cs: 1 }
     }
@@ -36,9 +37,10 @@ impl<'a> Mat<'a> {
     }
 }
 
-/// `dst = (accumulate ? dst : 0) + alpha * a * b` with `dst` `[m, n]` (rows `rs` apart),
-/// `a` `[m, k]`, `b` `[k, n]`; on this thread only. With AVX-512 by the blocked kernels, which
-/// round the factors to bf16 if `precision` says so and the CPU can; else by the `gemm` crate.
+/// `dst = (accumulate ? dst : 0) + alpha * a * b` with `dst` `[m, n]` (rows `rs` elements apart),
+/// `a` `[m, k]` and `b` `[k, n]`, on this thread only. With AVX-512 it uses the blocked kernels,
+/// which round the factors to bf16 if `precision` asks for it and the CPU supports it. Otherwise it
+/// uses the `gemm` crate.
 ///
 /// # Panics
 /// If a matrix does not fit in its slice.

@@ -2,12 +2,13 @@ use autoact_base::random::SplitMix64;
 
 use super::*;
 
-/// Largest error of an f32 product of numbers around 1, per `sqrt(k)`.
+/// Maximum error of an f32 product of numbers around 1, per `sqrt(k)`.
 const F32_TOLERANCE: f64 = 2e-5;
-/// The same for bf16 factors: 8 bits of mantissa.
+/// The same for bf16 factors, which have 8 bits of precision.
 const BF16_TOLERANCE: f64 = 3e-2;
 
-/// Every code path that this CPU can take. Other tests may run meanwhile: they hold on all paths.
+/// Every code path that this CPU supports. Other tests may run meanwhile, and must pass on all
+/// paths.
 #[test]
 fn products_agree_with_the_definition() {
     let best = detect();
@@ -18,7 +19,7 @@ fn products_agree_with_the_definition() {
     LEVEL.store(best, Ordering::Relaxed);
 }
 
-/// All shapes around the block sizes, all four storage orders, against f64 sums.
+/// All shapes around the block sizes and all four storage orders, compared with f64 sums.
 fn check_products() {
     let mut rng = SplitMix64::stream(1, 0);
     let shapes = [

@@ -1,9 +1,10 @@
-//! Rows of attention's scores: their softmax, and its gradient. `simd.rs` compiles each function for every instruction set.
+//! Softmax of rows of attention scores, and its gradient. `simd.rs` compiles each function for
+//! every instruction set.
 
 use crate::vecmath::{dot, exp, exp_sum, fma, max};
 
-/// Softmax without the division: row `r` of `s` (rows `ld` apart) has `first + r + 1` valid scores,
-/// the rest becomes 0. `sums` gets the row sums, `lse` the logs of the true softmax sums.
+/// Unnormalised softmax of a tile. Row `r` of `s` (rows `ld` elements apart) has `first + r + 1`
+/// valid scores; the others become 0. `sums` gets the row sums, `lse` the log-sum-exp of each row.
 #[inline(always)]
 pub(crate) fn softmax_tile<const FMA: bool>(s: &mut [f32], ld: usize, first: usize, scale: f32, sums: &mut [f32], lse: &mut [f32]) {
     for (r, ((row, sum), lse)) in s.chunks_exact_mut(ld).zip(sums).zip(lse).enumerate() {
@@ -15,7 +16,7 @@ pub(crate) fn softmax_tile<const FMA: bool>(s: &mut [f32], ld: usize, first: usi
     }
 }
 
-/// Probabilities from scores and the logs of the softmax sums; masked ones become 0.
+/// Probabilities from scores and log-sum-exp; masked ones become 0.
 #[inline(always)]
 pub(crate) fn probabilities_tile<const FMA: bool>(s: &mut [f32], ld: usize, first: usize, scale: f32, lse: &[f32]) {
     for (r, (row, lse)) in s.chunks_exact_mut(ld).zip(lse).enumerate() {
@@ -27,7 +28,7 @@ pub(crate) fn probabilities_tile<const FMA: bool>(s: &mut [f32], ld: usize, firs
     }
 }
 
-/// From the gradient of the probabilities to that of the scores: `p * (dp - delta) * scale`.
+/// Converts the gradient of the probabilities to that of the scores: `p * (dp - delta) * scale`.
 #[inline(always)]
 pub(crate) fn dscores_tile<const FMA: bool>(p: &[f32], ds: &mut [f32], ld: usize, _first: usize, scale: f32, delta: &[f32]) {
     for ((p, ds), delta) in p.chunks_exact(ld).zip(ds.chunks_exact_mut(ld)).zip(delta) {
@@ -37,7 +38,7 @@ pub(crate) fn dscores_tile<const FMA: bool>(p: &[f32], ds: &mut [f32], ld: usize
     }
 }
 
-/// `out[r] = a[r] . b[r]` over rows `ld` apart, `dim` wide.
+/// Row-wise dot products: `out[r] = a[r] . b[r]`. Rows have `dim` elements, `ld` elements apart.
 #[inline(always)]
 pub(crate) fn row_dots<const FMA: bool>(a: &[f32], b: &[f32], ld: usize, dim: usize, out: &mut [f32]) {
     for (r, out) in out.iter_mut().enumerate() {
@@ -46,7 +47,7 @@ pub(crate) fn row_dots<const FMA: bool>(a: &[f32], b: &[f32], ld: usize, dim: us
     }
 }
 
-/// Divides rows (`ld` apart, `dim` wide) by `sums`.
+/// Divides each row by its sum. Rows have `dim` elements, `ld` elements apart.
 #[inline(always)]
 pub(crate) fn scale_rows<const FMA: bool>(x: &mut [f32], ld: usize, dim: usize, sums: &[f32]) {
     for (r, sum) in sums.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Tensors of the flat vector, from and to safetensors files.
+//! Conversion between tensors in the flat vector and in safetensors files.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub(crate) fn read_tensors(path: &Path, file: &SafeTensors<'_>, specs: &[TensorS
     Ok(())
 }
 
-/// The slices of the flat vector `data` in the bytes of a file.
+/// Encodes the tensors `specs` of the flat vector `data` for a file.
 pub(crate) fn encode_all(specs: &[TensorSpec], data: &[f32], dtype: SaveDtype) -> Vec<Tensor> {
     specs.iter().map(|s| Tensor { name: s.name.clone(), shape: s.shape(), data: encode(&data[s.range()], dtype) }).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// A kind of work inside a step.
+/// A phase of a training step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Matrix products of the forward pass.
@@ -19,9 +19,9 @@ pub enum Phase {
     AttentionBackward,
     /// LoRA adapters, in both directions.
     Lora,
-    /// Summing the shards' gradients, clipping and the update rule (wall time).
+    /// Summing the shards' gradients, clipping and the optimiser's update (wall-clock time).
     Optimizer,
-    /// Waiting for the next batch (wall time).
+    /// Waiting for the next batch (wall-clock time).
     Data,
 }
 
@@ -40,7 +40,7 @@ impl Phase {
     ];
 }
 
-/// Time per phase, summed over workers except where the phase says wall time.
+/// Time per phase, summed over workers unless the phase is in wall-clock time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Timings([Duration; Phase::ALL.len()]);
 
@@ -62,7 +62,7 @@ impl Timings {
     }
 }
 
-/// A stopwatch: each lap goes to a phase.
+/// A stopwatch that adds each lap to a phase.
 pub(crate) struct Stopwatch {
     last: Instant,
     pub(crate) timings: Timings,

@@ -31,7 +31,7 @@ const PREFETCH: usize = 2;
 /// The gradient of every trained tensor, by name.
 pub type NamedGradients = Vec<(String, Vec<f32>)>;
 
-/// A model in training.
+/// A model in training, with its optimiser state and data position.
 pub struct Trainer {
     model: ModelConfig,
     config: TrainConfig,
@@ -51,7 +51,7 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// Prepares to train `weights`, or with `config.lora` fresh adapters on them.
+    /// A trainer of `weights`, or with `config.lora` of new adapters on frozen `weights`.
     ///
     /// # Errors
     /// If a setting is out of range or the weights do not fit the model.
@@ -62,7 +62,7 @@ impl Trainer {
         Self::build(model, weights, config, lora)
     }
 
-    /// Prepares to train existing adapters further; `config.lora` is replaced by their settings.
+    /// A trainer of existing adapters; `config.lora` is replaced by their settings.
     ///
     /// # Errors
     /// If a setting is out of range or the weights or adapters do not fit the model.
@@ -102,8 +102,8 @@ impl Trainer {
         })
     }
 
-    /// Trains to the end of the schedule, or until `on_step` breaks. The data is prepared on a
-    /// thread of its own. Checkpoints are written as configured, and one more on an early stop and
+    /// Trains to the end of the schedule, or until `on_step` breaks. Batches are prepared on a
+    /// separate thread. Checkpoints are written as configured, and in addition on an early stop and
     /// at the end.
     ///
     /// # Errors
@@ -182,7 +182,8 @@ impl Trainer {
         })
     }
 
-    /// One optimiser step: loss and gradient norm.
+    /// One optimiser step. Returns the loss in nats per target and the gradient norm before
+    /// clipping.
     fn step(&mut self, batch: &Batch, factor: f64) -> Result<(f64, f64)> {
         let loss = self.accumulate(&batch.micros, batch.loss_tokens, true);
         let started = Instant::now();
@@ -202,7 +203,7 @@ impl Trainer {
         Ok((loss, grad_norm))
     }
 
-    /// Fills the shards' gradients; returns the mean loss per target.
+    /// Computes the shards' gradients. Returns the mean loss in nats per target.
     fn accumulate(&mut self, micros: &[MicroBatch], loss_tokens: u64, train: bool) -> f64 {
         let scale = (1.0 / loss_tokens.max(1) as f64) as f32;
         let (weights, lora) = (&self.weights, self.lora.as_ref());
@@ -233,8 +234,8 @@ impl Trainer {
         losses.iter().sum::<f64>() / loss_tokens.max(1) as f64
     }
 
-    /// Mean loss per target over `documents`, in nats, without dropout; `NaN` if there is no target.
-    /// Documents are cut to `seq_len` as in training.
+    /// Mean loss over the targets of `documents`, in nats, without dropout; `NaN` if there are no
+    /// targets. Documents are cut to `seq_len` as in training.
     ///
     /// # Errors
     /// If a document is malformed.
@@ -259,8 +260,8 @@ impl Trainer {
         Ok(losses.iter().sum::<f64>() / targets as f64)
     }
 
-    /// The mean loss over `documents` and its gradient for every trained tensor, by name, without
-    /// dropout; for tests and diagnosis. Nothing is updated.
+    /// The mean loss over `documents` in nats per target, and the gradient of every trained tensor
+    /// by name, without dropout. For tests and diagnosis; parameters do not change.
     ///
     /// # Errors
     /// If a document is malformed.
@@ -278,7 +279,7 @@ impl Trainer {
         Ok((loss, tensors.iter().map(named).collect()))
     }
 
-    /// The settings on which a checkpoint and this trainer must agree.
+    /// The settings that must be equal in a checkpoint and in the trainer that resumes from it.
     fn fingerprint(&self) -> String {
         let c = &self.config;
         let base = self.lora.as_ref().map(|_| {
@@ -299,7 +300,7 @@ impl Trainer {
         .to_string()
     }
 
-    /// Writes a checkpoint of this moment to `checkpoint_dir` and returns its file.
+    /// Writes a checkpoint of the current state to `checkpoint_dir` and returns its path.
     ///
     /// # Errors
     /// If no directory is set or the file cannot be written.
@@ -320,10 +321,11 @@ impl Trainer {
         checkpoint::save(dir, &meta, data, self.config.keep_checkpoints)
     }
 
-    /// Continues from a checkpoint file: the next [`Trainer::run`] goes on as if it had not stopped.
+    /// Restores the state of a checkpoint. The next [`Trainer::run`] gives the same bits as a run
+    /// without interruption.
     ///
     /// # Errors
-    /// If the file is not a whole checkpoint of the same training.
+    /// If the file is incomplete or belongs to a training with other settings.
     pub fn resume(&mut self, path: &Path) -> Result<()> {
         let ck = checkpoint::load(path, self.state.m.len())?;
         let mine = self.fingerprint();
@@ -345,7 +347,8 @@ impl Trainer {
         Ok(())
     }
 
-    /// Continues from the newest checkpoint in `checkpoint_dir`, if there is one; returns its step.
+    /// Resumes from the newest checkpoint in `checkpoint_dir` and returns its step; `None` if there
+    /// is no checkpoint.
     ///
     /// # Errors
     /// As [`Trainer::resume`].
@@ -368,7 +371,7 @@ impl Trainer {
         &self.config
     }
 
-    /// The weights (with LoRA: the frozen base).
+    /// The weights; with LoRA these are the frozen base's.
     #[must_use]
     pub fn weights(&self) -> &Weights {
         &self.weights
@@ -380,7 +383,7 @@ impl Trainer {
         self.lora.as_ref()
     }
 
-    /// Steps done.
+    /// Number of optimiser steps done.
     #[must_use]
     pub fn step_count(&self) -> u64 {
         self.state.step
@@ -392,7 +395,7 @@ impl Trainer {
         self.state.m.len()
     }
 
-    /// Where the time went since the trainer was made.
+    /// Time spent in each phase since the trainer was created.
     #[must_use]
     pub fn timings(&self) -> Timings {
         let mut all = self.timings;

@@ -1,9 +1,9 @@
 //! Elementwise arithmetic that the compiler vectorises.
 //!
-//! Every function takes `FMA`: whether the target has fused multiply-add (without it,
-//! `mul_add` would be a slow library call).
+//! Every function has the parameter `FMA`: whether the target has fused multiply-add. Without it,
+//! `mul_add` is a slow library call.
 
-/// Lanes of the widest vector; sums are kept per lane because float addition has an order.
+/// Number of lanes of the widest vector. Sums are kept per lane, so that their order is fixed.
 pub(crate) const LANES: usize = 16;
 
 /// `a * b + c`.
@@ -12,10 +12,10 @@ pub(crate) fn fma<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// `e^x` for finite `x`, to about 1e-7 relative; below -87 it gives about 1.6e-38, not 0.
+/// `e^x` for finite `x` with a relative error of about 1e-7. Below -87 it is about 1.6e-38, not 0.
 #[inline(always)]
 pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
-    // adding 1.5 * 2^23 rounds to an integer, which then sits in the low bits
+    // adding 1.5 * 2^23 rounds to an integer, which is then in the low bits
     const MAGIC: f32 = 12_582_912.0;
     let x = x.clamp(-87.0, 88.0);
     let shifted = fma::<FMA>(x, std::f32::consts::LOG2_E, MAGIC);
@@ -137,11 +137,12 @@ pub(crate) fn hash32(mut x: u32) -> u32 {
     x ^ (x >> 16)
 }
 
-/// Inverted dropout: element `i` is zeroed where its hash under `key` is below `threshold`, else
-/// multiplied by `scale`; written to `dst`, or added to it. The same key gives the same mask.
+/// Inverted dropout. Element `i` is zeroed if its hash under `key` is below `threshold`, and
+/// multiplied by `scale` otherwise. The result is written to `dst`, or added to it. The same key
+/// gives the same mask.
 #[inline(always)]
 pub(crate) fn dropout<const FMA: bool>(src: &[f32], dst: &mut [f32], key: u32, threshold: u32, scale: f32, add: bool) {
-    // no branches and no checked counter: the loops must vectorise
+    // no branches and no checked counter, so that the loops are vectorised
     let kept = |i: u32, s: f32| {
         let mask = u32::from(hash32(i) < threshold).wrapping_sub(1);
         f32::from_bits((s * scale).to_bits() & mask)
@@ -164,7 +165,7 @@ pub(crate) fn dropout<const FMA: bool>(src: &[f32], dst: &mut [f32], key: u32, t
 mod tests {
     use super::*;
 
-    /// Worst relative error of the polynomial.
+    /// Maximum relative error of the polynomial.
     const EXP_TOLERANCE: f64 = 2e-7;
 
     #[test]

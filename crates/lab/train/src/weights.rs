@@ -11,7 +11,7 @@ use crate::layout::{Layout, TensorKind, TensorSpec};
 use crate::model_config::ModelConfig;
 use crate::tensors::{encode_all, read_tensors};
 
-/// Standard deviation of fresh weights: that of GPT-2 and of Hugging Face's Llama.
+/// Standard deviation of initial weights, as in GPT-2 and Hugging Face's Llama.
 pub const INIT_STD: f64 = 0.02;
 
 /// All parameters of a model in one flat f32 vector.
@@ -22,11 +22,11 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Fresh weights: normal with [`INIT_STD`], output projections divided by `sqrt(2 layers)`
-    /// so that the residual stream keeps its scale, norms at 1.
+    /// Initial weights: normal with [`INIT_STD`]. Norms are 1. Output projections are divided by
+    /// `sqrt(2 layers)`, so that the residual stream keeps its scale (GPT-2).
     ///
     /// # Errors
-    /// If the shape is not valid.
+    /// If the shape is invalid.
     pub fn init(config: &ModelConfig, seed: u64) -> Result<Self> {
         config.validate()?;
         let layout = Layout::new(config);
@@ -61,7 +61,7 @@ impl Weights {
         Ok(Self { layout, data })
     }
 
-    /// Writes `config.json` and `model.safetensors` to `dir`, which is made if need be.
+    /// Writes `config.json` and `model.safetensors` to `dir`, which is created if necessary.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -74,29 +74,30 @@ impl Weights {
         Ok(checkpoint::write_whole(&dir.join(CONFIG_FILE), json.as_bytes())?)
     }
 
-    /// Where each tensor lies.
+    /// The position of each tensor in the flat vector.
     #[must_use]
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The flat vector.
+    /// The flat vector of all parameters, as [`Weights::layout`] describes it.
     #[must_use]
     pub fn data(&self) -> &[f32] {
         &self.data
     }
 
-    /// The flat vector, to change.
+    /// The flat vector, mutable.
     pub fn data_mut(&mut self) -> &mut [f32] {
         &mut self.data
     }
 
-    /// The tensors and the flat vector, to change.
+    /// The tensors' positions, and the flat vector, mutable.
     pub(crate) fn split(&mut self) -> (&[TensorSpec], &mut [f32]) {
         (self.layout.tensors(), &mut self.data)
     }
 
-    /// The values of one tensor, by its Hugging Face name.
+    /// The values of one tensor by its Hugging Face name, row-major; `None` if there is no such
+    /// tensor.
     #[must_use]
     pub fn tensor(&self, name: &str) -> Option<&[f32]> {
         let spec = self.layout.tensors().iter().find(|t| t.name == name)?;

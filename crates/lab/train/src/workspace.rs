@@ -6,30 +6,31 @@ use crate::lora_pass::LoraScratch;
 use crate::model_config::ModelConfig;
 use crate::timing::Stopwatch;
 
-/// Logits computed at a time: about 2 MiB, so that they stay in the cache between the passes.
+/// Number of logits computed at a time: 2 MiB, so that they stay in the cache between the passes.
 const LOGITS: usize = 512 * 1024;
 
-/// What the forward pass of one layer keeps for the backward pass; `T` tokens each.
+/// Activations of one layer that the backward pass needs. `T` is the number of tokens, `C` the
+/// hidden size, `I` the width of the SwiGLU layer.
 pub(crate) struct LayerActs {
-    /// Input `[T, C]`.
+    /// Input of the layer `[T, C]`.
     pub(crate) x: Vec<f32>,
-    /// Normed input `[T, C]`.
+    /// Input after the first norm `[T, C]`.
     pub(crate) xn: Vec<f32>,
-    /// `[T]`.
+    /// Reciprocal roots of the first norm `[T]`.
     pub(crate) rstd1: Vec<f32>,
-    /// Rotated queries and keys, and values `[T, q + 2 kv]`.
+    /// Queries and keys after the rotation, and values `[T, q + 2 kv]`.
     pub(crate) qkv: Vec<f32>,
     /// Attention output `[T, q]`.
     pub(crate) att: Vec<f32>,
-    /// Logs of the softmax sums, `[heads, L]` per document.
+    /// Log-sum-exp of attention rows, `[heads, L]` for each document.
     pub(crate) lse: Vec<f32>,
-    /// Input of the second half `[T, C]`.
+    /// Residual stream after attention `[T, C]`.
     pub(crate) x2: Vec<f32>,
-    /// Normed `[T, C]`.
+    /// The same after the second norm `[T, C]`.
     pub(crate) hn: Vec<f32>,
-    /// `[T]`.
+    /// Reciprocal roots of the second norm `[T]`.
     pub(crate) rstd2: Vec<f32>,
-    /// Gate and up `[T, 2 I]`; the backward pass turns it into its gradient.
+    /// Gate and up `[T, 2 I]`; the backward pass replaces them by their gradient.
     pub(crate) gate_up: Vec<f32>,
 }
 
@@ -38,22 +39,22 @@ pub(crate) struct Workspace {
     pub(crate) layers: Vec<LayerActs>,
     /// Output of the last layer `[T, C]`.
     pub(crate) last: Vec<f32>,
-    /// SwiGLU output, then its gradient, then again its output `[T, I]`.
+    /// SwiGLU output `[T, I]`; in the backward pass its gradient, then the output again.
     pub(crate) act: Vec<f32>,
     /// Gradient of the residual stream `[T, C]`.
     pub(crate) dx: Vec<f32>,
-    /// Gradient of a normed input `[T, C]`, or the normed rows of the head.
+    /// Gradient of a norm's output `[T, C]`, or the rows of the head's norm.
     pub(crate) dn: Vec<f32>,
     /// Gradient of the attention output `[T, q]`.
     pub(crate) datt: Vec<f32>,
-    /// `[T, q + 2 kv]`.
+    /// Gradient of `qkv` `[T, q + 2 kv]`.
     pub(crate) dqkv: Vec<f32>,
-    /// Rows with loss, gathered; their normed values; their gradients `[T, C]` each.
+    /// Hidden states, normed values and gradients `[T, C]` of the tokens with loss, gathered.
     pub(crate) head_x: Vec<f32>,
     pub(crate) head_n: Vec<f32>,
     pub(crate) head_d: Vec<f32>,
     pub(crate) head_rstd: Vec<f32>,
-    /// `[logit_rows, V]`.
+    /// Logits `[logit_rows, V]`.
     pub(crate) logits: Vec<f32>,
     pub(crate) logit_rows: usize,
     pub(crate) attention: Scratch,

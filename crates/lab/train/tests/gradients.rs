@@ -1,4 +1,4 @@
-//! The hand-written forward and backward pass against candle's autograd in f64.
+//! Compares the hand-written forward and backward pass with candle's autograd in f64.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -9,12 +9,12 @@ use autoact_base::random::SplitMix64;
 use autoact_train::{Document, Linear, LoraConfig, LoraWeights, ModelConfig, Precision, TrainConfig, Trainer, Weights};
 use candle_core::{D, DType, Device, Result, Tensor, Var};
 
-/// Largest difference of a gradient element, as a part of the tensor's largest element.
+/// Maximum difference of a gradient element, relative to the tensor's largest element.
 const GRADIENT_TOLERANCE: f64 = 2e-4;
-/// Largest relative difference of the loss.
+/// Maximum relative difference of the loss.
 const LOSS_TOLERANCE: f64 = 2e-6;
 
-/// A Llama in candle, straight from the definition: one document at a time, no packing.
+/// A Llama in candle, as its definition reads: one document at a time, no packing.
 struct Reference {
     config: ModelConfig,
     vars: HashMap<String, Var>,
@@ -43,7 +43,7 @@ impl Reference {
         }
     }
 
-    /// `active` `[T, 1]`: 1 for the tokens that adapters act on.
+    /// `active` `[T, 1]` is 1 for tokens on which adapters act, else 0.
     fn linear(&self, x: &Tensor, name: &str, active: &Tensor) -> Result<Tensor> {
         let y = x.matmul(&self.vars[&format!("{name}.weight")].t()?)?;
         let Some(a) = self.vars.get(&format!("base_model.model.{name}.lora_A.weight")) else {
@@ -165,7 +165,7 @@ fn compare((loss, grads): (f64, Vec<(String, Vec<f32>)>), (want_loss, want): (f6
     }
 }
 
-/// Weights large enough that every part of the model matters.
+/// Weights large enough that every part of the model influences the loss.
 fn loud(config: &ModelConfig, seed: u64) -> Weights {
     let mut weights = Weights::init(config, seed).unwrap();
     let mut rng = SplitMix64::stream(seed, 99);
@@ -179,7 +179,7 @@ fn settings(seq_len: usize, shards: usize, lora: Option<LoraConfig>) -> TrainCon
     TrainConfig { rows: 4, micro_rows: 2, seq_len, shards, lora, ..TrainConfig::default() }
 }
 
-/// Two documents per micro-batch and more than one tile of queries in the longest.
+/// Several documents per micro-batch; the longest has more than one tile of queries.
 const LENS: [usize; 5] = [150, 9, 33, 70, 2];
 
 #[test]
@@ -213,7 +213,7 @@ fn full_model_with_its_own_head() {
     compare(trainer.gradients(&docs).unwrap(), want);
 }
 
-/// The shape of the base model: heads of 32, where the fast attention kernels apply.
+/// The base model's head width, 32, for which there are faster attention kernels.
 #[test]
 fn full_model_with_heads_of_32() {
     let config = ModelConfig {
@@ -231,7 +231,7 @@ fn full_model_with_heads_of_32() {
     compare(trainer.gradients(&docs).unwrap(), want);
 }
 
-/// bf16 factors move each gradient a little; on average they must point the same way.
+/// bf16 factors change each gradient a little; on average the direction must be the same.
 #[test]
 fn bf16_products_keep_the_direction_of_the_gradients() {
     const COSINE: f64 = 0.999;

@@ -11,7 +11,7 @@ use autoact_train::{
     TrainConfig, TrainError, Trainer, Weights,
 };
 
-/// Copying: four random tokens, a separator, the same four tokens; only the copy is a target.
+/// A copy task: four random tokens, a separator, the same four tokens. Only the copy is a target.
 struct Copying {
     at: u64,
 }
@@ -126,7 +126,7 @@ fn the_same_seed_gives_the_same_bits_on_any_number_of_threads() {
     assert_ne!(bits(t.weights().data()), bits(Weights::init(&model(), 3).unwrap().data()));
 }
 
-/// Stops a run in the middle, continues it in a new trainer, and compares the bits.
+/// Stops a run in the middle, resumes it in a new trainer, and compares the bits.
 fn check_resume(config: TrainConfig) {
     let dir = tempfile::tempdir().unwrap();
     let config = TrainConfig { checkpoint_every: 4, checkpoint_dir: Some(dir.path().join("whole")), ..config };
@@ -263,7 +263,7 @@ fn bad_settings_are_listed_together() {
     }
 }
 
-/// A source that never has a target.
+/// A source without targets.
 struct Hopeless;
 
 impl DocumentSource for Hopeless {

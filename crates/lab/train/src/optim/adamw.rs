@@ -1,9 +1,9 @@
-//! AdamW, as PyTorch computes it.
+//! AdamW (<https://arxiv.org/abs/1711.05101>), as PyTorch computes it.
 
 use crate::config::TrainConfig;
 use crate::vecmath::fma;
 
-/// The numbers of one step.
+/// The coefficients of one step.
 #[derive(Debug, Clone)]
 pub(crate) struct Coefficients {
     beta1: f32,
@@ -19,7 +19,7 @@ pub(crate) struct Coefficients {
 }
 
 impl Coefficients {
-    /// For step `t` (from 1) with the peak learning rate times `factor`.
+    /// For step `t` (from 1), with `factor` times the peak learning rate.
     pub(crate) fn new(c: &TrainConfig, factor: f64, t: u64, weight_decay: f64, grad_scale: f32) -> Self {
         let lr = c.lr * factor;
         let (b1, b2) = c.betas;
@@ -52,7 +52,7 @@ pub(crate) fn update<const FMA: bool>(p: &mut [f32], m: &mut [f32], v: &mut [f32
 mod tests {
     use super::*;
 
-    /// Two steps by hand in f64, the way `torch.optim.AdamW` is documented.
+    /// Two steps computed in f64, as `torch.optim.AdamW` is documented.
     #[test]
     fn agrees_with_the_definition() {
         let c = TrainConfig { lr: 0.1, betas: (0.9, 0.999), eps: 1e-8, ..TrainConfig::default() };
@@ -76,7 +76,7 @@ mod tests {
         for (a, b) in p.iter().zip(&want) {
             assert!((f64::from(*a) - b).abs() < 2e-6, "{a} {b}");
         }
-        // the first step moves each weight by lr * sign(g), after the decay: a known value
+        // the first step moves each weight by lr * sign(g), after the decay
         let (mut p, mut m, mut v) = (vec![1.0f32], vec![0.0f32], vec![0.0f32]);
         let k = Coefficients::new(&c, 1.0, 1, 0.01, 1.0);
         crate::simd::adamw_update(&mut p, &mut m, &mut v, &[0.37], &k);

@@ -1,4 +1,4 @@
-//! The update rules.
+//! The optimisers.
 
 pub(crate) mod adamw;
 pub(crate) mod muon;
@@ -8,16 +8,16 @@ use crate::config::{Optimizer, TrainConfig};
 use crate::layout::{TensorKind, TensorSpec};
 use crate::pool;
 
-/// Elements that one task of the optimiser takes: fixed, so that sums have a fixed order.
+/// Elements in one task. The size is fixed, so that sums have a fixed order.
 const BLOCK: usize = 1 << 16;
 
-/// The moments of all trained parameters.
+/// The optimiser's state of all trained parameters.
 pub(crate) struct OptimState {
     /// First moment (AdamW) or momentum (Muon).
     pub(crate) m: Vec<f32>,
-    /// Second moment (AdamW); unused where Muon works.
+    /// Second moment (AdamW); unused for parameters that Muon updates.
     pub(crate) v: Vec<f32>,
-    /// Steps taken.
+    /// Number of steps done.
     pub(crate) step: u64,
 }
 
@@ -43,13 +43,13 @@ pub(crate) fn reduce<W: Send>(workers: &mut [W], shards: &mut [Vec<f32>]) -> f64
     sums.iter().sum()
 }
 
-/// One piece of the update.
+/// One task of an update.
 enum Task<'a> {
     AdamW(Slices<'a>, adamw::Coefficients),
     Muon(Slices<'a>, &'a TensorSpec),
 }
 
-/// The same range of all vectors.
+/// The same range of parameters, moments and gradient.
 struct Slices<'a> {
     p: &'a mut [f32],
     m: &'a mut [f32],
@@ -67,8 +67,8 @@ impl<'a> Slices<'a> {
     }
 }
 
-/// Updates `params` from the gradient `grad` times `grad_scale`; `factor` is the schedule's part of
-/// the peak learning rates. `tensors` cover the vector without gaps.
+/// Updates `params` from the gradient `grad` times `grad_scale`. The learning rates are `factor`
+/// times their peaks. `tensors` must cover the vector without gaps.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn update(
     scratch: &mut [muon::Scratch],
@@ -100,7 +100,7 @@ pub(crate) fn update(
         }
         tasks.push(Task::AdamW(part, k.clone()));
     }
-    // the long tasks first, so that the workers end together
+    // the longest tasks first, so that all workers end at about the same time
     tasks.sort_by_key(|t| {
         std::cmp::Reverse(match t {
             Task::AdamW(..) => 0,

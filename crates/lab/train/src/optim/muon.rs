@@ -1,15 +1,16 @@
-//! Muon: momentum, made orthogonal by a Newton-Schulz iteration.
+//! Muon (<https://kellerjordan.github.io/posts/muon/>): momentum, made nearly orthogonal by a
+//! Newton-Schulz iteration.
 
 use crate::config::Precision;
 use crate::simd::{self, Mat, gemm};
 
-/// The quintic of Jordan et al.: steep at 0, so that five iterations lift all singular values
-/// into about `0.7..1.2`.
+/// Coefficients of the quintic polynomial by Jordan et al. It is steep at 0, so that five
+/// iterations move all singular values to about `0.7..1.2`.
 const QUINTIC: (f32, f32, f32) = (3.4445, -4.7750, 2.0315);
-/// Iterations.
+/// Number of iterations.
 const ITERATIONS: usize = 5;
 
-/// The numbers of one step.
+/// The coefficients of one step.
 pub(crate) struct Coefficients {
     pub(crate) lr: f32,
     pub(crate) momentum: f32,
@@ -18,7 +19,7 @@ pub(crate) struct Coefficients {
     pub(crate) precision: Precision,
 }
 
-/// Buffers of one worker; they grow to the largest matrix and stay.
+/// Buffers of one worker, which grow to the largest matrix.
 #[derive(Default)]
 pub(crate) struct Scratch {
     x: Vec<f32>,
@@ -44,9 +45,9 @@ pub(crate) fn update(p: &mut [f32], m: &mut [f32], g: &mut [f32], rows: usize, c
     simd::scale_add(p, 1.0 - k.lr * k.weight_decay, g, -k.lr * scale);
 }
 
-/// Replaces `g` `[rows, cols]` by about `U V^T` of its singular value decomposition.
+/// Replaces `g` `[rows, cols]` by approximately `U V^T` of its singular value decomposition.
 pub(crate) fn orthogonalise(g: &mut [f32], rows: usize, cols: usize, precision: Precision, w: &mut Scratch) {
-    // the products are of size short * short, so work on the wide orientation
+    // the products are of size short * short, so a tall matrix is transposed
     let (short, long) = (rows.min(cols), rows.max(cols));
     let tall = rows > cols;
     let x = sized(&mut w.x, rows * cols);
@@ -99,7 +100,7 @@ mod tests {
             let mut rng = SplitMix64::stream(3, rows as u64);
             let mut g: Vec<f32> = (0..rows * cols).map(|_| rng.normal() as f32).collect();
             orthogonalise(&mut g, rows, cols, Precision::F32, &mut scratch);
-            // the singular values of g are those of g g^T (or g^T g) squared: check on the diagonal
+            // the diagonal of g g^T (or g^T g) lies between the squares of the singular values
             let short = rows.min(cols);
             let at = |i: usize, k: usize| if rows <= cols { g[i * cols + k] } else { g[k * cols + i] };
             for i in 0..short {
@@ -109,7 +110,8 @@ mod tests {
         }
     }
 
-    /// One singular value through five iterations of the polynomial, against the matrix code.
+    /// Two singular values through five iterations of the polynomial, compared with the matrix
+    /// code.
     #[test]
     fn follows_the_polynomial() {
         let mut scratch = Scratch::default();

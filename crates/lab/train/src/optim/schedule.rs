@@ -1,8 +1,8 @@
-//! The learning rate over the run.
+//! The learning rate schedule.
 
 use crate::config::{Decay, TrainConfig};
 
-/// The part of the peak learning rate at `step` (from 0).
+/// The fraction of the peak learning rate at `step` (from 0).
 pub(crate) fn factor(c: &TrainConfig, step: u64) -> f64 {
     let (total, warmup) = (c.total_steps(), c.total_warmup());
     if step < warmup {

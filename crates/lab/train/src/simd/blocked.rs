@@ -1,9 +1,9 @@
 //! A blocked matrix product for AVX-512, in f32 or with bf16 factors (`vdpbf16ps`).
 //!
-//! The usual scheme: pack a slice of `B` into panels of [`NR`] columns and a block of `A` into
-//! panels of [`MR`] rows, then a kernel keeps an `MR x NR` tile of the product in registers. All
-//! packed elements are 32-bit: one f32, or a pair of bf16 that are neighbours in `k`; so the two
-//! formats share everything but one instruction and the packing.
+//! A slice of `B` is packed into panels of [`NR`] columns and a block of `A` into panels of [`MR`]
+//! rows. The kernel keeps an `MR x NR` tile of the product in registers. All packed elements have
+//! 32 bits: one f32, or a pair of bf16 adjacent in `k`. So the two formats differ only in the
+//! packing and in one instruction.
 
 use std::arch::x86_64::*;
 use std::cell::RefCell;
@@ -60,10 +60,11 @@ pub(super) unsafe fn gemm<const BF16: bool>(
             let nc = NC.min(n - jc);
             for (i, pc) in (0..deep).step_by(kc).enumerate() {
                 let depth = kc.min(deep - pc);
-                // elements of k in this block: an odd tail of a bf16 pair is padded with zero
+                // elements of k in this block; an odd bf16 pair is padded with zero
                 let (k0, kn) = (pc * step, (depth * step).min(k - pc * step));
-                // SAFETY: the buffers hold `KC * NC` and `MC * A_STRIDE` elements, and the blocks
-                // are inside the matrices, which the caller vouches for, as for the CPU.
+                // SAFETY: the buffers hold `KC * NC` and `MC * A_STRIDE` elements. The caller
+                // guarantees that the blocks are inside the matrices and that the CPU has the
+                // instructions.
                 unsafe {
                     pack_b::<BF16>(b, k0, kn, jc, nc, pb);
                     for ic in (0..m).step_by(MC) {
@@ -89,7 +90,7 @@ pub(super) unsafe fn gemm<const BF16: bool>(
     });
 }
 
-/// What is the same for all tiles of a block.
+/// Values common to all tiles of a block.
 struct Block {
     depth: usize,
     rs: usize,

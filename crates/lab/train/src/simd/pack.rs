@@ -1,6 +1,6 @@
 //! Packing of the factors of a blocked product: see `blocked.rs` for the layouts.
 //!
-//! For all functions here the caller vouches that the block lies inside the matrix, that the CPU
+//! For all functions here the caller guarantees that the block lies inside the matrix, that the CPU
 //! has the instructions, and that `out` has room for the whole block.
 
 use std::arch::x86_64::*;
@@ -11,12 +11,12 @@ use super::Mat;
 pub(super) const MR: usize = 12;
 /// Columns of a register tile: two vectors.
 pub(super) const NR: usize = 32;
-/// Depth of a packed block, in 32-bit elements: a panel of `B` (32 KiB) stays in the L1 cache.
+/// Depth of a packed block in 32-bit elements. A panel of `B` (32 KiB) then fits the L1 cache.
 pub(super) const KC: usize = 256;
-/// Distance of packed rows of `A`: not a multiple of the cache's 4 KiB period.
+/// Distance of packed rows of `A`, not a multiple of 4 KiB, to avoid cache conflicts.
 pub(super) const A_STRIDE: usize = KC + 16;
 
-/// The first `n` lanes.
+/// A mask of the first `n` lanes.
 pub(super) fn mask(n: usize) -> __mmask16 {
     if n >= 16 { !0 } else { (1 << n) - 1 }
 }
@@ -24,7 +24,7 @@ pub(super) fn mask(n: usize) -> __mmask16 {
 /// 16 f32 of a matrix row starting at `p`, of which `valid` exist, the rest zero.
 #[target_feature(enable = "avx512f")]
 unsafe fn load(p: *const f32, valid: usize) -> __m512 {
-    // SAFETY: masked lanes are not read; the caller vouches for the others.
+    // SAFETY: masked lanes are not read; the caller guarantees the others.
     unsafe { _mm512_maskz_loadu_ps(mask(valid), p) }
 }
 
@@ -53,7 +53,7 @@ unsafe fn load_pairs(p: *const f32, valid: usize) -> __m512i {
 /// Rows `i0..i0 + mc` of `a` (contiguous in `k`) to rows `A_STRIDE` apart.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn pack_rows_bf16(a: Mat<'_>, i0: usize, mc: usize, k0: usize, kn: usize, out: *mut u32) {
-    // SAFETY: inside the matrix by the caller's word; stores of up to 16 elements beyond the depth
+    // SAFETY: inside the matrix as the caller guarantees; stores of up to 16 elements beyond the depth
     // stay inside the padded row (`A_STRIDE >= KC + 16`).
     unsafe {
         for i in 0..mc {
@@ -84,7 +84,7 @@ pub(super) unsafe fn pack_a_rows<const BF16: bool>(a: Mat<'_>, i0: usize, mc: us
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn pack_columns_bf16(a: Mat<'_>, i0: usize, mc: usize, k0: usize, kn: usize, out: *mut u32) {
     let depth = kn.div_ceil(2);
-    // SAFETY: inside the matrix by the caller's word; stores are masked to the panel.
+    // SAFETY: inside the matrix as the caller guarantees; stores are masked to the panel.
     unsafe {
         for p in 0..depth {
             let from = a.data.as_ptr().add(i0 * a.rs + (k0 + 2 * p) * a.cs);
@@ -102,7 +102,7 @@ unsafe fn pack_columns_bf16(a: Mat<'_>, i0: usize, mc: usize, k0: usize, kn: usi
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn pack_columns_f32(a: Mat<'_>, i0: usize, mc: usize, k0: usize, kn: usize, out: *mut u32) {
-    // SAFETY: inside the matrix by the caller's word; stores are masked to the panel.
+    // SAFETY: inside the matrix as the caller guarantees; stores are masked to the panel.
     unsafe {
         for p in 0..kn {
             let from = a.data.as_ptr().add(i0 * a.rs + (k0 + p) * a.cs);
@@ -142,7 +142,7 @@ pub(super) unsafe fn pack_b<const BF16: bool>(b: Mat<'_>, k0: usize, kn: usize, 
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn b_rows_f32(b: Mat<'_>, k0: usize, kn: usize, j0: usize, nc: usize, out: *mut u32) {
-    // SAFETY: inside the matrix by the caller's word; panels are whole.
+    // SAFETY: inside the matrix as the caller guarantees; panels are whole.
     unsafe {
         for j in (0..nc).step_by(16) {
             let to = out.add(j / NR * NR * kn + j % NR).cast::<f32>();
@@ -158,7 +158,7 @@ unsafe fn b_rows_f32(b: Mat<'_>, k0: usize, kn: usize, j0: usize, nc: usize, out
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn b_rows_bf16(b: Mat<'_>, k0: usize, kn: usize, j0: usize, nc: usize, out: *mut u32) {
     let depth = kn.div_ceil(2);
-    // SAFETY: inside the matrix by the caller's word; panels are whole.
+    // SAFETY: inside the matrix as the caller guarantees; panels are whole.
     unsafe {
         for j in (0..nc).step_by(16) {
             let to = out.add(j / NR * NR * depth + j % NR);
@@ -176,7 +176,7 @@ unsafe fn b_rows_bf16(b: Mat<'_>, k0: usize, kn: usize, j0: usize, nc: usize, ou
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn b_columns_f32(b: Mat<'_>, k0: usize, kn: usize, j0: usize, nc: usize, out: *mut u32) {
-    // SAFETY: inside the matrix by the caller's word; panels are whole.
+    // SAFETY: inside the matrix as the caller guarantees; panels are whole.
     unsafe {
         for j in (0..nc).step_by(16) {
             let to = out.add(j / NR * NR * kn + j % NR);
@@ -199,7 +199,7 @@ unsafe fn b_columns_f32(b: Mat<'_>, k0: usize, kn: usize, j0: usize, nc: usize, 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn b_columns_bf16(b: Mat<'_>, k0: usize, kn: usize, j0: usize, nc: usize, out: *mut u32) {
     let depth = kn.div_ceil(2);
-    // SAFETY: inside the matrix by the caller's word; panels are whole.
+    // SAFETY: inside the matrix as the caller guarantees; panels are whole.
     unsafe {
         for j in (0..nc).step_by(16) {
             let to = out.add(j / NR * NR * depth + j % NR);

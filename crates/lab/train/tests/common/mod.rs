@@ -4,7 +4,7 @@
 use autoact_base::random::SplitMix64;
 use autoact_train::{Document, ModelConfig};
 
-/// A tiny model whose sizes are all different and not multiples of the vector width.
+/// A tiny model. Its sizes are all different, and none is a multiple of the vector width.
 pub(crate) fn tiny(tied: bool) -> ModelConfig {
     ModelConfig {
         hidden_size: 24,
