@@ -13,7 +13,7 @@ use autoact_wire::status::reason;
 use autoact_wire::store_v2 as v2;
 use autoact_wire::v1;
 use autoact_wire::v1::FinishReason;
-use common::scripted::{Group, Script, steps};
+use common::scripted::{Execute, Group, Script, steps};
 use common::*;
 use gateway::Gateway;
 use prost::Message;
@@ -80,6 +80,23 @@ async fn a_reply_against_the_contract_fails_the_task() {
     let events = ask(&mut world.client, task("Loire")).await;
     assert_eq!(end(&events).reason(), FinishReason::Failed);
     assert!(end(&events).detail.contains("Teleport") && end(&events).detail.contains("plan-agent"), "{events:?}");
+}
+
+#[tokio::test]
+async fn what_is_too_long_for_an_event_is_cut_or_refused_at_once() {
+    let long = |bytes: usize| "x".repeat(bytes);
+    let execute: Execute = Box::new(move |_| autoact_wire::agents_v1::ExecuteResponse { observation: long(1 << 20), ..Default::default() });
+    let mut world = world(Group::start(Script { execute: Some(execute), ..Script::default() }).await).await;
+    let events = ask(&mut world.client, task("Loire")).await;
+    assert!(end(&events).approved, "{:?}", end(&events));
+    let observation = observations(&events)[0];
+    assert!(observation.truncated && observation.text.len() <= autoact_trajectory::MAX_OBSERVATION_BYTES);
+    // the agent breaks the contract: the same call would do so again
+    let script = Script { params: Box::new(move |_| long(1 << 20)), ..Script::default() };
+    let mut world = common::world(Group::start(script).await).await;
+    let events = ask(&mut world.client, task("Loire")).await;
+    assert_eq!((end(&events).reason(), names(&events).iter().filter(|name| **name == "started").count()), (FinishReason::Failed, 1));
+    assert!(end(&events).detail.contains("1048576"), "{:?}", end(&events));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -289,7 +306,7 @@ async fn store_raw(nats: &autoact_testkit::NatsServer, bytes: Vec<u8>) {
 fn later(index: u64, ignorable: bool) -> Vec<u8> {
     let key = TaskKey::new(Tenant::default(), "t".parse().unwrap());
     let event = Event::new(&key, index, std::time::SystemTime::now(), "next", started(1));
-    let message = v2::Event::decode(autoact_wire::store::encode(&event).as_slice()).unwrap();
+    let message = v2::Event::decode(autoact_wire::store::encode(&event).unwrap().as_slice()).unwrap();
     let mut bytes = v2::Event { version: 3, ignorable, body: None, ..message }.encode_to_vec();
     bytes.extend([0x9a, 0x06, 0x00]);
     bytes

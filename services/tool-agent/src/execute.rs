@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use autoact_service::Tasks;
 use autoact_telemetry::gen_ai;
 use autoact_tools::{Observation, ToolLibrary};
-use autoact_trajectory::{Action, Effect, ToolSpec, Trajectory};
+use autoact_trajectory::{Action, Effect, MAX_PARAMS_BYTES, ToolSpec, Trajectory};
 use autoact_wire::agents_v1;
 use autoact_wire::v1;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -16,8 +16,6 @@ use tracing::Instrument;
 use crate::error::ExecuteError;
 use crate::once::{Once, Weigh};
 
-/// Parameters longer than this are no line that a model wrote.
-pub const MAX_PARAMS_BYTES: usize = 64 * 1024;
 /// What remembered outcomes may take in all. Most are a few hundred bytes; one may be a megabyte,
 /// so that their number alone is no bound.
 const REMEMBERED_BYTES: usize = 64 * 1024 * 1024;

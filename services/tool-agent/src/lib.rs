@@ -22,7 +22,6 @@ use tonic::{Request, Response, Status};
 
 pub use config::{DEFAULT_ADAPTER, DEFAULT_CORPUS, DEFAULT_MODEL, DEFAULT_TOOLS, METRICS_PORT, PORT, ToolAgentConfig};
 pub use error::ExecuteError;
-pub use execute::MAX_PARAMS_BYTES;
 
 use execute::Executor;
 

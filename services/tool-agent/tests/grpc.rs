@@ -174,13 +174,13 @@ async fn tools_really_run() {
 #[tokio::test]
 async fn bad_calls_name_what_is_wrong() {
     let mut started = start(ToolAgentConfig::default()).await;
-    let long = "x".repeat(tool_agent::MAX_PARAMS_BYTES + 1);
+    let long = "x".repeat(autoact_trajectory::MAX_PARAMS_BYTES + 1);
     for (request, reason, part) in [
         (ExecuteRequest::default(), "BAD_REQUEST", "`action`"),
         (call(1, "", "x"), "BAD_REQUEST", "`action.tool`"),
         (call(1, "Retrive", "x"), "UNKNOWN_TOOL", "`Retrieve`"),
         (call(1, "Finish", "x"), "TERMINAL_TOOL", "nothing is run"),
-        (call(1, "Retrieve", &long), "PARAMS_TOO_LONG", "65536"),
+        (call(1, "Retrieve", &long), "PARAMS_TOO_LONG", "32768"),
         (ExecuteRequest { task_id: String::new(), ..call(1, "Send", "x") }, "BAD_REQUEST", "`task_id`"),
     ] {
         let error = started.execute(request).await.unwrap_err();

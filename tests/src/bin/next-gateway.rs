@@ -4,7 +4,7 @@
 use autoact_service::{Flag, Service, Setup, StartError};
 use autoact_trajectory::Event;
 use autoact_wire::event::EVENT_VERSION;
-use autoact_wire::store;
+use autoact_wire::store::{self, EventTooLarge};
 use autoact_wire::store_v2::{self as v2, event::Body};
 use gateway::{Gateway, GatewayConfig};
 use prost::Message;
@@ -46,9 +46,9 @@ impl Service for NextGateway {
     }
 }
 
-fn encode(event: &Event) -> Vec<u8> {
-    let bytes = store::encode(event);
-    let Ok(mut message) = v2::Event::decode(bytes.as_slice()) else { return bytes };
+fn encode(event: &Event) -> Result<Vec<u8>, EventTooLarge> {
+    let bytes = store::encode(event)?;
+    let Ok(mut message) = v2::Event::decode(bytes.as_slice()) else { return Ok(bytes) };
     let mut added = Added { region: "north".to_owned(), paused: None };
     message.version = EVENT_VERSION + 1;
     match &mut message.body {
@@ -63,7 +63,7 @@ fn encode(event: &Event) -> Vec<u8> {
     // a message is the sum of its parts' bytes
     let mut bytes = message.encode_to_vec();
     bytes.extend(added.encode_to_vec());
-    bytes
+    Ok(bytes)
 }
 
 fn main() -> std::process::ExitCode {

@@ -6,8 +6,8 @@ use std::future::Future;
 use std::time::{Duration, SystemTime};
 
 use autoact_trajectory::{
-    Action, Decision, Effect, Event, EventBody, FinishReason, FoldError, Observation, ReleaseReason, Released, Started, Submitted, Task,
-    TaskKey, UNKNOWN_OUTCOME, Usage, decide,
+    Action, Decision, Effect, Event, EventBody, FinishReason, FoldError, MAX_DETAIL_BYTES, Observation, ReleaseReason, Released, Started,
+    Submitted, Task, TaskKey, UNKNOWN_OUTCOME, Usage, cut, decide,
 };
 
 use crate::agents::{Agents, Call, Execution, Reply};
@@ -143,7 +143,10 @@ impl<L: EventLog> Driver<L> {
             Decision::Reflect => self.reflect(interrupt).await,
         };
         match called {
-            Called::Said(body, usage) => self.store(body, Some(usage)).await,
+            Called::Said(body, usage) => match body.check_bounds() {
+                Ok(()) => self.store(body, Some(usage.bounded())).await,
+                Err(error) => self.failed(Failure::new(FailureClass::Broken, "the reply", error)).await,
+            },
             Called::Interrupted => Ok(Progress::Interrupted),
             Called::Failed(failure) => self.failed(failure).await,
         }
@@ -177,7 +180,8 @@ impl<L: EventLog> Driver<L> {
     /// # Errors
     /// The event was not stored.
     pub async fn release(&mut self, reason: ReleaseReason, detail: &str, may_have_run: bool) -> Result<(), Stop<L::Error>> {
-        self.append(EventBody::Released(Released { reason, detail: detail.to_owned(), may_have_run }), None).await
+        let (detail, _) = cut(detail.to_owned(), MAX_DETAIL_BYTES);
+        self.append(EventBody::Released(Released { reason, detail, may_have_run }), None).await
     }
 
     async fn plan(&mut self, interrupt: impl Future<Output = ()>) -> Called {
@@ -233,7 +237,7 @@ impl<L: EventLog> Driver<L> {
     async fn failed(&mut self, failure: Failure) -> Result<Progress, Stop<L::Error>> {
         let finished = match decide(&self.task, SystemTime::now()) {
             Decision::Finish(mut end) => {
-                end.detail = format!("{}; {}", end.detail, failure.chain());
+                (end.detail, _) = cut(format!("{}; {}", end.detail, failure.chain()), MAX_DETAIL_BYTES);
                 end
             }
             _ if failure.class.passes() => return Ok(Progress::Waiting(failure)),

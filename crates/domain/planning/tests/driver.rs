@@ -56,7 +56,11 @@ impl PlanAgent for Group {
 #[async_trait]
 impl ToolAgent for Group {
     async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
-        self.answer(call, format!("input {}", call.sampling.seed % 100))
+        let input = match call.trajectory.question.as_str() {
+            "ramble" => "x".repeat(MAX_PARAMS_BYTES + 1),
+            _ => format!("input {}", call.sampling.seed % 100),
+        };
+        self.answer(call, input)
     }
 }
 
@@ -71,8 +75,11 @@ impl ReflectAgent for Group {
 #[async_trait]
 impl Tools for Group {
     async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
-        let reply =
-            self.answer(execution.call, Observation { text: format!("page of {}", execution.action.params), ..Observation::default() })?;
+        let text = match execution.call.trajectory.question.as_str() {
+            "flood" => "x".repeat(1 << 20),
+            _ => format!("page of {}", execution.action.params),
+        };
+        let reply = self.answer(execution.call, Observation { text, ..Observation::default() })?;
         *self.runs.lock().unwrap() += 1;
         Ok(reply)
     }
@@ -225,6 +232,20 @@ fn a_reply_that_cannot_follow_ends_the_task_with_a_reason() {
     let task = Task::fold(&events).unwrap();
     let finished = task.finished().unwrap();
     assert!(finished.reason == FinishReason::Failed && finished.detail.contains("`Teleport`"), "{finished:?}");
+}
+
+#[test]
+fn what_is_too_long_for_an_event_is_cut_or_ends_the_task_at_once() {
+    let events = whole("flood");
+    let seen = events.iter().find_map(|event| match &event.body {
+        EventBody::Observation(seen) => Some(seen),
+        _ => None,
+    });
+    assert!(seen.is_some_and(|seen| seen.truncated && seen.text.len() <= MAX_OBSERVATION_BYTES && seen.text.ends_with(CUT_MARK)));
+    let events = whole("ramble");
+    let Some(EventBody::Finished(finished)) = events.last().map(|event| &event.body) else { panic!("{events:?}") };
+    assert!(finished.reason == FinishReason::Failed && finished.detail.contains(&(MAX_PARAMS_BYTES + 1).to_string()), "{finished:?}");
+    assert_eq!(events.iter().filter(|event| event.body.name() == "started").count(), 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A SHA-256 digest. Computed where bytes are stored and read; here it is only carried and compared.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {

@@ -4,6 +4,7 @@
 //! The names follow AutoAct section 2; `docs/architecture.md` has the table of the paper's symbols and ours.
 
 mod artifact;
+mod bounds;
 mod call;
 mod decide;
 mod digest;
@@ -19,6 +20,7 @@ mod tool;
 mod usage;
 
 pub use artifact::Artifact;
+pub use bounds::{CUT_MARK, MAX_DETAIL_BYTES, MAX_NAME_BYTES, MAX_OBSERVATION_BYTES, MAX_PARAMS_BYTES, MAX_THOUGHT_BYTES, TooLong, cut};
 pub use call::{CallId, CallKind, InvalidCallId, Role};
 pub use decide::{Decision, UNKNOWN_OUTCOME, decide};
 pub use digest::Digest;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use crate::bounds::{MAX_DETAIL_BYTES, MAX_OBSERVATION_BYTES, MAX_PARAMS_BYTES, cut};
 use crate::call::{CallId, CallKind, Role};
 use crate::digest::Digest;
 use crate::event::{Event, EventBody, FinishReason, Finished, Observation, Submitted};
@@ -337,12 +338,14 @@ impl Task {
         before.and_then(Step::action).is_some_and(|before| before == *action)
     }
 
-    /// The observation of the open action, with the note for the group if the action is a repetition.
+    /// The observation of the open action, with the note for the group if the action is a repetition. A text that is longer than an
+    /// event may hold is cut.
     pub fn observe(&self, text: String, is_error: bool, truncated: bool) -> Observation {
         let action = self.trajectory.open_step().and_then(Step::action);
         let repeated = action.is_some_and(|action| self.repeats(&action));
         let text = if repeated { format!("{REPEATED_NOTE} {text}") } else { text };
-        Observation { text, is_error, repeated, truncated }
+        let (text, cut) = cut(text, MAX_OBSERVATION_BYTES);
+        Observation { text, is_error, repeated, truncated: truncated || cut }
     }
 
     /// The task's next event, as `writer` appends it now.
@@ -356,7 +359,10 @@ impl Task {
 
     /// How the task ends unapproved: with the best answer so far.
     pub fn finish(&self, reason: FinishReason, detail: impl Into<String>) -> Finished {
-        Finished { answer: self.best_answer.clone(), approved: false, reason, detail: detail.into() }
+        // an answer stored before there was a bound may be longer
+        let (answer, _) = cut(self.best_answer.clone(), MAX_PARAMS_BYTES);
+        let (detail, _) = cut(detail.into(), MAX_DETAIL_BYTES);
+        Finished { answer, approved: false, reason, detail }
     }
 
     /// The task's id.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::bounds::{MAX_NAME_BYTES, cut};
+
 /// Where the time of one agent call went, and its tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Usage {
@@ -27,6 +29,15 @@ pub struct Usage {
     pub adapter: String,
     /// SHA-256 of the adapter that spoke.
     pub adapter_digest: String,
+}
+
+impl Usage {
+    /// The same with names that fit an event.
+    #[must_use]
+    pub fn bounded(self) -> Usage {
+        let name = |text| cut(text, MAX_NAME_BYTES).0;
+        Usage { model: name(self.model), adapter: name(self.adapter), adapter_digest: name(self.adapter_digest), ..self }
+    }
 }
 
 /// Where the time between an event and the one before went, the call that [`Usage`] tells of left out.

@@ -6,17 +6,17 @@
 use std::collections::BTreeMap;
 
 use async_nats::Client;
+use async_nats::jetstream::ContextBuilder;
 use async_nats::jetstream::kv::{Config, Operation, Store};
-use async_nats::jetstream::{self, ContextBuilder};
 use bytes::Bytes;
 use futures::{Stream, StreamExt, future};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::config::BusConfig;
-use crate::connect::{REQUEST_TIMEOUT, connect_client, redacted};
+use crate::connect::{REQUEST_TIMEOUT, connect_client};
 use crate::error::BusError;
-use crate::patience::pause;
+use crate::streams::ensure_bucket;
 
 const BUCKET: &str = "AUTOACT_ADAPTERS";
 const KEY: &str = "current";
@@ -53,7 +53,7 @@ impl AdapterBoard {
         let deadline = Instant::now() + config.connect_limit;
         let client = connect_client(config, deadline).await?;
         let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
-        let store = bucket(&context, config, deadline).await?;
+        let store = ensure_bucket(&context, bucket(config), deadline).await?;
         Ok(AdapterBoard { client, store })
     }
 
@@ -97,30 +97,13 @@ fn decode(text: &[u8]) -> Result<AdapterAnnouncement, BusError> {
     serde_json::from_slice(text).map_err(|source| BusError::UnreadableAnnouncement { bucket: BUCKET, source })
 }
 
-async fn bucket(context: &jetstream::Context, config: &BusConfig, deadline: Instant) -> Result<Store, BusError> {
-    let wanted = Config {
+fn bucket(config: &BusConfig) -> Config {
+    Config {
         bucket: BUCKET.to_owned(),
         description: "which adapter version is in service".to_owned(),
         history: HISTORY,
         max_bytes: MAX_BYTES,
         num_replicas: config.replicas,
         ..Config::default()
-    };
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        if let Ok(store) = context.get_key_value(BUCKET).await {
-            return Ok(store);
-        }
-        // somebody else may be making it now: looked for again before it is an error
-        let error = match context.create_key_value(wanted.clone()).await {
-            Ok(store) => return Ok(store),
-            Err(error) => error,
-        };
-        if Instant::now() >= deadline {
-            tracing::debug!(url = %redacted(&config.url), %error, "no bucket for announcements");
-            return Err(BusError::Create { name: BUCKET.to_owned(), source: error.into() });
-        }
-        tokio::time::sleep(pause(attempt)).await;
     }
 }

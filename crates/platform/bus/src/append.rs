@@ -5,7 +5,7 @@ use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use autoact_telemetry::propagate;
-use autoact_trajectory::{Digest, Event, TaskKey};
+use autoact_trajectory::{Digest, Event, EventBody, TaskKey};
 use autoact_wire::store;
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -14,10 +14,9 @@ use crate::connect::Bus;
 use crate::error::BusError;
 use crate::streams::trajectory_subject;
 
-/// The largest encoded event: a thought or an observation is far below, and nats-server's default bound is 1 MiB with headers.
-pub const MAX_EVENT_BYTES: usize = 960 * 1024;
-/// With room for the headers.
-pub(crate) const MAX_MESSAGE_BYTES: usize = MAX_EVENT_BYTES + 32 * 1024;
+/// The largest message of the stream, headers included. Far above [`store::MAX_EVENT_BYTES`]: events of schema version 1 could have
+/// 960 KiB, and `migrate` moves them as they are.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 992 * 1024;
 
 /// What has to be the last message for a publish to be stored.
 #[derive(Debug, Clone, Copy)]
@@ -54,11 +53,11 @@ impl Bus {
     /// May be repeated after [`BusError::Unavailable`]: the same event is stored once, and the repetition returns its place.
     pub async fn append(&self, event: &Event, after: u64) -> Result<Stored, BusError> {
         let started = Instant::now();
-        let (task, payload) = (event.key(), Bytes::from((self.encode)(event)));
-        let digest = store::digest(&payload);
-        if payload.len() > MAX_EVENT_BYTES {
-            return Err(BusError::TooLarge { bytes: payload.len(), limit: MAX_EVENT_BYTES });
+        let (task, payload) = (event.key(), Bytes::from((self.encode)(event)?));
+        if let EventBody::Submitted(submitted) = &event.body {
+            Box::pin(self.store_tools(&task, submitted)).await?;
         }
+        let digest = store::digest(&payload);
         // The id contains the content: two gateways that both hold a task write different events under the same index, and the
         // second one must see the conflict, not an acknowledgement of the first one's event.
         let id = format!("{task}-{}-{digest}", event.index);
@@ -100,7 +99,8 @@ impl Bus {
             };
             match classify(&error) {
                 Failure::Conflict => return Err(BusError::Conflict { task: task.clone(), expected, found: 0 }),
-                Failure::TooLarge => return Err(BusError::TooLarge { bytes: payload.len(), limit: MAX_EVENT_BYTES }),
+                Failure::TooLarge => return Err(BusError::MessageTooLarge { bytes: payload.len() }),
+                Failure::Full => return Err(BusError::Full { what, source: error.into() }),
                 Failure::Transient => patience.after(error).await?,
             }
         }
@@ -115,6 +115,7 @@ impl Bus {
 enum Failure {
     Conflict,
     TooLarge,
+    Full,
     Transient,
 }
 
@@ -131,6 +132,8 @@ fn classify(error: &PublishError) -> Failure {
         // newer servers say it without the number
         Some(ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT) => Failure::Conflict,
         Some(ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM | ErrorCode::STREAM_HEADER_EXCEEDS_MAXIMUM) => Failure::TooLarge,
+        // it keeps what it has and takes nothing more
+        Some(ErrorCode::STREAM_STORE_FAILED) => Failure::Full,
         _ => Failure::Transient,
     }
 }

@@ -7,7 +7,7 @@ use async_nats::connection::State;
 use async_nats::jetstream::{self, ContextBuilder};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use autoact_trajectory as domain;
-use autoact_wire::store;
+use autoact_wire::store::{self, EventTooLarge};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -16,6 +16,7 @@ use crate::error::BusError;
 use crate::index::Tail;
 use crate::patience::pause;
 use crate::streams::Streams;
+use crate::tools::ToolCache;
 
 /// One request to JetStream: a healthy server answers in milliseconds, and requests are repeated until the patience is over.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -23,7 +24,7 @@ pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The bytes of an event that is to be stored.
-pub type Encode = fn(&domain::Event) -> Vec<u8>;
+pub type Encode = fn(&domain::Event) -> Result<Vec<u8>, EventTooLarge>;
 
 /// A connection to the bus; clones share it. It reconnects by itself.
 #[derive(Clone)]
@@ -34,6 +35,7 @@ pub struct Bus {
     pub(crate) config: BusConfig,
     pub(crate) tail: Arc<Mutex<Option<Tail>>>,
     pub(crate) encode: Encode,
+    pub(crate) tools: Arc<ToolCache>,
 }
 
 impl std::fmt::Debug for Bus {
@@ -48,9 +50,14 @@ impl Bus {
         let deadline = Instant::now() + config.connect_limit;
         let client = connect_client(&config, deadline).await?;
         let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
-        let streams = Streams::ensure(&context, &config, deadline).await?;
+        let streams = Box::pin(Streams::ensure(&context, &config, deadline)).await?;
         tracing::info!(url = %redacted(&config.url), server = %client.server_info().version, "connected to NATS");
-        Ok(Bus { client, context, streams, config, tail: Arc::default(), encode: store::encode })
+        Ok(Bus::over(client, context, streams, config))
+    }
+
+    /// A bus over a connection and its streams.
+    pub(crate) fn over(client: Client, context: jetstream::Context, streams: Streams, config: BusConfig) -> Bus {
+        Bus { client, context, streams, config, tail: Arc::default(), tools: Arc::default(), encode: store::encode }
     }
 
     /// Writes events in another form than this release's: what another release would write, for tests of mixed fleets.

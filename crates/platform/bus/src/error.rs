@@ -1,7 +1,8 @@
 //! What can go wrong on the bus.
 
-use autoact_trajectory::TaskKey;
+use autoact_trajectory::{Digest, TaskKey};
 use autoact_wire::event::EventError;
+use autoact_wire::store::EventTooLarge;
 
 /// An error of the bus.
 #[derive(Debug, thiserror::Error)]
@@ -78,13 +79,35 @@ pub enum BusError {
         /// What the bus holds; 0 for nothing.
         found: u64,
     },
-    /// The event is larger than a message may be.
-    #[error("an event of `{bytes}` bytes is too large for the bus; the bound is `{limit}`")]
-    TooLarge {
-        /// Its size.
+    /// The event is larger than may be stored.
+    #[error(transparent)]
+    TooLarge(#[from] EventTooLarge),
+    /// The server refuses a message for its size: it allows less than autoact stores.
+    #[error("NATS refuses a message of {bytes} bytes; fix: set `max_payload` of nats-server to its default of 1MB or more")]
+    MessageTooLarge {
+        /// Its size without headers.
         bytes: usize,
-        /// The bound.
-        limit: usize,
+    },
+    /// The server has no room; the same call may succeed once something has expired or the bounds are raised.
+    #[error("the bus cannot {what}: it is full; fix: raise the bound of that stream or bucket with `nats stream edit`")]
+    Full {
+        /// What was tried.
+        what: &'static str,
+        /// What the server said.
+        source: async_nats::Error,
+    },
+    /// A tool's specification is not where its task says: the task cannot be read until it is there again.
+    #[error(
+        "the bucket `{}` lacks `{digest}`, the specification of tool `{tool}` of task `{task}`; fix: restore the bucket",
+        crate::tools::BUCKET
+    )]
+    MissingTool {
+        /// The task.
+        task: TaskKey,
+        /// The tool's name.
+        tool: String,
+        /// SHA-256 of the specification.
+        digest: Digest,
     },
     /// The bus does not answer, or not in time; the same call may succeed later.
     #[error("the bus cannot {what} now")]
@@ -117,7 +140,7 @@ pub enum BusError {
 impl BusError {
     /// Whether the same call may succeed later.
     pub fn retryable(&self) -> bool {
-        matches!(self, BusError::Unavailable { .. } | BusError::Unreachable { .. })
+        matches!(self, BusError::Unavailable { .. } | BusError::Unreachable { .. } | BusError::Full { .. } | BusError::MissingTool { .. })
     }
 
     pub(crate) fn unavailable(what: &'static str, source: impl Into<async_nats::Error>) -> BusError {

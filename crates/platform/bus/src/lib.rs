@@ -6,7 +6,7 @@
 //! | `AUTOACT_QUEUE` | `autoact.<tenant>.queue.<task>` | the work queue: tasks that are queued or running |
 //! | `AUTOACT_TASK_INDEX` | `autoact.<tenant>.index.<task>` | a record of every submission and every end, in order: what a listing reads |
 //!
-//! The key-value bucket `AUTOACT_ADAPTERS` holds announcements of which adapter version is in service ([`AdapterBoard`]).
+//! The key-value bucket `AUTOACT_TOOLS` holds the specifications of tools, which events name by digest. `AUTOACT_ADAPTERS` holds announcements of which adapter version is in service ([`AdapterBoard`]).
 //!
 //! Three plain subjects go beside them: `autoact.<tenant>.events.<task>` repeats every event once it is stored (watchers listen there),
 //! `autoact.<tenant>.words.<task>` carries the agents' words as they are written, and `autoact.<tenant>.cancel.<task>` tells a running
@@ -28,12 +28,13 @@ mod patience;
 mod queue;
 mod read;
 mod streams;
+mod tools;
 mod unqueued;
 mod version_1;
 mod words;
 
 pub use adapters::{AdapterAnnouncement, AdapterBoard};
-pub use append::{MAX_EVENT_BYTES, Stored};
+pub use append::Stored;
 pub use config::BusConfig;
 pub use connect::{Bus, Encode};
 pub use error::BusError;

@@ -8,7 +8,7 @@ use futures::{StreamExt, stream};
 
 use crate::connect::Bus;
 use crate::error::BusError;
-use crate::read::decode_message;
+use crate::read::head;
 use crate::streams::{task_of, trajectory_subject};
 
 /// Requests at a time.
@@ -19,7 +19,7 @@ const MAX_LOOKED_AT: usize = 10_000;
 /// The first and the last event of a task: enough for a line in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskHead {
-    /// `Submitted`
+    /// `Submitted`, without the tools.
     pub first: Event,
     /// Where it stands.
     pub last: Event,
@@ -71,7 +71,7 @@ impl Bus {
             trajectory.direct_get_first_for_subject(trajectory_subject(&task)),
             trajectory.direct_get_last_for_subject(trajectory_subject(&task)),
         );
-        let read = |task: &TaskKey, message: StreamMessage| match decode_message(task, &message) {
+        let read = |task: &TaskKey, message: StreamMessage| match head(task, &message) {
             Ok(event) => Some(event),
             Err(error) => {
                 tracing::warn!(%task, %error, "a task is left out of the list");

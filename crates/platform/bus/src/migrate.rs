@@ -10,7 +10,8 @@ use crate::append::{After, Publish};
 use crate::config::BusConfig;
 use crate::connect::{Bus, REQUEST_TIMEOUT, connect_client};
 use crate::error::BusError;
-use crate::streams::{self, Streams, ensure};
+use crate::streams::{self, Streams, ensure, ensure_bucket};
+use crate::tools;
 use crate::version_1;
 
 /// What was moved.
@@ -42,15 +43,9 @@ pub async fn migrate(config: BusConfig, tenant: &Tenant, mut progress: impl FnMu
         trajectories: ensure(&context, &config, streams::trajectories(&config), deadline).await?,
         queue: ensure(&context, &config, streams::queue(&config), deadline).await?,
         index: ensure(&context, &config, streams::index(&config), deadline).await?,
+        tools: Box::pin(ensure_bucket(&context, tools::bucket(&config), deadline)).await?,
     };
-    let bus = Bus {
-        client,
-        context: context.clone(),
-        streams,
-        config: config.clone(),
-        tail: std::sync::Arc::default(),
-        encode: autoact_wire::store::encode,
-    };
+    let bus = Bus::over(client, context.clone(), streams, config.clone());
     if let Ok(index) = context.get_stream(version_1::INDEX).await {
         let state = &index.cached_info().state;
         for position in state.first_sequence.max(1)..=state.last_sequence {
@@ -70,7 +65,7 @@ pub async fn migrate(config: BusConfig, tenant: &Tenant, mut progress: impl FnMu
         }
     }
     // what this release needs to start, the mark that keeps the one before away included
-    Streams::ensure(&context, &config, deadline).await?;
+    Box::pin(Streams::ensure(&context, &config, deadline)).await?;
     bus.close().await;
     Ok(moved)
 }
@@ -88,7 +83,7 @@ async fn move_task(bus: &Bus, old: &Stream, task: &TaskKey, moved: &mut Migrated
             Err(error) => return Err(BusError::unavailable("move the trajectories of schema version 1", error)),
         };
         read = message.sequence;
-        let event = crate::read::decode_message(task, &message)?;
+        let event = crate::read::head(task, &message)?;
         if std::mem::take(&mut first) {
             // a trajectory whose beginning has expired is no task any more
             if event.index != 1 {

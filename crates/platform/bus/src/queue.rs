@@ -139,7 +139,7 @@ impl Leases {
             return Ok(());
         }
         // a server that lost its disk has no streams any more
-        let streams = Streams::ensure(&self.bus.context, &self.bus.config, Instant::now()).await?;
+        let streams = Box::pin(Streams::ensure(&self.bus.context, &self.bus.config, Instant::now())).await?;
         for line in self.lines.iter_mut().filter(|line| line.messages.is_none()) {
             let name = consumer_name(&line.tenant);
             let create = |source: async_nats::Error| BusError::Create { name: format!("consumer {name}"), source };

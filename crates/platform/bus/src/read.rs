@@ -20,17 +20,19 @@ const READ: &str = "read a trajectory";
 const RECHECK: Duration = Duration::from_secs(2);
 
 impl Bus {
-    /// The last event of a task as the leader knows it: what was appended before is seen. `None` for a task that is not there.
+    /// The last event of a task as the leader knows it: what was appended before is seen. `None` for a task that is not there. If it is
+    /// the first one, it comes without the task's tools.
     pub async fn last(&self, task: &TaskKey) -> Result<Option<Event>, BusError> {
         match self.last_stored(task).await? {
-            Some((sequence, payload)) => decode(task, sequence, &payload).map(Some),
+            Some((sequence, payload)) => decode_head(task, sequence, &payload).map(Some),
             None => Ok(None),
         }
     }
 
     /// All events of a task so far, in order. Empty for a task that is not there.
     pub async fn load(&self, task: &TaskKey) -> Result<Vec<Event>, BusError> {
-        let Some(last) = self.last(task).await? else { return Ok(Vec::new()) };
+        let Some((sequence, payload)) = self.last_stored(task).await? else { return Ok(Vec::new()) };
+        let last = self.decode(task, sequence, &payload).await?;
         let mut events = Vec::with_capacity(usize::try_from(last.index).unwrap_or(0).min(1024));
         // the index says how many there are: the last one is here already
         while events.len() as u64 + 1 < last.index {
@@ -65,7 +67,7 @@ impl Bus {
         let mut patience = self.patience(READ);
         loop {
             match self.streams.trajectories.direct_get_next_for_subject(&subject, Some(after + 1)).await {
-                Ok(message) => return decode_message(task, &message).map(Some),
+                Ok(message) => return self.decode(task, message.sequence, &message.payload).await.map(Some),
                 Err(error) if error.kind() == DirectGetErrorKind::NotFound => return Ok(None),
                 Err(error) => patience.after(error).await?,
             }
@@ -77,7 +79,7 @@ impl Bus {
         let mut patience = self.patience(READ);
         loop {
             match self.streams.trajectories.get_first_raw_message_by_subject(&subject, after + 1).await {
-                Ok(message) => return decode_message(task, &message).map(Some),
+                Ok(message) => return self.decode(task, message.sequence, &message.payload).await.map(Some),
                 Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
                 Err(error) => patience.after(error).await?,
             }
@@ -108,12 +110,14 @@ impl Bus {
     }
 }
 
-pub(crate) fn decode_message(task: &TaskKey, message: &StreamMessage) -> Result<Event, BusError> {
-    decode(task, message.sequence, &message.payload)
+/// A stored event without its tools.
+pub(crate) fn head(task: &TaskKey, message: &StreamMessage) -> Result<Event, BusError> {
+    decode_head(task, message.sequence, &message.payload)
 }
 
-fn decode(task: &TaskKey, sequence: u64, payload: &[u8]) -> Result<Event, BusError> {
-    store::decode(&task.tenant, payload, sequence).map_err(|source| BusError::Unreadable { task: task.clone(), sequence, source })
+fn decode_head(task: &TaskKey, sequence: u64, payload: &[u8]) -> Result<Event, BusError> {
+    let decoded = store::decode_without_tools(&task.tenant, payload, sequence);
+    decoded.map_err(|source| BusError::Unreadable { task: task.clone(), sequence, source })
 }
 
 /// Follows one task: history by single gets, then the repeated events, which say which event came before, so that a missed one shows.
@@ -161,7 +165,9 @@ impl Reader {
             match tokio::time::timeout(RECHECK, live.next()).await {
                 Ok(Some(message)) => match position(&message) {
                     Some((sequence, _)) if sequence <= self.after => {}
-                    Some((sequence, before)) if before == self.after => return decode(&self.task, sequence, &message.payload),
+                    Some((sequence, before)) if before == self.after => {
+                        return self.bus.decode(&self.task, sequence, &message.payload).await;
+                    }
                     _ => self.behind = true,
                 },
                 Ok(None) => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind, RequestErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Republish, RetentionPolicy, StorageType, Stream};
-use async_nats::jetstream::{Context, ErrorCode};
+use async_nats::jetstream::{Context, ErrorCode, kv};
 use autoact_trajectory::{TaskKey, Tenant};
 use tokio::time::Instant;
 
@@ -12,6 +12,7 @@ use crate::append::MAX_MESSAGE_BYTES;
 use crate::config::BusConfig;
 use crate::error::BusError;
 use crate::patience::pause;
+use crate::tools;
 
 const TRAJECTORIES: &str = "AUTOACT_TRAJECTORIES";
 const QUEUE: &str = "AUTOACT_QUEUE";
@@ -67,16 +68,17 @@ pub(crate) fn task_of(subject: &str) -> Option<TaskKey> {
     tokens.next().is_none().then_some(TaskKey::new(tenant, id))
 }
 
-/// Handles of the three streams.
+/// Handles of the three streams, and of the bucket of tools.
 #[derive(Clone)]
 pub(crate) struct Streams {
     pub(crate) trajectories: Stream,
     pub(crate) queue: Stream,
     pub(crate) index: Stream,
+    pub(crate) tools: kv::Store,
 }
 
 impl Streams {
-    /// Gets or makes all three; goes on trying until `deadline` while JetStream is starting. A bus with trajectories of schema version 1
+    /// Gets or makes them all; goes on trying until `deadline` while JetStream is starting. A bus with trajectories of schema version 1
     /// is refused: they have to be moved first.
     pub(crate) async fn ensure(context: &Context, config: &BusConfig, deadline: Instant) -> Result<Streams, BusError> {
         refuse_version_1(context).await?;
@@ -84,6 +86,7 @@ impl Streams {
             trajectories: ensure(context, config, trajectories(config), deadline).await?,
             queue: ensure(context, config, queue(config), deadline).await?,
             index: ensure(context, config, index(config), deadline).await?,
+            tools: Box::pin(ensure_bucket(context, tools::bucket(config), deadline)).await?,
         };
         ensure(context, config, tombstone(config), deadline).await?;
         Ok(streams)
@@ -188,6 +191,27 @@ pub(crate) async fn ensure(context: &Context, config: &BusConfig, wanted: Config
             return Err(BusError::Unavailable { what: "reach its streams", source: error });
         }
         tracing::warn!(stream = wanted.name, attempt, %error, "JetStream is not ready; trying again");
+        tokio::time::sleep(pause(attempt)).await;
+    }
+}
+
+/// Gets or makes a key-value bucket; goes on trying until `deadline`.
+pub(crate) async fn ensure_bucket(context: &Context, wanted: kv::Config, deadline: Instant) -> Result<kv::Store, BusError> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        if let Ok(store) = context.get_key_value(&wanted.bucket).await {
+            return Ok(store);
+        }
+        // somebody else may be making it now: looked for again before it is an error
+        let error = match context.create_key_value(wanted.clone()).await {
+            Ok(store) => return Ok(store),
+            Err(error) => error,
+        };
+        if Instant::now() >= deadline {
+            return Err(BusError::Create { name: wanted.bucket, source: error.into() });
+        }
+        tracing::debug!(bucket = wanted.bucket, attempt, %error, "the bucket is not there yet; trying again");
         tokio::time::sleep(pause(attempt)).await;
     }
 }

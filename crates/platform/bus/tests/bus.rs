@@ -3,10 +3,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use autoact_bus::{Bus, BusConfig, BusError, Lease, Leases, MAX_EVENT_BYTES, Migrated, Unqueued, migrate};
+use autoact_bus::{Bus, BusConfig, BusError, Lease, Leases, Migrated, Unqueued, migrate};
 use autoact_testkit::{NatsServer, poll};
-use autoact_trajectory::{Event, EventBody, FinishReason, Finished, Started, Submitted, Task, TaskKey, Tenant, Thought};
-use autoact_wire::store::{IndexEntry, IndexRecord, digest};
+use autoact_trajectory::{Effect, Event, EventBody, FinishReason, Finished, Started, Submitted, Task, TaskKey, Tenant, Thought, ToolSpec};
+use autoact_wire::store::{IndexEntry, IndexRecord, MAX_EVENT_BYTES, digest};
 use autoact_wire::v1;
 use futures::StreamExt;
 use prost::Message;
@@ -133,10 +133,88 @@ async fn an_event_that_is_too_large_is_refused() {
     let (_server, bus) = server().await;
     let task = id("t");
     let error = bus.append(&event(&task, 1, submitted(&"x".repeat(MAX_EVENT_BYTES))), 0).await.unwrap_err();
-    assert!(matches!(error, BusError::TooLarge { .. }), "{error}");
+    assert!(matches!(error, BusError::TooLarge(_)), "{error}");
     let fits = event(&task, 1, submitted(&"x".repeat(MAX_EVENT_BYTES - 1000)));
     bus.append(&fits, 0).await.unwrap();
     assert_eq!(bus.load(&task).await.unwrap()[0].body, fits.body);
+}
+
+fn tool(name: &str) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        definition: "x".repeat(500),
+        usage: format!("{name}[x]"),
+        effect: Effect::ReadOnly,
+        timeout: Duration::from_secs(1),
+        max_observation_bytes: 1000,
+        terminal: false,
+        schema: None,
+        examples: Vec::new(),
+    }
+}
+
+fn with_tools(names: &[&str]) -> EventBody {
+    let tools = names.iter().map(|name| tool(name)).collect();
+    EventBody::Submitted(Submitted { question: "q".into(), tools, ..Submitted::default() })
+}
+
+/// The bucket of specifications, as an operator sees it.
+async fn tools_bucket(server: &NatsServer) -> async_nats::jetstream::kv::Store {
+    let client = async_nats::connect(server.url()).await.unwrap();
+    async_nats::jetstream::new(client).get_key_value("AUTOACT_TOOLS").await.unwrap()
+}
+
+#[tokio::test]
+async fn a_tools_specification_is_stored_once_and_found_by_every_reader() {
+    let (server, bus) = server().await;
+    let first = append_all(&bus, &id("one"), [with_tools(&["Search", "Retrieve"])]).await;
+    append_all(&bus, &id("two"), [with_tools(&["Retrieve"])]).await;
+    append_all(&bus, &of("acme", "three"), [with_tools(&["Retrieve"])]).await;
+    let mut keys: Vec<String> = tools_bucket(&server).await.keys().await.unwrap().map(Result::unwrap).collect().await;
+    keys.sort();
+    let tenants: Vec<&str> = keys.iter().map(|key| key.split('.').next().unwrap()).collect();
+    assert_eq!(tenants, ["acme", "default", "default"], "tenants share nothing");
+    let reader = Bus::connect(config(&server)).await.unwrap();
+    assert_eq!(reader.load(&id("one")).await.unwrap(), first);
+    assert_eq!(Box::pin(reader.read(&id("one"), 0)).next().await.unwrap().unwrap(), first[0]);
+    // what is known to be stored is neither stored nor looked for again
+    let before = tools_bucket(&server).await.status().await.unwrap().info.state.last_sequence;
+    append_all(&reader, &id("four"), [with_tools(&["Search", "Retrieve"])]).await;
+    assert_eq!(tools_bucket(&server).await.status().await.unwrap().info.state.last_sequence, before);
+}
+
+#[tokio::test]
+async fn a_specification_that_is_missing_is_waited_for() {
+    let (server, bus) = server().await;
+    let task = id("t");
+    bus.record_submission(&task).await.unwrap();
+    let stored = append_all(&bus, &task, [with_tools(&["Search"])]).await;
+    let bucket = tools_bucket(&server).await;
+    let key = bucket.keys().await.unwrap().next().await.unwrap().unwrap();
+    let bytes = bucket.get(&key).await.unwrap().unwrap();
+    bucket.delete(&key).await.unwrap();
+    let reader = Bus::connect(config(&server)).await.unwrap();
+    let error = reader.load(&task).await.unwrap_err();
+    assert!(matches!(&error, BusError::MissingTool { tool, .. } if tool == "Search") && error.retryable(), "{error}");
+    assert_eq!(reader.list(&Tenant::default(), 10, None).await.unwrap().tasks.len(), 1, "a list needs no tools");
+    assert!(reader.last(&task).await.unwrap().is_some());
+    bucket.put(&key, bytes).await.unwrap();
+    assert_eq!(reader.load(&task).await.unwrap(), stored);
+}
+
+#[tokio::test]
+async fn specifications_that_were_lost_with_the_disk_are_stored_again() {
+    let (mut server, bus) = server().await;
+    append_all(&bus, &id("one"), [with_tools(&["Search"])]).await;
+    let bucket = tools_bucket(&server).await;
+    let key = bucket.keys().await.unwrap().next().await.unwrap().unwrap();
+    bucket.purge(&key).await.unwrap();
+    server.restart().await.unwrap();
+    let back = poll::until(LIMIT, async || bus.last(&id("one")).await.ok().flatten());
+    assert!(back.await.is_some());
+    append_all(&bus, &id("two"), [with_tools(&["Search"])]).await;
+    let reader = Bus::connect(config(&server)).await.unwrap();
+    assert_eq!(reader.load(&id("one")).await.unwrap().len(), 1);
 }
 
 #[tokio::test]

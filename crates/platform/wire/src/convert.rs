@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use autoact_trajectory::{Action, Effect, Limits, ParameterSchema, Reflection, Step, ToolSpec, Trajectory, Turn, Verdict};
+use autoact_trajectory::{
+    Action, Effect, Limits, MAX_OBSERVATION_BYTES, ParameterSchema, Reflection, Step, ToolSpec, Trajectory, Turn, Verdict,
+};
 
 use crate::{ConversionError, v1};
 
@@ -68,7 +70,7 @@ impl TryFrom<v1::ToolSpec> for ToolSpec {
         Ok(ToolSpec {
             effect,
             timeout: spec.timeout.map_or(DEFAULT_TIMEOUT, duration_from_proto),
-            max_observation_bytes: if bound == 0 { DEFAULT_OBSERVATION_BYTES } else { bound },
+            max_observation_bytes: if bound == 0 { DEFAULT_OBSERVATION_BYTES } else { bound.min(MAX_OBSERVATION_BYTES) },
             terminal: spec.terminal,
             name: spec.name,
             definition: spec.definition,

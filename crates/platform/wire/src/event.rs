@@ -8,6 +8,7 @@ use autoact_trajectory::{
     Phase, ReleaseReason, Released, Shortened, Shortening, Started, Submitted, Task, Tenant, Thought, Unknown,
 };
 
+use crate::specs::ToolRef;
 use crate::v1::trajectory_event::Body;
 use crate::{ConversionError, v1};
 
@@ -29,9 +30,17 @@ pub enum EventError {
     /// A tenant that cannot be one.
     #[error("the event's tenant is not valid")]
     Tenant(#[from] InvalidTenant),
+    /// The specifications of tools that it names are not at hand.
+    #[error("the specifications of the tools `{}` are missing", names(.0))]
+    MissingTools(Vec<ToolRef>),
     /// A sampling parameter out of range.
     #[error("the event's sampling is not valid")]
     Sampling(#[from] InvalidSampling),
+}
+
+fn names(tools: &[ToolRef]) -> String {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    names.join("`, `")
 }
 
 impl From<FinishReason> for v1::FinishReason {

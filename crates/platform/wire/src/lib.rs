@@ -1,5 +1,5 @@
 //! The contracts of autoact: generated types, clients and servers of `proto/autoact`, the conversions between them and the domain
-//! ([`convert`], [`event`], [`store`]), how an error travels over gRPC (`status`) and how a client is built (`client`).
+//! ([`convert`], [`event`], [`store`], [`specs`]), how an error travels over gRPC (`status`) and how a client is built (`client`).
 //!
 //! Without features the crate is messages and conversions, and no transport is compiled: enough for stored events. The features
 //! `client` and `server` add the generated clients and servers; each brings `status`, `client` and tonic (the feature `rpc`).
@@ -11,6 +11,7 @@ mod alike;
 pub mod client;
 pub mod convert;
 pub mod event;
+pub mod specs;
 #[cfg(feature = "rpc")]
 pub mod status;
 pub mod store;

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use autoact_trajectory::{
-    Action, Artifact, Cut, Digest, Effect, Event, EventBody, FinishReason, Finished, Observation, ParameterSchema, Reflection,
-    ReleaseReason, Released, Shortened, Shortening, Started, Submitted, TaskId, TaskKey, Tenant, Thought, ToolSpec, Unknown, Verdict,
+    Action, Artifact, Cut, Digest, Event, EventBody, FinishReason, Finished, Observation, Reflection, ReleaseReason, Released, Shortened,
+    Shortening, Started, Submitted, TaskId, TaskKey, Tenant, Thought, Unknown, Verdict,
 };
 use prost::Message;
 use sha2::{Digest as _, Sha256};
 
-use crate::convert::{duration_from_proto, duration_to_proto};
 pub use crate::event::EVENT_VERSION;
 use crate::event::{EventError, time_from_proto};
+use crate::specs::{ToolSpecs, refs_to_message, tools_from_message};
 use crate::store_v2::event::Body;
 use crate::store_v2::{self as v2, index_record};
 use crate::{ConversionError, v1};
@@ -23,14 +23,34 @@ use crate::{ConversionError, v1};
 /// The least version whose readers understand what we write.
 const MIN_READER: u32 = 2;
 
+/// The largest stored event. Its parts are bounded so that none comes near it ([`autoact_trajectory::TooLong`]).
+pub const MAX_EVENT_BYTES: usize = 64 * 1024;
+
+/// An event that is larger than may be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the event `{event}` has {bytes} bytes; at most {MAX_EVENT_BYTES} are stored")]
+pub struct EventTooLarge {
+    /// What kind of event it is.
+    pub event: &'static str,
+    /// Its size.
+    pub bytes: usize,
+}
+
 /// SHA-256 of stored bytes.
 pub fn digest(bytes: &[u8]) -> Digest {
     Digest(Sha256::digest(bytes).into())
 }
 
 /// The bytes that are stored. Sequence and digest are not: the bus and the bytes give them.
-pub fn encode(event: &Event) -> Vec<u8> {
-    to_message(event).encode_to_vec()
+///
+/// # Errors
+/// They are more than [`MAX_EVENT_BYTES`].
+pub fn encode(event: &Event) -> Result<Vec<u8>, EventTooLarge> {
+    let bytes = to_message(event).encode_to_vec();
+    if bytes.len() > MAX_EVENT_BYTES {
+        return Err(EventTooLarge { event: event.body.name(), bytes: bytes.len() });
+    }
+    Ok(bytes)
 }
 
 /// The message that is stored.
@@ -57,15 +77,27 @@ fn to_message(event: &Event) -> v2::Event {
 /// The event that is stored as `bytes` at `sequence`. Version 1 did not store the tenant: it is `tenant`.
 ///
 /// # Errors
+/// The bytes are no event, a field is out of range, or `specs` lacks a tool that the event names.
+pub fn decode(tenant: &Tenant, bytes: &[u8], sequence: u64, specs: &dyn ToolSpecs) -> Result<Event, EventError> {
+    decode_with(tenant, bytes, sequence, Some(specs))
+}
+
+/// The same without the tools of a `Submitted`: enough for a line in a list, not for a task that goes on.
+///
+/// # Errors
 /// The bytes are no event, or a field is out of range.
-pub fn decode(tenant: &Tenant, bytes: &[u8], sequence: u64) -> Result<Event, EventError> {
+pub fn decode_without_tools(tenant: &Tenant, bytes: &[u8], sequence: u64) -> Result<Event, EventError> {
+    decode_with(tenant, bytes, sequence, None)
+}
+
+fn decode_with(tenant: &Tenant, bytes: &[u8], sequence: u64, specs: Option<&dyn ToolSpecs>) -> Result<Event, EventError> {
     let mut event = match Version::decode(bytes).map_err(EventError::Malformed)?.version {
         0 => return Err(ConversionError::MissingField("version").into()),
         1 => {
             let event = v1::TrajectoryEvent::decode(bytes).map_err(EventError::Malformed)?;
             Event { tenant: tenant.clone(), ..event.try_into()? }
         }
-        _ => from_message(v2::Event::decode(bytes).map_err(EventError::Malformed)?)?,
+        _ => from_message(v2::Event::decode(bytes).map_err(EventError::Malformed)?, specs)?,
     };
     event.sequence = sequence;
     event.digest = Some(digest(bytes));
@@ -79,17 +111,18 @@ struct Version {
     version: u32,
 }
 
-fn from_message(event: v2::Event) -> Result<Event, EventError> {
+fn from_message(event: v2::Event, specs: Option<&dyn ToolSpecs>) -> Result<Event, EventError> {
     if event.index == 0 {
         return Err(ConversionError::MissingField("index").into());
     }
+    let tenant: Tenant = event.tenant.parse()?;
     let readable = event.min_reader <= EVENT_VERSION;
     let body = match event.body {
-        Some(body) if readable => body_from_message(body)?,
+        Some(body) if readable => body_from_message(&tenant, body, specs)?,
         _ => EventBody::Unknown(Unknown { version: event.version, needed: !(event.ignorable && readable) }),
     };
     Ok(Event {
-        tenant: event.tenant.parse()?,
+        tenant,
         task_id: event.task_id.try_into()?,
         index: event.index,
         time: time_from_proto(event.time)?,
@@ -111,7 +144,8 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
     Some(match body {
         EventBody::Submitted(submitted) => Body::Submitted(v2::Submitted {
             question: submitted.question.clone(),
-            tools: submitted.tools.iter().map(tool_to_message).collect(),
+            tools: Vec::new(),
+            tool_refs: refs_to_message(submitted),
             limits: Some(submitted.limits.into()),
             sampling: Some(submitted.sampling.into()),
             labels: submitted.labels.clone().into_iter().collect(),
@@ -151,11 +185,11 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
     })
 }
 
-fn body_from_message(body: Body) -> Result<EventBody, EventError> {
+fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>) -> Result<EventBody, EventError> {
     Ok(match body {
         Body::Submitted(submitted) => EventBody::Submitted(Submitted {
             question: submitted.question,
-            tools: submitted.tools.into_iter().map(tool_from_message).collect(),
+            tools: tools_from_message(tenant, submitted.tools, submitted.tool_refs, specs)?,
             limits: submitted.limits.ok_or(ConversionError::MissingField("limits"))?.try_into()?,
             sampling: submitted.sampling.unwrap_or_default().try_into()?,
             labels: submitted.labels.into_iter().collect(),
@@ -204,47 +238,6 @@ fn shortened_from_message(shortened: &v2::Shortened) -> Shortened {
     let cuts = |cuts: &[v2::Cut]| cuts.iter().map(|cut| (cut.step, Cut { kept: cut.kept_bytes, sentences: cut.sentences })).collect();
     let shortening = Shortening { left_out: *left_out, observations: cuts(observations), thoughts: cuts(thoughts) };
     Shortened { shortening, tokens: *tokens, limit: *limit }
-}
-
-fn tool_to_message(spec: &ToolSpec) -> v2::ToolSpec {
-    let effect = match spec.effect {
-        Effect::ReadOnly => v2::Effect::ReadOnly,
-        Effect::Idempotent => v2::Effect::Idempotent,
-        Effect::SideEffect => v2::Effect::SideEffect,
-    };
-    v2::ToolSpec {
-        name: spec.name.clone(),
-        definition: spec.definition.clone(),
-        usage: spec.usage.clone(),
-        effect: effect as i32,
-        timeout: Some(duration_to_proto(spec.timeout)),
-        max_observation_bytes: u32::try_from(spec.max_observation_bytes).unwrap_or(u32::MAX),
-        terminal: spec.terminal,
-        schema: spec.schema.as_ref().map(|schema| schema.as_str().to_owned()).unwrap_or_default(),
-        examples: spec.examples.clone(),
-    }
-}
-
-fn tool_from_message(spec: v2::ToolSpec) -> ToolSpec {
-    // an effect that is not known is taken as the dangerous one
-    let effect = match spec.effect() {
-        v2::Effect::ReadOnly => Effect::ReadOnly,
-        v2::Effect::Idempotent => Effect::Idempotent,
-        v2::Effect::SideEffect | v2::Effect::Unspecified => Effect::SideEffect,
-    };
-    // a schema of a form that is not known is none: the task can be read, and Tool-Agent checks the arguments
-    let schema = Some(spec.schema).filter(|text| !text.is_empty()).and_then(|text| ParameterSchema::parse(&text).ok());
-    ToolSpec {
-        effect,
-        timeout: spec.timeout.map(duration_from_proto).unwrap_or_default(),
-        max_observation_bytes: spec.max_observation_bytes as usize,
-        terminal: spec.terminal,
-        name: spec.name,
-        definition: spec.definition,
-        usage: spec.usage,
-        schema,
-        examples: spec.examples,
-    }
 }
 
 fn artifact_to_message(artifact: &Artifact) -> v2::Artifact {

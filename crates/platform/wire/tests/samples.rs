@@ -5,11 +5,13 @@
 #[path = "../../../domain/trajectory/tests/common/mod.rs"]
 mod common;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use autoact_trajectory::*;
 use autoact_wire::event::EventError;
-use autoact_wire::store::{EVENT_VERSION, IndexEntry, IndexRecord, decode, digest, encode};
+use autoact_wire::specs::{decode_spec, stored_specs};
+use autoact_wire::store::{EVENT_VERSION, IndexEntry, IndexRecord, MAX_EVENT_BYTES, decode, decode_without_tools, digest, encode};
 use autoact_wire::store_v2 as v2;
 use autoact_wire::{ConversionError, v1};
 use common::*;
@@ -17,7 +19,13 @@ use proptest::prelude::*;
 use prost::Message;
 
 fn read(bytes: &[u8]) -> Result<Event, EventError> {
-    decode(&Tenant::default(), bytes, 0)
+    decode(&Tenant::default(), bytes, 0, &specs())
+}
+
+/// The specifications that the samples name by digest.
+fn specs() -> BTreeMap<Digest, ToolSpec> {
+    let EventBody::Submitted(submitted) = submitted(Limits::default()) else { unreachable!() };
+    stored_specs(&submitted).map(|(spec, stored)| (stored.digest, spec.clone())).collect()
 }
 
 /// What stands in every version's samples.
@@ -85,9 +93,11 @@ fn sample(version: u32, event: &Event) -> PathBuf {
 fn stored_samples_are_read() {
     for (version, event) in v1_events().into_iter().map(|event| (1, event)).chain(v2_events().into_iter().map(|event| (2, event))) {
         let path = sample(version, &event);
-        if version == EVENT_VERSION && std::env::var_os("AUTOACT_WRITE_SAMPLES").is_some() {
+        // the tools of this sample stand in the event, as they are not written any more
+        let kept = matches!(event.body, EventBody::Submitted(_));
+        if version == EVENT_VERSION && !kept && std::env::var_os("AUTOACT_WRITE_SAMPLES").is_some() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, encode(&event)).unwrap();
+            std::fs::write(&path, encode(&event).unwrap()).unwrap();
         }
         let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let event = Event { digest: Some(digest(&bytes)), ..event };
@@ -96,14 +106,50 @@ fn stored_samples_are_read() {
 }
 
 #[test]
+fn tools_are_named_by_the_digest_of_their_specification() {
+    let event = v2_events().remove(0);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples/v2/submitted_by_digest.bin");
+    if std::env::var_os("AUTOACT_WRITE_SAMPLES").is_some() {
+        std::fs::write(&path, encode(&event).unwrap()).unwrap();
+    }
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(encode(&event).unwrap(), bytes, "another digest would be another object for the same specification");
+    assert_eq!(read(&bytes).unwrap(), Event { digest: Some(digest(&bytes)), ..event.clone() });
+    // the specification is what it was
+    let EventBody::Submitted(submitted) = &event.body else { unreachable!() };
+    for (spec, stored) in stored_specs(submitted) {
+        assert_eq!((&decode_spec(&stored.bytes).unwrap(), digest(&stored.bytes)), (spec, stored.digest));
+    }
+    // without one of them the task cannot go on, and is no broken one
+    let mut some = specs();
+    let (lost, _) = some.pop_first().unwrap();
+    match decode(&Tenant::default(), &bytes, 0, &some) {
+        Err(EventError::MissingTools(missing)) => assert!(missing.len() == 1 && missing[0].digest == lost, "{missing:?}"),
+        other => panic!("{other:?}"),
+    }
+    let head = decode_without_tools(&Tenant::default(), &bytes, 0).unwrap();
+    assert!(matches!(head.body, EventBody::Submitted(Submitted { tools, question, .. }) if tools.is_empty() && !question.is_empty()));
+}
+
+#[test]
+fn many_tools_make_no_event_too_large() {
+    let text = |bytes: usize| "x".repeat(bytes);
+    let spec = |number| ToolSpec { definition: text(500), usage: text(500), ..tool(&format!("{number}{}", text(60)), Effect::ReadOnly) };
+    let labels = (0..32).map(|number| (format!("{number}{}", text(250)), text(256))).collect();
+    let submitted = Submitted { question: text(16 * 1024), tools: (0..65).map(spec).collect(), labels, ..Submitted::default() };
+    let stored = encode(&event(1, EventBody::Submitted(submitted)));
+    assert!(stored.is_ok_and(|bytes| bytes.len() <= MAX_EVENT_BYTES));
+}
+
+#[test]
 fn an_event_of_version_1_has_the_tenant_it_is_read_for() {
     let bytes = std::fs::read(sample(1, &v1_events()[0])).unwrap();
     let tenant: Tenant = "acme".parse().unwrap();
-    assert_eq!(decode(&tenant, &bytes, 4).unwrap().tenant, tenant);
+    assert_eq!(decode(&tenant, &bytes, 4, &specs()).unwrap().tenant, tenant);
 }
 
 fn message(event: &Event) -> v2::Event {
-    v2::Event::decode(encode(event).as_slice()).unwrap()
+    v2::Event::decode(encode(event).unwrap().as_slice()).unwrap()
 }
 
 /// A body of the future: field 99, empty.
@@ -151,12 +197,8 @@ fn unknown_enumeration_values_stop_nobody() {
         }
     });
     assert!(matches!(reflected, EventBody::Reflection(Reflection { verdict: Verdict::Wrong, .. })));
-    let submitted = body(0, &|body| {
-        if let v2::event::Body::Submitted(submitted) = body {
-            submitted.tools[0].effect = 99;
-        }
-    });
-    assert!(matches!(submitted, EventBody::Submitted(submitted) if submitted.tools[0].effect == Effect::SideEffect));
+    let spec = v2::ToolSpec { name: "Send".into(), effect: 99, ..v2::ToolSpec::default() };
+    assert_eq!(decode_spec(&spec.encode_to_vec()).unwrap().effect, Effect::SideEffect);
     let released = body(7, &|body| {
         if let v2::event::Body::Released(released) = body {
             released.reason = 99;
@@ -167,26 +209,21 @@ fn unknown_enumeration_values_stop_nobody() {
 
 #[test]
 fn a_tools_schema_and_examples_are_stored() {
-    let mut event = v2_events()[0].clone();
-    let EventBody::Submitted(submitted) = &mut event.body else { panic!("{event:?}") };
     let schema = r#"{"type":"object","properties":{"from":{"type":"string"},"amount":{"type":"number"}}}"#;
-    submitted.tools[0].schema = Some(ParameterSchema::parse(schema).unwrap());
-    submitted.tools[0].examples = vec![r#"{"from":"km","amount":3}"#.to_owned()];
-    assert_eq!(read(&encode(&event)).unwrap().body, event.body);
-    let spec = match &event.body {
-        EventBody::Submitted(submitted) => submitted.tools[0].clone(),
-        body => panic!("{body:?}"),
+    let spec = ToolSpec {
+        schema: Some(ParameterSchema::parse(schema).unwrap()),
+        examples: vec![r#"{"from":"km","amount":3}"#.to_owned()],
+        ..tool("Convert", Effect::ReadOnly)
     };
+    let submitted = Submitted { tools: vec![spec.clone()], ..Submitted::default() };
+    let bytes = stored_specs(&submitted).next().unwrap().1.bytes;
+    assert_eq!(decode_spec(&bytes).unwrap(), spec);
     assert_eq!(ToolSpec::try_from(v1::ToolSpec::from(&spec)).unwrap(), spec);
-    // on the wire a schema that is none is a mistake; in a stored event it is one of a later program
+    // on the wire a schema that is none is a mistake; in a stored one it is one of a later program
     let broken = v1::ToolSpec { schema: "{}".to_owned(), ..v1::ToolSpec::from(&spec) };
     assert!(matches!(ToolSpec::try_from(broken), Err(ConversionError::Schema { .. })));
-    let mut message = message(&event);
-    if let Some(v2::event::Body::Submitted(submitted)) = &mut message.body {
-        submitted.tools[0].schema = "{}".to_owned();
-    }
-    let EventBody::Submitted(read) = read(&message.encode_to_vec()).unwrap().body else { panic!("{message:?}") };
-    assert_eq!(read.tools[0], ToolSpec { schema: None, ..spec });
+    let later = v2::ToolSpec { schema: "{}".to_owned(), ..v2::ToolSpec::decode(bytes.as_slice()).unwrap() };
+    assert_eq!(decode_spec(&later.encode_to_vec()).unwrap(), ToolSpec { schema: None, ..spec });
 }
 
 #[test]
@@ -199,6 +236,30 @@ fn what_is_no_event_is_an_error() {
     assert!(matches!(refused(v2::Event { time: None, ..good.clone() }), EventError::Field(_)));
     assert!(matches!(refused(v2::Event { index: 0, ..good }), EventError::Field(_)));
     assert!(matches!(read(b"\xff\xff"), Err(EventError::Malformed(_))));
+}
+
+#[test]
+fn the_largest_parts_make_no_event_too_large() {
+    let text = |bytes: usize| "x".repeat(bytes);
+    let reason = ReleaseReason::Waiting;
+    let finished =
+        Finished { answer: text(MAX_PARAMS_BYTES), approved: false, reason: FinishReason::Failed, detail: text(MAX_DETAIL_BYTES) };
+    let bodies = [
+        EventBody::Thought(Thought { thought: text(MAX_THOUGHT_BYTES), tool: text(MAX_NAME_BYTES) }),
+        EventBody::Action(Action { tool: text(MAX_NAME_BYTES), params: text(MAX_PARAMS_BYTES) }),
+        EventBody::Observation(Observation { text: text(MAX_OBSERVATION_BYTES), ..Observation::default() }),
+        EventBody::Reflection(Reflection { thought: text(MAX_THOUGHT_BYTES), verdict: Verdict::Wrong }),
+        EventBody::Finished(finished),
+        EventBody::Released(Released { reason, detail: text(MAX_DETAIL_BYTES), may_have_run: true }),
+    ];
+    let names = Usage { model: text(999), adapter: text(999), adapter_digest: text(999), ..usage(7) }.bounded();
+    for body in bodies {
+        body.check_bounds().unwrap();
+        let event = Event { usage: Some(names.clone()), ..event(9, body) };
+        assert!(encode(&event).is_ok_and(|bytes| bytes.len() <= MAX_EVENT_BYTES), "{}", event.body.name());
+    }
+    let refused = encode(&event(3, observation(&text(MAX_EVENT_BYTES)))).unwrap_err();
+    assert!(refused.event == "observation" && refused.bytes > MAX_EVENT_BYTES);
 }
 
 #[test]
@@ -216,7 +277,7 @@ proptest! {
         noise in prop::collection::vec(any::<u8>(), 0..200),
     ) {
         let _ = read(&noise);
-        let mut bytes = encode(&v2_events()[at]);
+        let mut bytes = encode(&v2_events()[at]).unwrap();
         for (place, value) in flips {
             let place = place.index(bytes.len());
             bytes[place] = value;

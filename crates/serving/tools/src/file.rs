@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use autoact_base::duration;
-use autoact_trajectory::{Effect, FINISH, ToolSpec};
+use autoact_trajectory::{Effect, FINISH, MAX_OBSERVATION_BYTES, ToolSpec};
 use serde::Deserialize;
 
 use crate::text::quoted;
@@ -20,8 +20,8 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);
 /// For tools that say nothing else: a long paragraph.
 const DEFAULT_OBSERVATION_BYTES: i64 = 1024;
-/// Room for one short sentence at least, and never more than a model could read.
-const OBSERVATION_BYTES: std::ops::RangeInclusive<i64> = 64..=1024 * 1024;
+/// Room for one short sentence at least, and never more than an event holds.
+const OBSERVATION_BYTES: std::ops::RangeInclusive<i64> = 64..=MAX_OBSERVATION_BYTES as i64;
 /// A tool's name, definition and usage stand in every prompt.
 const LONGEST_NAME: usize = 64;
 const LONGEST_TEXT: usize = 500;

@@ -1,11 +1,9 @@
 //! Small text helpers: what counts as the same word, the same title, one line.
 
+pub use autoact_trajectory::{CUT_MARK, cut};
 use tantivy::tokenizer::{AsciiFoldingFilter, Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer, TextAnalyzer, TokenStream};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
-
-/// The mark at the end of a text that was cut.
-pub const CUT_MARK: &str = " … (cut)";
 
 /// Words longer than this many bytes are no words of a language; they are not indexed.
 const LONGEST_WORD: usize = 40;
@@ -111,22 +109,6 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// `text` in at most `max_bytes`, cut between two characters and marked with [`CUT_MARK`]; says whether it was cut.
-pub fn cut(text: String, max_bytes: usize) -> (String, bool) {
-    if text.len() <= max_bytes {
-        return (text, false);
-    }
-    let (room, mark) = match max_bytes.checked_sub(CUT_MARK.len()) {
-        Some(room) => (room, CUT_MARK),
-        None => (max_bytes, ""),
-    };
-    let mut end = room;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    (format!("{}{mark}", text[..end].trim_end()), true)
-}
-
 /// A short quotation of what somebody wrote, for messages.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 120;
@@ -162,21 +144,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn cuts_say_so() {
-        assert_eq!(cut("short".into(), 5), ("short".into(), false));
-        assert_eq!(cut("ééééééééééééé".into(), 15), (format!("éé{CUT_MARK}"), true));
-        assert_eq!(cut("ééé".into(), 3), ("é".into(), true));
-    }
-
     proptest! {
-        #[test]
-        fn a_cut_text_keeps_the_bound(text in ".{0,80}", bound in 0_usize..60) {
-            let (cut, was) = cut(text.clone(), bound);
-            prop_assert!(cut.len() <= bound);
-            prop_assert_eq!(was, text.len() > bound);
-        }
-
         #[test]
         fn folding_is_stable(title in ".{0,40}") {
             let folded = fold(&title);

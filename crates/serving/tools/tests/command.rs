@@ -79,6 +79,12 @@ fn too_much_output_is_cut_and_the_program_may_finish() {
 }
 
 #[test]
+fn a_megabyte_is_an_observation_like_any_other() {
+    let observation = run("head -c 1048000 /dev/zero | tr '\\0' x", "", "20s");
+    assert!(observation.truncated && !observation.is_error && observation.text.len() == 200, "{observation:?}");
+}
+
+#[test]
 fn at_the_deadline_the_whole_group_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let pids = directory.path().join("pids");

@@ -54,7 +54,7 @@ pub(crate) enum GiveBack {
 impl From<BusError> for GiveBack {
     fn from(error: BusError) -> Self {
         match error {
-            error @ BusError::Unreadable { .. } => GiveBack::Unreadable(Box::new(error)),
+            error @ (BusError::Unreadable { .. } | BusError::MissingTool { .. }) => GiveBack::Unreadable(Box::new(error)),
             error => GiveBack::Bus(error),
         }
     }
@@ -103,7 +103,17 @@ impl Runner {
                 self.release(reason, &failure.chain(), failure.class.may_have_run()).await;
                 Some(Outcome::GiveBack(why))
             }
+            Err(Stop::Log(error @ BusError::TooLarge(_))) => Some(self.too_large(&error).await),
             Err(stop) => Some(self.stopped(stop).await),
+        }
+    }
+
+    /// An event cannot be stored, now or later: the task ends, because every other attempt would end here too.
+    async fn too_large(&mut self, error: &BusError) -> Outcome {
+        let Some(driver) = &mut self.driver else { return Outcome::Lost };
+        match driver.fail(&error.to_string()).await {
+            Ok(()) => self.ended(),
+            Err(stop) => self.stopped(stop).await,
         }
     }
 

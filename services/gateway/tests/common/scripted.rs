@@ -26,9 +26,13 @@ pub struct Script {
     pub params: Box<dyn Fn(&v1::Trajectory) -> String + Send + Sync>,
     /// Whether Reflect-Agent says "right".
     pub right: Box<dyn Fn(&v1::Trajectory) -> bool + Send + Sync>,
+    /// What tools return; `None`: the input and the task, or the failure that the input asks for.
+    pub execute: Option<Execute>,
     /// Tokens that every reply costs.
     pub tokens: u32,
 }
+
+pub type Execute = Box<dyn Fn(&agents_v1::ExecuteRequest) -> agents_v1::ExecuteResponse + Send + Sync>;
 
 /// Looks up the question, then answers it: approved at once.
 impl Default for Script {
@@ -40,6 +44,7 @@ impl Default for Script {
                 _ => trajectory.question.clone(),
             }),
             right: Box::new(|_| true),
+            execute: None,
             tokens: 5,
         }
     }
@@ -227,8 +232,11 @@ impl ToolAgent for Inner {
 
     async fn execute(&self, request: Request<agents_v1::ExecuteRequest>) -> Result<Response<agents_v1::ExecuteResponse>, Status> {
         let request = request.into_inner();
-        let action = request.action.unwrap();
         self.runs.fetch_add(1, Ordering::SeqCst);
+        if let Some(execute) = &self.script.execute {
+            return Ok(Response::new(execute(&request)));
+        }
+        let action = request.action.unwrap();
         let usage = v1::Usage { tool: Some(Duration::from_millis(3).try_into().unwrap()), ..Default::default() };
         match action.params.as_str() {
             "break" => Err(Status::internal("the tool broke")),

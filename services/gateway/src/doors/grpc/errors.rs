@@ -161,7 +161,8 @@ impl ServiceError for SubmitError {
 fn bus_code(error: &BusError) -> Code {
     match error {
         BusError::Conflict { .. } => Code::Aborted,
-        BusError::TooLarge { .. } => Code::InvalidArgument,
+        BusError::TooLarge(_) => Code::InvalidArgument,
+        BusError::MessageTooLarge { .. } => Code::FailedPrecondition,
         BusError::Unreadable { .. } => Code::DataLoss,
         _ => Code::Unavailable,
     }
@@ -171,8 +172,11 @@ fn bus_code(error: &BusError) -> Code {
 fn bus_reason(error: &BusError) -> &'static str {
     match error {
         BusError::Conflict { .. } => "TASK_MOVED_ON",
-        BusError::TooLarge { .. } => "TOO_LARGE",
+        BusError::TooLarge(_) => "TOO_LARGE",
+        BusError::MessageTooLarge { .. } => "MESSAGE_TOO_LARGE",
         BusError::Unreadable { .. } => "TRAJECTORY_BROKEN",
+        BusError::MissingTool { .. } => "TOOL_SPECIFICATION_MISSING",
+        BusError::Full { .. } => "BUS_FULL",
         _ => "BUS_UNAVAILABLE",
     }
 }

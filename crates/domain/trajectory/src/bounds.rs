@@ -1,0 +1,98 @@
+//! How long the parts of an event may be. Together they keep every event below what the bus stores.
+//!
+//! Sizes are bytes of UTF-8. A request or an agent's reply that is longer is refused with the figure. What a tool returned and what is
+//! written for people is cut instead, and says so.
+
+use crate::event::EventBody;
+
+/// An observation's text, the note on a repetition included.
+pub const MAX_OBSERVATION_BYTES: usize = 32 * 1024;
+/// A tool's parameters, and so an answer.
+pub const MAX_PARAMS_BYTES: usize = 32 * 1024;
+/// A thought of Plan-Agent or Reflect-Agent.
+pub const MAX_THOUGHT_BYTES: usize = 16 * 1024;
+/// A detail for people: why a task ended or waits.
+pub const MAX_DETAIL_BYTES: usize = 4 * 1024;
+/// A name: of a tool, a model or an adapter.
+pub const MAX_NAME_BYTES: usize = 256;
+
+/// The mark at the end of a text that was cut.
+pub const CUT_MARK: &str = " … (cut)";
+
+/// `text` in at most `max_bytes`, cut between two characters and marked with [`CUT_MARK`]; says whether it was cut.
+pub fn cut(text: String, max_bytes: usize) -> (String, bool) {
+    if text.len() <= max_bytes {
+        return (text, false);
+    }
+    let (room, mark) = match max_bytes.checked_sub(CUT_MARK.len()) {
+        Some(room) => (room, CUT_MARK),
+        None => (max_bytes, ""),
+    };
+    let end = text.floor_char_boundary(room);
+    (format!("{}{mark}", text[..end].trim_end()), true)
+}
+
+/// A part of an agent's reply that is longer than an event may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the {part} has {bytes} bytes; at most {limit} are stored")]
+pub struct TooLong {
+    /// Which part.
+    pub part: &'static str,
+    /// Its length.
+    pub bytes: usize,
+    /// The bound.
+    pub limit: usize,
+}
+
+impl EventBody {
+    /// Whether what an agent said fits an event.
+    ///
+    /// # Errors
+    /// Names the first part that is too long.
+    pub fn check_bounds(&self) -> Result<(), TooLong> {
+        let within = |part, text: &str, limit| match text.len() {
+            bytes if bytes > limit => Err(TooLong { part, bytes, limit }),
+            _ => Ok(()),
+        };
+        match self {
+            EventBody::Thought(thought) => {
+                within("thought", &thought.thought, MAX_THOUGHT_BYTES)?;
+                within("tool's name", &thought.tool, MAX_NAME_BYTES)
+            }
+            EventBody::Action(action) => {
+                within("tool's name", &action.tool, MAX_NAME_BYTES)?;
+                within("tool's input", &action.params, MAX_PARAMS_BYTES)
+            }
+            EventBody::Reflection(reflection) => within("reflection", &reflection.thought, MAX_THOUGHT_BYTES),
+            EventBody::Submitted(_)
+            | EventBody::Started(_)
+            | EventBody::Observation(_)
+            | EventBody::Shortened(_)
+            | EventBody::Finished(_)
+            | EventBody::Released(_)
+            | EventBody::Unknown(_) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn cuts_say_so() {
+        assert_eq!(cut("short".into(), 5), ("short".into(), false));
+        assert_eq!(cut("ééééééééééééé".into(), 15), (format!("éé{CUT_MARK}"), true));
+        assert_eq!(cut("ééé".into(), 3), ("é".into(), true));
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_text_keeps_the_bound(text in ".{0,80}", bound in 0_usize..60) {
+            let (cut, was) = cut(text.clone(), bound);
+            prop_assert!(cut.len() <= bound);
+            prop_assert_eq!(was, text.len() > bound);
+        }
+    }
+}
