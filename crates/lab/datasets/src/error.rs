@@ -1,4 +1,4 @@
-//! Why there are no records.
+//! Errors of reading data sets.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use crate::format::Format;
 /// A mistake in one record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordMistake {
-    /// Where it stands: `line 3`, `record 3` or `problem 12`.
+    /// Its position: `line 3`, `record 3` or `problem 12`.
     pub place: String,
     /// What is wrong with it.
     pub message: String,
 }
 
-/// Why a file gives no records.
+/// An error in reading a data set.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
     /// The file cannot be read.
@@ -32,30 +32,30 @@ pub enum DatasetError {
         path: PathBuf,
         /// Its size.
         bytes: u64,
-        /// What is read.
+        /// The maximum size in bytes.
         limit: u64,
     },
-    /// It is no JSON at all.
+    /// The file is not JSON.
     #[error("`{origin}` is no JSON array, no JSON object of problems, and has no JSON object a line")]
     NotJson {
         /// The file's name.
         origin: String,
-        /// Where and why.
+        /// The position and the cause.
         source: serde_json::Error,
     },
-    /// Some records have mistakes; up to 20 are told.
+    /// Records are invalid; up to 20 mistakes are reported.
     #[error("{}", Told { origin, format: *format, mistakes, more: *more })]
     Mistakes {
         /// The file's name.
         origin: String,
         /// What was expected.
         format: Format,
-        /// What is wrong where.
+        /// The mistakes.
         mistakes: Vec<RecordMistake>,
-        /// How many mistakes are not told.
+        /// Number of further mistakes.
         more: usize,
     },
-    /// There is no record at all.
+    /// The file has no records.
     #[error("the data set `{origin}` has no records; expected one JSON object a line: {}", format.example())]
     Empty {
         /// The file's name.

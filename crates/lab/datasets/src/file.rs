@@ -1,4 +1,4 @@
-//! Files of JSON records: an array, an object by ids, or one object a line.
+//! Files of JSON records: an array, an object with ids as keys, or one object per line.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use crate::error::{DatasetError, RecordMistake};
 use crate::format::Format;
 use crate::record::Record;
 
-/// How many mistakes of one file are reported.
+/// Maximum number of mistakes that are reported for one file.
 const MOST_MISTAKES: usize = 20;
-/// HotpotQA's training set, the largest of the published files, has 566 MB.
+/// Maximum size of a file. The largest published one, HotpotQA's training set, has 566 MB.
 const LARGEST: u64 = 1 << 30;
 
-/// What a reader makes of one JSON value: a record, nothing (a record of another split), or what is wrong with it.
+/// The result for one JSON value: a record, `None` for a record of another split, or a mistake.
 pub(crate) type Made = Result<Option<Record>, String>;
 
 /// The file's text.
@@ -26,7 +26,7 @@ pub(crate) fn read(path: &Path) -> Result<String, DatasetError> {
     std::fs::read_to_string(path).map_err(failed)
 }
 
-/// All records of a text; `make` gets the id under which a value stands, where there is one.
+/// All records of a text. `make` gets the value's id if the file has ids as keys.
 pub(crate) fn records(
     text: &str,
     origin: &str,
@@ -54,7 +54,7 @@ pub(crate) fn records(
     Ok(records)
 }
 
-/// A value and where it stands.
+/// A value and its position.
 struct Placed {
     place: String,
     id: Option<String>,
@@ -80,7 +80,8 @@ fn values(text: &str) -> Result<Vec<Placed>, serde_json::Error> {
     Ok(text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(line).collect())
 }
 
-/// One object whose values are objects: `{"1": {…}, "2": {…}}`. A single record has fields that are not objects.
+/// An object whose values are all objects: `{"1": {…}, "2": {…}}`. A single record has other
+/// fields.
 fn by_id(text: &str) -> Option<serde_json::Map<String, Value>> {
     let map: serde_json::Map<String, Value> = serde_json::from_str(text).ok()?;
     (!map.is_empty() && map.values().all(Value::is_object)).then_some(map)

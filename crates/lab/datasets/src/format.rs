@@ -8,22 +8,23 @@ use autoact_score::Metric;
 /// A published format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// HotpotQA in the distractor setting: ten paragraphs a question.
+    /// HotpotQA (<https://arxiv.org/abs/1809.09600>), distractor setting: ten paragraphs per
+    /// question.
     HotpotQa,
-    /// ScienceQA: multiple choice.
+    /// ScienceQA (<https://arxiv.org/abs/2209.09513>): multiple choice.
     ScienceQa,
 }
 
-/// A format that there is not.
+/// An unknown format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is no known data set; expected `hotpotqa` or `scienceqa`")]
 pub struct UnknownFormat {
-    /// What was asked for.
+    /// The name.
     pub name: String,
 }
 
 impl Format {
-    /// How its answers are rewarded.
+    /// The metric of its answers.
     pub fn metric(self) -> Metric {
         match self {
             Format::HotpotQa => Metric::F1,
@@ -39,7 +40,7 @@ impl Format {
         }
     }
 
-    /// What a record looks like, for messages.
+    /// An example of a record, for error messages.
     pub(crate) fn example(self) -> &'static str {
         match self {
             Format::HotpotQa => {

@@ -1,4 +1,4 @@
-//! HotpotQA, distractor setting: the gold paragraphs and eight others are the question's corpus.
+//! HotpotQA, distractor setting. A question's corpus is its gold paragraphs and eight others.
 
 use autoact_tools::Page;
 use autoact_tools::text::one_line;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::file::Made;
 use crate::record::Record;
 
-/// What is needed of a published record.
+/// The fields of a published record that are used.
 #[derive(Deserialize)]
 struct Published {
     #[serde(rename = "_id", alias = "id")]
@@ -18,7 +18,7 @@ struct Published {
     /// `easy`, `medium` or `hard`.
     #[serde(default)]
     level: String,
-    /// Paragraphs: a title and its sentences.
+    /// Paragraphs, each with its title and sentences.
     context: Vec<(String, Vec<String>)>,
 }
 
@@ -35,12 +35,12 @@ pub(crate) fn record(_: Option<&str>, value: &Value) -> Made {
     Ok(Some(Record { id: published.id, question: published.question.trim().to_owned(), answer: published.answer, level, pages }))
 }
 
-/// A page per paragraph; empty ones are left out, and paragraphs of one title become one page.
+/// One page per paragraph. Empty paragraphs are left out, and those with the same title are joined.
 fn pages(context: Vec<(String, Vec<String>)>) -> Vec<Page> {
     let mut pages: Vec<Page> = Vec::new();
     for (title, sentences) in context {
         let title = one_line(&title);
-        // published sentences bring the blank before them
+        // published sentences begin with a space
         let sentences: Vec<&str> = sentences.iter().map(|sentence| sentence.trim()).filter(|sentence| !sentence.is_empty()).collect();
         let text = sentences.join(" ");
         if title.is_empty() || text.is_empty() {

@@ -1,4 +1,4 @@
-//! Records from files and texts, each format by its own reader.
+//! Reading records from files and texts.
 
 use std::path::Path;
 
@@ -12,16 +12,16 @@ impl Format {
     /// Reads a file.
     ///
     /// # Errors
-    /// The file cannot be read, or has records that are not of this format; up to 20 mistakes are told together.
+    /// The file cannot be read or has invalid records; up to 20 mistakes are reported together.
     pub fn load(self, path: impl AsRef<Path>) -> Result<Vec<Record>, DatasetError> {
         let path = path.as_ref();
         self.parse(&read(path)?, &path.display().to_string())
     }
 
-    /// Reads a text; `origin` is what mistakes call it.
+    /// Parses a text; `origin` is its name in error messages.
     ///
     /// # Errors
-    /// The text has no records, or records that are not of this format.
+    /// The text has no records or invalid ones.
     pub fn parse(self, text: &str, origin: &str) -> Result<Vec<Record>, DatasetError> {
         match self {
             Format::HotpotQa => records(text, origin, self, hotpotqa::record),

@@ -1,4 +1,4 @@
-//! A question of a data set in the project's types.
+//! A question of a data set in this project's types.
 
 use autoact_tools::Page;
 
@@ -7,12 +7,12 @@ use autoact_tools::Page;
 pub struct Record {
     /// The data set's own id.
     pub id: String,
-    /// What is asked, options and caption included.
+    /// The question, with its options and the caption of its picture.
     pub question: String,
     /// The gold answer; `B. Louisiana` for multiple choice.
     pub answer: String,
-    /// The level it counts in: `easy`, `medium` or `hard`; `G1-4`, `G5-8` or `G9-12`.
+    /// The level for reports: `easy`, `medium` or `hard`; `G1-4`, `G5-8` or `G9-12`.
     pub level: String,
-    /// The question's own pages, which are its corpus; none: the question brings no pages.
+    /// The question's own corpus; empty if the data set has no pages.
     pub pages: Vec<Page>,
 }

@@ -1,5 +1,5 @@
-//! ScienceQA: multiple choice. The question's text holds context, options and, for a picture, its caption and the words on it, as AutoAct
-//! gives it to language models.
+//! ScienceQA: multiple choice. As in AutoAct, the question's text has the context, the options, and
+//! for a picture its caption and recognised words.
 
 use autoact_score::{label, named, options, with_options};
 use autoact_tools::text::one_line;
@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::file::Made;
 use crate::record::Record;
 
-/// What captions and recognised words say where there is no picture.
+/// The value of captions and recognised words without a picture.
 const NO_PICTURE: &str = "no img";
 
-/// A record with the text that language models are given: the form in which the samples for tool-using models are published.
+/// A record in the format published for tool-using models, with the text that models get.
 #[derive(Deserialize)]
 struct Prepared {
-    /// With context and options.
+    /// The question with context and options.
     #[serde(rename = "Question")]
     question: String,
     choices: Vec<String>,
@@ -23,7 +23,8 @@ struct Prepared {
     answer: String,
     #[serde(default)]
     caption: String,
-    /// What text recognition gave: `[([[x, y], …], 'words', confidence), …]`. The field is published under this misspelling.
+    /// Result of text recognition: `[([[x, y], …], 'words', confidence), …]`. The published name of
+    /// the field is misspelt.
     #[serde(default, rename = "orc", alias = "ocr")]
     words: String,
     #[serde(default)]
@@ -43,7 +44,7 @@ struct Metadata {
 struct Problem {
     question: String,
     choices: Vec<String>,
-    /// The right choice's index.
+    /// Index of the right choice.
     answer: usize,
     /// The context.
     #[serde(default)]
@@ -57,7 +58,7 @@ struct Problem {
     split: String,
 }
 
-/// The split that is evaluated on.
+/// The split used for evaluation.
 const TEST: &str = "test";
 
 pub(crate) fn record(id: Option<&str>, value: &Value) -> Made {
@@ -78,7 +79,7 @@ impl Prepared {
         let right = named(&self.answer, &self.choices)
             .ok_or_else(|| format!("`Answer` is `{}`, which names none of the {} choices", self.answer, self.choices.len()))?;
         let asked = self.question.trim();
-        // the options in the text are what the answer is scored by
+        // the answer is scored by the options in the text
         let mut question = if options(asked).len() == self.choices.len() { asked.to_owned() } else { with_options(asked, &self.choices) };
         picture(&mut question, &self.caption, &self.words);
         let level = self.metadata.grade.map_or_else(|| "questions".to_owned(), |grade| level(grade).to_owned());
@@ -115,12 +116,12 @@ fn check(question: &str, choices: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// `B. Louisiana`, as the paper writes answers.
+/// The answer with its letter, as in the paper: `B. Louisiana`.
 fn gold(choices: &[String], right: usize) -> String {
     format!("{}. {}", label(right), choices.get(right).map(String::as_str).unwrap_or_default())
 }
 
-/// The paper's three levels.
+/// The levels of the paper.
 fn level(grade: u32) -> &'static str {
     match grade {
         0..=4 => "G1-4",
@@ -129,7 +130,7 @@ fn level(grade: u32) -> &'static str {
     }
 }
 
-/// What a tool that looks at pictures would tell about this question's.
+/// What a vision tool would report about the question's picture.
 fn picture(question: &mut String, caption: &str, words: &str) {
     let caption = one_line(caption);
     if !caption.is_empty() && caption != NO_PICTURE {
@@ -141,7 +142,7 @@ fn picture(question: &mut String, caption: &str, words: &str) {
     }
 }
 
-/// The words in a Python list of `(box, 'words', confidence)`: what stands in quotes after a box.
+/// The words of a Python list of `(box, 'words', confidence)`: the quoted text after each box.
 fn recognised(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text;

@@ -1,4 +1,5 @@
-//! The published formats, on records made by hand for this test: the data itself is not part of the project.
+//! The published formats, on records written for this test. The data sets are not part of the
+//! project.
 #![allow(clippy::unwrap_used)]
 
 use autoact_datasets::{DatasetError, Format};
@@ -97,7 +98,7 @@ fn mistakes_name_their_record() {
     assert!("trivia".parse::<Format>().unwrap_err().to_string().contains("`trivia`"));
 }
 
-/// Published samples, where `AUTOACT_TEST_DATA` names a directory that has them; a checkout alone has none.
+/// Published samples, if `AUTOACT_TEST_DATA` names a directory that has them. A checkout has none.
 #[test]
 fn published_samples_are_read() {
     let Some(data) = std::env::var_os("AUTOACT_TEST_DATA").map(std::path::PathBuf::from) else {

@@ -1,11 +1,10 @@
-//! Attribution of one task's latency: every part comes from a measurement of the process that spent
-//! it.
+//! Attribution of one task's latency to parts.
 //!
-//! No part is defined as a remainder. Durations come from the clock of the process that spent them.
-//! Only three parts are differences of measurements. `network` is the client's wait minus the time
-//! that the gateway had the request. `lease` and `delivery` come from the times of events; if two
-//! gateways' clocks differ, one part grows by what the other shrinks. Time that no measurement
-//! claims is [`Account::unattributed`], time that two claim is [`Account::overlap`]. Both lower the
+//! Every part comes from a measurement of the process that spent the time; no part is defined as a
+//! remainder. Only three parts are differences of measurements. `network` is the client's wait
+//! minus the time that the gateway had the request. `lease` and `delivery` come from the times of
+//! events; if two gateways' clocks differ, one part grows by what the other loses. Time in no part
+//! is [`Account::unattributed`], time in two parts is [`Account::overlap`]. Both lower the
 //! coverage.
 
 use std::collections::BTreeMap;
@@ -20,41 +19,41 @@ use crate::seen::Seen;
 /// The latency of a task by parts, and its tokens.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Account {
-    /// From the intended arrival to the end, as the client saw it.
+    /// From the intended arrival to the end, as the client measured it.
     pub whole: Duration,
-    /// From the sending of the request: what a closed-loop client would have measured.
+    /// From sending the request to the end: what a closed-loop client would have measured.
     pub from_sending: Duration,
     /// The parts.
     pub parts: BTreeMap<(Agent, Phase), Duration>,
-    /// Every call by itself.
+    /// The duration of every call.
     pub calls: Vec<(Call, Duration)>,
     /// Tokens of the agents' models.
     pub tokens: BTreeMap<Agent, Tokens>,
-    /// Planning loops.
+    /// Number of steps.
     pub rounds: u32,
-    /// Verdicts.
+    /// Number of verdicts.
     pub reflections: u32,
-    /// How often the task was taken up.
+    /// Number of attempts.
     pub attempts: u32,
-    /// How often its stream was resumed.
+    /// Number of times that its stream was resumed.
     pub reconnects: u32,
 }
 
 /// Prompt and completion tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Tokens {
-    /// Calls of the model.
+    /// Number of model calls.
     pub calls: u64,
-    /// Tokens of prompts.
+    /// Number of prompt tokens.
     pub prompt: u64,
-    /// Of these, tokens that were not read again.
+    /// Number of prompt tokens whose keys and values came from a cache.
     pub cached: u64,
-    /// Tokens written.
+    /// Number of generated tokens.
     pub completion: u64,
 }
 
 impl Account {
-    /// The account of a task that was to arrive at `intended`.
+    /// The account of a task with the arrival time `intended`.
     pub fn of(intended: Instant, seen: &Seen) -> Account {
         let mut account = Account {
             whole: seen.done.saturating_duration_since(intended),
@@ -83,22 +82,22 @@ impl Account {
         self.parts.values().sum()
     }
 
-    /// Time that no part claims.
+    /// Time in no part.
     pub fn unattributed(&self) -> Duration {
         self.whole.saturating_sub(self.attributed())
     }
 
-    /// Time that two parts claim.
+    /// Time in two parts.
     pub fn overlap(&self) -> Duration {
         self.attributed().saturating_sub(self.whole)
     }
 
-    /// The time at one agent.
+    /// The time spent by one agent.
     pub fn at(&self, agent: Agent) -> Duration {
         self.parts.iter().filter(|((who, _), _)| *who == agent).map(|(_, took)| *took).sum()
     }
 
-    /// The time in one phase.
+    /// The time spent in one phase.
     pub fn on(&self, phase: Phase) -> Duration {
         self.parts.iter().filter(|((_, what), _)| *what == phase).map(|(_, took)| *took).sum()
     }
@@ -147,7 +146,7 @@ impl Account {
         let inside =
             [(Phase::Queue, usage.queue), (Phase::Prefill, usage.prefill), (Phase::Decode, usage.decode), (Phase::Tool, usage.tool)];
         for (phase, took) in inside {
-            // an agent cannot have spent more than the call took
+            // an agent cannot have spent more time than the call took
             let took = duration(took).min(left);
             left -= took;
             self.add(agent, phase, took);
@@ -163,7 +162,8 @@ impl Account {
         }
     }
 
-    /// From the writing of the last event until the gateway that we asked sent it, by the clock that wrote the first.
+    /// From writing the last event until the contacted gateway sent it, by the clock of the first
+    /// event's writer.
     fn delivery(&mut self, seen: &Seen) {
         let (Some(first), Some(last), Some(elapsed)) = (seen.events.first(), seen.events.last(), seen.elapsed) else { return };
         let checked = first.timing.map(|timing| duration(timing.own)).unwrap_or_default();
@@ -172,7 +172,7 @@ impl Account {
     }
 }
 
-/// From one event's time to another's; none when the clocks say that time ran backwards.
+/// The time between two events; zero if the clocks disagree on their order.
 fn between(before: Option<&v1::TrajectoryEvent>, event: &v1::TrajectoryEvent) -> Duration {
     let nanos = |event: &v1::TrajectoryEvent| event.time.map(|time| i128::from(time.seconds) * 1_000_000_000 + i128::from(time.nanos));
     let (Some(from), Some(to)) = (before.and_then(nanos), nanos(event)) else { return Duration::ZERO };
@@ -192,7 +192,7 @@ mod tests {
     async fn every_part_of_a_task_has_an_owner() {
         let intended = Instant::now();
         let account = Account::of(intended, &task(intended));
-        // see `testing::task` for the plan of it
+        // `testing::task` describes its durations
         let parts: Vec<((Agent, Phase), u128)> =
             account.parts.iter().filter(|(_, took)| !took.is_zero()).map(|(part, took)| (*part, took.as_millis())).collect();
         assert_eq!(
@@ -240,7 +240,7 @@ mod tests {
         }
         let account = Account::of(intended, &seen);
         assert_eq!(account.parts[&(Agent::Gateway, Phase::Lease)], Duration::ZERO);
-        // what the lease lost, the delivery claims, and that it claims too much shows
+        // the lease loses what the delivery gains, and the excess is visible as overlap
         assert_eq!(account.parts[&(Agent::Gateway, Phase::Delivery)], ms(135));
         assert_eq!(account.overlap(), ms(110));
         let mut broken = task(intended);

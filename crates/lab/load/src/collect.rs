@@ -8,44 +8,44 @@ use crate::distribution::Durations;
 use crate::phase::{Agent, Call, Phase};
 use crate::seen::End;
 
-/// About as many as a plot is wide.
+/// Number of slices, about the width of a plot.
 const SLICES: u32 = 100;
-/// However long the last tasks take.
+/// Maximum number of slices, however long the last tasks take.
 const MOST_SLICES: usize = 10_000;
-/// Messages of errors that a report shows, by code.
+/// Maximum number of error messages in a report, by code.
 const MOST_MESSAGES: usize = 3;
 
-/// One task that ended.
+/// One task that has ended.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// When it was meant to arrive, since the beginning.
+    /// Its intended arrival, since the start of the load.
     pub arrived: Duration,
-    /// When it ended.
+    /// Its end, since the start of the load.
     pub ended: Duration,
-    /// Where its time went.
+    /// The parts of its latency.
     pub account: Account,
     /// Its outcome.
     pub end: End,
-    /// Whether its answer is right, where that is known.
+    /// Whether its answer is right, if the right answer is known.
     pub right: Option<bool>,
-    /// Whether the memory service was asked in vain.
+    /// Whether a query of the memory service failed.
     pub recall_failed: bool,
 }
 
-/// A part of the load's time.
+/// A time slice of the load.
 #[derive(Debug, Clone)]
 pub struct Slice {
-    /// Tasks that were meant to arrive in it.
+    /// Tasks with their intended arrival in it.
     pub arrived: u64,
     /// Tasks that finished in it.
     pub finished: u64,
     /// Tasks that failed in it.
     pub failed: u64,
-    /// Most tasks in flight.
+    /// Maximum number of tasks in flight.
     pub in_flight: usize,
-    /// Most arrivals that were due and not begun.
+    /// Maximum number of arrivals that were due and not started.
     pub behind: usize,
-    /// Of the tasks that were meant to arrive in it.
+    /// Latency of the tasks with their intended arrival in it.
     pub latency: Durations,
 }
 
@@ -59,73 +59,72 @@ impl Default for Slice {
 #[derive(Debug, Clone, Default)]
 pub struct Collected {
     warmup: Duration,
-    /// Tasks begun, those of the warm-up included.
+    /// Tasks started, including the warm-up.
     pub begun: u64,
-    /// Tasks that arrived during the warm-up and ended.
+    /// Tasks of the warm-up that ended.
     pub warmup_tasks: u64,
-    /// Tasks in flight when the load was broken off.
+    /// Tasks in flight when the load was aborted.
     pub dropped: u64,
-    /// When arrivals were stopped, if they were.
+    /// When arrivals were stopped early, if they were.
     pub stopped_after: Option<Duration>,
-    /// From the beginning to the end of the last task.
+    /// From the start to the end of the last task.
     pub took: Duration,
     /// When the last counted task ended.
     pub last_end: Duration,
-    /// Finished tasks, from the intended arrival.
+    /// Latency of finished tasks, from the intended arrival.
     pub latency: Durations,
-    /// The same from the sending.
+    /// Latency of finished tasks, from sending.
     pub from_sending: Durations,
-    /// Tasks that did not finish, from the intended arrival.
+    /// Duration of tasks that did not finish, from the intended arrival.
     pub failures: Durations,
-    /// Finished tasks' time by agent.
+    /// Time of finished tasks by agent.
     pub agents: BTreeMap<Agent, Durations>,
-    /// By phase.
+    /// Time of finished tasks by phase.
     pub phases: BTreeMap<Phase, Durations>,
-    /// By both.
+    /// Time of finished tasks by agent and phase.
     pub parts: BTreeMap<(Agent, Phase), Durations>,
-    /// Single calls.
+    /// Durations of single calls.
     pub calls: BTreeMap<Call, Durations>,
-    /// The sum of the parts of all finished tasks, the time that no part claims, and the time that
-    /// two claim.
+    /// Of all finished tasks: the sum of the parts, the time in no part, and the time in two parts.
     pub attributed: [Duration; 3],
-    /// The smallest coverage of a single task.
+    /// The lowest coverage of a single task.
     pub least_coverage: Option<f64>,
     /// Tokens by agent.
     pub tokens: BTreeMap<Agent, Tokens>,
-    /// How many tasks took how many planning loops.
+    /// Number of tasks by number of steps.
     pub rounds: BTreeMap<u32, u64>,
-    /// Verdicts.
+    /// Number of verdicts.
     pub reflections: u64,
     /// Tasks with more than one attempt.
     pub taken_over: u64,
-    /// Tasks whose stream broke and was resumed: each is one task all the same.
+    /// Tasks whose stream broke and was resumed; each counts as one task.
     pub resumed: u64,
-    /// How often streams were resumed.
+    /// Number of times that streams were resumed.
     pub reconnects: u64,
-    /// By outcome.
+    /// Number of tasks by outcome.
     pub outcomes: BTreeMap<String, u64>,
-    /// By gRPC code.
+    /// Number of tasks by gRPC code.
     pub codes: BTreeMap<String, u64>,
-    /// Error messages by code, a few each.
+    /// Some error messages by code.
     pub messages: BTreeMap<String, Vec<String>>,
-    /// Answers that could be scored, and those that are right.
+    /// Number of scored answers, and of right ones.
     pub scored: (u64, u64),
-    /// Recalls in vain.
+    /// Number of failed queries of the memory service.
     pub recalls_failed: u64,
-    /// The width of a slice.
+    /// Duration of a slice.
     pub slice: Duration,
-    /// Over time, from the beginning on.
+    /// The slices, from the start on.
     pub slices: Vec<Slice>,
 }
 
 impl Collected {
-    /// Of a load that is planned to last so long.
+    /// Empty results of a load with this planned duration.
     pub fn new(warmup: Duration, planned: Duration) -> Collected {
         let slice = Duration::from_secs_f64((planned / SLICES).as_secs_f64().ceil().max(1.0));
         Collected { warmup, slice, ..Collected::default() }
     }
 
-    /// (finished, failed), the warm-up left out.
+    /// Numbers of finished and failed tasks, without the warm-up.
     pub fn counts(&self) -> (u64, u64) {
         (self.latency.count(), self.failures.count())
     }
@@ -152,7 +151,7 @@ impl Collected {
         *self.outcomes.entry(record.end.outcome()).or_default() += 1;
         *self.codes.entry(record.end.code().to_owned()).or_default() += 1;
         self.messages(&record.end);
-        // also of tasks that did not finish
+        // also for tasks that did not finish
         self.resumed += u64::from(record.account.reconnects > 0);
         self.reconnects += u64::from(record.account.reconnects);
         if !finished {
@@ -182,7 +181,7 @@ impl Collected {
     fn account(&mut self, account: &Account) {
         self.latency.record(account.whole);
         self.from_sending.record(account.from_sending);
-        // a phase that a task did not have is a phase of no length: the distributions are over tasks
+        // a phase that a task did not have counts as zero, because the distributions are over tasks
         for agent in Agent::ALL {
             self.agents.entry(agent).or_default().record(account.at(agent));
         }
@@ -214,7 +213,7 @@ impl Collected {
         self.taken_over += u64::from(account.attempts > 1);
     }
 
-    /// Notes how many tasks are in flight, and how many wait to be.
+    /// Records the number of tasks in flight and the number of late arrivals.
     pub fn in_flight(&mut self, now: Duration, in_flight: usize, behind: usize) {
         let slice = self.at(now);
         slice.in_flight = slice.in_flight.max(in_flight);

@@ -8,11 +8,11 @@ use crate::distribution::{Distribution, QUANTILES};
 use crate::html::ms;
 use crate::report::Report;
 
-/// Half the width of a 95% confidence interval, in standard deviations.
+/// Half the width of a 95% confidence interval, in standard errors.
 const CHANCE: f64 = 1.96;
-/// An increase of the failure rate up to one in a hundred is not reported.
+/// Maximum increase of the failure rate that is not reported.
 const MORE_FAILURES: f64 = 0.01;
-/// Parts that a verdict names.
+/// Number of parts that a verdict names.
 const NAMED_PARTS: usize = 4;
 
 /// The change of a figure from the first report to the second.
@@ -27,22 +27,22 @@ pub enum Change {
     Unclear,
 }
 
-/// One number of both reports.
+/// One figure of both reports.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is.
+    /// Its name.
     pub name: String,
-    /// In the first report.
+    /// Its value in the first report, in milliseconds.
     pub a_ms: f64,
-    /// In the second.
+    /// Its value in the second report, in milliseconds.
     pub b_ms: f64,
-    /// The second over the first.
+    /// The second value divided by the first.
     pub ratio: Option<f64>,
-    /// Whether that says something.
+    /// Whether it changed significantly.
     pub change: Change,
 }
 
-/// Two reports compared.
+/// The comparison of two reports.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// Percentiles of the latency.
@@ -51,20 +51,20 @@ pub struct Comparison {
     pub parts: Vec<Row>,
     /// Medians of single calls.
     pub calls: Vec<Row>,
-    /// Tasks that finished per second, in both.
+    /// Finished tasks per second, in both.
     pub finished_per_second: (f64, f64),
-    /// The part of tasks that did not finish, in both.
+    /// Fraction of tasks that did not finish, in both.
     pub failing: (f64, f64),
-    /// The part of answers that are right, in both, where that is known.
+    /// Fraction of right answers, in both, if known.
     pub right: Option<(f64, f64)>,
-    /// Why the two may not be comparable.
+    /// Reasons why the two may not be comparable.
     pub cautions: Vec<String>,
     /// The changes, as a sentence.
     pub verdict: String,
 }
 
 impl Comparison {
-    /// Compares `b` to `a`.
+    /// Compares `b` with `a`.
     pub fn new(a: &Report, b: &Report) -> Comparison {
         let latency: Vec<Row> = QUANTILES.iter().map(|(name, quantile)| percentile(name, *quantile, &a.latency, &b.latency)).collect();
         let calls = a.calls.iter().filter_map(|(name, call)| Some(percentile(name, 0.5, call, b.calls.get(name)?))).collect();
@@ -127,7 +127,7 @@ impl Comparison {
         verdict
     }
 
-    /// For people.
+    /// The comparison as text for a terminal.
     pub fn table(&self) -> String {
         let mut out = String::new();
         let mut rows = |title: &str, rows: &[Row]| {
@@ -170,12 +170,12 @@ fn ratio(a: f64, b: f64) -> Option<f64> {
     (a > 0.0).then(|| b / a)
 }
 
-/// A percentile changed when the intervals that its rank may fall into do not meet.
+/// A percentile. It has changed if the confidence intervals of its rank do not overlap.
 fn percentile(name: &str, quantile: f64, a: &Distribution, b: &Distribution) -> Row {
     let interval = |of: &Distribution| {
         let count = of.count as f64;
         let spread = CHANCE * (quantile * (1.0 - quantile) / count.max(1.0)).sqrt();
-        // beyond the last value nothing is known
+        // above the last value nothing is known
         let high = if quantile + spread >= 1.0 - 1.0 / (count + 1.0) { f64::INFINITY } else { of.quantile(quantile + spread) };
         (if count == 0.0 { 0.0 } else { of.quantile(quantile - spread) }, high)
     };
@@ -191,7 +191,7 @@ fn percentile(name: &str, quantile: f64, a: &Distribution, b: &Distribution) -> 
     Row { name: name.to_owned(), a_ms, b_ms, ratio: ratio(a_ms, b_ms), change }
 }
 
-/// A mean over all tasks and the variance of that mean.
+/// The mean of a part over all tasks, and the variance of that mean.
 fn mean(report: &Report, agent: &str, phase: &str) -> (f64, f64) {
     let tasks = report.tasks.finished.max(1) as f64;
     let Some(part) = report.parts.iter().find(|part| part.agent == agent && part.phase == phase) else { return (0.0, 0.0) };
@@ -256,7 +256,8 @@ mod tests {
     use crate::seen::End;
     use crate::testing::ms as millis;
 
-    /// `tasks` tasks of 100 to 200 ms each, and `prefill` ms more of Plan-Agent's prefill.
+    /// A report of `tasks` tasks of 100 to 200 ms each, with `prefill` more ms of Plan-Agent's
+    /// prefill.
     fn report(tasks: u64, prefill: u64, failing: u64) -> Report {
         let mut collected = Collected::new(millis(0), millis(10_000));
         for number in 0..tasks + failing {
@@ -289,7 +290,7 @@ mod tests {
     fn chance_is_not_a_change() {
         let same = Comparison::new(&report(1000, 10, 0), &report(1000, 10, 0));
         assert!(same.verdict.starts_with("no change") && same.failures(1.0).is_empty() && same.cautions.is_empty(), "{same:?}");
-        // ten tasks cannot tell a p99
+        // ten tasks are too few for a p99
         let few = Comparison::new(&report(10, 0, 0), &report(10, 500, 0));
         assert_eq!(few.latency.iter().find(|row| row.name == "p99").map(|row| row.change), Some(Change::Unclear));
         assert_eq!(few.latency[0].change, Change::Up);

@@ -1,5 +1,5 @@
-//! A distribution of durations: an HDR histogram (three digits, from a microsecond to an hour), and
-//! the form in which a report stores it.
+//! Distributions of durations: an HDR histogram (three significant digits, from 1 µs to 1 h), and
+//! the form in which reports store it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// The longest duration that the histogram distinguishes from longer ones.
+/// Maximum duration in microseconds; longer ones are counted as this.
 const LONGEST_MICROS: u64 = 3_600_000_000;
-/// The quantiles that reports name.
+/// The quantiles in reports.
 pub const QUANTILES: [(&str, f64); 7] =
     [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
-/// Counts durations.
+/// A histogram of durations.
 #[derive(Debug, Clone)]
 pub struct Durations {
-    /// Always there: the bounds above are valid ones.
+    /// Always present, because the bounds above are valid.
     histogram: Option<Histogram<u64>>,
     sum: Duration,
     squares: f64,
@@ -29,13 +29,13 @@ impl Default for Durations {
 }
 
 impl Durations {
-    /// With fewer digits, where many are kept.
+    /// A histogram with this number of significant digits.
     pub(crate) fn with_digits(digits: u8) -> Durations {
         let histogram = Histogram::new_with_bounds(1, LONGEST_MICROS, digits.clamp(1, 5)).ok();
         Durations { histogram, sum: Duration::ZERO, squares: 0.0 }
     }
 
-    /// Adds one.
+    /// Adds a duration.
     pub fn record(&mut self, duration: Duration) {
         if let Some(histogram) = &mut self.histogram {
             histogram.saturating_record(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX));
@@ -44,7 +44,7 @@ impl Durations {
         self.squares += duration.as_secs_f64().powi(2);
     }
 
-    /// How many.
+    /// Number of durations.
     pub fn count(&self) -> u64 {
         self.histogram.as_ref().map_or(0, Histogram::len)
     }
@@ -54,13 +54,13 @@ impl Durations {
         self.sum
     }
 
-    /// The duration that this part of them does not exceed.
+    /// The duration at this quantile.
     pub fn quantile(&self, quantile: f64) -> Duration {
         let some = self.histogram.as_ref().filter(|histogram| !histogram.is_empty());
         some.map(|histogram| Duration::from_micros(histogram.value_at_quantile(quantile))).unwrap_or_default()
     }
 
-    /// For a report.
+    /// The distribution for a report.
     pub fn distribution(&self) -> Distribution {
         let count = self.count();
         let mean = self.sum.as_secs_f64() / count.max(1) as f64;
@@ -84,27 +84,28 @@ impl Durations {
     }
 }
 
-/// Rounded to nine decimals, so that a value written as text reads back unchanged.
+/// Rounds to nine decimals, so that a value written as text is read back unchanged.
 pub(crate) fn tidy(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
 }
 
-/// Many durations, as a report keeps them. The counts are the whole histogram: other percentiles and merged histograms come from them.
+/// A distribution as reports store it. The counts are the whole histogram, from which other
+/// percentiles and merged histograms can be computed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Distribution {
-    /// How many.
+    /// Number of durations.
     pub count: u64,
-    /// Their mean, exact.
+    /// Exact mean in milliseconds.
     pub mean_ms: f64,
-    /// Their standard deviation, exact.
+    /// Exact standard deviation in milliseconds.
     pub stdev_ms: f64,
-    /// The shortest.
+    /// Minimum in milliseconds.
     pub min_ms: f64,
-    /// The longest.
+    /// Maximum in milliseconds.
     pub max_ms: f64,
-    /// By name: `p50`, `p99.9` …
+    /// Percentiles in milliseconds by name: `p50`, `p99.9`, …
     pub percentiles_ms: BTreeMap<String, f64>,
-    /// (highest value of the bucket in microseconds, how many fell into it), in order.
+    /// In order: highest value of a bucket in microseconds, and its count.
     pub counts: Vec<(u64, u64)>,
 }
 
@@ -114,7 +115,7 @@ impl Distribution {
         self.percentiles_ms.get(name).copied().unwrap_or_default()
     }
 
-    /// The duration in milliseconds that this part of them does not exceed.
+    /// The duration at this quantile in milliseconds.
     pub fn quantile(&self, quantile: f64) -> f64 {
         let wanted = (quantile * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
@@ -127,7 +128,7 @@ impl Distribution {
         self.max_ms
     }
 
-    /// (quantile, milliseconds) for a plot: from the median into the tail, as far as there are
+    /// Points (quantile, milliseconds) for a plot of the tail, from the median as far as there are
     /// values.
     pub fn tail(&self, nines: u8) -> Vec<(f64, f64)> {
         if self.count == 0 {
@@ -171,7 +172,7 @@ mod tests {
         }
         let tail = distribution.tail(4);
         assert_eq!(tail.first().map(|point| point.0), Some(0.0));
-        // of a hundred values, the hundredth is the last that can be told
+        // of 100 values, the quantile 0.99 is the last one that can be shown
         assert!(tail.last().is_some_and(|(quantile, value)| (*quantile - 0.99).abs() < 1e-9 && *value < 100.0), "{tail:?}");
     }
 

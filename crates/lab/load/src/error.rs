@@ -8,44 +8,44 @@ use tonic::Status;
 /// An error of a load or of its report.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A rate that is none.
+    /// An invalid rate.
     #[error("the rate is `{0}`; expected arrivals per second, above 0 and at most 100000")]
     Rate(f64),
-    /// More arrivals than a schedule holds.
+    /// More arrivals than a schedule may have.
     #[error("`{rate}` arrivals per second for {duration:?} are more than {most}; ask for a shorter load or a lower rate")]
     Long {
-        /// As asked.
+        /// The requested rate.
         rate: f64,
-        /// As asked.
+        /// The requested duration.
         duration: Duration,
-        /// The bound.
+        /// The maximum number of arrivals.
         most: usize,
     },
-    /// Nothing to ask.
+    /// A file without questions.
     #[error("`{}` has no questions; expected a question a line, as text or as JSON with `question` and perhaps `answer`", path.display())]
     NoQuestions {
         /// The file.
         path: PathBuf,
     },
-    /// A line that is no question.
+    /// A line that is not a question.
     #[error("`{}`, line {line}: not a question; expected text, or JSON with `question` and perhaps `answer` and `options`", path.display())]
     Question {
         /// The file.
         path: PathBuf,
-        /// From 1.
+        /// The line's number, from 1.
         line: usize,
         /// What is wrong with it.
         source: serde_json::Error,
     },
-    /// An address that is none.
+    /// An invalid address.
     #[error(transparent)]
     Address(#[from] autoact_wire::client::AddressError),
     /// No gateway answered before the load started.
     #[error("the gateway at `{address}` does not answer ({}: {}); start the group with `autoact up`, or name another address with `--gateway`", code_name(status), status.message())]
     Gateway {
-        /// Where.
+        /// The gateway's address.
         address: String,
-        /// What came back.
+        /// The returned status.
         status: Box<Status>,
     },
     /// A file that cannot be read or written.
@@ -58,7 +58,7 @@ pub enum LoadError {
         /// Why.
         source: std::io::Error,
     },
-    /// A file that is no report.
+    /// A file that is not a report.
     #[error("`{}` is not a report of `autoact load`; expected its `report.json`", path.display())]
     NotAReport {
         /// The file.
@@ -71,9 +71,9 @@ pub enum LoadError {
     Schema {
         /// The file.
         path: PathBuf,
-        /// In the file.
+        /// The schema in the file.
         found: String,
-        /// What is read.
+        /// The schema that this program reads.
         expected: &'static str,
     },
 }
@@ -85,7 +85,7 @@ impl LoadError {
     }
 }
 
-/// A code as gRPC's specification writes it.
+/// The name of a code in gRPC's specification.
 pub(crate) fn code_name(status: &Status) -> &'static str {
     use tonic::Code;
     match status.code() {

@@ -1,10 +1,9 @@
 //! Sends load to a target.
 //!
-//! Open loop: tasks arrive on schedule, whether or not earlier ones have ended, and a task's
-//! latency counts from its *intended* arrival. If the client or the group falls behind, the wait is
-//! part of the latency (no coordinated omission). Closed loop: a number of tasks is always in
-//! flight, and the next one waits for the group. The time that users would have waited in a queue
-//! is left out.
+//! Open loop: tasks arrive on schedule, whether or not earlier ones have ended. A task's latency
+//! counts from its *intended* arrival. If the client or the group is late, the wait is part of the
+//! latency, so there is no coordinated omission. Closed loop: a fixed number of tasks is in flight,
+//! and the next one waits for the group. The time that users would have waited is not measured.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,29 +20,29 @@ use crate::target::Target;
 /// Interval of progress reports.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
-/// When tasks are begun.
+/// When tasks start.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pace {
     /// At these offsets from the start, independent of the target.
     Open(Vec<Duration>),
-    /// As soon as fewer than this many are in flight.
+    /// As soon as fewer than this number are in flight.
     Closed(usize),
 }
 
 /// A load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    /// When tasks are begun.
+    /// When tasks start.
     pub pace: Pace,
-    /// Tasks that arrive before this are not counted.
+    /// Tasks that arrive in this time are not counted.
     pub warmup: Duration,
-    /// How long tasks arrive after that.
+    /// Duration of arrivals after the warm-up.
     pub duration: Duration,
-    /// Tasks in flight at most; arrivals beyond wait, and their waiting counts.
+    /// Maximum number of tasks in flight. Further arrivals wait, and the wait counts.
     pub limit: usize,
 }
 
-/// How a load is ended early.
+/// Signals that end a load early.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     /// No further arrivals; tasks in flight finish.
@@ -55,27 +54,27 @@ pub struct Stop {
 /// The progress of a load.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Progress {
-    /// Since its beginning.
+    /// Since the start.
     pub elapsed: Duration,
-    /// Warm-up and duration.
+    /// Warm-up plus duration.
     pub planned: Duration,
-    /// Whether arrivals are counted yet.
+    /// Whether arrivals are counted, after the warm-up.
     pub warm: bool,
     /// Whether arrivals have ended.
     pub ending: bool,
-    /// Arrivals so far that the schedule asked for.
+    /// Number of scheduled arrivals so far.
     pub due: u64,
-    /// Of these, those that were begun.
+    /// Number of started tasks.
     pub begun: u64,
-    /// Counted tasks that finished.
+    /// Number of counted tasks that finished.
     pub finished: u64,
-    /// Counted tasks that did not.
+    /// Number of counted tasks that failed.
     pub failed: u64,
-    /// Now.
+    /// Number of tasks in flight now.
     pub in_flight: usize,
-    /// Of the counted ones.
+    /// Median latency of counted tasks.
     pub p50: Duration,
-    /// Of the counted ones.
+    /// 99th percentile of the latency of counted tasks.
     pub p99: Duration,
 }
 
@@ -124,7 +123,7 @@ pub async fn run<T: Target>(
             _ = ticks.tick() => show(&progress(load, begin, planned, begun, stopped, tasks.len(), &mut collected)),
             Some(done) = tasks.join_next(), if !tasks.is_empty() => match done {
                 Ok(record) => collected.add(record),
-                // a bug in one task is not the end of the load
+                // a panic in one task does not end the load
                 Err(_) => collected.dropped += 1,
             },
         }
@@ -136,7 +135,7 @@ pub async fn run<T: Target>(
     collected
 }
 
-/// When the next task is to begin.
+/// When the next task starts.
 fn next(pace: &Pace, begun: usize, begin: Instant, planned: Duration) -> Option<Instant> {
     match pace {
         Pace::Open(times) => times.get(begun).map(|at| begin + *at),
@@ -145,7 +144,7 @@ fn next(pace: &Pace, begun: usize, begin: Instant, planned: Duration) -> Option<
 }
 
 async fn one<T: Target>(target: &T, questions: &[Question], number: usize, begin: Instant, intended: Instant) -> Record {
-    // a closed load's task is meant to begin when it does
+    // in a closed loop, a task's intended arrival is its start
     let question = questions.get(number % questions.len().max(1)).cloned().unwrap_or_else(|| Question::new("?"));
     let seen = target.ask(&question).await;
     let account = Account::of(intended, &seen);
@@ -195,7 +194,7 @@ mod tests {
     use crate::seen::{End, Seen};
     use crate::testing::ms;
 
-    /// Takes a second for every task, and counts how many it has at once.
+    /// Takes a second for every task, and records the number of concurrent ones.
     #[derive(Default)]
     struct Slow {
         now: AtomicUsize,
@@ -224,7 +223,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn latency_counts_from_the_intended_arrival() {
-        // ten a second for one second, one at a time, a second each: the last one is meant for 0.9 s and ends at 10 s
+        // ten per second for one second, one at a time, one second each: the last one is due at 0.9
+        // s and ends at 10 s
         let target = Arc::new(Slow::default());
         let collected = run_on(&target, &open(10.0, 1, 1)).await;
         assert_eq!((collected.begun, target.most.load(Ordering::SeqCst)), (10, 1));
@@ -232,7 +232,7 @@ mod tests {
         near(collected.latency.quantile(0.0), 1000);
         near(collected.latency.quantile(0.5), 4600);
         near(collected.latency.quantile(1.0), 9100);
-        // a client that counts from the sending would have seen this
+        // what a client that counts from sending would have measured
         near(collected.from_sending.quantile(1.0), 1000);
         near(collected.phases[&Phase::Wait].quantile(1.0), 8100);
     }

@@ -8,9 +8,9 @@
 //!
 //! The load is open-loop: tasks arrive on a schedule that is computed beforehand, and a task's
 //! latency counts from its intended arrival. So a slow group cannot hide its latency by delaying
-//! requests. Every part of what the client measured is attributed. The gateway records on each
-//! event where the time since the previous one was spent. The agents report the phases of their
-//! calls. [`Account`] adds them up.
+//! requests. Every part of the client's latency is attributed. The gateway records on each event
+//! how the time since the previous one was spent. The agents report the phases of their calls.
+//! [`Account`] adds them up.
 
 mod account;
 mod collect;

@@ -1,24 +1,24 @@
-//! Names of the parts of a task's latency: who spent the time, and on what.
+//! The parts of a task's latency: the process that spent the time, and the kind of work.
 
 use std::fmt;
 
 /// The process in which a part of a task's time was spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Agent {
-    /// This program, and the way to the gateway and back.
+    /// This program, and the network to the gateway and back.
     Client,
     /// The gateway, and the bus behind it.
     Gateway,
-    /// π_plan
+    /// Plan-Agent, π_plan.
     Plan,
-    /// π_tool, and the tools it runs.
+    /// Tool-Agent, π_tool, and the tools that it runs.
     Tool,
-    /// π_reflect
+    /// Reflect-Agent, π_reflect.
     Reflect,
 }
 
 impl Agent {
-    /// All of them, in the order of a task.
+    /// All agents, in the order of a task.
     pub const ALL: [Agent; 5] = [Agent::Client, Agent::Gateway, Agent::Plan, Agent::Tool, Agent::Reflect];
 
     /// The name in reports.
@@ -38,32 +38,32 @@ impl Agent {
 pub enum Phase {
     /// From the intended arrival until the request was sent.
     Wait,
-    /// On the way to the gateway and back.
+    /// The network to the gateway and back.
     Network,
-    /// Accepted, and no gateway has a place for it yet.
+    /// Accepted and queued, before a gateway has taken the lease.
     Lease,
-    /// Waiting for a model or for a place to run a tool.
+    /// In the queue of a model or of tool runs.
     Queue,
-    /// A model reads the prompt.
+    /// Prefill of the prompt.
     Prefill,
-    /// A model writes.
+    /// Decoding.
     Decode,
-    /// A tool runs.
+    /// The run of a tool.
     Tool,
-    /// Events are stored on the bus and read from it.
+    /// Writing events to the bus and reading them.
     Bus,
-    /// Of agent calls: the network both ways, and the agent's work other than the model.
+    /// Agent calls: the network both ways, and the agent's work other than the model.
     Call,
-    /// Attempts that failed, and the pauses after them.
+    /// Failed attempts of calls, and the pauses after them.
     Retry,
     /// The gateway's own work.
     Own,
-    /// From the end of the task until the gateway sent it: storing the last event, and hearing of it.
+    /// From the end of the task until the gateway sent it: storing and reading the last event.
     Delivery,
 }
 
 impl Phase {
-    /// All of them, in the order of a task.
+    /// All phases, in the order of a task.
     pub const ALL: [Phase; 12] = [
         Phase::Wait,
         Phase::Network,
@@ -116,18 +116,18 @@ impl Phase {
     }
 }
 
-/// One call of a service, timed by itself.
+/// A call of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Call {
-    /// A thought and a tool's name.
+    /// Plan: a thought and a tool's name.
     Plan,
-    /// The parameters of a tool.
+    /// Parameterize: the parameters of a tool.
     Parameterize,
-    /// A tool's run.
+    /// Execute: the run of a tool.
     Execute,
-    /// A verdict.
+    /// Reflect: a verdict.
     Reflect,
-    /// A query of the memory service by this program, outside of the tasks.
+    /// Recall: a query of the memory service by this program, outside of tasks.
     Recall,
 }
 

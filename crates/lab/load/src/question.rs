@@ -8,14 +8,14 @@ use serde::Deserialize;
 
 use crate::error::LoadError;
 
-/// A question, and its answer if it is known.
+/// A question, with its answer if known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// The question as it is sent.
     pub text: String,
     /// The right answer.
     pub answer: Option<String>,
-    /// Whether it is multiple choice.
+    /// Whether it is multiple-choice.
     choice: bool,
 }
 
@@ -35,14 +35,15 @@ impl Question {
         Question { text: text.to_owned(), answer: None, choice: false }
     }
 
-    /// Whether an answer is right; `None` where that is not known.
+    /// Whether an answer is right; `None` if the right answer is not known.
     pub fn is_right(&self, answer: &str) -> Option<bool> {
         let metric = if self.choice { Metric::MultipleChoice } else { Metric::F1 };
         self.answer.as_ref().map(|gold| metric.is_right(&self.text, answer, gold))
     }
 }
 
-/// The questions of a file: a question a line, as text or as JSON with `question` (or `text`) and perhaps `answer` and `options`.
+/// Reads the questions of a file, one per line: text, or JSON with `question` (or `text`) and
+/// optional `answer` and `options`.
 pub fn questions(path: &Path) -> Result<Vec<Question>, LoadError> {
     let text = std::fs::read_to_string(path).map_err(LoadError::file("read", path))?;
     let mut questions = Vec::new();
@@ -61,7 +62,7 @@ pub fn questions(path: &Path) -> Result<Vec<Question>, LoadError> {
     Ok(questions)
 }
 
-/// In an order that the seed decides.
+/// Shuffles the questions; the same seed gives the same order.
 pub fn shuffled(mut questions: Vec<Question>, seed: u64) -> Vec<Question> {
     Rng::new(seed).shuffle(&mut questions);
     questions

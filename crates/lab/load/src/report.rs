@@ -12,32 +12,33 @@ use crate::distribution::{Distribution, Durations, tidy};
 use crate::error::LoadError;
 use crate::phase::{Agent, Phase};
 
-/// The schema that we write and read. Fields may be added to it; a change of meaning is another number.
+/// The schema that is written and read. Fields may be added; a change of meaning needs a new
+/// number.
 pub const SCHEMA: &str = "autoact.load/1";
 
-/// What was asked for.
+/// The settings of a load.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Asked {
-    /// Where the gateway listens.
+    /// The gateway's address.
     pub gateway: String,
-    /// Where the questions come from.
+    /// The source of the questions.
     pub questions: String,
     /// How many distinct questions there are. With more arrivals they repeat, and their prefixes
     /// are cached.
     pub distinct_questions: usize,
     /// `poisson`, `constant`, or `closed`.
     pub arrivals: String,
-    /// Arrivals per second, of an open load.
+    /// Arrivals per second; open loop only.
     pub rate: Option<f64>,
-    /// Tasks in flight, of a closed load.
+    /// Tasks in flight; closed loop only.
     pub in_flight: Option<usize>,
-    /// Tasks in flight at most, of an open load.
+    /// Maximum number of tasks in flight; open loop only.
     pub limit: usize,
-    /// How long tasks arrived before they were counted.
+    /// Duration of the warm-up, whose tasks are not counted.
     pub warmup_seconds: f64,
-    /// How long tasks arrived after that.
+    /// Duration of arrivals after the warm-up.
     pub duration_seconds: f64,
-    /// How long one task was waited for.
+    /// Maximum duration of a task.
     pub timeout_seconds: f64,
     /// Seed of the arrivals, of the questions' order and of the sampling.
     pub seed: u64,
@@ -50,142 +51,143 @@ pub struct Asked {
 pub struct Tasks {
     /// Counted tasks that finished, approved or not.
     pub finished: u64,
-    /// Counted tasks that did not: refused, broken, timed out.
+    /// Counted tasks that did not finish: refused, broken, timed out.
     pub failed: u64,
-    /// In flight when the load was broken off.
+    /// Tasks in flight when the load was aborted.
     pub dropped: u64,
     /// Tasks of the warm-up.
     pub warmup: u64,
-    /// More than one attempt: a gateway died, or lost its lease.
+    /// Tasks with more than one attempt: a gateway died or lost its lease.
     pub taken_over: u64,
-    /// Whose stream broke, as a gateway stopped, and was resumed. Each counts once among the others, too.
+    /// Tasks whose stream broke because a gateway stopped, and was resumed. Each is also counted
+    /// above.
     #[serde(default)]
     pub resumed: u64,
-    /// How often streams were resumed.
+    /// Number of times that streams were resumed.
     #[serde(default)]
     pub reconnects: u64,
     /// Counted arrivals per second.
     pub arrived_per_second: f64,
-    /// Counted tasks that finished, per second until the last one did.
+    /// Finished counted tasks per second, until the last one finished.
     pub finished_per_second: f64,
 }
 
-/// The share of the client's latency that is attributed.
+/// The fraction of the client's latency that is attributed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Coverage {
     /// The total latency of all finished tasks, as measured by the client.
     pub client_seconds: f64,
-    /// The sum of their phases.
+    /// The sum of its parts.
     pub attributed_seconds: f64,
-    /// Time that no phase claims.
+    /// Time in no part.
     pub unattributed_seconds: f64,
-    /// Time that two phases claim.
+    /// Time in two parts.
     pub overlap_seconds: f64,
-    /// 1 less the last two, of the first.
+    /// 1 minus the fraction of unattributed and overlapping time.
     pub part: f64,
-    /// The smallest of a single task.
+    /// The lowest coverage of a single task.
     pub least: f64,
 }
 
-/// A part of every task's time: one phase at one agent.
+/// A part of the latency: one phase at one agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Part {
-    /// Who.
+    /// The agent's name.
     pub agent: String,
-    /// What for.
+    /// The phase's name.
     pub phase: String,
-    /// Of all finished tasks.
+    /// Sum over all finished tasks, in seconds.
     pub seconds: f64,
-    /// The share of the client's latency.
+    /// Fraction of the client's latency.
     pub share: f64,
-    /// A finished task's mean, those without this part included.
+    /// Mean over all finished tasks in milliseconds, including those without this part.
     pub mean_ms: f64,
-    /// Over the tasks that have it.
+    /// Distribution over the tasks that have it.
     pub distribution: Distribution,
 }
 
-/// Answers that were scored.
+/// Scored answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Score {
-    /// Finished tasks whose answer is known.
+    /// Finished tasks whose right answer is known.
     pub scored: u64,
-    /// Of these, those that are right.
+    /// Number of right answers among them.
     pub right: u64,
 }
 
-/// A slice of the load's time.
+/// A time slice of the load.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Moment {
-    /// From here on, in seconds since the beginning.
+    /// Its beginning, in seconds since the start.
     pub from_seconds: f64,
-    /// Tasks that were meant to arrive.
+    /// Tasks with their intended arrival in it.
     pub arrived: u64,
     /// Tasks that finished.
     pub finished: u64,
     /// Tasks that failed.
     pub failed: u64,
-    /// Most tasks in flight.
+    /// Maximum number of tasks in flight.
     pub in_flight: usize,
-    /// Most arrivals that were due and not begun.
+    /// Maximum number of arrivals that were due and not started.
     pub behind: usize,
-    /// Of the tasks that were meant to arrive here.
+    /// Median latency of the tasks with their intended arrival in it.
     pub p50_ms: f64,
-    /// Of the same.
+    /// 99th percentile of the same latency.
     pub p99_ms: f64,
 }
 
-/// A whole report.
+/// The report of a load.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Report {
-    /// [`SCHEMA`]
+    /// [`SCHEMA`].
     pub schema: String,
     /// The program's version.
     pub version: String,
-    /// When the load began.
+    /// The start of the load.
     pub started: String,
-    /// What was asked for.
+    /// The settings of the load.
     pub asked: Asked,
     /// How to read the latencies.
     pub note: String,
-    /// Whether arrivals were stopped before their time.
+    /// Whether arrivals were stopped early.
     pub interrupted: bool,
     /// From the first arrival to the end of the last task.
     pub seconds: f64,
     /// Tasks by outcome.
     pub tasks: Tasks,
-    /// By outcome: `approved`, `max_steps`, `refused` …
+    /// Number of tasks by outcome: `approved`, `max_steps`, `refused`, …
     pub outcomes: BTreeMap<String, u64>,
-    /// By gRPC code.
+    /// Number of tasks by gRPC code.
     pub codes: BTreeMap<String, u64>,
-    /// Error messages by code, a few each.
+    /// Some error messages by code.
     pub messages: BTreeMap<String, Vec<String>>,
-    /// How many answers are right, where that is known.
+    /// Number of right answers, where known.
     pub score: Score,
-    /// Finished tasks, from the intended arrival.
+    /// Latency of finished tasks, from the intended arrival.
     pub latency: Distribution,
-    /// The same from the sending of the request: what a closed-loop client would have measured.
+    /// Latency from sending the request: what a closed-loop client would have measured.
     pub from_sending: Distribution,
-    /// Tasks that did not finish.
+    /// Duration of tasks that did not finish.
     pub failures: Distribution,
-    /// How much of the time has an owner.
+    /// The fraction of the time that is attributed.
     pub coverage: Coverage,
-    /// A task's time by agent.
+    /// Time of a task by agent.
     pub agents: BTreeMap<String, Distribution>,
-    /// By phase.
+    /// Time of a task by phase.
     pub phases: BTreeMap<String, Distribution>,
-    /// By both, the longest first.
+    /// Time by agent and phase, the longest first.
     pub parts: Vec<Part>,
-    /// Single calls as the gateway saw them.
+    /// Durations of single calls, as the gateway measured them.
     pub calls: BTreeMap<String, Distribution>,
-    /// Recalls of the memory service that failed.
+    /// Number of failed queries of the memory service.
     pub recalls_failed: u64,
     /// Tokens by agent.
     pub tokens: BTreeMap<String, Tokens>,
-    /// How many tasks took how many planning loops.
+    /// Number of tasks by number of steps.
     pub rounds: BTreeMap<u32, u64>,
-    /// Verdicts.
+    /// Number of verdicts.
     pub reflections: u64,
-    /// Over time.
+    /// The slices of the load, in order.
     pub timeline: Vec<Moment>,
 }
 
@@ -241,16 +243,16 @@ impl Report {
         }
     }
 
-    /// For programs.
+    /// The report as JSON.
     pub fn json(&self) -> String {
-        // a report is strings, numbers and maps with names: there is nothing that JSON cannot hold
+        // a report has only strings, numbers, and maps with string keys, so encoding cannot fail
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// Reads a `report.json`, or the one in a directory.
+    /// Reads a `report.json`, given as the file or its directory.
     ///
     /// # Errors
-    /// The file cannot be read, or is no report that we know.
+    /// The file cannot be read, is not a report, or has another schema.
     pub fn read(path: &Path) -> Result<Report, LoadError> {
         #[derive(Deserialize)]
         struct Head {
@@ -346,7 +348,7 @@ mod tests {
         let report = Report::new(Asked::default(), SystemTime::UNIX_EPOCH, &collected);
         assert_eq!((report.tasks.finished, report.tasks.resumed, report.tasks.reconnects), (4, 1, 2));
         assert!(report.summary().contains("resumed after a gateway stopped: 1 tasks, 2 times"), "{}", report.summary());
-        // reports from before have no such fields
+        // reports of earlier versions lack these fields
         let mut before: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
         for field in ["resumed", "reconnects"] {
             before["tasks"].as_object_mut().unwrap().remove(field).unwrap();

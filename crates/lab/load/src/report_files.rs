@@ -1,4 +1,4 @@
-//! `report.json` and `report.html`.
+//! Writing `report.json` and `report.html`.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::html::html;
 use crate::report::Report;
 
 impl Report {
-    /// Writes `report.json` and `report.html` into a directory, which is made.
+    /// Writes `report.json` and `report.html` to a directory, which is created if necessary.
     ///
     /// # Errors
     /// A file cannot be written.

@@ -1,4 +1,4 @@
-//! Arrival times: computed before the load, so that the group cannot delay an arrival.
+//! Arrival times, computed before the load, so that the group cannot delay an arrival.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::LoadError;
 
-/// More arrivals would not fit into a report, nor into a day.
+/// Maximum number of arrivals; more would fit neither into a report nor into a day.
 const MOST_ARRIVALS: usize = 10_000_000;
-/// Above this a single client measures itself.
+/// Maximum rate per second. Above it, the client itself is the bottleneck.
 const MOST_RATE: f64 = 100_000.0;
 
-/// How arrivals are spread.
+/// The distribution of arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// As independent people arrive: exponential gaps, so that some come close together.
+    /// A Poisson process, as independent users arrive: exponential gaps.
     #[default]
     Poisson,
-    /// At equal gaps.
+    /// Constant gaps.
     Constant,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Arrivals {
     }
 }
 
-/// A word that is no spread of arrivals.
+/// An unknown distribution of arrivals.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not known; expected `poisson` or `constant`")]
 pub struct UnknownArrivals(String);
@@ -51,7 +51,7 @@ impl FromStr for Arrivals {
     }
 }
 
-/// The arrivals of a load, counted from its beginning, in order. The same settings give the same schedule.
+/// The arrival times since the start of a load, in order. The same settings give the same schedule.
 pub fn schedule(arrivals: Arrivals, rate: f64, duration: Duration, seed: u64) -> Result<Vec<Duration>, LoadError> {
     if !(rate > 0.0 && rate <= MOST_RATE) {
         return Err(LoadError::Rate(rate));
@@ -71,7 +71,7 @@ pub fn schedule(arrivals: Arrivals, rate: f64, duration: Duration, seed: u64) ->
         times.push(Duration::from_secs_f64(at));
         at = match arrivals {
             Arrivals::Poisson => at + random.exponential() / rate,
-            // by multiplication: a sum of gaps would drift
+            // by multiplication, because a sum of gaps would drift
             Arrivals::Constant => times.len() as f64 / rate,
         };
     }
@@ -95,7 +95,7 @@ mod tests {
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         assert!((mean - 0.05).abs() < 0.002, "{mean}");
-        // of an exponential distribution the standard deviation is the mean
+        // the standard deviation of an exponential distribution equals its mean
         assert!((variance.sqrt() / mean - 1.0).abs() < 0.05, "{}", variance.sqrt() / mean);
         assert!(gaps.iter().all(|gap| *gap >= 0.0));
     }

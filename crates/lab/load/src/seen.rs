@@ -1,4 +1,4 @@
-//! What the client observed of one task.
+//! The client's observations of one task.
 
 use std::time::Duration;
 
@@ -8,48 +8,50 @@ use tonic::{Code, Status};
 
 use crate::error::code_name;
 
-/// One task, from its sending to its end.
+/// The observations of one task, from sending to its end.
 #[derive(Debug)]
 pub struct Seen {
     /// When the request was sent.
     pub sent: Instant,
-    /// When its end was observed, whatever the outcome.
+    /// When its end was observed, with any outcome.
     pub done: Instant,
     /// Its outcome.
     pub end: End,
-    /// The events that came.
+    /// The received events.
     pub events: Vec<v1::TrajectoryEvent>,
-    /// From the arrival of the request at the gateway until it passed the last event on. A task whose stream was resumed has none: it
-    /// had several requests, and what its client waited in between has no owner.
+    /// From the arrival of the request at the gateway until it sent the last event. `None` if the
+    /// stream was resumed: there were several requests, and the time between them cannot be
+    /// attributed.
     pub elapsed: Option<Duration>,
-    /// Of that: until the task was stored and queued.
+    /// The part of `elapsed` until the task was stored and queued.
     pub accepted: Option<Duration>,
-    /// How long the memory service took to recall something like the question, if it was asked; an error is its code.
+    /// Duration of a query of the memory service with the question, or its error code; `None`
+    /// without one.
     pub recall: Option<Result<Duration, &'static str>>,
-    /// How often its stream broke, as a gateway stopped, and was resumed.
+    /// Number of times that its stream broke because a gateway stopped, and was resumed.
     pub reconnects: u32,
 }
 
 /// The outcome of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum End {
-    /// It ended, approved or not.
+    /// The task ended, approved or not.
     Finished(v1::Finished),
     /// The gateway refused it, or its stream broke.
     Status {
         /// The code's name.
         code: &'static str,
-        /// What the gateway said.
+        /// The gateway's message.
         message: String,
     },
     /// The stream ended before the task did.
     Cut,
-    /// We stopped waiting.
+    /// The client's time limit was reached.
     TimedOut,
 }
 
 impl End {
-    /// A status as an end.
+    /// The end for a status.
     pub fn status(status: &Status) -> End {
         End::Status { code: code_name(status), message: status.message().to_owned() }
     }
@@ -70,13 +72,13 @@ impl End {
         match self {
             End::Finished(_) => "OK",
             End::Status { code, .. } => code,
-            // the client's own deadline, or no status at all
+            // the client's own deadline, or no status
             End::TimedOut => code_name(&Status::new(Code::DeadlineExceeded, "")),
             End::Cut => code_name(&Status::new(Code::Unknown, "")),
         }
     }
 
-    /// Whether the task ended as tasks do.
+    /// The task's final event, if it ended regularly.
     pub fn finished(&self) -> Option<&v1::Finished> {
         match self {
             End::Finished(finished) => Some(finished),

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use crate::html::ms;
 use crate::report::Report;
 
-/// Parts of the time that are shown; the rest is small.
+/// Number of parts shown; the others are small.
 const PARTS: usize = 12;
 
 impl Report {
-    /// For people at a terminal: the numbers they look for first.
+    /// A summary with the most important figures.
     pub fn summary(&self) -> String {
         let mut out = String::new();
         let tasks = &self.tasks;

@@ -17,20 +17,20 @@ use crate::error::{LoadError, code_name};
 use crate::question::Question;
 use crate::seen::{End, Seen};
 
-/// The services let a connection have 1024 streams; half of them keeps clear of that.
+/// Streams per connection. The services allow 1024, of which half is used.
 const STREAMS_PER_CONNECTION: usize = 512;
-/// How long a gateway may take to say that it is there.
+/// Time limit of a gateway's first answer.
 const CHECK_LIMIT: Duration = Duration::from_secs(5);
-/// How long one task is given up for, and how long one memory is waited for.
+/// Time limit for cancelling one task, and for one query of the memory service.
 const SIDE_LIMIT: Duration = Duration::from_secs(5);
-/// How many memories a recall asks for.
+/// Number of memories that a query asks for.
 const RECALLED: u32 = 5;
-/// The label of every task, to find them and to leave them out.
+/// The label of every task of a load, by which they can be found or left out.
 const LABEL: (&str, &str) = ("source", "autoact load");
 
 /// Something that answers questions.
 pub trait Target: Send + Sync + 'static {
-    /// Asks, and waits for the end.
+    /// Asks a question and waits for the end.
     fn ask(&self, question: &Question) -> impl Future<Output = Seen> + Send;
 
     /// Waits until dropped tasks are cleaned up.
@@ -39,20 +39,20 @@ pub trait Target: Send + Sync + 'static {
     }
 }
 
-/// How a gateway is asked.
+/// Options for a gateway under load.
 #[derive(Debug, Clone)]
 pub struct GatewayOptions {
-    /// Where the gateway listens.
+    /// The gateway's address.
     pub address: String,
-    /// Where the memory service listens; every task then recalls something like its question, after its end.
+    /// The memory service's address. If set, every task is followed by a query with its question.
     pub memory: Option<String>,
-    /// How many tasks may be in flight.
+    /// Maximum number of tasks in flight.
     pub in_flight: usize,
-    /// How long a task is waited for from its sending on; the group is given the same time.
+    /// Time limit of a task from sending; the group gets the same limit.
     pub timeout: Duration,
-    /// How the models decode.
+    /// Sampling temperature.
     pub temperature: f32,
-    /// And with which seed.
+    /// Sampling seed.
     pub seed: u64,
 }
 
@@ -63,12 +63,12 @@ pub struct Gateway {
     clients: Vec<GatewayClient<Channel>>,
     memory: Option<MemoryClient<Channel>>,
     next: AtomicUsize,
-    /// Tasks being given up.
+    /// Tasks being cancelled.
     settling: TaskTracker,
 }
 
 impl Gateway {
-    /// A gateway that answered just now.
+    /// Connects to a gateway and checks that it answers.
     ///
     /// # Errors
     /// The address is invalid, or no server answers there.
@@ -101,7 +101,7 @@ impl Gateway {
         }
     }
 
-    /// How long a recall took.
+    /// Queries the memory service and measures the duration.
     async fn recall(&self, query: &str) -> Option<Result<Duration, &'static str>> {
         let mut client = self.memory.clone()?;
         let query = memory_v1::RecallRequest {
@@ -128,7 +128,7 @@ impl Target for Gateway {
         let GatewayOptions { address, timeout, .. } = &self.options;
         let following = Following::ask(client.clone(), address, self.request(question), *timeout);
         let mut open = Open { client, settling: self.settling.clone(), following, runs: true, seen };
-        // an error means that the time is over, and `seen` says so
+        // an error means that the time limit was reached, which `seen` records
         let _ = tokio::time::timeout(*timeout, open.follow()).await;
         let mut seen = open.close();
         if seen.end.finished().is_some() {
@@ -139,19 +139,19 @@ impl Target for Gateway {
 
     async fn settle(&self) {
         self.settling.close();
-        // each has a limit of its own
+        // each of them has its own limit
         self.settling.wait().await;
         self.settling.reopen();
     }
 }
 
-/// A task in flight. Dropping it cancels the task, so that it does not load the group any longer.
+/// A task in flight. Dropping it cancels the task, so that it no longer loads the group.
 struct Open {
     client: GatewayClient<Channel>,
     settling: TaskTracker,
-    /// The task, also when its gateway stops and another one, or the same again, goes on with it.
+    /// The task's stream, which continues if its gateway stops and another one takes over.
     following: Following,
-    /// Whether it may run.
+    /// Whether the task may still be running.
     runs: bool,
     seen: Seen,
 }
@@ -202,7 +202,7 @@ impl Drop for Open {
         self.settling.spawn_on(
             async move {
                 let cancel = client.cancel_task(v1::CancelTaskRequest { task_id });
-                // an error means that it runs to its own bound
+                // an error means that the task runs to its own bound
                 let _ = tokio::time::timeout(SIDE_LIMIT, cancel).await;
             },
             &runtime,

@@ -1,7 +1,8 @@
-//! BOLAA: a controller chooses among labour agents and tells the chosen one what to do; each labour agent knows one action only.
+//! BOLAA (<https://arxiv.org/abs/2308.05960>): a controller chooses among labour agents and sends
+//! the chosen one a message. Each labour agent has a single action.
 //!
-//! Our labour agents are one per tool, the one that answers included. A labour agent is shown its own tool alone, the history and the
-//! controller's message.
+//! Here there is one labour agent for each tool, including the terminal tool. Its prompt has its
+//! own tool, the history and the controller's message.
 
 use autoact_prompt::{Role, cue, parse_input, parse_plan, transcript};
 use autoact_trajectory::Trajectory;
@@ -36,7 +37,7 @@ impl Method for Bolaa {
     }
 }
 
-/// What a labour agent is asked.
+/// The prompt of a labour agent.
 fn labour(desk: &Desk<'_>, agent: &str) -> String {
     let tools = desk.tools;
     let own: Vec<_> = tools.specs().iter().filter(|spec| spec.name == agent).cloned().collect();

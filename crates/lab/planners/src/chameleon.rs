@@ -1,4 +1,5 @@
-//! Chameleon: the whole sequence of tools is planned first, then run in order; the model writes each tool's input when its turn comes.
+//! Chameleon (<https://arxiv.org/abs/2304.09842>): the sequence of tools is planned first and run
+//! afterwards. The model generates each tool's input just before its run.
 
 use autoact_prompt::{Role, cue, parse_input};
 
@@ -12,7 +13,7 @@ const PLANNER: &str = "Write, on one line after `Plan:`, the tools that will ans
 const WORKER: &str = "A question is answered with tools in an order that was planned before. Write the input of the tool whose turn it is, \
                       on one line. The input of the last one is the answer itself, as short as possible.";
 
-/// Plan first, act then.
+/// Plans all tools, then runs them.
 pub(crate) struct Chameleon;
 
 impl Method for Chameleon {
@@ -37,7 +38,7 @@ impl Method for Chameleon {
                 return Ok(answer);
             }
         }
-        // a plan ends with the answer: its form says so
+        // the grammar lets every plan end with the terminal tool
         Err(Halt::max_steps())
     }
 }

@@ -1,4 +1,5 @@
-//! Chain of thought: the model reasons and answers, without tools.
+//! Chain of thought (<https://arxiv.org/abs/2201.11903>): the model reasons and answers without
+//! tools.
 
 use autoact_prompt::{Role, cue};
 use autoact_trajectory::ToolSpec;

@@ -1,26 +1,26 @@
-//! The forms of replies that the agents of the group do not have, and their parsers.
+//! Grammars of the planners' replies, where they differ from the agents', and their parsers.
 
 use autoact_prompt::{Expect, Role};
 use autoact_trajectory::ToolSpec;
 
-/// The longest thought, in characters.
+/// Maximum length of a thought, in characters.
 const MAX_THOUGHT: usize = 400;
-/// The longest chain of thought: it has to hold everything there is to say.
+/// Maximum length of a chain of thought, in characters.
 const MAX_REASONING: usize = 900;
-/// The longest input, in characters.
+/// Maximum length of an input, in characters.
 const MAX_INPUT: usize = 300;
-/// The longest part of a plan that is made in advance.
+/// Maximum length of a purpose or an input in a plan, in characters.
 const MAX_PLANNED: usize = 160;
-/// Most tools of a plan that is made in advance, the answer not counted.
+/// Maximum number of tools in a plan, without the terminal tool.
 pub(crate) const MAX_PLAN: usize = 6;
-/// Tokens for a thought, an action and its input.
+/// Maximum number of tokens of a thought with its action and input.
 const STEP_TOKENS: usize = 384;
-/// Tokens for a line of tool names.
+/// Maximum number of tokens of a line of tool names.
 const SEQUENCE_TOKENS: usize = 64;
-/// Tokens for a whole plan with thoughts and inputs.
+/// Maximum number of tokens of a plan with purposes and inputs.
 const PLAN_TOKENS: usize = 640;
 
-/// A reply without something it needs: it was cut short.
+/// A reply that lacks a part because it was cut short.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the reply ends before its `{missing}`: `{reply}`")]
 pub(crate) struct Cut {
@@ -32,7 +32,7 @@ fn cut(missing: &'static str, reply: &str) -> Cut {
     Cut { missing, reply: reply.to_owned() }
 }
 
-/// One of these names.
+/// A regular expression that matches one of the tools' names.
 fn names<'a>(specs: impl Iterator<Item = &'a ToolSpec>) -> String {
     let escaped: Vec<String> = specs.map(|spec| escape(&spec.name)).collect();
     format!("({})", escaped.join("|"))
@@ -43,25 +43,25 @@ fn escape(name: &str) -> String {
     name.chars().flat_map(|c| (!plain(c)).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// What an agent of the group may write.
+/// The grammar of an agent of the group.
 pub(crate) fn role(role: Role, specs: &[ToolSpec]) -> Expect {
     Expect::new(role, specs)
 }
 
-/// A thought, an action and its input in one go.
+/// The grammar of a thought, an action and its input in one reply.
 pub(crate) fn step(specs: &[ToolSpec]) -> Expect {
     let tools = names(specs.iter());
     Expect { regex: format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nAction: {tools}\nInput: [^\n]{{1,{MAX_INPUT}}}\n"), max_tokens: STEP_TOKENS }
 }
 
-/// Reasoning and the answer in one go.
+/// The grammar of reasoning and an answer in one reply.
 pub(crate) fn reasoning(finish: &str) -> Expect {
     let finish = escape(finish);
     let regex = format!(r" [^\n]{{1,{MAX_REASONING}}}\nAction: {finish}\nInput: [^\n]{{1,{MAX_INPUT}}}\n");
     Expect { regex, max_tokens: STEP_TOKENS }
 }
 
-/// (thought, tool, input)
+/// Parses thought, tool and input.
 pub(crate) fn parse_step(reply: &str) -> Result<(String, String, String), Cut> {
     let (thought, rest) = reply.split_once("\nAction:").ok_or_else(|| cut("Action", reply))?;
     let (tool, input) = rest.split_once("\nInput:").ok_or_else(|| cut("Input", reply))?;
@@ -72,23 +72,24 @@ pub(crate) fn parse_step(reply: &str) -> Result<(String, String, String), Cut> {
     Ok((thought.trim().to_owned(), tool.trim().to_owned(), input.to_owned()))
 }
 
-/// A line of tools, the one that answers at its end and only there.
+/// The grammar of a line of at most `most` tools, followed by the terminal tool.
 pub(crate) fn sequence<'a>(working: impl Iterator<Item = &'a ToolSpec>, finish: &str, most: usize) -> Expect {
     let most = most.min(MAX_PLAN);
     Expect { regex: format!(r" ({}, ){{0,{most}}}{}\n", names(working), escape(finish)), max_tokens: SEQUENCE_TOKENS }
 }
 
-/// The tools of a [`sequence`].
+/// Parses the tools of a [`sequence`].
 pub(crate) fn parse_sequence(reply: &str, finish: &str) -> Result<Vec<String>, Cut> {
     let tools: Vec<String> = reply.trim().split(", ").map(str::to_owned).collect();
-    // a line that was cut does not end with the answer
+    // a line that was cut does not end with the terminal tool
     if tools.last().map(String::as_str) == Some(finish) { Ok(tools) } else { Err(cut("answer", reply)) }
 }
 
-/// What ends a plan with placeholders.
+/// The end of a plan with placeholders.
 const PLANNED: &str = "Solve\n";
 
-/// A step of a plan made in advance: what for, which tool, and an input that may name earlier evidence as `#E1`.
+/// A step of a plan: its purpose, its tool, and an input that may refer to earlier evidence
+/// (`#E1`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Planned {
     pub(crate) purpose: String,
@@ -96,7 +97,8 @@ pub(crate) struct Planned {
     pub(crate) input: String,
 }
 
-/// Lines `Plan: …` (the first label stands in the prompt) and `#E1 = Tool[input]`, then `Solve`.
+/// The grammar of a plan: lines `Plan: …` (the first label is in the prompt) and
+/// `#E1 = Tool[input]`, then `Solve`.
 pub(crate) fn plan<'a>(working: impl Iterator<Item = &'a ToolSpec>, most: usize) -> Expect {
     let tools = names(working);
     let step = |number: usize| format!(r" [^\n]{{1,{MAX_PLANNED}}}\n#E{number} = {tools}\[[^\n\]]{{1,{MAX_PLANNED}}}\]\n");
@@ -107,7 +109,7 @@ pub(crate) fn plan<'a>(working: impl Iterator<Item = &'a ToolSpec>, most: usize)
     Expect { regex: format!(r"{}{regex}Solve\n", step(1)), max_tokens: PLAN_TOKENS }
 }
 
-/// The steps of a [`plan`].
+/// Parses the steps of a [`plan`].
 pub(crate) fn parse_plan(reply: &str) -> Result<Vec<Planned>, Cut> {
     let steps = reply.strip_suffix(PLANNED).ok_or_else(|| cut("Solve", reply))?;
     steps

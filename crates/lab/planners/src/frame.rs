@@ -1,4 +1,4 @@
-//! What the prompted planners have in common: who speaks, and a question's desk with its history and its conversation.
+//! What prompted planners share: the model they call, and the state of one question.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use crate::scratch::Scratch;
 use crate::session::{Halt, Session};
 use crate::toolbox::Toolbox;
 
-/// Who speaks in a planner, and how.
+/// The model of a planner and its options.
 pub(crate) struct Speaker {
     pub(crate) name: &'static str,
     pub(crate) backend: Arc<dyn Backend>,
-    /// The trained adapter; `None`: the base, which is prompted.
+    /// The name of a trained adapter; `None` for the base model, which is prompted.
     pub(crate) adapter: Option<String>,
     pub(crate) options: PlannerOptions,
 }
 
 impl Speaker {
-    /// A conversation about one question.
+    /// The model calls of one question.
     pub(crate) fn session(&self, seed: u64) -> Session<'_> {
         Session::new(self.backend.as_ref(), self.adapter.as_deref(), &self.options, seed)
     }
 
-    /// An empty desk.
+    /// The state of a new question.
     pub(crate) fn desk<'a>(&'a self, question: &'a str, tools: &'a Toolbox, seed: u64) -> Desk<'a> {
         Desk {
             question,
@@ -39,31 +39,31 @@ impl Speaker {
     }
 }
 
-/// A question that is worked at.
+/// The state of one question: its history and its model calls.
 pub(crate) struct Desk<'a> {
     pub(crate) question: &'a str,
     pub(crate) tools: &'a Toolbox,
     pub(crate) options: &'a PlannerOptions,
     pub(crate) session: Session<'a>,
     pub(crate) scratch: Scratch<'a>,
-    /// What was written before the history: a plan, earlier attempts.
+    /// Text before the history: a plan, or earlier attempts.
     pub(crate) before: String,
 }
 
 impl Desk<'_> {
-    /// What stands before a transcript: the duty and worked examples.
+    /// The text before a transcript: instruction and worked examples.
     pub(crate) fn opening(&self, duty: &str, show: impl Fn(&Example) -> String) -> String {
         opening(duty, self.tools, self.options, show)
     }
 }
 
-/// How a question is answered.
+/// The control flow of a planner.
 pub(crate) trait Method: Send + Sync {
-    /// Works at it until there is an answer.
+    /// Runs until there is an answer.
     fn answer(&self, desk: &mut Desk<'_>) -> Result<String, Halt>;
 }
 
-/// A planner that keeps one history and has no judge.
+/// A planner with one history that does not judge its answers.
 pub(crate) struct Solver<M> {
     pub(crate) speaker: Speaker,
     pub(crate) method: M,

@@ -1,4 +1,4 @@
-//! AutoAct's group, and what is left of it when a part is taken away (the paper's table 2).
+//! AutoAct's group, and its ablations (table 2 of the paper).
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! The planners there are, by name.
+//! The planners by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::react::React;
 use crate::reflexion::Reflexion;
 use crate::rewoo::Rewoo;
 
-/// A planner.
+/// A planner. Tables and figures are those of the AutoAct paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// The group of three adapters.
@@ -29,23 +29,23 @@ pub enum Kind {
     OneAgent,
     /// The base in all three roles.
     ZeroShot,
-    /// The group of three adapters trained on trajectories that nobody filtered.
+    /// The group of three adapters trained on unfiltered trajectories.
     Unfiltered,
     /// Chain of thought.
     Cot,
-    /// Thought, action and input in one go.
+    /// ReAct: thought, action and input in one reply.
     React,
-    /// ReAct with the adapter that was trained on everything.
+    /// ReAct with one adapter that was trained on all roles' text.
     FireAct,
-    /// ReAct that judges itself and tries again.
+    /// ReAct that judges its answer and tries again.
     Reflexion,
-    /// Plan all tools first, then run them.
+    /// Chameleon: plans all tools first, then runs them.
     Chameleon,
-    /// Plan with placeholders, work, solve.
+    /// ReWOO: plans with placeholders, gathers evidence, answers.
     Rewoo,
-    /// A controller over one agent per tool.
+    /// BOLAA: a controller over one agent for each tool.
     Bolaa,
-    /// The group with a Tool-Agent for each tool.
+    /// The group with one Tool-Agent for each tool.
     ToolSpecified,
     /// The group trained on 25 trajectories.
     TrainedOn25,
@@ -57,41 +57,41 @@ pub enum Kind {
     TrainedOn200,
 }
 
-/// A planner that there is not.
+/// An unknown planner.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no planner `{name}`; expected `all` or one of `{}`", Kind::ALL.map(Kind::as_str).join("`, `"))]
 pub struct UnknownPlanner {
-    /// What was asked for.
+    /// The name.
     pub name: String,
 }
 
-/// Adapters that a planner needs and that are not loaded.
+/// Adapters that a planner needs are not loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the planner `{planner}` needs {needed}")]
 pub struct NoVoice {
     /// The planner.
     pub planner: Kind,
-    /// What it needs.
+    /// The missing adapters.
     pub needed: &'static str,
 }
 
-/// Which loaded adapters speak for whom.
+/// The names of the loaded adapters that planners use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cast {
-    /// The group's three.
+    /// The group's adapters.
     pub group: Option<Voices>,
-    /// The one that was trained on everything.
+    /// One adapter trained on all roles' text.
     pub one: Option<String>,
-    /// The three that were trained on unfiltered trajectories.
+    /// The group's adapters trained on unfiltered trajectories.
     pub unfiltered: Option<Voices>,
-    /// Plan-Agent, Reflect-Agent and a Tool-Agent for each tool.
+    /// Adapters of Plan-Agent, Reflect-Agent and one Tool-Agent for each tool.
     pub specified: Option<Voices>,
-    /// The three that were trained on so many trajectories.
+    /// The group's adapters by the number of training trajectories.
     pub trained_on: BTreeMap<usize, Voices>,
 }
 
 impl Kind {
-    /// All of them, in the order of reports.
+    /// All planners, in the order of reports.
     pub const ALL: [Kind; 17] = [
         Kind::AutoAct,
         Kind::NoReflection,
@@ -112,23 +112,23 @@ impl Kind {
         Kind::TrainedOn200,
     ];
 
-    /// The rows of the paper's table 1.
+    /// The rows of table 1 of the paper.
     pub const TABLE_1: [Kind; 8] =
         [Kind::Cot, Kind::React, Kind::Chameleon, Kind::Reflexion, Kind::Bolaa, Kind::Rewoo, Kind::FireAct, Kind::AutoAct];
 
-    /// The rows of the paper's table 2: AutoAct, and without one part each.
+    /// The rows of table 2 of the paper: AutoAct and its ablations.
     pub const TABLE_2: [Kind; 5] = [Kind::AutoAct, Kind::NoReflection, Kind::OneAgent, Kind::ZeroShot, Kind::Unfiltered];
 
-    /// The rows of the paper's table 5: who plans in rounds.
+    /// The rows of table 5 of the paper: the planners that work in rounds.
     pub const TABLE_5: [Kind; 4] = [Kind::React, Kind::Bolaa, Kind::FireAct, Kind::AutoAct];
 
-    /// The points of the paper's figure 3: by number of training trajectories, all of them last.
+    /// The points of figure 3 of the paper: numbers of training trajectories, the whole set last.
     pub const FIGURE_3: [Kind; 5] = [Kind::TrainedOn25, Kind::TrainedOn50, Kind::TrainedOn100, Kind::TrainedOn200, Kind::AutoAct];
 
-    /// The groups of the paper's figure 4: one agent, three agents, a Tool-Agent for each tool.
+    /// The groups of figure 4 of the paper: one agent, three agents, a Tool-Agent for each tool.
     pub const FIGURE_4: [Kind; 3] = [Kind::OneAgent, Kind::AutoAct, Kind::ToolSpecified];
 
-    /// How many trajectories it was trained on, where it is trained on a part of them.
+    /// The number of training trajectories of a point of figure 3.
     pub fn trained_on(self) -> Option<usize> {
         match self {
             Kind::TrainedOn25 => Some(25),
@@ -162,7 +162,7 @@ impl Kind {
         }
     }
 
-    /// What the paper calls it.
+    /// Its name in the paper.
     pub fn title(self) -> &'static str {
         match self {
             Kind::AutoAct => "AutoAct",
@@ -200,10 +200,10 @@ impl FromStr for Kind {
     }
 }
 
-/// The planner over a backend that has the cast's adapters.
+/// The planner over a backend in which the adapters named by `cast` are loaded.
 ///
 /// # Errors
-/// The cast has no adapters for it.
+/// `cast` lacks an adapter that the planner needs.
 pub fn build(kind: Kind, backend: &Arc<dyn Backend>, cast: &Cast, options: &PlannerOptions) -> Result<Box<dyn Planner>, NoVoice> {
     let needs = |needed: &'static str| NoVoice { planner: kind, needed };
     let group = |voices: Voices, without_reflection: bool| {

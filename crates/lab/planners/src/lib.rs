@@ -1,9 +1,10 @@
-//! Ways to answer a question with a model and tools, behind one trait: AutoAct's group and its ablations, and the planners it is compared
-//! with. All of them speak through the same [`autoact_model::Backend`], use the same [`Toolbox`], keep the same bounds and hold every reply
-//! to a grammar, so that what differs between two rows of a table is the planning alone.
+//! Planners behind one trait: AutoAct's group, its ablations, and the planners it is compared with.
+//! All of them use the same [`autoact_model::Backend`] and [`Toolbox`], have the same bounds, and
+//! constrain every reply by a grammar. So two rows of a table differ only in the planning.
 //!
-//! The prompts share the agents' transcript format (`autoact-prompt`): a bare language model gets the transcript as it is; a model with a
-//! chat template gets a short instruction before it ([`PlannerOptions`]), and any model can get worked examples.
+//! Prompts have the agents' transcript format (`autoact-prompt`). A model without a chat template
+//! gets the transcript alone. A model with one also gets an instruction ([`PlannerOptions`]). Any
+//! model can get worked examples.
 
 mod bolaa;
 mod chameleon;

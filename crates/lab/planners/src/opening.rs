@@ -1,4 +1,5 @@
-//! What stands before a transcript: what is to be done, for models that expect to be told, and worked examples.
+//! The text before a transcript: an instruction for models with a chat template, and worked
+//! examples.
 
 use autoact_prompt::{header, transcript};
 use autoact_trajectory::{Step, ToolSpec, Trajectory, Turn};
@@ -6,10 +7,10 @@ use autoact_trajectory::{Step, ToolSpec, Trajectory, Turn};
 use crate::planner::PlannerOptions;
 use crate::toolbox::Toolbox;
 
-/// A worked example about invented things, so that no example holds an answer.
+/// A worked example about invented things, so that no example contains a real answer.
 pub(crate) struct Example {
     question: &'static str,
-    /// (thought, tool, input, observation); the last one answers.
+    /// Thought, tool, input and observation of each step; the last step answers.
     steps: &'static [(&'static str, &'static str, &'static str, &'static str)],
 }
 
@@ -33,7 +34,7 @@ const EXAMPLES: [Example; 2] = [
 ];
 
 impl Example {
-    /// The example as a history that has these tools.
+    /// The example as a history with these tools.
     pub(crate) fn trajectory(&self, tools: &[ToolSpec]) -> Trajectory {
         let turn = |(thought, tool, input, observation): &(&str, &str, &str, &str)| {
             Turn::Step(Step {
@@ -51,13 +52,13 @@ impl Example {
         }
     }
 
-    /// Its steps before the answer.
+    /// Purpose, tool and input of the steps before the answer.
     pub(crate) fn working(&self) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
         let working = self.steps.len().saturating_sub(1);
         self.steps.iter().take(working).map(|(thought, tool, input, _)| (*thought, *tool, *input))
     }
 
-    /// All its thoughts, one after the other.
+    /// All its thoughts, joined.
     pub(crate) fn reasoning(&self) -> String {
         self.steps.iter().map(|(thought, ..)| *thought).collect::<Vec<_>>().join(" ")
     }
@@ -72,7 +73,7 @@ impl Example {
     }
 }
 
-/// What stands before a prompted planner's transcript; `show` writes an example in the planner's own format.
+/// The text before a prompted planner's transcript. `show` formats an example for the planner.
 pub(crate) fn opening(duty: &str, tools: &Toolbox, options: &PlannerOptions, show: impl Fn(&Example) -> String) -> String {
     let mut text = String::new();
     if options.instructions {
@@ -91,12 +92,12 @@ pub(crate) fn opening(duty: &str, tools: &Toolbox, options: &PlannerOptions, sho
     text
 }
 
-/// An example as the agents of the group write it.
+/// An example in the agents' transcript format.
 pub(crate) fn shown(example: &Example, tools: &[ToolSpec]) -> String {
     transcript(&example.trajectory(tools))
 }
 
-/// The first lines of a task: its tools and its question.
+/// The first lines of a transcript: the tools and the question.
 pub(crate) fn task(question: &str, tools: &[ToolSpec]) -> String {
     debug_assert!(header(tools).ends_with('\n'));
     transcript(&Trajectory { question: question.to_owned(), tools: tools.to_vec(), ..Trajectory::default() })

@@ -1,36 +1,36 @@
-//! What came of a question.
+//! The outcome of a question.
 
 use std::time::Duration;
 
 use autoact_trajectory::{FinishReason, Task};
 use serde::Serialize;
 
-/// What a planner made of a question.
+/// The result of a planner on one question.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// The answer; empty if there is none.
     pub answer: String,
-    /// What the planner's own judge said of the answer in the end; `None`: it has no judge.
+    /// The planner's final judgement of its answer; `None` if it does not judge.
     pub approved: Option<bool>,
-    /// Planning rounds: thoughts with an action, the answer included and reflections left out.
+    /// Number of rounds: thoughts with an action, including the answer, without reflections.
     pub steps: u32,
-    /// Everything that was said and seen.
+    /// The whole transcript.
     pub transcript: String,
-    /// What it took.
+    /// Calls, tokens and time.
     pub cost: Cost,
     /// Why it ended.
     pub ended: Ended,
 }
 
-/// Why a planner stopped.
+/// Why a planner ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// With an answer that nobody judged.
+    /// With an answer that was not judged.
     Answered,
-    /// With an answer that its judge called right.
+    /// With an answer that it judged right.
     Approved,
-    /// The bound on planning rounds.
+    /// The bound on rounds.
     MaxSteps,
     /// The bound on verdicts "wrong".
     MaxReflections,
@@ -38,25 +38,25 @@ pub enum Ended {
     MaxTokens,
     /// The bound on time.
     MaxTime,
-    /// It could not go on.
+    /// An error, with its text.
     Failed(String),
 }
 
-/// What an answer took.
+/// The cost of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Cost {
-    /// Questions to the model.
+    /// Number of model calls.
     pub calls: u32,
-    /// Tokens read.
+    /// Number of prompt tokens.
     pub prompt_tokens: u64,
-    /// Tokens written.
+    /// Number of generated tokens.
     pub completion_tokens: u64,
-    /// From the question to the end.
+    /// Time from the question to the end.
     pub time: Duration,
 }
 
 impl Ended {
-    /// How a task of the group ended; one that was stopped before its judgement was answered.
+    /// How a task of the group ended. A task that was stopped before its reflection was answered.
     pub(crate) fn of(task: &Task) -> Ended {
         let Some(finished) = task.finished() else { return Ended::Answered };
         match finished.reason {
@@ -69,7 +69,7 @@ impl Ended {
         }
     }
 
-    /// Its name, for counting.
+    /// Its name in counts.
     pub fn as_str(&self) -> &'static str {
         match self {
             Ended::Answered => "answered",

@@ -1,4 +1,4 @@
-//! What a planner is.
+//! The interface of planners.
 
 use autoact_model::BackendInfo;
 use autoact_trajectory::{Limits, Sampling};
@@ -6,36 +6,39 @@ use autoact_trajectory::{Limits, Sampling};
 use crate::outcome::Outcome;
 use crate::toolbox::Toolbox;
 
-/// Worked examples in a prompt: the paper gives two to every prompted baseline.
+/// Number of worked examples; the paper gives two to every prompted baseline.
 const SHOTS: usize = 2;
-/// Two worked examples take about 500 tokens of a small vocabulary; with a shorter context they would leave no room for a history.
+/// Minimum context length in tokens for worked examples. Two of them take about 500 tokens of a
+/// small vocabulary, and the history needs room too.
 const SHOTS_CONTEXT: usize = 2048;
 
-/// A way to answer questions.
+/// A method of answering questions.
 pub trait Planner: Send + Sync {
     /// Its name on the command line and in reports.
     fn name(&self) -> &'static str;
 
-    /// Answers a question. Blocks until it is done; whatever goes wrong is an outcome. The same seed gives the same answer.
+    /// Answers a question, and blocks until the end. Failures are outcomes. The same seed gives the
+    /// same answer.
     fn solve(&self, question: &str, tools: &Toolbox, seed: u64) -> Outcome;
 }
 
-/// What all planners have in common.
+/// The options of all planners.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlannerOptions {
-    /// A question's bounds, the same for every planner.
+    /// The bounds of a question, equal for all planners.
     pub limits: Limits,
-    /// How the model decodes; the seed is the question's.
+    /// Sampling parameters. The seed is replaced by the question's.
     pub sampling: Sampling,
-    /// Worked examples in the prompts of planners that are prompted rather than trained.
+    /// Number of worked examples in the prompts of planners without training.
     pub shots: usize,
-    /// Whether those prompts begin by saying what is to be done.
+    /// Whether these prompts begin with an instruction.
     pub instructions: bool,
 }
 
 impl PlannerOptions {
-    /// What suits a model: instructions and two worked examples, as far as its context has room for them, where it has a chat template. A
-    /// model without one reads the bare transcript: what stands before it would be part of the story.
+    /// Options for a model. With a chat template: instructions, and two worked examples if the
+    /// context is long enough. Without one: the transcript alone, because the model would continue
+    /// any text before it.
     pub fn for_model(info: &BackendInfo) -> PlannerOptions {
         PlannerOptions {
             limits: Limits::default(),

@@ -1,5 +1,6 @@
-//! ReAct: one model writes thought, action and input in one go, sees what the tool shows, and goes on. FireAct is ReAct by a model that was
-//! trained on whole trajectories.
+//! ReAct (<https://arxiv.org/abs/2210.03629>): one model generates thought, action and input in one
+//! reply, gets the observation, and continues. FireAct (<https://arxiv.org/abs/2310.05915>) is
+//! ReAct with a model that was trained on whole trajectories.
 
 use autoact_prompt::{Role, cue};
 
@@ -12,9 +13,9 @@ const DUTY: &str = "Answer the question with the tools, in rounds. In each round
                     tool to use, then its input on one line; what the tool shows follows as an observation. Choose the last tool once the \
                     observations hold the answer; its input is the answer itself, as short as possible.";
 
-/// One voice for everything.
+/// One model for all parts of a step.
 pub(crate) struct React {
-    /// A trained model was trained on the bare transcript: it is told nothing before it.
+    /// Whether the prompt is the transcript alone, on which trained models were trained.
     pub(crate) bare: bool,
 }
 
@@ -25,12 +26,12 @@ impl Method for React {
     }
 }
 
-/// What stands before a prompted ReAct transcript.
+/// The text before the transcript of a prompted ReAct.
 pub(crate) fn prompt(desk: &Desk<'_>) -> String {
     desk.opening(DUTY, |example| shown(example, desk.tools.specs()))
 }
 
-/// Rounds until there is an answer.
+/// Runs rounds until there is an answer.
 pub(crate) fn rounds(desk: &mut Desk<'_>, opening: &str) -> Result<String, Halt> {
     loop {
         desk.scratch.check()?;

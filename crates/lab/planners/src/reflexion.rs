@@ -1,7 +1,8 @@
-//! Reflexion: ReAct, a judgement of the attempt in words, and another attempt that has read it.
+//! Reflexion (<https://arxiv.org/abs/2303.11366>): ReAct, a reflection on the attempt, and another
+//! attempt with the reflection in its prompt.
 //!
-//! The paper's Reflexion is told whether its answer is right. No planner here sees the gold answer: this one judges for itself, as it would
-//! have to at work.
+//! In the paper, Reflexion is told whether its answer is right. Here no planner sees the gold
+//! answer, so the model judges its own answer.
 
 use autoact_prompt::{Role, cue, parse_reflection};
 use autoact_trajectory::{Reflection, Verdict};
@@ -18,7 +19,7 @@ use crate::toolbox::Toolbox;
 const JUDGE: &str = "A question was answered with tools. Write one thought on whether the observations support the answer and, if not, what \
                      the next attempt should do differently; then a verdict: right or wrong.";
 
-/// ReAct that learns from its own judgement.
+/// ReAct with reflection on its own answers.
 pub(crate) struct Reflexion(pub(crate) Speaker);
 
 impl Planner for Reflexion {
@@ -35,10 +36,11 @@ impl Planner for Reflexion {
     }
 }
 
-/// Whether an attempt was approved before they ran out; the last attempt's answer.
+/// Runs attempts until one is approved or the bound is reached. Returns whether the last one was
+/// approved; `answer` gets its answer.
 fn attempts(desk: &mut Desk<'_>, answer: &mut String) -> Result<bool, Halt> {
     let prompt = react::prompt(desk);
-    // examples show how to act, not how to judge
+    // the examples show steps and no judgements
     let judge = opening(JUDGE, desk.tools, &PlannerOptions { shots: 0, ..*desk.options }, |_| String::new());
     let mut lessons: Vec<Reflection> = Vec::new();
     loop {

@@ -1,8 +1,9 @@
-//! ReWOO: reasoning without observation. A planner writes all steps at once, with placeholders (`#E1`) for evidence that is still to come;
-//! a worker gathers the evidence; a solver answers from plan and evidence.
+//! ReWOO (<https://arxiv.org/abs/2305.18323>): reasoning without observation. A planner generates
+//! all steps at once, with placeholders (`#E1`) for later evidence. A worker gathers the evidence.
+//! A solver answers from the plan and the evidence.
 //!
-//! Our tools want a title or a few words where ReWOO's accept a paragraph, so a placeholder is not replaced by the evidence itself: the
-//! worker reads the evidence and writes the input that the placeholder stands for.
+//! The tools here need a title or a few words, whereas ReWOO's accept a paragraph. So a placeholder
+//! is not replaced by the evidence itself: the worker generates the input from the evidence.
 
 use autoact_prompt::{Role, cue, parse_input};
 
@@ -40,7 +41,7 @@ impl Method for Rewoo {
     }
 }
 
-/// The evidence of one step.
+/// Gathers the evidence of one step.
 fn gather(desk: &mut Desk<'_>, number: usize, step: Planned) -> Result<(), Halt> {
     let Planned { purpose, tool, input } = step;
     if refers(&input, number) {
@@ -54,14 +55,14 @@ fn gather(desk: &mut Desk<'_>, number: usize, step: Planned) -> Result<(), Halt>
     Ok(())
 }
 
-/// The open round's input, by whoever has this duty.
+/// The input of the current round, generated under the instruction `duty`.
 fn write_input(desk: &mut Desk<'_>, duty: &str) -> Result<String, Halt> {
     let specs = desk.tools.specs();
     let asked = format!("{}{}{}", desk.opening(duty, |example| shown(example, specs)), desk.scratch.text(), cue(Role::Tool));
     Ok(parse_input(&desk.session.ask(asked, role(Role::Tool, specs))?)?)
 }
 
-/// Whether the input of step `number` names the evidence of an earlier one.
+/// Whether the input of step `number` refers to the evidence of an earlier step.
 fn refers(input: &str, number: usize) -> bool {
     (1..number).any(|earlier| {
         let mark = format!("#E{earlier}");
@@ -69,7 +70,7 @@ fn refers(input: &str, number: usize) -> bool {
     })
 }
 
-/// An example as a plan; a step that uses what the step before showed names it.
+/// An example as a plan. A step that depends on the previous observation refers to it.
 fn example_plan(example: &Example, tools: &Toolbox) -> String {
     let mut text = task(example.question(), tools.specs());
     for (index, (purpose, tool, input)) in example.working().enumerate() {

@@ -1,4 +1,4 @@
-//! A question's history while a planner works on it, and the tools that add to it.
+//! The history of a question while a planner runs, and the tools that extend it.
 
 use autoact_prompt::transcript;
 use autoact_trajectory::{Action, REPEATED_NOTE, Reflection, Step, Trajectory, Turn};
@@ -6,23 +6,23 @@ use autoact_trajectory::{Action, REPEATED_NOTE, Reflection, Step, Trajectory, Tu
 use crate::session::Halt;
 use crate::toolbox::Toolbox;
 
-/// A history that grows.
+/// A growing history.
 pub(crate) struct Scratch<'a> {
     tools: &'a Toolbox,
     trajectory: Trajectory,
-    /// Planning rounds so far, of earlier attempts too.
+    /// Number of rounds so far, including earlier attempts.
     rounds: u32,
     most: u32,
 }
 
 impl<'a> Scratch<'a> {
-    /// Nothing but the question; `most` rounds.
+    /// A history with the question only, for at most `most` rounds.
     pub(crate) fn new(question: &str, tools: &'a Toolbox, most: u32) -> Scratch<'a> {
         let trajectory = Trajectory { question: question.to_owned(), tools: tools.specs().to_vec(), ..Trajectory::default() };
         Scratch { tools, trajectory, rounds: 0, most }
     }
 
-    /// The history so far.
+    /// The transcript so far.
     pub(crate) fn text(&self) -> String {
         transcript(&self.trajectory)
     }
@@ -35,12 +35,12 @@ impl<'a> Scratch<'a> {
         self.rounds
     }
 
-    /// Forgets the steps and begins anew with what was learnt.
+    /// Removes all steps and starts again with the reflections.
     pub(crate) fn restart(&mut self, lessons: &[Reflection]) {
         self.trajectory.turns = lessons.iter().cloned().map(Turn::Reflection).collect();
     }
 
-    /// Begins a round: a thought and a tool, whose input is still to come.
+    /// Begins a round with a thought and a tool, without its input.
     pub(crate) fn choose(&mut self, thought: String, tool: String) -> Result<(), Halt> {
         if self.rounds >= self.most {
             return Err(Halt::max_steps());
@@ -50,7 +50,8 @@ impl<'a> Scratch<'a> {
         Ok(())
     }
 
-    /// Gives the open round its input and runs it. The answer, if the tool is the one that answers.
+    /// Sets the input of the current round and runs its tool. Returns the answer if the tool is
+    /// terminal.
     pub(crate) fn run(&mut self, input: String) -> Option<String> {
         let before = self.trajectory.steps().rev().nth(1).and_then(Step::action);
         let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() else { return None };
@@ -67,12 +68,12 @@ impl<'a> Scratch<'a> {
         None
     }
 
-    /// Whether another round is allowed.
+    /// Fails if no further round is allowed.
     pub(crate) fn check(&self) -> Result<(), Halt> {
         if self.rounds >= self.most { Err(Halt::max_steps()) } else { Ok(()) }
     }
 
-    /// Adds a judgement.
+    /// Adds a reflection.
     pub(crate) fn reflect(&mut self, reflection: Reflection) {
         self.trajectory.turns.push(Turn::Reflection(reflection));
     }

@@ -1,4 +1,4 @@
-//! A question's conversation with the model: seeds, bounds and costs.
+//! The model calls of one question: seeds, bounds and costs.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use crate::form::Cut;
 use crate::outcome::{Cost, Ended, Outcome};
 use crate::planner::PlannerOptions;
 
-/// The longest pause before a full model is asked again.
+/// Maximum pause before an overloaded model is called again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A planner that cannot go on; the answer so far stays.
+/// The end of a planner without an answer.
 #[derive(Debug)]
 pub(crate) struct Halt(Ended);
 
@@ -37,7 +37,7 @@ impl From<ParseError> for Halt {
     }
 }
 
-/// One question's calls.
+/// The model calls of one question.
 pub(crate) struct Session<'a> {
     backend: &'a dyn Backend,
     adapter: Option<&'a str>,
@@ -52,7 +52,7 @@ impl<'a> Session<'a> {
         Session { backend, adapter, options, seed, begun: Instant::now(), cost: Cost::default() }
     }
 
-    /// The model's reply to a prompt, held to its form.
+    /// The model's reply to a prompt, constrained by a grammar.
     pub(crate) fn ask(&mut self, prompt: String, form: Expect) -> Result<String, Halt> {
         let limits = &self.options.limits;
         let deadline = self.begun + limits.max_time;
@@ -78,7 +78,7 @@ impl<'a> Session<'a> {
     }
 
     fn sampling(&self) -> ModelSampling {
-        // odd multiplier of splitmix64: neighbouring calls draw unrelated numbers
+        // the increment of splitmix64: successive calls get unrelated random numbers
         let seed = self.seed.wrapping_add(u64::from(self.cost.calls).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         model_sampling(Sampling { seed, ..self.options.sampling })
     }
@@ -95,7 +95,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The outcome of a planner without a judge.
+    /// The outcome of a planner that does not judge its answer.
     pub(crate) fn outcome(self, result: Result<String, Halt>, steps: u32, transcript: String) -> Outcome {
         let (answer, ended) = match result {
             Ok(answer) => (answer, Ended::Answered),
@@ -104,7 +104,8 @@ impl<'a> Session<'a> {
         self.close(answer, None, steps, transcript, ended)
     }
 
-    /// The outcome of a planner that judges itself: its last answer, whether it was approved, and what stopped it.
+    /// The outcome of a planner that judges its answer: the last answer, whether it was approved,
+    /// and why it ended.
     pub(crate) fn judged(self, answer: String, judged: Result<bool, Halt>, steps: u32, transcript: String) -> Outcome {
         let (approved, ended) = match judged {
             Ok(true) => (true, Ended::Approved),

@@ -1,11 +1,11 @@
-//! The tools a question is answered with.
+//! The tools for a question.
 
 use std::sync::Arc;
 
 use autoact_tools::{Corpus, ToolLibrary, UnknownTool};
 use autoact_trajectory::{FINISH, ToolSpec};
 
-/// A library and T_s, the tools selected from it. The tool that gives the answer is always among them.
+/// A tool library and the tools selected from it, T_s. The terminal tool is always among them.
 #[derive(Debug, Clone)]
 pub struct Toolbox {
     library: Arc<ToolLibrary>,
@@ -19,10 +19,10 @@ impl Toolbox {
         Toolbox { library, specs }
     }
 
-    /// The named tools.
+    /// Selects tools by name.
     ///
     /// # Errors
-    /// The library does not have one of them.
+    /// The library lacks one of them.
     pub fn select<S: AsRef<str>>(library: Arc<ToolLibrary>, names: &[S]) -> Result<Toolbox, UnknownTool> {
         let specs = library.select(names)?;
         Ok(Toolbox { library, specs })
@@ -43,17 +43,17 @@ impl Toolbox {
         &self.specs
     }
 
-    /// The name of the tool that gives the answer.
+    /// The name of the terminal tool.
     pub(crate) fn finish(&self) -> &str {
         self.specs.iter().find(|spec| spec.terminal).map_or(FINISH, |spec| spec.name.as_str())
     }
 
-    /// Whether a tool gives the answer.
+    /// Whether a tool is terminal.
     pub(crate) fn is_finish(&self, tool: &str) -> bool {
         self.specs.iter().any(|spec| spec.terminal && spec.name == tool)
     }
 
-    /// The tools that do something: all but the one that gives the answer.
+    /// All tools but the terminal one.
     pub(crate) fn working(&self) -> impl Iterator<Item = &ToolSpec> {
         self.specs.iter().filter(|spec| !spec.terminal)
     }

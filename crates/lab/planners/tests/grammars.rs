@@ -1,4 +1,5 @@
-//! Every planner with the real engine over random weights: only the grammars give its replies a form, and that has to be enough.
+//! Every planner with the real engine and random weights. Only the grammars give the replies their
+//! format, and that must be sufficient.
 #![allow(clippy::unwrap_used)]
 
 mod support;
@@ -28,7 +29,8 @@ fn random_weights_keep_the_forms() {
             let outcome = planner.solve(support::QUESTION, &support::tools(), seed);
             let again = planner.solve(support::QUESTION, &support::tools(), seed);
             assert_eq!((&outcome.answer, &outcome.transcript), (&again.answer, &again.transcript), "{kind}");
-            // random text is long: it may be cut, or leave no room, but it is never of another form
+            // random replies are long: they may be cut or exceed the context, but never have
+            // another format
             match &outcome.ended {
                 Ended::Failed(why) => {
                     let cut = ["the reply ends before", "has no `", "chooses the tool", "tokens"];

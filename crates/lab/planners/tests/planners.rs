@@ -16,7 +16,7 @@ fn react_goes_round_until_it_answers() {
     assert_eq!((outcome.ended, outcome.cost.calls), (Ended::Answered, 3));
     assert!(outcome.transcript.contains("Observation: The Loire is a river in France."), "{}", outcome.transcript);
     assert!(requests.iter().all(|request| request.adapter.is_none() && last_line(&request.prompt) == "Thought:"));
-    // a prompt is a prefix of the next one, and every call draws from its own part of the seed
+    // each prompt is a prefix of the next one, and every call has its own seed
     assert!(requests.windows(2).all(|pair| pair[1].prompt.starts_with(pair[0].prompt.as_str())));
     assert!(requests.windows(2).all(|pair| pair[0].sampling.seed != pair[1].sampling.seed));
 }
@@ -57,7 +57,7 @@ fn rewoo_plans_without_observing_and_fills_in_what_refers_to_evidence() {
         _ => input(prompt),
     });
     assert_eq!((outcome.answer.as_str(), outcome.steps), ("Paris", 3));
-    // the planner, the worker for the second step alone, the solver
+    // calls: the planner, the worker for the second step only, the solver
     assert_eq!(requests.iter().map(|request| seen(&request.prompt)).collect::<Vec<_>>(), [0, 1, 2]);
     assert!(requests[1].prompt.contains("#E2: the capital (country of #E1)\nAction: Retrieve\nInput:"), "{}", requests[1].prompt);
     assert!(requests[2].prompt.ends_with("Action: Finish\nInput:"));
@@ -90,7 +90,7 @@ fn reflexion_tries_again_with_what_it_learnt() {
         _ => step(prompt, "Lyon"),
     });
     assert_eq!((outcome.answer.as_str(), outcome.approved, outcome.ended), ("Paris", Some(true), Ended::Approved));
-    // two attempts of three rounds, judged once each
+    // two attempts of three rounds, with one reflection each
     assert_eq!((outcome.steps, requests.len()), (6, 8));
     assert!(requests[4].prompt.ends_with("\nReflection: Lyon is not the capital.\nVerdict: wrong\nThought:"), "{}", requests[4].prompt);
     assert!(outcome.transcript.contains("Input: Lyon") && outcome.transcript.contains("Input: Paris"));
@@ -106,7 +106,7 @@ fn reflexions_attempts_are_bounded() {
     assert_eq!(requests.len(), 2 * bare().limits.max_reflections as usize);
 }
 
-/// The group's script: a role speaks after its cue.
+/// The reply of a role of the group, by the cue at the end of the prompt.
 fn spoken(prompt: &str) -> String {
     match (last_line(prompt), seen(prompt)) {
         ("Reflection:", _) => " So it is.\nVerdict: right\n".into(),

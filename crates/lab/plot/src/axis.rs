@@ -1,15 +1,15 @@
 //! Axes: positions of values and ticks.
 
-/// How an axis counts.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scale {
     Linear,
     Log,
-    /// Of quantiles: 0.9, 0.99 and 0.999 are equally far apart.
+    /// For quantiles: 0.9, 0.99 and 0.999 have equal distances.
     Tail,
 }
 
-/// An axis with its name and the range it shows.
+/// An axis with its name and range.
 #[derive(Debug, Clone)]
 pub struct Axis {
     pub(crate) name: String,
@@ -21,37 +21,37 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// From 0 to the largest value.
+    /// A linear axis from 0 to the largest value.
     pub fn linear(name: &str) -> Axis {
         Axis { name: name.to_owned(), scale: Scale::Linear, low: 0.0, high: 0.0, unit: number, fixed: false }
     }
 
-    /// From the smallest to the largest value, a decade as wide as every other.
+    /// A logarithmic axis from the smallest to the largest value.
     pub fn log(name: &str) -> Axis {
         Axis { scale: Scale::Log, low: f64::INFINITY, ..Axis::linear(name) }
     }
 
-    /// Quantiles from 0 to `1 - 10^-nines`.
+    /// An axis of quantiles from 0 to `1 - 10^-nines`.
     pub fn tail(name: &str, nines: u8) -> Axis {
         let high = f64::from(nines.clamp(1, 6));
         Axis { scale: Scale::Tail, high, fixed: true, ..Axis::linear(name) }
     }
 
-    /// Labels as `unit` writes them.
+    /// Sets the function that formats labels.
     #[must_use]
     pub fn unit(mut self, unit: fn(f64) -> String) -> Axis {
         self.unit = unit;
         self
     }
 
-    /// From `low` to `high`, whatever the values are.
+    /// Sets a fixed range, independent of the values.
     #[must_use]
     pub fn range(mut self, low: f64, high: f64) -> Axis {
         (self.low, self.high, self.fixed) = (low, high, true);
         self
     }
 
-    /// Makes room for values.
+    /// Extends the range to include values.
     pub(crate) fn show(&mut self, values: impl IntoIterator<Item = f64>) {
         if self.fixed {
             return;
@@ -62,7 +62,7 @@ impl Axis {
         }
     }
 
-    /// Between 0 (low end) and 1.
+    /// The relative position of a value: 0 at the low end, 1 at the high end.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let part = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -75,7 +75,7 @@ impl Axis {
         if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// A logarithmic axis begins and ends at a tick.
+    /// The range of a logarithmic axis, extended to ticks.
     fn decades(&self) -> (f64, f64) {
         let below = |value: f64| {
             let power = 10f64.powf(value.log10().floor());
@@ -89,7 +89,7 @@ impl Axis {
         if high > low { (low, high) } else { (low, 10.0 * low) }
     }
 
-    /// Ticks with their labels.
+    /// The ticks with their labels.
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         let values: Vec<f64> = match self.scale {
             Scale::Tail => (0..=self.high as u32).map(|nines| 1.0 - 0.1f64.powi(nines.cast_signed())).collect(),
@@ -104,7 +104,7 @@ impl Axis {
     }
 }
 
-/// How many nines a quantile has.
+/// The number of nines of a quantile: 2 for 0.99.
 fn nines(quantile: f64) -> f64 {
     -(1.0 - quantile).max(1e-9).log10()
 }
@@ -119,14 +119,14 @@ fn steps(low: f64, high: f64) -> Vec<f64> {
 
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let (from, to) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    // with many decades, the powers of ten alone
+    // over many decades, only powers of ten
     let few = to - from <= 3;
     let within = |value: &f64| *value >= low * 0.999 && *value <= high * 1.001;
     let all = (from..=to).flat_map(|power| [1.0, 2.0, 5.0].into_iter().map(move |one| (one, one * 10f64.powi(power))));
     all.filter(|(one, value)| within(value) && (few || *one == 1.0)).map(|(_, value)| value).collect()
 }
 
-/// A number with as many digits as it needs.
+/// A number with up to four decimals, without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.4}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -147,7 +147,7 @@ mod tests {
         axis.show([0.5, 4000.0, 0.0, -1.0]);
         assert!(axis.ticks().iter().all(|(place, _)| (0.0..=1.0).contains(place)), "{:?}", axis.ticks());
         assert!(axis.place(0.5).abs() < 1e-9 && axis.place(4000.0) > 0.9);
-        // also where no power of ten is near
+        // also if no power of ten is near
         let mut axis = Axis::log("x");
         axis.show([22.0, 38.0]);
         let labels: Vec<String> = axis.ticks().into_iter().map(|(_, label)| label).collect();

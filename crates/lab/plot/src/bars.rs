@@ -8,10 +8,10 @@ use crate::{colour, escape};
 const LABELS: f64 = 130.0;
 const WIDTH: f64 = 400.0;
 
-/// A part of 1 with its interval.
+/// A fraction with its confidence interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalRow {
-    /// What it is of.
+    /// The row's label.
     pub label: String,
     /// Between 0 and 1.
     pub value: f64,
@@ -58,19 +58,19 @@ pub fn intervals(title: &str, rows: &[IntervalRow]) -> String {
     out
 }
 
-/// A stacked bar: a total and its parts.
+/// A stacked bar.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StackRow {
-    /// What it is.
+    /// The row's label.
     pub label: String,
-    /// In the order of the names.
+    /// The lengths of the parts, in the order of [`Stack::names`].
     pub parts: Vec<f64>,
 }
 
-/// Stacked bars of different lengths; the parts have the same colours in each.
+/// Stacked bars. The same part has the same colour in all of them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stack {
-    /// What is shown.
+    /// The title.
     pub title: String,
     /// The parts' names.
     pub names: Vec<String>,
@@ -79,7 +79,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// The markup; `unit` writes a whole's length.
+    /// The SVG markup; `unit` formats the total of a bar.
     pub fn svg(&self, unit: fn(f64) -> String) -> String {
         let longest = self.rows.iter().map(StackRow::whole).fold(0.0, f64::max);
         let height = 26 * self.rows.len() + 4;

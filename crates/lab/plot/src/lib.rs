@@ -20,7 +20,7 @@ pub use bars::{IntervalRow, Stack, StackRow, intervals};
 pub use page::{Page, Table, escape};
 pub use plot::{Plot, Series};
 
-/// The colour of the `index`th series; they repeat after ten.
+/// The CSS colour of the series at `index`; colours repeat after ten.
 pub fn colour(index: usize) -> String {
     format!("var(--c{})", index % 10)
 }

@@ -14,19 +14,19 @@ td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.soft{color:var(--s
 svg{max-width:100%;height:auto}svg text{font:11px system-ui,sans-serif;fill:var(--soft)}figure{margin:0}figcaption{font-size:.9rem}\
 .key{display:inline-block;width:.8em;height:.8em;margin:0 .3em 0 .8em}";
 
-/// Escapes text, so that it cannot become markup.
+/// Escapes text for HTML.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A page being written.
+/// An HTML page under construction.
 #[derive(Debug, Clone)]
 pub struct Page {
     html: String,
 }
 
 impl Page {
-    /// A page with a title (text, not markup).
+    /// A page with a title. The title is escaped.
     pub fn new(title: &str) -> Page {
         let title = escape(title);
         let html = format!(
@@ -36,28 +36,28 @@ impl Page {
         Page { html }
     }
 
-    /// A heading (text).
+    /// Adds a heading. The text is escaped.
     pub fn section(&mut self, title: &str) {
         // writing to a string cannot fail
         let _ = write!(self.html, "<h2>{}</h2>", escape(title));
     }
 
-    /// A paragraph (text).
+    /// Adds a paragraph. The text is escaped.
     pub fn say(&mut self, text: &str) {
         let _ = write!(self.html, "<p>{}</p>", escape(text));
     }
 
-    /// A paragraph that explains (text).
+    /// Adds an explanatory paragraph. The text is escaped.
     pub fn note(&mut self, text: &str) {
         let _ = write!(self.html, "<p class=soft>{}</p>", escape(text));
     }
 
-    /// Adds markup: a plot, a table.
+    /// Adds markup, such as a plot or a table, without escaping.
     pub fn push(&mut self, markup: &str) {
         self.html.push_str(markup);
     }
 
-    /// Plots side by side.
+    /// Adds plots side by side.
     pub fn plots(&mut self, plots: impl IntoIterator<Item = String>) {
         self.html.push_str("<div class=plots>");
         plots.into_iter().for_each(|plot| self.html.push_str(&plot));
@@ -71,14 +71,14 @@ impl Page {
     }
 }
 
-/// A table being written; the first column is text, the others are numbers unless they are notes.
+/// A table under construction. The first column is text; the others are numbers or remarks.
 #[derive(Debug, Clone)]
 pub struct Table {
     html: String,
 }
 
 impl Table {
-    /// With these headings.
+    /// A table with these headings.
     pub fn new<'a>(headings: impl IntoIterator<Item = &'a str>) -> Table {
         let mut html = String::from("<table><tr>");
         for (at, heading) in headings.into_iter().enumerate() {
@@ -87,7 +87,7 @@ impl Table {
         Table { html }
     }
 
-    /// One row: its name, then its numbers.
+    /// Adds a row: its name, then its cells.
     pub fn row<T: Display>(&mut self, name: &str, cells: impl IntoIterator<Item = T>) {
         let _ = write!(self.html, "<tr><td>{}", escape(name));
         for cell in cells {
@@ -95,7 +95,7 @@ impl Table {
         }
     }
 
-    /// A remark at the end of the last row.
+    /// Adds a remark at the end of the last row.
     pub fn remark(&mut self, text: &str) {
         let _ = write!(self.html, "<td class=soft>{}", escape(text));
     }

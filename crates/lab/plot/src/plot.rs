@@ -10,7 +10,7 @@ const RIGHT: f64 = 10.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 34.0;
 
-/// One line.
+/// One line of a plot.
 #[derive(Debug, Clone)]
 pub struct Series {
     name: String,
@@ -19,13 +19,14 @@ pub struct Series {
 }
 
 impl Series {
-    /// Points in the order they are joined; those that are not numbers are left out.
+    /// A line through the points in order; points with a coordinate that is not finite are left
+    /// out.
     pub fn new(name: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
         let points = points.into_iter().filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
         Series { name: name.to_owned(), points, bold: false }
     }
 
-    /// A thicker line.
+    /// Makes the line thicker.
     #[must_use]
     pub fn bold(mut self) -> Series {
         self.bold = true;
@@ -45,19 +46,19 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// An empty plot; `title` stands below it, with the names of its lines.
+    /// An empty plot. Below it stand `title` and the names of its lines.
     pub fn new(title: &str, x: Axis, y: Axis) -> Plot {
         Plot { title: title.to_owned(), x, y, series: Vec::new(), width: 460.0, height: 240.0 }
     }
 
-    /// In another size.
+    /// Sets the size in pixels.
     #[must_use]
     pub fn size(mut self, width: f64, height: f64) -> Plot {
         (self.width, self.height) = (width, height);
         self
     }
 
-    /// With one more line.
+    /// Adds a line.
     #[must_use]
     pub fn with(mut self, series: Series) -> Plot {
         self.x.show(series.points.iter().map(|point| point.0));
@@ -66,7 +67,7 @@ impl Plot {
         self
     }
 
-    /// The markup: a `figure`.
+    /// The markup, a `figure` element.
     pub fn svg(&self) -> String {
         let (width, height) = (self.width, self.height);
         let x = |value: f64| LEFT + (width - LEFT - RIGHT) * self.x.place(value);

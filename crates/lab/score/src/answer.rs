@@ -1,23 +1,25 @@
-//! HotpotQA's official scores of short answers.
+//! Exact match and F1 of short answers, as HotpotQA's official evaluation script computes them.
 
 use std::collections::HashMap;
 
-/// What a word of an answer is compared as: lower case, no ASCII punctuation, no articles, single blanks.
+/// The normal form in which answers are compared: lower case, no ASCII punctuation, no articles,
+/// single spaces.
 ///
-/// The steps come in the official script's order, so its corners are the same: `a.` in `U.S.A.` is no article, because the full stops go
-/// first, and an article may stand beside a sign that is no ASCII punctuation (`the–city`).
+/// The order of the steps is the official script's, and so are its special cases. `a.` in `U.S.A.`
+/// is no article, because full stops are removed first. An article may be next to a sign that is
+/// not ASCII punctuation (`the–city`).
 pub fn normalize(answer: &str) -> String {
     let plain: String = answer.to_lowercase().chars().filter(|c| !c.is_ascii_punctuation()).collect();
     let bare = without_articles(&plain);
     bare.split(is_blank).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Python's idea of white space: Unicode's, and the four separators of ASCII.
+/// White space as Python defines it: Unicode's, and the four ASCII separators.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
-/// A blank for every run of letters and digits that is `a`, `an` or `the`.
+/// Replaces each article (`a`, `an`, `the` as a maximal run of letters and digits) by a space.
 fn without_articles(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -31,13 +33,13 @@ fn without_articles(text: &str) -> String {
     out
 }
 
-/// Whether two answers are the same after [`normalize`].
+/// Whether two answers are equal after [`normalize`].
 pub fn exact_match(answer: &str, gold: &str) -> bool {
     normalize(answer) == normalize(gold)
 }
 
-/// The harmonic mean of precision and recall over words; 0 where one says `yes`, `no` or `noanswer` and the other something else, and
-/// where either has no words.
+/// F1 over words, from 0 to 1: the harmonic mean of precision and recall. It is 0 if one answer is
+/// `yes`, `no` or `noanswer` and the other is different, and if either has no words.
 pub fn f1(answer: &str, gold: &str) -> f64 {
     let (answer, gold) = (normalize(answer), normalize(gold));
     let closed = |text: &str| matches!(text, "yes" | "no" | "noanswer");

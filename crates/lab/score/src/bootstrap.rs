@@ -1,16 +1,16 @@
-//! Confidence intervals of a mean over questions: seeded percentile bootstrap.
+//! Confidence intervals of means over questions, by the percentile bootstrap with a seed.
 
 use autoact_base::random::SplitMix64;
 use serde::{Deserialize, Serialize};
 
-/// Enough for a 95% interval that is stable in the printed digits.
+/// Number of resamples, sufficient for a 95% interval that is stable in the printed digits.
 const RESAMPLES: usize = 2_000;
 const LEVEL: f64 = 0.95;
 
-/// A mean with its interval.
+/// A mean with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Over the values themselves.
+    /// The mean of the values.
     pub mean: f64,
     /// The interval's lower end.
     pub low: f64,
@@ -26,7 +26,7 @@ impl Interval {
     }
 }
 
-/// Two lists that are not of the same questions.
+/// Paired values for different questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("paired values need the same questions on both sides, here are `{left}` and `{right}`")]
 pub struct PairError {
@@ -36,14 +36,14 @@ pub struct PairError {
     pub right: usize,
 }
 
-/// Draws resamples of a list with replacement; the same seed draws the same ones.
+/// Settings of the bootstrap. The same seed draws the same resamples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
-    /// How many.
+    /// Number of resamples.
     pub resamples: usize,
-    /// The fraction of the resamples' means inside the interval, between 0 and 1.
+    /// Confidence level: the fraction of the resamples' means inside the interval.
     pub level: f64,
-    /// Where the random numbers start.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -55,7 +55,7 @@ impl Default for Bootstrap {
 }
 
 impl Bootstrap {
-    /// The mean of `values` with its percentile interval; all zero for no values.
+    /// The mean of `values` with its interval; all zero without values.
     pub fn mean(&self, values: &[f64]) -> Interval {
         let count = values.len();
         if count == 0 {
@@ -71,10 +71,10 @@ impl Bootstrap {
         Interval { mean, low: at(outside), high: at(1.0 - outside) }
     }
 
-    /// The mean of `left - right`, question by question, with its interval.
+    /// The mean of `left - right` over questions, with its interval.
     ///
     /// # Errors
-    /// The lists are not equally long.
+    /// The lists differ in length.
     pub fn paired(&self, left: &[f64], right: &[f64]) -> Result<Interval, PairError> {
         if left.len() != right.len() {
             return Err(PairError { left: left.len(), right: right.len() });

@@ -3,15 +3,16 @@
 
 use crate::answer::normalize;
 
-/// More options than this have no letters.
+/// Number of options that have letters.
 const LETTERS: usize = 26;
 
-/// The letter of the option at `index`: `A` for 0; `?` for one past `Z`.
+/// The letter of the option at `index`: `A` for 0, `?` after `Z`.
 pub fn label(index: usize) -> char {
     u8::try_from(index).ok().filter(|at| usize::from(*at) < LETTERS).map_or('?', |at| char::from(b'A' + at))
 }
 
-/// A question with its options as agents read it: `Which? Options: (A) one (B) two`; without options it stays as it is.
+/// A question with its options, as agents read it: `Which? Options: (A) one (B) two`. Without
+/// options it is unchanged.
 pub fn with_options<S: AsRef<str>>(question: &str, options: &[S]) -> String {
     if options.is_empty() {
         return question.to_owned();
@@ -20,12 +21,12 @@ pub fn with_options<S: AsRef<str>>(question: &str, options: &[S]) -> String {
     format!("{question} Options: {}", listed.join(" "))
 }
 
-/// The question that [`with_options`] was given.
+/// The question without its options: the inverse of [`with_options`].
 pub fn without_options(question: &str) -> &str {
     question.rsplit_once(" Options: (A)").map_or(question, |(question, _)| question)
 }
 
-/// The options in a question's text, without their letters; none if it has no `Options: (A) …`.
+/// The options in a question's text, without letters; empty without `Options: (A) …`.
 pub fn options(question: &str) -> Vec<String> {
     let Some((_, list)) = question.rsplit_once("Options:") else { return Vec::new() };
     let end = ["\n", " Caption:"].iter().filter_map(|mark| list.trim_start().find(mark)).min();
@@ -50,7 +51,8 @@ pub fn options(question: &str) -> Vec<String> {
     options
 }
 
-/// The index of the option that an answer names; `None` if it names none, if its text fits several, or if letter and text contradict.
+/// The index of the option that an answer names. `None` if it names none, if its text fits several,
+/// or if letter and text contradict each other.
 pub fn named<S: AsRef<str>>(answer: &str, options: &[S]) -> Option<usize> {
     let answer = stripped(answer);
     match lettered(answer).filter(|(index, _)| *index < options.len()) {
@@ -59,9 +61,9 @@ pub fn named<S: AsRef<str>>(answer: &str, options: &[S]) -> Option<usize> {
     }
 }
 
-/// The option whose text this is.
+/// The index of the option with this text.
 fn by_text<S: AsRef<str>>(answer: &str, options: &[S]) -> Option<usize> {
-    // options may differ in punctuation alone: the exact text comes first
+    // options may differ in punctuation only, so exact equality comes first
     if let Some(index) = options.iter().position(|option| option.as_ref().trim() == answer) {
         return Some(index);
     }
@@ -73,7 +75,7 @@ fn by_text<S: AsRef<str>>(answer: &str, options: &[S]) -> Option<usize> {
     }
 }
 
-/// Without `Answer:` or `The answer is` before it.
+/// Removes `Answer:` or `The answer is` at the beginning.
 fn stripped(answer: &str) -> &str {
     let answer = answer.trim();
     for prefix in ["answer:", "the answer is"] {
@@ -84,7 +86,8 @@ fn stripped(answer: &str) -> &str {
     answer
 }
 
-/// The letter of `B`, `b`, `(B)`, `B.`, `B) text` or `B: text`, and the text after it. A letter and a blank (`A volcano`) are text.
+/// The index of the letter in `B`, `b`, `(B)`, `B.`, `B) text` or `B: text`, and the text after it.
+/// A letter followed by a space (`A volcano`) is text.
 fn lettered(answer: &str) -> Option<(usize, &str)> {
     let (open, inner) = answer.strip_prefix('(').map_or((false, answer), |inner| (true, inner));
     let mut chars = inner.chars();

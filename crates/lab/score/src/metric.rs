@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{exact_match, f1};
 use crate::choice::{named, options};
 
-/// How an answer is rewarded, from 0 to 1.
+/// The reward of an answer, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// HotpotQA's F1 over words: the paper's reward of short answers.
+    /// F1 over words: the paper's reward for short answers.
     #[default]
     F1,
-    /// 1 for the same answer, else 0.
+    /// 1 for an exact match, else 0.
     ExactMatch,
-    /// 1 for the right option, else 0: the paper's reward of ScienceQA.
+    /// 1 for the right option, else 0: the paper's reward for ScienceQA.
     MultipleChoice,
 }
 
@@ -42,7 +42,7 @@ impl Metric {
     pub fn is_right(self, question: &str, answer: &str, gold: &str) -> bool {
         if self == Metric::MultipleChoice {
             let options = options(question);
-            // a question whose text does not hold the right option is compared like any other
+            // if the question does not contain the right option, the answers are compared as text
             if let Some(right) = named(gold, &options) {
                 return named(answer, &options) == Some(right);
             }

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Verdicts counted by verdict and truth.
+/// The confusion matrix of verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Verdicts {
-    /// Said right, was right.
+    /// Approved, and right.
     pub approved_right: usize,
-    /// Said right, was wrong.
+    /// Approved, but wrong.
     pub approved_wrong: usize,
-    /// Said wrong, was right.
+    /// Rejected, but right.
     pub rejected_right: usize,
-    /// Said wrong, was wrong.
+    /// Rejected, and wrong.
     pub rejected_wrong: usize,
 }
 
@@ -27,37 +27,37 @@ impl Verdicts {
         *count += 1;
     }
 
-    /// All verdicts.
+    /// Number of verdicts.
     pub fn total(&self) -> usize {
         self.approved() + self.rejected_right + self.rejected_wrong
     }
 
-    /// Verdicts "right".
+    /// Number of verdicts "right".
     pub fn approved(&self) -> usize {
         self.approved_right + self.approved_wrong
     }
 
-    /// How many approved answers are right; `None` where nothing was approved.
+    /// Fraction of the approved answers that are right; `None` if none was approved.
     pub fn precision(&self) -> Option<f64> {
         part(self.approved_right, self.approved())
     }
 
-    /// How many right answers are approved; `None` where nothing was right.
+    /// Fraction of the right answers that were approved; `None` if none is right.
     pub fn recall(&self) -> Option<f64> {
         part(self.approved_right, self.approved_right + self.rejected_right)
     }
 
-    /// How many rejected answers are wrong; `None` where nothing was rejected.
+    /// Fraction of the rejected answers that are wrong; `None` if none was rejected.
     pub fn rejection_precision(&self) -> Option<f64> {
         part(self.rejected_wrong, self.rejected_right + self.rejected_wrong)
     }
 
-    /// How many wrong answers are rejected; `None` where nothing was wrong.
+    /// Fraction of the wrong answers that were rejected; `None` if none is wrong.
     pub fn rejection_recall(&self) -> Option<f64> {
         part(self.rejected_wrong, self.approved_wrong + self.rejected_wrong)
     }
 
-    /// The fraction of true verdicts; `None` without verdicts.
+    /// Fraction of verdicts that are true; `None` without verdicts.
     pub fn accuracy(&self) -> Option<f64> {
         part(self.approved_right + self.rejected_wrong, self.total())
     }

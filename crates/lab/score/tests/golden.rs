@@ -1,4 +1,4 @@
-//! The scores of HotpotQA's official evaluation script, case by case: `hotpotqa.jsonl` holds what the script's own definitions give.
+//! Compares with HotpotQA's official evaluation script: `hotpotqa.jsonl` has its results.
 #![allow(clippy::unwrap_used)]
 
 use autoact_score::{exact_match, f1, normalize};

@@ -1,4 +1,4 @@
-//! What holds for every answer and every list of scores.
+//! Properties that hold for all answers and all lists of scores.
 #![allow(clippy::unwrap_used)]
 
 use autoact_score::{Bootstrap, PairError, exact_match, f1, label, named, normalize, options};
@@ -89,7 +89,7 @@ fn lists_of_other_questions_are_not_paired() {
 
 #[test]
 fn an_interval_is_as_wide_as_theory_says() {
-    // a share of 0.5 over 400 questions has a standard error of 0.025
+    // the standard error of a fraction of 0.5 over 400 questions is 0.025
     let values: Vec<f64> = (0..400).map(|at| f64::from(at % 2)).collect();
     let interval = Bootstrap::default().mean(&values);
     assert!((interval.mean - 0.5).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! Starts the processes, and ends them.
+//! Starts and ends the processes.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tonic::transport::Channel;
 
-/// How long a process may take to start, and to end.
+/// Time limit for the start and the end of a process.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A gateway, three agents and a nats-server.
@@ -36,11 +36,11 @@ impl Group {
         Ok(Group { client, steps, children, _nats: nats })
     }
 
-    /// Ends them in the opposite order.
+    /// Ends the processes in reverse order.
     pub(super) async fn stop(mut self) {
         for child in self.children.iter_mut().rev() {
             drop(child.stdin.take());
-            // killed when dropped, if it does not end by itself
+            // the process is killed on drop if it has not ended
             let _ = tokio::time::timeout(LIMIT, child.wait()).await;
         }
     }

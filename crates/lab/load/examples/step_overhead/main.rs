@@ -1,13 +1,15 @@
-//! What a planning step costs beside model and tools: the real gateway, the real agents' services and a real nats-server, each a process
-//! of its own, with models that follow a script and take no time.
+//! Measures the overhead of a planning step, without model and tools. It runs the real gateway, the
+//! real agents' services and a real nats-server as processes, with scripted models that take no
+//! time.
 //!
 //! ```text
 //! cargo run --release -p autoact-load --example step_overhead
 //! cargo run --release -p autoact-load --example step_overhead -- --rounds 5 --before OTHER/step_overhead --json
 //! ```
 //!
-//! Prints how long a step takes for one task at a time, where that time goes, and how many steps a second there are with more tasks at
-//! once. With `--before`, a program built from other sources runs its own gateway and agents in alternation with ours, in one run.
+//! Prints the duration of a step for one task at a time, its parts, and the steps per second with
+//! several tasks in flight. With `--before`, a program built from other sources runs its own
+//! gateway and agents in alternation with these.
 
 mod group;
 mod measure;
@@ -21,22 +23,22 @@ use anyhow::Context as _;
 use group::Group;
 use measure::{Measured, Saturated};
 
-/// What is measured.
+/// The settings of the measurement.
 #[derive(Debug, Clone)]
 struct Options {
-    /// Planning loops with a tool in one task; one more ends it.
+    /// Steps with a tool in one task; one more step ends it.
     steps: u32,
-    /// Tasks of one round, one after the other.
+    /// Tasks of one round, run one after the other.
     tasks: usize,
-    /// Tasks before the first that counts.
+    /// Tasks before the first one that counts.
     warmup: usize,
-    /// Rounds, each with processes of its own.
+    /// Number of rounds, each with new processes.
     rounds: usize,
-    /// Tasks in flight for steps per second.
+    /// Numbers of tasks in flight for measuring steps per second.
     at_once: Vec<usize>,
-    /// How long each of these is kept up.
+    /// Duration of each of these measurements in seconds.
     seconds: f64,
-    /// Another build of this program, to alternate with.
+    /// Another build of this program, for alternation.
     before: Option<PathBuf>,
     /// Print JSON.
     json: bool,
@@ -77,7 +79,7 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1).peekable();
     let run = || -> anyhow::Result<()> {
         if args.peek().is_some_and(|arg| arg == "role") {
-            // as the services do it
+            // the same runtime as in the services
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
             return runtime.block_on(roles::run(args.skip(1).collect()));
         }
@@ -94,7 +96,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// All rounds; the builds take turns.
+/// Runs all rounds, alternating between the builds.
 async fn compare(options: &Options) -> anyhow::Result<()> {
     let ours = std::env::current_exe().context("this program has a path")?;
     let mut builds: Vec<(&str, PathBuf)> = options.before.clone().map(|before| ("before", before)).into_iter().collect();

@@ -1,4 +1,4 @@
-//! Asks, and adds up what the steps took.
+//! Runs tasks and adds up the durations of their steps.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -14,21 +14,21 @@ use tonic::transport::Channel;
 use crate::Options;
 use crate::group::Group;
 
-/// Where a step's time goes beside model and tool.
+/// The parts of a step's overhead.
 const PARTS: [&str; 5] = ["call plan", "call parameterize", "call execute", "bus", "gateway"];
 
 /// Steps of tasks that ran one at a time.
 #[derive(Default)]
 pub(super) struct Measured {
-    /// A step without model and tool.
+    /// Durations of steps without model and tool.
     steps: Durations,
-    /// Its parts; nothing for builds that do not tell.
+    /// Durations of the parts; zero for builds that do not report them.
     parts: [Durations; 5],
     /// From `Ask` to the first event of an agent: accepted, queued, leased.
     accepted: Durations,
 }
 
-/// Steps of many tasks at once.
+/// Steps of several concurrent tasks.
 pub(super) struct Saturated {
     at_once: usize,
     steps: u64,
@@ -52,7 +52,7 @@ async fn ask(client: &mut GatewayClient<Channel>, steps: u32) -> anyhow::Result<
     }
 }
 
-/// Tasks one after the other.
+/// Runs tasks one after the other.
 pub(super) async fn one_by_one(group: &Group, options: &Options, measured: &mut Measured) -> anyhow::Result<()> {
     let mut client = group.client.clone();
     for number in 0..options.warmup + options.tasks {
@@ -64,7 +64,7 @@ pub(super) async fn one_by_one(group: &Group, options: &Options, measured: &mut 
     Ok(())
 }
 
-/// As many tasks in flight as asked for, as long as asked for.
+/// Keeps `at_once` tasks in flight for `seconds` seconds.
 pub(super) async fn at_once(group: &Group, at_once: usize, seconds: f64) -> anyhow::Result<Saturated> {
     let begun = Instant::now();
     let end = begun + Duration::from_secs_f64(seconds);
@@ -82,7 +82,7 @@ pub(super) async fn at_once(group: &Group, at_once: usize, seconds: f64) -> anyh
 }
 
 impl Measured {
-    /// From every thought to the next: the calls and the appends of one loop, model and tool taken off.
+    /// Adds the steps of a task: from each thought to the next, without the time of model and tool.
     fn add(&mut self, events: &[v1::TrajectoryEvent]) -> Option<()> {
         let thoughts: Vec<usize> = (0..events.len()).filter(|at| matches!(events[*at].body, Some(Body::Thought(_)))).collect();
         self.accepted.record(time(&events[*thoughts.first()?])?.checked_sub(time(events.first()?)?)?);
@@ -121,7 +121,7 @@ fn duration(value: Option<prost_types::Duration>) -> Duration {
     value.and_then(|value| Duration::try_from(value).ok()).unwrap_or_default()
 }
 
-/// Steps a second by tasks at once: the median of the rounds.
+/// Steps per second by number of concurrent tasks: the median of the rounds.
 fn saturated(all: &[Saturated]) -> Vec<(usize, f64)> {
     let mut counts: Vec<usize> = all.iter().map(|one| one.at_once).collect();
     counts.sort_unstable();

@@ -1,4 +1,4 @@
-//! The processes of the group: the services as they are, over models that follow a script.
+//! The processes of the group: the real services over scripted models.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use autoact_tools::{Corpus, Page, ToolLibrary};
 use gateway::{AgentsConfig, BusSettings, Gateway, GatewayConfig};
 use tokio::io::AsyncReadExt as _;
 
-/// How long a service may take to end.
+/// Time limit for the end of a service.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs one process of the group until its standard input ends. Its first line is its address.
+/// Runs one process of the group until its standard input is closed. Its first line is its address.
 pub(super) async fn run(args: Vec<String>) -> anyhow::Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let common = Common { grace_period: GRACE, ..Common::on_ports(0, 0) };
-    // logs and metrics cost what they cost in a service
+    // logs and metrics have the same cost as in a service
     let telemetry = autoact_telemetry::init(&common.telemetry, "step-overhead", "0")?;
     let running = match args.as_slice() {
         ["plan", steps] => plan(common, steps.parse()?).await?,
@@ -42,7 +42,7 @@ fn speaker(role: Role, backend: ScriptedBackend) -> Arc<Agent> {
     Arc::new(Agent::new(role, Arc::new(backend), AgentOptions::default()))
 }
 
-/// Retrieves a page in every loop, then finishes.
+/// Retrieves a page in every step, then finishes.
 async fn plan(common: Common, steps: usize) -> anyhow::Result<Running> {
     let config = plan_agent::PlanAgentConfig::default();
     let script = ScriptedBackend::new(move |request| {
@@ -54,7 +54,7 @@ async fn plan(common: Common, steps: usize) -> anyhow::Result<Running> {
     Ok(setup.finish().await?.start())
 }
 
-/// Reads a page of its own in every loop.
+/// The name of a page for each step.
 async fn tool(common: Common) -> anyhow::Result<Running> {
     let config = tool_agent::ToolAgentConfig::default();
     let page = |number| Page {

@@ -1,4 +1,4 @@
-//! A scripted model and two pages for planners to be tried on. For tests only.
+//! A scripted model and two pages. For tests only.
 #![allow(dead_code)] // each test binary uses its part
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 pub(crate) const QUESTION: &str = "What is the capital of the country where the Loire flows?";
 
-/// Whoever scripts a model writes on a runtime; planners block outside it.
+/// The scripted model needs a runtime; planners block outside of it.
 pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
@@ -41,7 +41,7 @@ pub(crate) fn cast() -> Cast {
     }
 }
 
-/// What a planner makes of the question with a scripted model, and what the model was asked.
+/// The outcome of a planner with a scripted model, and the model's requests.
 pub(crate) fn solve(
     kind: Kind,
     options: &PlannerOptions,
@@ -63,7 +63,7 @@ pub(crate) fn try_solve(
     (outcome, scripted.requests())
 }
 
-/// How many observations a prompt holds.
+/// Number of observations in a prompt.
 pub(crate) fn seen(prompt: &str) -> usize {
     prompt.matches("\nObservation:").count()
 }
@@ -72,7 +72,7 @@ pub(crate) fn last_line(prompt: &str) -> &str {
     prompt.rsplit('\n').next().unwrap_or_default()
 }
 
-/// Thought, action and input in one go: the Loire, then France, then `answer`.
+/// A whole step in one reply: the Loire, then France, then `answer`.
 pub(crate) fn step(prompt: &str, answer: &str) -> String {
     match seen(prompt) {
         0 => " I need the country.\nAction: Retrieve\nInput: Loire\n".to_owned(),
@@ -81,7 +81,7 @@ pub(crate) fn step(prompt: &str, answer: &str) -> String {
     }
 }
 
-/// The input alone, in the same order.
+/// Only the input, in the same order.
 pub(crate) fn input(prompt: &str) -> String {
     match seen(prompt) {
         0 => " Loire\n".to_owned(),
