@@ -1,4 +1,4 @@
-//! How fast the kernels are on this machine:
+//! Measures the speed of the kernels on this machine:
 //!
 //! `cargo run --release -p autoact-kernels --example kernel_throughput [-- [linear|attention|rows] [seconds per figure]]`
 //!

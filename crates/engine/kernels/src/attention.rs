@@ -1,4 +1,4 @@
-//! Attention over KV cache blocks.
+//! Grouped-query attention over blocks of the KV cache, with a sliding window if the model has one.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -7,47 +7,51 @@ use crate::Team;
 use crate::exp::exp;
 use crate::simd::{self, COLUMNS, Chunks, Isa, Span};
 
-/// Tokens in a block of keys and values.
+/// Tokens in a KV block.
 pub const BLOCK: usize = 16;
 
-/// The heads of a layer.
+/// The shape of a layer's attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttentionShape {
-    /// Query heads.
+    /// Number of query heads.
     pub heads: usize,
-    /// Key and value heads, each shared by `heads / kv_heads` query heads.
+    /// Number of key/value heads, each shared by `heads / kv_heads` query heads.
     pub kv_heads: usize,
-    /// Numbers in a head.
+    /// Elements of a head.
     pub dim: usize,
-    /// How many positions a query sees, its own included; `usize::MAX` for all.
+    /// Sliding window: the number of positions that a query attends to, including its own;
+    /// `usize::MAX` for no limit.
     pub window: usize,
 }
 
 impl AttentionShape {
-    /// Numbers in one layer's part of a block: keys `[kv_heads][dim][BLOCK]`, then values `[kv_heads][BLOCK][dim]`.
+    /// Length of one layer's part of a block, in elements: keys `[kv_heads][dim][BLOCK]`, then
+    /// values `[kv_heads][BLOCK][dim]`.
     pub fn block_len(&self) -> usize {
         2 * self.kv_heads * self.dim * BLOCK
     }
 }
 
-/// The queries of one sequence: row `row + i` is at position `first + i` and sees the positions
-/// `max(0, first + i + 1 - window) ..= first + i`.
+/// The queries of one sequence. Row `row + i` is at position `first + i` and attends to the
+/// positions `max(0, first + i + 1 - window) ..= first + i`.
 #[derive(Debug, Clone, Copy)]
 pub struct Queries<'a> {
-    /// The first row of the queries and outputs.
+    /// Index of the first row in the queries and outputs.
     pub row: usize,
-    /// How many rows.
+    /// Number of rows.
     pub rows: usize,
-    /// The position of the first.
+    /// Position of the first row in the sequence.
     pub first: usize,
-    /// The layer's part of every block of the sequence: block `b` holds the positions from `16 b`.
+    /// This layer's part of each block of the sequence. Block `b` holds the positions from
+    /// `BLOCK * b` on.
     pub blocks: &'a [&'a [f32]],
 }
 
-/// Writes the key and value of one token, `[kv_heads * dim]` each, into slot `slot` of a layer's part of a block.
+/// Writes the key and value of one token, `[kv_heads * dim]` each, to slot `slot` of this layer's
+/// part of a block.
 ///
 /// # Panics
-/// If the lengths do not agree or there is no such slot.
+/// If the lengths are inconsistent or `slot >= BLOCK`.
 pub fn store_kv(layer: &mut [f32], slot: usize, kv_heads: usize, dim: usize, k: &[f32], v: &[f32]) {
     let width = kv_heads * dim;
     assert!(slot < BLOCK, "slot {slot} of a block of {BLOCK}");
@@ -67,22 +71,22 @@ pub fn store_kv(layer: &mut [f32], slot: usize, kv_heads: usize, dim: usize, k: 
     }
 }
 
-/// Keys that are taken at a time. Every query has its own maximum, sum and weighted values for each stretch of this
-/// many positions (counted from position 0), which are then merged in order: so its result depends neither on the other
-/// queries nor on who computes which stretch.
+/// Number of positions in a stretch. Each query has its own maximum, sum and weighted values for
+/// every stretch (counted from position 0), and the stretches are merged in order. So a query's
+/// result depends neither on other queries nor on the assignment of stretches to threads.
 const STRETCH: usize = 256;
-/// Rows (a row is one head of one query) that go together.
+/// Maximum number of rows that are computed together. A row is one head of one query.
 const ROWS: usize = 48;
 /// Rows of a register tile.
 const TILE: usize = 6;
 /// Minimum number of multiply-adds for which another thread is worth its cost.
 const SMALL: usize = 1 << 17;
 
-/// Attention of every query: `out` is `[rows, heads * dim]`, indexed by the rows of the queries; scores are scaled by
-/// `1 / sqrt(dim)`. Queries are `heads * dim` numbers at the start of rows of `stride`.
+/// Attention of all queries. `q` has rows of `stride` elements that begin with the query
+/// `[heads * dim]`. `out` is `[rows, heads * dim]`. Scores are scaled by `1 / sqrt(dim)`.
 ///
 /// # Panics
-/// If the shapes do not agree, a sequence lacks blocks, or two sequences have the same row.
+/// If the shapes are inconsistent, a sequence lacks blocks, or two sequences share a row.
 pub fn attend(team: &Team, shape: &AttentionShape, q: &[f32], stride: usize, sequences: &[Queries<'_>], out: &mut [f32]) {
     let &AttentionShape { heads, kv_heads, dim, window } = shape;
     let width = heads.saturating_mul(dim);
@@ -109,7 +113,7 @@ pub fn attend(team: &Team, shape: &AttentionShape, q: &[f32], stride: usize, seq
     let tokens = (ROWS / group).max(1);
     let mut units = Vec::new();
     for s in sequences {
-        // the longest first
+        // the longest tasks first
         for t in (0..s.rows).step_by(tokens).rev() {
             let tokens = t..(t + tokens).min(s.rows);
             units.extend((0..kv_heads).map(|kv| Unit { shape, group, s, kv, tokens: tokens.clone(), isa }));
@@ -123,7 +127,7 @@ pub fn attend(team: &Team, shape: &AttentionShape, q: &[f32], stride: usize, seq
         return if alone { (0..units.len()).for_each(task) } else { team.run(units.len(), &task) };
     }
 
-    // few queries, many keys: one task for each stretch, then the merge
+    // few queries and many keys: one task per stretch, then the merge
     let tasks: Vec<(&Unit<'_>, usize)> = units.iter().flat_map(|u| u.stretches().map(move |c| (u, c))).collect();
     let len = units.iter().map(|u| u.rows() * u.state()).max().unwrap_or(0);
     let mut states = vec![0f32; tasks.len() * len];
@@ -146,8 +150,8 @@ pub fn attend(team: &Team, shape: &AttentionShape, q: &[f32], stride: usize, seq
     }
 }
 
-/// Queries of a sequence and one head of keys and values, with all query heads that share it: a row is one of these
-/// heads of one query.
+/// Some queries of a sequence for one key/value head, with all query heads that share it. A row is
+/// one of these heads of one query.
 struct Unit<'a> {
     shape: &'a AttentionShape,
     group: usize,
@@ -175,23 +179,23 @@ impl Unit<'_> {
         self.tokens.len() * self.group
     }
 
-    /// Numbers that a row needs for its weighted values (first), maximum and sum (after them).
+    /// Elements of a row's state: its weighted values, then its maximum and sum.
     fn state(&self) -> usize {
         self.shape.dim + 16
     }
 
-    /// The positions that a row sees.
+    /// The positions that a row attends to.
     fn seen(&self, row: usize) -> Range<usize> {
         let end = self.s.first + self.tokens.start + row / self.group + 1;
         end.saturating_sub(self.shape.window)..end
     }
 
-    /// The stretches of which any row sees a part.
+    /// The stretches that any row attends to.
     fn stretches(&self) -> Range<usize> {
         self.seen(0).start / STRETCH..self.seen(self.rows() - 1).end.div_ceil(STRETCH)
     }
 
-    /// What a row sees of a stretch, counted from its start.
+    /// The positions of a stretch that a row attends to, relative to the start of the stretch.
     fn seen_of(&self, row: usize, stretch: usize) -> Range<usize> {
         let (seen, from) = (self.seen(row), stretch * STRETCH);
         let start = seen.start.max(from).min(from + STRETCH) - from;
@@ -214,7 +218,7 @@ impl Unit<'_> {
         });
     }
 
-    /// The rows of the queries, scaled.
+    /// Copies the rows of the queries, scaled, to `packed` `[rows, dim]`.
     fn pack(&self, q: &[f32], stride: usize, packed: &mut Vec<f32>) {
         let scale = 1.0 / (self.shape.dim as f32).sqrt();
         let width = self.group * self.shape.dim;
@@ -225,7 +229,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Maximum, sum and weighted values of every row over a stretch; zeros and nothing for rows that see none of it.
+    /// Computes the state of every row over a stretch. The state is zero for rows that do not
+    /// attend to it.
     fn stretch(&self, stretch: usize, q: &[f32], scores: &mut Vec<f32>, states: &mut [f32]) {
         let (dim, state, rows) = (self.shape.dim, self.state(), self.rows());
         scores.resize((rows * STRETCH).max(scores.len()), 0.0);
@@ -251,13 +256,13 @@ impl Unit<'_> {
         }
     }
 
-    /// Scores of all rows over what any of them sees of a stretch.
+    /// Computes the scores of all rows for the positions of a stretch that any row attends to.
     fn scores(&self, stretch: usize, q: &[f32], scores: &mut [f32]) {
         let (dim, rows, lanes) = (self.shape.dim, self.rows(), self.isa.lanes());
         let (from, to) = (self.seen_of(0, stretch).start, self.seen_of(rows - 1, stretch).end);
         let keys = COLUMNS * lanes;
         for start in (from / keys * keys..to).step_by(keys) {
-            // keys beyond those that are seen are replaced by seen ones; nobody looks at their scores
+            // other keys are replaced by valid ones; their scores are not used
             let b = std::array::from_fn(|c| {
                 let key = start + c * lanes;
                 let block = (key / BLOCK).clamp(from / BLOCK, (to - 1) / BLOCK);
@@ -269,7 +274,8 @@ impl Unit<'_> {
         }
     }
 
-    /// Adds the values that the rows of a tile see in a stretch, weighted, in `C` vectors from `column`.
+    /// Adds the weighted values of a stretch for the rows of a tile, in `C` vectors from `column`
+    /// on.
     fn values<const C: usize>(&self, stretch: usize, tile: Range<usize>, column: usize, scores: &[f32], states: &mut [f32]) {
         let state = self.state();
         let seen = |row| self.seen_of(row, stretch);
@@ -291,7 +297,7 @@ impl Unit<'_> {
         tile.for_each(|row| add(row..row + 1, common.end..seen(row).end));
     }
 
-    /// Where the values of some keys lie.
+    /// The memory spans of the values of some keys.
     fn spans<'s, 'b, const C: usize>(
         &'b self,
         stretch: usize,
@@ -311,7 +317,7 @@ impl Unit<'_> {
         &spans[..blocks.len()]
     }
 
-    /// Adds a later stretch to what the rows have.
+    /// Merges the states of a later stretch into those of the earlier ones.
     fn merge(&self, stretch: usize, sums: &mut [f32], parts: &[f32]) {
         let (dim, state) = (self.shape.dim, self.state());
         for (row, (sum, part)) in sums.chunks_exact_mut(state).zip(parts.chunks_exact(state)).enumerate() {

@@ -1,11 +1,12 @@
-//! Elementwise operations between the matrix products: one row at a time, on the calling thread.
+//! Elementwise operations between matrix products, row by row, on the calling thread.
 
 use crate::simd::{self, Isa};
 
-/// Root-mean-square normalisation: `y = x / sqrt(mean(x^2) + eps) * weight`, for rows as long as `weight`.
+/// RMSNorm (<https://arxiv.org/abs/1910.07467>): `y = x / sqrt(mean(x^2) + eps) * weight`. `x` and
+/// `y` are `[rows, weight.len()]`.
 ///
 /// # Panics
-/// If `x` is not whole rows, or `y` is not as long as `x`.
+/// If `x` is not a whole number of rows, or `y` differs from `x` in length.
 pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
     assert_eq!(x.len(), y.len(), "as many outputs as inputs");
     if weight.is_empty() {
@@ -15,10 +16,11 @@ pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
     simd::rms_norm(Isa::get(), x, weight, eps, y);
 }
 
-/// `silu(gate) * up` of rows `[gate (width) | up (width)]`.
+/// SwiGLU (<https://arxiv.org/abs/2002.05202>): `y = silu(gate) * up`. `gate_up` is
+/// `[rows, 2 * width]`, gate before up; `y` is `[rows, width]`.
 ///
 /// # Panics
-/// If `gate_up` is not twice as long as `y`, or `y` is not whole rows.
+/// If `gate_up` is not twice as long as `y`, or `y` is not a whole number of rows.
 pub fn swiglu(gate_up: &[f32], width: usize, y: &mut [f32]) {
     assert_eq!(gate_up.len(), 2 * y.len(), "two inputs for an output");
     if width == 0 {
@@ -31,17 +33,18 @@ pub fn swiglu(gate_up: &[f32], width: usize, y: &mut [f32]) {
 /// `x += y`.
 ///
 /// # Panics
-/// If they are not equally long.
+/// If the lengths differ.
 pub fn add(x: &mut [f32], y: &[f32]) {
     assert_eq!(x.len(), y.len(), "as many numbers to add as there are");
     simd::add(Isa::get(), x, y);
 }
 
-/// Rotary position embedding of the first `heads * dim` numbers of each row of `stride`: within a head, number `i` is
-/// paired with `i + dim / 2`. `cos` and `sin` are `[rows, dim / 2]`.
+/// Rotary position embedding (<https://arxiv.org/abs/2104.09864>) of the first `heads * dim`
+/// elements of each row of `stride` elements, in place. Within a head, element `i` is rotated with
+/// element `i + dim / 2`. `cos` and `sin` are `[rows, dim / 2]`.
 ///
 /// # Panics
-/// If `dim` is odd, the heads do not fit in a row, or the lengths do not agree.
+/// If `dim` is odd, the heads do not fit in a row, or the lengths are inconsistent.
 pub fn rotate(x: &mut [f32], stride: usize, heads: usize, dim: usize, cos: &[f32], sin: &[f32]) {
     if x.is_empty() || heads == 0 || dim == 0 {
         return;

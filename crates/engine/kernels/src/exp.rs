@@ -1,14 +1,15 @@
-//! An exponential function that the compiler can turn into vector instructions.
+//! An exponential function that the compiler can vectorise.
 
-/// `a * b + c`, in one rounding if `FMA`.
+/// `a * b + c`, with a single rounding if `FMA`.
 #[inline(always)]
 pub(crate) fn mul_add<const FMA: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// e^x within 2 units in the last place for -87 <= x <= 88, clamped outside (NaN stays NaN); branch-free, so that loops
-/// over it become vector code. Range reduction by ln 2, then Cephes' polynomial (<https://www.netlib.org/cephes/>, `expf`).
-// The digits are Cephes' own; trimming them to f32's precision would hide where they come from.
+/// e^x within 2 units in the last place for -87 <= x <= 88. `x` is clamped to this range; NaN stays
+/// NaN. Branch-free, so that loops over it are vectorised. Range reduction by ln 2, then Cephes'
+/// polynomial (<https://www.netlib.org/cephes/>, `expf`).
+// The digits are Cephes' own. Trimmed to f32's precision, their source could not be recognised.
 #[allow(clippy::excessive_precision)]
 #[inline(always)]
 pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
@@ -25,7 +26,7 @@ pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
     let p = mul_add::<FMA>(p, r, 1.666_666_545_9e-1);
     let p = mul_add::<FMA>(p, r, 5.000_000_120_1e-1);
     let y = mul_add::<FMA>(p * r, r, r) + 1.0;
-    // The low bits of `shifted` hold n; the rest of its bits shift out.
+    // The low bits of `shifted` are n; its other bits are shifted out.
     let power = f32::from_bits((shifted.to_bits().wrapping_add(127)) << 23);
     y * power
 }

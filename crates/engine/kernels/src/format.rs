@@ -1,16 +1,16 @@
-//! The number formats of weights, and a matrix of them.
+//! Number formats of weights, and matrices in these formats.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How the numbers of a matrix are written.
+/// The number format of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// 32-bit floating point.
+    /// 32-bit floating point (IEEE 754).
     F32,
-    /// The upper half of [`Format::F32`].
+    /// bfloat16: the upper half of an f32.
     Bf16,
-    /// Blocks of 32: an f16 scale, then 32 signed bytes (as in the GGUF specification).
+    /// Blocks of 32 numbers: an f16 scale, then 32 signed bytes (Q8_0 of the GGUF specification).
     Q8_0,
 }
 
@@ -20,7 +20,8 @@ pub(crate) const GROUP: usize = 32;
 pub(crate) const GROUP_BYTES: usize = 34;
 
 impl Format {
-    /// Bytes of a row of `cols` numbers; `None` if the format has no such rows ([`Format::Q8_0`] needs multiples of 32).
+    /// Bytes of a row of `cols` numbers. `None` if the format does not allow such rows:
+    /// [`Format::Q8_0`] needs multiples of 32.
     pub fn row_bytes(self, cols: usize) -> Option<usize> {
         match self {
             Self::F32 => cols.checked_mul(4),
@@ -46,7 +47,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// A name that is no [`Format`].
+/// An unknown name of a [`Format`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownFormat(pub String);
 
@@ -66,17 +67,17 @@ impl FromStr for Format {
     }
 }
 
-/// Bytes that do not have the shape they are said to have.
+/// Bytes that do not match the stated shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShapeError {
-    /// The format has no rows of that many columns.
+    /// The format does not allow rows with this number of columns.
     Columns {
         /// The format.
         format: Format,
         /// The number of columns.
         cols: usize,
     },
-    /// Too few or too many bytes.
+    /// The number of bytes does not match the shape.
     Length {
         /// The format.
         format: Format,
@@ -84,7 +85,7 @@ pub enum ShapeError {
         rows: usize,
         /// The number of columns.
         cols: usize,
-        /// The bytes that are there.
+        /// The number of bytes.
         bytes: usize,
     },
 }
@@ -104,7 +105,7 @@ impl fmt::Display for ShapeError {
 
 impl std::error::Error for ShapeError {}
 
-/// A row-major matrix `[rows, cols]`, borrowed: little-endian, at any alignment.
+/// A borrowed row-major matrix `[rows, cols]`, little-endian, with any alignment.
 #[derive(Debug, Clone, Copy)]
 pub struct Matrix<'a> {
     format: Format,
@@ -115,7 +116,7 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// The matrix written in exactly these `bytes`.
+    /// A matrix over `bytes`, whose length must match the shape.
     pub fn new(format: Format, bytes: &'a [u8], rows: usize, cols: usize) -> Result<Self, ShapeError> {
         let row_bytes = format.row_bytes(cols).ok_or(ShapeError::Columns { format, cols })?;
         if row_bytes.checked_mul(rows) != Some(bytes.len()) {
@@ -124,17 +125,17 @@ impl<'a> Matrix<'a> {
         Ok(Self { format, bytes, rows, cols, row_bytes })
     }
 
-    /// The number of rows: outputs of a product.
+    /// Number of rows: the outputs of a linear layer.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The number of columns: inputs of a product.
+    /// Number of columns: the inputs of a linear layer.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// How the numbers are written.
+    /// The number format.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -155,10 +156,10 @@ impl<'a> Matrix<'a> {
         &self.bytes[row * self.row_bytes..][..self.row_bytes]
     }
 
-    /// The numbers of a row, as for looking up an embedding.
+    /// Converts a row to f32, for example to look up an embedding.
     ///
     /// # Panics
-    /// If there is no such row, or `out` is not `cols` long.
+    /// If there is no such row, or `out` does not have `cols` elements.
     pub fn row_to_f32(&self, row: usize, out: &mut [f32]) {
         assert_eq!(out.len(), self.cols, "a row has {} numbers", self.cols);
         let bytes = self.row(row);
@@ -185,7 +186,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Appends a row as [`Format::Q8_0`], by the reference method of ggml.
+/// Appends a row in [`Format::Q8_0`], quantised as in ggml's reference implementation.
 ///
 /// # Panics
 /// If the row's length is not a multiple of 32.
@@ -199,12 +200,12 @@ pub fn quantize_q8_0(x: &[f32], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends numbers as [`Format::Bf16`], rounded to the nearest, ties to even.
+/// Appends numbers in [`Format::Bf16`], rounded to nearest, ties to even.
 pub fn to_bf16(x: &[f32], out: &mut Vec<u8>) {
     out.extend(x.iter().flat_map(|x| round_bf16(*x).to_le_bytes()));
 }
 
-/// The upper half of `x`, rounded to the nearest, ties to even; NaN stays NaN.
+/// The upper half of `x`, rounded to nearest, ties to even; NaN stays NaN.
 #[inline(always)]
 pub(crate) fn round_bf16(x: f32) -> u16 {
     let bits = x.to_bits();
@@ -213,18 +214,19 @@ pub(crate) fn round_bf16(x: f32) -> u16 {
     (if x.is_nan() { nan } else { rounded }) as u16
 }
 
-/// Half precision to single, exactly.
+/// Converts f16 to f32, which is exact.
 #[inline(always)]
 pub(crate) fn f16_to_f32(h: u16) -> f32 {
     let sign = u32::from(h & 0x8000) << 16;
     let magnitude = u32::from(h & 0x7fff);
-    // Exponent and fraction in place; the product mends the exponent's bias, also of subnormal numbers.
+    // Exponent and fraction are moved in place. The product corrects the exponent's bias, also for
+    // subnormal numbers.
     let value = f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000);
     let value = if magnitude >= 0x7c00 { f32::from_bits(0x7f80_0000 | (magnitude << 13)) } else { value };
     f32::from_bits(value.to_bits() | sign)
 }
 
-/// Single precision to half, rounded to the nearest, ties to even.
+/// Converts f32 to f16, rounded to nearest, ties to even.
 pub(crate) fn f32_to_f16(x: f32) -> u16 {
     let sign = ((x.to_bits() >> 16) & 0x8000) as u16;
     let x = x.abs();
@@ -233,7 +235,7 @@ pub(crate) fn f32_to_f16(x: f32) -> u16 {
     } else if x >= 65_520.0 {
         0x7c00
     } else if x < 6.103_515_6e-5 {
-        // Subnormal: adding 0.5 leaves the multiples of 2^-24 in the lowest bits.
+        // Subnormal: after adding 0.5, the lowest bits are the multiple of 2^-24.
         ((x + 0.5).to_bits() - 0.5f32.to_bits()) as u16
     } else {
         let bits = x.to_bits();

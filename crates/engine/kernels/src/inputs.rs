@@ -4,18 +4,18 @@
 //! weights:
 //! - f32: a row is f32.
 //! - bf16: a row is bf16.
-//! - Q8_0, blocks of 32 bytes: a row has three cache lines for every 64 numbers. These are the
-//!   numbers as signed bytes; for every four of them -128 times their sum; and the scales, eight
-//!   times that of the first 32 numbers and eight times that of the others.
+//! - Q8_0 (blocks of 32 numbers): every 64 numbers take three cache lines. The first has the
+//!   numbers as signed bytes. The second has, for every four numbers, -128 times their sum. The third
+//!   has the scales: eight times that of the first block, eight times that of the second.
 
 use crate::Team;
 use crate::format::Format;
 use crate::line::{Line, row_lines};
 use crate::simd::{self, Isa, Rows};
 
-/// The rows that weights are multiplied with, converted once for all products that read them: as they are for
-/// [`Format::F32`], rounded for [`Format::Bf16`], in blocks of 32 bytes with an f32 scale for [`Format::Q8_0`].
-/// Buffers are kept from one use to the next.
+/// The input rows of products, converted once for all products that read them. They are unchanged
+/// for [`Format::F32`], rounded for [`Format::Bf16`], and blocks of 32 bytes with an f32 scale for
+/// [`Format::Q8_0`]. Buffers are reused.
 #[derive(Debug, Default)]
 pub struct Inputs {
     format: Option<Format>,
@@ -25,26 +25,26 @@ pub struct Inputs {
     packed: Vec<Line>,
 }
 
-/// Lines from one row to the next: odd, so that rows do not compete for the same places in the cache.
+/// Distance of rows in cache lines. It is odd, so that rows do not map to the same cache sets.
 fn stride(format: Format, cols: usize) -> usize {
     row_lines(format, cols) | 1
 }
 
 impl Inputs {
-    /// No rows yet.
+    /// Inputs without rows.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes rows of `cols` numbers, for weights of this format.
+    /// Sets the rows `x` `[rows, cols]`, converted for weights in this format.
     ///
     /// # Panics
-    /// If `x` is not whole rows, or the format has no such rows.
+    /// If `x` is not a whole number of rows, or the format does not allow rows of `cols` numbers.
     pub fn set(&mut self, format: Format, x: &[f32], cols: usize) {
         self.take(format, x, cols, |lines, _, pack| pack(0, lines));
     }
 
-    /// As [`Inputs::set`], on all threads if it is worth it.
+    /// [`Inputs::set`] with all threads of `team` if the rows are large enough.
     ///
     /// # Panics
     /// As for [`Inputs::set`].
@@ -73,27 +73,27 @@ impl Inputs {
         }
     }
 
-    /// The number of rows.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The length of a row.
+    /// Number of elements of a row.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// What [`Inputs::set`] was told; `None` before.
+    /// The format of the last [`Inputs::set`]; `None` before.
     pub fn format(&self) -> Option<Format> {
         self.format
     }
 
-    /// The rows as they are.
+    /// The rows in f32.
     pub(crate) fn exact(&self) -> Rows<'_> {
         Rows::new(Format::F32, &self.exact, stride(Format::F32, self.cols), self.rows, self.cols)
     }
 
-    /// The rows for the format's weights.
+    /// The rows in the form that products with weights of the format need.
     pub(crate) fn packed(&self) -> Rows<'_> {
         match self.format {
             None | Some(Format::F32) => self.exact(),

@@ -1,9 +1,9 @@
 //! Arrays of a fixed size that the compiler vectorises.
 
-/// Numbers in such an array.
+/// Length of such an array.
 pub(crate) const LANES: usize = 16;
 
-/// All lanes in one, always in the same order.
+/// Reduces all lanes to one value, in a fixed tree order.
 #[inline(always)]
 pub(crate) fn reduce(x: [f32; LANES], f: impl Fn(f32, f32) -> f32) -> f32 {
     let x = fold::<16, 8>(x, &f);

@@ -1,10 +1,10 @@
 //! CPU kernels of a language model: matrix products over memory-mapped weights, attention over KV
 //! blocks, and the elementwise operations between them.
 //!
-//! **A row's result does not depend on what else is computed.** Not on the other rows of a batch,
-//! on how a prompt is split into chunks, nor on the number of threads. Each number is the result of
-//! one sequence of operations in one order, which depends only on the shape of its own row. The
-//! last bits do depend on the instruction set: see [`instruction_set`].
+//! **A row's result does not depend on what else is computed.** It has the same bits for every
+//! batch, every split of a prompt into chunks, and every number of threads. Each number results
+//! from one sequence of operations in one order, which depends only on the shape of its own row.
+//! The last bits may differ between instruction sets: see [`instruction_set`].
 
 mod attention;
 mod elementwise;
@@ -27,9 +27,11 @@ pub use inputs::Inputs;
 pub use linear::{LowRank, Part, linear};
 pub use team::Team;
 
-/// The instructions that the kernels use on this machine: `avx512-bf16-vnni`, `avx512`, `avx2` or `portable`.
+/// The instruction set that the kernels use on this machine: `avx512-bf16-vnni`, `avx512`, `avx2`
+/// or `portable`.
 ///
-/// The environment variable `AUTOACT_ISA`, read once, chooses a lesser one by the same names, for tests and benchmarks.
+/// The environment variable `AUTOACT_ISA`, read once, selects a lower one by its name, for tests
+/// and benchmarks.
 pub fn instruction_set() -> &'static str {
     simd::Isa::get().name()
 }

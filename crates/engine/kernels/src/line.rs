@@ -1,13 +1,13 @@
-//! Cache lines, in which the rows of inputs lie.
+//! Cache lines, which hold the rows of inputs.
 
 use crate::Format;
 
-/// One cache line, aligned as such, of whatever 32 bits: inputs of products are kept in these.
+/// An aligned cache line of 16 words of 32 bits. The words' content depends on the format.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Line(pub(crate) [u32; 16]);
 
-/// Lines that a row of inputs takes.
+/// Number of cache lines of an input row.
 pub(crate) fn row_lines(format: Format, cols: usize) -> usize {
     match format {
         Format::F32 => cols.div_ceil(16),

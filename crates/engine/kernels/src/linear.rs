@@ -1,4 +1,4 @@
-//! Linear layers: products of inputs with weights.
+//! Linear layers: products of inputs and weights, with bias and LoRA updates.
 
 use std::ops::Range;
 
@@ -6,38 +6,40 @@ use crate::line::{Line, row_lines};
 use crate::simd::{Columns, Isa, Update, Weights, into_columns, into_rows};
 use crate::{Format, Inputs, Matrix, Team};
 
-/// A weight matrix and where its product goes: row `i` of the inputs gives `y[i * width + column ..]`.
+/// A weight matrix, and the position of its product: input row `i` gives `y[i * width + column
+/// ..]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
-    /// `[outputs, inputs]`.
+    /// The weights `[outputs, inputs]`.
     pub weight: Matrix<'a>,
-    /// Added to the product: one number for each output.
+    /// Added to the product: `[outputs]`.
     pub bias: Option<&'a [f32]>,
-    /// The first column of `y` that is written.
+    /// The first column of `y` that it writes.
     pub column: usize,
 }
 
-/// A low-rank update (LoRA) of the product for some rows:
-/// `y[row][column + i] += sum_r b[r * outputs + i] * dot(a[r], x[row])`, with the scale folded into `b`.
+/// A low-rank update (LoRA) of some rows of the product: `y[row][column + i] += sum_r b[r * outputs
+/// + i] * dot(a[r], x[row])`. The scale is folded into `b`.
 #[derive(Debug, Clone)]
 pub struct LowRank<'a> {
-    /// The rows of inputs and outputs that it is for.
+    /// The rows of inputs and outputs that it applies to.
     pub rows: Range<usize>,
-    /// The first column of `y` that it is added to.
+    /// The first column of `y` that it changes.
     pub column: usize,
     /// The rank.
     pub rank: usize,
-    /// `[rank, inputs]`.
+    /// PEFT's `lora_A`: `[rank, inputs]`.
     pub a: &'a [f32],
-    /// `[rank, outputs]`: the transpose of PEFT's `lora_B`, so that a row of it is added at once.
+    /// The transpose of PEFT's `lora_B`, `[rank, outputs]`, so that its rows are contiguous.
     pub b: &'a [f32],
 }
 
-/// Writes `x W^T + bias` of every part into rows of `width` numbers, then adds the updates, in their order.
+/// Computes `y = x W^T + bias` for all parts, then adds the updates in order. `x` is `[rows,
+/// inputs]`, `y` is `[rows, width]`.
 ///
 /// # Panics
-/// If the shapes do not agree, the format of `x` is not that of a part, two parts write the same column, or an update
-/// goes to a column that no part writes.
+/// If the shapes are inconsistent, `x` has another format than a part, two parts write the same
+/// column, or an update changes a column that no part writes.
 pub fn linear(team: &Team, x: &Inputs, parts: &[Part<'_>], updates: &[LowRank<'_>], y: &mut [f32], width: usize) {
     check(x, parts, updates, y, width);
     if x.rows() == 0 {
@@ -46,7 +48,8 @@ pub fn linear(team: &Team, x: &Inputs, parts: &[Part<'_>], updates: &[LowRank<'_
     let isa = Isa::get();
     let updates: Vec<&LowRank<'_>> = updates.iter().filter(|u| u.rank > 0 && !u.rows.is_empty() && !u.b.is_empty()).collect();
 
-    // the inputs times `a` of each update, in rows of `lines` lines, one update after the other
+    // the products of the inputs and each update's `a`, in rows of `lines` lines, update after
+    // update
     let lines = row_lines(Format::F32, updates.iter().map(|u| u.rank).max().unwrap_or(0));
     let rows: usize = updates.iter().map(|u| u.rows.len()).sum();
     let mut inner = vec![Line::default(); rows * lines];

@@ -1,4 +1,5 @@
-//! Kernels that the compiler vectorises by itself: safe loops over rows. `simd.rs` compiles each for every instruction set.
+//! Kernels that the compiler vectorises: safe loops over rows. `simd.rs` compiles each of them for
+//! every instruction set.
 
 use crate::exp::{exp, mul_add};
 use crate::format::{GROUP, round_bf16};
@@ -64,7 +65,8 @@ pub(crate) fn rotate<const FMA: bool>(x: &mut [f32], stride: usize, heads: usize
     }
 }
 
-/// Of a row of scores, those in `lo..hi` become `e^(score - maximum)`; gives the maximum and the sum.
+/// Replaces the scores in `lo..hi` of a row by `e^(score - maximum)`. Returns the maximum and the
+/// sum.
 #[inline(always)]
 pub(crate) fn softmax<const FMA: bool>(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) {
     const NONE: f32 = f32::NEG_INFINITY;
@@ -103,7 +105,7 @@ pub(crate) fn softmax<const FMA: bool>(scores: &mut [f32], lo: usize, hi: usize)
     (max, reduce(sum, |a, b| a + b))
 }
 
-/// At most this, in the vectors at both ends of a row.
+/// Upper limits for the lanes of the first and last vector of a row: -inf outside of it.
 static LIMITS: [[f32; LANES]; 3] = [[f32::NEG_INFINITY; LANES], [f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]];
 
 #[inline(always)]
@@ -121,7 +123,7 @@ pub(crate) fn merge<const FMA: bool>(sum: &mut [f32], a: f32, part: &[f32], b: f
     }
 }
 
-/// `y[i] += sum_r inner[r] * b[r][from + i]`, each number by `r` in order; `b` has `rank` rows.
+/// `y[i] += sum_r inner[r] * b[r][from + i]`, summed in the order of `r`. `b` is `[rank, outputs]`.
 #[inline(always)]
 pub(crate) fn add_low_rank<const FMA: bool>(inner: &[Line], rank: usize, b: &[f32], from: usize, y: &mut [f32]) {
     let stride = b.len() / rank.max(1);
@@ -143,10 +145,10 @@ pub(crate) fn add_low_rank<const FMA: bool>(inner: &[Line], rank: usize, b: &[f3
     }
 }
 
-/// Outputs that are kept in registers while the ranks pass by.
+/// Number of outputs that are kept in registers over all ranks.
 const WIDE: usize = 64;
 
-/// Rows of [`Format::F32`](crate::Format::F32): the numbers as they are.
+/// Packs rows for [`Format::F32`](crate::Format::F32): the numbers unchanged.
 #[inline(always)]
 pub(crate) fn pack_f32<const FMA: bool>(x: &[f32], cols: usize, out: &mut [Line], stride: usize) {
     for (x, out) in x.chunks_exact(cols).zip(out.chunks_exact_mut(stride)) {
@@ -164,7 +166,7 @@ pub(crate) fn pack_f32<const FMA: bool>(x: &[f32], cols: usize, out: &mut [Line]
     }
 }
 
-/// Rows of [`Format::Bf16`](crate::Format::Bf16): two numbers in a word.
+/// Packs rows for [`Format::Bf16`](crate::Format::Bf16): two numbers in a word.
 #[inline(always)]
 pub(crate) fn pack_bf16<const FMA: bool>(x: &[f32], cols: usize, out: &mut [Line], stride: usize) {
     for (x, out) in x.chunks_exact(cols).zip(out.chunks_exact_mut(stride)) {
@@ -190,7 +192,7 @@ fn pairs(x: &[f32; 32]) -> Line {
     line
 }
 
-/// Rows of [`Format::Q8_0`](crate::Format::Q8_0): see `inputs.rs`.
+/// Packs rows for [`Format::Q8_0`](crate::Format::Q8_0), as `inputs.rs` describes.
 #[inline(always)]
 pub(crate) fn pack_bytes<const FMA: bool>(x: &[f32], cols: usize, out: &mut [Line], stride: usize) {
     for (x, out) in x.chunks_exact(cols).zip(out.chunks_exact_mut(stride)) {
@@ -208,7 +210,7 @@ pub(crate) fn pack_bytes<const FMA: bool>(x: &[f32], cols: usize, out: &mut [Lin
     }
 }
 
-/// 32 numbers as bytes (four in a word), -128 times the sum of each four, and the scale.
+/// Quantises 32 numbers: the bytes (four in a word), -128 times the sum of every four, the scale.
 #[inline(always)]
 fn quantize(x: &[f32; GROUP]) -> ([u32; 8], [u32; 8], f32) {
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding it rounds to an integer, which the low bits hold
@@ -228,7 +230,7 @@ fn quantize(x: &[f32; GROUP]) -> ([u32; 8], [u32; 8], f32) {
     let (mut words, mut sums) = ([0; 8], [0; 8]);
     for ((word, sum), four) in words.iter_mut().zip(&mut sums).zip(bytes.as_chunks::<4>().0) {
         *word = u32::from_le_bytes(*four);
-        // the bytes plus 128, which have no sign, added in pairs, then the pairs
+        // the bytes plus 128 are unsigned; they are added in pairs, then the pairs
         let high = *word ^ 0x8080_8080;
         let pairs = (high & 0x00ff_00ff) + (high >> 8 & 0x00ff_00ff);
         let sum_of_high = (pairs & 0xffff) + (pairs >> 16);

@@ -1,5 +1,5 @@
-//! The only module with `unsafe` arithmetic: kernels written with vector instructions, and the
-//! choice of the instruction set at run time.
+//! Kernels written with vector instructions, and the choice of the instruction set at run time.
+//! This module and its submodules have all `unsafe` arithmetic of the crate.
 //!
 //! A kernel is a generic function over a small set of operations ([`Vector`], [`Dot`]). The
 //! operations are implemented once per instruction set. The generic function is inlined into one
@@ -32,7 +32,7 @@ pub(crate) use product::{Columns, Rows, Update, Weights, into_columns, into_rows
 #[cfg(target_endian = "big")]
 compile_error!("the kernels read little-endian weights as they are");
 
-/// An instruction set that this machine has: values are made here only.
+/// An instruction set that this machine has; only this module can create values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Isa(Level);
 
@@ -43,13 +43,13 @@ enum Level {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// With the instructions for bf16 and for bytes.
+    /// AVX-512 with the instructions for bf16 and for bytes (VNNI).
     #[cfg(target_arch = "x86_64")]
     Avx512Full,
 }
 
 impl Isa {
-    /// From the least to the best.
+    /// All sets, the lowest first.
     const ALL: &'static [Self] = &[
         Self(Level::Portable),
         #[cfg(target_arch = "x86_64")]
@@ -106,7 +106,7 @@ impl Isa {
         }
     }
 
-    /// Numbers in a vector of f32.
+    /// Number of f32 in a vector.
     pub(crate) fn lanes(self) -> usize {
         match self.0 {
             Level::Portable => <portable::Array as Vector>::LANES,
@@ -118,50 +118,51 @@ impl Isa {
     }
 }
 
-/// A vector of f32. For all operations: the machine has the instructions, and pointers are good for the elements that
-/// are named (at any alignment).
+/// A vector of f32. Contract of all operations: the machine has the instructions, and pointers are
+/// valid for the elements that are read or written, with any alignment.
 trait Vector: Copy {
     const LANES: usize;
-    /// Rows of a register tile of attention, which has [`COLUMNS`] vectors in a row.
+    /// Number of rows of a register tile of attention, which is [`COLUMNS`] vectors wide.
     const ROWS: usize;
     unsafe fn zero() -> Self;
     unsafe fn load(p: *const f32) -> Self;
-    /// The first `n < LANES`; the others are zero.
+    /// Loads the first `n < LANES` elements; the others are zero.
     unsafe fn load_part(p: *const f32, n: usize) -> Self;
     unsafe fn store(self, p: *mut f32);
-    /// The first `n < LANES`.
+    /// Stores the first `n < LANES` elements.
     unsafe fn store_part(self, p: *mut f32, n: usize);
     unsafe fn splat(p: *const f32) -> Self;
     /// `self + a * b`.
     unsafe fn add_product(self, a: Self, b: Self) -> Self;
-    /// The sum of each of four vectors, always in the same order.
+    /// The sum of the elements of each of four vectors, in a fixed order.
     unsafe fn sums(all: [Self; 4]) -> [f32; 4];
 }
 
-/// How an instruction set multiplies rows of weights of one format with inputs, step by step along a row. For all
-/// operations: the machine has the instructions, and pointers are good for the bytes of a step.
+/// The dot product of weight rows in one format and input rows, in steps along the rows. Contract
+/// of all operations: the machine has the instructions, and pointers are valid for the bytes of a
+/// step.
 trait Dot {
     /// The partial sums of one product.
     type Acc: Vector;
     type Weight: Copy;
     type Input: Copy;
-    /// Bytes of a row of weights taken in a step.
+    /// Bytes of a weight row in a step.
     const WEIGHT_BYTES: usize;
-    /// Bytes of a row of inputs taken in a step.
+    /// Bytes of an input row in a step.
     const INPUT_BYTES: usize;
-    /// Rows of inputs in a register tile, at most 6.
+    /// Number of input rows in a register tile, at most 6.
     const TOKENS: usize;
-    /// Parts (1 or 2) of a step that are taken one after the other.
+    /// Number of parts (1 or 2) of a step that are computed one after the other.
     const HALVES: usize;
     unsafe fn weight(p: *const u8, half: usize) -> Self::Weight;
-    /// The last step of a row, which has only `bytes < WEIGHT_BYTES`; the rest counts as zero.
+    /// The last step of a row, with only `bytes < WEIGHT_BYTES`; missing weights are zero.
     unsafe fn weight_part(p: *const u8, bytes: usize, half: usize) -> Self::Weight;
     unsafe fn input(p: *const u8, half: usize) -> Self::Input;
     unsafe fn step(acc: Self::Acc, weight: Self::Weight, input: Self::Input) -> Self::Acc;
 }
 
-/// Compiles a kernel once per instruction set and picks one at run time. Its parameter says whether a fused
-/// multiply-add is one instruction.
+/// Compiles a kernel for every instruction set and selects one at run time. The kernel's parameter
+/// says whether the set has fused multiply-add.
 macro_rules! kernels {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $($body:ident)::+;)*) => {$(
         $(#[$doc])*
@@ -214,11 +215,11 @@ kernels! {
     fn pack_bytes(x: &[f32], cols: usize, out: &mut [Line], stride: usize) = rows::pack_bytes;
 }
 
-/// A hint that this address will be read soon; any address will do.
+/// Hints that the address will be read soon. The address need not be valid.
 #[inline(always)]
 fn prefetch(p: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that could be seen, and never faults; every x86-64 has it.
+    // SAFETY: a prefetch has no visible effect and never faults; every x86-64 has it.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(p.cast());
     }
@@ -235,7 +236,8 @@ pub(crate) mod testing {
         pub(super) static LOWERED: Cell<Option<Isa>> = const { Cell::new(None) };
     }
 
-    /// Calls `f` with every instruction set of this machine in turn, for the kernels that the calling thread asks for.
+    /// Calls `f` once for every instruction set of this machine. Kernels called by this thread use
+    /// it.
     pub(crate) fn with_each_isa(mut f: impl FnMut(&'static str)) {
         for isa in Isa::ALL.iter().filter(|isa| **isa <= Isa::best()) {
             LOWERED.set(Some(*isa));

@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 
 use crate::simd::Chunks;
 
-/// How long a thread that has to wait looks for the end of it before it sleeps: longer than the pauses between the
-/// products of a token, so that only the first one has to wake the others.
+/// How long a waiting thread spins before it sleeps. It is longer than the pauses between the
+/// products of one token, so that only the first product has to wake the threads.
 const PATIENCE: Duration = Duration::from_micros(50);
 
-/// A fixed number of threads, the caller's being one of them.
+/// A thread pool of fixed size; the calling thread is one of its threads.
 ///
-/// A thread takes part in a job if it is there in time; the caller never waits for one that sleeps. Without work, the
-/// threads sleep.
+/// A thread joins a job if it is awake in time. The caller never waits for a sleeping thread.
+/// Without work, the threads sleep.
 #[derive(Debug)]
 pub struct Team {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
-    /// Held during a job: jobs of several callers come one after the other.
+    /// Held during a job, so that jobs of several callers run one after the other.
     turn: Mutex<()>,
 }
 
-/// The state word: the number of threads in the job, whether more may join, whether the caller sleeps until they have
-/// left, whether all is over, the job's number.
+/// Bits of the state word: the number of threads in the job, whether more may join, whether the
+/// caller sleeps until they have left, whether the pool stops, and the job's number.
 const JOINED: u64 = 0xffff;
 const OPEN: u64 = 1 << 16;
 const WAITED: u64 = 1 << 17;
@@ -41,16 +41,16 @@ struct Shared {
     job: Mutex<Option<Job>>,
     panic: Mutex<Option<Panic>>,
     asleep: Vec<AtomicBool>,
-    /// Whoever sleeps until the last thread leaves the job.
+    /// The caller, if it sleeps until the last thread leaves the job.
     caller: Mutex<Option<Thread>>,
 }
 
-/// On a cache line of its own.
+/// A value on its own cache line, against false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Line<T>(T);
 
-/// A job borrows nothing that ends before `run` returns, though its type cannot say so.
+/// A job. Its borrow ends before `run` returns, although the type says `'static`.
 #[derive(Clone, Copy)]
 struct Job {
     f: &'static (dyn Fn(usize) + Sync),
@@ -72,7 +72,7 @@ impl std::fmt::Debug for Panic {
 }
 
 thread_local! {
-    /// Whether this thread is in a task.
+    /// Whether this thread runs a task.
     static BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -81,10 +81,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Team {
-    /// Starts `threads - 1` threads (0 counts as 1).
+    /// Starts `threads - 1` threads; 0 counts as 1.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// If the system cannot start a thread.
     pub fn new(threads: usize) -> std::io::Result<Self> {
         let others = threads.saturating_sub(1).min(JOINED as usize);
         let shared = Arc::new(Shared {
@@ -103,15 +103,16 @@ impl Team {
         Ok(team)
     }
 
-    /// The number of threads, the caller's included.
+    /// Number of threads, including the caller's.
     pub fn threads(&self) -> usize {
         self.workers.len() + 1
     }
 
-    /// Calls `f` once with every number below `tasks`, on all threads; a job within a task runs on its thread alone.
+    /// Calls `f` once with every number below `tasks`, on all threads. A job inside a task runs on
+    /// the task's thread alone.
     ///
     /// # Panics
-    /// As a task panics, after all have stopped.
+    /// If a task panics, with its payload, after all threads have stopped.
     pub fn run(&self, tasks: usize, f: &(dyn Fn(usize) + Sync)) {
         if tasks <= 1 || self.workers.is_empty() || BUSY.get() {
             return (0..tasks).for_each(f);
@@ -121,7 +122,8 @@ impl Team {
         let job = Job { f: forget_lifetime(f), tasks };
         *lock(&shared.job) = Some(job);
         shared.next.0.store(0, Ordering::Relaxed);
-        // Nobody is in a job now, nor can join one, so that nobody else changes the word (only dropping the team does).
+        // No thread is in a job or can join one, so no other thread changes the word (only `drop`
+        // does).
         let number = (shared.state.0.load(Ordering::Relaxed) >> JOB).wrapping_add(1);
         shared.state.0.store(number << JOB | OPEN, Ordering::SeqCst);
         for (worker, asleep) in self.workers.iter().zip(&shared.asleep).take(tasks - 1) {
@@ -140,17 +142,18 @@ impl Team {
         }
     }
 
-    /// Cuts rows of `width` numbers into pieces and calls `f` with the number of the first row and the rows of each, on
-    /// all threads if it is worth it: for what is done row by row, such as [`rms_norm`](crate::rms_norm).
+    /// Splits rows of `width` elements into pieces and calls `f` with each piece and the number of
+    /// its first row. All threads take part if `y` is large enough. For operations on rows, such as
+    /// [`rms_norm`](crate::rms_norm).
     ///
     /// # Panics
-    /// If `y` is not whole rows; as `f` panics.
+    /// If `y` is not a whole number of rows, or `f` panics.
     pub fn rows(&self, y: &mut [f32], width: usize, f: &(dyn Fn(usize, &mut [f32]) + Sync)) {
         assert!(width > 0 && y.len().is_multiple_of(width), "{} numbers are no whole rows of {width}", y.len());
         self.pieces(y, width, f);
     }
 
-    /// As [`Team::rows`], for rows of anything.
+    /// [`Team::rows`] for elements of any type.
     pub(crate) fn pieces<T: Send>(&self, y: &mut [T], width: usize, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
         if size_of_val(y) < SMALL || self.workers.is_empty() {
             return f(0, y);
@@ -161,15 +164,16 @@ impl Team {
     }
 }
 
-/// Minimum size of rows, in bytes, for which another thread is worth its cost.
+/// Minimum size in bytes for which another thread is worth its cost.
 const SMALL: usize = 64 << 10;
 
-/// The same reference, for the threads of a team.
+/// Extends the lifetime of the reference for the threads of a team.
 #[allow(unsafe_code)]
 fn forget_lifetime(f: &(dyn Fn(usize) + Sync)) -> &'static (dyn Fn(usize) + Sync) {
-    // SAFETY: only `Team::run` calls this. A thread gets the reference from `Shared::job` only after it has joined the
-    // job, which it can only while the job is open; `run` closes the job and waits until all who joined have left before
-    // it returns (tasks that panic are caught), and takes the reference out of `Shared::job`.
+    // SAFETY: only `Team::run` calls this. A thread reads the reference from `Shared::job` only
+    // after it has joined the job, which is possible only while the job is open. `run` closes the
+    // job, waits until all joined threads have left (panics of tasks are caught), and removes the
+    // reference from `Shared::job` before it returns.
     unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(f) }
 }
 
@@ -185,12 +189,12 @@ impl Drop for Team {
 }
 
 impl Shared {
-    /// The life of a worker.
+    /// The main loop of a worker.
     fn work(&self, index: usize) {
         let mut last = 0;
         while let Some(number) = self.join(index, last) {
             last = number;
-            // not in the condition, where the lock would be held for all of the tasks
+            // not in the condition of `if`, where the lock would be held while tasks run
             let job = *lock(&self.job);
             if let Some(job) = job {
                 self.tasks(job);
@@ -199,10 +203,10 @@ impl Shared {
         }
     }
 
-    /// Leaves a job. The last one to leave wakes the caller, if it sleeps.
+    /// Leaves a job. The last thread to leave wakes the caller if it sleeps.
     fn leave(&self) {
-        // SeqCst here and in `all_left`: either the caller sees that this thread has left, or this thread sees the
-        // caller's mark.
+        // SeqCst here and in `all_left`: either the caller sees that this thread has left, or this
+        // thread sees the caller's flag.
         let before = self.state.0.fetch_sub(1, Ordering::SeqCst);
         if before & (JOINED | WAITED) == 1 | WAITED
             && let Some(caller) = lock(&self.caller).take()
@@ -211,7 +215,7 @@ impl Shared {
         }
     }
 
-    /// Waits until everybody has left the job, which is closed.
+    /// Waits until all threads have left the job, which is closed.
     fn all_left(&self) {
         let busy = || self.state.0.load(Ordering::SeqCst) & JOINED != 0;
         let mut since = None;
@@ -221,8 +225,8 @@ impl Shared {
             spins += 1;
             if spins.is_multiple_of(64) && since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                 while busy() {
-                    // again after every wake-up: it may come from a thread that was slow to leave an earlier job, and
-                    // has taken the handle
+                    // set again after every wake-up, which may come from a thread that was slow to
+                    // leave an earlier job and has taken the handle
                     *lock(&self.caller) = Some(std::thread::current());
                     self.state.0.fetch_or(WAITED, Ordering::SeqCst);
                     if busy() {
@@ -234,7 +238,7 @@ impl Shared {
         }
     }
 
-    /// Waits for a job after `last` and joins it; `None` at the end.
+    /// Waits for a job after `last` and joins it; `None` if the pool stops.
     fn join(&self, index: usize, last: u64) -> Option<u64> {
         let mut since = Instant::now();
         let mut spins = 0u32;
@@ -258,18 +262,19 @@ impl Shared {
         }
     }
 
-    /// Sleeps until woken, unless there is a job after `last` or the end has come.
+    /// Sleeps until woken, unless there is a job after `last` or the pool stops.
     fn sleep(&self, index: usize, last: u64) {
         self.asleep[index].store(true, Ordering::SeqCst);
         let state = self.state.0.load(Ordering::SeqCst);
         if state & STOP == 0 && (state & OPEN == 0 || state >> JOB == last) {
-            // Whoever opens a job after this flag is set sees it; waking up for nothing does no harm.
+            // Whoever opens a job after this flag is set sees the flag. A spurious wake-up is
+            // harmless.
             std::thread::park();
         }
         self.asleep[index].store(false, Ordering::SeqCst);
     }
 
-    /// Takes tasks until there are none.
+    /// Runs tasks until there are no more.
     fn tasks(&self, job: Job) {
         BUSY.set(true);
         let done = catch_unwind(AssertUnwindSafe(|| {
@@ -283,7 +288,7 @@ impl Shared {
         }));
         BUSY.set(false);
         if let Err(payload) = done {
-            // the others need not begin anything more
+            // the other threads begin no further tasks
             self.next.0.store(job.tasks, Ordering::Relaxed);
             lock(&self.panic).get_or_insert(Panic(payload));
         }

@@ -1,4 +1,4 @@
-//! Tests of the kernels against plain arithmetic, with every instruction set of the machine.
+//! Compares the kernels with scalar f64 arithmetic, on every instruction set of the machine.
 
 mod attention;
 mod elementwise;
@@ -6,7 +6,7 @@ mod linear;
 
 use autoact_base::random::SplitMix64;
 
-/// Numbers between -1 and 1 that look random.
+/// Pseudo-random numbers between -1 and 1.
 pub(crate) struct Noise(SplitMix64);
 
 impl Noise {
@@ -15,7 +15,7 @@ impl Noise {
     }
 
     pub(crate) fn next(&mut self) -> f32 {
-        // the highest 24 bits: all that an f32 below 1 holds
+        // the highest 24 bits, which is the precision of an f32
         (self.0.next_u64() >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
 

@@ -1,10 +1,10 @@
-//! The environment variable that chooses a lesser instruction set.
+//! The environment variable that selects a lower instruction set.
 
 use std::process::Command;
 
 use autoact_kernels::instruction_set;
 
-/// Not a test of its own: what the test below runs in processes with other environments.
+/// Not a test of its own: the test below runs it in processes with other environments.
 #[test]
 fn report() {
     println!("uses {}", instruction_set());

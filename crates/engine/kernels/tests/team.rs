@@ -1,4 +1,4 @@
-//! A team of threads, from outside.
+//! The thread pool through its public interface.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ fn every_task_runs_once() {
     }
 }
 
-/// Waits until `f`, at most for a while.
+/// Waits until `f` holds, for at most 20 seconds.
 fn eventually(f: impl Fn() -> bool) -> bool {
     let begin = Instant::now();
     while !f() {
@@ -133,11 +133,11 @@ fn dropping_a_team_ends_its_threads() {
         team.run(8, &|_| {
             marks[0].fetch_add(1, Ordering::Relaxed);
         });
-        // `drop` joins: it would hang if a thread did not end
+        // `drop` joins, so it would hang if a thread did not end
         drop(team);
     }
     assert_eq!(marks[0].load(Ordering::Relaxed), 160);
-    // neither a team that never worked nor one whose threads have gone to sleep hangs
+    // also for a pool that never worked, and for one whose threads sleep
     drop(Team::new(4).unwrap());
     let team = Team::new(4).unwrap();
     let begin = Instant::now();

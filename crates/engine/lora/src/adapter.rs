@@ -15,7 +15,8 @@ use crate::{AdapterConfig, AdapterError};
 pub const CONFIG_FILE: &str = "adapter_config.json";
 /// File name of the weights inside an adapter's directory.
 pub const WEIGHTS_FILE: &str = "adapter_model.safetensors";
-/// Optional safetensors metadata key: sha256 (hex) of the base's `model.safetensors` the adapter was trained on.
+/// Optional key in the safetensors metadata: SHA-256 digest (hex) of the `model.safetensors` on
+/// which the adapter was trained.
 pub const BASE_DIGEST_KEY: &str = "autoact.base_sha256";
 /// The prefix that PEFT adds to the base model's module names.
 const PREFIX: &str = "base_model.model.";
@@ -37,38 +38,38 @@ impl std::fmt::Debug for Matrix {
     }
 }
 
-/// Which of the two matrices of an update.
+/// One of the two factors of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Factor {
-    /// [r, in]
+    /// A, `[r, in]`.
     A,
-    /// [out, r]
+    /// B, `[out, r]`.
     B,
 }
 
-/// One layer's update: `y += scale * B (A x)`.
+/// One layer's update: `y += scale * B (A x)` (<https://arxiv.org/abs/2106.09685>).
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoraPair {
-    /// [r, in]
+    /// A, `[r, in]`.
     pub a: Matrix,
-    /// [out, r]
+    /// B, `[out, r]`.
     pub b: Matrix,
     /// α/r, or α/√r with rslora.
     pub scale: f32,
 }
 
-/// A PEFT LoRA adapter, read and checked against its own configuration.
+/// A PEFT LoRA adapter, checked against its own configuration.
 #[derive(Debug, Clone)]
 pub struct Adapter {
-    /// Where it was read from.
+    /// Its directory.
     pub path: PathBuf,
     /// `adapter_config.json`.
     pub config: AdapterConfig,
     /// Updates by the base's module name, such as `model.layers.0.self_attn.q_proj`.
     pub modules: BTreeMap<String, LoraPair>,
-    /// sha256 (hex) over the bytes of `adapter_config.json` followed by those of `adapter_model.safetensors`.
+    /// SHA-256 digest (hex) of `adapter_config.json` followed by `adapter_model.safetensors`.
     pub digest: String,
-    /// sha256 (hex) of the base's weights, when the adapter records it under [`BASE_DIGEST_KEY`].
+    /// SHA-256 digest (hex) of the base's weights, if the file has it under [`BASE_DIGEST_KEY`].
     pub base_digest: Option<String>,
 }
 
@@ -77,16 +78,17 @@ pub struct Adapter {
 pub struct BaseLayout {
     /// The base's name, for messages.
     pub name: String,
-    /// sha256 (hex) of its weights, when known.
+    /// SHA-256 digest (hex) of its weights, if known.
     pub digest: Option<String>,
-    /// Every linear layer by module name, with (in, out) features.
+    /// Numbers of inputs and outputs of every linear layer, by module name.
     pub linears: BTreeMap<String, (usize, usize)>,
 }
 
-/// Writes an adapter: `adapter_config.json` and `adapter_model.safetensors` in `dir`, which is made if need be.
+/// Writes `adapter_config.json` and `adapter_model.safetensors` to `dir`, which is created if
+/// necessary.
 ///
-/// `tensors` are named as PEFT names them, [`tensor_name`]. With `base_digest`, the sha256 (hex) of the base's weights,
-/// a loader can refuse another base. The same adapter has the same bytes each time.
+/// `tensors` have PEFT's names, see [`tensor_name`]. With `base_digest`, the SHA-256 digest (hex)
+/// of the base's weights, a loader can refuse another base. The same adapter gives the same bytes.
 ///
 /// # Errors
 /// A tensor's size does not fit its shape, or a file cannot be written.
@@ -178,8 +180,8 @@ impl Adapter {
         })
     }
 
-    /// Checks that the adapter belongs to `base`: same digest (when both know it), layers that exist, shapes
-    /// that fit, and no targeted layer of the base left without an update.
+    /// Checks that the adapter belongs to `base`: equal digests if both are known, existing layers,
+    /// matching shapes, and an update for every targeted layer.
     pub fn check_base(&self, base: &BaseLayout) -> Result<(), AdapterError> {
         let mismatch = |what: String, found: String, expected: String| AdapterError::BaseMismatch {
             adapter: self.path.display().to_string(),
@@ -219,7 +221,7 @@ impl Adapter {
     }
 }
 
-/// PEFT's name for a factor of the update of `module`, a path in the base such as `model.layers.0.self_attn.q_proj`.
+/// PEFT's name for a factor of the update of `module`, such as `model.layers.0.self_attn.q_proj`.
 pub fn tensor_name(module: &str, factor: Factor) -> String {
     format!("{PREFIX}{module}.lora_{factor:?}.weight")
 }
@@ -253,7 +255,7 @@ mod tests {
 
     const Q: &str = "model.layers.0.self_attn.q_proj";
 
-    /// An adapter of rank 2 on one layer of 3 inputs and 4 outputs, without the tensors named.
+    /// An adapter of rank 2 on one layer with 3 inputs and 4 outputs, without the given factors.
     fn tensors(without: &[Factor]) -> Vec<Tensor> {
         let all = [(Factor::A, [2, 3]), (Factor::B, [4, 2])].into_iter().filter(|(factor, _)| !without.contains(factor));
         all.map(|(factor, shape)| {

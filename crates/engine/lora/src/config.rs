@@ -9,27 +9,28 @@ use serde_json::Value;
 
 use crate::AdapterError;
 
-/// The part of PEFT's `LoraConfig` that decides what the adapter computes.
+/// The part of PEFT's `LoraConfig` that determines the adapter's result.
 ///
-/// Keys that change the maths and are not implemented (`use_dora`, `modules_to_save`, …) are rejected by
-/// [`AdapterConfig::parse`] when they are set; keys that only matter in training are ignored.
+/// [`AdapterConfig::parse`] rejects keys that would change the result and are not implemented
+/// (`use_dora`, `modules_to_save`, …). Keys that matter only in training are ignored.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct AdapterConfig {
     /// Always `LORA`.
     pub peft_type: String,
-    /// Rank: rows of A, columns of B.
+    /// Rank: the number of rows of A and columns of B.
     pub r: usize,
     /// α: the update is scaled by α/r, or α/√r with [`use_rslora`](Self::use_rslora).
     pub lora_alpha: f64,
-    /// Dropout on the adapter's input in training; has no effect here.
+    /// Dropout probability in training; ignored here.
     #[serde(default)]
     pub lora_dropout: f64,
-    /// Which linear layers are adapted.
+    /// The linear layers with an update.
     pub target_modules: TargetModules,
-    /// Which biases were trained; only `none`.
+    /// Which biases were trained; only `none` is supported.
     #[serde(default = "no_bias")]
     pub bias: String,
-    /// True for layers that store their weight transposed; PEFT ignores it for linear layers, and so do we.
+    /// Whether weights are stored transposed. PEFT ignores it for linear layers, and so does this
+    /// crate.
     #[serde(default)]
     pub fan_in_fan_out: bool,
     /// Scale by α/√r instead of α/r (<https://arxiv.org/abs/2312.03732>).
@@ -41,17 +42,18 @@ pub struct AdapterConfig {
     /// α that differs from `lora_alpha`, by module-name pattern.
     #[serde(default)]
     pub alpha_pattern: BTreeMap<String, f64>,
-    /// Only these layers are adapted, when set.
+    /// If set, only these layers have updates.
     #[serde(default)]
     pub layers_to_transform: Option<Layers>,
-    /// The base this was trained on, as a path or a hub name; informative.
+    /// Path or hub name of the base; not used.
     #[serde(default)]
     pub base_model_name_or_path: Option<String>,
-    /// PEFT's task; informative.
+    /// PEFT's task type; not used.
     #[serde(default)]
     pub task_type: Option<String>,
-    /// Activated LoRA (<https://arxiv.org/abs/2504.12397>), when set: the adapter acts only from the last occurrence of these tokens in
-    /// the prompt on, so that what comes before is read once for every adapter. A prompt without them is the base's.
+    /// Activated LoRA (<https://arxiv.org/abs/2504.12397>), if set: the adapter acts only from the
+    /// last occurrence of these tokens in the prompt on. So all adapters share the keys and values
+    /// of earlier tokens. A prompt without these tokens is answered by the base.
     #[serde(default)]
     pub alora_invocation_tokens: Option<Vec<u32>>,
 }
@@ -80,7 +82,7 @@ fn no_bias() -> String {
     "none".to_owned()
 }
 
-/// Keys that change what the adapter computes; unset (null, false, empty) they are harmless.
+/// Keys that change the adapter's result unless they are unset (null, false, empty).
 const UNSUPPORTED: [&str; 10] = [
     "modules_to_save",
     "use_dora",
@@ -115,7 +117,7 @@ impl AdapterConfig {
         }
     }
 
-    /// The file's content: PEFT's own keys, those that are not implemented here unset.
+    /// The file's content: PEFT's own keys, with those that are not implemented unset.
     pub fn to_json(&self) -> Value {
         let alphas: BTreeMap<&String, Value> = self.alpha_pattern.iter().map(|(pattern, alpha)| (pattern, number(*alpha))).collect();
         serde_json::json!({
@@ -142,7 +144,7 @@ impl AdapterConfig {
         })
     }
 
-    /// Parses and checks the file's text; `path` is for messages only.
+    /// Parses and checks the file's content; `path` is used in error messages only.
     pub fn parse(text: &str, path: &Path) -> Result<Self, AdapterError> {
         let json = |source| AdapterError::Config { path: path.to_owned(), source };
         let raw: Value = serde_json::from_str(text).map_err(json)?;
@@ -172,7 +174,7 @@ impl AdapterConfig {
     }
 }
 
-/// Whole numbers are written as such: PEFT's `lora_alpha` is an integer.
+/// Whole numbers are written as integers, as PEFT's `lora_alpha` is.
 fn number(x: f64) -> Value {
     if x.fract() == 0.0 && x.abs() < 1e9 { (x as i64).into() } else { x.into() }
 }
@@ -186,7 +188,7 @@ fn is_set(value: &Value) -> bool {
     }
 }
 
-/// The configuration with its patterns compiled: answers questions about module names.
+/// The configuration with compiled patterns, for looking up modules by name.
 ///
 /// A module name is its path in the base, such as `model.layers.0.self_attn.q_proj`.
 #[derive(Debug, Clone)]
@@ -250,7 +252,7 @@ impl<'a> Matcher<'a> {
         self.ranks.iter().find(|(p, _)| p.is_match(module)).map_or(self.config.r, |(_, r)| *r)
     }
 
-    /// The factor on B·A·x for `module`.
+    /// The factor on `B (A x)` for `module`.
     pub(crate) fn scale(&self, module: &str) -> f64 {
         let alpha = self.alphas.iter().find(|(p, _)| p.is_match(module)).map_or(self.config.lora_alpha, |(_, a)| *a);
         let rank = self.rank(module) as f64;

@@ -1,4 +1,4 @@
-//! The interface between services and whatever answers prompts.
+//! The interface between services and a model backend, which completes prompts.
 
 use std::time::{Duration, Instant};
 
@@ -6,34 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ChatTemplate, GenerateStream, Grammar, Prompt, Sampling, WordBias};
 
-/// One prompt, and how to continue it.
+/// A prompt, and how to complete it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GenerateRequest {
-    /// What to continue.
+    /// The prompt.
     pub prompt: Prompt,
-    /// Name of a loaded adapter; `None` = the base.
+    /// Name of a loaded adapter; `None`: the base model.
     pub adapter: Option<String>,
-    /// How tokens are chosen.
+    /// Sampling parameters.
     pub sampling: Sampling,
-    /// Most tokens to generate; the context's end may come first.
+    /// Maximum number of generated tokens. The end of the context may come first.
     pub max_tokens: usize,
-    /// Texts that end the completion; they are not part of it.
+    /// Stop strings: they end the completion and are not part of it.
     pub stop: Vec<String>,
-    /// Words to lean towards. Only the engine can; a server elsewhere answers without.
+    /// Logit bias on words. Only the engine supports it; remote servers ignore it.
     pub word_bias: Option<WordBias>,
-    /// What the completion must look like.
+    /// A grammar that the completion must match.
     pub grammar: Option<Grammar>,
-    /// When the answer is of no use any more.
+    /// The time after which the completion is not needed any more.
     pub deadline: Option<Instant>,
-    /// Whether the begin-of-sequence token goes first; `None` = as the tokenizer's own files say.
+    /// Whether the begin-of-sequence token comes first; `None`: as the tokenizer's files define it.
     pub add_bos: Option<bool>,
 }
 
-/// Enough for a thought and an action; callers with longer answers say so.
+/// Enough for a thought and an action; callers set it for longer replies.
 const DEFAULT_MAX_TOKENS: usize = 256;
 
 impl GenerateRequest {
-    /// Greedy, unconstrained, by the base, at most 256 tokens.
+    /// A request for greedy, unconstrained decoding by the base, with at most 256 tokens.
     pub fn new(prompt: impl Into<Prompt>) -> Self {
         Self {
             prompt: prompt.into(),
@@ -49,99 +49,99 @@ impl GenerateRequest {
     }
 }
 
-/// What a stream gives.
+/// An event of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GenerateEvent {
-    /// More text. A slow reader gets several tokens' text in one event.
+    /// Further text. A slow reader gets the text of several tokens in one event.
     Token {
-        /// Never empty, never half a character, never part of a stop string.
+        /// Never empty, never ends within a character, never contains a part of a stop string.
         text: String,
     },
-    /// The end, and all that was generated.
+    /// The end, with the whole completion.
     Done(Generated),
 }
 
 /// A finished completion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generated {
-    /// The whole completion, as the events gave it.
+    /// The whole completion, which is the concatenated text of the events.
     pub text: String,
-    /// Why it ended.
+    /// Why decoding ended.
     pub finish: FinishReason,
-    /// Tokens of the prompt.
+    /// Number of prompt tokens.
     pub prompt_tokens: usize,
-    /// Of those, how many were already in a cache.
+    /// Number of prompt tokens whose keys and values came from a cache.
     pub cached_prompt_tokens: usize,
-    /// Tokens generated, one that ended the sequence included.
+    /// Number of generated tokens, including one that ended the sequence.
     pub completion_tokens: usize,
-    /// Tokens read on the chance that they come next.
+    /// Number of drafted tokens (speculative decoding).
     pub drafted_tokens: usize,
-    /// Of those, how many did.
+    /// Number of drafted tokens that were accepted.
     pub accepted_tokens: usize,
-    /// Waiting for the model.
+    /// Time in the queue.
     pub queue: Duration,
-    /// Reading the prompt, up to the first token's logits.
+    /// Time of prefill, up to the logits of the first token.
     pub prefill: Duration,
-    /// Generating, from there on.
+    /// Time of decoding, from there to the end.
     pub decode: Duration,
-    /// The adapter that answered.
+    /// The adapter that was used.
     pub adapter: Option<AdapterVersion>,
     /// The model's name.
     pub model: String,
 }
 
-/// Why a completion ended.
+/// Why decoding ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// The model ended it, or a stop string came.
+    /// An end-of-sequence token or a stop string.
     Stop,
-    /// The grammar is satisfied.
+    /// The grammar allows no further token.
     Grammar,
-    /// `max_tokens`, or the end of the context.
+    /// `max_tokens` or the end of the context.
     Length,
 }
 
-/// An adapter, by name and content.
+/// An adapter, identified by name and content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdapterVersion {
-    /// The name requests use.
+    /// The name in requests.
     pub name: String,
-    /// sha256 (hex) of its files.
+    /// SHA-256 digest (hex) of its files.
     pub digest: String,
 }
 
-/// What a backend says of itself.
+/// Properties of a backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendInfo {
     /// The model's name.
     pub name: String,
-    /// sha256 (hex) of its weights.
+    /// SHA-256 digest (hex) of its weights.
     pub digest: String,
-    /// Most tokens of prompt and completion together.
+    /// Maximum number of tokens of prompt and completion together.
     pub context_length: usize,
-    /// Whether the model brings a chat template.
+    /// Whether the model has a chat template.
     pub chat_template: bool,
 }
 
-/// Something that continues prompts: the engine here, a scripted one in tests, a server elsewhere.
+/// Completes prompts: the engine of this crate, a scripted backend in tests, or a remote server.
 pub trait Backend: Send + Sync + 'static {
-    /// What this backend is; does not change.
+    /// The backend's properties, which do not change.
     fn info(&self) -> &BackendInfo;
 
-    /// The adapters that requests can name now. Not part of [`BackendInfo`] because adapters come and go while the
+    /// The loaded adapters. They are not part of [`BackendInfo`] because they change while the
     /// backend serves.
     fn adapters(&self) -> Vec<AdapterVersion>;
 
-    /// Starts a completion and returns at once; dropping the stream cancels it.
+    /// Starts a completion and returns immediately. Dropping the stream cancels it.
     fn generate(&self, request: GenerateRequest) -> Result<GenerateStream, GenerateError>;
 
-    /// How the model wants to be asked; `None`: with the plain transcript, or nothing is known of it here.
+    /// The model's chat template; `None` if it has none, or if the remote server applies it.
     fn chat_template(&self) -> Option<&ChatTemplate> {
         None
     }
 
-    /// Bytes of keys and values held in this process; `None` where the model runs elsewhere.
+    /// Bytes of keys and values in this process; `None` if the model runs elsewhere.
     fn cache_bytes(&self) -> Option<usize> {
         None
     }
@@ -153,41 +153,41 @@ pub enum GenerateError {
     /// Too many requests are waiting.
     #[error("the model's queue is full; try again in `{retry_after:?}`")]
     Overloaded {
-        /// When a place is likely.
+        /// When to try again.
         retry_after: Duration,
     },
     /// The prompt leaves no room for a completion.
     #[error("the prompt has `{tokens}` tokens, at most `{limit}` fit")]
     PromptTooLong {
-        /// Tokens of the prompt.
+        /// Number of prompt tokens.
         tokens: usize,
-        /// Most that would have been accepted.
+        /// Maximum number of prompt tokens.
         limit: usize,
     },
     /// No adapter of that name is loaded.
     #[error("no adapter `{name}`; loaded: `{}`", loaded.join("`, `"))]
     UnknownAdapter {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// Those there are.
+        /// The loaded adapters.
         loaded: Vec<String>,
     },
-    /// The grammar does not compile.
+    /// The grammar cannot be compiled.
     #[error("the grammar does not compile: {reason}")]
     InvalidGrammar {
-        /// Where and why.
+        /// The position and the cause.
         reason: String,
     },
     /// The request's deadline passed before it was done.
     #[error("the deadline passed")]
     DeadlineExceeded,
-    /// Nobody waits for the answer any more.
+    /// The stream was dropped.
     #[error("cancelled")]
     Cancelled,
     /// The engine itself failed.
     #[error("the model engine failed: {message}")]
     Engine {
-        /// What happened.
+        /// The cause.
         message: String,
     },
 }
@@ -198,7 +198,7 @@ impl GenerateError {
         Self::Engine { message: message.into() }
     }
 
-    /// Whether the same request may succeed later. Only an overload passes by itself.
+    /// Whether the same request can succeed later, which is true only for an overload.
     pub fn retryable(&self) -> bool {
         matches!(self, Self::Overloaded { .. })
     }

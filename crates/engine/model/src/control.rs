@@ -1,5 +1,5 @@
-//! Control tokens: which of a vocabulary's added tokens they are, and the tokens of prompts, in
-//! which only a template may write them.
+//! Control tokens: which added tokens of a vocabulary are control tokens, and the tokenisation of
+//! prompts, in which only template parts can contain them.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,18 +14,18 @@ use tokenizers::{
 
 use crate::prompt::PromptRef;
 
-/// Added tokens that delimit thoughts and calls of tools (Qwen 2.5 and 3), which their files do not
-/// mark as special.
+/// Added tokens that delimit thoughts and tool calls (Qwen 2.5 and 3) and are not marked as special
+/// in these models' files.
 const UNMARKED: [&str; 6] = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"];
 
-/// Whether an added token of this spelling is a control token: those that the model's files mark as
-/// special, all `<|…|>`, and the delimiters of thoughts and calls of tools. Others, such as runs of
-/// spaces, only shorten ordinary text.
+/// Whether an added token with this spelling is a control token. These are the tokens that the
+/// model's files mark as special, all `<|…|>`, and the delimiters of thoughts and tool calls. Other
+/// added tokens, such as runs of spaces, are abbreviations of ordinary text.
 pub fn is_control_token(spelling: &str, special: bool) -> bool {
     special || UNMARKED.contains(&spelling) || (spelling.starts_with("<|") && spelling.ends_with("|>"))
 }
 
-/// A control token that a template wrote.
+/// A control token in a template part.
 struct Control {
     at: Range<usize>,
     id: u32,
@@ -35,7 +35,7 @@ struct Control {
 pub(crate) struct PromptEncoder {
     hf: Arc<HfTokenizer>,
     added: Arc<Added>,
-    /// For text at the prompt's beginning.
+    /// For text at the beginning of the prompt.
     first: TextEncoder,
     /// For text after a control token.
     after: TextEncoder,
@@ -47,12 +47,12 @@ impl PromptEncoder {
         let hf = Arc::new(hf);
         let first = TextEncoder::new(hf.clone(), added.clone());
         let mut after = TextEncoder::new(hf.clone(), added.clone());
-        // Hugging Face's tokenizer looks at the place in the whole text
+        // Hugging Face's tokenizer decides by the position in the whole text
         after.edit(|_, pre_tokenizer| never_prepend(pre_tokenizer, Some("first")))?;
         Ok(Self { hf, added, first, after })
     }
 
-    /// For text that goes on where other text ended: no space is put before it.
+    /// An encoder for text that continues earlier text: no space is put before it.
     pub(crate) fn continuing(&self) -> Result<TextEncoder> {
         let mut encoder = TextEncoder::new(self.hf.clone(), self.added.clone());
         encoder.edit(|normalizer, pre_tokenizer| {
@@ -64,9 +64,9 @@ impl PromptEncoder {
 
     /// The prompt's tokens, without those that the tokenizer's post-processor would add.
     ///
-    /// Hugging Face's tokenizer splits a text at control tokens and treats the pieces apart, so
-    /// this does the same with those of the template. Where the text spells none, one call of that
-    /// tokenizer does it all.
+    /// Hugging Face's tokenizer splits a text at control tokens and tokenises the pieces
+    /// separately. This function does the same for control tokens in template parts. If the text
+    /// spells no control token, a single call of that tokenizer is sufficient.
     pub(crate) fn encode(&self, prompt: PromptRef<'_>) -> Result<Vec<u32>> {
         let whole = self.hf.encode_fast(prompt.text, false)?;
         let controls = self.controls(prompt);
@@ -96,7 +96,7 @@ impl PromptEncoder {
         Ok(ids)
     }
 
-    /// The control tokens that the template wrote.
+    /// The control tokens in template parts.
     fn controls(&self, prompt: PromptRef<'_>) -> Vec<Control> {
         let mut controls = Vec::new();
         for part in prompt.template {
@@ -113,7 +113,7 @@ impl PromptEncoder {
 
 /// A vocabulary's added tokens.
 struct Added {
-    /// Recognises all but the control tokens.
+    /// Recognises all added tokens except control tokens.
     vocabulary: AddedVocabulary,
     controls: HashSet<u32>,
 }
@@ -130,7 +130,7 @@ impl Added {
         Ok(Self { vocabulary, controls })
     }
 
-    /// The range of a control token with the white space that it takes in.
+    /// The range of a control token with the adjacent white space that belongs to it.
     fn stripped(&self, text: &str, at: Range<usize>, id: u32) -> Range<usize> {
         let Some(token) = self.vocabulary.get_added_tokens_decoder().get(&id) else { return at };
         let start = if token.lstrip { text[..at.start].trim_end().len() } else { at.start };
@@ -139,7 +139,7 @@ impl Added {
     }
 }
 
-/// Tokenises text that holds no control tokens, whatever it spells.
+/// Tokenises text without control tokens, whatever it spells.
 pub(crate) struct TextEncoder {
     hf: Arc<HfTokenizer>,
     added: Arc<Added>,
@@ -153,7 +153,7 @@ impl TextEncoder {
         Self { hf, added, normalizer, pre_tokenizer }
     }
 
-    /// Changes how text is prepared, in the terms of `tokenizer.json`.
+    /// Changes normaliser and pre-tokenizer, in the format of `tokenizer.json`.
     fn edit(&mut self, change: impl FnOnce(&mut Value, &mut Value)) -> Result<()> {
         let (normalizer, pre_tokenizer) = (serde_json::to_value(&self.normalizer)?, serde_json::to_value(&self.pre_tokenizer)?);
         let (mut new_normalizer, mut new_pre_tokenizer) = (normalizer.clone(), pre_tokenizer.clone());
@@ -176,9 +176,9 @@ impl TextEncoder {
         Ok(pieces.into_encoding(None, 0, OffsetType::None)?.get_ids().to_vec())
     }
 
-    /// The model's tokens for a piece. A model may have a control token in its own vocabulary, and
-    /// take a piece of its spelling for it (`ignore_merges`): such a piece is tokenised character
-    /// by character.
+    /// The model's tokens for a piece. A model's own vocabulary can contain a control token, and
+    /// the model can choose it for a piece with its spelling (`ignore_merges`). Such a piece is
+    /// tokenised character by character.
     fn tokens(&self, piece: &str) -> Result<Vec<Token>> {
         let model = self.hf.get_model();
         let tokens = model.tokenize(piece)?;
@@ -200,7 +200,7 @@ impl TextEncoder {
     }
 }
 
-/// Takes out what puts a space before a text (SentencePiece, older files).
+/// Removes a normaliser that puts a space before a text (SentencePiece, older files).
 fn drop_prepend(normalizer: &mut Value) {
     if normalizer["type"] == "Prepend" {
         *normalizer = Value::Null;
@@ -210,8 +210,8 @@ fn drop_prepend(normalizer: &mut Value) {
     }
 }
 
-/// Makes pre-tokenizers that put a space before a text (SentencePiece, newer files) never do so:
-/// those of one scheme, or all.
+/// Changes pre-tokenizers that put a space before a text (SentencePiece, newer files) so that they
+/// do not: those with the given scheme, or all.
 fn never_prepend(pre_tokenizer: &mut Value, scheme: Option<&str>) {
     if pre_tokenizer["type"] == "Metaspace" {
         if scheme.is_none_or(|scheme| pre_tokenizer["prepend_scheme"] == scheme) {

@@ -1,4 +1,4 @@
-//! Writes a model in another number format, so that the engine can map it as it is.
+//! Conversion of a model to another number format, in which the engine can use it memory-mapped.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,23 +12,23 @@ use crate::dir::{SOURCE_DIGEST_KEY, map_weights};
 use crate::weights::{floats, narrow};
 use crate::{LoadError, ModelDir};
 
-/// What a conversion did.
+/// The result of a conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conversion {
     /// Bytes of all weight files before.
     pub before: u64,
-    /// Bytes of the one file after.
+    /// Bytes of the weight file after.
     pub after: u64,
-    /// Matrices that were converted.
+    /// Number of matrices that were converted.
     pub matrices: usize,
-    /// Matrices left as they were: their rows are no multiple of a block.
+    /// Number of matrices left unchanged, because their rows are not a multiple of a block.
     pub left: usize,
 }
 
-/// A tensor on its way: converted when it is written, so that one at a time is in memory.
+/// A tensor that is converted when it is written, so that only one at a time is in memory.
 struct Converted<'a> {
     view: TensorView<'a>,
-    /// `None`: written as it is.
+    /// The new format; `None`: unchanged.
     format: Option<Format>,
     shape: Vec<usize>,
 }
@@ -65,10 +65,12 @@ impl View for Converted<'_> {
     }
 }
 
-/// Writes the model in `from` to the directory `to` with its matrices in `format`: `model.safetensors` and copies of the small files.
+/// Writes the model in `from` to the directory `to` with its matrices in `format`:
+/// `model.safetensors` and copies of the small files.
 ///
-/// Q8_0 blocks (GGUF's: 32 values as a 16-bit scale and 32 signed bytes) are stored as U8 tensors of the rows' bytes. The file names
-/// the digest of the weights it came from, so that adapters trained on those still fit.
+/// Q8_0 blocks (GGUF: 32 values as an f16 scale and 32 signed bytes) are stored as U8 tensors of
+/// the rows' bytes. The metadata contains the digest of the original weights, so that adapters
+/// trained on those can be loaded.
 pub fn convert(from: &ModelDir, to: &Path, format: Format) -> Result<Conversion, LoadError> {
     let write = |path: &Path| {
         let path = path.to_owned();
@@ -103,7 +105,8 @@ pub fn convert(from: &ModelDir, to: &Path, format: Format) -> Result<Conversion,
         ("autoact.weights".to_owned(), format.to_string()),
         (SOURCE_DIGEST_KEY.to_owned(), from.base_digest()?.to_owned()),
     ]);
-    // Under another name first: a reader never meets half a file, and an interrupted conversion leaves what was there.
+    // Written under a temporary name and renamed, so that a reader never sees an incomplete file
+    // and an interrupted conversion keeps the old one.
     let (part, whole) = (to.join("model.safetensors.part"), to.join("model.safetensors"));
     safetensors::serialize_to_file(tensors, Some(metadata), &part)
         .map_err(|e| LoadError::Write { path: part.clone(), source: std::io::Error::other(e) })?;

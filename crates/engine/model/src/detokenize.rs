@@ -1,26 +1,27 @@
-//! From tokens' bytes to text that may be shown: no half characters, no part of a stop string.
+//! Streaming detokenisation: token bytes to text, without incomplete characters and stop strings.
 
-/// Turns bytes into text as they come. Holds back what may still become a character, and what may still become a
-/// stop string; text once given is never taken back.
+/// Converts bytes to text as they arrive. It holds back bytes of an incomplete character and text
+/// that may become a stop string. Text that was returned is never withdrawn.
 #[derive(Debug, Default)]
 pub(crate) struct TextStream {
-    /// Bytes of a character that is not complete yet.
+    /// Bytes of an incomplete character.
     pending: Vec<u8>,
-    /// All text so far, without a found stop string.
+    /// The whole text without a stop string that was found.
     text: String,
-    /// How much of `text` has been given out.
+    /// Number of bytes of `text` that were returned.
     given: usize,
     stops: Vec<String>,
     stopped: bool,
 }
 
 impl TextStream {
-    /// Empty stop strings are ignored: they would stop before anything.
+    /// Empty stop strings are ignored, because they would end every text at once.
     pub(crate) fn new(stops: &[String]) -> Self {
         Self { stops: stops.iter().filter(|s| !s.is_empty()).cloned().collect(), ..Self::default() }
     }
 
-    /// Adds one token's bytes. True once a stop string is complete: the text ends before it.
+    /// Adds one token's bytes. Returns true once a stop string is complete; the text ends before
+    /// it.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         if self.stopped {
             return true;
@@ -30,7 +31,7 @@ impl TextStream {
         let complete = complete_prefix(&self.pending);
         self.text.push_str(&String::from_utf8_lossy(&self.pending[..complete]));
         self.pending.drain(..complete);
-        // A stop string that ends in the new text may begin before it.
+        // A stop string that ends in the new text may begin in the old text.
         let longest = self.stops.iter().map(String::len).max().unwrap_or(0);
         let from = floor_char_boundary(&self.text, before.saturating_sub(longest));
         let found = self.stops.iter().filter_map(|s| self.text[from..].find(s.as_str()).map(|at| from + at)).min();
@@ -42,7 +43,7 @@ impl TextStream {
         self.stopped
     }
 
-    /// Text that can be shown now and was not given before.
+    /// New text that can be shown.
     pub(crate) fn take(&mut self) -> Option<String> {
         let end = if self.stopped { self.text.len() } else { self.text.len() - self.held_back() };
         let new = self.text.get(self.given..end).filter(|t| !t.is_empty())?.to_owned();
@@ -50,7 +51,7 @@ impl TextStream {
         Some(new)
     }
 
-    /// No more bytes will come: half a character becomes U+FFFD, and what was held back can be shown.
+    /// Ends the text: an incomplete character becomes U+FFFD, and held-back text is returned.
     pub(crate) fn finish(&mut self) -> Option<String> {
         if !self.stopped && !self.pending.is_empty() {
             self.text.push_str(&String::from_utf8_lossy(&self.pending));
@@ -60,12 +61,12 @@ impl TextStream {
         self.take()
     }
 
-    /// All text so far, what is held back included.
+    /// The whole text, including held-back text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Bytes at the end of the text that a stop string could begin with.
+    /// Number of bytes at the end of the text that may be the beginning of a stop string.
     fn held_back(&self) -> usize {
         let longest = |stop: &String| {
             let cuts = stop.char_indices().map(|(i, _)| i).skip(1);
@@ -75,7 +76,7 @@ impl TextStream {
     }
 }
 
-/// How many leading bytes cannot be changed by bytes that follow: all, but for an incomplete character at the end.
+/// Number of leading bytes that later bytes cannot change: all except an incomplete last character.
 fn complete_prefix(bytes: &[u8]) -> usize {
     for back in 1..=bytes.len().min(3) {
         let start = bytes.len() - back;
@@ -86,7 +87,7 @@ fn complete_prefix(bytes: &[u8]) -> usize {
             0xf0..=0xf4 => 4,
             _ => break,
         };
-        // An error inside the sequence will not mend: only a valid beginning is waited for.
+        // An invalid sequence cannot become valid, so only a valid beginning is held back.
         let valid = std::str::from_utf8(&bytes[start..]).is_err_and(|e| e.error_len().is_none());
         return if needed > back && valid { start } else { bytes.len() };
     }

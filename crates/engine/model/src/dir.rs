@@ -1,4 +1,4 @@
-//! A model's directory in the Hugging Face layout.
+//! Model directories in the Hugging Face layout.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -17,13 +17,13 @@ const TOKENIZER: &str = "tokenizer.json";
 const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 const TEMPLATE: &str = "chat_template.jinja";
 const WEIGHTS: &str = "model.safetensors";
-/// safetensors metadata key of converted weights: sha256 (hex) of those they were converted from.
+/// Key in the safetensors metadata of converted weights: SHA-256 digest (hex) of the originals.
 pub(crate) const SOURCE_DIGEST_KEY: &str = "autoact.source_sha256";
 const INDEX: &str = "model.safetensors.index.json";
 
 const FIX_WEIGHTS: &str = "put `model.safetensors`, or the shards and `model.safetensors.index.json`, beside `config.json`";
 
-/// A Hugging Face model directory, its small files read and checked; the weights stay on disk.
+/// A Hugging Face model directory. The small files are read and checked; the weights stay on disk.
 #[derive(Debug)]
 pub struct ModelDir {
     path: PathBuf,
@@ -37,7 +37,7 @@ pub struct ModelDir {
     base_digest: OnceLock<String>,
 }
 
-/// The parts of `tokenizer_config.json` that matter here.
+/// The fields of `tokenizer_config.json` that are used.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct TokenizerConfig {
@@ -87,7 +87,7 @@ struct Index {
 }
 
 impl ModelDir {
-    /// Reads everything but the weights and `tokenizer.json`. Missing or broken files are named, with the fix.
+    /// Reads all files except the weights and `tokenizer.json`. Errors name the file and the fix.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, LoadError> {
         let path = path.as_ref().to_owned();
         let config = ModelConfig::load(&path)?;
@@ -132,12 +132,12 @@ impl ModelDir {
         &self.config
     }
 
-    /// The weight files: one, or the shards in name order.
+    /// The weight files: one, or the shards in order of their names.
     pub fn shards(&self) -> &[PathBuf] {
         &self.shards
     }
 
-    /// Bytes of the weight files.
+    /// Total size of the weight files in bytes.
     pub fn weight_bytes(&self) -> u64 {
         self.shards.iter().filter_map(|shard| shard.metadata().ok()).map(|file| file.len()).sum()
     }
@@ -149,7 +149,7 @@ impl ModelDir {
         Tokenizer::new(&text, &path, &self.tokenizer_config, &self.config, &self.eos)
     }
 
-    /// The chat template, when the model has one.
+    /// The chat template; `None` if the model has none.
     pub fn chat_template(&self) -> Result<Option<ChatTemplate>, LoadError> {
         let Some((path, source)) = &self.template else { return Ok(None) };
         let text = |t: &Option<SpecialToken>| t.as_ref().map(|t| t.text().to_owned()).unwrap_or_default();
@@ -157,8 +157,8 @@ impl ModelDir {
         ChatTemplate::new(source.clone(), bos, eos).map(Some).map_err(|source| LoadError::Template { path: path.clone(), source })
     }
 
-    /// sha256 (hex) of `model.safetensors`; for a sharded model, of its shards' digests one after the other.
-    /// Computed at the first call: it reads every weight once.
+    /// SHA-256 digest (hex) of `model.safetensors`; for a sharded model, of the concatenated
+    /// digests of its shards. The first call computes it and reads all weights.
     pub fn digest(&self) -> Result<&str, LoadError> {
         if let Some(digest) = self.digest.get() {
             return Ok(digest);
@@ -172,7 +172,8 @@ impl ModelDir {
         Ok(self.digest.get_or_init(|| digest))
     }
 
-    /// What adapters name as their base: the digest of the weights that these were converted from, or their own.
+    /// The digest that adapters name as their base: that of the original weights if these were
+    /// converted, else their own.
     pub fn base_digest(&self) -> Result<&str, LoadError> {
         if let Some(digest) = self.base_digest.get() {
             return Ok(digest);
@@ -200,7 +201,7 @@ fn read(path: &Path, fix: &'static str) -> Result<String, LoadError> {
     std::fs::read_to_string(path).map_err(|source| LoadError::Read { path: path.to_owned(), fix, source })
 }
 
-/// `None` when the file does not exist.
+/// Parses a JSON file; `None` if it does not exist.
 fn read_json<T: DeserializeOwned>(path: &Path, what: &'static str) -> Result<Option<T>, LoadError> {
     if !path.is_file() {
         return Ok(None);

@@ -1,58 +1,60 @@
-//! Drafts: tokens that may come next because they came next before. The model reads them in the pass that it makes anyway and says how many
-//! of them it would have written: reply tokens that cost a row each, not a pass.
+//! Speculative decoding by prompt lookup: drafts without a draft model.
 //!
-//! Agents repeat themselves: an action's parameters stand in the thought before it, and thoughts are built alike from task to task. So
-//! nothing is trained and no second model runs; what is looked through is the sequence itself (prompt lookup decoding, Saxena 2023,
-//! <https://github.com/apoorvumang/prompt-lookup-decoding>) and the last completions of others (as in `SuffixDecoding`, Oliaro et al. 2024,
-//! <https://arxiv.org/abs/2411.04975>). The model chooses every token itself, from the logits that it would have had without the draft.
+//! A draft is a sequence of tokens that followed an earlier occurrence of the last tokens. The
+//! model verifies it in the pass that it makes anyway, at the cost of one row per token. Agents
+//! repeat themselves: an action's parameters are in the thought before it, and thoughts are similar
+//! from task to task. Drafts come from the sequence itself (prompt lookup decoding, Saxena 2023,
+//! <https://github.com/apoorvumang/prompt-lookup-decoding>) and from earlier completions (as in
+//! `SuffixDecoding`, Oliaro et al. 2024, <https://arxiv.org/abs/2411.04975>). Every token is still
+//! chosen from the logits that it would have without drafts.
 
-/// How much of the text's end is looked for; what goes on after a longer match is hardly more certain.
+/// Maximum length of a match in tokens; a longer match hardly improves the prediction.
 const LONGEST: usize = 8;
-/// Most tokens of a draft.
+/// Maximum number of tokens of a draft.
 pub(crate) const MOST_DRAFTED: usize = 16;
-/// Tokens of earlier completions that are looked through, at least.
+/// Minimum number of tokens of earlier completions that are searched.
 const REMEMBERED: usize = 8 << 10;
-/// Tokens compared at once.
+/// Number of tokens compared at a time.
 const PIECE: usize = 64;
-/// Between two completions; no token.
+/// Separator between two completions; not a token.
 const END: u32 = u32::MAX;
-/// Weight of the newest verdict.
+/// Weight of the newest verification in the acceptance rates.
 const NEW: f32 = 1.0 / 32.0;
-/// How fast trust comes back in drafts that are not tried any more.
+/// Step by which the acceptance rate of untried drafts returns to its prior.
 const FORGIVE: f32 = 1.0 / 256.0;
 
-/// What drafts are made from, and how far they can be trusted.
+/// The sources of drafts, and their acceptance rates.
 #[derive(Debug)]
 pub(crate) struct Drafts {
     /// Earlier completions, the newest last.
     told: Vec<u32>,
-    /// By [`Source`].
+    /// Acceptance rates by [`Source`].
     trust: [Trust; 2],
-    /// Most tokens of a draft.
+    /// Maximum number of tokens of a draft.
     most: usize,
 }
 
-/// What may come next.
+/// A draft: tokens that may come next.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Draft {
     pub(crate) tokens: Vec<u32>,
-    /// Tokens before it that are the same where it was found.
+    /// Length of the match before it, in tokens.
     matched: usize,
     source: Source,
 }
 
-/// Where a draft was found.
+/// The source of a draft.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// In the sequence itself.
+    /// The sequence itself.
     #[default]
     Own,
-    /// In an earlier completion.
+    /// An earlier completion.
     Told,
 }
 
-/// How often a draft's token is right after a match of 1, 2, ... [`LONGEST`] tokens; the draft's own beginning, once it is right, is part of
-/// the match.
+/// Estimated acceptance rate of a drafted token after a match of 1, 2, … [`LONGEST`] tokens.
+/// Accepted tokens at the draft's beginning count as part of the match.
 #[derive(Debug, Clone, PartialEq)]
 struct Trust([f32; LONGEST]);
 
@@ -63,7 +65,7 @@ impl Default for Trust {
 }
 
 impl Trust {
-    /// What is expected before any was tried.
+    /// The acceptance rate that is assumed before any verification.
     fn prior(matched: usize) -> f32 {
         1.0 - 0.5 / matched.clamp(1, LONGEST) as f32
     }
@@ -79,12 +81,13 @@ impl Trust {
 }
 
 impl Drafts {
-    /// No drafts are made if `most` is 0.
+    /// With `most` 0, no drafts are made.
     pub(crate) fn new(most: usize) -> Self {
         Self { told: Vec::new(), trust: Default::default(), most: most.min(MOST_DRAFTED) }
     }
 
-    /// Up to `room` tokens that may follow `tokens`, each more likely than `worth` to be the model's own.
+    /// A draft of up to `room` tokens after `tokens`. Each token's estimated probability of
+    /// acceptance is larger than `worth`.
     pub(crate) fn after(&mut self, tokens: &[u32], room: usize, worth: f32) -> Draft {
         let room = room.min(self.most);
         if room == 0 {
@@ -94,7 +97,7 @@ impl Drafts {
             let (at, matched) = longest(text, tokens)?;
             Some((self.trust[source as usize].of(matched), source, text, at, matched))
         });
-        // Where both are as good, what stands in the sequence itself is nearer.
+        // On a tie, the sequence itself is preferred.
         let Some((_, source, text, at, matched)) = found.max_by(|a, b| a.0.total_cmp(&b.0).then((b.1 as usize).cmp(&(a.1 as usize))))
         else {
             return Draft::default();
@@ -107,7 +110,7 @@ impl Drafts {
             if likely <= worth {
                 break;
             }
-            // A text that repeats itself is found at its own end, where it goes on with what is drafted.
+            // A repeating text matches at its own end, and continues with the drafted tokens.
             let next = text.get(at + i).or_else(|| draft.tokens.get((at + i).checked_sub(text.len())?)).copied();
             match next.filter(|token| *token != END) {
                 Some(token) => draft.tokens.push(token),
@@ -120,8 +123,8 @@ impl Drafts {
         draft
     }
 
-    /// Takes note that the first `right` tokens of a draft were the model's own, and whether the next one was not: a completion may also
-    /// have come to its end there.
+    /// Updates the acceptance rates: the first `right` tokens of a draft were accepted. `wrong`
+    /// says whether the next one was rejected; it is false if the completion ended there.
     pub(crate) fn judge(&mut self, draft: &Draft, right: usize, wrong: bool) {
         let trust = &mut self.trust[draft.source as usize];
         for i in 0..draft.tokens.len().min(right + usize::from(wrong)) {
@@ -129,12 +132,12 @@ impl Drafts {
         }
     }
 
-    /// Forgets all completions.
+    /// Removes all earlier completions.
     pub(crate) fn forget(&mut self) {
         self.told = Vec::new();
     }
 
-    /// Keeps a completion, with the end of the prompt that it began after.
+    /// Stores a completion, with the end of the prompt before it.
     pub(crate) fn remember(&mut self, tokens: &[u32], prompt: usize) {
         if self.most == 0 {
             return;
@@ -148,17 +151,17 @@ impl Drafts {
     }
 }
 
-/// Where `text` goes on after the longest match, at most [`LONGEST`] tokens, of the end of `tokens`, and how long that is; among equals the
-/// last one.
+/// The longest match of the end of `tokens` in `text`, at most [`LONGEST`] tokens: the position
+/// after it and its length. The last one on a tie.
 fn longest(text: &[u32], tokens: &[u32]) -> Option<(usize, usize)> {
     let last = *tokens.last()?;
-    // After the very end comes nothing.
+    // Nothing follows the very end.
     let text = &text[..text.len().saturating_sub(1)];
     let mut best: Option<(usize, usize)> = None;
     let mut end = text.len();
     while end > 0 {
         let start = end.saturating_sub(PIECE);
-        // Most pieces do not hold the token at all, which is seen of many tokens at once.
+        // Most pieces do not contain the token, which one vectorised comparison shows.
         if text[start..end].iter().fold(false, |any, token| any | (*token == last)) {
             for at in (start + 1..=end).rev().filter(|at| text[at - 1] == last) {
                 let matched = text[..at].iter().rev().zip(tokens.iter().rev()).take(LONGEST).take_while(|(a, b)| a == b).count();
@@ -182,7 +185,7 @@ mod tests {
     #[test]
     fn the_longest_match_is_followed() {
         let mut drafts = Drafts::new(4);
-        // 2 3 came twice; after 1 2 3 came 4 5 6.
+        // `2 3` occurs twice, and `1 2 3` was followed by `4 5 6`.
         let tokens = [1, 2, 3, 4, 5, 6, 9, 2, 3, 7, 7, 1, 2, 3];
         assert_eq!(drafts.after(&tokens, 16, 0.0).tokens, [4, 5, 6, 9]);
         assert_eq!(drafts.after(&tokens, 2, 0.0).tokens, [4, 5]);
@@ -203,7 +206,7 @@ mod tests {
         drafts.remember(&[0, 0, 1, 2, 3, 4, 5], 4);
         drafts.remember(&[6, 7], 0);
         assert_eq!(drafts.after(&[9, 2, 3], 16, 0.0).tokens, [4, 5]);
-        // The sequence itself is nearer when it matches as well.
+        // On a tie, the sequence itself is preferred.
         assert_eq!(drafts.after(&[2, 3, 8, 9, 2, 3], 3, 0.0).tokens, [8, 9, 2]);
         for _ in 0..REMEMBERED {
             drafts.remember(&[6, 7, 8], 0);
@@ -225,7 +228,7 @@ mod tests {
             drafts.judge(&draft, 0, true);
         }
         assert!(drafts.after(&tokens, 16, 0.3).tokens.is_empty());
-        // It is tried again some time.
+        // The draft is tried again after some time.
         let tries = (0..1_000).take_while(|_| drafts.after(&tokens, 16, 0.3).tokens.is_empty()).count();
         assert!(tries < 1_000);
         for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! The engine: one thread that owns the model's time, and the handle that services hold.
+//! The engine: a thread that runs the model, and the handle that services hold.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,13 +18,14 @@ use crate::word_bias::TokenBias;
 use crate::worker::{Job, Worker};
 use crate::{ChatTemplate, EngineOptions, GenerateStream, LoadError, ModelDir, Tokenizer, Transformer};
 
-/// Weights up to this size stay in a core's reach: a second thread saves a few microseconds of a product and costs as many for every
-/// wake-up, many more when other programs want the cores.
+/// Models with at most this many bytes of weights use one thread. A second one saves a few
+/// microseconds per product and costs as much for every wake-up, and more if cores are busy.
 const SMALL: u64 = 64 << 20;
-/// An overloaded engine is not asked again sooner than this.
+/// Minimum time after which an overloaded engine may be called again.
 const LEAST_RETRY: Duration = Duration::from_millis(50);
 
-/// A model that serves requests. Share it in an `Arc`; when the last handle goes, its thread ends.
+/// A model that serves requests. It is shared in an `Arc`; dropping the last handle ends its
+/// thread.
 pub struct Engine {
     info: BackendInfo,
     shared: Arc<EngineState>,
@@ -40,8 +41,8 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Loads the model in `dir` and starts its thread. Blocks while the weights are read: seconds for a large model,
-    /// so async code calls it through `spawn_blocking`.
+    /// Loads the model in `dir` and starts its thread. It blocks while weights are read, which
+    /// takes seconds for a large model, so async code calls it through `spawn_blocking`.
     pub fn start(dir: &ModelDir, options: EngineOptions) -> Result<Self, LoadError> {
         let model = Transformer::load(dir, options.weights)?;
         let tokenizer = dir.tokenizer()?;
@@ -70,8 +71,8 @@ impl Engine {
         Ok(Self { info, shared, adapters: RwLock::default(), template, jobs })
     }
 
-    /// Loads the PEFT adapter in `path` as `name`, in place of one that had this name. Requests that already run keep
-    /// the one they started with. Blocks while its files are read.
+    /// Loads the PEFT adapter in `path` under `name` and replaces one with that name. Running
+    /// requests keep the adapter that they started with. Blocks while files are read.
     pub fn load_adapter(&self, name: impl Into<String>, path: impl AsRef<Path>) -> Result<AdapterVersion, LoadError> {
         let adapter = Adapter::load(path)?;
         let bound = self.shared.model.bind(&adapter, Some(&self.shared.base_digest))?;
@@ -83,7 +84,7 @@ impl Engine {
         Ok(version)
     }
 
-    /// Forgets the adapter `name`; false when there was none.
+    /// Unloads the adapter `name`. Returns false if there is none.
     pub fn unload_adapter(&self, name: &str) -> bool {
         self.adapters.write().unwrap_or_else(PoisonError::into_inner).remove(name).is_some()
     }
@@ -93,24 +94,25 @@ impl Engine {
         &self.shared.tokenizer
     }
 
-    /// Forgets the keys and values kept of earlier prompts, and the completions that drafts are made from; those of running requests stay.
+    /// Removes cached keys and values and the completions used for drafts. Running requests are not
+    /// affected.
     pub fn clear_cache(&self) -> Result<(), GenerateError> {
         self.send(Job::ClearCache)
     }
 
-    /// Bytes of keys and values, of running requests and of kept prompts together.
+    /// Bytes of keys and values, of running requests and of the prefix cache together.
     pub fn cache_bytes(&self) -> usize {
         let shape = self.shared.model.block_shape();
         shape.live() * shape.bytes()
     }
 
-    /// What the weights are computed in.
+    /// The number format of the weights in matrix products.
     pub fn weights(&self) -> Format {
         self.shared.model.format()
     }
 
     pub(crate) fn send(&self, job: Job) -> Result<(), GenerateError> {
-        // Counted before it is sent: the thread may be done with it before we are back.
+        // Counted before sending, because the thread may finish it before `send` returns.
         let waiting = self.shared.waiting.fetch_add(1, Ordering::Relaxed);
         self.jobs.try_send(job).map_err(|e| {
             self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -134,7 +136,7 @@ impl Engine {
     }
 }
 
-/// The threads asked for, or those that pay for the model in `dir`.
+/// The requested number of threads, or the best one for the model in `dir`.
 fn threads(dir: &ModelDir, asked: usize) -> usize {
     if asked > 0 {
         return asked;
@@ -156,8 +158,8 @@ impl Backend for Engine {
         adapters.values().map(|a| a.version.clone()).collect()
     }
 
-    /// Tokenizes here (microseconds), so that a prompt that cannot fit is refused at once; grammars compile on the
-    /// engine's thread, so an invalid one is the stream's first event.
+    /// Tokenises here, in microseconds, so that a prompt that does not fit is refused immediately.
+    /// Grammars are compiled on the engine's thread, so an invalid one is the stream's first event.
     fn generate(&self, request: GenerateRequest) -> Result<GenerateStream, GenerateError> {
         let adapter = request.adapter.as_deref().map(|name| self.adapter(name)).transpose()?;
         let tokens = self.shared.tokenizer.encode(&request.prompt, request.add_bos)?;

@@ -1,4 +1,4 @@
-//! Grammars that decoding is held to, compiled by llguidance.
+//! Grammars for constrained decoding, compiled by llguidance.
 
 use std::collections::VecDeque;
 
@@ -12,23 +12,23 @@ use toktrie::{SimpleVob, TokEnv};
 
 use crate::{GenerateError, LoadError};
 
-/// What the completion must look like, from its first character to its last.
+/// A grammar that the whole completion must match.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grammar {
-    /// The whole completion matches this regular expression (syntax of the `regex` crate, no look-around).
+    /// A regular expression (syntax of the `regex` crate, without look-around).
     Regex(String),
-    /// The completion is one of these texts.
+    /// One of these texts.
     Choice(Vec<String>),
-    /// A context-free grammar in llguidance's dialect of Lark, starting at `start`.
+    /// A context-free grammar in llguidance's dialect of Lark, with the start symbol `start`:
     /// <https://github.com/guidance-ai/llguidance/blob/main/docs/syntax.md>
     Lark(String),
-    /// The completion is JSON, without spaces between its parts, that satisfies this schema.
+    /// JSON that satisfies this schema, without white space between its parts.
     JsonSchema(Value),
 }
 
 impl Grammar {
-    /// In llguidance's terms; what is wrong with it otherwise.
+    /// Converts it to llguidance's form, or returns what is wrong with it.
     fn compile(&self) -> Result<TopLevelGrammar, String> {
         match self {
             Self::Regex(pattern) => Ok(TopLevelGrammar::from_regex(pattern)),
@@ -42,7 +42,7 @@ impl Grammar {
             }
             Self::JsonSchema(schema) => {
                 let mut schema = schema.clone();
-                // Free white space is where a small model loops for ever.
+                // Small models tend to generate optional white space without end.
                 if let Some(fields) = schema.as_object_mut() {
                     fields.entry("x-guidance").or_insert_with(|| json!({ "whitespace_flexible": false }));
                 }
@@ -52,17 +52,18 @@ impl Grammar {
     }
 }
 
-/// Compiled grammars kept for the next request with the same one.
+/// Number of compiled grammars kept for later requests.
 const CACHED: usize = 32;
 
-/// Tokens that are allowed all at once inside of a JSON text that may still take ten characters, so that masks there cost next to nothing.
-/// llguidance's own choice has three more sets for texts, almost the same one again: three megabytes for 50,000 tokens, in every agent.
+/// Class of tokens whose mask inside a JSON string is precomputed: up to ten more characters. So
+/// masks there are cheap. llguidance's default has three more classes, nearly equal to this one,
+/// which take 3 MB for 50,000 tokens in every agent.
 const INSIDE_TEXT: &str = r#"[^"\\\x00-\x1F\x7F]{1,10}"#;
 
 /// Compiles grammars for one vocabulary.
 pub(crate) struct Grammars {
     factory: ParserFactory,
-    /// Most recent last.
+    /// The most recently used one is last.
     compiled: VecDeque<(Grammar, Matcher)>,
 }
 
@@ -75,7 +76,7 @@ impl Grammars {
         Ok(Self { factory, compiled: VecDeque::new() })
     }
 
-    /// A constraint at its start.
+    /// The initial state of a grammar for a new sequence.
     pub(crate) fn start(&mut self, grammar: &Grammar) -> Result<Constraint, GenerateError> {
         let invalid = |reason: String| GenerateError::InvalidGrammar { reason };
         let cached = self.compiled.iter().position(|(g, _)| g == grammar).and_then(|at| self.compiled.remove(at));
@@ -105,7 +106,7 @@ pub(crate) struct Constraint {
 }
 
 impl Constraint {
-    /// Puts every token that may not come next at minus infinity.
+    /// Sets the logits of all tokens that the grammar does not allow next to minus infinity.
     pub(crate) fn mask(&mut self, logits: &mut [f32]) -> Result<(), GenerateError> {
         let allowed: SimpleVob = self.matcher.compute_mask().map_err(|e| GenerateError::engine(chain(e.as_ref())))?;
         for (token, logit) in logits.iter_mut().enumerate() {
@@ -116,17 +117,18 @@ impl Constraint {
         Ok(())
     }
 
-    /// How many of `tokens` may come next, from the first one on. Does not move.
+    /// Number of `tokens`, from the first on, that the grammar allows. The state does not change.
     pub(crate) fn allows(&mut self, tokens: &[u32]) -> Result<usize, GenerateError> {
         self.matcher.validate_tokens(tokens).map_err(|e| GenerateError::engine(chain(e.as_ref())))
     }
 
-    /// The tokens that must come next, because the grammar has one continuation; often none. Does not move.
+    /// The tokens that must come next because the grammar allows no others; often none. The state
+    /// does not change.
     pub(crate) fn forced(&mut self) -> Vec<u32> {
         self.matcher.compute_ff_tokens()
     }
 
-    /// Moves past `token`; true when nothing but the end can follow.
+    /// Advances the state by `token`. Returns true if only the end can follow.
     pub(crate) fn accept(&mut self, token: u32) -> Result<bool, GenerateError> {
         self.matcher.consume_token(token).map_err(|e| GenerateError::engine(chain(e.as_ref())))?;
         Ok(self.matcher.is_stopped())
@@ -139,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// One token is asked about in place of all wherever the likeliest one is wanted: the answers have to be the same.
+    /// Checking a single token must give the same result as the mask of all tokens.
     #[test]
     fn a_token_is_allowed_where_the_mask_allows_it() {
         let grammars = [
@@ -156,7 +158,7 @@ mod tests {
             for (grammar, seed) in grammars.iter().flat_map(|g| (0..4).map(move |seed| (g, seed))) {
                 let mut constraint = all.start(grammar).unwrap();
                 for step in 0..12 {
-                    // As a sequence does: what is forced is never chosen.
+                    // As in a sequence: forced tokens are not sampled.
                     let forced = constraint.forced();
                     if !forced.is_empty() {
                         if forced.iter().any(|token| constraint.accept(*token).unwrap()) {

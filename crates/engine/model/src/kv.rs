@@ -1,4 +1,4 @@
-//! Keys and values, in blocks of tokens that sequences share.
+//! The KV cache, in blocks of tokens that sequences share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,7 +8,7 @@ use autoact_kernels::{BLOCK, store_kv};
 use crate::ModelConfig;
 use crate::numbers::Numbers;
 
-/// The size of a block of one model, and how many there are.
+/// The size of a model's KV blocks, and how many exist.
 #[derive(Debug)]
 pub(crate) struct BlockShape {
     kv_heads: usize,
@@ -22,7 +22,7 @@ impl BlockShape {
         Arc::new(Self { kv_heads: config.kv_heads, head_dim: config.head_dim, layers: config.layers, live: AtomicUsize::new(0) })
     }
 
-    /// Floats of one layer's keys and values.
+    /// Number of f32 of one layer's keys and values in a block.
     fn layer(&self) -> usize {
         2 * self.kv_heads * self.head_dim * BLOCK
     }
@@ -32,15 +32,16 @@ impl BlockShape {
         self.layers * self.layer() * size_of::<f32>()
     }
 
-    /// Blocks that exist.
+    /// Number of blocks that exist.
     pub(crate) fn live(&self) -> usize {
         self.live.load(Ordering::Relaxed)
     }
 }
 
-/// Keys and values of up to [`BLOCK`] consecutive tokens, of every layer. Never written once two sequences share it.
+/// Keys and values of up to [`BLOCK`] consecutive tokens in every layer. A shared block is never
+/// written.
 pub(crate) struct Block {
-    /// [layers][keys, then values]
+    /// `[layers][keys, then values]`
     data: Numbers,
     shape: Arc<BlockShape>,
 }
@@ -53,12 +54,12 @@ impl Block {
 }
 
 impl Block {
-    /// Bytes of its numbers.
+    /// Size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.shape.bytes()
     }
 
-    /// All its numbers, as little-endian bytes.
+    /// Its numbers as little-endian f32.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.data.len() * size_of::<f32>()];
         for (to, from) in bytes.as_chunks_mut().0.iter_mut().zip(self.data.iter()) {
@@ -67,7 +68,7 @@ impl Block {
         bytes
     }
 
-    /// What [`Block::to_bytes`] gave; `None` where the size is another.
+    /// The inverse of [`Block::to_bytes`]; `None` if the size differs.
     pub(crate) fn from_bytes(shape: &Arc<BlockShape>, bytes: &[u8]) -> Option<Self> {
         if bytes.len() != shape.bytes() {
             return None;
@@ -93,8 +94,8 @@ impl Drop for Block {
     }
 }
 
-/// Keys and values of the tokens one sequence has been through, under one adapter. Blocks of a common beginning are shared with other
-/// sequences; a block that is shared is copied before it is written.
+/// Keys and values of one sequence's tokens under one adapter. Blocks of a common prefix are shared
+/// with other sequences; a shared block is copied before it is written.
 #[derive(Clone)]
 pub struct KvCache {
     shape: Arc<BlockShape>,
@@ -113,39 +114,39 @@ impl KvCache {
         Self { shape: shape.clone(), blocks: Vec::new(), len: 0 }
     }
 
-    /// A cache of `len` tokens that begin what `blocks` hold.
+    /// A cache with the first `len` tokens of `blocks`.
     pub(crate) fn from_blocks(shape: &Arc<BlockShape>, blocks: Vec<Arc<Block>>, len: usize) -> Self {
         debug_assert!(len.div_ceil(BLOCK) == blocks.len());
         Self { shape: shape.clone(), blocks, len }
     }
 
-    /// Tokens held.
+    /// Number of tokens.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no token is held.
+    /// Whether it has no tokens.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes of its blocks, shared ones included.
+    /// Bytes of its blocks, including shared ones.
     pub fn bytes(&self) -> usize {
         self.blocks.len() * self.shape.bytes()
     }
 
-    /// Forgets every token after the first `len`.
+    /// Removes all tokens after the first `len`.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
         self.blocks.truncate(self.len.div_ceil(BLOCK));
     }
 
-    /// Forgets every token after the first `len`, but keeps the room for them: as many are about to come.
+    /// Removes all tokens after the first `len`, but keeps their blocks for the next tokens.
     pub(crate) fn rewind(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// Puts whole blocks after the first `known` ones.
+    /// Puts `blocks` after the first `known` blocks.
     pub(crate) fn extend_from(&mut self, known: usize, blocks: Vec<Arc<Block>>) {
         self.blocks.truncate(known);
         self.blocks.extend(blocks);
@@ -156,21 +157,22 @@ impl KvCache {
         &self.blocks
     }
 
-    /// Puts an equal block that others hold too in place of the `i`th.
+    /// Replaces block `i` by an equal block that others hold too.
     pub(crate) fn share(&mut self, i: usize, block: &Arc<Block>) {
         if let Some(mine) = self.blocks.get_mut(i) {
             *mine = block.clone();
         }
     }
 
-    /// Makes room for `n` more tokens.
+    /// Allocates blocks for `n` more tokens.
     pub(crate) fn reserve(&mut self, n: usize) {
         while self.blocks.len() * BLOCK < self.len + n {
             self.blocks.push(Arc::new(Block::new(&self.shape)));
         }
     }
 
-    /// Writes key and value ([kv_heads * head_dim] each) of the token at `position` in `layer`. Room was reserved.
+    /// Writes key and value (`[kv_heads * head_dim]` each) of the token at `position` in `layer`.
+    /// The block must have been reserved.
     pub(crate) fn store(&mut self, layer: usize, position: usize, k: &[f32], v: &[f32]) {
         let block = Arc::make_mut(&mut self.blocks[position / BLOCK]);
         let size = self.shape.layer();
@@ -184,7 +186,7 @@ impl KvCache {
         self.blocks.iter().map(move |block| &block.data[layer * size..][..size])
     }
 
-    /// Counts `n` tokens as held: after every layer has stored them.
+    /// Adds `n` tokens to the length, after every layer has stored them.
     pub(crate) fn advance(&mut self, n: usize) {
         self.len += n;
     }

@@ -1,10 +1,11 @@
-//! The model engine: a decoder-only model of the Llama family, with LoRA adapters chosen per request, grammar-constrained
-//! decoding, and one interface ([`Backend`]) for everything that answers prompts.
+//! The model engine: decoder-only models of the Llama family, with one LoRA adapter per request,
+//! constrained decoding, and one interface ([`Backend`]) for everything that completes prompts.
 //!
-//! [`ModelDir`] reads a Hugging Face directory, [`Transformer`] computes logits over the mapped weights, [`Engine`] owns a
-//! transformer on a thread of its own and serves requests from async code without ever blocking it. Requests run together:
-//! they join and leave between two passes (`worker`), share what their prompts have in common (`radix`), are read ahead of
-//! themselves where what comes next has come before (`draft`), and get the same bits alone or in a crowd.
+//! [`ModelDir`] reads a Hugging Face directory. [`Transformer`] computes logits over memory-mapped
+//! weights. [`Engine`] runs a transformer on its own thread and serves requests from async code
+//! without blocking it. It batches requests continuously (`worker`), shares the KV blocks of common
+//! prefixes (`radix`), and uses speculative decoding by prompt lookup (`draft`). A request gets the
+//! same bits alone and in a batch.
 
 mod backend;
 mod control;

@@ -1,4 +1,4 @@
-//! Linear layers, several of them in one pass over their common input, and the adapters' updates beside them.
+//! Linear layers. Several with a common input are computed together, with the updates of adapters.
 
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use autoact_lora::Adapter;
 use crate::LoadError;
 use crate::weights::{Stored, Weights};
 
-/// One of the checkpoint's linear layers.
+/// One linear layer of the checkpoint.
 #[derive(Debug)]
 struct Layer {
     /// Module name, such as `model.layers.0.self_attn.q_proj`.
     name: String,
-    /// [out, in], as in the checkpoint
+    /// `[out, in]`, as in the checkpoint.
     weight: Stored,
     bias: Option<Vec<f32>>,
 }
 
-/// `y = W x + b` for one or more layers that share their input, outputs side by side.
+/// `y = W x + b` for one or more layers with a common input; their outputs are concatenated.
 #[derive(Debug)]
 pub(crate) struct Linear {
     layers: Vec<Layer>,
@@ -28,7 +28,7 @@ pub(crate) struct Linear {
 }
 
 impl Linear {
-    /// Loads the layers named in `parts`, each with its features out.
+    /// Loads the layers in `parts`, given as name and number of outputs.
     pub(crate) fn load(weights: &Weights, features_in: usize, bias: bool, parts: &[(String, usize)]) -> Result<Self, LoadError> {
         let load = |(name, out): &(String, usize)| {
             let weight = weights.matrix(&format!("{name}.weight"), *out, features_in)?;
@@ -43,7 +43,7 @@ impl Linear {
         Ok(Self { format, features_in, features_out: parts.iter().map(|p| p.1).sum(), layers })
     }
 
-    /// A layer over a matrix that is already there: the tied output head.
+    /// A layer over a matrix that is already loaded: the tied output head.
     pub(crate) fn tied(weight: &Stored, features_in: usize, name: &str) -> Self {
         Self {
             format: weight.format(),
@@ -53,7 +53,7 @@ impl Linear {
         }
     }
 
-    /// Its layers by module name, with (in, out) features.
+    /// Its layers by module name, with numbers of inputs and outputs.
     pub(crate) fn layout(&self) -> impl Iterator<Item = (String, (usize, usize))> {
         self.layers.iter().map(|l| (l.name.clone(), (self.features_in, l.weight.rows())))
     }
@@ -63,7 +63,8 @@ impl Linear {
         self.layers.iter().map(|l| &l.weight)
     }
 
-    /// x [n, in] -> y [n, out]; `updates` are the adapters of some rows each.
+    /// Forward pass: `x` `[n, in]` to `y` `[n, out]`. `updates` are adapters' updates of ranges of
+    /// rows.
     pub(crate) fn forward(&self, team: &Team, inputs: &mut Inputs, x: &[f32], updates: &[(Range<usize>, &Update)], y: &mut [f32]) {
         inputs.set_with(team, self.format, x, self.features_in);
         let mut column = 0;
@@ -84,7 +85,7 @@ impl Linear {
     }
 }
 
-/// An adapter's update of one [`Linear`]: `y += B (A x)` for each layer that it adapts.
+/// An adapter's update of one [`Linear`]: `y += B (A x)` for each layer that the adapter changes.
 #[derive(Debug)]
 pub(crate) struct Update {
     parts: Vec<UpdatePart>,
@@ -94,14 +95,14 @@ pub(crate) struct Update {
 struct UpdatePart {
     column: usize,
     rank: usize,
-    /// [r, in]
+    /// `[r, in]`
     a: Vec<f32>,
-    /// [r, out], times the adapter's scale
+    /// `[r, out]`, multiplied by the adapter's scale.
     b: Vec<f32>,
 }
 
 impl Update {
-    /// `None` when the adapter touches no layer of `linear`. Shapes were checked against the base before.
+    /// `None` if the adapter changes no layer of `linear`. Shapes must have been checked.
     pub(crate) fn new(linear: &Linear, adapter: &Adapter) -> Option<Self> {
         let mut column = 0;
         let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! The one place with `unsafe`: mapping a weight file into memory, and giving memory back.
+//! The `unsafe` code of this crate: memory maps of weight files, and returning freed memory.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,15 +12,17 @@ use crate::LoadError;
 pub(crate) fn map(path: &Path, fix: &'static str) -> Result<Mmap, LoadError> {
     let read = |source| LoadError::Read { path: path.to_owned(), fix, source };
     let file = File::open(path).map_err(read)?;
-    // SAFETY: the map is read-only and lives as long as the `Mmap`. What remains is that another process truncates
-    // or rewrites the file while we read it: a truncated page raises SIGBUS, a rewritten one gives other numbers.
-    // Weight files are written once and replaced by rename (which leaves our mapping on the old file), so we accept
-    // that risk, as every safetensors reader does; copying instead would cost a second copy of the base per process.
+    // SAFETY: the map is read-only and lives as long as the `Mmap`. The remaining risk is that
+    // another process truncates or rewrites the file: a truncated page raises SIGBUS, a rewritten
+    // one has other numbers. Weight files are written once and replaced by rename, which leaves the
+    // mapping on the old file. So the risk is accepted, as in every safetensors reader; a copy
+    // would need the base model's size again in each process.
     unsafe { Mmap::map(&file) }.map_err(read)
 }
 
-/// Gives memory that was freed back to the system. Reading a tokenizer of 50,000 tokens frees megabytes in small pieces (8 MiB were
-/// seen), which glibc otherwise keeps for the process, three times on a node with three agents.
+/// Returns freed memory to the system. Reading a tokenizer of 50,000 tokens frees megabytes in
+/// small pieces (8 MiB were measured). glibc would keep them, three times on a node with three
+/// agents.
 #[allow(unsafe_code)] // as above
 pub(crate) fn release_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -1,25 +1,25 @@
-//! Numbers that come from the system as pages and go back as such.
+//! Arrays of f32 whose memory returns to the system when they are dropped.
 
 use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
 
-/// From this many bytes on pages of their own. What is freed inside of the allocator's heaps stays with the process: this gave 23 MB
-/// back in an agent of a 135M model whose cache was full.
+/// Minimum size in bytes for separate pages. Memory freed in the allocator's heaps stays with the
+/// process; separate pages saved 23 MB in an agent of a 135M model with a full cache.
 const LARGE: usize = 256 << 10;
 
-/// A fixed number of f32. What was never written costs no memory.
+/// A fixed number of f32, initially zero. Pages that were never written take no memory.
 pub(crate) enum Numbers {
     /// In the allocator's heap.
     Heap(Box<[f32]>),
-    /// In pages of their own, which are the system's again when this is dropped.
+    /// In separate pages, which are unmapped when this is dropped.
     Pages(MmapMut),
 }
 
 impl Numbers {
     pub(crate) fn zeros(len: usize) -> Self {
         let bytes = len * size_of::<f32>();
-        // Without pages of its own it goes on in the heap, which aborts where there is nothing at all.
+        // If mapping fails, the heap is used, which aborts if there is no memory.
         let pages = if bytes >= LARGE { MmapMut::map_anon(bytes).ok() } else { None };
         pages.map_or_else(|| Self::Heap(vec![0.0; len].into_boxed_slice()), Self::Pages)
     }

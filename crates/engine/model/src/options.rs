@@ -1,4 +1,4 @@
-//! How an engine runs.
+//! Options of the engine.
 
 use std::path::PathBuf;
 
@@ -6,40 +6,43 @@ use autoact_kernels::Format;
 
 use crate::draft::MOST_DRAFTED;
 
-/// How an [`Engine`](crate::Engine) runs.
+/// Options of an [`Engine`](crate::Engine).
 #[derive(Debug, Clone)]
 pub struct EngineOptions {
-    /// The name it reports; `None` = the directory's.
+    /// The name that it reports; `None`: the directory's name.
     pub name: Option<String>,
-    /// Requests that may wait; one more is refused as overloaded.
+    /// Maximum number of waiting requests; further ones are refused as overloaded.
     pub queue: usize,
-    /// Threads that compute, the engine's own included; 0: one for a small model, as many as there are cores for others.
+    /// Number of compute threads, including the engine's own. 0: one for a small model, else one
+    /// per core.
     pub threads: usize,
-    /// Requests that run at once; each of their tokens' passes reads the weights once for all.
+    /// Maximum number of sequences in a batch. A pass reads the weights once for the whole batch.
     pub batch: usize,
-    /// What the weights are computed in; `None` = as in the files, which costs no memory: they are read where they are mapped.
+    /// The number format of the weights. `None`: as in the files, which are used memory-mapped.
     pub weights: Option<Format>,
-    /// Bytes of keys and values kept for prompts that begin like an earlier one; 0 keeps none.
+    /// Maximum size of the prefix cache in bytes; 0: no prefix cache.
     pub cache_bytes: usize,
-    /// Most tokens that a pass reads on the chance that they come next, at most 16; 0: none. Changes no output.
+    /// Maximum number of drafted tokens in a pass, at most 16; 0: no drafts. It does not change
+    /// outputs.
     pub draft: usize,
-    /// A directory in memory through which processes share keys and values of what the base has read.
+    /// Directory on tmpfs for the shared prefix cache, which holds keys and values of the base.
     pub shared_prefixes: Option<PathBuf>,
-    /// Most tokens per sequence, where that should be less than the model's own limit.
+    /// Maximum number of tokens per sequence, if it is to be lower than the model's limit.
     pub context_length: Option<usize>,
 }
 
-/// Requests that may wait: at a second each, the last one has waited as long as anyone should.
+/// At one second per request, the last one waits for the longest acceptable time.
 const DEFAULT_QUEUE: usize = 32;
-/// More rows than this cost about as much one by one.
+/// More rows in a pass hardly reduce the cost of a row.
 const DEFAULT_BATCH: usize = 16;
-/// Tokens drafted: with the token before them as many rows as the kernels' widest tile takes, and the next one costs the most.
+/// With the token before them, drafts fill the rows of the kernels' widest tile; one more row would
+/// need a second tile.
 const DEFAULT_DRAFT: usize = 5;
 /// Dozens of trajectories of a small model, or two of a 7B model at 1,000 tokens.
 const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 
 impl EngineOptions {
-    /// The most that `draft` is taken for.
+    /// Maximum value of `draft`.
     pub const MOST_DRAFTED: usize = MOST_DRAFTED;
 }
 

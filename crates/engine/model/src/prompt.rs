@@ -1,4 +1,4 @@
-//! Prompts that know which parts of them a chat template wrote.
+//! Prompts that distinguish template parts from text parts.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -6,10 +6,10 @@ use std::ops::{Deref, Range};
 /// A prompt: a sequence of text parts and template parts.
 ///
 /// Text is what users, tools and models wrote. It may spell a control token (`<|eot_id|>`, `</s>`),
-/// and is tokenised as the characters it has. Only in template parts are control tokens recognised.
+/// and is tokenised as ordinary characters. Control tokens are recognised only in template parts.
 ///
-/// A string converts to a prompt that is all text. The prompt dereferences to its whole text;
-/// tokenise the prompt itself, since its text alone does not say which parts are the template's.
+/// A string converts to a prompt of text only. The prompt dereferences to its whole text. Tokenise
+/// the prompt itself, because its text alone does not say which parts are the template's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompt {
     text: String,
@@ -17,7 +17,7 @@ pub struct Prompt {
     template: Vec<Range<usize>>,
 }
 
-/// A borrowed [`Prompt`], or a string that is all text.
+/// A borrowed [`Prompt`], or a string, which is text only.
 #[derive(Debug, Clone, Copy)]
 pub struct PromptRef<'a> {
     pub(crate) text: &'a str,
@@ -25,13 +25,13 @@ pub struct PromptRef<'a> {
 }
 
 impl Prompt {
-    /// A prompt that is all text.
+    /// A prompt of text only.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), template: Vec::new() }
     }
 
-    /// A prompt in which control tokens are recognised everywhere. Only for strings that a chat
-    /// template wrote.
+    /// A prompt that is one template part, so that control tokens are recognised everywhere. Only
+    /// for strings that a chat template wrote.
     pub fn template(text: impl Into<String>) -> Self {
         let text = text.into();
         let template = if text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
@@ -43,7 +43,7 @@ impl Prompt {
         self.text.push_str(text);
     }
 
-    /// Appends what a chat template wrote.
+    /// Appends a template part.
     pub fn push_template(&mut self, text: &str) {
         let from = self.text.len();
         self.text.push_str(text);
@@ -65,12 +65,12 @@ impl Prompt {
         &self.text
     }
 
-    /// The byte ranges that the template wrote, in order; adjacent ones are one.
+    /// The byte ranges of the template parts, in order; adjacent ones are joined.
     pub fn template_ranges(&self) -> &[Range<usize>] {
         &self.template
     }
 
-    /// The range around byte `at` that the template wrote; `None` where that is text.
+    /// The template part that contains byte `at`; `None` if that byte is text.
     pub fn template_at(&self, at: usize) -> Option<&Range<usize>> {
         let part = self.template.get(self.template.partition_point(|part| part.end <= at))?;
         part.contains(&at).then_some(part)

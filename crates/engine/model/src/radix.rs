@@ -1,7 +1,8 @@
-//! A radix tree of the blocks of finished (and half finished) prompts: the next prompt often begins like an earlier one.
+//! The prefix cache: a radix tree of KV blocks, because prompts often begin like an earlier one.
 //!
-//! Each adapter has a tree, because keys and values differ by adapter. An edge is the tokens of one block; only a leaf may hold fewer
-//! than a whole block. A block lives as long as the tree or a sequence holds it.
+//! Each adapter has its own tree, because keys and values differ by adapter. An edge is the tokens
+//! of one block; only a leaf may have fewer tokens than a block. A block lives as long as the tree
+//! or a sequence holds it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
@@ -17,18 +18,18 @@ type NodeId = usize;
 
 struct Node {
     key: Key,
-    /// `None`: a tree's root.
+    /// `None` for the root of a tree.
     block: Option<Arc<Block>>,
     parent: NodeId,
-    /// Sorted, so that the child with the longest common beginning is a neighbour.
+    /// Sorted, so that the child with the longest common prefix is a neighbour.
     children: BTreeMap<Key, NodeId>,
     used: u64,
 }
 
-/// The trees of one model, bounded in bytes, least recently used leaves evicted first.
+/// The trees of one model, with a maximum size. The least recently used leaves are evicted first.
 pub(crate) struct Prefixes {
     shape: Arc<BlockShape>,
-    /// By the adapter's digest; `None` = the base.
+    /// By the adapter's digest; `None` is the base.
     roots: HashMap<Option<String>, NodeId>,
     nodes: Vec<Option<Node>>,
     free: Vec<NodeId>,
@@ -39,7 +40,7 @@ pub(crate) struct Prefixes {
 }
 
 impl Prefixes {
-    /// Holds at most `limit` bytes of keys and values; 0 keeps nothing.
+    /// An empty cache of at most `limit` bytes of keys and values; 0 stores nothing.
     pub(crate) fn new(shape: &Arc<BlockShape>, limit: usize) -> Self {
         Self {
             shape: shape.clone(),
@@ -53,14 +54,15 @@ impl Prefixes {
         }
     }
 
-    /// A cache that holds the longest known beginning of `tokens`, never all of them: the last one's logits are still to be computed.
-    /// Whole blocks are shared; of one that is common in part, that part is copied when it is next written.
+    /// A cache of the longest known prefix of `tokens`, without the last token, whose logits have
+    /// to be computed. Whole blocks are shared. A block that is common in part is copied when it is
+    /// written.
     pub(crate) fn take(&mut self, adapter: Option<&str>, tokens: &[u32]) -> KvCache {
         let mut left = &tokens[..tokens.len().saturating_sub(1)];
         let mut blocks = Vec::new();
         let mut len = 0;
         self.clock += 1;
-        // Keys of the map are owned; one short string per request.
+        // Keys of the map are owned: one short string per request.
         let mut at = self.roots.get(&adapter.map(str::to_owned)).copied();
         while let Some((child, common)) = at.and_then(|at| self.closest(at, left)) {
             self.touch(child);
@@ -72,8 +74,9 @@ impl Prefixes {
         KvCache::from_blocks(&self.shape, blocks, len)
     }
 
-    /// Keeps the blocks of a sequence that has been through `tokens`, forgetting the least recently used ones beyond the limit. Where the
-    /// tree already has an equal block, the sequence takes that one and its own is freed.
+    /// Stores the blocks of a sequence with these tokens, and evicts the least recently used ones
+    /// beyond the limit. If the tree has an equal block, the sequence takes that one and frees its
+    /// own.
     pub(crate) fn put(&mut self, adapter: Option<&str>, tokens: &[u32], cache: &mut KvCache) {
         if self.limit == 0 || cache.is_empty() {
             return;
@@ -92,7 +95,7 @@ impl Prefixes {
                 }
                 None => {
                     if self.closest(at, key).is_some_and(|(_, common)| common == key.len()) {
-                        // A leaf that holds less than another one does.
+                        // This leaf has fewer tokens than an existing one.
                         break;
                     }
                     let Some(block) = cache.blocks().get(i).cloned() else { break };
@@ -107,25 +110,25 @@ impl Prefixes {
         }
     }
 
-    /// Forgets everything: after a failure, when a block may be half written.
+    /// Removes everything: after a failure, a block may be incomplete.
     pub(crate) fn clear(&mut self) {
         *self = Self::new(&self.shape, self.limit * self.shape.bytes().max(1));
     }
 
-    /// Blocks held.
+    /// Number of blocks.
     #[cfg(test)]
     pub(crate) fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// The child of `at` that shares most of `tokens`' beginning, and how many tokens that is; at least one.
+    /// The child of `at` with the longest common prefix with `tokens`, and its length, at least 1.
     fn closest(&self, at: NodeId, tokens: &[u32]) -> Option<(NodeId, usize)> {
         let children = &self.node(at)?.children;
         let tokens = &tokens[..tokens.len().min(BLOCK)];
         if let Some(child) = children.get(tokens) {
             return Some((*child, tokens.len())).filter(|(_, common)| *common > 0);
         }
-        // In sorted order nothing shares more with `tokens` than its neighbours do.
+        // In sorted order, one of the neighbours has the longest common prefix.
         let before = children.range::<[u32], _>((Bound::Unbounded, Bound::Excluded(tokens))).next_back();
         let after = children.range::<[u32], _>((Bound::Included(tokens), Bound::Unbounded)).next();
         let common = |(key, child): (&Key, &NodeId)| (common(key, tokens), *child);
@@ -168,7 +171,7 @@ impl Prefixes {
         id
     }
 
-    /// Removes leaves of `at` that hold nothing but a beginning of `key`.
+    /// Removes leaves of `at` whose tokens are a proper prefix of `key`.
     fn drop_shorter(&mut self, at: NodeId, key: &[u32]) {
         for n in 1..key.len() {
             let shorter = self.node(at).and_then(|node| node.children.get(&key[..n])).copied();
@@ -227,7 +230,7 @@ mod tests {
         ModelDir::open(dir).unwrap().config().clone()
     }
 
-    /// A cache whose every key holds the token it belongs to, so that what comes back can be told.
+    /// A cache whose keys all contain their token, so that results can be identified.
     fn filled(shape: &Arc<BlockShape>, tokens: &[u32]) -> KvCache {
         let config = config();
         let width = config.kv_heads * config.head_dim;
@@ -241,7 +244,7 @@ mod tests {
         cache
     }
 
-    /// The tokens that a cache's first layer holds: the first head's first key dimension, a row of tokens.
+    /// The tokens in a cache's first layer: the first dimension of the first head's keys.
     fn held(cache: &KvCache) -> Vec<u32> {
         let all = cache.layer(0).flat_map(|block| block[..BLOCK].iter().map(|v| *v as u32));
         all.take(cache.len()).collect()
@@ -254,7 +257,7 @@ mod tests {
         let tokens: Vec<u32> = (0..40).collect();
         tree.put(None, &tokens, &mut filled(&shape, &tokens));
         assert_eq!(tree.blocks(), 3);
-        // All but the last token, whose logits are wanted.
+        // All but the last token, whose logits are needed.
         assert_eq!(held(&tree.take(None, &tokens)), tokens[..39]);
         let branched: Vec<u32> = (0..21).chain(100..130).collect();
         assert_eq!(held(&tree.take(None, &branched)), tokens[..21]);
@@ -287,8 +290,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of all that was put: as long as nothing is evicted, the longest common beginning comes back, holding
-        /// what was put; under a bound the bound holds, and what comes back is right all the same.
+        /// Compares with a list of all stored sequences. Without eviction, the result is the
+        /// longest common prefix with the stored content. With a limit, the limit holds and results
+        /// are still correct.
         #[test]
         fn agrees_with_a_list(
             sequences in prop::collection::vec((0..2usize, prop::collection::vec(0..3u32, 1..70)), 1..40),

@@ -1,8 +1,8 @@
-//! Rotary position embedding: the frequencies, and the angles of a position.
+//! Rotary position embedding (<https://arxiv.org/abs/2104.09864>): frequencies and angles.
 
 use autoact_checkpoint::{Llama3Scaling, ModelConfig, RopeScaling};
 
-/// Inverse frequencies, one per pair of a head's dimensions, scaled as the model asks.
+/// Inverse frequencies, one per pair of a head's dimensions, scaled as `config.json` says.
 #[derive(Debug)]
 pub(crate) struct Rope {
     inv_freq: Vec<f32>,
@@ -22,8 +22,8 @@ impl Rope {
         Self { inv_freq: inv_freq.map(|f| f as f32).collect() }
     }
 
-    /// Appends cos and sin, head_dim / 2 each, of `position`. Cheap enough to compute per step, and so no table has to
-    /// cover a context of 131,072. In f32, like the reference.
+    /// Appends cos and sin, `head_dim / 2` each, of `position`. They are computed in every step,
+    /// because a table for a context of 131,072 would be large. In f32, as in transformers.
     pub(crate) fn angles(&self, position: usize, cos: &mut Vec<f32>, sin: &mut Vec<f32>) {
         for f in &self.inv_freq {
             let (s, c) = (position as f32 * f).sin_cos();
@@ -33,8 +33,9 @@ impl Rope {
     }
 }
 
-/// Long wavelengths are stretched by `factor`, short ones kept, those between blended
-/// (`_compute_llama3_parameters` in transformers' `modeling_rope_utils.py`).
+/// Llama 3's scaling: long wavelengths are multiplied by `factor`, short ones unchanged, and those
+/// in between interpolated (`_compute_llama3_parameters` in transformers'
+/// `modeling_rope_utils.py`).
 fn llama3(freq: f64, s: Llama3Scaling) -> f64 {
     let wavelength = 2.0 * std::f64::consts::PI / freq;
     if wavelength < s.original_context / s.high_freq_factor {

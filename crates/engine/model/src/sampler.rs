@@ -1,20 +1,21 @@
-//! Choosing the next token from logits.
+//! Sampling of the next token from logits.
 
 use autoact_base::random::SplitMix64;
 use serde::{Deserialize, Serialize};
 
-/// How tokens are chosen. From the same logits, the same settings and seed choose the same tokens; no library's
-/// generator is involved, so releases do not change that.
+/// Sampling parameters. The same logits, parameters and seed give the same tokens. The random
+/// number generator is this project's own, so that this also holds across releases of libraries.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sampling {
-    /// 0 = always the likeliest token; 1 = the model's own distribution; more = flatter.
+    /// 0: greedy; 1: the model's distribution; larger values flatten it.
     pub temperature: f32,
-    /// Only the k likeliest tokens.
+    /// Only the k most likely tokens; `None` or 0: all.
     pub top_k: Option<usize>,
-    /// Only the likeliest tokens that together reach this probability (after temperature and `top_k`).
+    /// Nucleus sampling: only the most likely tokens that together reach this probability, after
+    /// temperature and `top_k`.
     pub top_p: Option<f32>,
-    /// Where the random numbers start.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -26,23 +27,23 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// Always the likeliest token.
+    /// Always the most likely token.
     pub const fn greedy() -> Self {
         Self { temperature: 0.0, top_k: None, top_p: None, seed: 0 }
     }
 
-    /// The model's distribution at `temperature`.
+    /// Sampling from the model's distribution at `temperature`.
     pub const fn with_temperature(temperature: f32, seed: u64) -> Self {
         Self { temperature, top_k: None, top_p: None, seed }
     }
 }
 
-/// Draws tokens for one sequence.
+/// Samples the tokens of one sequence.
 #[derive(Debug, Clone)]
 pub(crate) struct Sampler {
     settings: Sampling,
     random: SplitMix64,
-    /// Candidates of the last draw, kept for their memory.
+    /// Candidates of the last sample, kept to reuse the allocation.
     candidates: Vec<(u32, f32)>,
 }
 
@@ -51,20 +52,21 @@ impl Sampler {
         Self { settings, random: SplitMix64::new(settings.seed), candidates: Vec::new() }
     }
 
-    /// Whether the likeliest token is always chosen: a temperature this low cannot tell two floats apart; a NaN is treated as greedy as well.
+    /// Whether sampling is greedy: at a temperature near 0, or if it is NaN.
     fn is_greedy(&self) -> bool {
         self.settings.temperature.is_nan() || self.settings.temperature < 1e-6
     }
 
-    /// Whether a token may be drawn from all logits first, and again from those that are allowed only if it is not: each then comes as
-    /// often as if only the allowed ones had been drawn from (`p + (1 - a) p / a = p / a`, where `a` is what all allowed ones weigh).
-    /// Where only the likeliest few are drawn from, which these are depends on what is allowed.
+    /// Whether a token may be sampled from all logits first, and from the allowed ones only if it
+    /// is refused. Each allowed token then has the same probability as with the mask: `p + (1 - a)
+    /// p / a = p / a`, where `a` is the total probability of the allowed tokens. This does not hold
+    /// for `top_k` and `top_p`, because the mask changes which tokens are the most likely.
     pub(crate) fn may_draw_first(&self) -> bool {
         self.is_greedy() || self.settings.top_k.is_none_or(|k| k == 0) && self.settings.top_p.is_none_or(|p| p >= 1.0)
     }
 
-    /// The next token, or `None` when no logit is a finite number. Tokens at minus infinity are never chosen; equal
-    /// logits go to the lower id.
+    /// The next token; `None` if no logit is finite. Tokens with minus infinity are never chosen.
+    /// On equal logits, the lower id is chosen.
     pub(crate) fn sample(&mut self, logits: &[f32]) -> Option<u32> {
         let best = argmax(logits)?;
         let max = logits[best as usize];
@@ -111,7 +113,7 @@ impl Sampler {
     }
 }
 
-/// The highest logit's index; NaN never wins.
+/// The index of the largest logit. NaN is never chosen.
 fn argmax(logits: &[f32]) -> Option<u32> {
     let mut best: Option<(usize, f32)> = None;
     for (i, l) in logits.iter().enumerate() {
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn seeds_are_pinned() {
-        // Computed apart, in Python, from the definition.
+        // Computed separately, in Python, from the definition.
         assert_eq!(draw(Sampling::with_temperature(1.0, 42), 12), [4, 1, 1, 1, 0, 4, 1, 4, 1, 2, 1, 1]);
         assert_eq!(draw(Sampling::with_temperature(1.0, 7), 12), [1, 0, 4, 2, 1, 1, 1, 1, 1, 1, 1, 4]);
     }
@@ -153,7 +155,7 @@ mod tests {
         assert!(!all.contains(&3) && all.contains(&0) && all.contains(&5));
         let two = draw(Sampling { top_k: Some(2), ..Sampling::with_temperature(2.0, 3) }, 200);
         assert!(two.iter().all(|t| [1, 4].contains(t)));
-        // At temperature 1 the first two hold 0.70 of the probability.
+        // At temperature 1 the two most likely tokens have a probability of 0.70.
         let nucleus = draw(Sampling { top_p: Some(0.6), ..Sampling::with_temperature(1.0, 3) }, 200);
         assert!(nucleus.iter().all(|t| [1, 4].contains(t)));
     }

@@ -1,45 +1,46 @@
-//! How many tokens of each running sequence go into the next pass.
+//! Chunked prefill: how many tokens of each running sequence the next pass computes.
 
 use std::time::Duration;
 
-/// Prompt tokens of a pass when nobody waits for a next token.
+/// Prompt tokens of a pass if no sequence decodes.
 const ALONE: usize = 128;
-/// Prompt tokens of a pass before anything was measured, beside sequences that decode.
+/// Prompt tokens of a pass beside decoding sequences, before any measurement.
 const GUESS: usize = 16;
-/// At least so many, however dear they are: a prompt has to come to its end.
+/// Minimum number of prompt tokens of a pass, so that every prompt is completed.
 const LEAST: usize = 4;
-/// A pass that also reads prompts takes at most this much longer than one that does not, so that a long prompt never doubles the gap
-/// between two tokens of a running stream.
+/// A pass with prompt tokens takes at most this fraction longer than one without. So a long prompt
+/// never doubles the time between two tokens of a running stream.
 const SLACK: f64 = 0.75;
-/// What one more row is thought to cost before anything was measured, as a part of a pass.
+/// Assumed cost of one more row, before any measurement, as a fraction of a pass.
 const ROW: f64 = 0.2;
-/// What it is never thought to cost more than: a pass that the machine interrupted says so, and without a draft now and then nothing would
-/// say otherwise.
+/// Maximum assumed cost of a row. Without it, one pass that the system interrupted would prevent
+/// all drafts, and so all measurements that correct it.
 const DEAREST: f64 = 0.5;
 /// Weight of the newest measurement.
 const NEW: f64 = 0.2;
 
-/// What passes cost, recent ones weighing more; in seconds.
+/// Measured costs of passes in seconds, as exponential moving averages.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// A pass that reads no prompt.
+    /// A pass without prompt tokens.
     decode: Option<f64>,
-    /// One prompt or drafted token in a pass beside others.
+    /// One more prompt or drafted token in a pass.
     token: Option<f64>,
 }
 
-/// What a sequence would like.
+/// What a sequence needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wish {
-    /// Tokens that it has not been through.
+    /// Number of tokens not computed yet.
     pub(crate) pending: usize,
-    /// Whether its prompt is read.
+    /// Whether its prompt is complete.
     pub(crate) decoding: bool,
 }
 
 impl Pace {
-    /// Tokens of each sequence in the next pass. Those that decode get all they want. The prompts share what is left evenly, so that a
-    /// short one never waits for a long one; `turn` says who is asked first when there is not enough for all.
+    /// Number of tokens of each sequence in the next pass. Decoding sequences get all their tokens.
+    /// The remaining budget is shared evenly among prompts, so that a short one does not wait for a
+    /// long one. `turn` rotates which prompt comes first if the budget is not sufficient.
     pub(crate) fn share(&self, wishes: &[Wish], turn: usize) -> Vec<usize> {
         let decoding = wishes.iter().any(|w| w.decoding);
         let mut left = if decoding { self.budget() } else { ALONE };
@@ -50,7 +51,7 @@ impl Pace {
         }
         let even = (left / reading.len()).max(LEAST);
         let order = || reading.iter().cycle().skip(turn % reading.len()).take(reading.len());
-        // First an even share for each, then what is left to whoever can use it.
+        // First an even share for each, then the rest to those that can use it.
         for most in [even, usize::MAX] {
             for i in order() {
                 let chunk = (wishes[*i].pending - chunks[*i]).min(most).min(left);
@@ -61,7 +62,8 @@ impl Pace {
         chunks
     }
 
-    /// How likely a drafted token must be for its row in the pass to cost less than what a token costs now, all sequences' together.
+    /// Minimum probability of acceptance at which a drafted token's row costs less than a token
+    /// costs now, over all sequences.
     pub(crate) fn worth(&self, wishes: &[Wish], chunks: &[usize]) -> f32 {
         let coming = wishes.iter().zip(chunks).filter(|(w, chunk)| w.pending == **chunk).count().max(1);
         let share = match (self.decode, self.token) {
@@ -71,7 +73,7 @@ impl Pace {
         (share * coming as f64) as f32
     }
 
-    /// Takes note of a pass, in which `drafted` tokens were read on chance.
+    /// Updates the costs with a pass that took `took` and had `drafted` drafted tokens.
     pub(crate) fn note(&mut self, took: Duration, wishes: &[Wish], chunks: &[usize], drafted: usize) {
         let took = took.as_secs_f64();
         let decoding = wishes.iter().any(|w| w.decoding);
@@ -116,7 +118,7 @@ mod tests {
             pace.note(Duration::from_millis(10), &[stream], &[1], 0);
             pace.note(Duration::from_millis(20), &[stream, prompt], &[1, 20], 0);
         }
-        // Half a millisecond a token: 15 fit into three quarters of 10 ms.
+        // Half a millisecond per token: 15 fit into three quarters of 10 ms.
         let chunks = pace.share(&[stream, prompt], 0);
         assert!((14..=15).contains(&chunks[1]), "{chunks:?}");
     }
@@ -135,7 +137,7 @@ mod tests {
             pace.note(Duration::from_millis(14), &stream, &[1], 4);
         }
         assert!((pace.worth(&stream, &[1]) - 0.1).abs() < 0.01);
-        // Beside others a row has to save more.
+        // With more sequences in the batch, a row has to save more.
         let others = [wish(1, true); 4];
         assert!((pace.worth(&others, &[1; 4]) - 0.4).abs() < 0.04);
     }

@@ -1,4 +1,4 @@
-//! One request's way through the model, one token boundary at a time.
+//! The state of one running request.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,42 +13,42 @@ use crate::transformer::Item;
 use crate::word_bias::TokenBias;
 use crate::{FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated, KvCache, Logits};
 
-/// A request with everything that could be settled before it met the model.
+/// A request after all checks that do not need the model.
 pub(crate) struct Work {
     pub(crate) request: GenerateRequest,
     pub(crate) tokens: Vec<u32>,
     pub(crate) bias: Option<TokenBias>,
     pub(crate) adapter: Option<Arc<LoadedAdapter>>,
     pub(crate) queued: Instant,
-    /// The caller's span: what the model does belongs to it.
+    /// The caller's tracing span, to which the model's work belongs.
     pub(crate) span: tracing::Span,
 }
 
-/// A request in the model. Between two token boundaries it can wait, be cancelled, or make room for others.
+/// A running request. Between two passes it can wait or be cancelled.
 pub(crate) struct Sequence {
     work: Work,
-    /// Prompt and completion.
+    /// Tokens of prompt and completion.
     tokens: Vec<u32>,
     cache: KvCache,
     sampler: Sampler,
     constraint: Option<Constraint>,
     text: TextStream,
-    /// What the pass under way reads on the chance that it comes next.
+    /// The draft that the current pass verifies.
     draft: Draft,
     drafted: usize,
     drafted_right: usize,
     cached: usize,
-    /// The first token that the adapter acts on; `usize::MAX`: none.
+    /// Index of the first token on which the adapter acts; `usize::MAX`: none.
     adapter_from: usize,
-    /// Blocks that other processes need not be given any more.
+    /// Number of blocks that are already in the shared prefix cache.
     shared_blocks: usize,
     started: Instant,
-    /// How long reading the prompt took, once it is read.
+    /// Duration of prefill, once the prompt is complete.
     prefill: Option<Duration>,
 }
 
 impl Sequence {
-    /// Compiles the grammar and finds what is already known of the prompt.
+    /// Compiles the grammar and looks up the prompt in the prefix caches.
     pub(crate) fn start(work: Work, grammars: &mut Grammars, known: &mut Known) -> Result<Self, GenerateError> {
         let started = Instant::now();
         let constraint = work.request.grammar.as_ref().map(|g| grammars.start(g)).transpose()?;
@@ -59,7 +59,8 @@ impl Sequence {
             })
         };
         let adapter_from = work.adapter.as_ref().map_or(0, acts_from);
-        // Of an activated adapter the base's part is known at most; `take` leaves the last token.
+        // For an activated adapter, at most the base's part is in the cache; `take` leaves out the
+        // last token.
         let shared = if adapter_from == 0 { work.tokens.len() } else { work.tokens.len().min(adapter_from.saturating_add(1)) };
         let cache = known.take(key(&work, adapter_from), &work.tokens[..shared]);
         Ok(Self {
@@ -80,7 +81,7 @@ impl Sequence {
         })
     }
 
-    /// Whether anybody still wants this.
+    /// Fails if the request is cancelled or its deadline has passed.
     pub(crate) fn check(&self, sender: &GenerateSender) -> Result<(), GenerateError> {
         if sender.is_cancelled() {
             return Err(GenerateError::Cancelled);
@@ -91,7 +92,8 @@ impl Sequence {
         }
     }
 
-    /// The tokens that the grammar leaves no choice about, at the completion's very beginning: they are read with the prompt.
+    /// Appends the tokens that the grammar forces at the beginning. They are computed with the
+    /// prompt.
     pub(crate) fn begin(&mut self, shared: &EngineState, sender: &mut GenerateSender) -> Result<Option<FinishReason>, GenerateError> {
         if self.work.request.max_tokens == 0 {
             return Ok(None);
@@ -101,17 +103,17 @@ impl Sequence {
         Ok(finish)
     }
 
-    /// Tokens that the model has not been through yet.
+    /// Number of tokens not computed yet.
     pub(crate) fn pending(&self) -> usize {
         self.tokens.len() - self.cache.len()
     }
 
-    /// Whether the prompt is read.
+    /// Whether the prompt is complete.
     pub(crate) fn decoding(&self) -> bool {
         self.prefill.is_some()
     }
 
-    /// Which adapter speaks, as a key to group by.
+    /// A key for grouping sequences by adapter.
     pub(crate) fn speaker(&self) -> usize {
         self.work.adapter.as_ref().map_or(0, |a| Arc::as_ptr(a).addr())
     }
@@ -120,17 +122,17 @@ impl Sequence {
         &self.work.span
     }
 
-    /// Decides what the next pass reads beyond `chunk` pending tokens; how many tokens.
+    /// Drafts tokens for the next pass if `chunk` covers all pending tokens. Returns their number.
     pub(crate) fn draft(&mut self, chunk: usize, shared: &EngineState, drafts: &mut Drafts, worth: f32) -> usize {
         if chunk < self.pending() {
             return 0;
         }
-        // One token comes from the pass anyway.
+        // The pass gives one token in any case.
         let left = self.work.request.max_tokens.saturating_sub(self.completed());
         let room = left.min(shared.context_length - self.tokens.len()).saturating_sub(1);
         let mut draft = drafts.after(&self.tokens, room, worth);
         if let Some(constraint) = self.constraint.as_mut().filter(|_| !draft.tokens.is_empty()) {
-            // What is wrong with the grammar comes out when a token is chosen.
+            // An error of the grammar is reported when a token is chosen.
             draft.tokens.truncate(constraint.allows(&draft.tokens).unwrap_or(0));
         }
         self.tokens.extend_from_slice(&draft.tokens);
@@ -138,12 +140,12 @@ impl Sequence {
         self.draft.tokens.len()
     }
 
-    /// Rows of logits that the pass gives it, once its pending tokens are all in.
+    /// Number of rows of logits of its next pass, if all pending tokens are in it.
     pub(crate) fn rows(&self) -> usize {
         1 + self.draft.tokens.len()
     }
 
-    /// Its part of the next pass: `chunk` tokens, at least one and at most those pending, and the draft.
+    /// Its part of the next pass: `chunk` pending tokens, at least one, and the draft.
     pub(crate) fn item(&mut self, chunk: usize) -> Item<'_> {
         let from = self.cache.len();
         let chunk = chunk + self.draft.tokens.len();
@@ -153,8 +155,8 @@ impl Sequence {
         Item { tokens: &self.tokens[from..from + chunk], cache: &mut self.cache, adapter, adapter_from, logits }
     }
 
-    /// What the pass's logits ([rows, vocabulary]; of the last pending token and the draft's) lead to: the next tokens, and the reason once
-    /// it is finished.
+    /// Samples tokens from a pass's logits `[rows, vocabulary]`, for the last pending token and the
+    /// draft. Returns the reason if the request has finished.
     pub(crate) fn advance(
         &mut self,
         logits: &mut [f32],
@@ -170,7 +172,7 @@ impl Sequence {
         self.cache.rewind(before);
         if self.prefill.is_none() {
             self.prefill = Some(self.started.elapsed());
-            // Whole blocks only: the last one is still written to, and sharing it would mean a copy.
+            // Whole blocks only: the last one is still written, so sharing it would cause a copy.
             let whole = self.cache.len() / autoact_kernels::BLOCK * autoact_kernels::BLOCK;
             self.keep(whole, known);
         }
@@ -178,7 +180,7 @@ impl Sequence {
             return Ok(Some(FinishReason::Length));
         }
         let mut finish = None;
-        // The model has been through `before + right` tokens that stand.
+        // `before + right` computed tokens are valid.
         let mut right = 0;
         for (row, logits) in logits.chunks_exact_mut(vocabulary).enumerate() {
             if row < right {
@@ -190,7 +192,7 @@ impl Sequence {
                 finish = self.force(shared)?;
             }
             right = self.tokens[before..].iter().zip(&draft.tokens).take_while(|(new, drafted)| new == drafted).count();
-            // Its own next row is worth nothing where the draft was wrong.
+            // After a rejected token, the remaining rows of the draft are invalid.
             if finish.is_some() || right < self.tokens.len() - before {
                 break;
             }
@@ -203,8 +205,8 @@ impl Sequence {
         Ok(finish)
     }
 
-    /// The next token. The grammar is asked about the one that is drawn; what it says of all others takes much longer and is needed only
-    /// when that one is not allowed.
+    /// Samples the next token. The grammar checks the sampled token first. The mask of all tokens
+    /// takes much longer, and is computed only if that token is not allowed.
     fn choose(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
         if let Some(bias) = &self.work.bias {
             bias.add(self.tokens.last().copied(), logits);
@@ -222,7 +224,7 @@ impl Sequence {
         token.ok_or_else(|| GenerateError::engine("no token has a finite logit; are the weights sound?"))
     }
 
-    /// Appends what the grammar leaves no choice about, without asking the model.
+    /// Appends tokens that the grammar forces, without the model.
     fn force(&mut self, shared: &EngineState) -> Result<Option<FinishReason>, GenerateError> {
         let forced = self.constraint.as_mut().map(Constraint::forced).unwrap_or_default();
         for token in forced {
@@ -236,7 +238,7 @@ impl Sequence {
     fn accept(&mut self, token: u32, shared: &EngineState) -> Result<Option<FinishReason>, GenerateError> {
         self.tokens.push(token);
         if shared.tokenizer.eos().contains(&token) {
-            // Under a grammar the end is only allowed where the grammar is satisfied.
+            // With a grammar, the end token is only allowed at the end of the grammar.
             return Ok(Some(if self.constraint.is_some() { FinishReason::Grammar } else { FinishReason::Stop }));
         }
         let complete = match &mut self.constraint {
@@ -260,7 +262,8 @@ impl Sequence {
         }
     }
 
-    /// Keeps keys and values of the first `len` tokens for prompts that begin with them; of an activated adapter only what it did not act on.
+    /// Stores keys and values of the first `len` tokens in the prefix caches; with an activated
+    /// adapter, only those before it acts.
     fn keep(&mut self, len: usize, known: &mut Known) {
         let len = if self.adapter_from == 0 { len } else { len.min(self.adapter_from) };
         self.shared_blocks = known.put(key(&self.work, self.adapter_from), &self.tokens[..len], self.shared_blocks, &mut self.cache);
@@ -270,7 +273,7 @@ impl Sequence {
         self.tokens.len() - self.work.tokens.len()
     }
 
-    /// The result, its keys and values kept for the next prompt that begins with it.
+    /// Finishes the request and stores its keys and values and its completion.
     pub(crate) fn finish(mut self, reason: FinishReason, shared: &EngineState, known: &mut Known, drafts: &mut Drafts) -> Generated {
         self.keep(self.tokens.len(), known);
         drafts.remember(&self.tokens, self.work.tokens.len());
@@ -292,7 +295,8 @@ impl Sequence {
     }
 }
 
-/// Under whose name keys and values are kept: the adapter's, or the base's where an activated adapter shares them.
+/// The adapter under which keys and values are stored; `None` for the base, also with an activated
+/// adapter, which shares the base's.
 fn key(work: &Work, adapter_from: usize) -> Option<&str> {
     work.adapter.as_ref().filter(|_| adapter_from == 0).map(|a| a.version.digest.as_str())
 }

@@ -1,10 +1,11 @@
-//! Keys and values that processes on one machine share: files in a directory in memory (tmpfs), one for each block of a prompt's beginning
-//! as the base reads it.
+//! The shared prefix cache: files on tmpfs, one for each KV block that the base has computed.
 //!
-//! Three agents read one history. Under activated adapters (or none) its keys and values are the base's, so whoever reads a block first
-//! spares the others the computing: a block is copied in microseconds, computed in milliseconds. A file's name says everything that its
-//! numbers depend on: the model, what it is computed in, the instruction set, this program's version, and all tokens from the first to the
-//! block's last. So a file is right or not there, and nothing has to be agreed between processes; what cannot be read is computed.
+//! Three agents read the same history. With activated adapters (or none) its keys and values are
+//! the base's, so one process can compute a block for all. Copying a block takes microseconds,
+//! computing it milliseconds. A file's name is a hash of everything that its numbers depend on: the
+//! model, the number format, the instruction set, this program's version, and all tokens from the
+//! first to the block's last. So a file is correct or absent, and processes need no coordination. A
+//! block that cannot be read is computed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,27 +21,28 @@ use sha2::{Digest, Sha256};
 use crate::kv::{Block, BlockShape};
 use crate::{KvCache, LoadError};
 
-/// The directory's size is looked at whenever one part in so many of the limit has been written.
+/// The directory's size is checked after each fraction 1/`SWEEPS` of the limit has been written.
 const SWEEPS: u64 = 8;
-/// Of the limit, blocks of one part in so many may wait to be written; more are not shared.
+/// At most the fraction 1/`WAITING` of the limit may wait to be written; further blocks are not
+/// shared.
 const WAITING: usize = 4;
-/// And at most so many.
+/// Maximum number of blocks that wait to be written.
 const MOST_WAITING: usize = 256;
 
-/// A directory of blocks. Reads are the engine's own; writes are another thread's, and done when this is dropped.
+/// A directory of blocks. The engine reads them. Another thread writes them, and finishes on drop.
 pub(crate) struct SharedPrefixes {
     dir: PathBuf,
     shape: Arc<BlockShape>,
-    /// What all names begin from.
+    /// The initial value of the hash chain.
     origin: [u8; 32],
-    /// `None` only while it is dropped.
+    /// `None` only during drop.
     writes: Option<SyncSender<(String, Arc<Block>)>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl SharedPrefixes {
-    /// Uses `dir`, made if it is not there, for a model of this digest computed in `format`; all processes together leave about `limit`
-    /// bytes there.
+    /// Opens or creates `dir` for the model with this digest in `format`. All processes together
+    /// keep about `limit` bytes there.
     pub(crate) fn open(dir: &Path, digest: &str, format: &str, shape: &Arc<BlockShape>, limit: usize) -> Result<Self, LoadError> {
         let fix = "name a directory in memory (such as one in /dev/shm) that this user may write";
         fs::create_dir_all(dir).map_err(|source| LoadError::Read { path: dir.to_owned(), fix, source })?;
@@ -56,8 +58,8 @@ impl SharedPrefixes {
         Ok(Self { dir: dir.to_owned(), shape: shape.clone(), origin: sha.finalize().into(), writes: Some(writes), writer: Some(writer) })
     }
 
-    /// Adds the blocks that others have read of `tokens` to `cache`, whole ones only and never all tokens: the last one's logits are
-    /// still to be computed.
+    /// Adds stored blocks of `tokens` to `cache`: whole blocks only, and never the last token,
+    /// whose logits have to be computed.
     pub(crate) fn take(&self, tokens: &[u32], cache: &mut KvCache) {
         let whole = tokens.len().saturating_sub(1) / BLOCK;
         let known = cache.len() / BLOCK;
@@ -72,7 +74,8 @@ impl SharedPrefixes {
         }
     }
 
-    /// Has the whole blocks of `tokens` from the `from`th on written, soon; gives how many are done with: fewer than all when too many wait.
+    /// Queues the whole blocks of `tokens` from block `from` on for writing. Returns the number of
+    /// blocks that are written or queued, which is smaller than all if too many wait.
     pub(crate) fn put(&self, tokens: &[u32], from: usize, cache: &KvCache) -> usize {
         let whole = tokens.len().min(cache.len()) / BLOCK;
         let Some(writes) = self.writes.as_ref().filter(|_| from < whole) else { return from };
@@ -89,7 +92,7 @@ impl Drop for SharedPrefixes {
     }
 }
 
-/// The thread that writes.
+/// The writing thread.
 struct Writer {
     dir: PathBuf,
     limit: u64,
@@ -103,11 +106,11 @@ impl Writer {
             if path.exists() {
                 continue;
             }
-            // Nobody sees half a file: it gets its name when it is whole.
+            // Written under a temporary name and renamed, so that no incomplete file is read.
             let unfinished = self.dir.join(format!("{name}.{}", std::process::id()));
             if let Err(error) = fs::write(&unfinished, block.to_bytes()).and_then(|()| fs::rename(&unfinished, &path)) {
                 tracing::warn!(%error, path = %path.display(), "keys and values are not shared");
-                // What is left of it would only take room.
+                // An incomplete file would only take space.
                 drop(fs::remove_file(&unfinished));
                 continue;
             }
@@ -119,8 +122,8 @@ impl Writer {
         }
     }
 
-    /// Deletes the oldest files until the rest is below the limit. Another process may do the same at the time: a file that is gone is
-    /// what both want.
+    /// Deletes the oldest files until the size is below the limit. Other processes may do the same
+    /// at the same time, so a missing file is no error.
     fn sweep(&self) {
         let Ok(entries) = fs::read_dir(&self.dir) else { return };
         let described = |entry: fs::DirEntry| {
@@ -141,7 +144,7 @@ impl Writer {
     }
 }
 
-/// A digest for each block of `tokens`, from the one before and its own tokens.
+/// The hash of each block of `tokens`: of the previous block's hash and its own tokens.
 fn chain(origin: [u8; 32], tokens: &[u32]) -> impl Iterator<Item = [u8; 32]> {
     tokens.chunks_exact(BLOCK).scan(origin, |before, tokens| {
         let mut sha = Sha256::new_with_prefix(*before);
@@ -151,7 +154,7 @@ fn chain(origin: [u8; 32], tokens: &[u32]) -> impl Iterator<Item = [u8; 32]> {
     })
 }
 
-/// What a block's file is called.
+/// The file name of a block.
 fn name(digest: &[u8; 32]) -> String {
     digest.iter().fold(String::with_capacity(64), |mut name, byte| {
         // Writing into a string cannot fail.
@@ -183,7 +186,7 @@ mod tests {
             SharedPrefixes::open(self.dir.path(), digest, "f32", shape, blocks * shape.bytes()).unwrap()
         }
 
-        /// Through the model from where `cache` ends: the last token's logits.
+        /// Computes the tokens after those in `cache` and returns the last token's logits.
         fn read(&self, tokens: &[u32], cache: &mut KvCache) -> Vec<f32> {
             let from = cache.len();
             let item = Item { tokens: &tokens[from..], cache, adapter: None, adapter_from: 0, logits: Logits::Last };
@@ -211,7 +214,7 @@ mod tests {
         setup.open("a", 100).take(&tokens, &mut second);
         assert_eq!(second.len(), 3 * BLOCK);
         assert_eq!(setup.read(&tokens, &mut second), expected);
-        // the last token is never known, nor is what another model, or another beginning, gave
+        // the last token is never in the cache, nor are blocks of another model or another prefix
         let known = |digest: &str, tokens: &[u32]| {
             let mut cache = setup.model.new_cache();
             setup.open(digest, 100).take(tokens, &mut cache);

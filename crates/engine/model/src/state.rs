@@ -1,4 +1,4 @@
-//! What the engine's handle and its thread both use.
+//! The state shared by the engine's handle and its thread.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
@@ -11,16 +11,16 @@ pub(crate) struct LoadedAdapter {
     pub(crate) bound: BoundAdapter,
 }
 
-/// The model, and how busy the thread is.
+/// The model, and the load of the engine.
 pub(crate) struct EngineState {
     pub(crate) name: String,
-    /// What adapters must have been trained on.
+    /// The digest of the base that adapters must name.
     pub(crate) base_digest: String,
     pub(crate) model: Transformer,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) context_length: usize,
-    /// Requests waiting or running.
+    /// Number of waiting and running requests.
     pub(crate) waiting: AtomicUsize,
-    /// Mean time of a request, in microseconds, recent ones weighing more.
+    /// Mean duration of a request in microseconds, as an exponential moving average.
     pub(crate) mean_micros: AtomicU64,
 }

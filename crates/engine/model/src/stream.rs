@@ -1,4 +1,4 @@
-//! The two ends of a completion's events.
+//! The stream of a completion's events: reader and writer.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,29 +10,29 @@ use crate::{GenerateError, GenerateEvent, Generated};
 
 type Event = Result<GenerateEvent, GenerateError>;
 
-/// Events a reader may fall behind before their texts are joined.
+/// Number of unread events after which further texts are joined.
 const CAPACITY: usize = 64;
 
-/// The reading end: any number of [`GenerateEvent::Token`], then one [`GenerateEvent::Done`] or one error.
-/// Dropping it cancels the completion.
+/// The reader: any number of [`GenerateEvent::Token`], then one [`GenerateEvent::Done`] or one
+/// error. Dropping it cancels the completion.
 #[derive(Debug)]
 pub struct GenerateStream {
     receiver: mpsc::Receiver<Event>,
     ended: bool,
 }
 
-/// The writing end, for implementations of [`Backend`](crate::Backend). Never blocks: when the reader is slow, text
-/// waits here and goes out with the next event.
+/// The writer, for implementations of [`Backend`](crate::Backend). It never blocks: if the reader
+/// is slow, text is kept and sent with the next event.
 #[derive(Debug)]
 pub struct GenerateSender {
     sender: mpsc::Sender<Event>,
-    /// Places kept for the last text and for the end, so that neither ever waits.
+    /// Permits for the last text and the end, so that sending them never waits.
     reserved: Vec<mpsc::OwnedPermit<Event>>,
     unsent: String,
 }
 
 impl GenerateStream {
-    /// Both ends of a new completion.
+    /// Writer and reader of a new completion.
     pub fn channel() -> (GenerateSender, Self) {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let reserved = (0..2).filter_map(|_| sender.clone().try_reserve_owned().ok()).collect();
@@ -44,7 +44,7 @@ impl GenerateStream {
         std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// The next event, for code outside an async runtime; panics inside one.
+    /// The next event, for code outside an async runtime. Panics inside one.
     pub fn blocking_next(&mut self) -> Option<Event> {
         if self.ended {
             return None;
@@ -65,7 +65,7 @@ impl GenerateStream {
         }
     }
 
-    /// Waits for the end, outside an async runtime.
+    /// Waits for the end. For code outside an async runtime; panics inside one.
     pub fn blocking_finish(mut self) -> Result<Generated, GenerateError> {
         loop {
             match self.blocking_next() {
@@ -77,7 +77,7 @@ impl GenerateStream {
         }
     }
 
-    /// A writer that went away without an end is an error, never a silent end.
+    /// A writer that is dropped without an end is an error.
     fn check(&mut self, event: Option<Event>) -> Option<Event> {
         let event = event.unwrap_or_else(|| Err(lost()));
         self.ended = !matches!(event, Ok(GenerateEvent::Token { .. }));
@@ -104,12 +104,12 @@ fn lost() -> GenerateError {
 }
 
 impl GenerateSender {
-    /// Whether nobody reads any more.
+    /// Whether the reader was dropped.
     pub fn is_cancelled(&self) -> bool {
         self.sender.is_closed()
     }
 
-    /// Sends text, now or with the next event.
+    /// Sends text, immediately or with the next event.
     pub fn text(&mut self, text: &str) {
         self.unsent.push_str(text);
         if self.unsent.is_empty() {
@@ -120,7 +120,7 @@ impl GenerateSender {
         }
     }
 
-    /// Sends what text is left, then the end.
+    /// Sends the remaining text, then the end.
     pub fn end(mut self, end: Result<Generated, GenerateError>) {
         let unsent = std::mem::take(&mut self.unsent);
         if !unsent.is_empty()

@@ -1,4 +1,4 @@
-//! Chat templates: Jinja in the dialect that Hugging Face models use.
+//! Chat templates: Jinja in Hugging Face's dialect.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Prompt;
 
-/// One turn of a conversation.
+/// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// `system`, `user`, `assistant`, …
@@ -18,7 +18,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// A turn of `role`.
+    /// A message of `role`.
     pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
         Self { role: role.into(), content: content.into() }
     }
@@ -34,14 +34,14 @@ pub struct ChatTemplate {
 
 const NAME: &str = "chat";
 
-/// A template that loops for ever is stopped after this many steps; real ones need some thousands.
+/// Maximum number of steps of a template; published templates need some thousands.
 const FUEL: u64 = 1_000_000;
 
 impl ChatTemplate {
-    /// Parses `source`; the tokens are what the template calls `bos_token` and `eos_token`.
+    /// Parses `source`. The tokens are the values of `bos_token` and `eos_token` in the template.
     pub fn new(source: String, bos_token: String, eos_token: String) -> Result<Self, Error> {
         let mut environment = Environment::new();
-        // What transformers sets for chat templates.
+        // Same settings as in transformers.
         environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
         environment.set_undefined_behavior(UndefinedBehavior::Lenient);
         environment.set_fuel(Some(FUEL));
@@ -57,13 +57,12 @@ impl ChatTemplate {
         Ok(Self { environment, bos_token, eos_token })
     }
 
-    /// The prompt for `messages`; with `add_generation_prompt`, ready for the assistant's next
-    /// turn. What the messages say is text, all else the template's.
+    /// Renders the prompt for `messages`; with `add_generation_prompt`, up to the assistant's next
+    /// message. Message contents become text parts, everything else template parts.
     ///
-    /// The template sees a message's role, and of its content only how long it is and where its
-    /// white space stands, so that stripping and splitting at white space work as ever. A template
-    /// that looks for words in contents (Qwen 3's, for thoughts in earlier turns of the assistant)
-    /// does not find them.
+    /// The template sees a message's role, but of its content only the length and the white space.
+    /// So stripping and splitting at white space work. A template that searches contents for words
+    /// (Qwen 3's, for thoughts in earlier messages of the assistant) does not find them.
     pub fn render(&self, messages: &[Message], add_generation_prompt: bool) -> Result<Prompt, Error> {
         let fields = |m: &Message| Value::from_pairs([("role", m.role.clone()), ("content", disguise(&m.content))]);
         let rendered = self.environment.get_template(NAME)?.render(context! {
@@ -76,16 +75,16 @@ impl ChatTemplate {
     }
 }
 
-/// Where the characters begin that stand for those of messages: the private-use plane 15, which no
-/// template writes. One stands for each unit of UTF-16, so that every character can be restored,
-/// those of this plane included.
+/// First of the characters that replace those of messages: the private-use plane 15, which
+/// templates do not contain. There is one for each UTF-16 unit, so that every character can be
+/// restored, including those of this plane.
 const STAND_IN: u32 = 0xF_0000;
 
 fn is_stand_in(c: char) -> bool {
     u32::from(c) >> 16 == STAND_IN >> 16
 }
 
-/// `content` with other characters in place of all but white space.
+/// `content` with all characters except white space replaced.
 fn disguise(content: &str) -> String {
     let mut disguised = String::with_capacity(4 * content.len());
     let mut units = [0; 2];
@@ -100,13 +99,13 @@ fn disguise(content: &str) -> String {
     disguised
 }
 
-/// The prompt that was rendered from disguised contents.
+/// Converts rendered text to a prompt with the original contents as text parts.
 fn reveal(rendered: &str) -> Prompt {
     let mut prompt = Prompt::default();
     let mut rest = rendered;
     while let Some(at) = rest.find(is_stand_in) {
         let (before, from) = rest.split_at(at);
-        // white space spells nothing: as text it keeps the words of a message in one part
+        // white space cannot spell a control token; as text it keeps a message's words in one part
         if before.trim().is_empty() {
             prompt.push_text(before);
         } else {
@@ -185,7 +184,7 @@ const MONTHS: [&str; 12] =
     ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 const DAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
 
-/// The formats templates use, in UTC; an unknown one is left as it stands.
+/// The formats that templates use, in UTC. Unknown ones are left unchanged.
 fn strftime(format: &str, seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let (year, month, day) = civil(days);

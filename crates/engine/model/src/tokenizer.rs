@@ -1,4 +1,4 @@
-//! `tokenizer.json`: text to tokens, tokens to bytes, and the vocabulary as the grammars need it.
+//! `tokenizer.json`: text to tokens, tokens to bytes, and the vocabulary for grammars.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use crate::control::{PromptEncoder, TextEncoder};
 use crate::dir::TokenizerConfig;
 use crate::{GenerateError, LoadError, ModelConfig, PromptRef};
 
-/// How a vocabulary spells bytes.
+/// How a vocabulary represents bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Alphabet {
-    /// GPT-2's printable stand-in for each byte.
+    /// GPT-2's byte-level alphabet: a printable character for each byte.
     ByteLevel,
-    /// SentencePiece: `▁` for the space, `<0xNN>` for bytes that have no token.
+    /// SentencePiece: `▁` for a space, `<0xNN>` for bytes without a token.
     SentencePiece,
 }
 
 /// A model's tokenizer.
 ///
-/// Generated text is the tokens' exact bytes, put after the prompt's: where SentencePiece's decoder would strip the
-/// first space, this does not.
+/// Generated text is the exact bytes of the tokens. In contrast to SentencePiece's decoder, it
+/// keeps the first space, because the text follows the prompt's.
 #[derive(Clone)]
 pub struct Tokenizer {
     encoder: Arc<PromptEncoder>,
@@ -56,7 +56,8 @@ impl Tokenizer {
             return Err(fail("no end-of-sequence token in `generation_config.json`, `config.json` or `tokenizer_config.json`".to_owned()));
         }
         let bos = id(config.bos_token.as_ref().map(|t| t.text())).or(model.bos);
-        // What the tokenizer itself puts before an empty text; the configuration's word only where it says nothing.
+        // What the tokenizer adds to an empty text decides; `add_bos_token` is used only if it adds
+        // nothing.
         let empty = hf.encode_fast("", true).map_err(|e| fail(e.to_string()))?;
         let auto_bos = bos.is_some() && (empty.get_ids().first().copied() == bos || config.add_bos_token == Some(true));
         let words = words(&hf, alphabet, model.vocab_size);
@@ -67,13 +68,12 @@ impl Tokenizer {
         Ok(Self { encoder: Arc::new(encoder), env: Arc::new(Vocabulary { trie, plain }), eos, bos, auto_bos })
     }
 
-    /// The tokens of a prompt; of a string, the tokens of text. `bos`: whether the
-    /// begin-of-sequence token goes first; `None` = what the tokenizer's own files say. It is never
-    /// put before one that is already there (chat templates often write it themselves).
+    /// The tokens of a prompt; a string is text. `bos`: whether the begin-of-sequence token comes
+    /// first; `None`: as the tokenizer's files say. It is not added if the prompt already begins
+    /// with it, as chat templates often do.
     ///
-    /// Control tokens spelled in the prompt's template parts become those tokens, as templates
-    /// need. Spelled in text they stay text. The tokens do not depend on where else the parts begin
-    /// and end.
+    /// Control tokens are recognised in template parts; in text parts their spellings stay text.
+    /// The tokens do not depend on how text is divided into parts.
     pub fn encode<'a>(&self, prompt: impl Into<PromptRef<'a>>, bos: Option<bool>) -> Result<Vec<u32>, GenerateError> {
         let mut ids = self.encoder.encode(prompt.into()).map_err(|e| GenerateError::engine(e.to_string()))?;
         if let Some(id) = self.bos.filter(|id| bos.unwrap_or(self.auto_bos) && ids.first() != Some(id)) {
@@ -82,7 +82,7 @@ impl Tokenizer {
         Ok(ids)
     }
 
-    /// The bytes a token stands for; none for special tokens.
+    /// The bytes of a token; empty for special tokens.
     pub fn bytes(&self, token: u32) -> &[u8] {
         if (token as usize) >= self.env.trie.vocab_size() {
             return &[];
@@ -93,7 +93,7 @@ impl Tokenizer {
         }
     }
 
-    /// The text of `tokens`, special ones left out; bytes that are no UTF-8 become U+FFFD.
+    /// The text of `tokens` without special ones. Invalid UTF-8 becomes U+FFFD.
     pub fn decode(&self, tokens: &[u32]) -> String {
         let bytes: Vec<u8> = tokens.iter().flat_map(|t| self.bytes(*t)).copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -104,7 +104,7 @@ impl Tokenizer {
         &self.eos
     }
 
-    /// The token that begins a sequence, where the model has one.
+    /// The token that begins a sequence, if the model has one.
     pub fn bos(&self) -> Option<u32> {
         self.bos
     }
@@ -114,10 +114,10 @@ impl Tokenizer {
     }
 }
 
-/// The vocabulary as the grammar engine sees it.
+/// The vocabulary for the grammar engine.
 struct Vocabulary {
     trie: TokTrie,
-    /// Tokenizes text as it is, without a space put before it.
+    /// Tokenises text without a space before it.
     plain: TextEncoder,
 }
 
@@ -133,7 +133,8 @@ impl TokenizerEnv for Vocabulary {
     }
 }
 
-/// What says how a vocabulary is spelt; the vocabulary itself, megabytes as values, is not kept.
+/// The part of `tokenizer.json` that determines the alphabet. The vocabulary, which takes megabytes
+/// as JSON values, is skipped.
 #[derive(Deserialize)]
 struct Spelling {
     #[serde(default)]
@@ -151,7 +152,7 @@ fn parse<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, LoadError> {
     serde_json::from_str(text).map_err(|source| LoadError::Json { path: path.to_owned(), what: "tokenizer", source })
 }
 
-/// Reads the alphabet off the decoder, where every tokenizer of this family names it.
+/// Determines the alphabet from the decoder.
 fn alphabet(spelling: &Spelling) -> Result<Alphabet, String> {
     let mut kinds = Vec::new();
     collect_kinds(&spelling.decoder, &mut kinds);
@@ -174,8 +175,8 @@ fn collect_kinds(decoder: &Value, kinds: &mut Vec<String>) {
     }
 }
 
-/// Every token's bytes, by id. Special tokens carry the trie's marker; ids without a token are empty, and so are
-/// never allowed under a grammar.
+/// The bytes of every token, by id. Special tokens have the trie's marker. Ids without a token are
+/// empty, and so never allowed by a grammar.
 fn words(hf: &HfTokenizer, alphabet: Alphabet, vocab_size: usize) -> Vec<Vec<u8>> {
     let added = hf.get_added_tokens_decoder();
     let word = |id: u32| -> Vec<u8> {
@@ -198,7 +199,8 @@ fn words(hf: &HfTokenizer, alphabet: Alphabet, vocab_size: usize) -> Vec<Vec<u8>
     (0..vocab_size as u32).map(word).collect()
 }
 
-/// GPT-2's `bytes_to_unicode`, backwards: printable Latin-1 stands for itself, the rest for U+0100 onwards in order.
+/// The inverse of GPT-2's `bytes_to_unicode`: printable Latin-1 characters are themselves, other
+/// bytes are U+0100 and following.
 fn byte_of(c: char) -> Option<u8> {
     let printable = |b: u32| (0x21..=0x7e).contains(&b) || (0xa1..=0xac).contains(&b) || (0xae..=0xff).contains(&b);
     let code = c as u32;
@@ -209,7 +211,7 @@ fn byte_of(c: char) -> Option<u8> {
     (0..=255u8).filter(|b| !printable(u32::from(*b))).nth(index as usize)
 }
 
-/// `<0xNN>` -> NN
+/// Parses `<0xNN>`.
 fn hex_byte(name: &str) -> Option<u8> {
     let digits = name.strip_prefix("<0x")?.strip_suffix('>')?;
     if digits.len() == 2 { u8::from_str_radix(digits, 16).ok() } else { None }

@@ -1,4 +1,4 @@
-//! The decoder: embedding, blocks, norm, head.
+//! The decoder: token embedding, decoder layers, final norm and output head.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,12 +13,13 @@ use crate::rope::Rope;
 use crate::weights::{Stored, Weights};
 use crate::{KvCache, LoadError, ModelConfig, ModelDir};
 
-/// A decoder-only model of the Llama family, its weights mapped. Holds no state: see [`KvCache`].
+/// A decoder-only model of the Llama family with memory-mapped weights. The state of a sequence is
+/// in its [`KvCache`].
 #[derive(Debug)]
 pub struct Transformer {
     config: ModelConfig,
     name: String,
-    /// [vocab_size, hidden_size]
+    /// `[vocab_size, hidden_size]`
     embed: Stored,
     blocks: Vec<Block>,
     norm: Vec<f32>,
@@ -31,7 +32,7 @@ pub struct Transformer {
 struct Block {
     attn_norm: Vec<f32>,
     qkv: Linear,
-    /// Norms over each head of q and of k (Qwen3).
+    /// Norms over each head of queries and keys (Qwen 3).
     qk_norm: Option<(Vec<f32>, Vec<f32>)>,
     o: Linear,
     mlp_norm: Vec<f32>,
@@ -39,18 +40,19 @@ struct Block {
     down: Linear,
 }
 
-/// An adapter as the forward pass wants it: bound to one [`Transformer`], never merged into it.
+/// An adapter, checked for one [`Transformer`]. It is never merged into the weights.
 #[derive(Debug)]
 pub struct BoundAdapter {
     blocks: Vec<BlockUpdate>,
     head: Option<Update>,
-    /// Activated LoRA: the tokens from whose last occurrence in the prompt on it acts.
+    /// Activated LoRA: the adapter acts from the last occurrence of these tokens in the prompt on.
     invocation: Option<Vec<u32>>,
 }
 
 impl BoundAdapter {
-    /// The first token of `prompt` that the adapter acts on: 0, or for activated LoRA where the last occurrence of its invocation begins.
-    /// `None`: the prompt does not invoke it, and the base speaks.
+    /// Index of the first token of `prompt` on which the adapter acts: 0, or for activated LoRA the
+    /// beginning of the last occurrence of its invocation. `None` if the prompt does not contain
+    /// it; then the base answers.
     pub fn acts_from(&self, prompt: &[u32]) -> Option<usize> {
         let Some(invocation) = &self.invocation else { return Some(0) };
         prompt.windows(invocation.len()).rposition(|window| window == invocation)
@@ -65,35 +67,35 @@ struct BlockUpdate {
     down: Option<Update>,
 }
 
-/// Which tokens' logits [`Transformer::forward`] gives.
+/// The tokens whose logits [`Transformer::forward`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Logits {
-    /// None: more of the prompt follows.
+    /// None, because more of the prompt follows.
     None,
-    /// The last token's.
+    /// The last token.
     Last,
-    /// The last so many tokens', at most those given.
+    /// The last tokens, this many, but at most those given.
     Tail(usize),
-    /// Every given token's.
+    /// All given tokens.
     All,
 }
 
 /// One sequence's part of a forward pass.
 #[derive(Debug)]
 pub struct Item<'a> {
-    /// At least one token, after those that `cache` holds.
+    /// At least one token, which follow those in `cache`.
     pub tokens: &'a [u32],
-    /// What the sequence has been through; the tokens are added to it.
+    /// Keys and values of the earlier tokens. Those of `tokens` are added.
     pub cache: &'a mut KvCache,
-    /// Who speaks; `None` = the base.
+    /// The adapter; `None`: the base.
     pub adapter: Option<&'a BoundAdapter>,
-    /// The first of `tokens` that the adapter acts on.
+    /// Index in `tokens` of the first token on which the adapter acts.
     pub adapter_from: usize,
-    /// The logits wanted.
+    /// The tokens whose logits are needed.
     pub logits: Logits,
 }
 
-/// Buffers of a forward pass, kept from one to the next.
+/// Buffers of a forward pass, which are reused.
 #[derive(Debug, Default)]
 pub struct Scratch {
     x: Vec<f32>,
@@ -108,11 +110,12 @@ pub struct Scratch {
     inputs: Inputs,
 }
 
-/// Adapters of ranges of rows.
+/// Adapters by ranges of rows.
 type Speakers<'a> = Vec<(Range<usize>, &'a BoundAdapter)>;
 
 impl Transformer {
-    /// Maps the weights of `dir`. Matrices are computed with as they are in the files, or converted to `wanted`, which costs memory.
+    /// Maps the weights of `dir`. Matrices are used in the files' format, or converted to `wanted`,
+    /// which costs memory.
     pub fn load(dir: &ModelDir, wanted: Option<Format>) -> Result<Self, LoadError> {
         let config = dir.config().clone();
         let weights = Weights::open(dir, wanted)?;
@@ -128,17 +131,17 @@ impl Transformer {
         Ok(Self { name: dir.name().to_owned(), config, embed, blocks, norm, head, rope, kv })
     }
 
-    /// The model's hyper-parameters.
+    /// The model's hyperparameters.
     pub fn config(&self) -> &ModelConfig {
         &self.config
     }
 
-    /// The precision that its products are computed in.
+    /// The number format of its matrix products.
     pub fn format(&self) -> Format {
         self.blocks.first().map_or(self.embed.format(), |b| b.qkv.stored().next().map_or(Format::F32, Stored::format))
     }
 
-    /// Whether every matrix is read from the file itself, so that processes share it.
+    /// Whether every matrix is memory-mapped, so that processes share it.
     pub fn mapped(&self) -> bool {
         self.linears().flat_map(Linear::stored).chain([&self.embed]).all(Stored::mapped)
     }
@@ -152,7 +155,7 @@ impl Transformer {
         &self.kv
     }
 
-    /// What adapters are checked against; `digest` is the sha256 of the weights.
+    /// The shapes that adapters are checked against; `digest` is the SHA-256 digest of the weights.
     pub fn layout(&self, digest: Option<&str>) -> BaseLayout {
         let linears: BTreeMap<_, _> = self.linears().flat_map(Linear::layout).collect();
         BaseLayout { name: self.name.clone(), digest: digest.map(str::to_owned), linears }
@@ -162,7 +165,7 @@ impl Transformer {
         self.blocks.iter().flat_map(|b| [&b.qkv, &b.o, &b.gate_up, &b.down]).chain([&self.head])
     }
 
-    /// Checks that `adapter` fits and puts its matrices beside the base's.
+    /// Checks that `adapter` fits and prepares its matrices.
     pub fn bind(&self, adapter: &Adapter, digest: Option<&str>) -> Result<BoundAdapter, LoadError> {
         adapter.check_base(&self.layout(digest))?;
         let update = |linear| Update::new(linear, adapter);
@@ -173,11 +176,11 @@ impl Transformer {
         Ok(BoundAdapter { blocks: blocks.collect(), head: update(&self.head), invocation })
     }
 
-    /// Runs every item's tokens after what its cache holds and adds them to it; gives the wanted logits, [rows, vocab_size], in the
-    /// items' order.
+    /// Computes every item's tokens and adds their keys and values to its cache. Returns the
+    /// requested logits, `[rows, vocab_size]`, in the order of the items.
     ///
-    /// A token's logits have the same bits whatever else is in the pass, and whatever pass its beginning was computed in: the kernels
-    /// compute each row by itself, in a fixed order.
+    /// A token's logits have the same bits for every batch and every split of its prompt into
+    /// passes, because the kernels compute each row separately, in a fixed order.
     ///
     /// # Panics
     /// If a token is not in the vocabulary.
@@ -239,7 +242,7 @@ impl Transformer {
                 Logits::Tail(wanted) => wanted.min(n),
                 Logits::All => n,
             };
-            // Rows only move towards the front, over rows that were not wanted.
+            // Rows move only to the front, over rows that are not needed.
             s.x.copy_within((row + n - wanted) * hidden..(row + n) * hidden, kept * hidden);
             let silent = item.adapter_from.saturating_sub(n - wanted).min(wanted);
             if let Some(update) = item.adapter.and_then(|a| a.head.as_ref()).filter(|_| silent < wanted) {
@@ -257,7 +260,7 @@ impl Transformer {
         &mut s.logits
     }
 
-    /// qkv [rows, q + k + v] -> out [rows, q]
+    /// Attention of one layer: `qkv` `[rows, q + k + v]` to `out` `[rows, q]`.
     #[allow(clippy::too_many_arguments)]
     fn attention(
         &self,
@@ -304,13 +307,13 @@ impl Transformer {
     }
 }
 
-/// Rows of norms, on all threads.
+/// RMSNorm of rows, on all threads.
 fn norm(team: &Team, x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
     let width = weight.len();
     team.rows(y, width, &|row, y| rms_norm(&x[row * width..][..y.len()], weight, eps, y));
 }
 
-/// Who speaks in which rows; neighbours under one adapter are one range.
+/// The adapter of each row; adjacent rows with the same adapter form one range.
 fn speakers<'a>(items: &[Item<'a>]) -> Speakers<'a> {
     let mut speakers: Speakers<'a> = Vec::new();
     let mut row = 0;

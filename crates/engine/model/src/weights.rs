@@ -1,7 +1,7 @@
-//! Tensors by name, read where they lie in the mapped weight files.
+//! Tensors by name, in the memory-mapped weight files.
 //!
-//! A matrix in the format that the engine computes with stays in the mapping: processes that serve one model share its pages. Only a
-//! matrix that has to be converted costs memory of its own.
+//! A matrix in the engine's number format stays in the mapping, so that processes share its pages.
+//! Only a matrix that has to be converted takes additional memory.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use safetensors::{Dtype, SafeTensors};
 use crate::dir::map_weights;
 use crate::{LoadError, ModelDir};
 
-/// A matrix [rows, cols], in the mapping or in memory of its own. Cheap to clone.
+/// A matrix `[rows, cols]`, memory-mapped or in memory. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Stored {
     bytes: Bytes,
@@ -47,12 +47,12 @@ impl Stored {
         self.format
     }
 
-    /// Whether it is read from the file itself.
+    /// Whether it is memory-mapped.
     pub(crate) fn mapped(&self) -> bool {
         matches!(self.bytes, Bytes::Mapped(..))
     }
 
-    /// As the kernels take it.
+    /// The matrix for the kernels.
     pub(crate) fn matrix(&self) -> Matrix<'_> {
         let bytes = match &self.bytes {
             Bytes::Mapped(map, range) => &map[range.clone()],
@@ -68,18 +68,18 @@ impl Stored {
 struct Shard {
     path: PathBuf,
     map: Arc<Mmap>,
-    /// Bytes before the tensors: the header and its length.
+    /// Number of bytes before the tensors: the header and its length.
     start: usize,
     header: Metadata,
 }
 
-/// The weight files of one model, mapped; no tensor is read before it is asked for.
+/// The mapped weight files of one model.
 pub(crate) struct Weights {
     dir: PathBuf,
     shards: Vec<Shard>,
-    /// Tensor name -> shard.
+    /// Index of the shard by tensor name.
     names: HashMap<String, usize>,
-    /// What matrices are to be; `None` = as the file has them.
+    /// The number format of matrices; `None`: as in the file.
     wanted: Option<Format>,
 }
 
@@ -91,7 +91,8 @@ impl Weights {
             let map = map_weights(path)?;
             let corrupt = |source| LoadError::Corrupt { path: path.clone(), bytes: map.len(), source };
             let (n, header) = SafeTensors::read_metadata(&map).map_err(corrupt)?;
-            // `read_metadata` looks at the header alone; this also checks that the tensors are all there.
+            // `read_metadata` reads only the header; this also checks that all tensors are
+            // complete.
             SafeTensors::deserialize(&map).map_err(corrupt)?;
             for name in header.tensors().into_keys() {
                 names.insert(name, shards.len());
@@ -113,7 +114,8 @@ impl Weights {
         Ok((shard, info, range))
     }
 
-    /// The vector `name` of length `n`, in f32: norms and biases are too small to share.
+    /// The vector `name` of length `n`, in f32. Norms and biases are too small for sharing to
+    /// matter.
     pub(crate) fn vector(&self, name: &str, n: usize) -> Result<Vec<f32>, LoadError> {
         let (shard, info, range) = self.find(name)?;
         match (info.shape.as_slice(), floats(info.dtype, &shard.map[range])) {
@@ -122,13 +124,13 @@ impl Weights {
         }
     }
 
-    /// The matrix `name` of `rows` × `cols`.
+    /// The matrix `name` `[rows, cols]`.
     pub(crate) fn matrix(&self, name: &str, rows: usize, cols: usize) -> Result<Stored, LoadError> {
         let (shard, info, range) = self.find(name)?;
         let found = match info.dtype {
             Dtype::F32 => Some(Format::F32),
             Dtype::BF16 => Some(Format::Bf16),
-            // The one block format that `autoact model quantize` writes.
+            // The only block format that `autoact model quantize` writes.
             Dtype::U8 => Some(Format::Q8_0),
             Dtype::F16 => None,
             _ => return Err(wrong(shard, name, info, "F32, F16, BF16 or Q8_0 blocks".to_owned())),
@@ -161,7 +163,7 @@ fn wrong(shard: &Shard, name: &str, info: &TensorInfo, expected: String) -> Load
     LoadError::Tensor { path: shard.path.clone(), tensor: name.to_owned(), found: format!("{:?} {:?}", info.dtype, info.shape), expected }
 }
 
-/// The values of a tensor of a plain type.
+/// The values of a tensor with a float type.
 pub(crate) fn floats(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
     match dtype {
         Dtype::F32 => Some(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()),
@@ -180,7 +182,7 @@ fn widen(format: Format, bytes: &[u8], rows: usize, cols: usize) -> Option<Vec<f
     Some(values)
 }
 
-/// `values` as rows of `cols` in `format`.
+/// `values` as rows of `cols` numbers in `format`.
 pub(crate) fn narrow(format: Format, values: &[f32], cols: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for row in values.chunks_exact(cols) {

@@ -1,17 +1,18 @@
-//! Logit bias by words: a small model that names things in words of its own is led to try those at hand.
+//! Logit bias on words. It makes a small model use given words instead of others.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::{GenerateError, Tokenizer};
 
-/// Words that sampling leans towards. Other interfaces' `logit_bias` names tokens, which only who knows the tokenizer can; and a token in
-/// the middle of a word fits where the word has begun, not anywhere.
+/// A logit bias on words. The usual `logit_bias` names tokens, so a caller needs the tokenizer. And
+/// a token from the middle of a word is only useful after the word's first tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WordBias {
-    /// The words, with spaces between them.
+    /// The words, separated by spaces.
     pub words: String,
-    /// Added to the logits of tokens that begin one of the words, and of those that go on with it after the token before; before
-    /// temperature and grammar. 0 changes nothing, 5 makes a likely choice of one in a hundred.
+    /// Added to the logits of tokens that begin one of the words, or that continue one after the
+    /// previous token. It is added before temperature and grammar. With 5, a token of probability
+    /// 0.01 becomes likely.
     pub bias: f32,
 }
 
@@ -28,7 +29,7 @@ impl TokenBias {
         let mut starts = HashSet::new();
         let mut follows: HashMap<u32, HashSet<u32>> = HashMap::new();
         for word in of.words.split_whitespace() {
-            // with the space before it that it has within a text
+            // with the space that precedes a word within a text
             let tokens = tokenizer.encode(&format!(" {word}"), Some(false))?;
             starts.extend(tokens.first());
             for pair in tokens.windows(2) {
@@ -38,10 +39,10 @@ impl TokenBias {
         Ok(TokenBias { bias: of.bias, starts, follows })
     }
 
-    /// Adds to the logits of the token that comes after `last`.
+    /// Adds the bias to the logits of the token after `last`.
     pub(crate) fn add(&self, last: Option<u32>, logits: &mut [f32]) {
         let follows = last.and_then(|last| self.follows.get(&last)).into_iter().flatten();
-        // a token that both begins a word and goes on with one gets it once
+        // a token that both begins and continues a word gets the bias once
         for token in self.starts.iter().chain(follows.filter(|token| !self.starts.contains(token))) {
             if let Some(logit) = logits.get_mut(*token as usize) {
                 *logit += self.bias;

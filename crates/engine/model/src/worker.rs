@@ -1,4 +1,4 @@
-//! The engine's thread: continuous batching. It owns the model's time; requests join and leave between two passes.
+//! The engine's thread: continuous batching. Requests join and leave between two passes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -21,13 +21,13 @@ use crate::state::EngineState;
 use crate::transformer::{Item, Scratch};
 use crate::{EngineOptions, GenerateSender, LoadError};
 
-/// What the thread is asked to do.
+/// A job for the thread.
 pub(crate) enum Job {
-    /// Complete a prompt. Boxed: the queue holds places for many.
+    /// Complete a prompt. Boxed, because the queue has many places.
     Generate(Box<(Work, GenerateSender)>),
-    /// Forget what is kept of earlier prompts and completions.
+    /// Remove cached keys and values and earlier completions.
     ClearCache,
-    /// Fail as a bug would.
+    /// Panic, as a bug would.
     #[cfg(test)]
     Panic(GenerateSender),
 }
@@ -42,7 +42,7 @@ pub(crate) struct Worker {
     scratch: Scratch,
     pace: Pace,
     running: Vec<Running>,
-    /// Sequences in a pass at the most.
+    /// Maximum number of sequences in a pass.
     batch: usize,
     passes: usize,
 }
@@ -53,11 +53,11 @@ struct Running {
     started: Instant,
 }
 
-/// Weight of the newest request in the mean time of requests: 1 part in this many.
+/// The newest request has the weight 1/`MEAN_OF` in the mean duration.
 const MEAN_OF: u64 = 8;
 
 impl Worker {
-    /// Starts the thread; it ends when every sender of `jobs` is gone.
+    /// Starts the thread, which ends when all senders of `jobs` are dropped.
     pub(crate) fn spawn(shared: Arc<EngineState>, jobs: Receiver<Job>, threads: usize, options: &EngineOptions) -> Result<(), LoadError> {
         let grammars = Grammars::new(&shared.tokenizer.env())?;
         let team = Team::new(threads).map_err(LoadError::Thread)?;
@@ -117,7 +117,7 @@ impl Worker {
                 match begun {
                     Ok((sequence, None)) => {
                         self.running.push(Running { sequence, sender, started });
-                        // Rows of one adapter lie together.
+                        // Rows with the same adapter are adjacent.
                         self.running.sort_by_key(|r| r.sequence.speaker());
                     }
                     Ok((sequence, Some(reason))) => self.end(Running { sequence, sender, started }, Ok(reason)),
@@ -142,7 +142,7 @@ impl Worker {
         }
     }
 
-    /// Sequences that nobody waits for leave, and their blocks with them.
+    /// Removes cancelled and expired sequences, which frees their blocks.
     fn leave_unwanted(&mut self) {
         let mut at = 0;
         while let Some(running) = self.running.get(at) {
@@ -156,7 +156,7 @@ impl Worker {
         }
     }
 
-    /// One forward pass over all that runs, and what follows from it for each.
+    /// One forward pass over all running sequences, and the next tokens of each.
     fn pass(&mut self) -> Result<(), GenerateError> {
         let wish = |r: &Running| Wish { pending: r.sequence.pending(), decoding: r.sequence.decoding() };
         let wishes: Vec<Wish> = self.running.iter().map(wish).collect();
@@ -211,7 +211,7 @@ impl Worker {
         sender.end(end);
     }
 
-    /// After a panic: whatever it may have left half done is thrown away.
+    /// Fails all sequences after a panic and clears the caches, which may be inconsistent.
     fn fail(&mut self, error: &GenerateError) {
         self.known.own.clear();
         self.drafts.forget();
@@ -230,7 +230,7 @@ impl Worker {
     }
 }
 
-/// A panic becomes an error of the requests it hit.
+/// Converts a panic to an error.
 fn guard<T>(f: impl FnOnce() -> Result<T, GenerateError>) -> Result<T, GenerateError> {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => result,

@@ -1,4 +1,4 @@
-//! One attempt at an answer: a request, and its stream as it is read.
+//! One attempt at a completion: a request and its stream.
 
 use std::time::Instant;
 
@@ -13,37 +13,38 @@ use crate::http::{HttpError, more, whole};
 use crate::sse::{Events, TooLong};
 use crate::wire::{self, Ask, Chunk};
 
-/// How an answer ended.
+/// How a stream ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The grammar is satisfied, and nothing can follow.
+    /// The grammar is complete: it allows no further text.
     Complete,
-    /// The next piece does not fit the grammar.
+    /// The next piece does not match the grammar.
     Broken {
-        /// What came.
+        /// The piece.
         found: String,
     },
-    /// The model ended it, or a stop string came.
+    /// An end-of-sequence token or a stop string.
     Stop {
-        /// A stop string, as the server says.
+        /// Whether it was a stop string, according to the server.
         by_text: bool,
     },
-    /// There was no room for more.
+    /// `max_tokens` or the end of the context.
     Length,
 }
 
-/// What marks the end of a stream.
+/// The data of the last event of a stream.
 const DONE: &str = "[DONE]";
 
 impl Completion {
-    /// Asks once. What fits the grammar goes to the reader as it comes.
+    /// Sends one request. Text that matches the grammar goes to the reader as it arrives.
     pub(crate) async fn attempt(&mut self) -> Result<End, Failure> {
         let options = &self.shared.options;
         self.pieces = 0;
         self.usage = None;
         self.held = if self.round == 0 { String::new() } else { self.text[self.text.trim_end_matches(' ').len()..].to_owned() };
         let prompt = self.prompt();
-        // a grammar starts at its beginning, so only the first round can be held to it
+        // a grammar constrains from its beginning, so the server can apply it in the first round
+        // only
         let guided = self.round == 0;
         let ask = Ask { model: self.model(), prompt: &prompt, max_tokens: self.left(), round: self.round, guided };
         let body = wire::body(ask, &self.request, options.dialect);
@@ -62,7 +63,7 @@ impl Completion {
         if kind.starts_with("text/event-stream") { self.stream(body).await } else { self.at_once(body).await }
     }
 
-    /// A server that does not stream answers all at once.
+    /// Reads the reply of a server that does not stream.
     async fn at_once(&mut self, body: Incoming) -> Result<End, Failure> {
         let body = self.patience.wait(&self.sender, whole(body)).await.map_err(Failure::Final)?.map_err(failed)?;
         let mut end = None;
@@ -89,14 +90,14 @@ impl Completion {
                     events.end();
                     over = true;
                 }
-                // only the costs were still to come
+                // only the usage was missing
                 Err(_) if end.is_some() => over = true,
                 Err(error) => return Err(failed(error)),
             }
         }
     }
 
-    /// One chunk; true when the rest is not worth reading.
+    /// Reads one chunk. Returns true if the rest is not needed.
     fn read(&mut self, data: &str, end: &mut Option<End>) -> Result<bool, Failure> {
         let chunk: Chunk = serde_json::from_str(data)
             .map_err(|error| Failure::again(format!("the server sent something else than a completion ({error}): {}", clip(data))))?;
@@ -107,7 +108,7 @@ impl Completion {
         let Some(choice) = chunk.choices.into_iter().next() else { return Ok(false) };
         if let Some(text) = choice.text.filter(|text| !text.is_empty()) {
             if end.is_some() {
-                // it goes on behind the grammar's end
+                // text after the end of the grammar
                 return Ok(true);
             }
             self.pieces += 1;
@@ -126,12 +127,12 @@ impl Completion {
             }
             Some(other) => return Err(Failure::last(format!("the server ended the reply with `{}`", clip(other)))),
         }
-        // a server that was told of the grammar ends by itself, and then says what it cost
+        // a server that knows the grammar ends by itself, and then sends the usage
         let told = self.shared.options.dialect.guides() && self.round == 0;
         Ok(matches!(end, Some(End::Complete)) && !told)
     }
 
-    /// Gives the reader as much of a piece as fits.
+    /// Gives the reader the part of a piece that matches the grammar.
     fn take(&mut self, piece: &str) -> Result<Option<End>, Failure> {
         let piece = self.unheld(piece);
         let Some(follow) = &mut self.follow else {
@@ -153,7 +154,7 @@ impl Completion {
         self.sender.text(text);
     }
 
-    /// A piece without the spaces that the reader has already.
+    /// The piece without spaces that the reader already has.
     fn unheld<'a>(&mut self, mut piece: &'a str) -> &'a str {
         while !self.held.is_empty() && !piece.is_empty() {
             match piece.strip_prefix(' ') {

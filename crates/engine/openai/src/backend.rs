@@ -1,4 +1,4 @@
-//! A server as a backend.
+//! A remote server as a backend.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -20,21 +20,25 @@ use crate::queue::Queue;
 use crate::retry;
 use crate::spellings::Spellings;
 
-/// A model that an OpenAI-compatible server serves.
+/// A model served by an OpenAI-compatible server.
 ///
-/// - **Deadlines and cancellation**: at a request's deadline, and when its stream is dropped, the connection is closed; a server such as vLLM
-///   then stops to generate. A request without a deadline ends after [`RemoteOptions::timeout`].
-/// - **Retries**: what fails before its first token (no connection, 408, 429, 5xx, a stream that breaks) is tried again, with pauses that double
-///   and jitter, or after the time that the server names in `Retry-After`. After the first token nothing is repeated.
-/// - **Overload**: [`RemoteOptions::max_in_flight`] requests are with the server, [`RemoteOptions::queue`] wait, one more is refused with a retry
-///   delay, and so is one that the server still refuses (429) after the last attempt.
-/// - **Grammars**: see [`Dialect`](crate::Dialect). Text that leaves the grammar is led back where the grammar leaves no choice, and where
-///   sampling may take another way; three times at most, then it is an error.
-/// - **Control tokens**: a prompt goes out as one string, in which a server takes every control token for one. Where the prompt's text
-///   spells one, a space is put after its first character.
+/// - **Deadlines and cancellation**: at a request's deadline, and when its stream is dropped, the
+///   connection is closed; servers such as vLLM then stop generating. A request without a deadline
+///   ends after [`RemoteOptions::timeout`].
+/// - **Retries**: a failure before the first token (no connection, 408, 429, 5xx, a broken stream) is
+///   retried, with exponential backoff and jitter, or after the time in `Retry-After`. After the
+///   first token nothing is retried.
+/// - **Overload**: at most [`RemoteOptions::max_in_flight`] requests are sent at a time, and
+///   [`RemoteOptions::queue`] wait. Further ones are refused with a retry delay. So is a request that
+///   the server still refuses with 429 at the last attempt.
+/// - **Grammars**: see [`Dialect`](crate::Dialect). If a text violates its grammar, the completion
+///   continues in a further round: after the forced text if the grammar allows only one
+///   continuation, or with another sample. After three rounds it is an error.
+/// - **Control tokens**: a prompt is sent as one string, in which a server recognises every control
+///   token. If the prompt's text spells one, a space is inserted after its first character.
 pub struct Remote {
     shared: Arc<Shared>,
-    /// The served adapter that speaks; `None`: the base.
+    /// The served adapter of the configured name; `None`: the name is the base's.
     speaker: Option<AdapterVersion>,
     runtime: Handle,
 }
@@ -45,7 +49,7 @@ impl std::fmt::Debug for Remote {
     }
 }
 
-/// What all completions use.
+/// The state shared by all completions.
 pub(crate) struct Shared {
     pub(crate) client: Client,
     pub(crate) options: RemoteOptions,
@@ -54,13 +58,14 @@ pub(crate) struct Shared {
     pub(crate) queue: Arc<Queue>,
     pub(crate) grammars: Grammars,
     pub(crate) spellings: Spellings,
-    /// Whether it has been told that the server does not hold to grammars: once is enough.
+    /// Whether the warning that the server does not apply grammars has been logged.
     pub(crate) warned: AtomicBool,
 }
 
 impl Remote {
-    /// Finds the served name. Waits for a server that does not answer yet, up to [`RemoteOptions::start_timeout`]; one that answers and
-    /// refuses is an error at once. Needs a tokio runtime, on which its completions run.
+    /// Finds the served name. Waits for a server that does not answer yet, up to
+    /// [`RemoteOptions::start_timeout`]; a server that refuses is an error immediately. Needs a
+    /// tokio runtime, on which completions run.
     pub async fn connect(options: RemoteOptions) -> Result<Remote, RemoteError> {
         let client = Client::new(&options)?;
         let grammars = Grammars::new()?;
@@ -76,7 +81,7 @@ impl Remote {
         let speaker = adapters.iter().find(|adapter| adapter.name == options.model).cloned();
         let info = BackendInfo {
             name: base,
-            // a server does not say what its weights are
+            // servers do not report a digest of their weights
             digest: String::new(),
             context_length,
             chat_template: false,
@@ -87,7 +92,7 @@ impl Remote {
         Ok(Remote { shared: Arc::new(shared), speaker, runtime: Handle::current() })
     }
 
-    /// The adapter to name in requests, so that the configured model answers; `None`: it is the base.
+    /// The adapter to name in requests for the configured model; `None` if that is the base.
     pub fn speaker(&self) -> Option<&AdapterVersion> {
         self.speaker.as_ref()
     }
@@ -98,7 +103,7 @@ impl Backend for Remote {
         &self.shared.info
     }
 
-    /// Those the server listed when it was last asked: at the start, and whenever an adapter seemed to be missing.
+    /// The adapters that the server listed last: at the start, or when an adapter was missing.
     fn adapters(&self) -> Vec<AdapterVersion> {
         self.shared.adapters.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -107,14 +112,14 @@ impl Backend for Remote {
         let ticket = self.shared.queue.enter()?;
         let (sender, stream) = GenerateStream::channel();
         let completion = Completion::new(Arc::clone(&self.shared), request, ticket, sender);
-        // ends with its stream, its deadline or the bound on every completion
+        // ends with its stream, its deadline or the time limit of all completions
         drop(self.runtime.spawn(completion.run().instrument(tracing::Span::current())));
         Ok(stream)
     }
 }
 
 impl Shared {
-    /// The served adapter of this name. One that is not known may have come since.
+    /// The served adapter with this name. The server is asked again if the name is unknown.
     pub(crate) async fn adapter(&self, name: &str) -> Result<AdapterVersion, GenerateError> {
         if let Some(known) = self.known(name) {
             return Ok(known);
@@ -123,7 +128,7 @@ impl Shared {
         self.known(name).ok_or_else(|| self.unknown(name))
     }
 
-    /// Asks the server what it serves now.
+    /// Asks the server for its models again.
     pub(crate) async fn look_again(&self) -> Result<(), GenerateError> {
         let listing = list(&self.client).await.map_err(Failure::told)?;
         let served = listing.around(&self.options.url, &self.info.name).map_err(|error| GenerateError::engine(error.to_string()))?;
@@ -141,7 +146,7 @@ impl Shared {
     }
 }
 
-/// The list, as soon as there is one.
+/// The list of models, as soon as the server answers.
 async fn wait_for(client: &Client, options: &RemoteOptions) -> Result<Served, RemoteError> {
     let url = client.url("/models");
     let end = Instant::now() + options.start_timeout;

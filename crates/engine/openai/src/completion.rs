@@ -1,4 +1,4 @@
-//! One completion: its attempts, and the rounds in which it is led back to its grammar.
+//! One completion: its attempts, and its rounds if the text violates the grammar.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::queue::Ticket;
 use crate::retry;
 use crate::wire::{Counted, Usage};
 
-/// How often a text is led back to its grammar before it is given up.
+/// Maximum number of further rounds after a violation of the grammar.
 const MAX_ROUNDS: u64 = 3;
-/// How much of a text that went astray is shown.
+/// Maximum number of characters of an invalid text in an error.
 const SHOWN_TAIL: usize = 60;
 
-/// A completion under way.
+/// A running completion.
 pub(crate) struct Completion {
     pub(crate) shared: Arc<Shared>,
     pub(crate) request: GenerateRequest,
@@ -31,24 +31,25 @@ pub(crate) struct Completion {
     pub(crate) patience: Patience,
     ticket: Ticket,
     adapter: Option<AdapterVersion>,
-    /// Most tokens: what was asked for, or less where the context ends.
+    /// Maximum number of tokens: the requested one, or fewer if the context ends before.
     pub(crate) most: usize,
-    /// Where the text is in its grammar.
+    /// The grammar's state after the text.
     pub(crate) follow: Option<Follow>,
-    /// All that the reader was given.
+    /// All text that the reader has.
     pub(crate) text: String,
-    /// Of this round: how often the text has been led back.
+    /// Number of the current round, from 0.
     pub(crate) round: u64,
-    /// Spaces at the end of the text that were not sent: a model writes them with the word that follows.
+    /// Spaces at the end of the text that are not sent, because tokens of words begin with a space.
     pub(crate) held: String,
-    /// Of this round: pieces of text, which are tokens as far as one can tell, and what the server says.
+    /// Of this round: the number of pieces of text (an estimate of the tokens), and the server's
+    /// usage.
     pub(crate) pieces: usize,
     pub(crate) usage: Option<Usage>,
     prompt_tokens: usize,
     cached_prompt_tokens: usize,
     completion_tokens: usize,
     queued: Instant,
-    /// When the attempt that answered was sent, and its first token came.
+    /// When the successful attempt was sent, and when its first token arrived.
     pub(crate) sent: Option<Instant>,
     pub(crate) first: Option<Instant>,
 }
@@ -82,7 +83,7 @@ impl Completion {
     pub(crate) async fn run(mut self) {
         let end = self.complete().await;
         let Completion { sender, ticket, .. } = self;
-        // a reader who sees the end finds the place free
+        // the place must be free when the reader sees the end
         drop(ticket);
         sender.end(end);
     }
@@ -112,7 +113,7 @@ impl Completion {
         }
     }
 
-    /// One round: an answer, after as many attempts as it takes and there are.
+    /// One round: a reply, after as many attempts as necessary and allowed.
     async fn ask(&mut self) -> Result<End, GenerateError> {
         let before = self.text.len();
         let mut attempt = 0;
@@ -123,7 +124,7 @@ impl Completion {
                 Err(failure) => failure,
             };
             match failure {
-                // nothing was shown: nobody sees that it is done again
+                // no text was shown in this round, so a retry is not visible
                 Failure::Again { after, busy, .. } if self.text.len() == before && attempt < self.shared.options.retries => {
                     let pause = retry::pause(attempt, after);
                     if pause > retry::LONGEST || !self.patience.allows(pause) {
@@ -145,7 +146,7 @@ impl Completion {
         }
     }
 
-    /// The prompt leaves less room than was asked for: the context's end comes first.
+    /// Reduces the maximum number of tokens if the prompt leaves less room in the context.
     async fn shorten(&mut self, message: String, said: Option<usize>) -> Result<(), GenerateError> {
         let context = self.shared.info.context_length;
         let counted = if self.shared.options.dialect == Dialect::Openai { None } else { self.counted().await? };
@@ -159,7 +160,7 @@ impl Completion {
         }
     }
 
-    /// The tokens of the prompt as vLLM counts them; `None` where it does not.
+    /// Number of the prompt's tokens according to vLLM; `None` if the server cannot count.
     async fn counted(&self) -> Result<Option<usize>, GenerateError> {
         let mut body = serde_json::json!({ "model": self.model(), "prompt": self.prompt() });
         if let Some(bos) = self.request.add_bos {
@@ -178,7 +179,7 @@ impl Completion {
         self.patience.wait(&self.sender, ask).await
     }
 
-    /// The server does not know the name any more: those it knows.
+    /// The server no longer serves the name: an error that lists the names that it serves.
     async fn unserved(&self) -> GenerateError {
         match self.patience.wait(&self.sender, self.shared.look_again()).await {
             Ok(Ok(())) => self.shared.unknown(self.model()),
@@ -186,7 +187,7 @@ impl Completion {
         }
     }
 
-    /// What an end means; `None`: the text goes on in another round.
+    /// The meaning of an end; `None`: the text continues in another round.
     fn judge(&mut self, end: &End) -> Result<Option<FinishReason>, GenerateError> {
         let guides = self.shared.options.dialect.guides();
         match (end, &self.follow) {
@@ -199,7 +200,7 @@ impl Completion {
         if follow.accepts()? {
             return Ok(Some(FinishReason::Grammar));
         }
-        // a server that does not say why it stopped may have seen a text to stop at
+        // a server that does not report why it stopped may have found a stop string
         if matches!(end, End::Stop { .. }) && !guides && !self.request.stop.is_empty() {
             return Ok(Some(FinishReason::Stop));
         }
@@ -220,7 +221,7 @@ impl Completion {
         Ok(complete.then_some(FinishReason::Grammar))
     }
 
-    /// Where a text left its grammar.
+    /// Describes where a text violates its grammar.
     fn astray(&self, end: &End) -> String {
         let from = self.text.char_indices().rev().nth(SHOWN_TAIL).map_or(0, |(at, _)| at);
         let after = clip(&self.text[from..]);
@@ -230,13 +231,13 @@ impl Completion {
         }
     }
 
-    /// The served name that answers.
+    /// The served name for the request.
     pub(crate) fn model(&self) -> &str {
         self.request.adapter.as_deref().unwrap_or(&self.shared.info.name)
     }
 
-    /// What the model goes on with: the prompt, and the text where that was cut. No text in it
-    /// spells a control token.
+    /// The prompt, followed by the text so far. Spellings of control tokens in text parts are
+    /// broken up.
     pub(crate) fn prompt(&self) -> Cow<'_, str> {
         let text = self.text.strip_suffix(&self.held).unwrap_or(&self.text);
         if text.is_empty() {
@@ -247,12 +248,12 @@ impl Completion {
         Cow::Owned(self.shared.spellings.broken_up(&prompt).into_owned())
     }
 
-    /// Tokens that may still come.
+    /// Number of tokens that may still be generated.
     pub(crate) fn left(&self) -> usize {
         self.most.saturating_sub(self.completion_tokens).max(1)
     }
 
-    /// Adds up a round.
+    /// Adds the round's usage to the totals.
     fn count(&mut self) {
         let pieces = std::mem::take(&mut self.pieces);
         let usage = self.usage.take();
@@ -273,7 +274,7 @@ impl Completion {
             prompt_tokens: self.prompt_tokens,
             cached_prompt_tokens: self.cached_prompt_tokens,
             completion_tokens: self.completion_tokens,
-            drafted_tokens: 0, // servers do not tell
+            drafted_tokens: 0, // servers do not report it
             accepted_tokens: 0,
             queue: sent.saturating_duration_since(self.queued),
             prefill: first.saturating_duration_since(sent),

@@ -1,15 +1,15 @@
-//! Why a server cannot be spoken to. What goes wrong later, in one completion, is a `GenerateError`.
+//! Errors of connecting to a server. Errors of a completion are `GenerateError`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a server cannot be spoken to.
+/// Why a server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// The address is none.
+    /// The address is invalid.
     #[error("`{url}` is no address of an API ({reason}); expected one such as `http://vllm:8000/v1`")]
     Url {
-        /// What was given.
+        /// The address.
         url: String,
         /// What is wrong with it.
         reason: String,
@@ -25,41 +25,41 @@ pub enum RemoteError {
         /// What is wrong with it.
         reason: String,
     },
-    /// There is nothing to check the server's certificate against.
+    /// There are no certificate authorities to verify the server's certificate.
     #[error("this system has no certificate authorities to check `{url}` against; name a file of them in `ca_file`")]
     NoAuthorities {
         /// The server.
         url: String,
     },
-    /// No answer, or no good one, however long we waited.
+    /// The server did not answer in time.
     #[error("no answer from `{url}` within `{waited:?}`: {reason}")]
     Unreachable {
         /// What was asked for.
         url: String,
-        /// How long.
+        /// The waiting time.
         waited: Duration,
-        /// The last attempt's trouble.
+        /// The failure of the last attempt.
         reason: String,
     },
-    /// The server refuses, and will refuse again.
+    /// The server refuses permanently.
     #[error("`{url}` {reason}")]
     Refused {
         /// What was asked for.
         url: String,
-        /// What it says.
+        /// The server's message.
         reason: String,
     },
-    /// The served name is none.
+    /// The server does not serve the name.
     #[error("the server at `{url}` serves no `{model}`; it serves `{}`", served.join("`, `"))]
     UnknownModel {
         /// The server.
         url: String,
-        /// The name asked for.
+        /// The requested name.
         model: String,
-        /// Those there are.
+        /// The served names.
         served: Vec<String>,
     },
-    /// Neither the server nor the settings say how long a prompt may be.
+    /// Neither the server nor the settings define the context length.
     #[error("the server at `{url}` does not say how many tokens `{model}` reads; set the context length")]
     NoContextLength {
         /// The server.
@@ -70,15 +70,15 @@ pub enum RemoteError {
     /// The spellings of control tokens cannot be searched for.
     #[error("cannot prepare the spellings of `{count}` control tokens: {reason}")]
     ControlTokens {
-        /// How many.
+        /// Number of spellings.
         count: usize,
         /// What is wrong.
         reason: String,
     },
-    /// The grammar engine did not start.
+    /// The grammar engine could not be initialised.
     #[error("cannot prepare grammars: {reason}")]
     Grammars {
-        /// What it says.
+        /// Its message.
         reason: String,
     },
 }

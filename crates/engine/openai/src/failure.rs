@@ -1,4 +1,4 @@
-//! What an answer that is no completion means: try again, or tell the caller.
+//! Classification of failed attempts: retry, or an error for the caller.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -8,33 +8,33 @@ use http::{HeaderMap, StatusCode};
 use regex::Regex;
 use serde_json::Value;
 
-/// The longest message of a server that is shown.
+/// Maximum length of a server's message in an error, in characters.
 const SHOWN: usize = 400;
-/// Told to the caller where a busy server names no time.
+/// Retry delay for the caller if a busy server names none.
 const BUSY_RETRY: Duration = Duration::from_secs(1);
 
 /// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Failure {
-    /// Another attempt may succeed.
+    /// A retry may succeed.
     Again {
-        /// What to say when no attempt did.
+        /// The error if no retry succeeds.
         message: String,
-        /// When the server wants to be asked again.
+        /// When the server wants the retry.
         after: Option<Duration>,
-        /// It works, but has too much to do.
+        /// Whether the server works but is overloaded.
         busy: bool,
     },
-    /// The prompt, or the prompt and what may be generated, is longer than the context.
+    /// The prompt, or the prompt and the requested tokens, are longer than the context.
     TooLong {
-        /// The server's words.
+        /// The server's message.
         message: String,
-        /// The prompt's tokens, where it says them.
+        /// Number of the prompt's tokens, if the message contains it.
         tokens: Option<usize>,
     },
-    /// The served name is not served any more.
+    /// The name is no longer served.
     UnknownModel,
-    /// No attempt will succeed.
+    /// No retry will succeed.
     Final(GenerateError),
 }
 
@@ -47,13 +47,13 @@ impl Failure {
         Failure::Final(GenerateError::engine(message))
     }
 
-    /// What a status other than 200 means.
+    /// The failure for a status other than 200.
     pub(crate) fn of_status(url: &str, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
         let said = shown(body);
         let message = format!("`{url}` answered {}: {said}", status.as_u16());
         match status.as_u16() {
             429 => Failure::Again { message, after: retry_after(headers), busy: true },
-            // a server that says when it will be back is busy; one that does not is broken
+            // with `Retry-After` the server is busy; without it, it is broken
             503 if retry_after(headers).is_some() => Failure::Again { message, after: retry_after(headers), busy: true },
             408 | 500 | 502..=504 => Failure::Again { message, after: retry_after(headers), busy: false },
             401 | 403 => Failure::last(format!("{message}; is the API key right?")),
@@ -63,7 +63,7 @@ impl Failure {
         }
     }
 
-    /// What an error in the middle of a stream means.
+    /// The failure for an error event in a stream.
     pub(crate) fn of_event(error: &Value) -> Failure {
         let said = error.get("message").and_then(Value::as_str).map_or_else(|| clip(&error.to_string()), clip);
         let code = error.get("code").and_then(Value::as_u64).unwrap_or(500);
@@ -86,7 +86,7 @@ impl Failure {
         Failure::last(message)
     }
 
-    /// What the caller is told when there is no attempt left.
+    /// The error for the caller if there is no further attempt.
     pub(crate) fn told(self) -> GenerateError {
         match self {
             Failure::Again { busy: true, after, .. } => GenerateError::Overloaded { retry_after: after.unwrap_or(BUSY_RETRY) },
@@ -97,15 +97,16 @@ impl Failure {
     }
 }
 
-/// `Retry-After` in seconds. A date counts as none.
+/// `Retry-After` in seconds; dates are ignored.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?;
     let seconds: f64 = text.trim().parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The number of a message such as `… your request has 1900 input tokens …` or `… (4744 in your prompt; 256 for the completion) …`. vLLM's `at
-/// least 8193 input tokens` is a bound, not a count.
+/// The number of tokens in messages such as `… your request has 1900 input tokens …` and `… (4744
+/// in your prompt; 256 for the completion) …`. vLLM's `at least 8193 input tokens` is a bound, not
+/// a count.
 fn prompt_tokens(message: &str) -> Option<usize> {
     static COUNT: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(at least )?(\d+) (?:input tokens|in (?:your|the) (?:prompt|messages))").ok());
@@ -116,7 +117,7 @@ fn prompt_tokens(message: &str) -> Option<usize> {
     found.get(2)?.as_str().parse().ok()
 }
 
-/// A server's error, in its own words: `error.message`, `message` or `detail` of its JSON, or its text.
+/// A server's error message: `error.message`, `message` or `detail` of its JSON, or the whole text.
 pub(crate) fn shown(body: &[u8]) -> String {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     let words = ["/error/message", "/message", "/detail", "/error"].iter().find_map(|path| json.pointer(path)?.as_str());
@@ -126,7 +127,7 @@ pub(crate) fn shown(body: &[u8]) -> String {
     }
 }
 
-/// One line of a bounded length.
+/// The text as one line with a maximum length.
 pub(crate) fn clip(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

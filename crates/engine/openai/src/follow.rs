@@ -1,4 +1,4 @@
-//! Follows a text against its grammar as it comes, byte by byte: the server's tokens are its own business.
+//! Checks a text against its grammar byte by byte, because the server's tokens are not known here.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use toktrie::ApproximateTokEnv;
 
 use crate::error::RemoteError;
 
-/// Compiled grammars kept for the next request with the same one.
+/// Number of compiled grammars kept for later requests.
 const CACHED: usize = 32;
 
 /// Compiles grammars over bytes.
@@ -21,7 +21,7 @@ pub(crate) struct Grammars {
 
 struct Inner {
     factory: ParserFactory,
-    /// Most recent last.
+    /// The most recently used one is last.
     compiled: VecDeque<(Grammar, Matcher)>,
 }
 
@@ -33,7 +33,7 @@ impl Grammars {
         Ok(Grammars { inner: Mutex::new(Inner { factory, compiled: VecDeque::new() }) })
     }
 
-    /// The grammar at its start.
+    /// The initial state of a grammar.
     pub(crate) fn start(&self, grammar: &Grammar) -> Result<Follow, GenerateError> {
         let invalid = |reason: String| GenerateError::InvalidGrammar { reason };
         let inner = &mut *self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +57,8 @@ impl Grammars {
     }
 }
 
-/// In llguidance's terms; what is wrong with it otherwise. Unlike our own engine's, a server's JSON may have spaces between its parts.
+/// Converts it to llguidance's form, or returns what is wrong with it. In contrast to the engine, a
+/// server's JSON may have white space between its parts.
 fn top(grammar: &Grammar) -> Result<TopLevelGrammar, String> {
     match grammar {
         Grammar::Regex(pattern) => Ok(TopLevelGrammar::from_regex(pattern)),
@@ -73,14 +74,14 @@ fn top(grammar: &Grammar) -> Result<TopLevelGrammar, String> {
     }
 }
 
-/// What became of a piece of text.
+/// The result of checking a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// All of it fits, and more may come.
+    /// All of it matches, and more text is allowed.
     Open,
-    /// So many bytes fit, and with them the grammar is satisfied: nothing can follow.
+    /// This number of bytes match and complete the grammar: nothing may follow.
     Complete(usize),
-    /// So many bytes fit, and what follows does not.
+    /// This number of bytes match, and the next character does not.
     Broken(usize),
 }
 
@@ -90,7 +91,7 @@ pub(crate) struct Follow {
 }
 
 impl Follow {
-    /// Goes on with `text`, character by character.
+    /// Advances by `text`, character by character.
     pub(crate) fn take(&mut self, text: &str) -> Result<Fit, GenerateError> {
         for (at, character) in text.char_indices() {
             if self.matcher.is_stopped() {
@@ -112,7 +113,7 @@ impl Follow {
         Ok(self.matcher.is_stopped() || self.matcher.is_accepting().map_err(broke)?)
     }
 
-    /// The text that has to come next, if there is only one; it has come with this.
+    /// The text that must come next if the grammar allows only one; advances by it.
     pub(crate) fn forced(&mut self) -> Result<String, GenerateError> {
         if self.matcher.is_stopped() {
             return Ok(String::new());
@@ -120,14 +121,14 @@ impl Follow {
         let bytes = self.matcher.compute_ff_bytes();
         let text = match std::str::from_utf8(&bytes) {
             Ok(text) => text,
-            // half a character is forced, which half is open
+            // only whole characters are forced, not a part of one
             Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
         };
         self.take(text)?;
         Ok(text.to_owned())
     }
 
-    /// A matcher in trouble says that it has stopped.
+    /// Converts an error of the matcher, which otherwise looks like a stop.
     fn healthy(&self, fit: Fit) -> Result<Fit, GenerateError> {
         match self.matcher.get_error() {
             Some(reason) => Err(GenerateError::engine(reason)),
@@ -195,7 +196,7 @@ mod tests {
     fn characters_are_whole() {
         let mut regex = follow(Grammar::Regex("[é]+x".into()));
         assert_eq!(regex.take("éé").unwrap(), Fit::Open);
-        // the first byte of `è` fits, the second does not
+        // the first byte of `è` matches, the second does not
         assert_eq!(regex.take("èx").unwrap(), Fit::Broken(0));
         assert_eq!(regex.take("x").unwrap(), Fit::Complete(1));
     }

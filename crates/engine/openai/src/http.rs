@@ -1,4 +1,4 @@
-//! Requests over HTTP/1.1 with a pool of connections, and the bodies that come back.
+//! HTTP/1.1 requests with a connection pool, and response bodies.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -17,17 +17,18 @@ use crate::error::RemoteError;
 use crate::options::RemoteOptions;
 use crate::tls;
 
-/// Unused connections are closed after this long; servers close theirs sooner or later too.
+/// Unused connections are closed after this time, because servers close them at some time too.
 const IDLE: Duration = Duration::from_secs(30);
-/// The largest body that is read whole: a list of models, an error, a completion that was not streamed.
+/// Maximum size in bytes of a body that is read whole: lists of models, errors, replies that are
+/// not streamed.
 const MAX_BODY: usize = 4 << 20;
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub(crate) struct HttpError {
     pub(crate) reason: String,
-    /// Another attempt will fail as well: TLS does not come about.
+    /// Whether a retry would fail as well, as for TLS errors.
     pub(crate) lasting: bool,
 }
 
@@ -49,23 +50,23 @@ impl HttpError {
     }
 }
 
-/// Whether TLS failed: the certificate, or what speaks there. An error within an `io::Error` is not among its sources.
+/// Whether TLS failed. An error inside an `io::Error` is not among its sources, so it is looked up.
 fn of_tls(error: &(dyn Error + 'static)) -> bool {
     let within = |io: &std::io::Error| io.get_ref().is_some_and(|inner| of_tls(inner));
     error.is::<rustls::Error>() || error.downcast_ref::<std::io::Error>().is_some_and(within)
 }
 
-/// A server's API.
+/// A client of one server's API.
 #[derive(Clone)]
 pub(crate) struct Client {
     client: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    /// Without a slash at its end.
+    /// The base URL, without a slash at its end.
     base: String,
     authorization: Option<HeaderValue>,
 }
 
 impl Client {
-    /// Connects to nothing yet.
+    /// Creates a client; it connects with the first request.
     pub(crate) fn new(options: &RemoteOptions) -> Result<Client, RemoteError> {
         let wrong = |reason: &str| RemoteError::Url { url: options.url.clone(), reason: reason.to_owned() };
         let uri: Uri = options.url.parse().map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
@@ -103,12 +104,12 @@ impl Client {
         Ok(Client { client, base: options.url.trim_end_matches('/').to_owned(), authorization })
     }
 
-    /// `http://vllm:8000/v1` and `/models`: `http://vllm:8000/v1/models`.
+    /// The URL of a path: `http://vllm:8000/v1` and `/models` give `http://vllm:8000/v1/models`.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
 
-    /// The same for what vLLM serves beside the API: `http://vllm:8000/tokenize`.
+    /// The URL of a path that vLLM serves outside of the API: `http://vllm:8000/tokenize`.
     pub(crate) fn url_beside(&self, path: &str) -> String {
         format!("{}{path}", self.base.strip_suffix("/v1").unwrap_or(&self.base))
     }
@@ -117,7 +118,8 @@ impl Client {
         self.send(Method::GET, url, Full::default()).await
     }
 
-    /// Dropping the future, or the body of its response, closes the connection: the server sees that nobody waits any more.
+    /// Sends a POST request. Dropping the future or the response's body closes the connection, by
+    /// which the server notices the cancellation.
     pub(crate) async fn post(&self, url: &str, json: Vec<u8>) -> Result<Response<Incoming>, HttpError> {
         self.send(Method::POST, url, Full::from(json)).await
     }
@@ -142,7 +144,7 @@ impl Client {
     }
 }
 
-/// Reads a body to its end, up to a bound.
+/// Reads a whole body, up to [`MAX_BODY`].
 pub(crate) async fn whole(body: Incoming) -> Result<Bytes, HttpError> {
     match Limited::new(body, MAX_BODY).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),

@@ -1,10 +1,11 @@
-//! The model on another machine: a server that speaks OpenAI's completions API (vLLM, and what imitates it) behind
-//! [`autoact_model::Backend`], so that an agent does not know the difference.
+//! Remote models: servers with OpenAI's completions API (vLLM and compatible ones) behind
+//! [`autoact_model::Backend`], so that agents treat them like the engine.
 //!
-//! [`Remote::connect`] asks the server for its models and finds the one that is to speak: a served LoRA name, which the server's list says
-//! belongs to a base, or the base itself. Every completion is one `POST /completions` that streams ([`Remote`] says how deadlines,
-//! cancellation, retries and overload work). [`Dialect`] says how the server is told of a grammar. Whatever it is told, what it writes
-//! is followed against the grammar as it comes: no text that breaks it ever reaches the reader.
+//! [`Remote::connect`] asks the server for its models and finds the configured name, which is
+//! either a LoRA adapter with its base or the base itself. Every completion is one streaming `POST
+//! /completions`; [`Remote`] describes deadlines, cancellation, retries and overload. [`Dialect`]
+//! determines how a grammar is sent to the server. In addition, every reply is checked against its
+//! grammar as it arrives, so no text that violates it reaches the reader.
 
 mod attempt;
 mod backend;

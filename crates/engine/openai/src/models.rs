@@ -1,21 +1,21 @@
-//! `/models`: what a server serves, and what of it is a base and what an adapter.
+//! `/models`: the served names, and which of them are adapters of which base.
 
 use autoact_model::AdapterVersion;
 use serde::Deserialize;
 
 use crate::error::RemoteError;
 
-/// The list as the server sends it.
+/// The server's reply.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Listing {
     data: Vec<Card>,
 }
 
-/// One served name. vLLM fills in all fields; others only `id`.
+/// One served name. vLLM fills in all fields, other servers only `id`.
 #[derive(Debug, Clone, Deserialize)]
 struct Card {
     id: String,
-    /// An adapter's base.
+    /// The base of an adapter.
     parent: Option<String>,
     max_model_len: Option<usize>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Served {
 }
 
 impl Listing {
-    /// The base that `model` is, or belongs to.
+    /// The base that is `model`, or whose adapter `model` is.
     pub(crate) fn around(&self, url: &str, model: &str) -> Result<Served, RemoteError> {
         let Some(card) = self.data.iter().find(|card| card.id == model) else {
             let served = self.data.iter().map(|card| card.id.clone()).collect();
@@ -40,7 +40,7 @@ impl Listing {
             _ => card.id.clone(),
         };
         let of_base = self.data.iter().filter(|other| other.parent.as_ref() == Some(&base) && other.id != base);
-        // a server says what an adapter is called, not what it holds
+        // a server reports an adapter's name, but no digest
         let adapters = of_base.map(|card| AdapterVersion { name: card.id.clone(), digest: String::new() }).collect();
         let of_the_base = || self.data.iter().find(|other| other.id == base).and_then(|base| base.max_model_len);
         let context_length = card.max_model_len.or_else(of_the_base);

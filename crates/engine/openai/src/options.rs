@@ -1,4 +1,4 @@
-//! How a server is reached and spoken to.
+//! Options of a remote backend.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,74 +6,76 @@ use std::time::Duration;
 use autoact_config::Secret;
 use serde::{Deserialize, Serialize};
 
-/// How the server is told what a completion must look like.
+/// How a grammar is sent to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
-    /// vLLM from 0.12 on: `structured_outputs`.
+    /// vLLM 0.12 and later: `structured_outputs`.
     #[default]
     Vllm,
     /// vLLM before 0.12: `guided_regex`, `guided_choice`, `guided_grammar`, `guided_json`.
     VllmGuided,
-    /// Nothing but OpenAI's own fields. The server does not hold the model to a grammar: its text is cut where the grammar is satisfied, and
-    /// led back where it leaves it.
+    /// OpenAI's own fields only. The server does not apply the grammar. The reply is cut where the
+    /// grammar is complete, and continued in a further round where it violates the grammar.
     Openai,
 }
 
 impl Dialect {
-    /// Whether the server is told of the grammar.
+    /// Whether the grammar is sent to the server.
     pub(crate) fn guides(self) -> bool {
         self != Dialect::Openai
     }
 }
 
-/// Requests that are with the server at once: vLLM batches 256 by default, and three agents share it.
+/// Requests at the server at a time: vLLM batches 256 by default, and three agents share it.
 const DEFAULT_MAX_IN_FLIGHT: usize = 64;
-/// Requests that wait for one of those places.
+/// Requests that wait.
 const DEFAULT_QUEUE: usize = 64;
-/// Three more attempts bridge a restart of a proxy, not one of the server.
+/// Three retries cover the restart of a proxy, but not of the server.
 const DEFAULT_RETRIES: u32 = 3;
-/// A server of the same cluster answers in milliseconds.
+/// Servers of the same cluster accept a connection in milliseconds.
 const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A server that has just been started loads its model for minutes.
+/// A server that was just started loads its model for up to minutes.
 const DEFAULT_START_TIMEOUT: Duration = Duration::from_secs(120);
-/// Nobody waits longer for one completion, deadline or not.
+/// Time limit of a completion without a deadline.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How a [`Remote`](crate::Remote) runs.
+/// Options of a [`Remote`](crate::Remote).
 #[derive(Debug, Clone)]
 pub struct RemoteOptions {
-    /// Where the API begins: `http://vllm:8000/v1`.
+    /// The base URL of the API: `http://vllm:8000/v1`.
     pub url: String,
-    /// The served name that speaks: a LoRA adapter's or the base's.
+    /// The served name: a LoRA adapter or a base.
     pub model: String,
-    /// How the server is told of a grammar.
+    /// How a grammar is sent to the server.
     pub dialect: Dialect,
-    /// Sent as a bearer token; empty: none.
+    /// API key, sent as a bearer token; empty: none.
     pub api_key: Secret,
-    /// PEM certificates of the authorities to trust, beside those of the system.
+    /// PEM file of certificate authorities to trust, in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// Most tokens of prompt and completion together, where the server does not say or less is wanted.
+    /// Maximum number of tokens of prompt and completion. Needed if the server does not report it;
+    /// it can also reduce the server's value.
     pub context_length: Option<usize>,
-    /// Spellings of the model's control tokens, which are broken up where text holds them; empty:
-    /// those of the families that we know.
+    /// Spellings of the model's control tokens, which are broken up in text parts. Empty: those of
+    /// the known model families.
     pub control_tokens: Vec<String>,
-    /// Requests that are with the server at once.
+    /// Maximum number of requests at the server.
     pub max_in_flight: usize,
-    /// Requests that wait for one of those places; one more is refused as overloaded.
+    /// Maximum number of waiting requests; further ones are refused as overloaded.
     pub queue: usize,
-    /// Further attempts at a request that failed before its first token.
+    /// Maximum number of retries of a request that failed before its first token.
     pub retries: u32,
-    /// How long a connection may take.
+    /// Time limit of a connection.
     pub connect_timeout: Duration,
-    /// How long [`Remote::connect`](crate::Remote::connect) waits for a server that does not answer yet.
+    /// How long [`Remote::connect`](crate::Remote::connect) waits for a server that does not
+    /// answer.
     pub start_timeout: Duration,
-    /// How long a completion may take, whatever its deadline.
+    /// Time limit of a completion, in addition to its deadline.
     pub timeout: Duration,
 }
 
 impl RemoteOptions {
-    /// The served name `model` of the server at `url`, and the defaults.
+    /// Default options for the served name `model` at `url`.
     pub fn new(url: impl Into<String>, model: impl Into<String>) -> RemoteOptions {
         RemoteOptions {
             url: url.into(),

@@ -1,4 +1,4 @@
-//! How long a completion is worth waiting for: until its deadline, and while somebody reads it.
+//! Waiting with a time limit: until the deadline, or until the stream is dropped.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use autoact_model::{GenerateError, GenerateSender};
 use tokio::time::Instant;
 
-/// How soon a reader that has gone is noticed.
+/// Interval at which a dropped stream is noticed.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// When a completion ends, done or not.
+/// The time limit of a completion.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     end: Instant,
-    /// Whether the end is the caller's deadline or our own bound.
+    /// Whether `end` is the caller's deadline or the time limit of all completions.
     deadline: bool,
     timeout: Duration,
 }
@@ -27,12 +27,13 @@ impl Patience {
         }
     }
 
-    /// Whether there are `pause` and more left.
+    /// Whether more than `pause` is left.
     pub(crate) fn allows(&self, pause: Duration) -> bool {
         Instant::now() + pause < self.end
     }
 
-    /// `work`, unless time runs out or nobody reads any more. Either drops the work, and a request with it.
+    /// Waits for `work` until the time limit, or until the stream is dropped. Either drops the work
+    /// and thus its request.
     pub(crate) async fn wait<T>(&self, sender: &GenerateSender, work: impl Future<Output = T>) -> Result<T, GenerateError> {
         let mut work = pin!(work);
         loop {

@@ -1,4 +1,4 @@
-//! The places at a server: so many requests with it at once, so many waiting, and no more.
+//! The queue before a server: a maximum number of requests at the server, and of waiting ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 use autoact_model::GenerateError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// An overloaded server is not asked again sooner than this.
+/// Minimum retry delay for an overloaded server.
 const LEAST_RETRY: Duration = Duration::from_millis(50);
-/// Weight of the newest request in the mean time of requests: 1 part in this many.
+/// The newest request has the weight 1/`MEAN_OF` in the mean duration.
 const MEAN_OF: u64 = 8;
 
-/// Who is with the server, and who waits.
+/// The requests at the server and the waiting ones.
 #[derive(Debug)]
 pub(crate) struct Queue {
     places: Arc<Semaphore>,
     max_in_flight: usize,
     limit: usize,
-    /// Waiting or with the server.
+    /// Number of requests, waiting or at the server.
     here: AtomicUsize,
-    /// Mean time of a request at the server, in microseconds.
+    /// Mean duration of a request at the server, in microseconds.
     mean: AtomicU64,
 }
 
@@ -36,14 +36,14 @@ impl Queue {
         }
     }
 
-    /// A ticket, or how long it takes until there are some.
+    /// A ticket; if the queue is full, an error with the retry delay.
     pub(crate) fn enter(self: &Arc<Queue>) -> Result<Ticket, GenerateError> {
         let here = self.here.fetch_add(1, Ordering::Relaxed);
         let ticket = Ticket { queue: Arc::clone(self), place: None };
         if here < self.limit {
             return Ok(ticket);
         }
-        // the whole waiting room has to be served, so many at a time
+        // all waiting requests have to be served first, `max_in_flight` at a time
         let rounds = u32::try_from((self.limit - self.max_in_flight) / self.max_in_flight + 1).unwrap_or(u32::MAX);
         let mean = Duration::from_micros(self.mean.load(Ordering::Relaxed));
         Err(GenerateError::Overloaded { retry_after: mean.saturating_mul(rounds).max(LEAST_RETRY) })
@@ -55,7 +55,7 @@ impl Queue {
     }
 }
 
-/// The right to wait for a place, and then the place. Dropped, both are free again.
+/// A place in the queue, and then at the server. Dropping it frees both.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     queue: Arc<Queue>,
@@ -63,7 +63,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Waits for a place; first come, first served.
+    /// Waits for a place at the server, in order of arrival.
     pub(crate) async fn place(&mut self) -> Result<(), GenerateError> {
         let permit = Arc::clone(&self.queue.places).acquire_owned().await;
         let permit = permit.map_err(|_| GenerateError::engine("the queue is closed"))?;

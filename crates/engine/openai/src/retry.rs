@@ -1,24 +1,25 @@
-//! How long to wait before the next attempt.
+//! Pauses before retries: exponential backoff with jitter.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 /// The first pause.
 const BASE: Duration = Duration::from_millis(100);
-/// The longest. A server that asks for more is not waited for: the caller is told how long it takes.
+/// The maximum pause. If a server asks for more, the caller gets the delay instead.
 pub(crate) const LONGEST: Duration = Duration::from_secs(5);
 
-/// The pause after attempt number `attempt` (from 0): what the server asked for, or twice as long each time. Somewhere between half and all of
-/// that, so that those who failed together do not come back together.
+/// The pause after attempt `attempt` (from 0): what the server asked for, else a pause that doubles
+/// each time. Jitter reduces it by up to half, so that clients that failed together do not return
+/// together.
 pub(crate) fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
     match asked {
-        // not sooner than asked
+        // never earlier than the server asked for
         Some(asked) => asked + asked.mul_f64(0.1 * random()),
         None => BASE.saturating_mul(1 << attempt.min(16)).min(LONGEST).mul_f64(0.5 + 0.5 * random()),
     }
 }
 
-/// In [0, 1). The seed of a hash map is random enough, and costs no generator.
+/// A random number in [0, 1), from the random seed of a hash map.
 fn random() -> f64 {
     (RandomState::new().hash_one(0_u8) >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -1,51 +1,50 @@
-//! Control tokens that a text spells, broken up before it is sent: a server gets the prompt as one
-//! string, and would take them for the template's.
+//! Breaks up spellings of control tokens in text. A server gets the prompt as one string and would
+//! recognise them like the template's.
 
 use std::borrow::Cow;
 
 use autoact_model::Prompt;
 use regex::Regex;
 
-/// What servers of the families that we know take for control tokens. `<|…|>` covers Llama 3 and
-/// Qwen, `<｜…｜>` DeepSeek; the others are Llama 2's and Mistral's, and the delimiters of thoughts
-/// and calls of tools.
+/// Control tokens of known model families. `<|…|>` covers Llama 3 and Qwen, `<｜…｜>` DeepSeek. The
+/// others are Llama 2's and Mistral's, and the delimiters of thoughts and tool calls.
 const FAMILIES: &str = concat!(
     r"<\|[^\s<>|]+\|>|<｜[^\s<>｜]+｜>|</?s>|<unk>|<pad>|<<SYS>>|<</SYS>>|</?(?:think|tool_call|tool_response)>",
     r"|\[/?(?:INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|SYSTEM_PROMPT|THINK|ARGS|CALL_ID)\]",
     r"|\[(?:IMG|IMG_BREAK|IMG_END|PREFIX|MIDDLE|SUFFIX|REFERENCE_DOC_[0-9]+|/REFERENCE_DOC_[0-9]+)\]",
 );
 
-/// What a server takes for control tokens.
+/// The spellings that a server recognises as control tokens.
 #[derive(Debug)]
 pub(crate) struct Spellings(Regex);
 
 impl Spellings {
-    /// Those of a model; without any, those of the families that we know.
+    /// The spellings in `known`; if that is empty, those of the known model families.
     pub(crate) fn new(known: &[String]) -> Result<Spellings, regex::Error> {
         let mut known: Vec<&str> = known.iter().map(String::as_str).filter(|spelling| !spelling.is_empty()).collect();
         if known.is_empty() {
             return Regex::new(FAMILIES).map(Spellings);
         }
-        // the first alternative that matches counts: the longest
+        // the first matching alternative wins, so the longest comes first
         known.sort_by_key(|spelling| std::cmp::Reverse(spelling.len()));
         let known: Vec<String> = known.into_iter().map(regex::escape).collect();
         Regex::new(&known.join("|")).map(Spellings)
     }
 
-    /// The prompt with a space after the first character of every spelling that its template did
-    /// not write: `< |eot_id|>`.
+    /// The prompt with a space after the first character of every spelling in a text part: `<
+    /// |eot_id|>`.
     ///
-    /// A space rather than an invisible character: a model reads it easily, one that copies the
-    /// text copies nothing hidden, and no normaliser of a tokenizer takes it out again.
+    /// It is a space and not an invisible character, because models read it easily, copies of the
+    /// text contain nothing hidden, and no tokenizer's normaliser removes it.
     pub(crate) fn broken_up<'a>(&self, prompt: &'a Prompt) -> Cow<'a, str> {
         let text = prompt.as_str();
         let (mut breaks, mut from) = (Vec::new(), 0);
         while let Some(found) = self.0.find_at(text, from) {
-            // on from the next character: spellings may overlap
+            // continue at the next character, because spellings may overlap
             from = found.start() + text[found.start()..].chars().next().map_or(1, char::len_utf8);
             match prompt.template_at(found.start()) {
                 Some(template) if found.end() <= template.end => {}
-                // begun by the template: the token that this may be the beginning of stays whole
+                // begins in a template part: the template's own token must stay whole
                 Some(template) => breaks.push(template.end),
                 None => breaks.push(from),
             }

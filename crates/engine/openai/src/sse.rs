@@ -2,34 +2,34 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// The longest line: a chunk of a completion has a few hundred bytes.
+/// Maximum length of a line in bytes; a chunk of a completion has a few hundred.
 const MAX_LINE: usize = 1 << 20;
 
-/// A line that never ends.
+/// A line is longer than the maximum.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// Cuts a body into the data of its events.
+/// Splits a body into the data of its events.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     unread: BytesMut,
-    /// Data lines of the event that is being read.
+    /// Data lines of the incomplete event.
     data: Option<String>,
 }
 
 impl Events {
-    /// More of the body.
+    /// Adds bytes of the body.
     pub(crate) fn push(&mut self, bytes: &Bytes) -> Result<(), TooLong> {
         self.unread.extend_from_slice(bytes);
         if self.unread.len() > MAX_LINE && !self.unread.contains(&b'\n') { Err(TooLong) } else { Ok(()) }
     }
 
-    /// The body ended; an event without its blank line counts.
+    /// Ends the body; a last event without an empty line counts.
     pub(crate) fn end(&mut self) {
         self.unread.extend_from_slice(b"\n\n");
     }
 
-    /// The data of the next whole event.
+    /// The data of the next complete event.
     pub(crate) fn next(&mut self) -> Option<String> {
         while let Some(at) = self.unread.iter().position(|byte| *byte == b'\n') {
             let line = self.unread.split_to(at);
@@ -49,7 +49,7 @@ impl Events {
                     None => self.data = Some(data.into_owned()),
                 }
             }
-            // comments (`: keep-alive`), `event:`, `id:` and `retry:` say nothing to us
+            // comments (`: keep-alive`), `event:`, `id:` and `retry:` are not used
         }
         None
     }

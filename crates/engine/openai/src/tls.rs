@@ -1,4 +1,4 @@
-//! What https trusts: the system's authorities, and those of a file.
+//! TLS settings: the trusted certificate authorities, the system's and those of a file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::error::RemoteError;
 
-/// The settings of https to `url`. Without https nothing is read and nothing trusted.
+/// The TLS settings for `url`. Without https, no certificates are read.
 pub(crate) fn config(url: &str, https: bool, ca_file: Option<&Path>) -> Result<ClientConfig, RemoteError> {
     let mut roots = RootCertStore::empty();
     if https {
-        // one certificate of the system that cannot be read is no reason to refuse the others
+        // an unreadable certificate of the system does not prevent using the others
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if let Some(path) = ca_file {
             add(&mut roots, path)?;

@@ -1,4 +1,4 @@
-//! What goes over the wire: requests in the server's dialect, and the chunks of replies.
+//! The wire format: requests in the server's dialect, and chunks of replies.
 
 use autoact_model::{GenerateRequest, Grammar};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::options::Dialect;
 
-/// vLLM's word for "no `top_k`"; all its versions understand it.
+/// vLLM's value for "no `top_k`", which all its versions accept.
 const NO_TOP_K: i64 = -1;
 
 /// `POST /completions`.
@@ -44,18 +44,18 @@ struct Body<'a> {
     guided_json: Option<&'a Value>,
 }
 
-/// What differs between the requests for one completion.
+/// The parameters that differ between the requests for one completion.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ask<'a> {
     /// The served name.
     pub(crate) model: &'a str,
-    /// The text to continue.
+    /// The prompt, with the text so far.
     pub(crate) prompt: &'a str,
-    /// Most tokens.
+    /// Maximum number of tokens.
     pub(crate) max_tokens: usize,
-    /// How often the completion has been led back to its grammar.
+    /// Number of the round, from 0.
     pub(crate) round: u64,
-    /// Whether the server is to be held to the whole grammar: not where the text has begun already.
+    /// Whether the server applies the grammar, which is possible only before any text exists.
     pub(crate) guided: bool,
 }
 
@@ -68,13 +68,13 @@ pub(crate) fn body(ask: Ask<'_>, request: &GenerateRequest, dialect: Dialect) ->
         model: ask.model,
         prompt: ask.prompt,
         max_tokens: ask.max_tokens,
-        // NaN counts as greedy, as in the engine
+        // NaN is greedy, as in the engine
         temperature: if drawn { sampling.temperature } else { 0.0 },
         top_p: sampling.top_p.filter(|_| drawn),
         top_k: sampling.top_k.filter(|_| drawn).and_then(|k| i64::try_from(k).ok()),
         min_p: None,
         repetition_penalty: None,
-        // all 64 bits count; the wire has signed numbers
+        // all 64 bits are sent; the wire format has signed numbers
         seed: drawn.then(|| sampling.seed.wrapping_add(ask.round).cast_signed()),
         stop: &request.stop,
         stream: true,
@@ -87,7 +87,7 @@ pub(crate) fn body(ask: Ask<'_>, request: &GenerateRequest, dialect: Dialect) ->
         guided_json: None,
     };
     if vllm {
-        // left out, these come from the model's own `generation_config.json`, which is not what was asked for
+        // if absent, these come from the model's own `generation_config.json`
         body.top_p = body.top_p.or(Some(1.0));
         body.top_k = body.top_k.or(Some(NO_TOP_K));
         body.min_p = Some(0.0);
@@ -114,13 +114,13 @@ pub(crate) fn body(ask: Ask<'_>, request: &GenerateRequest, dialect: Dialect) ->
     serde_json::to_vec(&body)
 }
 
-/// A piece of a reply, or a whole one.
+/// A chunk of a reply, or a whole reply.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Chunk {
     pub(crate) choices: Vec<Choice>,
     pub(crate) usage: Option<Usage>,
-    /// Instead of all else, when it went wrong after the reply had begun.
+    /// Replaces everything else if the server fails after the reply has begun.
     pub(crate) error: Option<Value>,
 }
 
@@ -130,11 +130,11 @@ pub(crate) struct Chunk {
 pub(crate) struct Choice {
     pub(crate) text: Option<String>,
     pub(crate) finish_reason: Option<String>,
-    /// vLLM: the stop string that came, or the token; nothing at the end of the sequence.
+    /// vLLM: the stop string or token; absent at the end of the sequence.
     pub(crate) stop_reason: Option<Value>,
 }
 
-/// What a reply cost.
+/// The tokens of a reply.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Usage {

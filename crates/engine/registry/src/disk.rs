@@ -16,12 +16,12 @@ pub(crate) fn create_dir(path: &Path) -> Result<(), RegistryError> {
     fs::create_dir_all(path).map_err(io("create", path))
 }
 
-/// Synchronises a directory, so that its entries survive a power cut.
+/// Flushes a directory to disk, so that its entries survive a power failure.
 pub(crate) fn sync_dir(path: &Path) -> Result<(), RegistryError> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(io("sync", path))
 }
 
-/// Writes a file and synchronises it to disk.
+/// Writes a file and flushes it to disk.
 pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), RegistryError> {
     let mut file = File::create(path).map_err(io("create", path))?;
     file.write_all(bytes).map_err(io("write", path))?;
@@ -51,7 +51,7 @@ impl Lock {
         let file = File::options().create(true).append(true).open(path).map_err(io("open", path))?;
         match file.lock() {
             Ok(()) => {}
-            // some network file systems have none; then there is one writer by agreement
+            // some network file systems have no locks; users must then allow only one writer
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(error) => return Err(io("lock", path)(error)),
         }
@@ -59,7 +59,7 @@ impl Lock {
     }
 }
 
-/// sha256 (hex) of a file: what [`DataRecord::sha256`](crate::DataRecord::sha256) holds.
+/// SHA-256 digest (hex) of a file, as in [`DataRecord::sha256`](crate::DataRecord::sha256).
 pub fn sha256_file(path: &Path) -> Result<String, RegistryError> {
     let mut sha = Sha256::new();
     let mut file = File::open(path).map_err(io("open", path))?;

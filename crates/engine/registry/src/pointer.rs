@@ -17,9 +17,9 @@ pub const MAX_PROMOTIONS: usize = 100;
 /// The content of `current.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pointer {
-    /// Counts the changes: each promotion and each rollback is one.
+    /// Number of changes; each promotion and each rollback is one.
     pub revision: u64,
-    /// The promotions that hold, oldest first: the last one is in service, a rollback takes it away.
+    /// A stack of promotions, oldest first. The last one is in service; a rollback removes it.
     pub promotions: Vec<Promotion>,
 }
 
@@ -28,12 +28,12 @@ pub struct Pointer {
 pub struct Promotion {
     /// The version.
     pub version: VersionId,
-    /// When, RFC 3339 in UTC.
+    /// Time of the promotion, RFC 3339 in UTC.
     pub at: String,
 }
 
 impl Pointer {
-    /// The version in service; `None`: the adapters the agents were started with.
+    /// The version in service; `None`: the adapters with which the agents were started.
     pub fn current(&self) -> Option<&VersionId> {
         self.promotions.last().map(|promotion| &promotion.version)
     }
@@ -66,7 +66,7 @@ impl Pointer {
 }
 
 impl Registry {
-    /// The version in service. Before the first promotion: none, at revision 0.
+    /// The content of `current.json`; without the file, no version at revision 0.
     pub fn pointer(&self) -> Result<Pointer, RegistryError> {
         let path = self.pointer_path();
         match fs::read(&path) {
@@ -81,9 +81,10 @@ impl Registry {
         self.pointer()?.current().map(|id| self.get(id)).transpose()
     }
 
-    /// Puts a version into service, if its adapters are those that were published. Promoting the one that is in service changes nothing.
+    /// Puts a version into service, if its adapters are those that were published. Promoting the
+    /// version in service changes nothing.
     pub fn promote(&self, id: &VersionId) -> Result<Pointer, RegistryError> {
-        // before the lock, whose file a registry that is not there does not have
+        // before taking the lock, whose file a missing registry does not have
         self.verify_files(&self.get(id)?)?;
         let _lock = self.lock()?;
         let mut pointer = self.pointer()?;
@@ -93,8 +94,9 @@ impl Registry {
         Ok(pointer)
     }
 
-    /// Takes the version in service out of it: the one before it is in service again, or, before the first, the adapters the agents were
-    /// started with. Refused when the one before is not what was published any more.
+    /// Undoes the last promotion. The previous version is in service again, or, without one, the
+    /// adapters with which the agents were started. Refused if the previous version's files have
+    /// changed.
     pub fn rollback(&self) -> Result<Pointer, RegistryError> {
         let nothing = || RegistryError::NothingToRollBack { root: self.root().to_owned() };
         if self.pointer()?.current().is_none() {
@@ -125,7 +127,8 @@ impl Registry {
         if pointer.forget(id) {
             self.write(&pointer)?;
         }
-        // a name that is no version's: whoever is stopped here leaves no half version behind
+        // renamed to a name that is no version's, so that an interrupted removal leaves no
+        // incomplete version
         let gone = self.versions_dir().join(format!(".removed-{id}"));
         fs::rename(&dir, &gone).map_err(io("remove", &dir))?;
         fs::remove_dir_all(&gone).map_err(io("remove", &gone))?;
@@ -161,7 +164,8 @@ mod tests {
     }
 
     proptest! {
-        /// The pointer against a plain stack: what is current, what a rollback gives, and that every change counts once.
+        /// Compares the pointer with a stack: the current version, rollbacks, and the number of
+        /// changes.
         #[test]
         fn it_is_a_stack(changes in prop::collection::vec(change(), 0..60)) {
             let (mut pointer, mut stack, mut count) = (Pointer::default(), Vec::new(), 0);

@@ -12,38 +12,39 @@ use crate::manifest::FORMAT;
 use crate::registry::now;
 use crate::{AdapterRecord, BaseRecord, DataRecord, Manifest, ROLES, Registry, RegistryError, Version, VersionId};
 
-/// Beginning of the names of versions being published; no id begins so.
+/// Prefix of the names of versions during publication; no id begins with it.
 const UNFINISHED: &str = ".new-";
 
-/// What to publish.
+/// The content of a version to publish.
 #[derive(Debug, Clone, Default)]
 pub struct NewVersion {
     /// The name of the task it was trained for; the id begins with it.
     pub task: String,
     /// The base model's name, for people.
     pub base: String,
-    /// sha256 (hex) of the base's weights: `ModelDir::digest`.
+    /// SHA-256 digest (hex) of the base's weights: `ModelDir::digest`.
     pub base_sha256: String,
     /// A directory with the adapters `plan`, `tool` and `reflect`; they are copied.
     pub adapters: PathBuf,
-    /// The version it was trained from, or is an improvement on.
+    /// The version that it was trained from or improves on.
     pub parent: Option<VersionId>,
     /// The data sets, by name.
     pub data: BTreeMap<String, DataRecord>,
-    /// How it was trained.
+    /// The settings of the training.
     pub settings: Value,
-    /// How well it does.
+    /// The results of the evaluation.
     pub metrics: Value,
 }
 
 impl Registry {
-    /// Copies the adapters into a new version, after checking that each is sound and belongs to the base. The same adapters of the same
-    /// task and base are the same version: publishing them again returns the one that is there.
+    /// Copies the adapters to a new version, after checking that each is valid and belongs to the
+    /// base. The id is a digest of the content, so publishing the same adapters for the same task
+    /// and base again returns the existing version.
     pub fn publish(&self, new: NewVersion) -> Result<Version, RegistryError> {
         if new.base_sha256.len() != 64 || !new.base_sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(RegistryError::InvalidBase { found: new.base_sha256 });
         }
-        // before anything is written: a mistake leaves no trace
+        // before anything is written, so that an invalid version leaves no files
         let digests = ROLES.map(|role| digest(role, &new.adapters.join(role), &new.base_sha256));
         let mut named = Vec::with_capacity(ROLES.len());
         for (role, digest) in ROLES.iter().zip(digests) {
@@ -68,7 +69,7 @@ impl Registry {
         Ok(Version { manifest, dir })
     }
 
-    /// Removes the remains of a publisher that was killed; the lock excludes a running one.
+    /// Removes directories of interrupted publications; the lock excludes running ones.
     fn sweep(&self) -> Result<(), RegistryError> {
         let dir = self.versions_dir();
         for entry in fs::read_dir(&dir).map_err(io("list", &dir))? {
@@ -81,7 +82,7 @@ impl Registry {
     }
 }
 
-/// A directory being filled: removed again unless it was renamed.
+/// A directory in preparation; removed on drop unless it was renamed.
 struct Unfinished(PathBuf);
 
 impl Drop for Unfinished {
@@ -102,7 +103,7 @@ fn fill(dir: &Path, new: NewVersion, id: &VersionId) -> Result<Manifest, Registr
             disk::write_synced(&to.join(name), &content)?;
         }
         disk::sync_dir(&to)?;
-        // of the copy: what is published is what was digested
+        // the digest of the copy, which is what is published
         adapters.insert(role.to_owned(), AdapterRecord { sha256: digest(role, &to, &new.base_sha256)?, bytes });
     }
     let manifest = Manifest {
@@ -125,7 +126,7 @@ fn fill(dir: &Path, new: NewVersion, id: &VersionId) -> Result<Manifest, Registr
     Ok(manifest)
 }
 
-/// The digest of a sound adapter that belongs to the base.
+/// The digest of a valid adapter that belongs to the base.
 pub(crate) fn digest(role: &str, path: &Path, base_sha256: &str) -> Result<String, RegistryError> {
     let adapter = Adapter::load(path).map_err(|source| RegistryError::Adapter {
         role: role.to_owned(),

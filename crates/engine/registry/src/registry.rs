@@ -19,18 +19,18 @@ pub struct Registry {
 /// A published version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Version {
-    /// What it is made of.
+    /// Its content and origin.
     pub manifest: Manifest,
     /// Its directory.
     pub dir: PathBuf,
 }
 
-/// What is published.
+/// The published versions.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// Oldest first.
     pub versions: Vec<Version>,
-    /// Directories that are no version any more, and why.
+    /// The errors of invalid version directories.
     pub broken: Vec<RegistryError>,
 }
 

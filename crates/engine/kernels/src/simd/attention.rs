@@ -1,14 +1,15 @@
-//! The matrix product of attention: rows of numbers times vectors in several places in memory.
+//! The matrix product of attention. Its right factor consists of vectors at several places in
+//! memory.
 
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use super::{Isa, Level, Vector, portable};
 
-/// Vectors in a row of a register tile.
+/// Number of vectors in a row of a register tile.
 pub(crate) const COLUMNS: usize = 4;
 
-/// `count` numbers of each row, from `at`, meet as many vectors in each of the columns: number `at + i` of a row
-/// multiplies the vector at `b[column][i * apart]`.
+/// A span of the sum: element `at + i` of a row of the left factor, for `i < count`, multiplies the
+/// vector at `b[column][i * apart]`, for each column.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span<'a, const C: usize> {
     pub(crate) at: usize,
@@ -16,12 +17,13 @@ pub(crate) struct Span<'a, const C: usize> {
     pub(crate) b: [&'a [f32]; C],
 }
 
-/// For all rows `r` and columns `c` of vectors: `out[r * out_stride + c * lanes ..] += sum a[r * a_stride + i] * b_c[i]`
-/// over all spans, one after the other; each number is one chain of multiply-adds. Vectors are [`Isa::lanes`] long, or
-/// `last` if `C` is 1 and `last` is shorter. With `fresh`, the chains begin at zero instead of what `out` holds.
+/// For all rows `r` and columns `c` of vectors: `out[r * out_stride + c * lanes ..] += sum a[r *
+/// a_stride + i] * b_c[i]` over all spans in order. Each number is one chain of multiply-adds.
+/// Vectors have [`Isa::lanes`] elements, or `last` if `C` is 1 and `last` is smaller. With `fresh`,
+/// the chains start at zero instead of the value in `out`.
 ///
 /// # Panics
-/// If something lies outside its slice.
+/// If an index lies outside its slice.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn multiply<const C: usize>(
     isa: Isa,
@@ -47,8 +49,8 @@ pub(crate) fn multiply<const C: usize>(
         assert!(span.count == 0 || span.b.iter().all(|b| (span.count - 1) * apart + last <= b.len()), "the vectors do not fit");
     }
     let t = Tile { rows, a: a.as_ptr(), a_stride, spans, apart, last, fresh, out: out.as_mut_ptr(), out_stride };
-    // SAFETY: checked just above that everything lies inside its slice; an `Isa` says that the machine has its
-    // instructions.
+    // SAFETY: everything lies inside its slice (checked just above), and an `Isa` implies that the
+    // machine has its instructions.
     unsafe {
         match isa.0 {
             Level::Portable => all_rows::<portable::Array, C>(&t),
@@ -87,7 +89,7 @@ unsafe fn rows_256<const C: usize>(t: &Tile<'_, C>) {
 }
 
 /// # Safety
-/// The machine has the instructions of `V`, and the pointers are good.
+/// The machine must have the instructions of `V`, and the pointers must be valid.
 #[inline(always)]
 unsafe fn all_rows<V: Vector, const C: usize>(t: &Tile<'_, C>) {
     let mut row = 0;
@@ -109,7 +111,7 @@ unsafe fn all_rows<V: Vector, const C: usize>(t: &Tile<'_, C>) {
 }
 
 /// # Safety
-/// As for [`all_rows`]; rows `row..row + R` exist.
+/// As for [`all_rows`]; rows `row..row + R` must exist.
 #[inline(always)]
 unsafe fn tile<V: Vector, const C: usize, const R: usize>(t: &Tile<'_, C>, row: usize) {
     let whole = t.last == V::LANES;

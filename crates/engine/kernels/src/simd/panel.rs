@@ -11,20 +11,21 @@ use super::{Dot, Isa, Level, Vector, portable, prefetch};
 use super::{x86, x86_bytes};
 use crate::Format;
 
-/// Rows of weights in a register tile.
+/// Number of weight rows in a register tile.
 const GROUP: usize = 4;
-/// Bytes of weights that are kept near (in the first-level cache) while many rows of inputs pass by.
+/// Bytes of weights that stay in the first-level cache while many input rows are computed.
 const NEAR: usize = 24 << 10;
-/// And at most as many rows of weights as make a cache line of outputs.
+/// Maximum number of weight rows at a time: their outputs fill a cache line.
 const MOST: usize = 16;
-/// With at most this many tiles of inputs, one group of rows of weights at a time is best.
+/// Up to this number of input tiles, one group of weight rows at a time is fastest.
 const FEW: usize = 4;
-/// Bytes of a row of inputs that are kept near.
+/// Bytes of an input row that stay in the first-level cache.
 const STRETCH: usize = 3 << 10;
-/// Bytes by which weights that are used once are asked for ahead: the processor's own prefetching stops at pages.
+/// Prefetch distance in bytes for weights that are used once. The hardware prefetcher stops at page
+/// boundaries.
 const AHEAD: usize = 12288;
 
-/// Rows of weights by rows of inputs, as pointers.
+/// A block of weight rows and input rows, as pointers.
 pub(super) struct Panel {
     pub(super) weights: *const u8,
     pub(super) row_bytes: usize,
@@ -34,17 +35,18 @@ pub(super) struct Panel {
     pub(super) tokens: usize,
     pub(super) out: *mut f32,
     pub(super) width: usize,
-    /// One number for each row of weights, or null.
+    /// One number for each weight row, or null.
     pub(super) bias: *const f32,
-    /// Whether to add to what the outputs hold.
+    /// Whether the product is added to the outputs.
     pub(super) accumulate: bool,
 }
 
 /// # Safety
-/// The pointers of the panel are good for its rows, the inputs are in the form of the format, and no other thread
-/// touches the outputs.
+/// The pointers of the panel must be valid for its rows, the inputs must be in the format's layout,
+/// and no other thread may access the outputs.
 pub(super) unsafe fn run(isa: Isa, format: Format, p: &Panel) {
-    // SAFETY: handed on; an `Isa` says that the machine has its instructions.
+    // SAFETY: the caller's guarantees are passed on; an `Isa` implies that the machine has its
+    // instructions.
     unsafe {
         match (isa.0, format) {
             (Level::Portable, Format::F32) => panel::<portable::F32<portable::Array, 1>>(p),
@@ -81,9 +83,9 @@ mod compiled {
     }
 
     /// # Safety
-    /// As for [`super::run`]; `level` is one of this machine's.
+    /// As for [`super::run`]; this machine must have `level`.
     pub(super) unsafe fn dispatch(level: Level, format: Format, p: &Panel) {
-        // SAFETY: handed on; each level has the features that its kernels are compiled with.
+        // SAFETY: the guarantees are passed on; each level has the features of its kernels.
         unsafe {
             match (level, format) {
                 (Level::Avx512 | Level::Avx512Full, Format::F32) => f32_512(p),
@@ -98,11 +100,12 @@ mod compiled {
     }
 }
 
-/// All tiles of a panel: a few rows of weights stay near while all inputs pass by. Long rows are taken in several
-/// stretches, so that the inputs of a tile stay near while the weights pass by; partial sums wait in memory meanwhile.
+/// All tiles of a panel. A few weight rows stay in the cache while all inputs are computed. Long
+/// rows are split into stretches, so that a tile's inputs also stay in the cache; partial sums are
+/// kept in memory between stretches.
 ///
 /// # Safety
-/// As for [`run`], and the machine has the instructions of `K`.
+/// As for [`run`]; the machine must have the instructions of `K`.
 #[inline(always)]
 unsafe fn panel<K: Dot>(p: &Panel) {
     let tiles = p.tokens.div_ceil(K::TOKENS);
@@ -115,27 +118,29 @@ unsafe fn panel<K: Dot>(p: &Panel) {
         _ if stretches > 1 => MOST,
         _ => (NEAR / p.row_bytes.max(1) / GROUP * GROUP).clamp(GROUP, MOST),
     };
-    // Written by a tile's first stretch before the next one reads them; zeroing six kilobytes showed where rows are short.
+    // A tile's first stretch writes the sums before the next one reads them. Zeroing these six
+    // kilobytes had a measurable cost for short rows.
     let mut sums = MaybeUninit::<[Saved<K::Acc>; MOST / GROUP]>::uninit();
     let sums = sums.as_mut_ptr().cast::<Saved<K::Acc>>();
     for row in (0..p.rows).step_by(near) {
         let end = (row + near).min(p.rows);
         let mut token = 0;
         for tile in 0..tiles {
-            // equal tiles: 7 becomes 4 + 3, not 6 + 1
+            // tiles of equal size: 7 becomes 4 + 3, not 6 + 1
             let n = (p.tokens - token).div_ceil(tiles - tile);
             let ahead = match tiles {
                 1 => Ahead { from: AHEAD, pace: GROUP * K::WEIGHT_BYTES },
-                // each tile asks for its share of the rows that come next
+                // each tile prefetches its share of the next rows
                 _ => Ahead { from: near * p.row_bytes + tile * GROUP * p.row_bytes / tiles, pace: GROUP * K::WEIGHT_BYTES / tiles },
             };
             for from in (0..steps).step_by(stretch) {
                 let steps = Steps { from, to: (from + stretch).min(steps), all: steps };
                 for (i, r) in (row..end).step_by(GROUP).enumerate() {
                     let sums = sums.wrapping_add(i % (MOST / GROUP));
-                    // SAFETY: rows `r..` and tokens `token..token + n` are in the panel, `n <= TOKENS <= 6`; the sums
-                    // are one of the places above, and those of the same tile's earlier steps: there is one stretch, or at
-                    // most as many groups of rows as there are sums.
+                    // SAFETY: rows `r..` and tokens `token..token + n` are in the panel, `n <=
+                    // TOKENS <= 6`. The sums are one of the places above, and hold those of the
+                    // same tile's earlier steps: there is one stretch, or at most as many groups of
+                    // rows as there are sums.
                     unsafe {
                         match n {
                             1 => self::tile::<K, 1>(p, r, token, steps, ahead, sums.cast()),
@@ -157,7 +162,7 @@ unsafe fn panel<K: Dot>(p: &Panel) {
 /// Partial sums of a tile.
 type Saved<A> = [[A; GROUP]; 6];
 
-/// Which steps of the rows to take, of how many.
+/// A range of steps of the rows, and the total number of steps.
 #[derive(Clone, Copy)]
 struct Steps {
     from: usize,
@@ -165,23 +170,24 @@ struct Steps {
     all: usize,
 }
 
-/// Which weights to ask for: from `from` bytes beyond the tile, and at every step `pace` bytes further on.
+/// The weights to prefetch: `from` bytes after the tile, and `pace` bytes further at every step.
 #[derive(Clone, Copy)]
 struct Ahead {
     from: usize,
     pace: usize,
 }
 
-/// [`GROUP`] rows of weights (or what is left of them) by `T` rows of inputs. Steps before the last leave their sums
-/// behind, steps after the first go on from them.
+/// A tile of [`GROUP`] weight rows (fewer at the end) and `T` input rows. Steps before the last
+/// save their sums; steps after the first continue from them.
 ///
 /// # Safety
-/// As for [`panel`]; the rows exist, at least one of weights; `saved` holds the sums of the steps before these.
+/// As for [`panel`]; the rows must exist, with at least one weight row. `saved` must hold the sums
+/// of the steps before these.
 #[inline(always)]
 unsafe fn tile<K: Dot, const T: usize>(p: &Panel, row: usize, token: usize, steps: Steps, ahead: Ahead, saved: *mut [[K::Acc; GROUP]; T]) {
     let valid = (p.rows - row).min(GROUP);
-    // SAFETY: all rows are in the panel (rows of weights that are not there are replaced by the last one, and not
-    // stored), all steps inside the rows.
+    // SAFETY: all steps are inside the rows, and all rows in the panel. Missing weight rows are
+    // replaced by the last one, and their outputs are not stored.
     unsafe {
         let mut weights = [p.weights; GROUP];
         for (i, weights) in weights.iter_mut().enumerate() {
@@ -237,11 +243,11 @@ unsafe fn tile<K: Dot, const T: usize>(p: &Panel, row: usize, token: usize, step
     }
 }
 
-/// A part of a step of a tile; with `PART`, of a step that has only `bytes`.
+/// A part of a tile's step; with `PART`, of a step that has only `bytes`.
 ///
 /// # Safety
-/// As for [`tile`]: the rows of weights have the step at `at`, and `x` points to it in the first of `T` rows that are
-/// `x_bytes` apart.
+/// As for [`tile`]: the weight rows have the step at `at`. `x` points to it in the first of `T`
+/// rows, which are `x_bytes` bytes apart.
 #[inline(always)]
 unsafe fn multiply<K: Dot, const T: usize, const PART: bool>(
     acc: &mut [[K::Acc; GROUP]; T],

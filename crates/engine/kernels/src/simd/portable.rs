@@ -2,7 +2,7 @@
 
 use super::{Dot, Vector};
 
-/// Eight numbers.
+/// Eight f32.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(super) struct Array([f32; 8]);
@@ -106,7 +106,7 @@ impl<V: Vector, const TOKENS: usize> Dot for F32<V, TOKENS> {
     }
 }
 
-/// bf16 weights: numbers at even places, then those at odd ones.
+/// bf16 weights: the numbers at even indices, then those at odd ones.
 pub(super) struct Bf16;
 
 #[inline(always)]
@@ -150,7 +150,7 @@ impl Dot for Bf16 {
     }
 }
 
-/// Weights in blocks of 32 bytes, two blocks in a step (for the inputs see `inputs.rs`).
+/// Q8_0 weights, two blocks in a step (`inputs.rs` describes the inputs).
 pub(super) struct Bytes;
 
 /// A scale and its 32 bytes.
@@ -177,7 +177,7 @@ impl Dot for Bytes {
 
     #[inline(always)]
     unsafe fn weight_part(p: *const u8, _: usize, half: usize) -> Group {
-        // SAFETY: see above; rows are whole blocks, so that this is one.
+        // SAFETY: see above; rows are whole blocks, so a partial step is one block.
         if half == 0 { unsafe { Self::weight(p, 0) } } else { Group(0.0, [0; 32]) }
     }
 

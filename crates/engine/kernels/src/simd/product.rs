@@ -1,4 +1,4 @@
-//! Products of input rows with weight rows: how the work is split among threads.
+//! Products of input rows and weight rows: the distribution of work over threads.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use super::panel::{self, Panel};
 use crate::line::{Line, row_lines};
 use crate::{Format, Matrix, Team};
 
-/// Bytes of inputs that are kept in the second-level cache while the weights pass by.
+/// Bytes of inputs that stay in the second-level cache while the weights are read.
 const MIDDLE: usize = 384 << 10;
 /// Minimum number of multiply-adds for which another thread is worth its cost.
 const SMALL: usize = 1 << 17;
-/// Multiply-adds of a task, at least.
+/// Minimum number of multiply-adds of a task.
 const TASK: usize = 1 << 15;
 
-/// Rows of inputs in the form that the kernels of a format read (see `inputs.rs`).
+/// Input rows in the layout of a format (`inputs.rs`).
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     format: Format,
@@ -26,20 +26,20 @@ pub(crate) struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Rows `stride` lines apart, each of which has what the format needs for `cols` numbers.
+    /// Rows that are `stride` lines apart; each must hold `cols` numbers in the format's layout.
     pub(crate) fn new(format: Format, lines: &'a [Line], stride: usize, rows: usize, cols: usize) -> Self {
         assert!(row_lines(format, cols) <= stride && rows.checked_mul(stride).is_some_and(|n| n <= lines.len()));
         Self { format, lines, stride, rows, cols }
     }
 
-    /// Some of the rows.
+    /// A range of the rows.
     pub(crate) fn range(self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.rows, "rows {range:?} of {}", self.rows);
         Self { lines: &self.lines[range.start * self.stride..], rows: range.len(), ..self }
     }
 }
 
-/// Rows of weights.
+/// Weight rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Weights<'a> {
     format: Format,
@@ -54,7 +54,7 @@ pub(crate) struct Weights<'a> {
 unsafe impl Sync for Weights<'_> {}
 
 impl<'a> Weights<'a> {
-    /// A matrix.
+    /// The rows of a matrix.
     pub(crate) fn new(matrix: &Matrix<'a>) -> Self {
         let (bytes, row_bytes) = (matrix.bytes(), matrix.row_bytes());
         assert_eq!(row_bytes.checked_mul(matrix.rows()), Some(bytes.len()));
@@ -62,7 +62,7 @@ impl<'a> Weights<'a> {
         Self { format, start: bytes.as_ptr(), row_bytes, rows, cols, borrowed: PhantomData }
     }
 
-    /// Rows of f32.
+    /// Rows of `cols` f32.
     pub(crate) fn f32(numbers: &'a [f32], cols: usize) -> Self {
         assert!(cols > 0 && numbers.len().is_multiple_of(cols), "{} numbers are no whole rows of {cols}", numbers.len());
         let rows = numbers.len() / cols;
@@ -78,13 +78,14 @@ struct Job<'a> {
     base: usize,
 }
 
-/// An update of outputs after the product: `out[row + i][column + o] += sum_r inner[i][r] * b[r][o]`.
+/// An update of outputs after the product: `out[row + i][column + o] += sum_r inner[i][r] *
+/// b[r][o]`.
 pub(crate) struct Update<'a> {
-    /// Rows of `lines` lines, the first `rank` numbers of which count.
+    /// Rows of `lines` cache lines, of which the first `rank` numbers are used.
     pub(crate) inner: &'a [Line],
     pub(crate) lines: usize,
     pub(crate) rank: usize,
-    /// `[rank, outputs]`.
+    /// The factor `[rank, outputs]`.
     pub(crate) b: &'a [f32],
     pub(crate) rows: usize,
     pub(crate) row: usize,
@@ -104,10 +105,10 @@ pub(crate) struct Columns<'a> {
     pub(crate) column: usize,
 }
 
-/// Products of the same inputs into columns of rows of `width` numbers, then the updates, in their order.
+/// Products of the same inputs into columns of `out` `[rows, width]`, then the updates in order.
 ///
 /// # Panics
-/// If shapes do not agree or columns overlap.
+/// If shapes are inconsistent or columns overlap.
 pub(crate) fn into_columns(
     team: &Team,
     isa: Isa,
@@ -130,14 +131,14 @@ pub(crate) fn into_columns(
         assert!(parts[..i].iter().all(apart), "two parts write the same column");
     }
     let jobs: Vec<Job<'_>> = parts.iter().map(|p| Job { weights: p.weights, x, bias: p.bias, base: p.column }).collect();
-    // SAFETY: the columns of different jobs are disjoint, and all rows have them.
+    // SAFETY: the columns of different jobs are disjoint and exist in all rows.
     unsafe { run(team, isa, &jobs, updates, out, width) };
 }
 
-/// Products of several inputs into one buffer of rows of `width` numbers, one after the other.
+/// Products of several inputs into one buffer of rows of `width` cache lines, one after the other.
 ///
 /// # Panics
-/// If shapes do not agree.
+/// If shapes are inconsistent.
 pub(crate) fn into_rows(team: &Team, isa: Isa, products: &[(Weights<'_>, Rows<'_>)], out: &mut [Line], width: usize) {
     assert!(products.iter().all(|(weights, _)| weights.rows <= 16 * width), "outputs do not fit in rows of {width} lines");
     let mut row = 0;
@@ -150,36 +151,36 @@ pub(crate) fn into_rows(team: &Team, isa: Isa, products: &[(Weights<'_>, Rows<'_
         })
         .collect();
     assert!(row.checked_mul(width).is_some_and(|n| n <= out.len()), "{row} rows of {width} lines");
-    // SAFETY: a line is 16 times 32 bits, any of which are an f32 and the other way round.
+    // SAFETY: a line has 16 words of 32 bits, and every bit pattern is an f32 and a word.
     let out = unsafe { std::slice::from_raw_parts_mut(out.as_mut_ptr().cast::<f32>(), 16 * out.len()) };
     // SAFETY: the rows of different jobs are disjoint, and wide enough.
     unsafe { run(team, isa, &jobs, &[], out, 16 * width) };
 }
 
-/// The outputs, of which every task writes its own.
+/// The outputs. Every task writes its own part.
 struct Output<'a> {
     start: *mut f32,
     width: usize,
     borrowed: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: `run` hands every number to one task only.
+// SAFETY: `run` gives every number to only one task.
 unsafe impl Sync for Output<'_> {}
 
-/// How a job is cut into tasks.
+/// The split of a job into tasks.
 struct Grid {
-    /// Rows of inputs in a task.
+    /// Input rows in a task.
     tokens: usize,
-    /// Rows of weights in a task.
+    /// Weight rows in a task.
     rows: usize,
-    /// Tasks along the weights.
+    /// Number of tasks along the weight rows.
     across: usize,
-    /// Tasks.
+    /// Number of tasks.
     count: usize,
 }
 
 /// # Safety
-/// The outputs of all jobs lie inside `out`, and those of different jobs are disjoint.
+/// The outputs of all jobs must lie inside `out`, and those of different jobs must be disjoint.
 unsafe fn run(team: &Team, isa: Isa, jobs: &[Job<'_>], updates: &[Update<'_>], out: &mut [f32], width: usize) {
     for Job { weights, x, bias, .. } in jobs {
         assert!(weights.format == x.format && weights.cols == x.cols, "inputs and weights of one shape");
@@ -188,7 +189,7 @@ unsafe fn run(team: &Team, isa: Isa, jobs: &[Job<'_>], updates: &[Update<'_>], o
     let whole = |u: &Update<'_>| u.inner.len() == u.rows * u.lines && u.rank <= 16 * u.lines && u.b.len() == u.rank * u.outputs();
     assert!(updates.iter().all(whole), "an update of one shape");
     let work: usize = jobs.iter().map(|j| j.x.rows * j.weights.rows * j.x.cols).sum();
-    // Alone, a thread gains nothing from small tasks.
+    // A single thread gains nothing from small tasks.
     let target = if team.threads() == 1 { work } else { (work / (32 * team.threads())).max(TASK) };
     let grids: Vec<Grid> = jobs.iter().map(|job| grid(job, target)).collect();
     let out = Output { start: out.as_mut_ptr(), width, borrowed: PhantomData };
@@ -218,17 +219,19 @@ fn grid(job: &Job<'_>, target: usize) -> Grid {
     Grid { tokens, rows: per, across, count: across * n.div_ceil(tokens) }
 }
 
-/// Some tokens and rows of a job, with the updates that concern them.
+/// Some tokens and weight rows of a job, with the updates that concern them.
 ///
 /// # Safety
-/// They exist in the job, whose outputs lie inside `out`; no other thread reads or writes these outputs.
+/// They must exist in the job, whose outputs lie inside `out`. No other thread may access these
+/// outputs.
 unsafe fn rectangle(isa: Isa, job: &Job<'_>, updates: &[Update<'_>], tokens: Range<usize>, rows: Range<usize>, out: &Output<'_>) {
     let x = job.x.range(tokens.clone());
     // SAFETY: inside the outputs.
     let start = unsafe { out.start.add(job.base + tokens.start * out.width + rows.start) };
     let panel = panel_of(&job.weights, rows.clone(), x, start, out.width);
     let panel = Panel { bias: job.bias.map_or(std::ptr::null(), |bias| bias[rows.clone()].as_ptr()), ..panel };
-    // SAFETY: the outputs are this call's alone; weights and inputs have these rows, and one shape (checked by `run`).
+    // SAFETY: only this call has these outputs; weights and inputs have these rows and matching
+    // shapes (checked by `run`).
     unsafe { panel::run(isa, job.weights.format, &panel) };
     for update in updates {
         let columns = job.base + rows.start..job.base + rows.end;
@@ -239,14 +242,14 @@ unsafe fn rectangle(isa: Isa, job: &Job<'_>, updates: &[Update<'_>], tokens: Ran
         }
         for token in tokens {
             let inner = &update.inner[(token - update.row) * update.lines..][..update.lines];
-            // SAFETY: inside the outputs, and some of those that are this call's alone.
+            // SAFETY: inside the outputs, and among those that only this call has.
             let y = unsafe { std::slice::from_raw_parts_mut(out.start.add(token * out.width + columns.start), columns.len()) };
             super::add_low_rank(isa, inner, update.rank, update.b, columns.start - update.column, y);
         }
     }
 }
 
-/// The panel of some rows of weights and all rows of inputs.
+/// The panel of some weight rows and all input rows.
 fn panel_of(weights: &Weights<'_>, rows: Range<usize>, x: Rows<'_>, out: *mut f32, width: usize) -> Panel {
     assert!(rows.start <= rows.end && rows.end <= weights.rows, "rows {rows:?} of {}", weights.rows);
     Panel {

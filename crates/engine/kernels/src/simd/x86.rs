@@ -4,13 +4,13 @@ use std::arch::x86_64::*;
 
 use super::{Dot, Vector};
 
-/// The first `n` lanes of 16.
+/// A mask of the first `n` of 16 lanes.
 #[inline(always)]
 fn first(n: usize) -> __mmask16 {
     if n >= 16 { !0 } else { (1 << n) - 1 }
 }
 
-/// 512 bits: needs AVX-512 F, VL, DQ, BW.
+/// 16 f32. Needs AVX-512 F, VL, DQ and BW.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(super) struct V512(pub(super) __m512);
@@ -77,7 +77,7 @@ impl Vector for V512 {
     }
 }
 
-/// 256 bits: needs AVX2 and FMA.
+/// 8 f32. Needs AVX2 and FMA.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(super) struct V256(pub(super) __m256);
@@ -149,7 +149,7 @@ impl Vector for V256 {
     }
 }
 
-/// bf16 weights with `vdpbf16ps`: needs AVX-512 BF16 besides.
+/// bf16 weights with `vdpbf16ps`. Also needs AVX-512 BF16.
 pub(super) struct Bf16Pairs;
 
 impl Dot for Bf16Pairs {
@@ -188,7 +188,7 @@ impl Dot for Bf16Pairs {
     }
 }
 
-/// bf16 weights widened to f32: numbers at even places, then those at odd ones.
+/// bf16 weights converted to f32: the numbers at even indices, then those at odd ones.
 pub(super) struct Bf16Wide;
 
 impl Dot for Bf16Wide {

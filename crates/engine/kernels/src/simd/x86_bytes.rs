@@ -1,17 +1,18 @@
-//! Products with weights in blocks of bytes (Q8_0), two blocks per step. The layout of the inputs
-//! is in `inputs.rs`: 64 signed bytes, 16 corrections, 16 scales (eight for each block).
+//! Products with Q8_0 weights, two blocks per step. `inputs.rs` describes the layout of the inputs:
+//! 64 signed bytes, 16 corrections, 16 scales (eight for each block).
 
 use std::arch::x86_64::*;
 
 use super::Dot;
 use super::x86::{V256, V512};
 
-/// Bytes of a block.
+/// Bytes of a Q8_0 block.
 const GROUP: usize = 34;
 
-/// With `vpdpbusd`: needs AVX-512 F, VL, DQ, BW, VNNI and F16C.
+/// With `vpdpbusd`. Needs AVX-512 F, VL, DQ, BW, VNNI and F16C.
 ///
-/// The instruction wants one factor unsigned, so that 128 is added to the weights, and the inputs bring `-128 * sum(x)`.
+/// The instruction needs one unsigned factor. So 128 is added to the weights, and the inputs
+/// contain the correction `-128 * sum(x)`.
 pub(super) struct BytesVnni;
 
 #[derive(Clone, Copy)]
@@ -53,7 +54,7 @@ impl Dot for BytesVnni {
 
     #[inline(always)]
     unsafe fn weight_part(p: *const u8, _: usize, _: usize) -> Weight512 {
-        // SAFETY: see above; rows are whole blocks, so that this is one.
+        // SAFETY: see above; rows are whole blocks, so a partial step is one block.
         unsafe {
             let bytes = _mm512_zextsi256_si512(_mm256_loadu_si256(p.add(2).cast()));
             let scales = _mm256_maskz_set1_epi16(0x00ff, p.cast::<i16>().read_unaligned());
@@ -84,13 +85,13 @@ impl Dot for BytesVnni {
     }
 }
 
-/// With `vpmaddubsw`: needs AVX2, FMA and F16C.
+/// With `vpmaddubsw`. Needs AVX2, FMA and F16C.
 ///
-/// The instruction wants one factor unsigned: the weights' signs move to the inputs. Pairs of products fit in 16 bits
-/// because inputs are at least -127.
+/// The instruction needs one unsigned factor. So the weights' signs are applied to the inputs. Sums
+/// of two products fit in 16 bits because inputs are at least -127.
 pub(super) struct BytesPairs;
 
-/// A scale and its 32 bytes.
+/// A block's scale and its 32 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Group256 {
     scale: f32,
@@ -118,7 +119,7 @@ impl Dot for BytesPairs {
 
     #[inline(always)]
     unsafe fn weight_part(p: *const u8, _: usize, half: usize) -> Group256 {
-        // SAFETY: see above; rows are whole blocks, so that this is one.
+        // SAFETY: see above; rows are whole blocks, so a partial step is one block.
         if half == 0 { unsafe { Self::weight(p, 0) } } else { Group256 { scale: 0.0, bytes: unsafe { _mm256_setzero_si256() } } }
     }
 

@@ -3,7 +3,7 @@ use crate::simd::testing::with_each_isa;
 use crate::{AttentionShape, BLOCK, Queries, Team, attend, store_kv};
 use proptest::prelude::*;
 
-/// A sequence with keys and values for all positions, in blocks and as they are.
+/// A sequence with keys and values for all positions, in blocks and as plain vectors.
 struct Sequence {
     blocks: Vec<Vec<f32>>,
     k: Vec<f32>,
@@ -15,7 +15,7 @@ impl Sequence {
     fn new(shape: &AttentionShape, len: usize, noise: &mut Noise) -> Self {
         let width = shape.kv_heads * shape.dim;
         let (k, v, q) = (noise.vec(len * width), noise.vec(len * width), noise.vec(len * shape.heads * shape.dim));
-        // nothing may depend on what lies in slots that nobody has written
+        // slots that were never written must have no influence
         let mut blocks = vec![vec![f32::NAN; shape.block_len()]; len.div_ceil(BLOCK)];
         for t in 0..len {
             store_kv(&mut blocks[t / BLOCK], t % BLOCK, shape.kv_heads, shape.dim, &k[t * width..][..width], &v[t * width..][..width]);
@@ -27,7 +27,7 @@ impl Sequence {
         self.blocks.iter().map(|b| &b[..]).collect()
     }
 
-    /// Plain attention of the query at a position.
+    /// The attention of the query at a position, in f64.
     fn expected(&self, shape: &AttentionShape, position: usize) -> Vec<f64> {
         let (dim, group) = (shape.dim, shape.heads / shape.kv_heads);
         let mut out = vec![];
@@ -44,7 +44,7 @@ impl Sequence {
     }
 }
 
-/// Queries `from..to` of a sequence, alone.
+/// The attention of the queries `from..to` of a sequence alone.
 fn some(team: &Team, shape: &AttentionShape, sequence: &Sequence, from: usize, to: usize) -> Vec<f32> {
     let width = shape.heads * shape.dim;
     let blocks = sequence.blocks();
@@ -133,7 +133,7 @@ fn wrong_shapes_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The property that everything hangs on.
+    /// The property on which batching, chunked prefill and prefix caching depend.
     #[test]
     fn a_query_has_the_same_bits_in_any_company(
         seed in any::<u64>(), kv_heads in 1usize..3, group in 1usize..8, dim in prop::sample::select(&[16usize, 24, 64, 96][..]),

@@ -28,7 +28,7 @@ fn product(x: &[f32], w: &[f32], cols: usize) -> Vec<f64> {
     x.chunks(cols).flat_map(|x| w.chunks(cols).map(move |w| dot(x, w))).collect()
 }
 
-/// What rounding the inputs may change, for inputs and weights between -1 and 1.
+/// The error that rounding of inputs may cause, for inputs and weights between -1 and 1.
 fn tolerance(format: Format, cols: usize) -> f64 {
     let n = (cols as f64).sqrt();
     match format {
@@ -60,7 +60,7 @@ fn products_agree_with_plain_arithmetic() {
             }
             let mut noise = Noise::new(7);
             let (x, w, bias) = (noise.vec(n * cols), noise.vec(rows * cols), noise.vec(rows));
-            // one byte in front: no alignment
+            // an offset of one byte, so that the weights are not aligned
             let bytes = [vec![0], encode(format, &w, cols)].concat();
             let weight = Matrix::new(format, &bytes[1..], rows, cols).unwrap();
             let mut expected = product(&x, &exact(&weight), cols);
@@ -85,7 +85,7 @@ fn parts_and_updates_go_to_their_columns_and_rows() {
     let mut noise = Noise::new(3);
     let x = noise.vec(n * cols);
     let weights: Vec<Vec<f32>> = rows.iter().map(|r| noise.vec(r * cols)).collect();
-    // one goes across two parts, two overlap, one is empty, one has no rank
+    // one update spans two parts, two overlap, one has no rows, one has rank 0
     let updates = [(0..4, 10, 38, 3), (2..9, 3, 40, 17), (4..4, 3, 40, 2), (8..9, 60, 1, 20), (0..9, 52, 5, 0)];
     let factors = updates.clone().map(|(_, _, outputs, rank)| (noise.vec(rank * cols), noise.vec(outputs * rank)));
     let low = |((rows, column, _, rank), (a, b))| LowRank { rows, column, rank, a, b };
@@ -190,7 +190,7 @@ fn wrong_shapes_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The property that everything hangs on.
+    /// The property on which batching, chunked prefill and prefix caching depend.
     #[test]
     fn a_row_has_the_same_bits_in_any_company(
         seed in any::<u64>(), format in prop::sample::select(&FORMATS[..]), n in 1usize..40, threads in 1usize..4,
