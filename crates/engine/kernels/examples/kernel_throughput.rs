@@ -2,9 +2,9 @@
 //!
 //! `cargo run --release -p autoact-kernels --example kernel_throughput [-- [linear|attention|rows] [seconds per figure]]`
 //!
-//! The environment variable `AUTOACT_ISA` chooses a lesser instruction set, `AUTOACT_THREADS` the number of threads.
-//! Figures are the best of many repetitions. Products of few rows read weights from memory (there are more of them than
-//! the caches hold), so their figure of interest is GB/s; that of many rows is GFLOP/s.
+//! The environment variable `AUTOACT_ISA` selects a lower instruction set, `AUTOACT_THREADS` the
+//! number of threads. Figures are the best of many repetitions. Products of few rows are limited by
+//! reading weights from memory, so their figure is GB/s; that of many rows is GFLOP/s.
 
 #![allow(clippy::expect_used)] // a program for developers
 use std::hint::black_box;
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use autoact_kernels::*;
 
-/// Bytes of weights that a product goes through, layer by layer, so that none are in a cache.
+/// Bytes of weights that a product cycles through, so that none are in a cache.
 const COLD: usize = 256 << 20;
 
-/// Bytes of weights in one measurement: short enough to find a quiet moment of a busy machine.
+/// Bytes of weights in one measurement, small enough to fit a quiet moment of a busy machine.
 const SAMPLE: usize = 12 << 20;
 
 struct Bench {
@@ -24,7 +24,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// The least seconds that `f` takes.
+    /// Minimum duration of `f` in seconds.
     fn best(&self, mut f: impl FnMut()) -> f64 {
         let begin = Instant::now();
         let mut best = f64::MAX;

@@ -6,8 +6,8 @@ use crate::line::{Line, row_lines};
 use crate::simd::{Columns, Isa, Update, Weights, into_columns, into_rows};
 use crate::{Format, Inputs, Matrix, Team};
 
-/// A weight matrix, and the position of its product: input row `i` gives `y[i * width + column
-/// ..]`.
+/// A weight matrix, and the position of its product: input row `i` gives
+/// `y[i * width + column ..]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
     /// The weights `[outputs, inputs]`.
@@ -18,8 +18,9 @@ pub struct Part<'a> {
     pub column: usize,
 }
 
-/// A low-rank update (LoRA) of some rows of the product: `y[row][column + i] += sum_r b[r * outputs
-/// + i] * dot(a[r], x[row])`. The scale is folded into `b`.
+/// A low-rank update (LoRA) of some rows of the product:
+/// `y[row][column + i] += sum_r b[r * outputs + i] * dot(a[r], x[row])`.
+/// The scale is folded into `b`.
 #[derive(Debug, Clone)]
 pub struct LowRank<'a> {
     /// The rows of inputs and outputs that it applies to.
@@ -34,8 +35,8 @@ pub struct LowRank<'a> {
     pub b: &'a [f32],
 }
 
-/// Computes `y = x W^T + bias` for all parts, then adds the updates in order. `x` is `[rows,
-/// inputs]`, `y` is `[rows, width]`.
+/// Computes `y = x W^T + bias` for all parts, then adds the updates in order. `x` is
+/// `[rows, inputs]`, `y` is `[rows, width]`.
 ///
 /// # Panics
 /// If the shapes are inconsistent, `x` has another format than a part, two parts write the same

@@ -1,4 +1,4 @@
-//! Continues a prompt and says how fast.
+//! Completes a prompt and prints the speed.
 //!
 //! ```sh
 //! cargo run --release -p autoact-model --example generate -- --model models/stem --prompt "Question: " --repeat 3
@@ -17,28 +17,29 @@ struct Args {
     /// A Hugging Face model directory.
     #[arg(long)]
     model: PathBuf,
-    /// A PEFT adapter to answer with.
+    /// A PEFT adapter.
     #[arg(long, value_name = "NAME=DIR")]
     adapter: Option<String>,
-    /// The text to continue.
+    /// The prompt.
     #[arg(long)]
     prompt: String,
-    /// A regular expression that the completion matches.
+    /// A regular expression that the completion must match.
     #[arg(long)]
     regex: Option<String>,
-    /// Most tokens to generate.
+    /// Maximum number of generated tokens.
     #[arg(long, default_value_t = 128)]
     max_tokens: usize,
-    /// 0 = the likeliest token always.
+    /// Sampling temperature; 0: greedy.
     #[arg(long, default_value_t = 0.0)]
     temperature: f32,
-    /// Where the random numbers start.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Threads that compute; default: all cores.
+    /// Number of compute threads; default: all cores.
     #[arg(long)]
     threads: Option<usize>,
-    /// Runs of the same prompt; the prefix cache is off when there are several, so that each pays in full.
+    /// Number of runs of the same prompt. With several, the prefix cache is off, so that each
+    /// computes the whole prompt.
     #[arg(long, default_value_t = 1)]
     repeat: usize,
 }

@@ -1,4 +1,4 @@
-//! What the engine promises of its speed, measured as ratios in one run, the two sides of each taking turns.
+//! Measures the engine's speed as ratios. The two sides of each ratio alternate within one run.
 //!
 //! `cargo run --release -p autoact-model --example promises -- MODEL_DIR [--adapter PEFT_DIR] [--threads N] [--repeats N] [--plot FILE.html]`
 
@@ -15,22 +15,22 @@ use clap::Parser;
 struct Args {
     /// A Hugging Face directory.
     model: PathBuf,
-    /// A PEFT adapter for it.
+    /// A PEFT adapter for the model.
     #[arg(long)]
     adapter: Option<PathBuf>,
-    /// Threads that compute.
+    /// Number of compute threads.
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// How often everything is measured; medians are printed.
+    /// Number of repetitions; medians are printed.
     #[arg(long, default_value_t = 5)]
     repeats: usize,
-    /// Nothing but the speed of this many streams, for a profiler.
+    /// Measure only the speed of this number of streams, for a profiler.
     #[arg(long)]
     only: Option<usize>,
-    /// Plot what a step costs, in an HTML file.
+    /// Plot the cost of a step into this HTML file.
     #[arg(long)]
     plot: Option<PathBuf>,
-    /// Tokens a measured completion has.
+    /// Tokens of a measured completion.
     #[arg(long, default_value_t = 64)]
     tokens: usize,
 }
@@ -38,7 +38,7 @@ struct Args {
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let dir = ModelDir::open(&args.model)?;
-    // Random weights repeat themselves without end: every draft would be right.
+    // Random weights repeat themselves without end, so every draft would be accepted.
     let options = EngineOptions { threads: args.threads, draft: 0, ..EngineOptions::default() };
     let bench = Bench { engine: Engine::start(&dir, options)?, tokens: args.tokens, salt: std::cell::Cell::new(0) };
     println!("{} in {}, {} threads", bench.engine.info().name, bench.engine.weights(), args.threads);
@@ -68,7 +68,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A prompt that no earlier one begins like, of about `words` tokens or more.
+    /// A prompt of at least about `words` tokens that shares no prefix with an earlier one.
     fn prompt(&self, words: usize) -> String {
         let salt = self.salt.get() + 1;
         self.salt.set(salt);
@@ -76,12 +76,12 @@ impl Bench {
         (0..words).fold(format!("{salt}"), |text, i| text + " " + word(i))
     }
 
-    /// Exactly `self.tokens` tokens: nothing ends them but the bound, as far as random weights allow.
+    /// A completion of exactly `self.tokens` tokens, as far as random weights allow.
     fn request(&self, adapter: Option<&str>, grammar: Option<Grammar>) -> GenerateRequest {
         GenerateRequest { adapter: adapter.map(str::to_owned), grammar, max_tokens: self.tokens, ..GenerateRequest::new(self.prompt(2)) }
     }
 
-    /// Tokens per second of `streams` completions at once, from the first prompt's end on.
+    /// Tokens per second of `streams` concurrent completions, from the end of the first prefill on.
     fn decode(&self, streams: usize, adapter: Option<&str>, grammar: Option<&Grammar>) -> anyhow::Result<f64> {
         let begun = Instant::now();
         let open = (0..streams).map(|_| self.engine.generate(self.request(adapter, grammar.cloned()))).collect::<Result<Vec<_>, _>>()?;
@@ -136,7 +136,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Gaps between a stream's pieces of text while a long prompt is read.
+    /// Gaps between a stream's pieces of text during the prefill of a long prompt.
     fn gaps(&self, repeats: usize) -> anyhow::Result<()> {
         let (mut alone, mut beside) = (vec![], vec![]);
         let most = 2_048.min(self.engine.info().context_length - 64);
@@ -192,7 +192,8 @@ impl Bench {
         Ok(())
     }
 
-    /// A trajectory that grows by 80 words a step: what a step reads and how long that takes, with its prefix kept and without.
+    /// Cost of steps of a trajectory that grows by 80 words per step: tokens and time, with and
+    /// without the prefix cache.
     fn growth(&self, plot: Option<&Path>) -> anyhow::Result<()> {
         let mut text = self.prompt(64);
         let (mut kept, mut anew) = (vec![], vec![]);

@@ -58,9 +58,10 @@ impl Sampler {
     }
 
     /// Whether a token may be sampled from all logits first, and from the allowed ones only if it
-    /// is refused. Each allowed token then has the same probability as with the mask: `p + (1 - a)
-    /// p / a = p / a`, where `a` is the total probability of the allowed tokens. This does not hold
-    /// for `top_k` and `top_p`, because the mask changes which tokens are the most likely.
+    /// is refused. Each allowed token then has the same probability as with the mask:
+    /// `p + (1 - a) p / a = p / a`, where `a` is the total probability of the allowed tokens. This
+    /// does not hold for `top_k` and `top_p`, because the mask changes which tokens are the most
+    /// likely.
     pub(crate) fn may_draw_first(&self) -> bool {
         self.is_greedy() || self.settings.top_k.is_none_or(|k| k == 0) && self.settings.top_p.is_none_or(|p| p >= 1.0)
     }

@@ -1,4 +1,4 @@
-//! Many requests at once: every reply is the one that the same request gets alone, and nothing stays behind.
+//! Many requests at once: every reply has the bits of the same request alone, and no memory leaks.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
@@ -42,14 +42,14 @@ fn reply(done: &Generated) -> (String, usize) {
     (done.text.clone(), done.completion_tokens)
 }
 
-/// Requests sent, cancelled ones included.
+/// Number of requests, including cancelled ones.
 const ROUNDS: usize = 10_000;
-/// Replies that wait to be read.
+/// Number of replies that wait to be read.
 const OPEN: usize = 100;
-/// What the process may have grown by after all of them: the allocator's own fragments.
+/// Allowed growth of the process in bytes, because of fragmentation in the allocator.
 const RESIDENT_SLACK: usize = 16 << 20;
 
-/// Bytes of this process in memory, where the system says so.
+/// Resident memory of this process in bytes, if the system reports it.
 fn resident() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     Some(4096 * text.split(' ').nth(1)?.parse::<usize>().ok()?)
@@ -60,7 +60,7 @@ fn replies_do_not_depend_on_the_crowd() {
     let alone = start(EngineOptions { cache_bytes: 0, draft: 0, threads: 1, batch: 1, ..EngineOptions::default() });
     let expected: HashMap<usize, _> =
         (0..300).map(|kind| (kind, reply(&alone.generate(request(kind)).unwrap().blocking_finish().unwrap()))).collect();
-    // A cache so small that blocks are evicted all the time.
+    // A small prefix cache, so that blocks are evicted all the time.
     let crowd = start(EngineOptions { cache_bytes: 200_000, threads: 2, batch: 12, queue: 64, ..EngineOptions::default() });
     let mut dice = SplitMix64::new(2026);
     let mut open = std::collections::VecDeque::new();
@@ -71,7 +71,7 @@ fn replies_do_not_depend_on_the_crowd() {
         let stream = loop {
             match crowd.generate(request(kind)) {
                 Ok(stream) if open.len() < OPEN => break stream,
-                // Dropped: one more that is cancelled, of those not counted.
+                // Dropped: one more cancelled request, which is not counted.
                 Ok(_) | Err(GenerateError::Overloaded { .. }) => {
                     let (kind, stream): (usize, autoact_model::GenerateStream) = open.pop_front().unwrap();
                     let done = stream.blocking_finish().unwrap();
@@ -134,7 +134,7 @@ fn requests_run_side_by_side() {
     first.blocking_next().unwrap().unwrap();
     let short = engine.generate(GenerateRequest { max_tokens: 2, ..long(2) }).unwrap().blocking_finish().unwrap();
     assert_eq!(short.completion_tokens, 2);
-    // The long one was running before the short one came, and still is.
+    // The long request was running before the short one, and still is.
     let rest = first.blocking_finish().unwrap();
     assert_eq!(rest.completion_tokens, 150);
 }

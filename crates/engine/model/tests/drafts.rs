@@ -1,4 +1,4 @@
-//! Drafts change how many passes a completion takes, and nothing else.
+//! Drafts change the number of passes of a completion, and nothing else.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
@@ -7,7 +7,7 @@ use autoact_model::{EngineOptions, GenerateRequest, Generated, Grammar, Sampling
 use common::{engine_with, finish, fixture};
 use proptest::prelude::*;
 
-/// What a caller sees of a reply.
+/// The visible parts of a reply.
 fn seen(done: Generated) -> (String, autoact_model::FinishReason, usize) {
     (done.text, done.finish, done.completion_tokens)
 }
@@ -44,7 +44,7 @@ proptest! {
             engine
         };
         let (without, with) = (start(0), start(EngineOptions::MOST_DRAFTED));
-        // The second time around everything has come before.
+        // In the second run, everything has occurred before.
         for request in requests.iter().chain(&requests) {
             let plain = finish(&without, request.clone()).unwrap();
             let drafted = finish(&with, request.clone()).unwrap();
@@ -59,7 +59,8 @@ proptest! {
 fn what_was_said_before_is_accepted() {
     let engine = engine_with("llama2", EngineOptions::default());
     let request = GenerateRequest { max_tokens: 60, ..GenerateRequest::new("Thought: the river flows") };
-    // How far a draft goes depends on what a row costs here and now; on a busy machine that may seem much for a while.
+    // The length of a draft depends on the measured cost of a row, which can seem high on a busy
+    // machine.
     let accepted =
         (0..100).map(|_| finish(&engine, request.clone()).unwrap()).any(|done| done.accepted_tokens > done.completion_tokens / 2);
     assert!(accepted);

@@ -1,4 +1,4 @@
-//! The engine from outside, on the golden fixtures: what it answers, refuses, and survives.
+//! The engine through its public interface, on the golden fixtures: replies, refusals, failures.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
@@ -10,14 +10,15 @@ use autoact_model::{
 };
 use common::{engine, engine_with, finish, fixture};
 
-/// A bound on waiting, far above what anything here needs.
+/// Time limit of waits, far above what is needed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn hot(prompt: &str, seed: u64) -> GenerateRequest {
     GenerateRequest { sampling: Sampling::with_temperature(1.0, seed), max_tokens: 40, ..GenerateRequest::new(prompt) }
 }
 
-/// Long enough to be caught in the middle: the fixtures' weights end a text only by chance.
+/// Long enough to be cancelled during decoding; the fixtures' weights rarely end a text by
+/// themselves.
 fn endless() -> GenerateRequest {
     GenerateRequest { max_tokens: 200, grammar: Some(autoact_model::Grammar::Regex("[a-z ]{500}".to_owned())), ..hot("x", 1) }
 }
@@ -60,7 +61,7 @@ fn a_bias_leads_to_its_words_and_through_them() {
     let with = |bias| GenerateRequest { word_bias: Some(WordBias { words: "river mountain".to_owned(), bias }), ..hot("Need:", 5) };
     assert_eq!(run(&engine, with(0.0)).text, run(&engine, hot("Need:", 5)).text);
     let led = run(&engine, with(1e6)).text;
-    // within a word its end and the beginning of another compete
+    // within a word, its continuation competes with the beginning of another word
     assert!(led.split_whitespace().all(|word| ["river", "mountain"].iter().any(|whole| whole.starts_with(word))), "{led}");
     let grammar = autoact_model::Grammar::Choice(vec!["sea".to_owned(), "river".to_owned()]);
     assert!(["sea", "river"].contains(&run(&engine, GenerateRequest { grammar: Some(grammar), ..with(1e6) }).text.as_str()));
@@ -154,14 +155,15 @@ fn a_prompt_that_grew_pays_for_what_is_new() {
         last = warm.prompt_tokens - 1;
         prompt.push_str(" more of the river");
     }
-    // The same prompt again: all of it is there but the token whose logits are wanted.
+    // The same prompt again: everything is cached except the last token, whose logits are needed.
     let again = run(&engine, GenerateRequest { max_tokens: 8, ..GenerateRequest::new(prompt.clone()) });
     let once_more = run(&engine, GenerateRequest { max_tokens: 8, ..GenerateRequest::new(prompt) });
     assert_eq!(once_more.cached_prompt_tokens, once_more.prompt_tokens - 1);
     assert_eq!(again.text, once_more.text);
 }
 
-/// Two activated adapters and the base read one history: whoever comes second finds what comes before its invocation.
+/// Two activated adapters and the base share the keys and values of the history before the
+/// invocation.
 #[test]
 fn activated_adapters_share_what_comes_before_their_invocation() {
     let prompt = "the río flows → 東京, and the río flows → 東京, and the río flows → 東京, Action";
@@ -188,7 +190,8 @@ fn activated_adapters_share_what_comes_before_their_invocation() {
     assert_ne!(ask(&engine, Some("plan")).text, ask(&engine, Some("tool")).text);
 }
 
-/// Two processes on one machine, as two engines: what the base has read in one, the other takes over, and says the same.
+/// Two engines stand for two processes of a machine. Keys and values that the base computed in one
+/// are used by the other, and replies are equal.
 #[test]
 fn engines_share_what_the_base_has_read() {
     let dir = tempfile::tempdir().unwrap();
@@ -216,7 +219,7 @@ fn engines_share_what_the_base_has_read() {
     let taken = ask(&second, None);
     assert_eq!(taken.text, alone.text);
     assert_eq!(taken.cached_prompt_tokens, (taken.prompt_tokens - 1) / 16 * 16);
-    // an adapter that always acts has keys and values of its own
+    // an adapter that always acts has its own keys and values
     let under = ask(&second, Some("plan"));
     assert_eq!((under.text, under.cached_prompt_tokens), (own.text, 0));
 }
@@ -247,7 +250,7 @@ fn a_full_queue_is_overloaded() {
     };
     assert!(matches!(error, GenerateError::Overloaded { retry_after } if retry_after > Duration::ZERO), "{error}");
     assert!(error.retryable());
-    // What was accepted is answered.
+    // Accepted requests are answered.
     for stream in kept {
         stream.blocking_finish().unwrap();
     }

@@ -1,4 +1,4 @@
-//! Other number formats: converted on disk, converted while loading, and how far they are from f32.
+//! Number formats: conversion on disk, conversion while loading, and their difference from f32.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
@@ -20,13 +20,13 @@ fn logits(dir: &Path, wanted: Option<Format>) -> (Transformer, Vec<f32>) {
     (model, logits)
 }
 
-/// Root mean square of the difference, against that of the values.
+/// Root mean square of the difference, relative to that of the values.
 fn gap(a: &[f32], b: &[f32]) -> f32 {
     let square = |values: &mut dyn Iterator<Item = f32>| values.map(|v| v * v).sum::<f32>();
     (square(&mut a.iter().zip(b).map(|(a, b)| a - b)) / square(&mut a.iter().copied())).sqrt()
 }
 
-/// The bundled model: its widths are multiples of 32, as those of real models are.
+/// The bundled model. Its widths are multiples of 32, as in real models.
 fn stem() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../models/stem")
 }
@@ -66,7 +66,7 @@ fn adapters_of_the_source_speak_on_the_converted() {
 
 #[test]
 fn rows_that_are_no_whole_blocks_are_refused() {
-    // The fixture's rows are 32 wide, but its feed-forward's are 40.
+    // The fixture's rows have 32 elements, but those of its feed-forward layer have 40.
     let dir = ModelDir::open(fixture("llama2")).unwrap();
     let error = Transformer::load(&dir, Some(Format::Q8_0)).unwrap_err();
     assert!(matches!(&error, LoadError::Tensor { tensor, .. } if tensor.ends_with("down_proj.weight")), "{error}");

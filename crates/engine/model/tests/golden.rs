@@ -1,4 +1,5 @@
-//! Our forward pass against the reference's (`tests/golden/README.md` says how that was made).
+//! Compares the forward pass with the reference (`tests/golden/README.md` describes how it was
+//! made).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use autoact_lora::Adapter;
 use autoact_model::{BoundAdapter, Format, Item, KvCache, Logits, ModelDir, Scratch, Team, Transformer};
 use safetensors::SafeTensors;
 
-/// Largest difference of any logit. Both sides compute in f32, in another order.
+/// Maximum difference of a logit. Both sides compute in f32, in a different order.
 const TOLERANCE: f32 = 1e-4;
 
 const FIXTURES: [&str; 5] = ["llama2", "llama3", "mistral", "qwen2", "qwen3"];
@@ -41,7 +42,7 @@ impl Case {
         view.data().chunks_exact(size).map(|b| u32::from_le_bytes(b[..4].try_into().unwrap())).collect()
     }
 
-    /// Base and adapter, by the golden file's names.
+    /// Base and adapter, by their names in the golden file.
     fn sides(&self) -> [(&'static str, Option<&BoundAdapter>); 2] {
         [("base", None), ("adapter", Some(&self.adapter))]
     }
@@ -51,7 +52,7 @@ impl Case {
         self.model.forward(&self.team, &mut [item], &mut Scratch::default()).to_vec()
     }
 
-    /// The last rows that the golden file kept.
+    /// The last rows, which the golden file contains.
     fn check(&self, what: &str, side: &str, found: &[f32]) {
         let tensors = SafeTensors::deserialize(&self.golden).unwrap();
         let view = tensors.tensor(&format!("{side}.logits")).unwrap();
@@ -80,7 +81,8 @@ fn one_prefill() {
     }
 }
 
-/// Activated LoRA: the base's numbers before the invocation, the adapter's from there on, in whatever chunks.
+/// Activated LoRA, for any split into chunks: the base's logits before the invocation, the
+/// adapter's from there on.
 #[test]
 fn an_activated_adapter_acts_from_its_invocation_on() {
     let case = Case::load("llama2");
@@ -107,7 +109,7 @@ fn an_activated_adapter_acts_from_its_invocation_on() {
     }
 }
 
-/// Whatever the chunks, the golden numbers come, and the same bits.
+/// Any split into chunks gives the golden logits and the same bits.
 #[test]
 fn chunks_give_the_same_bits() {
     for case in cases() {
@@ -124,7 +126,7 @@ fn chunks_give_the_same_bits() {
     }
 }
 
-/// Sequences of different lengths under different adapters, in one pass.
+/// Sequences of different lengths with different adapters in one pass.
 #[test]
 fn a_crowd_gives_the_same_bits() {
     for case in cases() {
@@ -154,7 +156,7 @@ fn a_shared_and_cut_cache_goes_on_as_if_new() {
         let mut other = cache.clone();
         for cache in [&mut cache, &mut other] {
             cache.truncate(10);
-            // What another sequence writes after the common beginning is not seen here.
+            // Tokens that another sequence adds after the common prefix have no effect here.
             case.forward(&[1, 2, 3], &mut cache.clone(), None, Logits::Last);
             let logits = case.forward(&ids[10..], cache, None, Logits::All);
             case.check("after a cut", "base", &logits);
@@ -194,7 +196,8 @@ fn tokenizers_and_templates_agree() {
         let ids = tokenizer.encode(notes["prompt"].as_str().unwrap(), None).unwrap();
         assert_eq!(ids, case.ids("input_ids"), "{}", case.name);
         let all: Vec<u32> = ids.into_iter().chain(case.ids("base.greedy")).collect();
-        // The reference's SentencePiece decoder strips the space it put first; ours gives the tokens' bytes.
+        // The reference's SentencePiece decoder strips the first space; this one gives the tokens'
+        // bytes.
         assert_eq!(tokenizer.decode(&all).trim_start(), notes["base_text"].as_str().unwrap(), "{}", case.name);
         let messages = [autoact_model::Message::new("user", "Where is the Elbe?")];
         let chat = case.dir.chat_template().unwrap().map(|t| t.render(&messages, true).unwrap());

@@ -1,4 +1,4 @@
-//! Grammars hold at any temperature, on random weights that have never seen what they are made to write.
+//! Grammars hold at any temperature, also with random weights.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
@@ -9,7 +9,7 @@ use autoact_model::{Engine, FinishReason, GenerateError, GenerateRequest, Genera
 use common::{engine, finish};
 use proptest::prelude::*;
 
-/// One byte-level vocabulary, one SentencePiece.
+/// One byte-level vocabulary and one of SentencePiece.
 static ENGINES: LazyLock<[Engine; 2]> = LazyLock::new(|| [engine("qwen2"), engine("mistral")]);
 
 const TEMPERATURE: f32 = 2.0;
@@ -93,6 +93,6 @@ fn a_grammar_that_does_not_compile_is_the_callers_mistake() {
         assert!(matches!(error, GenerateError::InvalidGrammar { .. }), "{grammar:?}: {error}");
         assert!(!error.retryable());
     }
-    // The engine is none the worse.
+    // The engine still works.
     constrained(&ENGINES[0], Grammar::Choice(vec!["a".to_owned()]), 0, 8).unwrap();
 }

@@ -1,4 +1,4 @@
-//! What happens when files are missing, broken, or made for something else.
+//! Errors of missing, invalid and mismatched files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;
@@ -105,12 +105,12 @@ fn an_adapter_for_another_base_is_refused() {
         Err(LoadError::Adapter(AdapterError::BaseMismatch { what, .. })) => what,
         other => panic!("{other:?}"),
     };
-    // Trained on the other Llama, as its metadata says; the shapes would fit.
+    // Trained on the other Llama, according to its metadata; the shapes would fit.
     assert_eq!(mismatch(&fixture("llama3").join("adapter")), "sha256 of the base's weights");
     let deeper = copy(&fixture("llama2").join("adapter"));
     rename(&deeper.path().join("adapter_model.safetensors"), "layers.1", "layers.2");
     assert_eq!(mismatch(deeper.path()), "layer `model.layers.2.self_attn.q_proj`");
-    // Qwen3's heads are 12 wide: its q_proj does not fit where it is 8.
+    // Qwen 3's heads have 12 elements, so its `q_proj` does not fit a model with 8.
     let narrow = common::engine("qwen3");
     let error = narrow.load_adapter("x", fixture("llama2").join("adapter")).unwrap_err();
     let LoadError::Adapter(AdapterError::BaseMismatch { what, found, expected, .. }) = error else { panic!("{error}") };
@@ -141,7 +141,7 @@ fn an_adapter_that_is_not_whole_is_refused() {
     assert!(matches!(config(&|c| c["target_modules"] = more.into()), AdapterError::MissingTensor { .. }));
 }
 
-/// A whole layer left out is seen when the base is known: the adapter's own files do not contradict each other.
+/// A missing layer is noticed only with the base, because the adapter's own files are consistent.
 #[test]
 fn a_layer_without_its_update_is_seen_against_the_base() {
     let dir = copy(&fixture("qwen2").join("adapter"));
@@ -167,7 +167,7 @@ fn drop_tensor(path: &Path, name: &str) {
     write_tensors(&tensors, path);
 }
 
-/// Name -> type, shape, bytes.
+/// Type, shape and bytes by tensor name.
 type Tensors = std::collections::BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>;
 
 fn read_tensors(path: &Path) -> Tensors {

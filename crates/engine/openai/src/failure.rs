@@ -104,9 +104,9 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The number of tokens in messages such as `… your request has 1900 input tokens …` and `… (4744
-/// in your prompt; 256 for the completion) …`. vLLM's `at least 8193 input tokens` is a bound, not
-/// a count.
+/// The number of tokens in messages such as `… your request has 1900 input tokens …` and
+/// `… (4744 in your prompt; 256 for the completion) …`. vLLM's `at least 8193 input tokens` is a
+/// bound, not a count.
 fn prompt_tokens(message: &str) -> Option<usize> {
     static COUNT: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(at least )?(\d+) (?:input tokens|in (?:your|the) (?:prompt|messages))").ok());

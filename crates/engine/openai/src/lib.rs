@@ -2,10 +2,10 @@
 //! [`autoact_model::Backend`], so that agents treat them like the engine.
 //!
 //! [`Remote::connect`] asks the server for its models and finds the configured name, which is
-//! either a LoRA adapter with its base or the base itself. Every completion is one streaming `POST
-//! /completions`; [`Remote`] describes deadlines, cancellation, retries and overload. [`Dialect`]
-//! determines how a grammar is sent to the server. In addition, every reply is checked against its
-//! grammar as it arrives, so no text that violates it reaches the reader.
+//! either a LoRA adapter with its base or the base itself. Every completion is one streaming
+//! `POST /completions`; [`Remote`] describes deadlines, cancellation, retries and overload.
+//! [`Dialect`] determines how a grammar is sent to the server. In addition, every reply is checked
+//! against its grammar as it arrives, so no text that violates it reaches the reader.
 
 mod attempt;
 mod backend;

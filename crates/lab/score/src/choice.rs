@@ -1,5 +1,6 @@
-//! Multiple choice in ScienceQA's form: the options are in the question's text (`Options: (A) … (B)
-//! …`). An answer names one of them by its letter, by its text, or by both (`B. Louisiana`).
+//! Multiple choice in ScienceQA's form: the options are in the question's text
+//! (`Options: (A) … (B) …`). An answer names one of them by its letter, by its text, or by both
+//! (`B. Louisiana`).
 
 use crate::answer::normalize;
 

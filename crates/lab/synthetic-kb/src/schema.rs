@@ -154,8 +154,8 @@ pub struct Relation {
     /// asked only if the value is unique.
     #[serde(default)]
     pub inverse: Vec<String>,
-    /// Yes/no questions whether two entities share the value: `Are {a} and {b} in the same
-    /// continent?`
+    /// Yes/no questions whether two entities share the value:
+    /// `Are {a} and {b} in the same continent?`
     #[serde(default)]
     pub same: Vec<String>,
     /// Wordings of comparisons; only for numbers and years.

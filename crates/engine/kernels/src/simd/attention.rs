@@ -17,10 +17,11 @@ pub(crate) struct Span<'a, const C: usize> {
     pub(crate) b: [&'a [f32]; C],
 }
 
-/// For all rows `r` and columns `c` of vectors: `out[r * out_stride + c * lanes ..] += sum a[r *
-/// a_stride + i] * b_c[i]` over all spans in order. Each number is one chain of multiply-adds.
-/// Vectors have [`Isa::lanes`] elements, or `last` if `C` is 1 and `last` is smaller. With `fresh`,
-/// the chains start at zero instead of the value in `out`.
+/// For all rows `r` and columns `c` of vectors:
+/// `out[r * out_stride + c * lanes ..] += sum a[r * a_stride + i] * b_c[i]` over all spans in
+/// order. Each number is one chain of multiply-adds. Vectors have [`Isa::lanes`] elements, or
+/// `last` if `C` is 1 and `last` is smaller. With `fresh`, the chains start at zero instead of the
+/// value in `out`.
 ///
 /// # Panics
 /// If an index lies outside its slice.

@@ -137,10 +137,10 @@ unsafe fn panel<K: Dot>(p: &Panel) {
                 let steps = Steps { from, to: (from + stretch).min(steps), all: steps };
                 for (i, r) in (row..end).step_by(GROUP).enumerate() {
                     let sums = sums.wrapping_add(i % (MOST / GROUP));
-                    // SAFETY: rows `r..` and tokens `token..token + n` are in the panel, `n <=
-                    // TOKENS <= 6`. The sums are one of the places above, and hold those of the
-                    // same tile's earlier steps: there is one stretch, or at most as many groups of
-                    // rows as there are sums.
+                    // SAFETY: rows `r..` and tokens `token..token + n` are in the panel,
+                    // `n <= TOKENS <= 6`. The sums are one of the places above, and hold those of
+                    // the same tile's earlier steps: there is one stretch, or at most as many
+                    // groups of rows as there are sums.
                     unsafe {
                         match n {
                             1 => self::tile::<K, 1>(p, r, token, steps, ahead, sums.cast()),

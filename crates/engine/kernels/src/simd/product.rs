@@ -78,8 +78,8 @@ struct Job<'a> {
     base: usize,
 }
 
-/// An update of outputs after the product: `out[row + i][column + o] += sum_r inner[i][r] *
-/// b[r][o]`.
+/// An update of outputs after the product:
+/// `out[row + i][column + o] += sum_r inner[i][r] * b[r][o]`.
 pub(crate) struct Update<'a> {
     /// Rows of `lines` cache lines, of which the first `rank` numbers are used.
     pub(crate) inner: &'a [Line],
