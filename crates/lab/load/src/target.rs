@@ -167,7 +167,7 @@ impl Open {
         while let Some(update) = self.following.next().await {
             let (event, elapsed, accepted) = match update {
                 Ok(Update::Event { event, elapsed, accepted }) => (event, elapsed, accepted),
-                Ok(Update::Interrupted { .. } | Update::Resumed) => continue,
+                Ok(Update::Words(_) | Update::Interrupted { .. } | Update::Resumed) => continue,
                 Err(status) => return End::status(&status),
             };
             self.seen.elapsed = elapsed;

@@ -142,6 +142,9 @@ pub(crate) struct AskOptions {
     /// One JSON object a line for programs.
     #[arg(long)]
     pub(crate) json: bool,
+    /// With `--json`, also the agents' words while they are written.
+    #[arg(long, requires = "json")]
+    pub(crate) deltas: bool,
     /// Only the answer.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
@@ -161,6 +164,9 @@ pub(crate) struct WatchOptions {
     /// One JSON object a line for programs.
     #[arg(long)]
     pub(crate) json: bool,
+    /// With `--json`, also the agents' words while they are written.
+    #[arg(long, requires = "json")]
+    pub(crate) deltas: bool,
     /// How long to look for a gateway when the connection is lost; `0s` gives up at once.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = patience)]
     pub(crate) reconnect: Duration,

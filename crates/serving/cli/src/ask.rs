@@ -11,8 +11,10 @@ use crate::args::{AskOptions, WatchOptions};
 use crate::client::{self, Gateway, Service};
 use crate::exit;
 use crate::json;
-use crate::out::{self, Passing};
+use crate::out::{self, Live, Passing};
+use crate::text::plain;
 use crate::view::View;
+use crate::words::{self, Words};
 
 /// How long a cancellation may take: whoever pressed Ctrl-C wants to leave.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
@@ -21,14 +23,29 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Show {
     Lines,
-    Json,
+    /// With the agents' words while they are written, or without.
+    Json {
+        deltas: bool,
+    },
     AnswerOnly,
+}
+
+impl Show {
+    /// Whether the agents' words are shown while they are written. As lines only where they can be
+    /// taken away again: the event that follows has the whole reply.
+    fn words(self) -> bool {
+        match self {
+            Show::Lines => out::is_live(),
+            Show::Json { deltas } => deltas,
+            Show::AnswerOnly => false,
+        }
+    }
 }
 
 /// Asks and watches until the task has finished; Ctrl-C cancels the task.
 pub(crate) async fn run(gateway: &str, options: AskOptions) -> anyhow::Result<u8> {
     let show = if options.json {
-        Show::Json
+        Show::Json { deltas: options.deltas }
     } else if options.quiet {
         Show::AnswerOnly
     } else {
@@ -40,7 +57,7 @@ pub(crate) async fn run(gateway: &str, options: AskOptions) -> anyhow::Result<u8
 /// Sends a task to the gateway and shows its events; the exit code says whether the answer was approved.
 pub(crate) async fn ask(gateway: &str, task: v1::SubmitTaskRequest, show: Show, reconnect: Duration) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;
-    let mut following = Following::ask(client.clone(), gateway, task, reconnect);
+    let mut following = Following::ask(client.clone(), gateway, task, reconnect).with_words(show.words());
     let told = tokio::select! {
         told = follow(&mut following, show, 0) => Some(told),
         _ = tokio::signal::ctrl_c() => None,
@@ -59,8 +76,8 @@ pub(crate) async fn ask(gateway: &str, task: v1::SubmitTaskRequest, show: Show, 
 pub(crate) async fn watch(gateway: &str, options: WatchOptions) -> anyhow::Result<u8> {
     let client = client::gateway(gateway)?;
     // from the beginning, whatever is shown: steps are counted, and the end is known, from the events
-    let mut following = Following::watch(client, gateway, options.id, 0, options.reconnect);
-    let show = if options.json { Show::Json } else { Show::Lines };
+    let show = if options.json { Show::Json { deltas: options.deltas } } else { Show::Lines };
+    let mut following = Following::watch(client, gateway, options.id, 0, options.reconnect).with_words(show.words());
     let told = tokio::select! {
         told = follow(&mut following, show, options.after) => Some(told),
         _ = tokio::signal::ctrl_c() => None,
@@ -112,15 +129,28 @@ fn request(options: &AskOptions) -> v1::SubmitTaskRequest {
     }
 }
 
-/// Shows the events after the sequence `after`, until the task's end.
+/// Shows the events after the sequence `after`, until the task's end. What stands on the terminal only
+/// for a while is gone when this returns or is dropped.
 async fn follow(following: &mut Following, show: Show, after: u64) -> anyhow::Result<u8> {
     let mut view = View::new();
     let mut waiting = Passing::default();
+    let (mut words, mut live) = (Words::default(), Live::default());
     let mut finished = None;
     while let Some(update) = following.next().await {
         let event = match update? {
             Update::Event { event, .. } => event,
+            Update::Words(delta) => {
+                match show {
+                    Show::Json { .. } => out::line(json::delta(following.task_id(), &delta))?,
+                    Show::Lines if words.add(&delta) => {
+                        live.show(|columns| words::rows(&view.beginning(words.call()), words.text(), columns))?;
+                    }
+                    Show::Lines | Show::AnswerOnly => {}
+                }
+                continue;
+            }
             Update::Interrupted { .. } => {
+                live.clear()?;
                 waiting.show("the connection to the gateway is gone; looking for it again …");
                 continue;
             }
@@ -129,10 +159,12 @@ async fn follow(following: &mut Following, show: Show, after: u64) -> anyhow::Re
                 continue;
             }
         };
+        words.end(&event.call_id);
+        live.clear()?;
         let line = view.line(&event);
         if event.sequence > after {
             match show {
-                Show::Json => out::line(json::event(&event))?,
+                Show::Json { .. } => out::line(json::event(&event))?,
                 Show::Lines => line.map_or(Ok(()), out::line)?,
                 Show::AnswerOnly => {}
             }
@@ -144,8 +176,8 @@ async fn follow(following: &mut Following, show: Show, after: u64) -> anyhow::Re
     let finished = finished.context("the events ended before the task did")?;
     match show {
         Show::Lines => out::text(format_args!("\n{}", view.table()))?,
-        Show::AnswerOnly => out::line(out::plain(&finished.answer))?,
-        Show::Json => {}
+        Show::AnswerOnly => out::line(plain(&finished.answer))?,
+        Show::Json { .. } => {}
     }
     Ok(if finished.approved { exit::OK } else { exit::UNAPPROVED })
 }

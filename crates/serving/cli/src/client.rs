@@ -11,7 +11,7 @@ use tonic::transport::{Channel, Uri};
 use tonic::{Code, Status};
 
 use crate::exit;
-use crate::out;
+use crate::text::plain_line;
 
 pub(crate) type Gateway = GatewayClient<Channel>;
 pub(crate) type Memory = MemoryClient<Channel>;
@@ -121,7 +121,7 @@ fn is_answer(status: &Status) -> bool {
 }
 
 fn answered(status: &Status, service: Service, address: &str) -> Failure {
-    let said = out::plain_line(status.message());
+    let said = plain_line(status.message());
     let again = match status::retry_after(status) {
         Some(delay) => format!("; try again in {:.1} s", delay.as_secs_f64()),
         None => String::new(),
@@ -160,7 +160,7 @@ fn unanswered(status: &Status, found: &Listener, service: Service, address: &str
             format!("{address} is not the {name}, or one of another version: it does not know this call; {elsewhere}")
         }
         Listener::Http2 => {
-            let said = out::plain_line(status.message());
+            let said = plain_line(status.message());
             format!("the call to the {name} at {address} broke off ({said}); it is there again: try again")
         }
     };

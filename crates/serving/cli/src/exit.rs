@@ -1,12 +1,5 @@
 //! Exit codes that mean something, after sysexits where it has a word for it. `docs/cli.md` lists them.
 
-use autoact_datasets::UnknownFormat;
-use autoact_load::LoadError;
-use autoact_registry::RegistryError;
-
-use crate::client::{BadAddress, Failure};
-use crate::out::OutputError;
-
 /// The answer came back approved, or the command did what it was asked.
 pub(crate) const OK: u8 = 0;
 /// Something failed; the message says what.
@@ -21,27 +14,3 @@ pub(crate) const UNAVAILABLE: u8 = 69;
 pub(crate) const INTERRUPTED: u8 = 130;
 /// The reader of standard output has gone: as a shell shows a program that SIGPIPE ended.
 pub(crate) const CLOSED: u8 = 141;
-
-/// The exit code of an error: what the service's answer, the output or the configuration says.
-pub(crate) fn of(error: &anyhow::Error) -> u8 {
-    for cause in error.chain() {
-        if let Some(output) = cause.downcast_ref::<OutputError>() {
-            return if output.is_closed() { CLOSED } else { FAILED };
-        }
-        if let Some(failure) = cause.downcast_ref::<Failure>() {
-            return failure.exit_code();
-        }
-        if let Some(RegistryError::UnknownVersion { .. } | RegistryError::NotADirectory { .. }) = cause.downcast_ref() {
-            return USAGE;
-        }
-        if let Some(LoadError::Rate(_) | LoadError::Long { .. } | LoadError::NoQuestions { .. } | LoadError::Question { .. }) =
-            cause.downcast_ref()
-        {
-            return USAGE;
-        }
-        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() {
-            return USAGE;
-        }
-    }
-    FAILED
-}

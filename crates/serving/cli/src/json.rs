@@ -29,6 +29,17 @@ pub(crate) fn event(event: &v1::TrajectoryEvent) -> Value {
     })
 }
 
+/// An agent's words while they are written.
+pub(crate) fn delta(task_id: &str, delta: &v1::TaskDelta) -> Value {
+    json!({
+        "task_id": task_id,
+        "epoch": delta.epoch,
+        "call_id": delta.call_id,
+        "event": "delta",
+        "body": { "attempt": delta.attempt, "offset": delta.offset, "text": delta.text },
+    })
+}
+
 fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
     match &event.body {
         Some(Body::Submitted(body)) => {
@@ -228,6 +239,9 @@ mod tests {
             all.push(event["event"].as_str().unwrap_or_default().to_owned());
             names(&event, &mut all);
         }
+        let delta = delta("t", &v1::TaskDelta::default());
+        all.push(delta["event"].as_str().unwrap_or_default().to_owned());
+        names(&delta, &mut all);
         names(&task(&v1::Task::default(), ""), &mut all);
         all.retain(|name| !docs.contains(&format!("`{name}`")));
         assert_eq!(all, [""; 0], "not in docs/cli.md");

@@ -19,15 +19,22 @@ mod model;
 mod out;
 mod supervise;
 mod tasks;
+mod text;
 mod up;
 mod view;
+mod words;
 
 use std::process::ExitCode;
 
 use autoact_base::error::chain;
+use autoact_datasets::UnknownFormat;
+use autoact_load::LoadError;
+use autoact_registry::RegistryError;
 use clap::Parser as _;
 
 use crate::args::{Args, Command};
+use crate::client::{BadAddress, Failure};
+use crate::out::OutputError;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -48,7 +55,7 @@ fn main() -> ExitCode {
     let code = match runtime.block_on(run(args)) {
         Ok(code) => code,
         Err(error) => {
-            let code = exit::of(&error);
+            let code = exit_code(&error);
             if code != exit::CLOSED {
                 out::error(format_args!("{}", chain(error.as_ref())));
             }
@@ -75,4 +82,28 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Corpus(command) => corpus::run(command),
         Command::Migrate(options) => migrate::run(options).await,
     }
+}
+
+/// The exit code of an error: what the service's answer, the output or the configuration says.
+fn exit_code(error: &anyhow::Error) -> u8 {
+    for cause in error.chain() {
+        if let Some(output) = cause.downcast_ref::<OutputError>() {
+            return if output.is_closed() { exit::CLOSED } else { exit::FAILED };
+        }
+        if let Some(failure) = cause.downcast_ref::<Failure>() {
+            return failure.exit_code();
+        }
+        if let Some(RegistryError::UnknownVersion { .. } | RegistryError::NotADirectory { .. }) = cause.downcast_ref() {
+            return exit::USAGE;
+        }
+        if let Some(LoadError::Rate(_) | LoadError::Long { .. } | LoadError::NoQuestions { .. } | LoadError::Question { .. }) =
+            cause.downcast_ref()
+        {
+            return exit::USAGE;
+        }
+        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() {
+            return exit::USAGE;
+        }
+    }
+    exit::FAILED
 }

@@ -5,7 +5,8 @@ use autoact_wire::memory_v1;
 use crate::args::MemoryCommand;
 use crate::client::{self, Service};
 use crate::exit;
-use crate::out::{self, plain_line};
+use crate::out;
+use crate::text::plain_line;
 
 pub(crate) async fn run(command: MemoryCommand) -> anyhow::Result<u8> {
     let MemoryCommand::Recall { query, limit, approved, memory, json } = command;

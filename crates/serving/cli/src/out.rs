@@ -9,6 +9,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use console::Term;
 
+use crate::text::cut;
+use crate::words::Block;
+
 /// Standard output took no more.
 #[derive(Debug)]
 pub(crate) struct OutputError(io::Error);
@@ -81,24 +84,6 @@ pub(crate) fn columns() -> Option<usize> {
     size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0)
 }
 
-/// One line of at most `columns` columns; the rest becomes `…`.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
-    console::truncate_str(text, columns, "…").into_owned()
-}
-
-/// Text that others wrote, for a terminal: line ends stay, other control characters become `�`, so
-/// that a page cannot move the cursor or change the window's title.
-pub(crate) fn plain(text: &str) -> String {
-    let harmless = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
-    text.chars().map(harmless).collect()
-}
-
-/// The same on one line.
-pub(crate) fn plain_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    plain(&words.join(" "))
-}
-
 /// A remark that stands only while something lasts: on a terminal it is dim and taken away again.
 #[derive(Debug, Default)]
 pub(crate) struct Passing {
@@ -137,27 +122,42 @@ impl Drop for Passing {
     }
 }
 
-fn erasable(term: &Term) -> bool {
-    term.is_term() && !is_dumb()
+/// Rows at the end of standard output that stand only while something is written: see [`Block`]. What
+/// is printed next comes in their place, so [`Live::clear`] comes before it.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    block: Block,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn control_characters_do_not_reach_a_terminal() {
-        assert_eq!(plain("a\u{1b}]0;title\u{7}b\tc\nd"), "a\u{fffd}]0;title\u{fffd}b\tc\nd");
-        assert_eq!(plain("Emajõgi 日本 🦀"), "Emajõgi 日本 🦀");
-        assert_eq!(plain_line("  two\n\tlines \u{9b}2J "), "two lines \u{fffd}2J");
+impl Live {
+    /// Shows what `rows` makes of the terminal's columns.
+    pub(crate) fn show(&mut self, rows: impl FnOnce(usize) -> Vec<String>) -> Result<(), OutputError> {
+        let size = Term::stdout().size_checked().map(|(lines, columns)| (usize::from(lines), usize::from(columns)));
+        let (lines, columns) = size.filter(|(lines, columns)| *lines > 0 && *columns > 0).unwrap_or((24, 80));
+        text(self.block.draw(rows(columns), lines))
     }
 
-    #[test]
-    fn lines_are_cut_by_columns() {
-        assert_eq!(cut("a long line", 6), "a lon…");
-        assert_eq!(cut("short", 6), "short");
-        // a wide character takes two columns
-        assert_eq!(cut("日本語の長い文", 7), "日本語…");
-        assert_eq!(cut("any", 1), "…");
+    /// Takes the rows away.
+    pub(crate) fn clear(&mut self) -> Result<(), OutputError> {
+        match self.block.erase() {
+            nothing if nothing.is_empty() => Ok(()),
+            erase => text(erase),
+        }
     }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        // whoever ends the command gets a clean terminal; one that has gone needs none
+        let _ = self.clear();
+    }
+}
+
+/// Whether what stands on standard output can be taken away again.
+pub(crate) fn is_live() -> bool {
+    erasable(&Term::stdout())
+}
+
+fn erasable(term: &Term) -> bool {
+    term.is_term() && !is_dumb()
 }

@@ -6,7 +6,8 @@ use crate::args::TasksCommand;
 use crate::client::{self, Service};
 use crate::exit;
 use crate::json;
-use crate::out::{self, plain, plain_line};
+use crate::out;
+use crate::text::{cut, plain, plain_line};
 use crate::view::{reason_name, verdict_name};
 
 pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<u8> {
@@ -55,7 +56,7 @@ fn list(tasks: &[v1::Task], json: bool) -> anyhow::Result<()> {
         let answer = if task.answer.is_empty() { "…" } else { &task.answer };
         let row = format!("{:<38} {:<14} {} → {}", task.task_id, state(task), plain_line(&task.question), plain_line(answer));
         // a line a task on a terminal; programs get all of it
-        out::line(columns.map_or_else(|| row.clone(), |columns| out::cut(&row, columns)))?;
+        out::line(columns.map_or_else(|| row.clone(), |columns| cut(&row, columns)))?;
     }
     Ok(())
 }

@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use autoact_trajectory::{CallId, CallKind, Role};
 use autoact_wire::v1::{self, trajectory_event::Body};
 
-use crate::out::{self, plain};
+use crate::out;
+use crate::text::{plain, plain_line};
 
 /// Turns events into lines and adds up their usage.
 pub(crate) struct View {
     colour: bool,
     step: u32,
+    /// The tool that the last thought chose.
+    tool: String,
     rows: BTreeMap<usize, Row>,
     submitted: Option<Duration>,
     finished: Option<Duration>,
@@ -35,7 +39,7 @@ const ROWS: [&str; 4] = ["plan", "tool", "execute", "reflect"];
 
 impl View {
     pub(crate) fn new() -> View {
-        View { colour: out::colours(), step: 0, rows: BTreeMap::new(), submitted: None, finished: None }
+        View { colour: out::colours(), step: 0, tool: String::new(), rows: BTreeMap::new(), submitted: None, finished: None }
     }
 
     /// The line of one event; `None` where there is nothing to show.
@@ -46,6 +50,7 @@ impl View {
             Body::Started(_) => return None,
             Body::Thought(thought) => {
                 self.step += 1;
+                self.tool.clone_from(&thought.tool);
                 format!("{} {}", self.label(&format!("thought {}", self.step), "36"), plain(&thought.thought))
             }
             Body::Action(action) => {
@@ -69,6 +74,19 @@ impl View {
             Body::Released(_) => return None,
         };
         Some(line)
+    }
+
+    /// What stands before the words of a call while they are written.
+    pub(crate) fn beginning(&self, call: &str) -> String {
+        match call.parse().map(|CallId { kind, step, .. }| (kind, step)) {
+            Ok((CallKind::Speak(Role::Plan), step)) => format!("{} ", self.label(&format!("thought {step}"), "36")),
+            Ok((CallKind::Speak(Role::Tool), step)) => {
+                format!("{} {}[", self.label(&format!("action {step}"), "33"), plain_line(&self.tool))
+            }
+            Ok((CallKind::Speak(Role::Reflect), _)) => format!("{} ", self.label("reflection", "35")),
+            // of a kind that this version does not know
+            Ok((CallKind::Execute, _)) | Err(_) => format!("{} ", self.label("", "0")),
+        }
     }
 
     fn finish(&self, finished: &v1::Finished) -> String {

@@ -40,6 +40,9 @@ pub enum Update {
         /// Of that: until the task was stored and queued.
         accepted: Option<Duration>,
     },
+    /// An agent's words while they are written, of [`Following::with_words`]. The event of the call
+    /// has the whole reply.
+    Words(v1::TaskDelta),
     /// The stream broke, or could not be resumed; [`Following::next`] tries again after a pause.
     Interrupted {
         /// What broke it.
@@ -54,6 +57,7 @@ pub enum Update {
 /// A message of a stream, whichever call it came from.
 struct Message {
     event: Option<v1::TrajectoryEvent>,
+    delta: Option<v1::TaskDelta>,
     elapsed: Option<prost_types::Duration>,
     accepted: Option<prost_types::Duration>,
 }
@@ -71,6 +75,7 @@ pub struct Following {
     sequence: u64,
     /// How long to look for a gateway after a stream broke.
     patience: Duration,
+    words: bool,
     stream: Option<(Messages, Instant)>,
     begun: bool,
     trouble: Option<Trouble>,
@@ -106,6 +111,7 @@ impl Following {
             task_id,
             sequence: after,
             patience,
+            words: false,
             stream: None,
             begun: false,
             trouble: None,
@@ -113,6 +119,12 @@ impl Following {
             resumed: 0,
             ended: false,
         }
+    }
+
+    /// Also the agents' words while they are written, if `words`.
+    #[must_use]
+    pub fn with_words(self, words: bool) -> Following {
+        Following { words, ..self }
     }
 
     /// The task's id.
@@ -178,19 +190,26 @@ impl Following {
     /// The stream from where we are. Before the first event the submission is sent again.
     async fn open(&mut self) -> Result<Messages, Status> {
         if let Some(task) = self.submission.as_ref().filter(|_| self.sequence == 0) {
-            let stream = self.client.ask(v1::AskRequest { task: Some(task.clone()), ..v1::AskRequest::default() }).await?.into_inner();
-            let message =
-                |response: v1::AskResponse| Message { event: response.event, elapsed: response.elapsed, accepted: response.accepted };
+            let request = v1::AskRequest { task: Some(task.clone()), after_sequence: 0, deltas: self.words };
+            let stream = self.client.ask(request).await?.into_inner();
+            let message = |response: v1::AskResponse| {
+                let v1::AskResponse { event, delta, elapsed, accepted } = response;
+                Message { event, delta, elapsed, accepted }
+            };
             return Ok(Box::pin(stream.map(move |item| item.map(message))));
         }
-        let request = v1::WatchTaskRequest { task_id: self.task_id.clone(), after_sequence: self.sequence, deltas: false };
+        let request = v1::WatchTaskRequest { task_id: self.task_id.clone(), after_sequence: self.sequence, deltas: self.words };
         let stream = self.client.watch_task(request).await?.into_inner();
-        let message = |response: v1::WatchTaskResponse| Message { event: response.event, elapsed: None, accepted: None };
+        let message =
+            |response: v1::WatchTaskResponse| Message { event: response.event, delta: response.delta, elapsed: None, accepted: None };
         Ok(Box::pin(stream.map(move |item| item.map(message))))
     }
 
-    /// The update in a message; `None` for one without an event, and for an event seen before.
+    /// The update in a message; `None` for an empty one, and for an event seen before.
     fn update(&mut self, message: Message) -> Option<Update> {
+        if let Some(delta) = message.delta {
+            return Some(Update::Words(delta));
+        }
         let event = message.event.filter(|event| event.sequence > self.sequence)?;
         self.sequence = event.sequence;
         self.ended = matches!(event.body, Some(Body::Finished(_)));

@@ -203,7 +203,7 @@ async fn all(following: &mut Following) -> Result<(Vec<u64>, usize), Status> {
         match update? {
             Update::Event { event, .. } => sequences.push(event.sequence),
             Update::Interrupted { .. } => interruptions += 1,
-            Update::Resumed => {}
+            Update::Words(_) | Update::Resumed => {}
         }
     }
     Ok((sequences, interruptions))
@@ -252,7 +252,7 @@ async fn a_gateway_that_comes_back_is_found() {
                 sequences.push(event.sequence);
             }
             Update::Interrupted { status, .. } => break status,
-            Update::Resumed => panic!("nothing was interrupted"),
+            Update::Words(_) | Update::Resumed => panic!("nothing was interrupted"),
         }
     };
     assert_eq!(interrupted.code(), Code::Unavailable);
@@ -269,7 +269,7 @@ async fn a_gateway_that_comes_back_is_found() {
                 assert_eq!((elapsed, accepted), (None, None), "it had several requests");
                 sequences.push(event.sequence);
             }
-            Update::Interrupted { .. } => {}
+            Update::Words(_) | Update::Interrupted { .. } => {}
             Update::Resumed => resumed += 1,
         }
     }
