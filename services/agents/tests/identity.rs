@@ -59,9 +59,9 @@ impl Services {
             let agent = Arc::new(agent);
             let mut setup = Setup::bind(plan_agent::PlanAgentConfig::NAME, common).await.unwrap();
             match role {
-                Role::Plan => plan_agent::install(agent, &plan_agent::PlanAgentConfig::default(), &mut setup),
-                Role::Tool => tool_agent::install(agent, Arc::clone(library), &tool_agent::ToolAgentConfig::default(), &mut setup),
-                Role::Reflect => reflect_agent::install(agent, &reflect_agent::ReflectAgentConfig::default(), &mut setup),
+                Role::Plan => autoact_agent::install(agent, (), &plan_agent::PlanAgentConfig::default(), &mut setup),
+                Role::Tool => autoact_agent::install(agent, Arc::clone(library), &tool_agent::ToolAgentConfig::default(), &mut setup),
+                Role::Reflect => autoact_agent::install(agent, (), &reflect_agent::ReflectAgentConfig::default(), &mut setup),
             }
             let service = setup.finish().await.unwrap().start();
             channels.push(connect_lazy(&service.addr().to_string()).unwrap());

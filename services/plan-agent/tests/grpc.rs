@@ -27,7 +27,7 @@ async fn start(backend: ScriptedBackend) -> (Running, PlanAgentClient<Channel>, 
     let common = Common { grace_period: Duration::from_secs(5), ..Common::on_ports(0, 0) };
     let mut setup = Setup::bind(PlanAgentConfig::NAME, common).await.unwrap();
     let agent = Agent::new(Role::Plan, Arc::clone(&backend) as _, AgentOptions::default());
-    plan_agent::install(Arc::new(agent), &PlanAgentConfig::default(), &mut setup);
+    autoact_agent::install(Arc::new(agent), (), &PlanAgentConfig::default(), &mut setup);
     let running = setup.finish().await.unwrap().start();
     let client = PlanAgentClient::new(autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap());
     (running, client, backend)
@@ -176,4 +176,16 @@ async fn a_model_that_does_not_work_is_not_ready() {
     }
     assert_eq!(running.readiness().waiting(), ["model"]);
     running.stop().await.unwrap();
+}
+
+#[test]
+fn the_settings_of_another_agent_are_none_of_this_one() {
+    use autoact_config::{Sources, load};
+    let given = |env: &[(&str, &str)]| {
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        load::<PlanAgentConfig>(&Sources { env, ..Sources::default() })
+    };
+    // for every agent that has the setting
+    assert_eq!(given(&[("AUTOACT_CORPUS", "x")]).unwrap().service.adapter, std::path::Path::new("models/stem/adapters/plan"));
+    assert!(given(&[("AUTOACT_PLAN_AGENT__CORPUS", "x")]).is_err());
 }

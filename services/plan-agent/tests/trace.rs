@@ -26,7 +26,7 @@ async fn a_call_of_the_model_is_a_span_of_its_callers_trace() {
     let mut setup = Setup::bind("plan-agent", Common::on_ports(0, 0)).await.unwrap();
     let backend = Arc::new(ScriptedBackend::saying(" I know.\nAction: Finish\n").with_adapter("plan"));
     let options = AgentOptions { adapter: Some("plan".into()), ..AgentOptions::default() };
-    plan_agent::install(Arc::new(Agent::new(Role::Plan, backend, options)), &PlanAgentConfig::default(), &mut setup);
+    autoact_agent::install(Arc::new(Agent::new(Role::Plan, backend, options)), (), &PlanAgentConfig::default(), &mut setup);
     let running = setup.finish().await.unwrap().start();
 
     let channel = autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap();

@@ -20,7 +20,7 @@ use tonic::{Code, Status};
 async fn start(text: &'static str) -> Running {
     let mut setup = Setup::bind("reflect-agent", Common::on_ports(0, 0)).await.unwrap();
     let agent = Agent::new(Role::Reflect, Arc::new(ScriptedBackend::saying(text)), AgentOptions::default());
-    reflect_agent::install(Arc::new(agent), &ReflectAgentConfig::default(), &mut setup);
+    autoact_agent::install(Arc::new(agent), (), &ReflectAgentConfig::default(), &mut setup);
     setup.finish().await.unwrap().start()
 }
 

@@ -1,44 +1,24 @@
-//! The settings of tool-agent.
+//! The settings that only tool-agent has.
 
 use std::path::PathBuf;
 
-use autoact_agent::{BackendConfig, EngineConfig};
-use autoact_config::{Check, Common, Section};
+use autoact_agent::OwnSettings;
+use autoact_config::Check;
 use serde::{Deserialize, Serialize};
 
-/// The port of the gRPC server.
-pub const PORT: u16 = 7402;
-/// The port of `/metrics`, `/livez` and `/readyz`.
-pub const METRICS_PORT: u16 = 7502;
-/// The bundled base model.
-pub const DEFAULT_MODEL: &str = "models/stem";
-/// Its adapter for this agent.
-pub const DEFAULT_ADAPTER: &str = "models/stem/adapters/tool";
 /// The tool library of the atlas.
-pub const DEFAULT_TOOLS: &str = "corpora/atlas/tools.toml";
+const DEFAULT_TOOLS: &str = "corpora/atlas/tools.toml";
 /// The pages that the built-in tools read.
-pub const DEFAULT_CORPUS: &str = "corpora/atlas/pages.jsonl";
+const DEFAULT_CORPUS: &str = "corpora/atlas/pages.jsonl";
 /// Tools that run at once: they hold a thread each, and the built-in ones need milliseconds.
 const DEFAULT_MAX_RUNS: usize = 16;
 /// Outcomes of tools with an effect that are remembered: hours of work, and a few megabytes.
 const DEFAULT_REMEMBERED: usize = 4096;
 
-/// The section `[tool-agent]`.
+/// What the section `[tool-agent]` has beside [`autoact_agent::AgentConfig`]'s keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ToolAgentConfig {
-    /// The base model: a Hugging Face directory.
-    pub model: PathBuf,
-    /// The LoRA adapter: a PEFT directory; empty: the base speaks.
-    pub adapter: PathBuf,
-    /// The adapter registry whose current version speaks instead, and is followed; empty: none.
-    pub adapter_registry: PathBuf,
-    /// Listen on the bus for promotions, beside looking at the registry every second.
-    pub adapter_announcements: bool,
-    /// How the model runs.
-    pub engine: EngineConfig,
-    /// A server that runs it instead.
-    pub backend: BackendConfig,
+pub struct ToolSettings {
     /// The tool library: a `tools.toml`.
     pub tools: PathBuf,
     /// The pages the built-in tools read: JSON lines of `title` and `text`.
@@ -49,15 +29,9 @@ pub struct ToolAgentConfig {
     pub remembered: usize,
 }
 
-impl Default for ToolAgentConfig {
+impl Default for ToolSettings {
     fn default() -> Self {
-        ToolAgentConfig {
-            model: DEFAULT_MODEL.into(),
-            adapter: DEFAULT_ADAPTER.into(),
-            adapter_registry: PathBuf::new(),
-            adapter_announcements: false,
-            engine: EngineConfig::default(),
-            backend: BackendConfig::default(),
+        ToolSettings {
             tools: DEFAULT_TOOLS.into(),
             corpus: DEFAULT_CORPUS.into(),
             max_runs: DEFAULT_MAX_RUNS,
@@ -66,17 +40,51 @@ impl Default for ToolAgentConfig {
     }
 }
 
-impl Section for ToolAgentConfig {
-    const NAME: &'static str = "tool-agent";
-
-    fn common() -> Common {
-        Common::on_ports(PORT, METRICS_PORT)
-    }
-
-    fn validate(&self, _: &Common, check: &mut Check<'_>) {
-        self.engine.validate(check);
-        self.backend.validate(&self.adapter, &self.adapter_registry, check);
+impl OwnSettings for ToolSettings {
+    fn validate(&self, check: &mut Check<'_>) {
         check.require(self.max_runs > 0 && self.max_runs <= 512, "max_runs", "between 1 and 512", self.max_runs);
         check.require(self.remembered > 0, "remembered", "at least 1", self.remembered);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use autoact_config::{ConfigErrors, Loaded, Sources, load};
+
+    use super::*;
+    use crate::ToolAgentConfig;
+
+    fn loaded(flags: &[(&str, &str)], env: &[(&str, &str)]) -> Result<Loaded<ToolAgentConfig>, ConfigErrors> {
+        let flags = flags.iter().map(|(key, value)| ((*key).to_owned(), (*key).to_owned(), (*value).to_owned())).collect();
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>();
+        load(&Sources { file: None, env, flags })
+    }
+
+    #[test]
+    fn its_own_keys_stand_beside_those_of_all_agents() {
+        let env = [("AUTOACT_CORPUS", "pages.jsonl"), ("AUTOACT_TOOL_AGENT__MAX_RUNS", "3")];
+        let config = loaded(&[("adapter", ""), ("engine.queue", "5")], &env).unwrap().service;
+        assert_eq!((config.own.corpus, config.own.max_runs), ("pages.jsonl".into(), 3));
+        assert_eq!((config.adapter, config.engine.queue), (PathBuf::new(), 5));
+        assert_eq!((config.model, config.own.remembered), ("models/stem".into(), DEFAULT_REMEMBERED));
+    }
+
+    #[test]
+    fn what_is_no_key_and_what_is_out_of_range_is_refused() {
+        let mistakes = |flags: &[(&str, &str)]| loaded(flags, &[]).unwrap_err().mistakes;
+        let [unknown] = &mistakes(&[("corpora", "x")])[..] else { panic!("one mistake") };
+        assert!(unknown.message.contains("`corpus`") && unknown.message.contains("`model`"), "{unknown}");
+        assert_eq!(mistakes(&[("max_runs", "0"), ("remembered", "many"), ("engine.queue", "0")]).len(), 3);
+    }
+
+    #[test]
+    fn the_documentation_names_every_key() {
+        let docs = include_str!("../../../docs/operations.md");
+        let config = serde_json::to_value(ToolAgentConfig::default()).unwrap();
+        let named = |key: &String| docs.contains(&format!("| `{key}")) || docs.contains(&format!("| `{key}.*`"));
+        let missing: Vec<&String> = config.as_object().unwrap().keys().filter(|key| !named(key)).collect();
+        assert_eq!(missing, [""; 0], "not in docs/operations.md");
     }
 }

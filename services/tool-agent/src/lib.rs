@@ -8,51 +8,73 @@ mod once;
 use std::path::Path;
 use std::sync::Arc;
 
-use autoact_agent::{Agent, Request as Ask, Sources, Stream};
-use autoact_service::{Flag, Service, Setup, StartError, deadline};
+use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Reply, Stream, answer};
+use autoact_service::{Flag, Setup, StartError};
 use autoact_tools::{Corpus, ToolLibrary};
-use autoact_trajectory::Role;
+use autoact_trajectory::{Role, ToolSpec};
 use autoact_wire::agents_v1::tool_agent_server::{ToolAgent, ToolAgentServer};
 use autoact_wire::agents_v1::{
-    ExecuteRequest, ExecuteResponse, ListToolsRequest, ListToolsResponse, ParameterizeRequest, ParameterizeResponse, ParameterizeResult,
-    parameterize_response::Event,
+    Delta, ExecuteRequest, ExecuteResponse, ListToolsRequest, ListToolsResponse, ParameterizeRequest, ParameterizeResponse,
+    ParameterizeResult, parameterize_response::Event,
 };
 use autoact_wire::status::to_status;
+use autoact_wire::v1;
 use tonic::{Request, Response, Status};
 
-pub use config::{DEFAULT_ADAPTER, DEFAULT_CORPUS, DEFAULT_MODEL, DEFAULT_TOOLS, METRICS_PORT, PORT, ToolAgentConfig};
+pub use config::ToolSettings;
 pub use error::ExecuteError;
 
 use execute::Executor;
 
 /// The service.
-pub struct ToolAgentService;
+pub type ToolAgentService = AgentService<Operator>;
+/// The section `[tool-agent]`.
+pub type ToolAgentConfig = AgentConfig<Operator>;
 
-impl Service for ToolAgentService {
-    type Config = ToolAgentConfig;
+/// What makes an agent Tool-Agent.
+#[derive(Debug, Clone)]
+pub struct Operator;
+
+impl AgentRole for Operator {
+    const ROLE: Role = Role::Tool;
+    const NAME: &'static str = "tool-agent";
     const ABOUT: &'static str = "Tool-Agent: fills in a tool's parameters, and runs the tools.";
+    const PORT: u16 = 7402;
+    const DEFAULT_ADAPTER: &'static str = "models/stem/adapters/tool";
+
+    type Settings = ToolSettings;
+    type Resources = Arc<ToolLibrary>;
+    type Request = ParameterizeRequest;
+    type Response = ParameterizeResponse;
 
     fn flags() -> Vec<Flag> {
-        let mut flags = autoact_agent::engine_flags();
-        flags.extend([
+        vec![
             Flag { name: "tools", key: "tools", value: "FILE", help: "Tool library (tools.toml)" },
             Flag { name: "corpus", key: "corpus", value: "FILE", help: "Pages the built-in tools read (JSON lines of title and text)" },
-        ]);
-        flags
+        ]
     }
 
-    async fn build(config: ToolAgentConfig, setup: &mut Setup) -> Result<(), StartError> {
-        let library = open_library(&config.tools, &config.corpus).await?;
-        let sources = Sources {
-            model: &config.model,
-            adapter: &config.adapter,
-            registry: &config.adapter_registry,
-            announcements: config.adapter_announcements,
-            backend: &config.backend,
-        };
-        let agent = autoact_agent::open(Role::Tool, sources, &config.engine, setup).await?;
-        install(agent, Arc::new(library), &config, setup);
-        Ok(())
+    async fn open(settings: &ToolSettings) -> Result<Arc<ToolLibrary>, StartError> {
+        open_library(&settings.tools, &settings.corpus).await.map(Arc::new)
+    }
+
+    fn serve(agent: Arc<Agent>, library: Arc<ToolLibrary>, settings: &ToolSettings, setup: &mut Setup) {
+        let content = setup.common().telemetry.capture_content;
+        let executor = Executor::new(library, settings.max_runs, settings.remembered, setup.tasks(), content);
+        setup.serve(autoact_wire::limited!(ToolAgentServer::new(Rpc { agent, executor: Arc::new(executor) })));
+    }
+
+    fn asked(request: ParameterizeRequest) -> (Option<v1::Trajectory>, Option<v1::SamplingParams>) {
+        (request.trajectory, request.sampling)
+    }
+
+    fn delta(delta: Delta) -> ParameterizeResponse {
+        ParameterizeResponse { event: Some(Event::Delta(delta)) }
+    }
+
+    fn result(reply: &str, _: &[ToolSpec], usage: v1::Usage) -> Reply<ParameterizeResponse> {
+        let params = autoact_speaker::params(reply)?;
+        Ok(ParameterizeResponse { event: Some(Event::Result(ParameterizeResult { params, usage: Some(usage) })) })
     }
 }
 
@@ -72,34 +94,17 @@ async fn open_library(tools: &Path, corpus: &Path) -> Result<ToolLibrary, StartE
     opened.await.map_err(StartError::new)?
 }
 
-/// Serves an agent and a library: [`Service::build`] does it with the configured ones, tests with theirs.
-pub fn install(agent: Arc<Agent>, library: Arc<ToolLibrary>, config: &ToolAgentConfig, setup: &mut Setup) {
-    let health = autoact_agent::watch_health(Arc::clone(&agent), setup.condition("model"), config.engine.health_interval);
-    setup.tasks().spawn("model health", health);
-    let content = setup.common().telemetry.capture_content;
-    let executor = Arc::new(Executor::new(library, config.max_runs, config.remembered, setup.tasks(), content));
-    setup.serve(autoact_wire::limited!(ToolAgentServer::new(Operator { agent, executor })));
-}
-
-struct Operator {
+struct Rpc {
     agent: Arc<Agent>,
     executor: Arc<Executor>,
 }
 
 #[tonic::async_trait]
-impl ToolAgent for Operator {
+impl ToolAgent for Rpc {
     type ParameterizeStream = Stream<ParameterizeResponse>;
 
     async fn parameterize(&self, request: Request<ParameterizeRequest>) -> Result<Response<Self::ParameterizeStream>, Status> {
-        let deadline = deadline(&request);
-        let ParameterizeRequest { trajectory, sampling } = request.into_inner();
-        let speech = self.agent.speak(Ask { trajectory, sampling, deadline }).await.map_err(|error| to_status(&error))?;
-        let delta = |delta| ParameterizeResponse { event: Some(Event::Delta(delta)) };
-        let replies = autoact_agent::stream(speech, delta, |reply, usage| {
-            let params = autoact_speaker::params(reply)?;
-            Ok(ParameterizeResponse { event: Some(Event::Result(ParameterizeResult { params, usage: Some(usage) })) })
-        });
-        Ok(Response::new(replies))
+        answer::<Operator>(&self.agent, request).await
     }
 
     async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {

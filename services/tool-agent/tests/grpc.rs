@@ -19,7 +19,7 @@ use autoact_wire::status;
 use autoact_wire::v1::Action;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
-use tool_agent::ToolAgentConfig;
+use tool_agent::{ToolAgentConfig, ToolSettings};
 
 fn spec(name: &str, effect: Effect, timeout: Duration) -> ToolSpec {
     ToolSpec {
@@ -119,7 +119,7 @@ async fn start(config: ToolAgentConfig) -> Started {
         .unwrap();
     let mut setup = Setup::bind("tool-agent", Common::on_ports(0, 0)).await.unwrap();
     let agent = Agent::new(Role::Tool, Arc::new(ScriptedBackend::saying(" Loire\n")), AgentOptions::default());
-    tool_agent::install(Arc::new(agent), Arc::new(library), &config, &mut setup);
+    autoact_agent::install(Arc::new(agent), Arc::new(library), &config, &mut setup);
     let running = setup.finish().await.unwrap().start();
     let client = ToolAgentClient::new(autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap());
     Started { running, client, gate }
@@ -209,7 +209,8 @@ async fn a_step_with_an_effect_runs_once() {
 
 #[tokio::test]
 async fn a_tool_ends_at_its_deadline_and_others_wait_their_turn() {
-    let mut started = start(ToolAgentConfig { max_runs: 1, ..ToolAgentConfig::default() }).await;
+    let mut started =
+        start(ToolAgentConfig { own: ToolSettings { max_runs: 1, ..ToolSettings::default() }, ..ToolAgentConfig::default() }).await;
     let late = started.execute(call(1, "Hang", "x")).await.unwrap();
     assert!(late.is_error && late.observation.contains("no answer within 200ms"), "{late:?}");
     // the hanging tool still holds the only slot: eight may wait for it, the others are refused with a delay

@@ -7,8 +7,9 @@ pub const CONFIG_VARIABLE: &str = "AUTOACT_CONFIG";
 
 /// Variables with our prefix that are not settings of a service, each with who reads it. Services
 /// may find them in their environment: `autoact up` and the tests hand theirs on.
-pub const OTHER_VARIABLES: [(&str, &str); 19] = [
+pub const OTHER_VARIABLES: [(&str, &str); 21] = [
     (CONFIG_VARIABLE, "every service: its configuration file"),
+    ("AUTOACT_BUF", "scripts/fetch-buf: the program that lints proto/"),
     ("AUTOACT_GATEWAY", "the `autoact` command: default of `--gateway`"),
     ("AUTOACT_ISA", "the kernels (crates/engine/kernels), in every process that runs a model"),
     ("AUTOACT_KUSTOMIZE", "scripts/fetch-kustomize and the tests of the manifests"),
@@ -26,6 +27,7 @@ pub const OTHER_VARIABLES: [(&str, &str); 19] = [
     ("AUTOACT_TEST_DATA", "the tests of crates/lab/datasets: published samples"),
     ("AUTOACT_TEST_LONG", "the whole-system tests: kills and mixed fleets go on for minutes"),
     ("AUTOACT_THREADS", "the benchmark kernel_throughput"),
+    ("AUTOACT_WRITE_RELEASED", "the tests of crates/platform/wire: record the contracts of a release"),
     ("AUTOACT_WRITE_SAMPLES", "the tests of crates/domain/trajectory: write samples instead of reading them"),
 ];
 

@@ -4,21 +4,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use autoact_model::{Backend, ChatTemplate, GenerateError, GenerateRequest};
-use autoact_speaker::{SpeakRequest, Speaker};
+use autoact_speaker::Speaker;
 use autoact_telemetry::gen_ai;
 use autoact_trajectory::Role;
-use autoact_wire::v1;
 
 use crate::call::Call;
-use crate::check;
-use crate::error::AgentError;
 use crate::health::Health;
 use crate::registry::Refusal;
-use crate::speech::Speech;
 use crate::voice::Voice;
-
-/// Prompts of more bytes are tokenised on a blocking thread: a megabyte takes long enough to hold up other calls.
-const LONG_PROMPT: usize = 32 * 1024;
 
 /// How an agent is set up.
 #[derive(Debug, Clone, Default)]
@@ -29,17 +22,6 @@ pub struct AgentOptions {
     pub template: Option<ChatTemplate>,
     /// Put prompts and replies into traces.
     pub capture_content: bool,
-}
-
-/// What an agent is asked.
-#[derive(Debug, Clone, Default)]
-pub struct Request {
-    /// The history to go on with.
-    pub trajectory: Option<v1::Trajectory>,
-    /// How to decode.
-    pub sampling: Option<v1::SamplingParams>,
-    /// When the caller stops waiting.
-    pub deadline: Option<Instant>,
 }
 
 /// A base model with one adapter that speaks in one role.
@@ -73,30 +55,8 @@ impl Agent {
         self.role
     }
 
-    /// Starts a reply. Dropping it stops the model.
-    pub async fn speak(self: &Arc<Self>, request: Request) -> Result<Speech, AgentError> {
-        let trajectory = check::trajectory(self.role, request.trajectory)?;
-        let sampling = check::sampling(request.sampling)?;
-        let voice = self.voice();
-        let ask = SpeakRequest {
-            sampling,
-            adapter: voice.name.as_deref(),
-            deadline: request.deadline,
-            ..SpeakRequest::new(self.role, &trajectory)
-        };
-        let generate = self.speaker.compose(&ask)?;
-        let agent = Arc::clone(self);
-        if generate.prompt.len() <= LONG_PROMPT {
-            return Speech::begin(agent, voice, trajectory, generate);
-        }
-        let span = tracing::Span::current();
-        tokio::task::spawn_blocking(move || span.in_scope(|| Speech::begin(agent, voice, trajectory, generate)))
-            .await
-            .unwrap_or_else(|error| Err(AgentError::Speak(GenerateError::engine(error.to_string()).into())))
-    }
-
     /// What a reply that begins now speaks with, to its end.
-    fn voice(&self) -> Arc<Voice> {
+    pub(crate) fn voice(&self) -> Arc<Voice> {
         Arc::clone(&self.voice.read().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -86,7 +86,7 @@ impl EngineConfig {
 }
 
 /// The flags every agent has.
-pub fn engine_flags() -> Vec<Flag> {
+pub(crate) fn engine_flags() -> Vec<Flag> {
     vec![
         Flag { name: "model", key: "model", value: "DIR", help: "Base model: a Hugging Face directory" },
         Flag { name: "adapter", key: "adapter", value: "DIR", help: "LoRA adapter: a PEFT directory; empty: the base speaks" },

@@ -1,22 +1,57 @@
 //! A reply of an agent: the speaker's, with its trace, its counters and what it tells of the model's health.
 
-use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use autoact_model::{GenerateError, GenerateRequest};
-use autoact_speaker::{ParseError, ReplyEvent, ReplyStream, SpeakError, usage};
+use autoact_speaker::{ReplyEvent, ReplyStream, SpeakError, SpeakRequest};
 use autoact_trajectory::{ToolSpec, Trajectory};
-use autoact_wire::agents_v1;
-use autoact_wire::status::to_status;
 use autoact_wire::v1;
-use futures::StreamExt;
-use tonic::Status;
 use tracing::Instrument;
 
 use crate::agent::Agent;
 use crate::call::Call;
+use crate::check;
 use crate::error::AgentError;
 use crate::voice::Voice;
+
+/// Prompts of more bytes are tokenised on a blocking thread: a megabyte takes long enough to hold up other calls.
+const LONG_PROMPT: usize = 32 * 1024;
+
+/// What an agent is asked.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The history to go on with.
+    pub trajectory: Option<v1::Trajectory>,
+    /// How to decode.
+    pub sampling: Option<v1::SamplingParams>,
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+}
+
+impl Agent {
+    /// Starts a reply. Dropping it stops the model.
+    pub async fn speak(self: &Arc<Self>, request: Request) -> Result<Speech, AgentError> {
+        let trajectory = check::trajectory(self.role(), request.trajectory)?;
+        let sampling = check::sampling(request.sampling)?;
+        let voice = self.voice();
+        let ask = SpeakRequest {
+            sampling,
+            adapter: voice.name.as_deref(),
+            deadline: request.deadline,
+            ..SpeakRequest::new(self.role(), &trajectory)
+        };
+        let generate = self.speaker().compose(&ask)?;
+        let agent = Arc::clone(self);
+        if generate.prompt.len() <= LONG_PROMPT {
+            return Speech::begin(agent, voice, trajectory, generate);
+        }
+        let span = tracing::Span::current();
+        tokio::task::spawn_blocking(move || span.in_scope(|| Speech::begin(agent, voice, trajectory, generate)))
+            .await
+            .unwrap_or_else(|error| Err(AgentError::Speak(GenerateError::engine(error.to_string()).into())))
+    }
+}
 
 /// A reply being written: any number of [`ReplyEvent::Delta`], then [`ReplyEvent::Done`] or an error. Dropping it stops the model.
 pub struct Speech {
@@ -29,12 +64,7 @@ pub struct Speech {
 }
 
 impl Speech {
-    pub(crate) fn begin(
-        agent: Arc<Agent>,
-        voice: Arc<Voice>,
-        trajectory: Trajectory,
-        request: GenerateRequest,
-    ) -> Result<Speech, AgentError> {
+    fn begin(agent: Arc<Agent>, voice: Arc<Voice>, trajectory: Trajectory, request: GenerateRequest) -> Result<Speech, AgentError> {
         let mut call = agent.call(&trajectory.task_id, &request);
         // within the span: the model's own log lines belong to this call
         match call.span().in_scope(|| agent.speaker().begin(agent.role(), request)) {
@@ -73,28 +103,4 @@ fn fail(agent: &Agent, call: &mut Call, error: SpeakError) -> AgentError {
         call.failed(error);
     }
     AgentError::Speak(error)
-}
-
-/// A finished reply, parsed by its service.
-pub type Reply<T> = Result<T, ParseError>;
-
-/// What a streaming rpc returns.
-pub type Stream<R> = Pin<Box<dyn futures::Stream<Item = Result<R, Status>> + Send>>;
-
-/// A speech as the responses of an rpc: `delta` wraps text, `result` parses the whole reply.
-pub fn stream<R: Send + 'static>(
-    speech: Speech,
-    delta: impl Fn(agents_v1::Delta) -> R + Send + 'static,
-    result: impl Fn(&str, v1::Usage) -> Reply<R> + Send + 'static,
-) -> Stream<R> {
-    let spoken = futures::stream::unfold(speech, |mut speech| async move { Some((speech.next().await?, speech)) });
-    let responses = spoken.map(move |spoken| match spoken {
-        Ok(ReplyEvent::Delta(text)) => Ok(delta(agents_v1::Delta { text })),
-        Ok(ReplyEvent::Done(generated)) => {
-            let usage = v1::Usage::from(&usage(&generated));
-            result(&generated.text, usage).map_err(|error| to_status(&AgentError::Speak(error.into())))
-        }
-        Err(error) => Err(to_status(&error)),
-    });
-    Box::pin(responses)
 }

@@ -50,7 +50,7 @@ async fn plan(common: Common, steps: usize) -> anyhow::Result<Running> {
         Ok(format!(" I read page {done} and see what it says.\nAction: {}\n", if done < steps { "Retrieve" } else { "Finish" }))
     });
     let mut setup = Setup::bind("plan-agent", common).await?;
-    plan_agent::install(speaker(Role::Plan, script), &config, &mut setup);
+    autoact_agent::install(speaker(Role::Plan, script), (), &config, &mut setup);
     Ok(setup.finish().await?.start())
 }
 
@@ -64,7 +64,7 @@ async fn tool(common: Common) -> anyhow::Result<Running> {
     let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages((1..=100).map(page).collect())?))?;
     let script = ScriptedBackend::new(|request| Ok(format!(" Page {}\n", request.prompt.matches("\nAction: ").count())));
     let mut setup = Setup::bind("tool-agent", common).await?;
-    tool_agent::install(speaker(Role::Tool, script), Arc::new(library), &config, &mut setup);
+    autoact_agent::install(speaker(Role::Tool, script), Arc::new(library), &config, &mut setup);
     Ok(setup.finish().await?.start())
 }
 
@@ -72,7 +72,7 @@ async fn reflect(common: Common) -> anyhow::Result<Running> {
     let config = reflect_agent::ReflectAgentConfig::default();
     let mut setup = Setup::bind("reflect-agent", common).await?;
     let script = ScriptedBackend::saying(" The pages say so.\nVerdict: right\n");
-    reflect_agent::install(speaker(Role::Reflect, script), &config, &mut setup);
+    autoact_agent::install(speaker(Role::Reflect, script), (), &config, &mut setup);
     Ok(setup.finish().await?.start())
 }
 
