@@ -6,31 +6,12 @@ use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use hyper::body::Incoming;
 
-use crate::completion::Completion;
+use crate::completion::{Completion, End};
 use crate::failure::{Failure, clip};
 use crate::follow::Fit;
 use crate::http::{HttpError, more, whole};
 use crate::sse::{Events, TooLong};
 use crate::wire::{self, Ask, Chunk};
-
-/// How a stream ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum End {
-    /// The grammar is complete: it allows no further text.
-    Complete,
-    /// The next piece does not match the grammar.
-    Broken {
-        /// The piece.
-        found: String,
-    },
-    /// An end-of-sequence token or a stop string.
-    Stop {
-        /// Whether it was a stop string, according to the server.
-        by_text: bool,
-    },
-    /// `max_tokens` or the end of the context.
-    Length,
-}
 
 /// The data of the last event of a stream.
 const DONE: &str = "[DONE]";
@@ -38,7 +19,7 @@ const DONE: &str = "[DONE]";
 impl Completion {
     /// Sends one request. Text that matches the grammar goes to the reader as it arrives.
     pub(crate) async fn attempt(&mut self) -> Result<End, Failure> {
-        let options = &self.shared.options;
+        let options = &self.server.options;
         self.pieces = 0;
         self.usage = None;
         self.held = if self.round == 0 { String::new() } else { self.text[self.text.trim_end_matches(' ').len()..].to_owned() };
@@ -52,8 +33,8 @@ impl Completion {
         if self.first.is_none() {
             self.sent = Some(Instant::now());
         }
-        let url = self.shared.client.url("/completions");
-        let sent = self.patience.wait(&self.sender, self.shared.client.post(&url, body)).await.map_err(Failure::Final)?;
+        let url = self.server.client.url("/completions");
+        let sent = self.patience.wait(&self.sender, self.server.client.post(&url, body)).await.map_err(Failure::Final)?;
         let (parts, body) = sent.map_err(failed)?.into_parts();
         if parts.status != StatusCode::OK {
             let body = self.patience.wait(&self.sender, whole(body)).await.map_err(Failure::Final)?.map_err(failed)?;
@@ -128,7 +109,7 @@ impl Completion {
             Some(other) => return Err(Failure::last(format!("the server ended the reply with `{}`", clip(other)))),
         }
         // a server that knows the grammar ends by itself, and then sends the usage
-        let told = self.shared.options.dialect.guides() && self.round == 0;
+        let told = self.server.options.dialect.guides() && self.round == 0;
         Ok(matches!(end, Some(End::Complete)) && !told)
     }
 

@@ -4,20 +4,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use autoact_model::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest, GenerateStream};
-use http::StatusCode;
 use tokio::runtime::Handle;
-use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::completion::Completion;
 use crate::error::RemoteError;
-use crate::failure::{Failure, shown};
 use crate::follow::Grammars;
-use crate::http::{Client, whole};
-use crate::models::{Listing, Served};
+use crate::http::Client;
+use crate::models::Served;
 use crate::options::RemoteOptions;
 use crate::queue::Queue;
-use crate::retry;
+use crate::server::{Server, wait_for};
 use crate::spellings::Spellings;
 
 /// A model served by an OpenAI-compatible server.
@@ -37,7 +34,7 @@ use crate::spellings::Spellings;
 /// - **Control tokens**: a prompt is sent as one string, in which a server recognises every control
 ///   token. If the prompt's text spells one, a space is inserted after its first character.
 pub struct Remote {
-    shared: Arc<Shared>,
+    server: Arc<Server>,
     /// The served adapter of the configured name; `None`: the name is the base's.
     speaker: Option<AdapterVersion>,
     runtime: Handle,
@@ -45,21 +42,8 @@ pub struct Remote {
 
 impl std::fmt::Debug for Remote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Remote").field("info", &self.shared.info).field("speaker", &self.speaker).finish_non_exhaustive()
+        f.debug_struct("Remote").field("info", &self.server.info).field("speaker", &self.speaker).finish_non_exhaustive()
     }
-}
-
-/// The state shared by all completions.
-pub(crate) struct Shared {
-    pub(crate) client: Client,
-    pub(crate) options: RemoteOptions,
-    pub(crate) info: BackendInfo,
-    adapters: RwLock<Vec<AdapterVersion>>,
-    pub(crate) queue: Arc<Queue>,
-    pub(crate) grammars: Grammars,
-    pub(crate) spellings: Spellings,
-    /// Whether the warning that the server does not apply grammars has been logged.
-    pub(crate) warned: AtomicBool,
 }
 
 impl Remote {
@@ -88,8 +72,8 @@ impl Remote {
         };
         let queue = Arc::new(Queue::new(options.max_in_flight, options.queue));
         let adapters = RwLock::new(adapters);
-        let shared = Shared { client, options, info, adapters, queue, grammars, spellings, warned: AtomicBool::new(false) };
-        Ok(Remote { shared: Arc::new(shared), speaker, runtime: Handle::current() })
+        let server = Server { client, options, info, adapters, queue, grammars, spellings, warned: AtomicBool::new(false) };
+        Ok(Remote { server: Arc::new(server), speaker, runtime: Handle::current() })
     }
 
     /// The adapter to name in requests for the configured model; `None` if that is the base.
@@ -100,91 +84,20 @@ impl Remote {
 
 impl Backend for Remote {
     fn info(&self) -> &BackendInfo {
-        &self.shared.info
+        &self.server.info
     }
 
     /// The adapters that the server listed last: at the start, or when an adapter was missing.
     fn adapters(&self) -> Vec<AdapterVersion> {
-        self.shared.adapters.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.server.adapters.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn generate(&self, request: GenerateRequest) -> Result<GenerateStream, GenerateError> {
-        let ticket = self.shared.queue.enter()?;
+        let ticket = self.server.queue.enter()?;
         let (sender, stream) = GenerateStream::channel();
-        let completion = Completion::new(Arc::clone(&self.shared), request, ticket, sender);
+        let completion = Completion::new(Arc::clone(&self.server), request, ticket, sender);
         // ends with its stream, its deadline or the time limit of all completions
         drop(self.runtime.spawn(completion.run().instrument(tracing::Span::current())));
         Ok(stream)
     }
-}
-
-impl Shared {
-    /// The served adapter with this name. The server is asked again if the name is unknown.
-    pub(crate) async fn adapter(&self, name: &str) -> Result<AdapterVersion, GenerateError> {
-        if let Some(known) = self.known(name) {
-            return Ok(known);
-        }
-        self.look_again().await?;
-        self.known(name).ok_or_else(|| self.unknown(name))
-    }
-
-    /// Asks the server for its models again.
-    pub(crate) async fn look_again(&self) -> Result<(), GenerateError> {
-        let listing = list(&self.client).await.map_err(Failure::told)?;
-        let served = listing.around(&self.options.url, &self.info.name).map_err(|error| GenerateError::engine(error.to_string()))?;
-        *self.adapters.write().unwrap_or_else(PoisonError::into_inner) = served.adapters;
-        Ok(())
-    }
-
-    pub(crate) fn unknown(&self, name: &str) -> GenerateError {
-        let loaded = self.adapters.read().unwrap_or_else(PoisonError::into_inner).iter().map(|adapter| adapter.name.clone()).collect();
-        GenerateError::UnknownAdapter { name: name.to_owned(), loaded }
-    }
-
-    fn known(&self, name: &str) -> Option<AdapterVersion> {
-        self.adapters.read().unwrap_or_else(PoisonError::into_inner).iter().find(|adapter| adapter.name == name).cloned()
-    }
-}
-
-/// The list of models, as soon as the server answers.
-async fn wait_for(client: &Client, options: &RemoteOptions) -> Result<Served, RemoteError> {
-    let url = client.url("/models");
-    let end = Instant::now() + options.start_timeout;
-    let mut attempt = 0;
-    loop {
-        let unreachable = |reason: String| RemoteError::Unreachable { url: url.clone(), waited: options.start_timeout, reason };
-        let reason = match tokio::time::timeout_at(end, list(client)).await {
-            Ok(Ok(listing)) => return listing.around(&options.url, &options.model),
-            Ok(Err(Failure::Again { message, .. })) => message,
-            Ok(Err(refused)) => return Err(RemoteError::Refused { url, reason: refused.told().to_string() }),
-            Err(_) => return Err(unreachable("it accepts connections and says nothing".to_owned())),
-        };
-        let pause = retry::pause(attempt, None);
-        if Instant::now() + pause >= end {
-            return Err(unreachable(reason));
-        }
-        if attempt == 0 {
-            tracing::warn!(url, reason, limit = ?options.start_timeout, "waiting for the model's server");
-        }
-        tokio::time::sleep(pause).await;
-        attempt += 1;
-    }
-}
-
-async fn list(client: &Client) -> Result<Listing, Failure> {
-    let url = client.url("/models");
-    let lasting = |error: crate::http::HttpError| {
-        if error.lasting { Failure::last(error.reason) } else { Failure::again(error.reason) }
-    };
-    let response = client.get(&url).await.map_err(lasting)?;
-    let (parts, body) = response.into_parts();
-    let body = whole(body).await.map_err(lasting)?;
-    if parts.status != StatusCode::OK {
-        return Err(match Failure::of_status(&url, parts.status, &parts.headers, &body) {
-            Failure::UnknownModel => Failure::last(format!("`{url}` answered 404: {}", shown(&body))),
-            other => other,
-        });
-    }
-    let no_list = |error: serde_json::Error| Failure::last(format!("`{url}` answered with no list of models ({error}): {}", shown(&body)));
-    serde_json::from_slice(&body).map_err(no_list)
 }

@@ -7,8 +7,6 @@ use std::time::Instant;
 
 use autoact_model::{AdapterVersion, FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated};
 
-use crate::attempt::End;
-use crate::backend::Shared;
 use crate::failure::{Failure, clip, shown};
 use crate::follow::{Fit, Follow};
 use crate::http::whole;
@@ -16,6 +14,7 @@ use crate::options::Dialect;
 use crate::patience::Patience;
 use crate::queue::Ticket;
 use crate::retry;
+use crate::server::Server;
 use crate::wire::{Counted, Usage};
 
 /// Maximum number of further rounds after a violation of the grammar.
@@ -23,9 +22,28 @@ const MAX_ROUNDS: u64 = 3;
 /// Maximum number of characters of an invalid text in an error.
 const SHOWN_TAIL: usize = 60;
 
+/// How a stream ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The grammar is complete: it allows no further text.
+    Complete,
+    /// The next piece does not match the grammar.
+    Broken {
+        /// The piece.
+        found: String,
+    },
+    /// An end-of-sequence token or a stop string.
+    Stop {
+        /// Whether it was a stop string, according to the server.
+        by_text: bool,
+    },
+    /// `max_tokens` or the end of the context.
+    Length,
+}
+
 /// A running completion.
 pub(crate) struct Completion {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) server: Arc<Server>,
     pub(crate) request: GenerateRequest,
     pub(crate) sender: GenerateSender,
     pub(crate) patience: Patience,
@@ -55,11 +73,11 @@ pub(crate) struct Completion {
 }
 
 impl Completion {
-    pub(crate) fn new(shared: Arc<Shared>, request: GenerateRequest, ticket: Ticket, sender: GenerateSender) -> Completion {
-        let patience = Patience::new(request.deadline, shared.options.timeout);
+    pub(crate) fn new(server: Arc<Server>, request: GenerateRequest, ticket: Ticket, sender: GenerateSender) -> Completion {
+        let patience = Patience::new(request.deadline, server.options.timeout);
         Completion {
             most: request.max_tokens,
-            shared,
+            server,
             request,
             sender,
             patience,
@@ -89,13 +107,13 @@ impl Completion {
     }
 
     async fn complete(&mut self) -> Result<Generated, GenerateError> {
-        let shared = Arc::clone(&self.shared);
+        let server = Arc::clone(&self.server);
         self.patience.wait(&self.sender, self.ticket.place()).await??;
         if let Some(name) = self.request.adapter.clone() {
-            self.adapter = Some(self.patience.wait(&self.sender, shared.adapter(&name)).await??);
+            self.adapter = Some(self.patience.wait(&self.sender, server.adapter(&name)).await??);
         }
         if let Some(grammar) = &self.request.grammar {
-            self.follow = Some(shared.grammars.start(grammar)?);
+            self.follow = Some(server.grammars.start(grammar)?);
         }
         if self.request.max_tokens == 0 {
             return Ok(self.generated(FinishReason::Length));
@@ -125,7 +143,7 @@ impl Completion {
             };
             match failure {
                 // no text was shown in this round, so a retry is not visible
-                Failure::Again { after, busy, .. } if self.text.len() == before && attempt < self.shared.options.retries => {
+                Failure::Again { after, busy, .. } if self.text.len() == before && attempt < self.server.options.retries => {
                     let pause = retry::pause(attempt, after);
                     if pause > retry::LONGEST || !self.patience.allows(pause) {
                         return Err(failure.told());
@@ -148,8 +166,8 @@ impl Completion {
 
     /// Reduces the maximum number of tokens if the prompt leaves less room in the context.
     async fn shorten(&mut self, message: String, said: Option<usize>) -> Result<(), GenerateError> {
-        let context = self.shared.info.context_length;
-        let counted = if self.shared.options.dialect == Dialect::Openai { None } else { self.counted().await? };
+        let context = self.server.info.context_length;
+        let counted = if self.server.options.dialect == Dialect::Openai { None } else { self.counted().await? };
         match counted.or(said) {
             Some(tokens) if tokens >= context => Err(GenerateError::PromptTooLong { tokens, limit: context.saturating_sub(1) }),
             Some(tokens) if context - tokens < self.left() => {
@@ -166,9 +184,9 @@ impl Completion {
         if let Some(bos) = self.request.add_bos {
             body["add_special_tokens"] = bos.into();
         }
-        let url = self.shared.client.url_beside("/tokenize");
+        let url = self.server.client.url_beside("/tokenize");
         let ask = async {
-            let response = self.shared.client.post(&url, body.to_string().into_bytes()).await.ok()?;
+            let response = self.server.client.post(&url, body.to_string().into_bytes()).await.ok()?;
             let body = whole(response.into_body()).await.ok()?;
             let counted: Option<Counted> = serde_json::from_slice(&body).ok();
             if counted.is_none() {
@@ -181,15 +199,15 @@ impl Completion {
 
     /// The server no longer serves the name: an error that lists the names that it serves.
     async fn unserved(&self) -> GenerateError {
-        match self.patience.wait(&self.sender, self.shared.look_again()).await {
-            Ok(Ok(())) => self.shared.unknown(self.model()),
+        match self.patience.wait(&self.sender, self.server.look_again()).await {
+            Ok(Ok(())) => self.server.unknown(self.model()),
             Ok(Err(error)) | Err(error) => error,
         }
     }
 
     /// The meaning of an end; `None`: the text continues in another round.
     fn judge(&mut self, end: &End) -> Result<Option<FinishReason>, GenerateError> {
-        let guides = self.shared.options.dialect.guides();
+        let guides = self.server.options.dialect.guides();
         match (end, &self.follow) {
             (End::Complete, _) => return Ok(Some(FinishReason::Grammar)),
             (End::Length, _) => return Ok(Some(FinishReason::Length)),
@@ -205,8 +223,8 @@ impl Completion {
             return Ok(Some(FinishReason::Stop));
         }
         let astray = self.astray(end);
-        if guides && !self.shared.warned.swap(true, Ordering::Relaxed) {
-            let dialect = self.shared.options.dialect;
+        if guides && !self.server.warned.swap(true, Ordering::Relaxed) {
+            let dialect = self.server.options.dialect;
             tracing::warn!(?dialect, astray, "the server does not hold its model to the grammar; is it another dialect's?");
         }
         let forced = follow.forced()?;
@@ -233,7 +251,7 @@ impl Completion {
 
     /// The served name for the request.
     pub(crate) fn model(&self) -> &str {
-        self.request.adapter.as_deref().unwrap_or(&self.shared.info.name)
+        self.request.adapter.as_deref().unwrap_or(&self.server.info.name)
     }
 
     /// The prompt, followed by the text so far. Spellings of control tokens in text parts are
@@ -241,11 +259,11 @@ impl Completion {
     pub(crate) fn prompt(&self) -> Cow<'_, str> {
         let text = self.text.strip_suffix(&self.held).unwrap_or(&self.text);
         if text.is_empty() {
-            return self.shared.spellings.broken_up(&self.request.prompt);
+            return self.server.spellings.broken_up(&self.request.prompt);
         }
         let mut prompt = self.request.prompt.clone();
         prompt.push_text(text);
-        Cow::Owned(self.shared.spellings.broken_up(&prompt).into_owned())
+        Cow::Owned(self.server.spellings.broken_up(&prompt).into_owned())
     }
 
     /// Number of tokens that may still be generated.
@@ -280,7 +298,7 @@ impl Completion {
             prefill: first.saturating_duration_since(sent),
             decode: end.saturating_duration_since(first),
             adapter: self.adapter.clone(),
-            model: self.shared.info.name.clone(),
+            model: self.server.info.name.clone(),
         }
     }
 }

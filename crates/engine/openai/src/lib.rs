@@ -19,6 +19,7 @@ mod options;
 mod patience;
 mod queue;
 mod retry;
+mod server;
 mod spellings;
 mod sse;
 mod tls;

@@ -14,10 +14,6 @@ use crate::connect::Bus;
 use crate::error::BusError;
 use crate::streams::trajectory_subject;
 
-/// The largest message of the stream, headers included. Far above [`store::MAX_EVENT_BYTES`]: events of schema version 1 could have
-/// 960 KiB, and `migrate` moves them as they are.
-pub(crate) const MAX_MESSAGE_BYTES: usize = 992 * 1024;
-
 /// What has to be the last message for a publish to be stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum After {

@@ -47,3 +47,23 @@ impl BusConfig {
         }
     }
 }
+
+/// The URL without what stands before an `@`: it may be a password.
+pub(crate) fn redacted(url: &str) -> String {
+    let one = |url: &str| match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
+        (None, Some((_, host))) => format!("…@{host}"),
+        _ => url.to_owned(),
+    };
+    url.split(',').map(one).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_do_not_show() {
+        assert_eq!(redacted("nats://me:secret@bus:4222,nats://b:1"), "nats://…@bus:4222,nats://b:1");
+    }
+}

@@ -7,16 +7,16 @@ use async_nats::connection::State;
 use async_nats::jetstream::{self, ContextBuilder};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use autoact_trajectory as domain;
+use autoact_trajectory::Digest;
 use autoact_wire::store::{self, EventTooLarge};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::config::BusConfig;
+use crate::config::{BusConfig, redacted};
 use crate::error::BusError;
-use crate::index::Tail;
-use crate::patience::pause;
+use crate::patience::{Patience, pause};
 use crate::streams::Streams;
-use crate::tools::ToolCache;
+use crate::tool_bucket::ToolCache;
 
 /// One request to JetStream: a healthy server answers in milliseconds, and requests are repeated until the patience is over.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -25,6 +25,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The bytes of an event that is to be stored.
 pub type Encode = fn(&domain::Event) -> Result<Vec<u8>, EventTooLarge>;
+
+/// The end of the index of tasks as this process knows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tail {
+    pub(crate) sequence: u64,
+    pub(crate) digest: Option<Digest>,
+}
 
 /// A connection to the bus; clones share it. It reconnects by itself.
 #[derive(Clone)]
@@ -74,6 +81,11 @@ impl Bus {
     /// Whether JetStream answers: one attempt, no retry.
     pub async fn answers(&self) -> bool {
         self.is_connected() && self.streams.queue.get_info().await.is_ok()
+    }
+
+    /// The patience for one operation: `what` completes the sentence "the bus cannot … now".
+    pub(crate) fn patience(&self, what: &'static str) -> Patience {
+        Patience::new(what, self.config.patience)
     }
 
     /// Sends what is still buffered and ends the connection.
@@ -134,24 +146,9 @@ fn addresses(url: &str) -> Result<Vec<ServerAddr>, BusError> {
     parsed.ok().filter(|addrs| !addrs.is_empty()).ok_or_else(|| BusError::Address { url: redacted(url) })
 }
 
-/// The URL without what stands before an `@`: it may be a password.
-pub(crate) fn redacted(url: &str) -> String {
-    let one = |url: &str| match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://…@{host}"),
-        (None, Some((_, host))) => format!("…@{host}"),
-        _ => url.to_owned(),
-    };
-    url.split(',').map(one).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn passwords_do_not_show() {
-        assert_eq!(redacted("nats://me:secret@bus:4222,nats://b:1"), "nats://…@bus:4222,nats://b:1");
-    }
 
     #[test]
     fn an_address_that_is_none_is_an_error() {

@@ -99,7 +99,7 @@ pub enum BusError {
     /// A tool's specification is not where its task says: the task cannot be read until it is there again.
     #[error(
         "the bucket `{}` lacks `{digest}`, the specification of tool `{tool}` of task `{task}`; fix: restore the bucket",
-        crate::tools::BUCKET
+        crate::tool_bucket::BUCKET
     )]
     MissingTool {
         /// The task.

@@ -9,19 +9,12 @@ use autoact_wire::store::{self, IndexEntry, IndexRecord};
 use bytes::Bytes;
 
 use crate::append::{After, Publish};
-use crate::connect::Bus;
+use crate::connect::{Bus, Tail};
 use crate::error::BusError;
 use crate::streams::index_subject;
 
 /// Gateways that write at the same moment: each round one of them gets through.
 const MAX_ROUNDS: u32 = 64;
-
-/// The end of the chain as this process knows it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Tail {
-    sequence: u64,
-    digest: Option<Digest>,
-}
 
 impl Bus {
     /// Records that a task is about to be accepted. Doing it again changes nothing.

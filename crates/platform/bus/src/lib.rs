@@ -28,6 +28,7 @@ mod patience;
 mod queue;
 mod read;
 mod streams;
+mod tool_bucket;
 mod tools;
 mod unqueued;
 mod version_1;

@@ -11,7 +11,7 @@ use crate::config::BusConfig;
 use crate::connect::{Bus, REQUEST_TIMEOUT, connect_client};
 use crate::error::BusError;
 use crate::streams::{self, Streams, ensure, ensure_bucket};
-use crate::tools;
+use crate::tool_bucket;
 use crate::version_1;
 
 /// What was moved.
@@ -43,7 +43,7 @@ pub async fn migrate(config: BusConfig, tenant: &Tenant, mut progress: impl FnMu
         trajectories: ensure(&context, &config, streams::trajectories(&config), deadline).await?,
         queue: ensure(&context, &config, streams::queue(&config), deadline).await?,
         index: ensure(&context, &config, streams::index(&config), deadline).await?,
-        tools: Box::pin(ensure_bucket(&context, tools::bucket(&config), deadline)).await?,
+        tools: Box::pin(ensure_bucket(&context, tool_bucket::bucket(&config), deadline)).await?,
     };
     let bus = Bus::over(client, context.clone(), streams, config.clone());
     if let Ok(index) = context.get_stream(version_1::INDEX).await {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::connect::Bus;
 use crate::error::BusError;
 
 /// The longest pause between attempts: short, because a server that restarts is back within a second.
@@ -23,6 +22,11 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
+    /// For one operation: `what` completes the sentence "the bus cannot … now".
+    pub(crate) fn new(what: &'static str, limit: Duration) -> Patience {
+        Patience { what, deadline: Instant::now() + limit, attempt: 0 }
+    }
+
     /// Takes a failure: pauses before the next attempt, or gives up with it.
     pub(crate) async fn after(&mut self, error: impl Into<async_nats::Error>) -> Result<(), BusError> {
         let error = error.into();
@@ -34,12 +38,5 @@ impl Patience {
         tracing::debug!(what = self.what, attempt = self.attempt, %error, "the bus did not answer; trying again");
         tokio::time::sleep(pause).await;
         Ok(())
-    }
-}
-
-impl Bus {
-    /// The patience for one operation: `what` completes the sentence "the bus cannot … now".
-    pub(crate) fn patience(&self, what: &'static str) -> Patience {
-        Patience { what, deadline: Instant::now() + self.config.patience, attempt: 0 }
     }
 }

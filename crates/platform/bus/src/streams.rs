@@ -8,11 +8,14 @@ use async_nats::jetstream::{Context, ErrorCode, kv};
 use autoact_trajectory::{TaskKey, Tenant};
 use tokio::time::Instant;
 
-use crate::append::MAX_MESSAGE_BYTES;
-use crate::config::BusConfig;
+use crate::config::{BusConfig, redacted};
 use crate::error::BusError;
 use crate::patience::pause;
-use crate::tools;
+use crate::tool_bucket;
+
+/// The largest message of the stream, headers included. Far above [`autoact_wire::store::MAX_EVENT_BYTES`]: events of schema version 1
+/// could have 960 KiB, and `migrate` moves them as they are.
+const MAX_MESSAGE_BYTES: usize = 992 * 1024;
 
 const TRAJECTORIES: &str = "AUTOACT_TRAJECTORIES";
 const QUEUE: &str = "AUTOACT_QUEUE";
@@ -86,7 +89,7 @@ impl Streams {
             trajectories: ensure(context, config, trajectories(config), deadline).await?,
             queue: ensure(context, config, queue(config), deadline).await?,
             index: ensure(context, config, index(config), deadline).await?,
-            tools: Box::pin(ensure_bucket(context, tools::bucket(config), deadline)).await?,
+            tools: Box::pin(ensure_bucket(context, tool_bucket::bucket(config), deadline)).await?,
         };
         ensure(context, config, tombstone(config), deadline).await?;
         Ok(streams)
@@ -184,7 +187,7 @@ pub(crate) async fn ensure(context: &Context, config: &BusConfig, wanted: Config
                 return Ok(stream);
             }
             Err(Failure::Final(source)) => return Err(BusError::Create { name: wanted.name, source }),
-            Err(Failure::NoJetStream) => return Err(BusError::NoJetStream { url: crate::connect::redacted(&config.url) }),
+            Err(Failure::NoJetStream) => return Err(BusError::NoJetStream { url: redacted(&config.url) }),
             Err(Failure::Transient(source)) => source,
         };
         if Instant::now() >= deadline {

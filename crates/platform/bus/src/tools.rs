@@ -7,88 +7,20 @@
 //! What a digest names never changes. It is cached for good, and a specification that this process has stored or read is not stored again
 //! while the connection lasts: a server that lost its disk has also lost its connections.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering;
-use std::sync::{PoisonError, RwLock};
 
-use async_nats::jetstream::kv;
 use async_nats::jetstream::stream::LastRawMessageErrorKind;
-use autoact_trajectory::{Digest, Event, Submitted, TaskKey, Tenant, ToolSpec};
+use autoact_trajectory::{Digest, Event, Submitted, TaskKey, ToolSpec};
 use autoact_wire::event::EventError;
-use autoact_wire::specs::{StoredSpec, ToolRef, ToolSpecs, decode_spec, stored_specs};
+use autoact_wire::specs::{StoredSpec, ToolRef, decode_spec, stored_specs};
 use autoact_wire::store;
 use bytes::Bytes;
 use futures::future::try_join_all;
 
 use crate::append::{After, Publish};
-use crate::config::BusConfig;
 use crate::connect::Bus;
 use crate::error::BusError;
-
-/// The bucket.
-pub(crate) const BUCKET: &str = "AUTOACT_TOOLS";
-/// Tens of thousands of specifications of about a kilobyte.
-const MAX_BYTES: i64 = 32 << 20;
-/// Specifications in memory; a process that meets more begins anew.
-const MAX_CACHED: usize = 4096;
-
-/// The bucket's settings.
-pub(crate) fn bucket(config: &BusConfig) -> kv::Config {
-    kv::Config {
-        bucket: BUCKET.to_owned(),
-        description: "specifications of tools, by tenant and SHA-256".to_owned(),
-        max_bytes: MAX_BYTES,
-        num_replicas: config.replicas,
-        ..kv::Config::default()
-    }
-}
-
-/// What this process knows of the bucket.
-#[derive(Debug, Default)]
-pub(crate) struct ToolCache {
-    known: RwLock<Known>,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    specs: HashMap<(Tenant, Digest), ToolSpec>,
-    /// Those that the server has.
-    stored: HashSet<(Tenant, Digest)>,
-    /// The connection over which that was seen.
-    connection: u64,
-}
-
-impl ToolCache {
-    /// Whether the server has it, as seen over this connection.
-    fn is_stored(&self, connection: u64, key: &(Tenant, Digest)) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.connection == connection && known.stored.contains(key)
-    }
-
-    fn insert(&self, connection: u64, key: (Tenant, Digest), spec: ToolSpec) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.specs.len() >= MAX_CACHED {
-            *known = Known::default();
-        }
-        if known.connection != connection {
-            known.connection = connection;
-            known.stored.clear();
-        }
-        known.stored.insert(key.clone());
-        known.specs.insert(key, spec);
-    }
-}
-
-impl ToolSpecs for ToolCache {
-    fn get(&self, tenant: &Tenant, digest: &Digest) -> Option<ToolSpec> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.specs.get(&(tenant.clone(), *digest)).cloned()
-    }
-}
-
-fn key(tenant: &Tenant, digest: &Digest) -> String {
-    format!("{tenant}.{digest}")
-}
+use crate::tool_bucket::{Both, key};
 
 impl Bus {
     /// How often the connection was made: what was seen before the last time may be gone.
@@ -160,14 +92,5 @@ impl Bus {
                 Err(error) => patience.after(error).await?,
             }
         }
-    }
-}
-
-/// The cache, and what was fetched just now.
-struct Both<'a>(&'a ToolCache, BTreeMap<Digest, ToolSpec>);
-
-impl ToolSpecs for Both<'_> {
-    fn get(&self, tenant: &Tenant, digest: &Digest) -> Option<ToolSpec> {
-        ToolSpecs::get(&self.1, tenant, digest).or_else(|| self.0.get(tenant, digest))
     }
 }

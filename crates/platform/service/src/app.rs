@@ -16,7 +16,6 @@ use tonic_health::server::HealthReporter;
 use crate::error::{RunError, StartError};
 use crate::limits::LimitsLayer;
 use crate::readiness::Readiness;
-use crate::running::Running;
 use crate::setup::Setup;
 use crate::{Service, readiness};
 
@@ -28,6 +27,13 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const ABORT_LIMIT: Duration = Duration::from_secs(1);
 /// How long background tasks may take to end, however little of the grace period is left.
 const TASKS_LIMIT: Duration = Duration::from_secs(2);
+
+impl Setup {
+    /// The finished service, ready to run.
+    pub async fn finish(self) -> Result<App, StartError> {
+        App::new(self).await
+    }
+}
 
 /// A service, bound and built.
 pub struct App {
@@ -44,7 +50,7 @@ impl App {
         setup.finish().await
     }
 
-    pub(crate) async fn new(mut setup: Setup) -> Result<App, StartError> {
+    async fn new(mut setup: Setup) -> Result<App, StartError> {
         let (reporter, server) = tonic_health::server::health_reporter();
         let health = Health { reporter, services: setup.services.clone(), readiness: setup.readiness.clone() };
         health.update().await;
@@ -79,11 +85,6 @@ impl App {
     /// What readiness is made of.
     pub fn readiness(&self) -> Readiness {
         self.setup.readiness.clone()
-    }
-
-    /// Runs in the background: for tests, and for programs that hold a service in themselves.
-    pub fn start(self) -> Running {
-        Running::new(self)
     }
 
     /// Serves until `shutdown` completes, the server fails or a critical task fails; then drains and returns.

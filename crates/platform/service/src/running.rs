@@ -9,6 +9,19 @@ use crate::app::App;
 use crate::error::RunError;
 use crate::readiness::Readiness;
 
+impl App {
+    /// Runs in the background: for tests, and for programs that hold a service in themselves.
+    pub fn start(self) -> Running {
+        let (addr, metrics_addr, readiness) = (self.addr(), self.metrics_addr(), self.readiness());
+        let (shutdown, told) = oneshot::channel::<()>();
+        let task = tokio::spawn(self.run(async move {
+            // an error means that `Running` was dropped: the same thing
+            let _ = told.await;
+        }));
+        Running { addr, metrics_addr, readiness, shutdown: Some(shutdown), task: Some(task) }
+    }
+}
+
 /// A running [`App`]. Dropping it begins the shutdown; [`Running::stop`] also waits for its end.
 #[derive(Debug)]
 pub struct Running {
@@ -20,16 +33,6 @@ pub struct Running {
 }
 
 impl Running {
-    pub(crate) fn new(app: App) -> Running {
-        let (addr, metrics_addr, readiness) = (app.addr(), app.metrics_addr(), app.readiness());
-        let (shutdown, told) = oneshot::channel::<()>();
-        let task = tokio::spawn(app.run(async move {
-            // an error means that `Running` was dropped: the same thing
-            let _ = told.await;
-        }));
-        Running { addr, metrics_addr, readiness, shutdown: Some(shutdown), task: Some(task) }
-    }
-
     /// Where gRPC is served.
     pub fn addr(&self) -> SocketAddr {
         self.addr

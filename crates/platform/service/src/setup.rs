@@ -12,7 +12,6 @@ use tonic::server::NamedService;
 use tonic::service::Routes;
 use tower::Service;
 
-use crate::app::App;
 use crate::error::StartError;
 use crate::readiness::{Condition, Latch, Readiness};
 use crate::tasks::Tasks;
@@ -102,11 +101,6 @@ impl Setup {
     /// Cancelled when the service begins to shut down: take no new work from elsewhere (a bus), end streams that have no end.
     pub fn draining(&self) -> CancellationToken {
         self.draining.clone()
-    }
-
-    /// The finished service, ready to run.
-    pub async fn finish(self) -> Result<App, StartError> {
-        App::new(self).await
     }
 }
 
