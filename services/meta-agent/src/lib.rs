@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use autoact_base::error::chain;
-use autoact_learn::{LearnError, Plan, Stage, Stop, learn};
+use autoact_learn::{LearnError, LearningPlan, Stage, Stop, learn};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -62,14 +62,14 @@ pub fn run(args: &Args) -> u8 {
             return FAILED;
         }
     };
-    let plan = Plan {
+    let plan = LearningPlan {
         run: Some(args.run.clone()),
         quick: args.quick,
         variants: args.variants,
         until: args.until,
         publish: args.publish.clone(),
         promote: args.promote,
-        ..Plan::new(&args.task, &args.model)
+        ..LearningPlan::new(&args.task, &args.model)
     };
     let asked = stop.clone();
     let result = runtime.block_on(async move {

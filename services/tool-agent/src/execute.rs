@@ -37,7 +37,7 @@ pub(crate) struct Executor {
 }
 
 /// One action, checked.
-struct Run {
+struct CheckedAction {
     tenant: String,
     task: String,
     step: u32,
@@ -46,7 +46,7 @@ struct Run {
     spec: ToolSpec,
 }
 
-impl Run {
+impl CheckedAction {
     /// Names the call for the tool: repetitions of the call have the same name. Empty for a call without a task.
     fn key(&self) -> String {
         if self.task.is_empty() { String::new() } else { format!("{}/{}/{}", self.tenant, self.task, self.step) }
@@ -96,7 +96,7 @@ impl Executor {
         outcome.await.unwrap_or(Err(ExecuteError::Broke { tool }))
     }
 
-    fn check(&self, request: agents_v1::ExecuteRequest) -> Result<Run, ExecuteError> {
+    fn check(&self, request: agents_v1::ExecuteRequest) -> Result<CheckedAction, ExecuteError> {
         let action = request.action.map(Action::from).ok_or(ExecuteError::Missing("action"))?;
         if action.tool.is_empty() {
             return Err(ExecuteError::Missing("action.tool"));
@@ -110,10 +110,10 @@ impl Executor {
             return Err(ExecuteError::Terminal(action.tool));
         }
         let trajectory = request.trajectory.map(Trajectory::try_from).transpose()?.unwrap_or_default();
-        Ok(Run { tenant: request.tenant, task: request.task_id, step: request.step, action, trajectory, spec })
+        Ok(CheckedAction { tenant: request.tenant, task: request.task_id, step: request.step, action, trajectory, spec })
     }
 
-    async fn run(&self, run: Run) -> Result<agents_v1::ExecuteResponse, ExecuteError> {
+    async fn run(&self, run: CheckedAction) -> Result<agents_v1::ExecuteResponse, ExecuteError> {
         let span = gen_ai::tool_span(&run.action.tool, &run.task, run.step);
         if self.capture_content {
             span.record(gen_ai::TOOL_CALL_ARGUMENTS, run.action.params.as_str());
@@ -143,9 +143,9 @@ impl Executor {
         Ok(agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage) })
     }
 
-    async fn observe(&self, run: Run, permit: OwnedSemaphorePermit) -> Result<(Observation, &'static str), ExecuteError> {
+    async fn observe(&self, run: CheckedAction, permit: OwnedSemaphorePermit) -> Result<(Observation, &'static str), ExecuteError> {
         let key = run.key();
-        let Run { action, trajectory, spec, .. } = run;
+        let CheckedAction { action, trajectory, spec, .. } = run;
         let tool = action.tool.clone();
         let library = Arc::clone(&self.library);
         let span = tracing::Span::current();

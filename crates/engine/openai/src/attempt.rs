@@ -11,7 +11,7 @@ use crate::failure::{Failure, clip};
 use crate::follow::Fit;
 use crate::http::{HttpError, more, whole};
 use crate::sse::{Events, TooLong};
-use crate::wire::{self, Ask, Chunk};
+use crate::wire::{self, Chunk, CompletionRequest};
 
 /// The data of the last event of a stream.
 const DONE: &str = "[DONE]";
@@ -27,17 +27,17 @@ impl Completion {
         // a grammar constrains from its beginning, so the server can apply it in the first round
         // only
         let guided = self.round == 0;
-        let ask = Ask { model: self.model(), prompt: &prompt, max_tokens: self.left(), round: self.round, guided };
+        let ask = CompletionRequest { model: self.model(), prompt: &prompt, max_tokens: self.left(), round: self.round, guided };
         let body = wire::body(ask, &self.request, options.dialect);
         let body = body.map_err(|error| Failure::last(format!("the request cannot be written as JSON: {error}")))?;
         if self.first.is_none() {
             self.sent = Some(Instant::now());
         }
         let url = self.server.client.url("/completions");
-        let sent = self.patience.wait(&self.sender, self.server.client.post(&url, body)).await.map_err(Failure::Final)?;
+        let sent = self.limit.wait(&self.sender, self.server.client.post(&url, body)).await.map_err(Failure::Final)?;
         let (parts, body) = sent.map_err(failed)?.into_parts();
         if parts.status != StatusCode::OK {
-            let body = self.patience.wait(&self.sender, whole(body)).await.map_err(Failure::Final)?.map_err(failed)?;
+            let body = self.limit.wait(&self.sender, whole(body)).await.map_err(Failure::Final)?.map_err(failed)?;
             return Err(Failure::of_status(&url, parts.status, &parts.headers, &body));
         }
         let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -46,7 +46,7 @@ impl Completion {
 
     /// Reads the reply of a server that does not stream.
     async fn at_once(&mut self, body: Incoming) -> Result<End, Failure> {
-        let body = self.patience.wait(&self.sender, whole(body)).await.map_err(Failure::Final)?.map_err(failed)?;
+        let body = self.limit.wait(&self.sender, whole(body)).await.map_err(Failure::Final)?.map_err(failed)?;
         let mut end = None;
         self.read(&String::from_utf8_lossy(&body), &mut end)?;
         end.ok_or_else(|| Failure::again("the server's reply has no end"))
@@ -65,7 +65,7 @@ impl Completion {
             if over {
                 return end.ok_or_else(cut);
             }
-            match self.patience.wait(&self.sender, more(&mut body)).await.map_err(Failure::Final)? {
+            match self.limit.wait(&self.sender, more(&mut body)).await.map_err(Failure::Final)? {
                 Ok(Some(bytes)) => events.push(&bytes).map_err(|TooLong| Failure::last("the server sent an event without an end"))?,
                 Ok(None) => {
                     events.end();

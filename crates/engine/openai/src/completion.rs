@@ -10,8 +10,8 @@ use autoact_model::{AdapterVersion, FinishReason, GenerateError, GenerateRequest
 use crate::failure::{Failure, clip, shown};
 use crate::follow::{Fit, Follow};
 use crate::http::whole;
+use crate::limit::TimeLimit;
 use crate::options::Dialect;
-use crate::patience::Patience;
 use crate::queue::Ticket;
 use crate::retry;
 use crate::server::Server;
@@ -46,7 +46,7 @@ pub(crate) struct Completion {
     pub(crate) server: Arc<Server>,
     pub(crate) request: GenerateRequest,
     pub(crate) sender: GenerateSender,
-    pub(crate) patience: Patience,
+    pub(crate) limit: TimeLimit,
     ticket: Ticket,
     adapter: Option<AdapterVersion>,
     /// Maximum number of tokens: the requested one, or fewer if the context ends before.
@@ -74,13 +74,13 @@ pub(crate) struct Completion {
 
 impl Completion {
     pub(crate) fn new(server: Arc<Server>, request: GenerateRequest, ticket: Ticket, sender: GenerateSender) -> Completion {
-        let patience = Patience::new(request.deadline, server.options.timeout);
+        let limit = TimeLimit::new(request.deadline, server.options.timeout);
         Completion {
             most: request.max_tokens,
             server,
             request,
             sender,
-            patience,
+            limit,
             ticket,
             adapter: None,
             follow: None,
@@ -108,9 +108,9 @@ impl Completion {
 
     async fn complete(&mut self) -> Result<Generated, GenerateError> {
         let server = Arc::clone(&self.server);
-        self.patience.wait(&self.sender, self.ticket.place()).await??;
+        self.limit.wait(&self.sender, self.ticket.place()).await??;
         if let Some(name) = self.request.adapter.clone() {
-            self.adapter = Some(self.patience.wait(&self.sender, server.adapter(&name)).await??);
+            self.adapter = Some(self.limit.wait(&self.sender, server.adapter(&name)).await??);
         }
         if let Some(grammar) = &self.request.grammar {
             self.follow = Some(server.grammars.start(grammar)?);
@@ -145,14 +145,14 @@ impl Completion {
                 // no text was shown in this round, so a retry is not visible
                 Failure::Again { after, busy, .. } if self.text.len() == before && attempt < self.server.options.retries => {
                     let pause = retry::pause(attempt, after);
-                    if pause > retry::LONGEST || !self.patience.allows(pause) {
+                    if pause > retry::LONGEST || !self.limit.allows(pause) {
                         return Err(failure.told());
                     }
                     attempt += 1;
                     let reason = if busy { "busy" } else { "failed" };
                     metrics::counter!("autoact_remote_retries_total", "reason" => reason).increment(1);
                     tracing::debug!(?failure, ?pause, attempt, "asking the model's server again");
-                    self.patience.wait(&self.sender, tokio::time::sleep(pause)).await?;
+                    self.limit.wait(&self.sender, tokio::time::sleep(pause)).await?;
                 }
                 Failure::TooLong { message, tokens } if !shortened => {
                     shortened = true;
@@ -194,12 +194,12 @@ impl Completion {
             }
             counted.map(|counted| counted.count)
         };
-        self.patience.wait(&self.sender, ask).await
+        self.limit.wait(&self.sender, ask).await
     }
 
     /// The server no longer serves the name: an error that lists the names that it serves.
     async fn unserved(&self) -> GenerateError {
-        match self.patience.wait(&self.sender, self.server.look_again()).await {
+        match self.limit.wait(&self.sender, self.server.look_again()).await {
             Ok(Ok(())) => self.server.unknown(self.model()),
             Ok(Err(error)) | Err(error) => error,
         }

@@ -46,7 +46,7 @@ struct Body<'a> {
 
 /// The parameters that differ between the requests for one completion.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct CompletionRequest<'a> {
     /// The served name.
     pub(crate) model: &'a str,
     /// The prompt, with the text so far.
@@ -60,7 +60,7 @@ pub(crate) struct Ask<'a> {
 }
 
 /// The request as JSON.
-pub(crate) fn body(ask: Ask<'_>, request: &GenerateRequest, dialect: Dialect) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn body(ask: CompletionRequest<'_>, request: &GenerateRequest, dialect: Dialect) -> Result<Vec<u8>, serde_json::Error> {
     let sampling = request.sampling;
     let drawn = sampling.temperature > 0.0;
     let vllm = dialect.guides();
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     fn sent(request: &GenerateRequest, dialect: Dialect) -> Value {
-        let ask = Ask { model: "plan", prompt: &request.prompt, max_tokens: request.max_tokens, round: 0, guided: true };
+        let ask = CompletionRequest { model: "plan", prompt: &request.prompt, max_tokens: request.max_tokens, round: 0, guided: true };
         serde_json::from_slice(&body(ask, request, dialect).unwrap()).unwrap()
     }
 

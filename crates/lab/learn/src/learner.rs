@@ -27,7 +27,7 @@ use crate::workplace::Workplace;
 
 /// What to learn, from what, and how far.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct LearningPlan {
     /// The task file.
     pub task: PathBuf,
     /// The base model's directory, in Hugging Face's format.
@@ -50,10 +50,10 @@ pub struct Plan {
     pub again: Option<Stage>,
 }
 
-impl Plan {
+impl LearningPlan {
     /// All stages with default options.
-    pub fn new(task: impl Into<PathBuf>, model: impl Into<PathBuf>) -> Plan {
-        Plan {
+    pub fn new(task: impl Into<PathBuf>, model: impl Into<PathBuf>) -> LearningPlan {
+        LearningPlan {
             task: task.into(),
             model: model.into(),
             run: None,
@@ -72,7 +72,7 @@ impl Plan {
 ///
 /// # Errors
 /// The first failure, with what to do. All completed work is kept.
-pub fn learn(plan: &Plan, view: Arc<dyn View>, stop: Stop) -> Result<Report, LearnError> {
+pub fn learn(plan: &LearningPlan, view: Arc<dyn View>, stop: Stop) -> Result<Report, LearnError> {
     let mut task = Task::load(&plan.task)?;
     if plan.quick {
         task.settings = task.settings.quick();

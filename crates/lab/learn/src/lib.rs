@@ -47,7 +47,7 @@ mod workplace;
 pub use error::{LearnError, TaskMistakes};
 pub use iterate::{Iterated, RoundReport, installed_round};
 pub use keep::Kept;
-pub use learner::{Plan, learn};
+pub use learner::{LearningPlan, learn};
 pub use pool::Stop;
 pub use records::{
     AnswerRecord, CurvePoint, DocumentRecord, Judgement, JudgementRecord, QuestionRecord, ReflectionRecord, RejectedRecord, Selection,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use autoact_learn::{LearnError, NoView, Plan, QuestionRecord, Report, Stage, Stop, TOOL_SPECIFIED, TrajectoryRecord, View, learn};
+use autoact_learn::{LearnError, LearningPlan, NoView, QuestionRecord, Report, Stage, Stop, TOOL_SPECIFIED, TrajectoryRecord, View, learn};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().unwrap()
@@ -48,7 +48,7 @@ questions = 2
 "#;
 
 /// Writes a task over a few hundred pages into a directory.
-fn task(dir: &Path, examples: &str, numbers: &str) -> Plan {
+fn task(dir: &Path, examples: &str, numbers: &str) -> LearningPlan {
     let root = root();
     let text = format!(
         "name = \"small\"\ndescription = \"Questions about elements, planets, moons and inventions.\"\ncorpus = {:?}\ntools = {:?}\nevaluation = {:?}\n{examples}{numbers}",
@@ -58,10 +58,10 @@ fn task(dir: &Path, examples: &str, numbers: &str) -> Plan {
     );
     let path = dir.join("task.toml");
     std::fs::write(&path, text).unwrap();
-    Plan { run: Some(dir.join("run")), ..Plan::new(path, root.join("models/stem")) }
+    LearningPlan { run: Some(dir.join("run")), ..LearningPlan::new(path, root.join("models/stem")) }
 }
 
-fn all(plan: &Plan) -> Result<Report, LearnError> {
+fn all(plan: &LearningPlan) -> Result<Report, LearnError> {
     learn(plan, Arc::new(NoView), Stop::default())
 }
 
@@ -129,7 +129,7 @@ fn a_run_that_is_stopped_repeatedly_completes() {
     assert!(std::fs::read_to_string(run.join("report.html")).unwrap().contains("</html>"));
 
     // variants can be requested later
-    let compared = all(&Plan { variants: true, ..plan.clone() }).unwrap();
+    let compared = all(&LearningPlan { variants: true, ..plan.clone() }).unwrap();
     let rows: Vec<&str> = compared.evaluation.iter().map(|row| row.row.as_str()).collect();
     for row in ["autoact", "base", "no-reflection", "one", "unfiltered", TOOL_SPECIFIED] {
         assert!(rows.contains(&row), "{row} is not among {rows:?}");
@@ -139,7 +139,7 @@ fn a_run_that_is_stopped_repeatedly_completes() {
 
     // learned adapters can be published as a version of a registry
     let registry = dir.path().join("registry");
-    let version = all(&Plan { publish: Some(registry.clone()), promote: true, ..plan.clone() }).unwrap().version.unwrap();
+    let version = all(&LearningPlan { publish: Some(registry.clone()), promote: true, ..plan.clone() }).unwrap().version.unwrap();
     assert!(version.starts_with("small-"));
     assert!(registry.join("versions").join(&version).join("manifest.json").is_file());
     assert!(std::fs::read_to_string(registry.join("current.json")).unwrap().contains(&version));
@@ -147,7 +147,7 @@ fn a_run_that_is_stopped_repeatedly_completes() {
     // a stage is repeated: the same seed gives bit-identical adapters
     let weights = |run: &Path| std::fs::read(run.join("rounds/1/adapters/plan/adapter_model.safetensors")).unwrap();
     let before = weights(&run);
-    all(&Plan { until: Stage::Train, again: Some(Stage::Train), ..plan.clone() }).unwrap();
+    all(&LearningPlan { until: Stage::Train, again: Some(Stage::Train), ..plan.clone() }).unwrap();
     assert!(before == weights(&run));
     assert!(!run.join("evaluation.jsonl").exists());
 
@@ -160,10 +160,10 @@ fn a_run_that_is_stopped_repeatedly_completes() {
 #[test]
 fn questions_are_the_same_however_often_self_instruct_is_stopped() {
     let whole = tempfile::tempdir().unwrap();
-    let plan = Plan { until: Stage::Instruct, ..task(whole.path(), EXAMPLES, NUMBERS) };
+    let plan = LearningPlan { until: Stage::Instruct, ..task(whole.path(), EXAMPLES, NUMBERS) };
     all(&plan).unwrap();
     let pieces = tempfile::tempdir().unwrap();
-    let plan = Plan { until: Stage::Instruct, ..task(pieces.path(), EXAMPLES, NUMBERS) };
+    let plan = LearningPlan { until: Stage::Instruct, ..task(pieces.path(), EXAMPLES, NUMBERS) };
     loop {
         let stop = Stop::default();
         let view = StopAfter { left: AtomicUsize::new(3), stop: stop.clone() };
@@ -181,10 +181,10 @@ fn questions_are_the_same_however_often_self_instruct_is_stopped() {
 fn a_stage_says_which_one_it_needs() {
     let dir = tempfile::tempdir().unwrap();
     let plan = task(dir.path(), EXAMPLES, NUMBERS);
-    let ended = all(&Plan { only: Some(Stage::Train), ..plan.clone() });
+    let ended = all(&LearningPlan { only: Some(Stage::Train), ..plan.clone() });
     assert!(matches!(ended, Err(LearnError::Order { stage: Stage::Train, needs: Stage::Instruct, .. })));
     // a report can be made of an empty run
-    assert!(all(&Plan { only: Some(Stage::Report), ..plan }).is_ok());
+    assert!(all(&LearningPlan { only: Some(Stage::Report), ..plan }).is_ok());
 }
 
 #[test]

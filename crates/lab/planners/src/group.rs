@@ -13,7 +13,7 @@ use crate::planner::{Planner, PlannerOptions};
 use crate::toolbox::Toolbox;
 
 /// Plan-Agent, Tool-Agent and Reflect-Agent in the planning loop that the services run.
-pub(crate) struct Group {
+pub(crate) struct GroupPlanner {
     pub(crate) name: &'static str,
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) voices: Voices,
@@ -21,7 +21,7 @@ pub(crate) struct Group {
     pub(crate) options: PlannerOptions,
 }
 
-impl Planner for Group {
+impl Planner for GroupPlanner {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -12,7 +12,7 @@ use crate::bolaa::Bolaa;
 use crate::chameleon::Chameleon;
 use crate::cot::Cot;
 use crate::frame::{Solver, Speaker};
-use crate::group::Group;
+use crate::group::GroupPlanner;
 use crate::planner::{Planner, PlannerOptions};
 use crate::react::React;
 use crate::reflexion::Reflexion;
@@ -208,7 +208,7 @@ pub fn build(kind: Kind, backend: &Arc<dyn Backend>, cast: &Cast, options: &Plan
     let needs = |needed: &'static str| NoVoice { planner: kind, needed };
     let group = |voices: Voices, without_reflection: bool| {
         let (name, backend, options) = (kind.as_str(), Arc::clone(backend), *options);
-        Box::new(Group { name, backend, voices, without_reflection, options }) as Box<dyn Planner>
+        Box::new(GroupPlanner { name, backend, voices, without_reflection, options }) as Box<dyn Planner>
     };
     let speaker = |adapter: Option<String>| Speaker { name: kind.as_str(), backend: Arc::clone(backend), adapter, options: *options };
     let trained = || cast.group.clone().ok_or(needs("the adapters `plan`, `tool` and `reflect`"));

@@ -5,7 +5,7 @@ use autoact_base::random::{Rng, stable_hash};
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
 use crate::phrase::{misspell, name, phrase, phrase_of_chain, question};
-use crate::question::{Kind, Mix, Plan, Question};
+use crate::question::{Kind, Mix, Question, QuestionPlan};
 use crate::schema::RelationRef;
 use crate::split::Split;
 use crate::text::{contains_words, fill, sentence_case, with_article};
@@ -44,7 +44,7 @@ impl KnowledgeBase {
         if contains_words(&text.to_lowercase(), &answer.to_lowercase()) {
             return None;
         }
-        let plan = Plan::Follow { start: title.clone() };
+        let plan = QuestionPlan::Follow { start: title.clone() };
         Some(self.finish(Kind::Hop, text, answer, chain, entities, plan, written))
     }
 
@@ -100,7 +100,7 @@ impl KnowledgeBase {
         if contains_words(&text.to_lowercase(), &answer.to_lowercase()) {
             return None;
         }
-        let plan = Plan::Inverse { value: fact.text.clone() };
+        let plan = QuestionPlan::Inverse { value: fact.text.clone() };
         Some(self.finish(Kind::Inverse, text, answer.clone(), &[at], vec![answer], plan, None))
     }
 
@@ -146,7 +146,7 @@ impl KnowledgeBase {
         };
         let winner = if (value_a > value_b) == more { a } else { b };
         let entities = self.path_of(a, &facts_a)?.into_iter().chain(self.path_of(b, &facts_b)?).collect();
-        let plan = Plan::Compare { a: self.entities[a].title.clone(), b: self.entities[b].title.clone(), more };
+        let plan = QuestionPlan::Compare { a: self.entities[a].title.clone(), b: self.entities[b].title.clone(), more };
         Some(self.finish(Kind::Comparison, sentence_case(text), self.entities[winner].title.clone(), chain, entities, plan, None))
     }
 
@@ -180,7 +180,7 @@ impl KnowledgeBase {
             _ => None,
         });
         let titles = vec![self.entities[a].title.clone(), self.entities[b].title.clone()];
-        let plan = Plan::IsMore { a: titles[0].clone(), b: titles[1].clone(), more };
+        let plan = QuestionPlan::IsMore { a: titles[0].clone(), b: titles[1].clone(), more };
         Some(self.finish(Kind::YesNo, sentence_case(text), yes_no(truth), &[at], titles, plan, None))
     }
 
@@ -209,7 +209,7 @@ impl KnowledgeBase {
             _ => None,
         });
         let titles = vec![self.entities[a].title.clone(), self.entities[b].title.clone()];
-        let plan = Plan::IsSame { a: titles[0].clone(), b: titles[1].clone() };
+        let plan = QuestionPlan::IsSame { a: titles[0].clone(), b: titles[1].clone() };
         Some(self.finish(Kind::YesNo, sentence_case(text), yes_no(truth), &[at], titles, plan, None))
     }
 
@@ -250,7 +250,7 @@ impl KnowledgeBase {
                 })
             }
         };
-        let plan = Plan::IsValue { start: self.entities[start].title.clone(), claim: claimed.text.clone() };
+        let plan = QuestionPlan::IsValue { start: self.entities[start].title.clone(), claim: claimed.text.clone() };
         Some(self.finish(Kind::YesNo, sentence_case(text), yes_no(truth), chain, entities, plan, None))
     }
 
@@ -262,7 +262,7 @@ impl KnowledgeBase {
         answer: String,
         chain: &[RelationRef],
         entities: Vec<String>,
-        plan: Plan,
+        plan: QuestionPlan,
         written: Option<String>,
     ) -> Question {
         let chain: Vec<String> = chain.iter().map(|at| self.schema.path(*at)).collect();

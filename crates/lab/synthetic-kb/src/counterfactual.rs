@@ -5,7 +5,7 @@ use autoact_base::random::Rng;
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
 use crate::page::PageStyle;
-use crate::question::{Plan, Question};
+use crate::question::{Question, QuestionPlan};
 use crate::schema::{RelationId, RelationRef, TypeId};
 use crate::text::contains_words;
 
@@ -108,14 +108,14 @@ impl KnowledgeBase {
         };
         let yes_no = |truth: bool| if truth { "yes".to_owned() } else { "no".to_owned() };
         match &question.plan {
-            Plan::Follow { start } => {
+            QuestionPlan::Follow { start } => {
                 let (fact, path) = walk(start)?;
                 let named = contains_words(&question.text.to_lowercase(), &fact.text.to_lowercase());
                 (!named).then(|| (fact.text.clone(), path))
             }
-            Plan::IsValue { start, claim } => walk(start).map(|(fact, path)| (yes_no(fact.text == *claim), path)),
-            Plan::IsSame { a, b } => both(a, b).map(|(first, second, path)| (yes_no(first.text == second.text), path)),
-            Plan::IsMore { a, b, more } | Plan::Compare { a, b, more } => {
+            QuestionPlan::IsValue { start, claim } => walk(start).map(|(fact, path)| (yes_no(fact.text == *claim), path)),
+            QuestionPlan::IsSame { a, b } => both(a, b).map(|(first, second, path)| (yes_no(first.text == second.text), path)),
+            QuestionPlan::IsMore { a, b, more } | QuestionPlan::Compare { a, b, more } => {
                 let (first, second, path) = both(a, b)?;
                 let (x, y) = (first.number?, second.number?);
                 if x == y {
@@ -123,12 +123,12 @@ impl KnowledgeBase {
                 }
                 let holds = (x > y) == *more;
                 let answer = match &question.plan {
-                    Plan::Compare { .. } => (if holds { a } else { b }).clone(),
+                    QuestionPlan::Compare { .. } => (if holds { a } else { b }).clone(),
                     _ => yes_no(holds),
                 };
                 Some((answer, path))
             }
-            Plan::Inverse { value } => {
+            QuestionPlan::Inverse { value } => {
                 let at = *chain.first()?;
                 let has = |id: &&EntityId| self.fact(**id, at.relation).is_some_and(|fact| fact.text == *value);
                 let mut holders = self.of_type(at.kind).iter().filter(has);

@@ -69,7 +69,7 @@ fn uses(question: &Question, tool: &str) -> bool {
     match tool {
         SEARCH => question.kind == Kind::Inverse,
         CALCULATE => {
-            matches!(question.plan, crate::question::Plan::Compare { .. } | crate::question::Plan::IsMore { .. })
+            matches!(question.plan, crate::question::QuestionPlan::Compare { .. } | crate::question::QuestionPlan::IsMore { .. })
         }
         RETRIEVE => true,
         _ => tool == crate::solve::LOOKUP && question.kind != Kind::Inverse,

@@ -33,7 +33,7 @@ pub use drill::{DrillLines, DrillPiece, drill};
 pub use invent::{World, WorldSize};
 pub use names::NameMaker;
 pub use page::{LEAD_SENTENCES, Page, PageSentence, PageStyle};
-pub use question::{Kind, Mix, Plan, Question};
+pub use question::{Kind, Mix, Question, QuestionPlan};
 pub use schema::{
     Compare, ConditionalSentence, EntityType, Generic, Relation, RelationId, RelationRef, Schema, SchemaError, Sentence, TypeId,
 };

@@ -20,7 +20,7 @@ pub enum Kind {
 /// question does not depend on the knowledge base that it was generated from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Plan {
+pub enum QuestionPlan {
     /// The value at the end of the chain.
     Follow {
         /// The title of the page to begin with.
@@ -84,7 +84,7 @@ pub struct Question {
     /// The titles of the pages that state the answer, in the order of reading.
     pub entities: Vec<String>,
     /// The facts needed to answer it.
-    pub plan: Plan,
+    pub plan: QuestionPlan,
     /// The misspelt name of the first entity, if the question misspells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,

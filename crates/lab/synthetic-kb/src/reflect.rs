@@ -5,7 +5,7 @@ use autoact_score::exact_match;
 use autoact_trajectory::{FINISH, Reflection, Trajectory, Verdict};
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
-use crate::question::{Plan, Question};
+use crate::question::{Question, QuestionPlan};
 use crate::schema::RelationRef;
 use crate::solve::{SolveError, Solver, digits, resolve, shows};
 use crate::text::fill;
@@ -61,29 +61,29 @@ impl<'a> Judge<'a> {
     fn reason(&self) -> Result<Reason, SolveError> {
         let style = self.solver.style;
         match &self.question.plan {
-            Plan::Follow { start } => Ok(match self.walk(start)? {
+            QuestionPlan::Follow { start } => Ok(match self.walk(start)? {
                 Ok(end) => Reason::Known(asked(style.asked, &end)),
                 Err(missing) => Reason::Missing(missing),
             }),
-            Plan::IsValue { start, claim } => Ok(match self.walk(start)? {
+            QuestionPlan::IsValue { start, claim } => Ok(match self.walk(start)? {
                 Ok(end) => {
                     let verdict = if end.fact.text == *claim { style.same } else { style.different };
                     Reason::Known(format!("{} {} {verdict}", asked(style.asked, &end), say(style.claim, &[("v", claim)])))
                 }
                 Err(missing) => Reason::Missing(missing),
             }),
-            Plan::IsSame { a, b } => self.both(a, b, |first, second| {
+            QuestionPlan::IsSame { a, b } => self.both(a, b, |first, second| {
                 let verdict = if first.fact.text == second.fact.text { style.same } else { style.different };
                 format!("{} {} {verdict}", asked(style.found, first), asked(style.found, second))
             }),
-            Plan::IsMore { a, b, more } | Plan::Compare { a, b, more } => self.both(a, b, |first, second| {
+            QuestionPlan::IsMore { a, b, more } | QuestionPlan::Compare { a, b, more } => self.both(a, b, |first, second| {
                 let holds = if *more { first.fact.number > second.fact.number } else { first.fact.number < second.fact.number };
                 let (op, sign) = if *more { ("more", ">") } else { ("less", "<") };
                 let slots = [("a", digits(first.fact)), ("b", digits(second.fact)), ("op", op), ("sign", sign)];
                 let outcome = say(if holds { style.holds } else { style.fails }, &slots);
                 format!("{outcome} {}", say(style.must, &[("v", &self.question.answer)]))
             }),
-            Plan::Inverse { value } => {
+            QuestionPlan::Inverse { value } => {
                 let link = *self.chain.first().ok_or_else(|| SolveError::Unknown("chain".to_owned()))?;
                 let schema = self.base().schema();
                 let (noun, kind) = (&schema.relation(link).noun, &schema.types[link.kind].noun);

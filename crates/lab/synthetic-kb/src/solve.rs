@@ -6,7 +6,7 @@ use autoact_base::random::Rng;
 use autoact_trajectory::{Action, FINISH, Step, ToolSpec, Trajectory, Turn};
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
-use crate::question::{Plan, Question};
+use crate::question::{Question, QuestionPlan};
 use crate::schema::RelationRef;
 use crate::style::ThoughtStyle;
 use crate::text::fill;
@@ -148,33 +148,33 @@ impl<'a> Walk<'a, '_> {
     fn answer(&mut self, question: &Question, chain: &[RelationRef]) -> Result<String, SolveError> {
         let style = self.solver.style;
         match &question.plan {
-            Plan::Follow { start } => {
+            QuestionPlan::Follow { start } => {
                 let fact = self.follow(start, chain)?;
                 self.think(style.answer, &[("v", &fact.text)]);
                 Ok(fact.text.clone())
             }
-            Plan::IsValue { start, claim } => {
+            QuestionPlan::IsValue { start, claim } => {
                 let fact = self.follow(start, chain)?;
                 self.think(style.claim, &[("v", claim)]);
                 self.same(&fact.text, claim)
             }
-            Plan::IsSame { a, b } => {
+            QuestionPlan::IsSame { a, b } => {
                 let first = self.follow(a, chain)?;
                 let second = self.follow(b, chain)?;
                 self.same(&first.text, &second.text)
             }
-            Plan::IsMore { a, b, more } => {
+            QuestionPlan::IsMore { a, b, more } => {
                 let holds = self.compare(a, b, *more, chain)?;
                 let answer = if holds { "yes" } else { "no" };
                 self.think(style.so, &[("v", answer)]);
                 Ok(answer.to_owned())
             }
-            Plan::Compare { a, b, more } => {
+            QuestionPlan::Compare { a, b, more } => {
                 let answer = if self.compare(a, b, *more, chain)? { a } else { b };
                 self.think(style.so, &[("v", answer)]);
                 Ok(answer.clone())
             }
-            Plan::Inverse { value } => self.inverse(&question.answer, value, chain),
+            QuestionPlan::Inverse { value } => self.inverse(&question.answer, value, chain),
         }
     }
 
@@ -350,7 +350,7 @@ impl<'a> Walk<'a, '_> {
     /// A wrong first action: a search for a page whose title is known, or a Lookup with no page
     /// open.
     fn detour(&mut self, question: &Question, chain: &[RelationRef], rng: &mut Rng) -> Result<(), SolveError> {
-        let (Plan::Follow { start } | Plan::IsValue { start, .. }) = &question.plan else { return Ok(()) };
+        let (QuestionPlan::Follow { start } | QuestionPlan::IsValue { start, .. }) = &question.plan else { return Ok(()) };
         let Some(link) = chain.first().filter(|_| self.written.is_none()) else { return Ok(()) };
         let style = self.solver.style;
         let noun = &self.solver.base.schema().relation(*link).noun;

@@ -6,7 +6,7 @@ use autoact_score::exact_match;
 use autoact_trajectory::{FINISH, Step, Trajectory, Turn};
 
 use crate::base::EntityId;
-use crate::question::{Plan, Question};
+use crate::question::{Question, QuestionPlan};
 use crate::schema::{RelationId, RelationRef};
 use crate::solve::{CALCULATE, Environment, SEARCH, SolveError, Solver, Walk, digits, finish_step, misspelt, resolve};
 
@@ -33,19 +33,19 @@ impl Solver<'_> {
     pub fn spoil(&self, question: &Question, gold: &Trajectory, env: &mut dyn Environment, rng: &mut Rng) -> Option<(Trajectory, Fault)> {
         let chain = resolve(self.base, question).ok()?;
         let (trajectory, fault) = match &question.plan {
-            Plan::Follow { start } => match rng.below(if chain.len() > 1 { 3 } else { 2 }) {
+            QuestionPlan::Follow { start } => match rng.below(if chain.len() > 1 { 3 } else { 2 }) {
                 0 => (self.other_value(start, &chain, gold, rng)?, Fault::OtherValue),
                 1 => (self.wrong_relation(question, start, &chain, env, rng)?, Fault::WrongRelation),
                 _ => (self.early_stop(start, &chain, gold, rng)?, Fault::EarlyStop),
             },
-            Plan::Compare { a, b, more } | Plan::IsMore { a, b, more } => {
+            QuestionPlan::Compare { a, b, more } | QuestionPlan::IsMore { a, b, more } => {
                 if rng.chance(0.5) {
                     (self.wrong_sign(question, a, b, *more, gold, env)?, Fault::WrongSign)
                 } else {
                     (flipped(question, gold)?, Fault::Flipped)
                 }
             }
-            Plan::IsValue { start, claim } if chain.len() > 1 && question.answer == "yes" && rng.chance(0.3) => {
+            QuestionPlan::IsValue { start, claim } if chain.len() > 1 && question.answer == "yes" && rng.chance(0.3) => {
                 // the claim is compared with the value read so far, which is another one
                 let mut spoilt = self.early_stop(start, &chain, gold, rng)?;
                 if let Some(Turn::Step(step)) = spoilt.turns.last_mut() {
@@ -55,8 +55,8 @@ impl Solver<'_> {
                 }
                 (spoilt, Fault::EarlyStop)
             }
-            Plan::IsValue { .. } | Plan::IsSame { .. } => (flipped(question, gold)?, Fault::Flipped),
-            Plan::Inverse { .. } => (self.other_page(question, gold, rng)?, Fault::OtherPage),
+            QuestionPlan::IsValue { .. } | QuestionPlan::IsSame { .. } => (flipped(question, gold)?, Fault::Flipped),
+            QuestionPlan::Inverse { .. } => (self.other_page(question, gold, rng)?, Fault::OtherPage),
         };
         let answer = trajectory.steps().next_back()?.params.as_ref()?;
         (!exact_match(answer, &question.answer)).then_some((trajectory, fault))
@@ -189,7 +189,7 @@ impl Solver<'_> {
         let holds = outcome.to_lowercase().contains("true");
         walk.think(if holds { self.style.holds } else { self.style.fails }, &slots);
         let answer = match &question.plan {
-            Plan::Compare { .. } => (if holds { a } else { b }).to_owned(),
+            QuestionPlan::Compare { .. } => (if holds { a } else { b }).to_owned(),
             _ => (if holds { "yes" } else { "no" }).to_owned(),
         };
         walk.think(self.style.so, &[("v", &answer)]);
@@ -226,7 +226,7 @@ fn flipped(question: &Question, gold: &Trajectory) -> Option<Trajectory> {
 
 fn opposite(question: &Question) -> Option<String> {
     match &question.plan {
-        Plan::Compare { a, b, .. } => Some(if *a == question.answer { b.clone() } else { a.clone() }),
+        QuestionPlan::Compare { a, b, .. } => Some(if *a == question.answer { b.clone() } else { a.clone() }),
         _ => match question.answer.as_str() {
             "yes" => Some("no".to_owned()),
             "no" => Some("yes".to_owned()),

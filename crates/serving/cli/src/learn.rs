@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub(crate) use args::LearnArgs;
 use args::Telling;
 use autoact_base::error::chain;
-use autoact_learn::{LearnError, Plan, Report, Stage, Stop, TaskMistakes};
+use autoact_learn::{LearnError, LearningPlan, Report, Stage, Stop, TaskMistakes};
 use autoact_registry::Registry;
 
 use crate::{adapters, exit, out};
@@ -63,7 +63,7 @@ pub(crate) async fn run(args: LearnArgs) -> anyhow::Result<u8> {
 }
 
 /// Tells the bus, where one is named; it is a hint, and nothing is lost without it.
-async fn announce(plan: &Plan, telling: &Telling) {
+async fn announce(plan: &LearningPlan, telling: &Telling) {
     let (Some(registry), Some(url)) = (&plan.publish, &telling.nats_url) else { return };
     let told = async {
         let registry = Registry::open(registry)?;
@@ -76,7 +76,7 @@ async fn announce(plan: &Plan, telling: &Telling) {
 }
 
 /// What the whole came to, for people.
-fn told(report: &Report, plan: &Plan) -> String {
+fn told(report: &Report, plan: &LearningPlan) -> String {
     let mut text = String::new();
     for row in &report.evaluation {
         text.push_str(&format!(

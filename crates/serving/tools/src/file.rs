@@ -58,7 +58,7 @@ impl std::error::Error for LibraryError {}
 
 /// How a tool is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Run {
+pub(crate) enum Implementation {
     Search,
     Retrieve,
     Lookup,
@@ -73,7 +73,7 @@ const KINDS: &str = "`search`, `retrieve`, `lookup`, `calculate`, `finish`, `com
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Definition {
     pub(crate) spec: ToolSpec,
-    pub(crate) run: Run,
+    pub(crate) run: Implementation,
 }
 
 #[derive(Deserialize)]
@@ -182,13 +182,13 @@ fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Opti
     };
     let effect = effect(raw.effect.as_deref(), run.as_ref(), mistakes);
     let run = run?;
-    if (run == Run::Finish) != (name == FINISH) {
+    if (run == Implementation::Finish) != (name == FINISH) {
         mistakes.push(format!("the kind `finish` and the name `{FINISH}` go together"));
     }
     if mistakes.len() > before {
         return None;
     }
-    let terminal = run == Run::Finish;
+    let terminal = run == Implementation::Finish;
     let max_observation_bytes = usize::try_from(bytes).ok()?;
     let (schema, examples) = (None, Vec::new());
     let spec = ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples };
@@ -218,7 +218,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn effect(written: Option<&str>, run: Option<&Run>, mistakes: &mut Vec<String>) -> Effect {
+fn effect(written: Option<&str>, run: Option<&Implementation>, mistakes: &mut Vec<String>) -> Effect {
     let expected = "`read_only`, `idempotent` or `side_effect`";
     match written {
         Some("read_only") => Effect::ReadOnly,
@@ -229,7 +229,7 @@ fn effect(written: Option<&str>, run: Option<&Run>, mistakes: &mut Vec<String>) 
             Effect::SideEffect
         }
         None => {
-            if matches!(run, Some(Run::Command { .. })) {
+            if matches!(run, Some(Implementation::Command { .. })) {
                 mistakes.push(format!("`effect` is missing: only you know what the program does; expected {expected}"));
             }
             Effect::ReadOnly // what all built-in kinds are
@@ -237,18 +237,18 @@ fn effect(written: Option<&str>, run: Option<&Run>, mistakes: &mut Vec<String>) 
     }
 }
 
-fn how(mut run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) -> Option<Run> {
+fn how(mut run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) -> Option<Implementation> {
     let Some(kind) = run.remove("kind") else {
         mistakes.push(format!("`run` has no `kind`; expected one of {KINDS}"));
         return None;
     };
     let kind = kind.as_str().unwrap_or_default();
     let built_in = match kind {
-        "search" => Run::Search,
-        "retrieve" => Run::Retrieve,
-        "lookup" => Run::Lookup,
-        "calculate" => Run::Calculate,
-        "finish" => Run::Finish,
+        "search" => Implementation::Search,
+        "retrieve" => Implementation::Retrieve,
+        "lookup" => Implementation::Lookup,
+        "calculate" => Implementation::Calculate,
+        "finish" => Implementation::Finish,
         "command" => return command(run, base, mistakes),
         _ => {
             mistakes.push(format!("the kind `{}` is unknown; expected one of {KINDS}", quoted(kind)));
@@ -261,7 +261,7 @@ fn how(mut run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) ->
     Some(built_in)
 }
 
-fn command(run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) -> Option<Run> {
+fn command(run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) -> Option<Implementation> {
     let raw = match toml::Value::Table(run).try_into::<RawCommand>() {
         Ok(raw) => raw,
         Err(error) => {
@@ -283,5 +283,5 @@ fn command(run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) ->
     if all.into_iter().any(|text| text.contains('\0')) || raw.env.keys().any(|key| key.is_empty() || key.contains('=')) {
         mistakes.push("`run` has a program, argument or variable that no process can be given".to_owned());
     }
-    Some(Run::Command { program, args: raw.args, env: raw.env })
+    Some(Implementation::Command { program, args: raw.args, env: raw.env })
 }

@@ -9,7 +9,7 @@ use autoact_trajectory::{Action, ToolSpec, Trajectory};
 use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
 use crate::command::Command;
 use crate::corpus::Corpus;
-use crate::file::{BUNDLED_TOOLS, Definition, LibraryError, Run, parse};
+use crate::file::{BUNDLED_TOOLS, Definition, Implementation, LibraryError, parse};
 use crate::text::{cut, one_line, quoted};
 use crate::titles::similar;
 use crate::tool::{Tool, ToolCall, ToolError};
@@ -122,14 +122,14 @@ impl ToolLibrary {
     }
 
     fn build(entries: Vec<Entry>, corpus: &Arc<Corpus>) -> ToolLibrary {
-        let named = |kind: Run| {
+        let named = |kind: Implementation| {
             entries.iter().filter_map(move |entry| match entry {
                 Entry::Defined(definition) if definition.run == kind => Some(definition.spec.name.clone()),
                 _ => None,
             })
         };
-        let lookup = named(Run::Lookup).next();
-        let retrieve: Vec<String> = named(Run::Retrieve).collect();
+        let lookup = named(Implementation::Lookup).next();
+        let retrieve: Vec<String> = named(Implementation::Retrieve).collect();
         let make = |entry: &Entry| -> Arc<dyn Tool> {
             let Definition { spec, run } = match entry {
                 Entry::Added(tool) => return tool.clone(),
@@ -137,12 +137,12 @@ impl ToolLibrary {
             };
             let corpus = corpus.clone();
             match run {
-                Run::Search => Arc::new(Search::new(spec, corpus)),
-                Run::Retrieve => Arc::new(Retrieve::new(spec, corpus, lookup.clone())),
-                Run::Lookup => Arc::new(Lookup::new(spec, corpus, retrieve.clone())),
-                Run::Calculate => Arc::new(Calculate::new(spec)),
-                Run::Finish => Arc::new(Finish::new(spec)),
-                Run::Command { program, args, env } => Arc::new(Command::new(spec, program, args, env)),
+                Implementation::Search => Arc::new(Search::new(spec, corpus)),
+                Implementation::Retrieve => Arc::new(Retrieve::new(spec, corpus, lookup.clone())),
+                Implementation::Lookup => Arc::new(Lookup::new(spec, corpus, retrieve.clone())),
+                Implementation::Calculate => Arc::new(Calculate::new(spec)),
+                Implementation::Finish => Arc::new(Finish::new(spec)),
+                Implementation::Command { program, args, env } => Arc::new(Command::new(spec, program, args, env)),
             }
         };
         let tools: Vec<Arc<dyn Tool>> = entries.iter().map(make).collect();

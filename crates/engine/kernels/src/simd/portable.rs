@@ -155,40 +155,40 @@ pub(super) struct Bytes;
 
 /// A scale and its 32 bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Group(f32, [i8; 32]);
+pub(super) struct ScaledBytes(f32, [i8; 32]);
 
 impl Dot for Bytes {
     type Acc = Array;
-    type Weight = Group;
-    type Input = Group;
+    type Weight = ScaledBytes;
+    type Input = ScaledBytes;
     const WEIGHT_BYTES: usize = 68;
     const INPUT_BYTES: usize = 192;
     const TOKENS: usize = 1;
     const HALVES: usize = 2;
 
     #[inline(always)]
-    unsafe fn weight(p: *const u8, half: usize) -> Group {
+    unsafe fn weight(p: *const u8, half: usize) -> ScaledBytes {
         // SAFETY: see above: two blocks of 34 bytes.
         unsafe {
             let p = p.add(34 * half);
-            Group(crate::format::f16_to_f32(p.cast::<u16>().read_unaligned()), p.add(2).cast::<[i8; 32]>().read_unaligned())
+            ScaledBytes(crate::format::f16_to_f32(p.cast::<u16>().read_unaligned()), p.add(2).cast::<[i8; 32]>().read_unaligned())
         }
     }
 
     #[inline(always)]
-    unsafe fn weight_part(p: *const u8, _: usize, half: usize) -> Group {
+    unsafe fn weight_part(p: *const u8, _: usize, half: usize) -> ScaledBytes {
         // SAFETY: see above; rows are whole blocks, so a partial step is one block.
-        if half == 0 { unsafe { Self::weight(p, 0) } } else { Group(0.0, [0; 32]) }
+        if half == 0 { unsafe { Self::weight(p, 0) } } else { ScaledBytes(0.0, [0; 32]) }
     }
 
     #[inline(always)]
-    unsafe fn input(p: *const u8, half: usize) -> Group {
+    unsafe fn input(p: *const u8, half: usize) -> ScaledBytes {
         // SAFETY: see above: 64 bytes, 64 bytes not needed here, and 16 f32: eight for each block.
-        unsafe { Group(p.add(128 + 32 * half).cast::<f32>().read_unaligned(), p.add(32 * half).cast::<[i8; 32]>().read_unaligned()) }
+        unsafe { ScaledBytes(p.add(128 + 32 * half).cast::<f32>().read_unaligned(), p.add(32 * half).cast::<[i8; 32]>().read_unaligned()) }
     }
 
     #[inline(always)]
-    unsafe fn step(mut acc: Array, Group(w_scale, w): Group, Group(x_scale, x): Group) -> Array {
+    unsafe fn step(mut acc: Array, ScaledBytes(w_scale, w): ScaledBytes, ScaledBytes(x_scale, x): ScaledBytes) -> Array {
         let mut sums = [0i32; 8];
         for (i, (w, x)) in w.iter().zip(x).enumerate() {
             sums[i % 8] += i32::from(*w) * i32::from(x);

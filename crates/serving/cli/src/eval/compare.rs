@@ -13,13 +13,13 @@ use anyhow::Context as _;
 use crate::args::EvalOptions;
 use crate::exit;
 use crate::out;
-use cast::Stage;
+use cast::PlannerSetup;
 use problem::Problem;
 use race::Race;
 
 /// Everything that a race needs, read before it starts.
 struct Prepared {
-    stage: Stage,
+    setup: PlannerSetup,
     problems: Vec<Problem>,
     origin: String,
 }
@@ -27,10 +27,10 @@ struct Prepared {
 pub(crate) async fn run(options: EvalOptions) -> anyhow::Result<u8> {
     let (kinds, named) = options.compare.kinds();
     let asked = options.clone();
-    let Prepared { stage, problems, origin } = tokio::task::spawn_blocking(move || prepare(&asked)).await.context("cannot load")??;
-    let (kinds, left_out) = stage.possible(kinds, named)?;
+    let Prepared { setup, problems, origin } = tokio::task::spawn_blocking(move || prepare(&asked)).await.context("cannot load")??;
+    let (kinds, left_out) = setup.possible(kinds, named)?;
     left_out.iter().for_each(|note| out::note(format_args!("left out: {note}")));
-    let race = Race::run(stage, kinds, problems, &options).await?;
+    let race = Race::run(setup, kinds, problems, &options).await?;
     let scores = race.scores(origin, left_out);
     if let Some(path) = &options.output {
         race.write(path)?;
@@ -61,8 +61,8 @@ fn prepare(options: &EvalOptions) -> anyhow::Result<Prepared> {
     };
     problems.truncate(options.limit.unwrap_or(usize::MAX));
     anyhow::ensure!(!problems.is_empty(), "there are no questions in {origin}");
-    let stage = Stage::load(&group, options, options.compare.same_data())?;
-    Ok(Prepared { stage, problems, origin })
+    let setup = PlannerSetup::load(&group, options, options.compare.same_data())?;
+    Ok(Prepared { setup, problems, origin })
 }
 
 #[cfg(test)]

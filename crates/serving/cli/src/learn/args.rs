@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use autoact_learn::{Plan, Stage};
+use autoact_learn::{LearningPlan, Stage};
 use clap::{Args, Subcommand};
 
 /// `autoact learn TASK`, or `autoact learn STAGE TASK`.
@@ -110,7 +110,7 @@ pub(crate) struct Telling {
 
 impl LearnArgs {
     /// What is to be done, and how it is told.
-    pub(crate) fn plan(self) -> anyhow::Result<(Plan, Telling)> {
+    pub(crate) fn plan(self) -> anyhow::Result<(LearningPlan, Telling)> {
         let (only, options) = match self.stage {
             Some(stage) => {
                 let (stage, options) = stage.split();
@@ -119,7 +119,7 @@ impl LearnArgs {
             None => (None, self.options.context("no task file given; try `autoact learn tasks/atlas.toml`")?),
         };
         let LearnOptions { task, model, run, quick, variants, until, again, publish, promote, nats_url, json } = options;
-        let plan = Plan { task, model, run, quick, variants, only, until: until.unwrap_or(Stage::Report), again, publish, promote };
+        let plan = LearningPlan { task, model, run, quick, variants, only, until: until.unwrap_or(Stage::Report), again, publish, promote };
         Ok((plan, Telling { json, nats_url }))
     }
 }

@@ -21,7 +21,7 @@ const UNFILTERED: &str = "unfiltered";
 const ONE: &str = "one";
 
 /// Engines with the same adapters, who may speak, and everybody's tools.
-pub(crate) struct Stage {
+pub(crate) struct PlannerSetup {
     pub(crate) backends: Vec<Arc<dyn Backend>>,
     pub(crate) cast: Cast,
     pub(crate) tools: Toolbox,
@@ -36,9 +36,9 @@ struct Selection {
     selected: Vec<String>,
 }
 
-impl Stage {
+impl PlannerSetup {
     /// Loads the model, its adapters and the tools.
-    pub(crate) fn load(group: &GroupOptions, options: &EvalOptions, same_data: bool) -> anyhow::Result<Stage> {
+    pub(crate) fn load(group: &GroupOptions, options: &EvalOptions, same_data: bool) -> anyhow::Result<PlannerSetup> {
         let corpus = Arc::new(Corpus::load(&group.corpus)?);
         let library = Arc::new(ToolLibrary::load(&group.tools, corpus)?);
         let tools = match &options.compare.run {
@@ -57,7 +57,7 @@ impl Stage {
         let backends: Vec<Arc<dyn Backend>> = engines.into_iter().map(|engine| Arc::new(engine) as Arc<dyn Backend>).collect();
         let first = backends.first().context("there is no engine")?;
         let options = planner_options(options, first.info());
-        Ok(Stage { backends, cast, tools, options, origin })
+        Ok(PlannerSetup { backends, cast, tools, options, origin })
     }
 
     /// The planners that can run, and why the others cannot. One that was asked for by name has to.

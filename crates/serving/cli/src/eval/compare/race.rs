@@ -10,7 +10,7 @@ use autoact_planners::{Kind, Outcome, Planner, build};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::cast::Stage;
+use super::cast::PlannerSetup;
 use super::problem::Problem;
 use super::scores::{Scored, Scores};
 use crate::args::EvalOptions;
@@ -39,9 +39,9 @@ type Done = (usize, usize, anyhow::Result<Outcome>);
 
 impl Race {
     /// Runs every planner on every question, or as many as there are until Ctrl-C.
-    pub(crate) async fn run(stage: Stage, kinds: Vec<Kind>, problems: Vec<Problem>, options: &EvalOptions) -> anyhow::Result<Race> {
+    pub(crate) async fn run(setup: PlannerSetup, kinds: Vec<Kind>, problems: Vec<Problem>, options: &EvalOptions) -> anyhow::Result<Race> {
         let begun = Instant::now();
-        let info = stage.backends.first().map(|backend| backend.info().clone()).context("there is no engine")?;
+        let info = setup.backends.first().map(|backend| backend.info().clone()).context("there is no engine")?;
         let total = problems.len() * kinds.len();
         let mut race = Race {
             outcomes: vec![vec![None; kinds.len()]; problems.len()],
@@ -53,7 +53,7 @@ impl Race {
             interrupted: false,
         };
         let bar = progress(total as u64, options.json);
-        let (stop, mut results) = race.start(stage, options)?;
+        let (stop, mut results) = race.start(setup, options)?;
         let mut count = 0;
         loop {
             let done = tokio::select! {
@@ -79,23 +79,23 @@ impl Race {
     }
 
     /// Threads that take question after question; each has an engine and planners of its own.
-    fn start(&self, stage: Stage, options: &EvalOptions) -> anyhow::Result<(Arc<AtomicBool>, mpsc::Receiver<Done>)> {
+    fn start(&self, setup: PlannerSetup, options: &EvalOptions) -> anyhow::Result<(Arc<AtomicBool>, mpsc::Receiver<Done>)> {
         let stop = Arc::new(AtomicBool::new(false));
         let next = Arc::new(AtomicUsize::new(0));
         let (sender, results) = mpsc::channel(WAITING);
-        let stage = Arc::new(stage);
+        let setup = Arc::new(setup);
         for number in 0..options.concurrency.clamp(1, 256) {
-            let backend = stage.backends.get(number % stage.backends.len().max(1)).context("there is no engine")?;
+            let backend = setup.backends.get(number % setup.backends.len().max(1)).context("there is no engine")?;
             let planners: Vec<Box<dyn Planner>> =
-                self.kinds.iter().map(|kind| build(*kind, backend, &stage.cast, &stage.options)).collect::<Result<_, _>>()?;
-            let (stage, problems, sender) = (Arc::clone(&stage), Arc::clone(&self.problems), sender.clone());
+                self.kinds.iter().map(|kind| build(*kind, backend, &setup.cast, &setup.options)).collect::<Result<_, _>>()?;
+            let (setup, problems, sender) = (Arc::clone(&setup), Arc::clone(&self.problems), sender.clone());
             let (stop, next, seed) = (Arc::clone(&stop), Arc::clone(&next), options.seed);
             let work = move || {
                 while !stop.load(Ordering::Relaxed) {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let (question, planner) = (at / planners.len(), at % planners.len());
                     let (Some(problem), Some(solver)) = (problems.get(question), planners.get(planner)) else { break };
-                    let outcome = problem.tools(&stage.tools).map(|tools| solver.solve(&problem.question, &tools, seed));
+                    let outcome = problem.tools(&setup.tools).map(|tools| solver.solve(&problem.question, &tools, seed));
                     let outcome = outcome.with_context(|| format!("the question `{}` has pages that cannot be used", problem.id));
                     if sender.blocking_send((question, planner, outcome)).is_err() {
                         break;

@@ -11,19 +11,19 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// The time limit of a completion.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct TimeLimit {
     end: Instant,
     /// Whether `end` is the caller's deadline or the time limit of all completions.
     deadline: bool,
     timeout: Duration,
 }
 
-impl Patience {
-    pub(crate) fn new(deadline: Option<std::time::Instant>, timeout: Duration) -> Patience {
+impl TimeLimit {
+    pub(crate) fn new(deadline: Option<std::time::Instant>, timeout: Duration) -> TimeLimit {
         let own = Instant::now() + timeout;
         match deadline.map(Instant::from_std) {
-            Some(end) if end <= own => Patience { end, deadline: true, timeout },
-            _ => Patience { end: own, deadline: false, timeout },
+            Some(end) if end <= own => TimeLimit { end, deadline: true, timeout },
+            _ => TimeLimit { end: own, deadline: false, timeout },
         }
     }
 
