@@ -56,7 +56,8 @@ async fn asked(group: &Group, second: &Second, signal: Signal) -> anyhow::Result
         assert_eq!(output.stderr.lines().collect::<Vec<_>>(), ["the connection to the gateway is gone; looking for it again …"]);
     }
     assert!(shown.stdout.contains("where the time went"), "{}", shown.text());
-    stop(gateway, Signal::SIGTERM).await
+    stop(gateway, Signal::SIGTERM).await?;
+    Ok(())
 }
 
 /// Tasks in flight when the gateway goes: each is answered and counted once.
@@ -76,7 +77,8 @@ async fn loaded(group: &Group, second: &Second) -> anyhow::Result<()> {
     let tasks = &report["tasks"];
     assert_eq!((&tasks["finished"], &tasks["failed"], &tasks["resumed"]), (&4.into(), &0.into(), &4.into()), "{report:#}");
     assert!(tasks["reconnects"].as_u64() >= Some(4), "{tasks}");
-    stop(gateway, Signal::SIGTERM).await
+    stop(gateway, Signal::SIGTERM).await?;
+    Ok(())
 }
 
 /// Looking for a gateway has an end, and says how to come back.

@@ -1,7 +1,7 @@
 //! A second gateway beside a group's own.
 
 use anyhow::Context as _;
-use autoact_testkit::program::Running;
+use autoact_testkit::program::{Output, Running};
 use autoact_testkit::{Group, Program, poll_until, ports, processes};
 use autoact_wire::v1;
 use nix::sys::signal::Signal;
@@ -89,10 +89,9 @@ impl Drop for Held {
     }
 }
 
-pub(crate) async fn stop(running: Running, signal: Signal) -> anyhow::Result<()> {
+pub(crate) async fn stop(running: Running, signal: Signal) -> anyhow::Result<Output> {
     processes::signal(running.pid().context("it runs")?, signal);
-    running.output(QUICK).await?;
-    Ok(())
+    running.output(QUICK).await
 }
 
 /// The sum of a counter's series on a metrics page; 0 before it has been counted.
