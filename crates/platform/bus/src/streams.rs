@@ -162,6 +162,8 @@ fn tombstone(config: &BusConfig) -> Config {
         description: Some("keeps gateways of schema version 1 from starting on this bus".to_owned()),
         retention: RetentionPolicy::Limits,
         max_messages: 1,
+        // as the server writes "no bound": another number looks like somebody's change
+        max_bytes: -1,
         discard: DiscardPolicy::Old,
         ..base(crate::version_1::TRAJECTORY, "autoact-schema-2", config)
     }
