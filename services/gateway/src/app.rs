@@ -108,6 +108,7 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         max_limits: config.max_limits.into(),
         max_tasks: config.max_tasks,
         entering: AtomicU64::new(0),
+        max_watchers: config.max_watchers,
         watchers: Arc::new(Semaphore::new(config.max_watchers)),
         leaving,
     };

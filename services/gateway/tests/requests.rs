@@ -3,7 +3,7 @@
 
 mod common;
 
-use autoact_wire::status::{reason, retry_after};
+use autoact_wire::status::{metadata, reason, retry_after};
 use autoact_wire::v1;
 use common::scripted::{Group, Script};
 use common::*;
@@ -32,12 +32,12 @@ async fn bad_requests_name_the_field() {
         (tools(&["Search"; 65]), "tools", "65"),
         (
             v1::SubmitTaskRequest { limits: Some(v1::Limits { max_steps: Some(1_000_000), ..Default::default() }), ..task("q") },
-            "limits",
+            "limits.max_steps",
             "max_steps",
         ),
         (
             v1::SubmitTaskRequest { sampling: Some(v1::SamplingParams { temperature: f32::NAN, ..Default::default() }), ..task("q") },
-            "sampling",
+            "sampling.temperature",
             "temperature",
         ),
         (v1::SubmitTaskRequest { conversation_id: "a.b".into(), ..task("q") }, "conversation_id", "64"),
@@ -46,7 +46,7 @@ async fn bad_requests_name_the_field() {
                 limits: Some(v1::Limits { max_time: Some(prost_types::Duration { seconds: -5, nanos: 0 }), ..Default::default() }),
                 ..task("q")
             },
-            "limits",
+            "limits.max_time",
             "max_time",
         ),
         (v1::SubmitTaskRequest { labels: [("x".repeat(300), String::new())].into(), ..task("q") }, "labels", "256"),
@@ -58,6 +58,7 @@ async fn bad_requests_name_the_field() {
         let violations = status.get_details_bad_request().unwrap().field_violations;
         assert_eq!(violations[0].field, field);
         assert!(reason(&status).is_some());
+        assert_eq!(metadata(&status)["field"], field);
     }
     let empty = client.ask(v1::AskRequest::default()).await.unwrap_err();
     assert_eq!(empty.code(), Code::InvalidArgument);

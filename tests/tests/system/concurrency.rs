@@ -73,6 +73,7 @@ async fn replay(tools: &mut ToolAgentClient<Channel>, number: usize, events: &[T
         task_id: format!("replay-{number}"),
         question: submitted.question.clone(),
         tools: submitted.tools.clone(),
+        context: submitted.context.clone(),
         ..v1::Trajectory::default()
     };
     let mut step: Option<v1::Step> = None;

@@ -1,8 +1,10 @@
-//! The same transcript for a model with a chat template (Llama, Mistral, Qwen …): instructions as a system message, the transcript as
+//! The same transcript for a model with a chat template (Llama, Mistral, Qwen …): instructions and the task's
+//! context as a system message, the transcript as
 //! the user's, and the cue as the beginning of the assistant's reply.
 
-use autoact_trajectory::{Role, Trajectory};
+use autoact_trajectory::{Role, TaskContext, Trajectory};
 
+use crate::context::context_lines;
 use crate::transcript::transcript;
 
 /// One message of a chat.
@@ -21,7 +23,18 @@ pub fn chat(role: Role, trajectory: &Trajectory) -> Vec<ChatMessage> {
     for tool in &trajectory.tools {
         system.push_str(&format!("- {}: {}\n", tool.usage, tool.definition));
     }
-    vec![ChatMessage { role: "system", content: system }, ChatMessage { role: "user", content: transcript(trajectory) }]
+    let context = context_lines(&trajectory.context);
+    if context.is_empty() {
+        return messages(system, transcript(trajectory));
+    }
+    system.push_str("About this task:\n");
+    system.push_str(&context);
+    // said once, where a chat model looks for it
+    messages(system, transcript(&Trajectory { context: TaskContext::default(), ..trajectory.clone() }))
+}
+
+fn messages(system: String, user: String) -> Vec<ChatMessage> {
+    vec![ChatMessage { role: "system", content: system }, ChatMessage { role: "user", content: user }]
 }
 
 fn duty(role: Role) -> &'static str {

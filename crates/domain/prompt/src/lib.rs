@@ -17,12 +17,18 @@
 //! Verdict: right                                   ┘
 //! ```
 //!
+//! What the client said beside the question stands between `Tools:` and `Question:`, a labelled line for each field that
+//! it set: `Task:`, `Description:`, `Answer format:`, `Profile:`, `Bio:`, `Audience:`, `Instruction:`, `Time:`,
+//! `Time zone:`. Where it set none, nothing stands there. Models with a chat template read these lines in the system
+//! message.
+//!
 //! Every line is appended and never changed, so a prompt is always a prefix of the next one: what an engine has read stays read. Tool
 //! name and parameters stand on lines of their own (people see `Retrieve[Loire]`), so that a copied name always follows a space and
 //! tokenises as it did where it was read. Observations are data: their line breaks become spaces, so that no observation can forge
 //! another label.
 
 mod chat;
+mod context;
 mod expect;
 mod transcript;
 

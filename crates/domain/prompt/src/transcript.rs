@@ -2,6 +2,8 @@
 
 use autoact_trajectory::{Role, Step, ToolSpec, Trajectory, Turn};
 
+use crate::context::context_lines;
+
 /// A piece of a transcript. The concatenated texts of a trajectory's segments are its transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
@@ -60,7 +62,8 @@ pub fn transcript(trajectory: &Trajectory) -> String {
 }
 
 fn task_segment(trajectory: &Trajectory) -> Segment {
-    let mut text = format!("{}Question: {}\n", header(&trajectory.tools), one_line(&trajectory.question));
+    let context = context_lines(&trajectory.context);
+    let mut text = format!("{}{context}Question: {}\n", header(&trajectory.tools), one_line(&trajectory.question));
     match trajectory.left_out {
         0 => {}
         1 => text.push_str("(The first step is left out.)\n"),

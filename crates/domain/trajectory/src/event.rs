@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use crate::artifact::Artifact;
 use crate::call::CallId;
+use crate::context::TaskContext;
 use crate::digest::Digest;
 use crate::history::{Action, Reflection};
 use crate::id::TaskId;
@@ -134,6 +135,10 @@ pub struct Submitted {
     pub conversation: String,
     /// SHA-256 of the whole request. `None` before schema version 2.
     pub request: Option<Digest>,
+    /// What the client says beside the question. Boxed: other events are small.
+    pub context: Box<TaskContext>,
+    /// The trace that the request came in: 32 hexadecimal digits (W3C trace context). Empty: none.
+    pub trace_id: String,
 }
 
 /// A gateway holds the lease now.

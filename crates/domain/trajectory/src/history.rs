@@ -1,5 +1,6 @@
 //! H_t: the history the agents are given.
 
+use crate::context::TaskContext;
 use crate::tool::ToolSpec;
 
 /// α = (α^m, α^p): a tool's name, from Plan-Agent, and its parameters, from Tool-Agent.
@@ -81,6 +82,8 @@ pub struct Trajectory {
     pub left_out: u32,
     /// H_t, oldest first.
     pub turns: Vec<Turn>,
+    /// What the client says beside the question.
+    pub context: TaskContext,
 }
 
 impl Trajectory {

@@ -17,6 +17,13 @@ pub struct InvalidTaskId {
     shown: String,
 }
 
+impl InvalidTaskId {
+    /// The beginning of the text.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+}
+
 impl TaskId {
     /// A new id; later ones sort after earlier ones.
     pub fn generate() -> TaskId {

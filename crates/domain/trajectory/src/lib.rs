@@ -6,6 +6,7 @@
 mod artifact;
 mod bounds;
 mod call;
+mod context;
 mod decide;
 mod digest;
 mod event;
@@ -16,12 +17,15 @@ mod parameters;
 mod shortening;
 mod task;
 mod tenant;
+mod time;
+mod time_zone;
 mod tool;
 mod usage;
 
 pub use artifact::Artifact;
 pub use bounds::{CUT_MARK, MAX_DETAIL_BYTES, MAX_NAME_BYTES, MAX_OBSERVATION_BYTES, MAX_PARAMS_BYTES, MAX_THOUGHT_BYTES, TooLong, cut};
 pub use call::{CallId, CallKind, InvalidCallId, Role};
+pub use context::{InvalidContext, Profile, TaskContext, TaskInfo};
 pub use decide::{Decision, UNKNOWN_OUTCOME, decide};
 pub use digest::Digest;
 pub use event::{
@@ -34,5 +38,7 @@ pub use parameters::{Arguments, InvalidArguments, InvalidSchema, MAX_SCHEMA_BYTE
 pub use shortening::{Cut, Shortening, shorten};
 pub use task::{FoldError, Phase, REPEATED_NOTE, Task};
 pub use tenant::{InvalidTenant, TaskKey, Tenant};
+pub use time::rfc3339;
+pub use time_zone::TimeZone;
 pub use tool::{Effect, FINISH, ToolSpec};
 pub use usage::{Timing, Usage};

@@ -53,6 +53,7 @@ impl Shortening {
             tools: history.tools.clone(),
             left_out: self.left_out,
             turns,
+            context: history.context.clone(),
         }
     }
 

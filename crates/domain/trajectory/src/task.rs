@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use crate::bounds::{MAX_DETAIL_BYTES, MAX_OBSERVATION_BYTES, MAX_PARAMS_BYTES, cut};
 use crate::call::{CallId, CallKind, Role};
+use crate::context::TaskContext;
 use crate::digest::Digest;
 use crate::event::{Event, EventBody, FinishReason, Finished, Observation, Submitted};
 use crate::history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
@@ -143,6 +144,7 @@ pub struct Task {
     labels: BTreeMap<String, String>,
     conversation: String,
     request: Option<Digest>,
+    trace_id: String,
     submitted_at: SystemTime,
     started_at: Option<SystemTime>,
     attempt: u32,
@@ -170,9 +172,16 @@ impl Task {
         if event.index != 1 {
             return Err(FoldError::Gap { expected: 1, found: event.index });
         }
-        let Submitted { question, tools, limits, sampling, labels, conversation, request } = submitted.clone();
+        let Submitted { question, tools, limits, sampling, labels, conversation, request, context, trace_id } = submitted.clone();
         Ok(Task {
-            trajectory: Trajectory { task_id: event.task_id.to_string(), question, tools, left_out: 0, turns: Vec::new() },
+            trajectory: Trajectory {
+                task_id: event.task_id.to_string(),
+                question,
+                tools,
+                left_out: 0,
+                turns: Vec::new(),
+                context: *context,
+            },
             shortening: Shortening::default(),
             key: event.key(),
             limits,
@@ -180,6 +189,7 @@ impl Task {
             labels,
             conversation,
             request,
+            trace_id,
             submitted_at: event.time,
             started_at: None,
             attempt: 0,
@@ -383,6 +393,16 @@ impl Task {
     /// SHA-256 of the request that began it. `None` before schema version 2.
     pub fn request(&self) -> Option<Digest> {
         self.request
+    }
+
+    /// What the client said beside the question.
+    pub fn context(&self) -> &TaskContext {
+        &self.trajectory.context
+    }
+
+    /// The trace that its request came in: 32 hexadecimal digits, or empty.
+    pub fn trace_id(&self) -> &str {
+        &self.trace_id
     }
 
     /// How often the task has been taken up since its last progress by somebody who then vanished, the present holder included.

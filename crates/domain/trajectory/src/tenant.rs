@@ -19,6 +19,13 @@ pub struct InvalidTenant {
     shown: String,
 }
 
+impl InvalidTenant {
+    /// The beginning of the text.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+}
+
 impl Tenant {
     /// The tenant's name.
     pub fn as_str(&self) -> &str {

@@ -6,7 +6,7 @@ use autoact_model::{Backend, WordBias};
 use autoact_planning::{Driver, DriverOptions, FailureClass, MemoryLog, NeverFails, Progress, Stop};
 use autoact_speaker::Speaker;
 use autoact_tools::ToolLibrary;
-use autoact_trajectory::{FoldError, Limits, Sampling, Submitted, Task, TaskId, TaskKey, Tenant, ToolSpec};
+use autoact_trajectory::{FoldError, Limits, Sampling, Submitted, Task, TaskContext, TaskId, TaskKey, Tenant, ToolSpec};
 
 use crate::members::Members;
 use crate::voices::Voices;
@@ -24,6 +24,8 @@ pub struct RunOptions {
     /// Stop at the first answer without calling Reflect-Agent. The task is returned unfinished,
     /// with the answer in its last step.
     pub without_reflection: bool,
+    /// What is known beside the question.
+    pub context: TaskContext,
     /// Logit bias on words, for Plan-Agent only.
     pub word_bias: Option<WordBias>,
 }
@@ -86,6 +88,7 @@ impl LocalGroup {
             tools: tools.to_vec(),
             limits: options.limits,
             sampling: options.sampling,
+            context: Box::new(options.context.clone()),
             ..Submitted::default()
         };
         let members = Members {

@@ -78,9 +78,9 @@ pub fn learn(plan: &LearningPlan, view: Arc<dyn View>, stop: Stop) -> Result<Rep
         task.settings = task.settings.quick();
     }
     let suffix = if plan.quick { "-quick" } else { "" };
-    let dir = plan.run.clone().unwrap_or_else(|| PathBuf::from("runs").join(format!("{}{suffix}", task.name)));
+    let dir = plan.run.clone().unwrap_or_else(|| PathBuf::from("runs").join(format!("{}{suffix}", task.info.name)));
     let mut work = Workplace::open(task, &plan.model, plan.variants, view, stop)?;
-    let mut run = Run::open(&dir, &work.task.name, work.origin()?, plan.again)?;
+    let mut run = Run::open(&dir, &work.task.info.name, work.origin()?, plan.again)?;
     match plan.only {
         Some(stage) => {
             if let Some(needs) =

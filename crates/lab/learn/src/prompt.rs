@@ -1,9 +1,9 @@
 //! Prompts and reply formats of self-instruct and tool selection.
 //!
 //! A prompt is a plain list that any language model can continue. If the model has a chat template,
-//! the task's name and description stand before it.
+//! the task's name, description and answer format stand before it.
 
-use autoact_trajectory::ToolSpec;
+use autoact_trajectory::{TaskInfo, ToolSpec};
 
 use crate::task::Task;
 
@@ -32,10 +32,9 @@ pub(crate) fn introduction(task: &Task, told: bool) -> String {
     if !told {
         return String::new();
     }
-    format!(
-        "Task: {}\n{}\nNew questions with their answers, different from each other, some easy, some hard:\n\n",
-        task.name, task.description
-    )
+    let TaskInfo { name, description, answer_format } = &task.info;
+    let answers = if answer_format.is_empty() { String::new() } else { format!("Answer format: {answer_format}\n") };
+    format!("Task: {name}\n{description}\n{answers}New questions with their answers, different from each other, some easy, some hard:\n\n")
 }
 
 /// The examples, then the new pages and the cue for a question.

@@ -34,7 +34,7 @@ pub(crate) fn publish(work: &Workplace, run: &Run, report: &Report, registry: &P
     let metrics = serde_json::json!({ "evaluation": report.evaluation, "gain": report.gain, "judges": report.judges, "round": chosen });
     let version = registry_dir
         .publish(NewVersion {
-            task: work.task.name.clone(),
+            task: work.task.info.name.clone(),
             base: work.model.display().to_string(),
             base_sha256: work.base_digest().to_owned(),
             adapters: run.path("adapters"),

@@ -186,8 +186,8 @@ pub(crate) fn compute(work: &Workplace, run: &Run) -> Result<Report, LearnError>
     let (seconds, peak_memory) = run.costs();
     let mean = |of: &dyn Fn(&TrajectoryRecord) -> f64| trajectories.iter().map(of).sum::<f64>() / trajectories.len().max(1) as f64;
     Ok(Report {
-        task: work.task.name.clone(),
-        description: work.task.description.clone(),
+        task: work.task.info.name.clone(),
+        description: work.task.info.description.clone(),
         model: work.model.display().to_string(),
         base_digest: work.base_digest().to_owned(),
         run: run.dir().display().to_string(),

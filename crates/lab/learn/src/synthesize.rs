@@ -92,6 +92,7 @@ fn attempt(
         sampling: Sampling { temperature, seed, ..Sampling::default() },
         without_reflection: true,
         word_bias: bias(settings, one, round).map(|bias| WordBias { words: work.vocabulary.asked(&entry.question), bias }),
+        ..RunOptions::default()
     };
     let begun = Instant::now();
     let question = with_options(&entry.question, &entry.options);

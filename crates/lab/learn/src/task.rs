@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use autoact_score::{Metric, named};
+use autoact_trajectory::TaskInfo;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{LearnError, TaskMistakes};
@@ -28,10 +29,10 @@ pub struct Example {
 pub struct Task {
     /// Its file.
     pub path: PathBuf,
-    /// The name of the task (M in the paper); runs and adapters are named after it.
-    pub name: String,
-    /// The description of the task (P), for people and for models with a chat template.
-    pub description: String,
+    /// The task's name (M in the paper), after which runs and adapters are named, its description (P),
+    /// for people and for models with a chat template, and the form of its answers. A served task can
+    /// carry the same information in its context.
+    pub info: TaskInfo,
     /// The examples (C); at least one.
     pub examples: Vec<Example>,
     /// The pages that the tools work on.
@@ -54,6 +55,7 @@ pub struct Task {
 struct File {
     name: Option<String>,
     description: Option<String>,
+    answer_format: Option<String>,
     corpus: Option<PathBuf>,
     tools: Option<PathBuf>,
     evaluation: Option<PathBuf>,
@@ -106,6 +108,8 @@ impl Task {
         if description.is_empty() {
             mistakes.push("it has no `description`; say in a sentence or two what is asked and where answers are found".to_owned());
         }
+        let answer_format = file.answer_format.map(|text| one_line(&text)).unwrap_or_default();
+        let info = TaskInfo { name, description, answer_format };
         let examples = examples(file.examples, &mut mistakes);
         let beside = path.parent().unwrap_or(Path::new("."));
         let mut file_of = |key: &str, given: Option<PathBuf>, what: &str| match given {
@@ -146,7 +150,7 @@ impl Task {
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
-        Ok(Task { path: path.to_owned(), name, description, examples, corpus, tools, evaluation, metric, seed: file.seed, settings })
+        Ok(Task { path: path.to_owned(), info, examples, corpus, tools, evaluation, metric, seed: file.seed, settings })
     }
 
     /// Whether its questions are multiple-choice.

@@ -69,8 +69,7 @@ pub struct Solver<'a> {
 impl Solver<'_> {
     /// A correct trajectory, including `Finish`.
     pub fn solve(&self, question: &Question, env: &mut dyn Environment, rng: &mut Rng) -> Result<Trajectory, SolveError> {
-        let trajectory =
-            Trajectory { task_id: String::new(), question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
+        let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
         self.go_on(question, trajectory, env, rng)
     }
 

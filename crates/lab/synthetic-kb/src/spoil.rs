@@ -153,8 +153,7 @@ impl Solver<'_> {
         let others: Vec<RelationId> = (0..self.base.schema().types[chain[at].kind].relations.len()).filter(fits).collect();
         let mut wrong = chain.to_vec();
         wrong[at].relation = *rng.pick(&others)?;
-        let trajectory =
-            Trajectory { task_id: String::new(), question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
+        let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
         let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: misspelt(question) };
         let answer = walk.follow(start, &wrong).ok()?.text.clone();
         walk.think(self.style.answer, &[("v", &answer)]);

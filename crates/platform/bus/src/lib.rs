@@ -39,7 +39,7 @@ pub use append::Stored;
 pub use config::BusConfig;
 pub use connect::{Bus, Encode};
 pub use error::BusError;
-pub use list::{Page, TaskHead};
+pub use list::{Order, Page, TaskHead};
 pub use migrate::{Migrated, migrate};
 pub use queue::{Lease, Leases};
 pub use unqueued::Unqueued;

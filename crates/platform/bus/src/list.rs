@@ -1,4 +1,4 @@
-//! Listing tasks, newest first, at a cost that depends on the page and not on how many tasks there are.
+//! Listing tasks by their submission, at a cost that depends on the page and not on how many tasks there are.
 
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{DirectGetError, DirectGetErrorKind, Stream};
@@ -25,31 +25,50 @@ pub struct TaskHead {
     pub last: Event,
 }
 
+/// In which order tasks are listed, by submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// The latest first.
+    #[default]
+    NewestFirst,
+    /// The earliest that is still there first.
+    OldestFirst,
+}
+
 /// A part of the list.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
-    /// Newest first.
+    /// In the order that was asked for.
     pub tasks: Vec<TaskHead>,
-    /// What to pass as `before` for the next page; `None` at the end.
+    /// What to pass as `beyond` for the next page of the same order; `None` at the end.
     pub next: Option<u64>,
 }
 
 impl Bus {
-    /// Up to `size` tasks of a tenant, newest first, submitted before position `before` (`None`: from the newest).
-    pub async fn list(&self, tenant: &Tenant, size: usize, before: Option<u64>) -> Result<Page, BusError> {
+    /// Up to `size` tasks of a tenant, submitted beyond position `beyond` in this order: before it for the newest first,
+    /// after it for the oldest first. `None`: from the beginning of the order.
+    pub async fn list(&self, tenant: &Tenant, size: usize, order: Order, beyond: Option<u64>) -> Result<Page, BusError> {
         let mut index = self.streams.index.clone();
         let state = index.info().await.map_err(|error| BusError::unavailable("list tasks", error))?.state.clone();
-        let newest = before.map_or(state.last_sequence, |before| before.saturating_sub(1).min(state.last_sequence));
-        let oldest = state.first_sequence.max(1);
+        let (mut oldest, mut newest) = (state.first_sequence.max(1), state.last_sequence);
+        match (order, beyond) {
+            (Order::NewestFirst, Some(before)) => newest = newest.min(before.saturating_sub(1)),
+            (Order::OldestFirst, Some(after)) => oldest = oldest.max(after.saturating_add(1)),
+            (_, None) => {}
+        }
         let mut page = Page::default();
         if state.messages == 0 || newest < oldest {
             return Ok(page);
         }
-        let positions = (oldest..=newest).rev().take(MAX_LOOKED_AT);
+        let (positions, last): (Box<dyn Iterator<Item = u64> + Send>, u64) = match order {
+            Order::NewestFirst => (Box::new((oldest..=newest).rev()), oldest),
+            Order::OldestFirst => (Box::new(oldest..=newest), newest),
+        };
+        let positions = positions.take(MAX_LOOKED_AT);
         let mut heads =
             stream::iter(positions).map(|position| async move { (position, self.head(tenant, position).await) }).buffered(PARALLEL);
         while let Some((position, head)) = heads.next().await {
-            page.next = (position > oldest).then_some(position);
+            page.next = (position != last).then_some(position);
             page.tasks.extend(head?);
             if page.tasks.len() >= size {
                 break;

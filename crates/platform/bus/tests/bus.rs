@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use autoact_bus::{Bus, BusConfig, BusError, Lease, Leases, Migrated, Unqueued, migrate};
+use autoact_bus::{Bus, BusConfig, BusError, Lease, Leases, Migrated, Order, Page, Unqueued, migrate};
 use autoact_testkit::{NatsServer, poll};
 use autoact_trajectory::{Effect, Event, EventBody, FinishReason, Finished, Started, Submitted, Task, TaskKey, Tenant, Thought, ToolSpec};
 use autoact_wire::store::{IndexEntry, IndexRecord, MAX_EVENT_BYTES, digest};
@@ -196,7 +196,7 @@ async fn a_specification_that_is_missing_is_waited_for() {
     let reader = Bus::connect(config(&server)).await.unwrap();
     let error = reader.load(&task).await.unwrap_err();
     assert!(matches!(&error, BusError::MissingTool { tool, .. } if tool == "Search") && error.retryable(), "{error}");
-    assert_eq!(reader.list(&Tenant::default(), 10, None).await.unwrap().tasks.len(), 1, "a list needs no tools");
+    assert_eq!(reader.list(&Tenant::default(), 10, Order::NewestFirst, None).await.unwrap().tasks.len(), 1, "a list needs no tools");
     assert!(reader.last(&task).await.unwrap().is_some());
     bucket.put(&key, bytes).await.unwrap();
     assert_eq!(reader.load(&task).await.unwrap(), stored);
@@ -339,7 +339,7 @@ async fn leases_survive_a_restart() {
 #[tokio::test]
 async fn tasks_are_listed_newest_first_in_pages() {
     let (_server, bus) = server().await;
-    assert!(bus.list(&Tenant::default(), 10, None).await.unwrap().tasks.is_empty());
+    assert!(bus.list(&Tenant::default(), 10, Order::NewestFirst, None).await.unwrap().tasks.is_empty());
     let names: Vec<TaskKey> = (0..25).map(|n| id(&format!("task-{n}"))).collect();
     for task in &names {
         append_all(&bus, task, [submitted("q"), started(1)]).await;
@@ -353,7 +353,7 @@ async fn tasks_are_listed_newest_first_in_pages() {
     let mut listed = Vec::new();
     let mut before = None;
     loop {
-        let page = bus.list(&Tenant::default(), 10, before).await.unwrap();
+        let page = bus.list(&Tenant::default(), 10, Order::NewestFirst, before).await.unwrap();
         assert!(page.tasks.len() <= 10);
         listed.extend(page.tasks);
         before = page.next;
@@ -365,6 +365,24 @@ async fn tasks_are_listed_newest_first_in_pages() {
     assert!(listed.iter().all(|head| head.first.index == 1));
     let listed: Vec<TaskKey> = listed.into_iter().map(|head| head.first.key()).collect();
     assert!(listed.iter().eq(names.iter().rev()), "{listed:?}");
+
+    // the other way round, while tasks come in
+    let (mut listed, mut after) = (Vec::new(), None);
+    loop {
+        let page = bus.list(&Tenant::default(), 10, Order::OldestFirst, after).await.unwrap();
+        listed.extend(page.tasks.into_iter().map(|head| head.first.key()));
+        if listed.len() == 10 {
+            append_all(&bus, &id("late"), [submitted("q")]).await;
+            bus.record_submission(&id("late")).await.unwrap();
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert!(listed.iter().eq(names.iter().chain([&id("late")])), "{listed:?}");
+    let beyond = bus.list(&Tenant::default(), 10, Order::OldestFirst, Some(u64::MAX)).await.unwrap();
+    assert_eq!(beyond, Page::default());
 }
 
 #[tokio::test]
@@ -530,7 +548,7 @@ async fn trajectories_of_version_1_are_moved_once() {
     assert_eq!(migrate(config(&server), &tenant, |_| {}).await.unwrap(), Migrated::default());
 
     let bus = Bus::connect(config(&server)).await.unwrap();
-    let listed = bus.list(&tenant, 10, None).await.unwrap();
+    let listed = bus.list(&tenant, 10, Order::NewestFirst, None).await.unwrap();
     let names: Vec<_> = listed.tasks.iter().map(|head| head.first.task_id.to_string()).collect();
     assert_eq!(names, ["running", "ended"]);
     let ended = Task::fold(&bus.load(&of("acme", "ended")).await.unwrap()).unwrap();

@@ -5,6 +5,7 @@
 
 use opentelemetry::Context;
 use opentelemetry::propagation::{Extractor, Injector, TextMapPropagator};
+use opentelemetry::trace::TraceContextExt;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
 use tracing::Span;
@@ -47,6 +48,16 @@ pub fn adopt(span: &Span, get: impl Fn(&str) -> Option<String>) {
     let _ = span.set_parent(extract(get));
 }
 
+/// The trace that the current span is part of, or that gRPC metadata names where traces are off: 32 hexadecimal digits.
+pub fn trace_id(metadata: &MetadataMap) -> Option<String> {
+    let id = |context: &Context| {
+        let span = context.span().span_context().clone();
+        span.is_valid().then(|| span.trace_id().to_string())
+    };
+    let named = || extract(|name| metadata.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned));
+    id(&Span::current().context()).or_else(|| id(&named()))
+}
+
 /// Puts the current span's context into gRPC metadata.
 pub fn inject_metadata(metadata: &mut MetadataMap) {
     inject(|name, value| {
@@ -64,5 +75,23 @@ impl tonic::service::Interceptor for TraceInterceptor {
     fn call(&mut self, mut request: tonic::Request<()>) -> Result<tonic::Request<()>, tonic::Status> {
         inject_metadata(request.metadata_mut());
         Ok(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_traces_the_request_names_the_trace() {
+        let mut metadata = MetadataMap::new();
+        assert_eq!(trace_id(&metadata), None);
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        metadata.insert("traceparent", MetadataValue::from_static(parent));
+        assert_eq!(trace_id(&metadata).as_deref(), Some("0af7651916cd43dd8448eb211c80319c"));
+        metadata.insert("traceparent", MetadataValue::from_static("00-00000000000000000000000000000000-b7ad6b7169203331-01"));
+        assert_eq!(trace_id(&metadata), None);
+        metadata.insert("traceparent", MetadataValue::from_static("garbage"));
+        assert_eq!(trace_id(&metadata), None);
     }
 }

@@ -6,6 +6,7 @@ use autoact_trajectory::{
     Action, Effect, Limits, MAX_OBSERVATION_BYTES, ParameterSchema, Reflection, Step, ToolSpec, Trajectory, Turn, Verdict,
 };
 
+use crate::context::context_to_proto;
 use crate::{ConversionError, v1};
 
 /// Used when a spec from the wire names no timeout.
@@ -170,6 +171,7 @@ impl From<&Trajectory> for v1::Trajectory {
             tools: trajectory.tools.iter().map(Into::into).collect(),
             turns: trajectory.turns.iter().map(Into::into).collect(),
             left_out: trajectory.left_out,
+            context: context_to_proto(&trajectory.context),
         }
     }
 }
@@ -184,6 +186,7 @@ impl TryFrom<v1::Trajectory> for Trajectory {
             tools: trajectory.tools.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
             turns: trajectory.turns.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
             left_out: trajectory.left_out,
+            context: trajectory.context.map(TryInto::try_into).transpose()?.unwrap_or_default(),
         })
     }
 }

@@ -8,6 +8,7 @@ use autoact_trajectory::{
     Phase, ReleaseReason, Released, Shortened, Shortening, Started, Submitted, Task, Tenant, Thought, Unknown,
 };
 
+use crate::context::context_to_proto;
 use crate::specs::ToolRef;
 use crate::v1::trajectory_event::Body;
 use crate::{ConversionError, v1};
@@ -117,6 +118,9 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             limits: Some(submitted.limits.into()),
             sampling: Some(submitted.sampling.into()),
             labels: submitted.labels.clone().into_iter().collect(),
+            context: context_to_proto(&submitted.context),
+            conversation_id: submitted.conversation.clone(),
+            trace_id: submitted.trace_id.clone(),
         }),
         EventBody::Started(started) => Body::Started(v1::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
         EventBody::Thought(thought) => Body::Thought(v1::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
@@ -170,7 +174,12 @@ impl TryFrom<Body> for EventBody {
                 limits: submitted.limits.ok_or(ConversionError::MissingField("limits"))?.try_into()?,
                 sampling: submitted.sampling.unwrap_or_default().try_into()?,
                 labels: submitted.labels.into_iter().collect(),
-                ..Submitted::default()
+                conversation: submitted.conversation_id,
+                request: None,
+                context: Box::new(
+                    submitted.context.map(TryInto::try_into).transpose().map_err(ConversionError::Context)?.unwrap_or_default(),
+                ),
+                trace_id: submitted.trace_id,
             }),
             Body::Started(started) => EventBody::Started(Started { gateway: started.gateway, attempt: started.attempt }),
             Body::Thought(thought) => EventBody::Thought(Thought { thought: thought.thought, tool: thought.tool }),
@@ -303,6 +312,8 @@ impl From<&Task> for v1::Task {
             prompt_tokens: task.prompt_tokens(),
             completion_tokens: task.completion_tokens(),
             attempts: task.attempt(),
+            context: context_to_proto(task.context()),
+            trace_id: task.trace_id().to_owned(),
         }
     }
 }

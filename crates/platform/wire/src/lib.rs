@@ -9,6 +9,7 @@ use autoact_trajectory::InvalidSchema;
 mod alike;
 #[cfg(feature = "rpc")]
 pub mod client;
+mod context;
 pub mod convert;
 pub mod event;
 pub mod specs;
@@ -73,4 +74,18 @@ pub enum ConversionError {
         /// What is wrong with it.
         source: InvalidSchema,
     },
+    /// A field of the task's context is out of range.
+    #[error(transparent)]
+    Context(#[from] autoact_trajectory::InvalidContext),
+}
+
+impl ConversionError {
+    /// The field at fault.
+    pub fn field(&self) -> &'static str {
+        match self {
+            ConversionError::MissingField(field) | ConversionError::UnknownValue { field, .. } => field,
+            ConversionError::Schema { .. } => "schema",
+            ConversionError::Context(invalid) => invalid.field(),
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! How a service's error becomes a gRPC status and back: one mapping, with `google.rpc` details (reason, retry delay), never a bare
 //! string. A service error implements [`ServiceError`]; [`to_status`] does the rest.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use autoact_base::error::chain;
+use autoact_trajectory::InvalidContext;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -24,12 +26,49 @@ pub trait ServiceError: std::error::Error {
     fn field(&self) -> Option<&'static str> {
         None
     }
+    /// What else a program may want to know, for the metadata of `google.rpc.ErrorInfo`: `limit`, `value`, `tool`, `task_id` and the
+    /// like. The field is added by [`to_status`]; values are cut to [`MAX_VALUE`] characters there.
+    fn metadata(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+/// The longest value in an error's metadata, in characters: values come from requests, and headers have a bound.
+pub const MAX_VALUE: usize = 64;
+
+/// The same refusal at every door and every agent.
+impl ServiceError for InvalidContext {
+    fn code(&self) -> Code {
+        Code::InvalidArgument
+    }
+
+    fn reason(&self) -> &'static str {
+        "BAD_CONTEXT"
+    }
+
+    fn field(&self) -> Option<&'static str> {
+        Some(InvalidContext::field(self))
+    }
+
+    fn metadata(&self) -> Vec<(&'static str, String)> {
+        match self {
+            InvalidContext::TooLong { bytes, most, .. } => vec![("value", bytes.to_string()), ("limit", most.to_string())],
+            InvalidContext::TooMany { count, most, .. } => vec![("value", count.to_string()), ("limit", most.to_string())],
+            InvalidContext::Control { code, .. } => vec![("value", format!("U+{code:04X}"))],
+            InvalidContext::Knowledge { shown } | InvalidContext::TimeZone { shown } => vec![("value", shown.clone())],
+            InvalidContext::Empty { .. } | InvalidContext::Now => Vec::new(),
+        }
+    }
 }
 
 /// The status of an error, its details attached. The message is the error and its chain of sources.
 pub fn to_status(error: &dyn ServiceError) -> Status {
     let mut details = ErrorDetails::new();
-    details.set_error_info(error.reason(), ERROR_DOMAIN, std::collections::HashMap::<String, String>::new());
+    let field = error.field().map(|field| ("field", field.to_owned()));
+    let metadata = field.into_iter().chain(error.metadata());
+    let metadata: HashMap<String, String> =
+        metadata.map(|(name, value)| (name.to_owned(), value.chars().take(MAX_VALUE).collect())).collect();
+    details.set_error_info(error.reason(), ERROR_DOMAIN, metadata);
     if let Some(delay) = error.retry_after() {
         details.set_retry_info(Some(delay));
     }
@@ -43,6 +82,12 @@ pub fn to_status(error: &dyn ServiceError) -> Status {
 pub fn reason(status: &Status) -> Option<String> {
     let info = status.get_details_error_info()?;
     (info.domain == ERROR_DOMAIN).then_some(info.reason)
+}
+
+/// What else a status of ours says: the metadata of its `google.rpc.ErrorInfo`.
+pub fn metadata(status: &Status) -> HashMap<String, String> {
+    let info = status.get_details_error_info().filter(|info| info.domain == ERROR_DOMAIN);
+    info.map(|info| info.metadata).unwrap_or_default()
 }
 
 /// The retry delay a status carries.
@@ -75,6 +120,12 @@ mod tests {
         fn retry_after(&self) -> Option<Duration> {
             Some(Duration::from_millis(250))
         }
+        fn field(&self) -> Option<&'static str> {
+            Some("trajectory")
+        }
+        fn metadata(&self) -> Vec<(&'static str, String)> {
+            vec![("value", self.depth.to_string()), ("note", "é".repeat(1000))]
+        }
     }
 
     #[test]
@@ -86,5 +137,8 @@ mod tests {
         assert_eq!(reason(&back).as_deref(), Some("QUEUE_FULL"));
         assert_eq!(retry_after(&back), Some(Duration::from_millis(250)));
         assert!(retryable(&back));
+        let metadata = metadata(&back);
+        assert_eq!((metadata["field"].as_str(), metadata["value"].as_str()), ("trajectory", "8"));
+        assert_eq!(metadata["note"].chars().count(), MAX_VALUE);
     }
 }

@@ -13,6 +13,7 @@ use autoact_trajectory::{
 use prost::Message;
 use sha2::{Digest as _, Sha256};
 
+use crate::context::{context_from_store, stored_context};
 pub use crate::event::EVENT_VERSION;
 use crate::event::{EventError, time_from_proto};
 use crate::specs::{ToolSpecs, refs_to_message, tools_from_message};
@@ -151,6 +152,8 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             labels: submitted.labels.clone().into_iter().collect(),
             conversation: submitted.conversation.clone(),
             request: submitted.request.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default(),
+            context: stored_context(&submitted.context),
+            trace_id: submitted.trace_id.clone(),
         }),
         EventBody::Started(started) => Body::Started(v2::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
         EventBody::Thought(thought) => Body::Thought(v2::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
@@ -195,6 +198,8 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
             labels: submitted.labels.into_iter().collect(),
             conversation: submitted.conversation,
             request: Digest::from_slice(&submitted.request),
+            context: Box::new(submitted.context.map(context_from_store).unwrap_or_default()),
+            trace_id: submitted.trace_id,
         }),
         Body::Started(started) => EventBody::Started(Started { gateway: started.gateway, attempt: started.attempt }),
         Body::Thought(thought) => EventBody::Thought(Thought { thought: thought.thought, tool: thought.tool }),

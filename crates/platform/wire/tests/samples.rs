@@ -12,8 +12,7 @@ use autoact_trajectory::*;
 use autoact_wire::event::EventError;
 use autoact_wire::specs::{decode_spec, stored_specs};
 use autoact_wire::store::{EVENT_VERSION, IndexEntry, IndexRecord, MAX_EVENT_BYTES, decode, decode_without_tools, digest, encode};
-use autoact_wire::store_v2 as v2;
-use autoact_wire::{ConversionError, v1};
+use autoact_wire::{ConversionError, store_v2 as v2, v1};
 use common::*;
 use proptest::prelude::*;
 use prost::Message;
@@ -105,6 +104,51 @@ fn stored_samples_are_read() {
     }
 }
 
+/// A submission with what a client says beside the question, which version 2 gained after its first samples.
+fn with_context() -> Event {
+    let context = TaskContext {
+        task: TaskInfo { name: "rivers".into(), description: "Questions about rivers.".into(), answer_format: "one word".into() },
+        profile: Profile { name: "Ada".into(), bio: "A guide.".into(), audience: "children".into() },
+        instructions: vec!["Be brief.".into(), "Name no numbers.".into()],
+        knowledge: vec!["atlas".into()],
+        now: Some(at(7) + std::time::Duration::from_nanos(5)),
+        time_zone: Some("Europe/Paris".parse().unwrap()),
+    };
+    let mut event = v2_events().remove(0);
+    if let EventBody::Submitted(submitted) = &mut event.body {
+        *submitted.context = context;
+        submitted.trace_id = "0af7651916cd43dd8448eb211c80319c".into();
+    }
+    event
+}
+
+#[test]
+fn a_stored_context_is_read() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples/v2/submitted_context.bin");
+    let event = with_context();
+    if std::env::var_os("AUTOACT_WRITE_SAMPLES").is_some() {
+        std::fs::write(&path, encode(&event).unwrap()).unwrap();
+    }
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(read(&bytes).unwrap(), Event { digest: Some(digest(&bytes)), ..event.clone() });
+    // over the API as well, where the digest of the request is not told
+    let EventBody::Submitted(submitted) = event.body.clone() else { panic!("{event:?}") };
+    let sent = Event { previous: None, body: EventBody::Submitted(Submitted { request: None, ..submitted }), ..event };
+    assert_eq!(Event::try_from(v1::TrajectoryEvent::from(&sent)).unwrap(), sent);
+}
+
+#[test]
+fn what_is_unreadable_in_a_context_is_as_if_it_were_not_set() {
+    let mut message = message(&with_context());
+    let Some(v2::event::Body::Submitted(submitted)) = &mut message.body else { panic!("{message:?}") };
+    let context = submitted.context.as_mut().unwrap();
+    context.time_zone = "a zone of tomorrow".into();
+    context.now = Some(prost_types::Timestamp { seconds: i64::MIN, nanos: -1 });
+    let EventBody::Submitted(submitted) = read(&message.encode_to_vec()).unwrap().body else { panic!("{message:?}") };
+    assert_eq!((submitted.context.now, submitted.context.time_zone), (None, None));
+    assert_eq!(submitted.context.task.name, "rivers");
+}
+
 #[test]
 fn tools_are_named_by_the_digest_of_their_specification() {
     let event = v2_events().remove(0);
@@ -136,7 +180,21 @@ fn many_tools_make_no_event_too_large() {
     let text = |bytes: usize| "x".repeat(bytes);
     let spec = |number| ToolSpec { definition: text(500), usage: text(500), ..tool(&format!("{number}{}", text(60)), Effect::ReadOnly) };
     let labels = (0..32).map(|number| (format!("{number}{}", text(250)), text(256))).collect();
-    let submitted = Submitted { question: text(16 * 1024), tools: (0..65).map(spec).collect(), labels, ..Submitted::default() };
+    let context = TaskContext {
+        task: TaskInfo { name: text(128), description: text(4096), answer_format: text(512) },
+        profile: Profile { name: text(128), bio: text(4096), audience: text(512) },
+        instructions: vec![text(512); 16],
+        knowledge: vec![text(64); 16],
+        ..TaskContext::default()
+    };
+    assert_eq!(context.check(), Ok(()));
+    let submitted = Submitted {
+        question: text(16 * 1024),
+        tools: (0..65).map(spec).collect(),
+        labels,
+        context: Box::new(context),
+        ..Submitted::default()
+    };
     let stored = encode(&event(1, EventBody::Submitted(submitted)));
     assert!(stored.is_ok_and(|bytes| bytes.len() <= MAX_EVENT_BYTES));
 }

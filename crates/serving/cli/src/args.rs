@@ -139,6 +139,8 @@ pub(crate) struct AskOptions {
     /// Seed of the sampling.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) context: ContextOptions,
     /// One JSON object a line for programs.
     #[arg(long)]
     pub(crate) json: bool,
@@ -151,6 +153,36 @@ pub(crate) struct AskOptions {
     /// How long to look for a gateway when the connection is lost; `0s` gives up at once.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = patience)]
     pub(crate) reconnect: Duration,
+}
+
+/// What the group is told beside the question. Only what is given enters its prompts.
+#[derive(Debug, Clone, Default, ClapArgs)]
+#[command(next_help_heading = "What the group is told beside the question")]
+pub(crate) struct ContextOptions {
+    /// The name of the kind of task.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) task_name: Option<String>,
+    /// What the kind of task is.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) task_description: Option<String>,
+    /// What an answer looks like, such as `one word`.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) answer_format: Option<String>,
+    /// Who the group speaks as and for whom: a TOML file with `name`, `bio`, `audience` and `instructions`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
+    /// A rule for the group; may be given several times.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instructions: Vec<String>,
+    /// The knowledge bases that the task refers to (comma-separated names).
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) knowledge: Vec<String>,
+    /// The point in time that the question is asked at: RFC 3339, such as `2026-11-22T07:30:00Z`.
+    #[arg(long, value_name = "TIME", value_parser = timestamp)]
+    pub(crate) now: Option<prost_types::Timestamp>,
+    /// Your time zone: a name of the IANA database, such as `Europe/Paris`.
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) time_zone: Option<String>,
 }
 
 /// `autoact watch`
@@ -175,6 +207,11 @@ pub(crate) struct WatchOptions {
 /// What is waited for at most; longer is a mistyped unit.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+/// A point in time.
+fn timestamp(text: &str) -> Result<prost_types::Timestamp, String> {
+    text.trim().parse().map_err(|_| "expected RFC 3339, such as `2026-11-22T07:30:00Z` or `2026-11-22T08:30:00+01:00`".to_owned())
+}
+
 /// A time, or a plain number of seconds.
 fn patience(text: &str) -> Result<Duration, String> {
     let seconds = || text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -192,6 +229,9 @@ fn time(text: &str) -> Result<Duration, String> {
 pub(crate) enum TasksCommand {
     /// The latest tasks, newest first.
     List {
+        /// The earliest tasks that are still there, oldest first.
+        #[arg(long)]
+        oldest_first: bool,
         /// How many.
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
@@ -300,6 +340,14 @@ mod tests {
             assert!(patience(wrong).is_err(), "{wrong}");
         }
         assert!(time("0").is_err() && time("0s").is_err());
+    }
+
+    #[test]
+    fn points_in_time_have_an_offset() {
+        assert_eq!(timestamp("2026-11-22T08:30:00+01:00"), timestamp("2026-11-22T07:30:00Z"));
+        for wrong in ["", "now", "tomorrow at nine", "2026-13-01T00:00:00Z"] {
+            assert!(timestamp(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

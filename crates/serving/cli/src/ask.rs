@@ -9,6 +9,7 @@ use tonic::{Code, Status};
 
 use crate::args::{AskOptions, WatchOptions};
 use crate::client::{self, Gateway, Service};
+use crate::context;
 use crate::exit;
 use crate::json;
 use crate::out::{self, Live, Passing};
@@ -51,7 +52,7 @@ pub(crate) async fn run(gateway: &str, options: AskOptions) -> anyhow::Result<u8
     } else {
         Show::Lines
     };
-    ask(gateway, request(&options), show, options.reconnect).await
+    ask(gateway, request(&options)?, show, options.reconnect).await
 }
 
 /// Sends a task to the gateway and shows its events; the exit code says whether the answer was approved.
@@ -114,8 +115,9 @@ async fn cancel(client: &mut Gateway, task_id: &str) {
     }
 }
 
-fn request(options: &AskOptions) -> v1::SubmitTaskRequest {
-    v1::SubmitTaskRequest {
+fn request(options: &AskOptions) -> anyhow::Result<v1::SubmitTaskRequest> {
+    Ok(v1::SubmitTaskRequest {
+        context: context::message(&options.context)?,
         task_id: options.id.clone().unwrap_or_default(),
         question: options.question.clone(),
         tools: options.tools.clone(),
@@ -126,7 +128,7 @@ fn request(options: &AskOptions) -> v1::SubmitTaskRequest {
         }),
         sampling: Some(v1::SamplingParams { temperature: options.temperature, seed: options.seed, ..v1::SamplingParams::default() }),
         ..v1::SubmitTaskRequest::default()
-    }
+    })
 }
 
 /// Shows the events after the sequence `after`, until the task's end. What stands on the terminal only

@@ -44,7 +44,13 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
     match &event.body {
         Some(Body::Submitted(body)) => {
             let tools: Vec<&str> = body.tools.iter().map(|tool| tool.name.as_str()).collect();
-            ("submitted", json!({ "question": body.question, "tools": tools, "labels": body.labels }))
+            (
+                "submitted",
+                json!({
+                    "question": body.question, "tools": tools, "labels": body.labels, "conversation_id": body.conversation_id,
+                    "context": body.context.as_ref().map(context), "trace_id": body.trace_id,
+                }),
+            )
         }
         Some(Body::Started(body)) => ("started", json!({ "gateway": body.gateway, "attempt": body.attempt })),
         Some(Body::Thought(body)) => ("thought", json!({ "thought": body.thought, "tool": body.tool })),
@@ -119,6 +125,8 @@ pub(crate) fn task(task: &v1::Task, state: &str) -> Value {
         "detail": task.detail,
         "tenant": task.tenant,
         "conversation_id": task.conversation_id,
+        "context": task.context.as_ref().map(context),
+        "trace_id": task.trace_id,
         "steps": task.steps,
         "prompt_tokens": task.prompt_tokens,
         "completion_tokens": task.completion_tokens,
@@ -128,6 +136,20 @@ pub(crate) fn task(task: &v1::Task, state: &str) -> Value {
         "turns": turns,
         "last_sequence": task.last_sequence,
         "labels": task.labels,
+    })
+}
+
+/// What the client said beside the question.
+fn context(context: &v1::TaskContext) -> Value {
+    let v1::TaskInfo { name, description, answer_format } = context.task.clone().unwrap_or_default();
+    let profile = context.profile.clone().unwrap_or_default();
+    json!({
+        "task": { "name": name, "description": description, "answer_format": answer_format },
+        "profile": { "name": profile.name, "bio": profile.bio, "audience": profile.audience },
+        "instructions": context.instructions,
+        "knowledge": context.knowledge,
+        "now": context.now.as_ref().map(time),
+        "time_zone": context.time_zone,
     })
 }
 
@@ -224,7 +246,7 @@ mod tests {
         }
         let mut all = Vec::new();
         let bodies = [
-            Body::Submitted(v1::Submitted::default()),
+            Body::Submitted(v1::Submitted { context: Some(v1::TaskContext::default()), ..v1::Submitted::default() }),
             Body::Started(v1::Started::default()),
             Body::Thought(v1::Thought::default()),
             Body::Action(v1::ActionReady::default()),

@@ -7,6 +7,7 @@ mod adapters;
 mod args;
 mod ask;
 mod client;
+mod context;
 mod corpus;
 mod eval;
 mod exit;

@@ -4,6 +4,7 @@ use autoact_wire::v1;
 
 use crate::args::TasksCommand;
 use crate::client::{self, Service};
+use crate::context;
 use crate::exit;
 use crate::json;
 use crate::out;
@@ -13,8 +14,9 @@ use crate::view::{reason_name, verdict_name};
 pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;
     match command {
-        TasksCommand::List { limit, json } => {
-            let request = v1::ListTasksRequest { page_size: limit, ..v1::ListTasksRequest::default() };
+        TasksCommand::List { oldest_first, limit, json } => {
+            let order = if oldest_first { v1::TaskOrder::OldestFirst } else { v1::TaskOrder::NewestFirst };
+            let request = v1::ListTasksRequest { page_size: limit, order: order as i32, ..v1::ListTasksRequest::default() };
             let tasks = match client.list_tasks(request).await {
                 Ok(response) => response.into_inner().tasks,
                 Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
@@ -64,6 +66,9 @@ fn list(tasks: &[v1::Task], json: bool) -> anyhow::Result<()> {
 /// A task with its whole trajectory.
 fn shown(task: &v1::Task) -> String {
     let mut rows = vec![("task", task.task_id.clone()), ("state", state(task)), ("question", plain(&task.question))];
+    if let Some(context) = &task.context {
+        rows.extend(context::rows(context).into_iter().map(|(name, value)| (name, plain(&value))));
+    }
     for turn in &task.turns {
         match &turn.turn {
             Some(v1::turn::Turn::Step(step)) => {
@@ -82,7 +87,10 @@ fn shown(task: &v1::Task) -> String {
     if !task.detail.is_empty() {
         rows.push(("detail", plain(&task.detail)));
     }
-    rows.iter().map(|(name, value)| format!("{name:<10} {value}\n")).collect()
+    if !task.trace_id.is_empty() {
+        rows.push(("trace", plain(&task.trace_id)));
+    }
+    rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect()
 }
 
 fn state(task: &v1::Task) -> String {

@@ -7,12 +7,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use autoact_telemetry::propagate;
 use autoact_trajectory::{Task, TaskId};
 use autoact_wire::status::to_status;
 use autoact_wire::v1;
 use autoact_wire::v1::gateway_server::{Gateway as GatewayApi, GatewayServer};
 use futures::{Stream, StreamExt};
 use prost::Message;
+use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use crate::doors::grpc::errors::RequestError;
@@ -52,10 +54,12 @@ fn piece(watched: Watched) -> (Option<v1::TrajectoryEvent>, Option<v1::TaskDelta
 }
 
 impl Door {
-    async fn submit(&self, request: Option<v1::SubmitTaskRequest>) -> Result<Task, Status> {
+    /// Accepts a task; `metadata` names the trace that the request came in.
+    async fn submit(&self, metadata: &MetadataMap, request: Option<v1::SubmitTaskRequest>) -> Result<Task, Status> {
         let received = Instant::now();
         let request = request.ok_or_else(|| to_status(&RequestError::Missing("task")))?;
-        let submission = convert::submission(request, &self.application.limits).map_err(|error| to_status(&error))?;
+        let trace_id = propagate::trace_id(metadata).unwrap_or_default();
+        let submission = convert::submission(request, &self.application.limits, trace_id).map_err(|error| to_status(&error))?;
         self.application.submit(submission, received).await.map_err(|error| to_status(&error))
     }
 }
@@ -63,7 +67,8 @@ impl Door {
 #[tonic::async_trait]
 impl GatewayApi for Door {
     async fn submit_task(&self, request: Request<v1::SubmitTaskRequest>) -> Result<Response<v1::SubmitTaskResponse>, Status> {
-        let task = self.submit(Some(request.into_inner())).await?;
+        let (metadata, _, request) = request.into_parts();
+        let task = self.submit(&metadata, Some(request)).await?;
         Ok(Response::new(v1::SubmitTaskResponse { task: Some((&task).into()) }))
     }
 
@@ -83,8 +88,9 @@ impl GatewayApi for Door {
 
     async fn ask(&self, request: Request<v1::AskRequest>) -> Result<Response<Self::AskStream>, Status> {
         let received = Instant::now();
-        let v1::AskRequest { task, after_sequence, deltas } = request.into_inner();
-        let task = self.submit(task).await?;
+        let (metadata, _, request) = request.into_parts();
+        let v1::AskRequest { task, after_sequence, deltas } = request;
+        let task = self.submit(&metadata, task).await?;
         let accepted = duration(received.elapsed());
         let watched = match after_sequence {
             0 => self.application.follow(task.id(), 0, deltas).await,
@@ -112,7 +118,7 @@ impl GatewayApi for Door {
         let listed = self.application.list(&list).await.map_err(|error| to_status(&error))?;
         Ok(Response::new(v1::ListTasksResponse {
             tasks: listed.tasks.into_iter().map(|line| convert::line(line, &self.application.tenant)).collect(),
-            next_page_token: listed.next.map(|next| next.to_string()).unwrap_or_default(),
+            next_page_token: listed.next.map(|next| convert::page_token(list.order, next)).unwrap_or_default(),
         }))
     }
 

@@ -1,10 +1,10 @@
 //! Why the application does not do what it is asked.
 
 use autoact_bus::BusError;
-use autoact_trajectory::{FoldError, InvalidSampling, TaskId};
+use autoact_trajectory::{FoldError, InvalidContext, InvalidSampling, TaskId};
 
 use crate::agents::catalog::SelectError;
-use crate::tasks::submit::{MAX_LABEL_BYTES, MAX_LABELS, MAX_QUESTION_BYTES, MAX_TOOLS};
+use crate::tasks::submit::{MAX_CONVERSATION_BYTES, MAX_LABEL_BYTES, MAX_LABELS, MAX_QUESTION_BYTES, MAX_TOOLS};
 
 /// Why a task was not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -15,9 +15,13 @@ pub(crate) enum SubmitError {
     LongQuestion(usize),
     #[error("`tools` names {0} tools; at most {MAX_TOOLS} are allowed")]
     ManyTools(usize),
-    #[error("`labels`: at most {MAX_LABELS} with at most {MAX_LABEL_BYTES} bytes of name and of value are allowed")]
-    Labels,
-    #[error("`limits.{field}` is {asked}; at most {most} is allowed here")]
+    #[error("`labels` has {0} labels; at most {MAX_LABELS} are allowed")]
+    ManyLabels(usize),
+    #[error("`labels` has a label without a name")]
+    LabelName,
+    #[error("`labels` has a name or a value of {0} bytes; at most {MAX_LABEL_BYTES} are allowed")]
+    LongLabel(usize),
+    #[error("`{field}` is {asked}; at most {most} is allowed here")]
     Limit { field: &'static str, asked: String, most: String },
     #[error(transparent)]
     Sampling(#[from] InvalidSampling),
@@ -25,8 +29,10 @@ pub(crate) enum SubmitError {
     Tools(#[from] SelectError),
     #[error("task `{0}` exists with another request; choose another id")]
     Exists(TaskId),
-    #[error("`conversation_id` has at most 64 characters of A-Z, a-z, 0-9, `_` and `-`")]
-    Conversation,
+    #[error("`conversation_id` is `{0}`; expected at most {MAX_CONVERSATION_BYTES} characters of A-Z, a-z, 0-9, `_` and `-`")]
+    Conversation(String),
+    #[error(transparent)]
+    Context(#[from] InvalidContext),
     #[error("{running} tasks are queued or running, the bound is {most}; call again later")]
     Full { running: u64, most: u64 },
     #[error("task `{task}` is stored but could not be queued; submit it again under the same id")]
@@ -46,8 +52,8 @@ pub(crate) enum TaskError {
     Bus(#[from] BusError),
     #[error("the trajectory of task `{task}` does not fold")]
     Fold { task: TaskId, source: Box<FoldError> },
-    #[error("as many clients watch tasks here as may; call again later, or watch through another gateway")]
-    ManyWatchers,
+    #[error("as many clients watch tasks here as may ({most}); call again later, or watch through another gateway")]
+    ManyWatchers { most: usize },
     #[error("this gateway is shutting down; watch task `{task}` again after sequence {after}")]
     Leaving { task: TaskId, after: u64 },
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use autoact_bus::TaskHead;
+use autoact_bus::{Order, TaskHead};
 use autoact_trajectory::{EventBody, FinishReason, Finished, TaskId};
 
 use crate::tasks::{Application, TaskError};
@@ -28,8 +28,9 @@ pub(crate) enum State {
 pub(crate) struct List {
     /// 0: the default.
     pub(crate) size: usize,
-    /// Where the page before ended.
-    pub(crate) before: Option<u64>,
+    pub(crate) order: Order,
+    /// Where the page before, of the same order, ended.
+    pub(crate) beyond: Option<u64>,
     /// Only tasks in this state.
     pub(crate) state: Option<State>,
     /// Only tasks that ended with one of these reasons.
@@ -46,6 +47,7 @@ pub(crate) struct Line {
     pub(crate) question: String,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) conversation: String,
+    pub(crate) trace_id: String,
     pub(crate) submitted_at: SystemTime,
     pub(crate) finished: Option<(Finished, SystemTime)>,
     pub(crate) last_sequence: u64,
@@ -54,23 +56,23 @@ pub(crate) struct Line {
 /// A page.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
-    /// Newest first.
+    /// In the order that was asked for.
     pub(crate) tasks: Vec<Line>,
     /// Where the next page begins; `None` at the end.
     pub(crate) next: Option<u64>,
 }
 
 impl Application {
-    /// A page of this door's tasks, newest first.
+    /// A page of this door's tasks.
     pub(crate) async fn list(&self, list: &List) -> Result<Listed, TaskError> {
         let size = match list.size {
             0 => DEFAULT_PAGE,
             size => size.min(MAX_PAGE),
         };
-        let mut listed = Listed { tasks: Vec::new(), next: list.before };
+        let mut listed = Listed { tasks: Vec::new(), next: list.beyond };
         for _ in 0..MAX_ROUNDS {
             let missing = size - listed.tasks.len();
-            let page = self.bus.list(&self.tenant, missing, listed.next).await?;
+            let page = self.bus.list(&self.tenant, missing, list.order, listed.next).await?;
             listed.tasks.extend(page.tasks.iter().filter_map(line).filter(|line| fits(list, line)));
             listed.next = page.next;
             if listed.next.is_none() || listed.tasks.len() >= size {
@@ -101,6 +103,7 @@ fn line(head: &TaskHead) -> Option<Line> {
         question: submitted.question.clone(),
         labels: submitted.labels.clone(),
         conversation: submitted.conversation.clone(),
+        trace_id: submitted.trace_id.clone(),
         submitted_at: head.first.time,
         finished,
         last_sequence: head.last.sequence,

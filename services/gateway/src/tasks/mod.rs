@@ -3,7 +3,7 @@
 mod cancel;
 mod error;
 mod list;
-mod submit;
+pub(crate) mod submit;
 mod watch;
 
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub(crate) struct Application {
     pub(crate) max_tasks: u64,
     /// Submissions between the look at the queue and the entry into it.
     pub(crate) entering: AtomicU64,
+    /// Clients that may watch at a time.
+    pub(crate) max_watchers: usize,
     /// Places for clients that watch.
     pub(crate) watchers: Arc<Semaphore>,
     /// Nothing runs here any more: streams end.

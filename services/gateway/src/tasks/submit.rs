@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use autoact_bus::BusError;
-use autoact_trajectory::{Digest, Event, EventBody, Limits, Sampling, Submitted, Task, TaskId, Timing};
+use autoact_trajectory::{
+    Digest, Event, EventBody, Limits, Profile, Sampling, Submitted, Task, TaskContext, TaskId, TaskInfo, TimeZone, Timing,
+};
 use autoact_wire::store::digest;
 
 use crate::run::log::append;
@@ -20,7 +22,7 @@ pub(crate) const MAX_LABELS: usize = 32;
 /// Of a label's name and of its value.
 pub(crate) const MAX_LABEL_BYTES: usize = 256;
 /// Like a task's id.
-const MAX_CONVERSATION_BYTES: usize = 64;
+pub(crate) const MAX_CONVERSATION_BYTES: usize = 64;
 
 /// A task as a client asks for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,17 +38,18 @@ pub(crate) struct Submission {
     pub(crate) labels: BTreeMap<String, String>,
     /// Empty: none.
     pub(crate) conversation: String,
+    /// What the client says beside the question.
+    pub(crate) context: TaskContext,
+    /// The trace that the request came in; empty: none. It is no part of what is asked for.
+    pub(crate) trace_id: String,
 }
 
 impl Submission {
     /// SHA-256 over all that makes the request: two requests with the same digest ask for the same task.
     fn digest(&self) -> Digest {
-        let Submission { id: _, question, tools, limits, sampling, labels, conversation } = self;
+        let Submission { id: _, question, tools, limits, sampling, labels, conversation, context, trace_id: _ } = self;
         let mut bytes = Vec::with_capacity(256 + question.len());
-        let mut field = |value: &[u8]| {
-            bytes.extend((value.len() as u64).to_le_bytes());
-            bytes.extend(value);
-        };
+        let mut field = |value: &[u8]| add(&mut bytes, value);
         field(question.as_bytes());
         field(&(tools.len() as u64).to_le_bytes());
         tools.iter().for_each(|tool| field(tool.as_bytes()));
@@ -61,8 +64,40 @@ impl Submission {
             field(value.as_bytes());
         }
         field(conversation.as_bytes());
-        digest(&bytes)
+        let asked = digest(&bytes);
+        // a request without a context has the digest that it had before there were any
+        if context.is_empty() { asked } else { context_digest(asked, context) }
     }
+}
+
+/// Appends a value with its length before it, so that no two lists of values have the same bytes.
+fn add(bytes: &mut Vec<u8>, value: &[u8]) {
+    bytes.extend((value.len() as u64).to_le_bytes());
+    bytes.extend(value);
+}
+
+/// SHA-256 over the digest of the rest of a request and its context.
+fn context_digest(asked: Digest, context: &TaskContext) -> Digest {
+    let TaskContext { task, profile, instructions, knowledge, now, time_zone } = context;
+    let TaskInfo { name, description, answer_format } = task;
+    let Profile { name: speaker, bio, audience } = profile;
+    let mut bytes = Vec::new();
+    add(&mut bytes, asked.as_bytes());
+    for text in [name, description, answer_format, speaker, bio, audience] {
+        add(&mut bytes, text.as_bytes());
+    }
+    for list in [instructions, knowledge] {
+        add(&mut bytes, &(list.len() as u64).to_le_bytes());
+        list.iter().for_each(|entry| add(&mut bytes, entry.as_bytes()));
+    }
+    // seconds and nanoseconds, before or after 1970
+    let now = now.map(|now| match now.duration_since(UNIX_EPOCH) {
+        Ok(after) => (b'+', after.as_nanos()),
+        Err(error) => (b'-', error.duration().as_nanos()),
+    });
+    add(&mut bytes, &now.map(|(sign, nanos)| [&[sign], nanos.to_le_bytes().as_slice()].concat()).unwrap_or_default());
+    add(&mut bytes, time_zone.as_ref().map_or("", TimeZone::as_str).as_bytes());
+    digest(&bytes)
 }
 
 impl Application {
@@ -79,8 +114,18 @@ impl Application {
         let _entering = self.admit().await?;
         let id = submission.id.unwrap_or_else(TaskId::generate);
         let key = self.key(&id);
-        let Submission { question, limits, sampling, labels, conversation, .. } = submission;
-        let submitted = Submitted { question: question.clone(), tools, limits, sampling, labels, conversation, request: Some(request) };
+        let Submission { question, limits, sampling, labels, conversation, context, trace_id, .. } = submission;
+        let submitted = Submitted {
+            question: question.clone(),
+            tools,
+            limits,
+            sampling,
+            labels,
+            conversation,
+            request: Some(request),
+            context: Box::new(context),
+            trace_id,
+        };
         // first of all: a task that is stored and in no index would never be found by those who look for unqueued ones
         self.bus.record_submission(&key).await?;
         let mut event = Event {
@@ -135,7 +180,7 @@ impl Application {
     }
 
     fn check(&self, submission: &Submission) -> Result<(), SubmitError> {
-        let Submission { id: _, question, tools, limits, sampling, labels, conversation } = submission;
+        let Submission { id: _, question, tools, limits, sampling, labels, conversation, context, trace_id: _ } = submission;
         if question.trim().is_empty() {
             return Err(SubmitError::NoQuestion);
         }
@@ -145,24 +190,32 @@ impl Application {
         if tools.len() > MAX_TOOLS {
             return Err(SubmitError::ManyTools(tools.len()));
         }
-        let fits = |(name, value): (&String, &String)| !name.is_empty() && name.len().max(value.len()) <= MAX_LABEL_BYTES;
-        if labels.len() > MAX_LABELS || !labels.iter().all(fits) {
-            return Err(SubmitError::Labels);
+        if labels.len() > MAX_LABELS {
+            return Err(SubmitError::ManyLabels(labels.len()));
+        }
+        if labels.contains_key("") {
+            return Err(SubmitError::LabelName);
+        }
+        if let Some(longest) =
+            labels.iter().flat_map(|(name, value)| [name.len(), value.len()]).max().filter(|most| *most > MAX_LABEL_BYTES)
+        {
+            return Err(SubmitError::LongLabel(longest));
         }
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if conversation.len() > MAX_CONVERSATION_BYTES || !conversation.bytes().all(allowed) {
-            return Err(SubmitError::Conversation);
+            return Err(SubmitError::Conversation(conversation.chars().take(MAX_CONVERSATION_BYTES + 1).collect()));
         }
         sampling.checked()?;
+        context.check()?;
         self.check_limits(limits)
     }
 
     fn check_limits(&self, asked: &Limits) -> Result<(), SubmitError> {
         let most = &self.max_limits;
         let numbers = [
-            ("max_steps", asked.max_steps, most.max_steps),
-            ("max_reflections", asked.max_reflections, most.max_reflections),
-            ("max_tokens", asked.max_tokens, most.max_tokens),
+            ("limits.max_steps", asked.max_steps, most.max_steps),
+            ("limits.max_reflections", asked.max_reflections, most.max_reflections),
+            ("limits.max_tokens", asked.max_tokens, most.max_tokens),
         ];
         for (field, asked, most) in numbers {
             if asked > most {
@@ -171,7 +224,7 @@ impl Application {
         }
         if asked.max_time > most.max_time {
             let (asked, most) = (format!("{:?}", asked.max_time), format!("{:?}", most.max_time));
-            return Err(SubmitError::Limit { field: "max_time", asked, most });
+            return Err(SubmitError::Limit { field: "limits.max_time", asked, most });
         }
         Ok(())
     }

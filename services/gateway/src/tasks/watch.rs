@@ -34,7 +34,7 @@ impl Application {
 
     /// The same for a task that is known to be there.
     pub(crate) async fn follow(&self, id: &TaskId, after: u64, words: bool) -> Result<WatchedStream, TaskError> {
-        let place = self.watchers.clone().try_acquire_owned().map_err(|_| TaskError::ManyWatchers)?;
+        let place = self.watchers.clone().try_acquire_owned().map_err(|_| TaskError::ManyWatchers { most: self.max_watchers })?;
         let key = self.key(id);
         let events = self.bus.read(&key, after);
         let words: Pin<Box<dyn Stream<Item = Bytes> + Send>> = match words {

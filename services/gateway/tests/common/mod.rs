@@ -79,7 +79,11 @@ pub fn named(id: &str, question: &str) -> v1::SubmitTaskRequest {
 
 /// Asks and collects every event to the end.
 pub async fn ask(client: &mut Client, request: v1::SubmitTaskRequest) -> Vec<v1::TrajectoryEvent> {
-    let ask = client.ask(v1::AskRequest { task: Some(request), ..Default::default() }).await.unwrap().into_inner();
+    collect_responses(client.ask(v1::AskRequest { task: Some(request), ..Default::default() }).await.unwrap().into_inner()).await
+}
+
+/// Every event of a question's stream, to the end.
+pub async fn collect_responses(ask: tonic::Streaming<v1::AskResponse>) -> Vec<v1::TrajectoryEvent> {
     collect(ask.map(|response| response.unwrap().event.unwrap())).await
 }
 

@@ -1,6 +1,7 @@
 //! Requests as the application knows them, and its answers as messages.
 
-use autoact_trajectory::{FinishReason, Limits, Sampling, Tenant};
+use autoact_bus::Order;
+use autoact_trajectory::{FinishReason, Limits, Sampling, TaskContext, Tenant};
 use autoact_wire::convert::resolve_limits;
 use autoact_wire::event::outcome;
 use autoact_wire::v1;
@@ -20,9 +21,12 @@ const REASONS: [FinishReason; 8] = [
     FinishReason::Other,
 ];
 
-/// The task that a request asks for; bounds that it leaves out are `defaults`'.
-pub(super) fn submission(request: v1::SubmitTaskRequest, defaults: &Limits) -> Result<Submission, RequestError> {
-    let v1::SubmitTaskRequest { task_id, question, tools, limits, sampling, labels, conversation_id } = request;
+/// What begins the page tokens of lists with the oldest first; those with the newest first are plain numbers.
+const OLDEST: &str = "oldest-";
+
+/// The task that a request asks for; bounds that it leaves out are `defaults`'. `trace_id`: the request's, or empty.
+pub(super) fn submission(request: v1::SubmitTaskRequest, defaults: &Limits, trace_id: String) -> Result<Submission, RequestError> {
+    let v1::SubmitTaskRequest { task_id, question, tools, limits, sampling, labels, conversation_id, context } = request;
     let v1::SamplingParams { temperature, top_k, top_p, seed } = sampling.unwrap_or_default();
     Ok(Submission {
         id: if task_id.is_empty() { None } else { Some(task_id.parse().map_err(RequestError::Id)?) },
@@ -32,14 +36,20 @@ pub(super) fn submission(request: v1::SubmitTaskRequest, defaults: &Limits) -> R
         sampling: Sampling { temperature, top_k, top_p, seed },
         labels: labels.into_iter().collect(),
         conversation: conversation_id,
+        context: context.map(TaskContext::try_from).transpose().map_err(RequestError::Context)?.unwrap_or_default(),
+        trace_id,
     })
 }
 
 /// The page that a request asks for.
 pub(super) fn list(request: v1::ListTasksRequest) -> Result<List, RequestError> {
-    let before = match request.page_token.as_str() {
+    let order = match request.order() {
+        v1::TaskOrder::Unspecified | v1::TaskOrder::NewestFirst => Order::NewestFirst,
+        v1::TaskOrder::OldestFirst => Order::OldestFirst,
+    };
+    let beyond = match request.page_token.as_str() {
         "" => None,
-        token => Some(token.parse().map_err(|_| RequestError::PageToken(token.chars().take(64).collect()))?),
+        token => Some(position(order, token).ok_or_else(|| RequestError::PageToken(token.chars().take(64).collect()))?),
     };
     let state = match request.state() {
         v1::TaskState::Unspecified => None,
@@ -51,7 +61,25 @@ pub(super) fn list(request: v1::ListTasksRequest) -> Result<List, RequestError> 
         v1::TaskOutcome::Unspecified => None,
         asked => Some(REASONS.into_iter().filter(|reason| outcome(*reason) == asked).collect()),
     };
-    Ok(List { size: request.page_size as usize, before, state, reasons, labels: request.labels.into_iter().collect() })
+    Ok(List { size: request.page_size as usize, order, beyond, state, reasons, labels: request.labels.into_iter().collect() })
+}
+
+/// The position that a page token names, if it is one of this order.
+fn position(order: Order, token: &str) -> Option<u64> {
+    let number = match order {
+        Order::NewestFirst => token,
+        Order::OldestFirst => token.strip_prefix(OLDEST)?,
+    };
+    // `parse` takes a sign, which no token has
+    if number.starts_with('+') { None } else { number.parse().ok() }
+}
+
+/// The token of the page that begins beyond `position`.
+pub(super) fn page_token(order: Order, position: u64) -> String {
+    match order {
+        Order::NewestFirst => position.to_string(),
+        Order::OldestFirst => format!("{OLDEST}{position}"),
+    }
 }
 
 /// A line of a list.
@@ -70,6 +98,7 @@ pub(super) fn line(line: Line, tenant: &Tenant) -> v1::Task {
         labels: line.labels.into_iter().collect(),
         tenant: tenant.to_string(),
         conversation_id: line.conversation,
+        trace_id: line.trace_id,
         ..v1::Task::default()
     };
     if let Some((finished, at)) = line.finished {

@@ -3,13 +3,18 @@
 use std::time::Duration;
 
 use autoact_bus::BusError;
-use autoact_trajectory::{FoldError, InvalidTaskId};
+use autoact_trajectory::{FoldError, InvalidContext, InvalidTaskId, TaskId};
 use autoact_wire::ConversionError;
 use autoact_wire::status::ServiceError;
+use autoact_wire::store::{EventTooLarge, MAX_EVENT_BYTES};
 use tonic::Code;
 
 use crate::agents::catalog::SelectError;
+use crate::tasks::submit::{MAX_CONVERSATION_BYTES, MAX_LABEL_BYTES, MAX_LABELS, MAX_QUESTION_BYTES, MAX_TOOLS};
 use crate::tasks::{SubmitError, TaskError};
+
+/// What an error says to programs beside its reason.
+type Metadata = Vec<(&'static str, String)>;
 
 /// A slot is free again after about one short task.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -23,7 +28,9 @@ pub(super) enum RequestError {
     Id(InvalidTaskId),
     #[error(transparent)]
     Limits(ConversionError),
-    #[error("`page_token` is `{0}`; expected one from an earlier response")]
+    #[error(transparent)]
+    Context(InvalidContext),
+    #[error("`page_token` is `{0}`; expected one from an earlier response to a request with the same `order`")]
     PageToken(String),
 }
 
@@ -37,6 +44,7 @@ impl ServiceError for RequestError {
             RequestError::Missing(_) => "TASK_MISSING",
             RequestError::Id(_) => "BAD_TASK_ID",
             RequestError::Limits(_) => "BAD_LIMITS",
+            RequestError::Context(invalid) => invalid.reason(),
             RequestError::PageToken(_) => "BAD_PAGE_TOKEN",
         }
     }
@@ -45,9 +53,21 @@ impl ServiceError for RequestError {
         Some(match self {
             RequestError::Missing(field) => field,
             RequestError::Id(_) => "task_id",
-            RequestError::Limits(_) => "limits",
+            RequestError::Limits(error) => error.field(),
+            RequestError::Context(invalid) => invalid.field(),
             RequestError::PageToken(_) => "page_token",
         })
+    }
+
+    fn metadata(&self) -> Metadata {
+        match self {
+            RequestError::Missing(_) => Vec::new(),
+            RequestError::Id(error) => vec![("value", error.shown().to_owned())],
+            RequestError::Limits(ConversionError::UnknownValue { value, .. }) => vec![("value", value.clone())],
+            RequestError::Limits(_) => Vec::new(),
+            RequestError::Context(invalid) => invalid.metadata(),
+            RequestError::PageToken(token) => vec![("value", token.clone())],
+        }
     }
 }
 
@@ -69,11 +89,46 @@ impl ServiceError for SelectError {
     fn retry_after(&self) -> Option<Duration> {
         matches!(self, SelectError::Library(_)).then_some(RETRY_DELAY)
     }
+
+    fn field(&self) -> Option<&'static str> {
+        matches!(self, SelectError::Unknown { .. }).then_some("tools")
+    }
+
+    fn metadata(&self) -> Metadata {
+        match self {
+            SelectError::Library(failure) => vec![("failure", failure.class.as_str().to_owned())],
+            SelectError::Unknown { name, nearest, .. } => {
+                let nearest = nearest.iter().map(|nearest| ("nearest", nearest.clone()));
+                [("tool", name.clone())].into_iter().chain(nearest).collect()
+            }
+        }
+    }
 }
 
-/// The task was written by a later program.
-fn newer(error: &FoldError) -> bool {
-    matches!(error, FoldError::Newer { .. })
+/// The code of a trajectory that does not fold.
+fn fold_code(error: &FoldError) -> Code {
+    match error {
+        // this program is older than the one that wrote it: another gateway may be able to read it
+        FoldError::Newer { .. } => Code::Unimplemented,
+        _ => Code::DataLoss,
+    }
+}
+
+/// And its reason.
+fn fold_reason(error: &FoldError) -> &'static str {
+    match error {
+        FoldError::Newer { .. } => "TRAJECTORY_NEWER",
+        _ => "TRAJECTORY_BROKEN",
+    }
+}
+
+/// And whose it is, and which event cannot be read.
+fn fold_metadata(task: &TaskId, error: &FoldError) -> Metadata {
+    let mut metadata = vec![("task_id", task.to_string())];
+    if let FoldError::Newer { index, version } = error {
+        metadata.extend([("index", index.to_string()), ("version", version.to_string())]);
+    }
+    metadata
 }
 
 impl ServiceError for TaskError {
@@ -81,10 +136,8 @@ impl ServiceError for TaskError {
         match self {
             TaskError::NotFound(_) => Code::NotFound,
             TaskError::Bus(error) => bus_code(error),
-            // this program is older than the one that wrote it: another gateway may be able to read it
-            TaskError::Fold { source, .. } if newer(source) => Code::Unimplemented,
-            TaskError::Fold { .. } => Code::DataLoss,
-            TaskError::ManyWatchers => Code::ResourceExhausted,
+            TaskError::Fold { source, .. } => fold_code(source),
+            TaskError::ManyWatchers { .. } => Code::ResourceExhausted,
             TaskError::Leaving { .. } => Code::Unavailable,
         }
     }
@@ -93,9 +146,8 @@ impl ServiceError for TaskError {
         match self {
             TaskError::NotFound(_) => "TASK_NOT_FOUND",
             TaskError::Bus(error) => bus_reason(error),
-            TaskError::Fold { source, .. } if newer(source) => "TRAJECTORY_NEWER",
-            TaskError::Fold { .. } => "TRAJECTORY_BROKEN",
-            TaskError::ManyWatchers => "TOO_MANY_WATCHERS",
+            TaskError::Fold { source, .. } => fold_reason(source),
+            TaskError::ManyWatchers { .. } => "TOO_MANY_WATCHERS",
             TaskError::Leaving { .. } => "SHUTTING_DOWN",
         }
     }
@@ -106,16 +158,27 @@ impl ServiceError for TaskError {
             _ => matches!(self.code(), Code::Unavailable | Code::Aborted | Code::ResourceExhausted).then_some(RETRY_DELAY),
         }
     }
+
+    fn metadata(&self) -> Metadata {
+        match self {
+            TaskError::NotFound(id) => vec![("task_id", id.to_string())],
+            TaskError::Bus(error) => bus_metadata(error),
+            TaskError::Fold { task, source } => fold_metadata(task, source),
+            TaskError::ManyWatchers { most } => vec![("limit", most.to_string())],
+            TaskError::Leaving { task, after } => vec![("task_id", task.to_string()), ("after_sequence", after.to_string())],
+        }
+    }
 }
 
 impl ServiceError for SubmitError {
     fn code(&self) -> Code {
         match self {
-            SubmitError::Tools(SelectError::Library(_)) | SubmitError::NotQueued { .. } => Code::Unavailable,
+            SubmitError::Tools(error) => error.code(),
+            SubmitError::NotQueued { .. } => Code::Unavailable,
             SubmitError::Exists(_) => Code::AlreadyExists,
             SubmitError::Full { .. } => Code::ResourceExhausted,
             SubmitError::Bus(error) => bus_code(error),
-            SubmitError::Fold { .. } => Code::DataLoss,
+            SubmitError::Fold { source, .. } => fold_code(source),
             _ => Code::InvalidArgument,
         }
     }
@@ -125,17 +188,17 @@ impl ServiceError for SubmitError {
             SubmitError::NoQuestion => "QUESTION_EMPTY",
             SubmitError::LongQuestion(_) => "QUESTION_TOO_LONG",
             SubmitError::ManyTools(_) => "TOO_MANY_TOOLS",
-            SubmitError::Labels => "BAD_LABELS",
+            SubmitError::ManyLabels(_) | SubmitError::LabelName | SubmitError::LongLabel(_) => "BAD_LABELS",
             SubmitError::Limit { .. } => "LIMIT_TOO_HIGH",
             SubmitError::Sampling(_) => "BAD_SAMPLING",
-            SubmitError::Tools(SelectError::Unknown { .. }) => "UNKNOWN_TOOL",
-            SubmitError::Tools(SelectError::Library(_)) => "TOOLS_UNAVAILABLE",
+            SubmitError::Tools(error) => error.reason(),
             SubmitError::Exists(_) => "TASK_EXISTS",
-            SubmitError::Conversation => "BAD_CONVERSATION_ID",
+            SubmitError::Conversation(_) => "BAD_CONVERSATION_ID",
+            SubmitError::Context(invalid) => invalid.reason(),
             SubmitError::Full { .. } => "GATEWAY_FULL",
             SubmitError::NotQueued { .. } => "NOT_QUEUED",
             SubmitError::Bus(error) => bus_reason(error),
-            SubmitError::Fold { .. } => "TRAJECTORY_BROKEN",
+            SubmitError::Fold { source, .. } => fold_reason(source),
         }
     }
 
@@ -147,12 +210,38 @@ impl ServiceError for SubmitError {
     fn field(&self) -> Option<&'static str> {
         match self {
             SubmitError::NoQuestion | SubmitError::LongQuestion(_) => Some("question"),
-            SubmitError::ManyTools(_) | SubmitError::Tools(SelectError::Unknown { .. }) => Some("tools"),
-            SubmitError::Labels => Some("labels"),
-            SubmitError::Limit { .. } => Some("limits"),
-            SubmitError::Sampling(_) => Some("sampling"),
-            SubmitError::Conversation => Some("conversation_id"),
-            _ => None,
+            SubmitError::ManyTools(_) => Some("tools"),
+            SubmitError::Tools(error) => error.field(),
+            SubmitError::ManyLabels(_) | SubmitError::LabelName | SubmitError::LongLabel(_) => Some("labels"),
+            SubmitError::Limit { field, .. } => Some(field),
+            SubmitError::Sampling(invalid) => Some(match invalid.field {
+                "temperature" => "sampling.temperature",
+                _ => "sampling.top_p",
+            }),
+            SubmitError::Conversation(_) => Some("conversation_id"),
+            SubmitError::Context(invalid) => Some(invalid.field()),
+            SubmitError::Exists(_) => Some("task_id"),
+            SubmitError::Full { .. } | SubmitError::NotQueued { .. } | SubmitError::Bus(_) | SubmitError::Fold { .. } => None,
+        }
+    }
+
+    fn metadata(&self) -> Metadata {
+        let over = |value: usize, limit: usize| vec![("value", value.to_string()), ("limit", limit.to_string())];
+        match self {
+            SubmitError::NoQuestion | SubmitError::LabelName => Vec::new(),
+            SubmitError::LongQuestion(bytes) => over(*bytes, MAX_QUESTION_BYTES),
+            SubmitError::ManyTools(count) => over(*count, MAX_TOOLS),
+            SubmitError::ManyLabels(count) => over(*count, MAX_LABELS),
+            SubmitError::LongLabel(bytes) => over(*bytes, MAX_LABEL_BYTES),
+            SubmitError::Limit { asked, most, .. } => vec![("value", asked.clone()), ("limit", most.clone())],
+            SubmitError::Sampling(invalid) => vec![("value", invalid.value.to_string()), ("expected", invalid.expected.to_owned())],
+            SubmitError::Tools(error) => error.metadata(),
+            SubmitError::Exists(id) | SubmitError::NotQueued { task: id, .. } => vec![("task_id", id.to_string())],
+            SubmitError::Conversation(value) => vec![("value", value.clone()), ("limit", MAX_CONVERSATION_BYTES.to_string())],
+            SubmitError::Context(invalid) => invalid.metadata(),
+            SubmitError::Full { running, most } => vec![("value", running.to_string()), ("limit", most.to_string())],
+            SubmitError::Bus(error) => bus_metadata(error),
+            SubmitError::Fold { task, source } => fold_metadata(task, source),
         }
     }
 }
@@ -178,5 +267,130 @@ fn bus_reason(error: &BusError) -> &'static str {
         BusError::MissingTool { .. } => "TOOL_SPECIFICATION_MISSING",
         BusError::Full { .. } => "BUS_FULL",
         _ => "BUS_UNAVAILABLE",
+    }
+}
+
+/// And what it is about.
+fn bus_metadata(error: &BusError) -> Metadata {
+    match error {
+        BusError::Conflict { task, found, .. } => vec![("task_id", task.id.to_string()), ("sequence", found.to_string())],
+        BusError::TooLarge(EventTooLarge { bytes, .. }) => vec![("value", bytes.to_string()), ("limit", MAX_EVENT_BYTES.to_string())],
+        BusError::MessageTooLarge { bytes } => vec![("value", bytes.to_string())],
+        BusError::MissingTool { task, tool, .. } => vec![("task_id", task.id.to_string()), ("tool", tool.clone())],
+        BusError::Unreadable { task, sequence, .. } => vec![("task_id", task.id.to_string()), ("sequence", sequence.to_string())],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use autoact_planning::{Failure, FailureClass};
+    use autoact_trajectory::{Digest, InvalidContext, Sampling, TaskKey, Tenant};
+    use autoact_wire::event::EventError;
+
+    use super::*;
+
+    fn id() -> TaskId {
+        TaskId::generate()
+    }
+
+    fn key() -> TaskKey {
+        TaskKey::new(Tenant::default(), id())
+    }
+
+    fn bus_errors() -> Vec<BusError> {
+        let source = || EventError::from(ConversionError::MissingField("time"));
+        vec![
+            BusError::Conflict { task: key(), expected: 1, found: 2 },
+            BusError::TooLarge(EventTooLarge { event: "submitted", bytes: MAX_EVENT_BYTES + 1 }),
+            BusError::MessageTooLarge { bytes: 2 },
+            BusError::Unreadable { task: key(), sequence: 3, source: source() },
+            BusError::MissingTool { task: key(), tool: "Search".into(), digest: Digest([1; 32]) },
+            BusError::Full { what: "store", source: "full".into() },
+            BusError::Unavailable { what: "answer", source: "gone".into() },
+        ]
+    }
+
+    fn fold_errors() -> Vec<FoldError> {
+        vec![FoldError::Empty, FoldError::Newer { index: 4, version: 9 }]
+    }
+
+    /// An error of every kind that the door can answer with.
+    fn all() -> Vec<Box<dyn ServiceError>> {
+        let failure = Failure::new(FailureClass::NotSent, "tool-agent", std::io::Error::other("gone"));
+        let unknown = || SelectError::Unknown { name: "Retreive".into(), nearest: Some("Retrieve".into()), known: Vec::new() };
+        let long = InvalidContext::TooLong { field: "context.task.name", bytes: 2, most: 1 };
+        let sampling = Sampling { temperature: f32::NAN, ..Sampling::default() }.checked().unwrap_err();
+        let unknown_value = ConversionError::UnknownValue { field: "limits.max_time", value: "-1s".into() };
+        let mut all: Vec<Box<dyn ServiceError>> = vec![
+            Box::new(RequestError::Missing("task")),
+            Box::new(RequestError::Id("a.b".parse::<TaskId>().unwrap_err())),
+            Box::new(RequestError::Limits(unknown_value)),
+            Box::new(RequestError::Context(InvalidContext::Now)),
+            Box::new(RequestError::PageToken("x".into())),
+            Box::new(unknown()),
+            Box::new(SubmitError::NoQuestion),
+            Box::new(SubmitError::LongQuestion(2)),
+            Box::new(SubmitError::ManyTools(2)),
+            Box::new(SubmitError::ManyLabels(2)),
+            Box::new(SubmitError::LabelName),
+            Box::new(SubmitError::LongLabel(2)),
+            Box::new(SubmitError::Limit { field: "limits.max_steps", asked: "2".into(), most: "1".into() }),
+            Box::new(SubmitError::Sampling(sampling)),
+            Box::new(SubmitError::Tools(unknown())),
+            Box::new(SubmitError::Tools(SelectError::Library(failure))),
+            Box::new(SubmitError::Exists(id())),
+            Box::new(SubmitError::Conversation("a.b".into())),
+            Box::new(SubmitError::Context(long)),
+            Box::new(SubmitError::Full { running: 2, most: 1 }),
+            Box::new(SubmitError::NotQueued { task: id(), source: Box::new(bus_errors().remove(0)) }),
+            Box::new(TaskError::NotFound(id())),
+            Box::new(TaskError::ManyWatchers { most: 1 }),
+            Box::new(TaskError::Leaving { task: id(), after: 1 }),
+        ];
+        all.extend(bus_errors().into_iter().map(|error| Box::new(SubmitError::Bus(error)) as _));
+        all.extend(bus_errors().into_iter().map(|error| Box::new(TaskError::Bus(error)) as _));
+        all.extend(fold_errors().into_iter().map(|source| Box::new(SubmitError::Fold { task: id(), source: Box::new(source) }) as _));
+        all.extend(fold_errors().into_iter().map(|source| Box::new(TaskError::Fold { task: id(), source: Box::new(source) }) as _));
+        all
+    }
+
+    /// `NOT_FOUND` for `NotFound`, as the documents write it.
+    fn code_name(code: Code) -> String {
+        let mut name = String::new();
+        for c in format!("{code:?}").chars() {
+            if c.is_uppercase() && !name.is_empty() {
+                name.push('_');
+            }
+            name.push(c.to_ascii_uppercase());
+        }
+        name
+    }
+
+    /// The table of reasons in the documents: code and keys of each.
+    fn documented() -> BTreeMap<String, (String, BTreeSet<String>)> {
+        let docs = include_str!("../../../../../docs/api.md");
+        let (_, table) = docs.split_once("| reason | code | keys |").unwrap();
+        let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+        let words = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        let row = |line: &str| {
+            let cells: Vec<&str> = line.split('|').collect();
+            (words(cells[1]).remove(0), (words(cells[2]).remove(0), words(cells[3]).into_iter().collect()))
+        };
+        rows.map(row).collect()
+    }
+
+    #[test]
+    fn the_documents_name_every_reason_with_its_code_and_its_keys() {
+        let mut found: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
+        for error in all() {
+            let status = autoact_wire::status::to_status(&*error);
+            let entry = found.entry(error.reason().to_owned()).or_insert((code_name(status.code()), BTreeSet::new()));
+            assert_eq!(entry.0, code_name(status.code()), "{} has one code", error.reason());
+            entry.1.extend(autoact_wire::status::metadata(&status).into_keys());
+        }
+        assert_eq!(found, documented());
     }
 }
