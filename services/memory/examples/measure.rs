@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use autoact_trajectory::Tenant;
 use memory::{EmbeddedStore, Kind, Memory, MemoryStore, Query, TaskMemory};
 
 /// Words that questions are made of; word n is about as frequent as 1/n.
@@ -39,6 +40,7 @@ impl Random {
     fn memory(&mut self, n: usize) -> Memory {
         let (question, answer) = (self.text(QUESTION_WORDS), self.text(ANSWER_WORDS));
         Memory::Task(TaskMemory {
+            tenant: Tenant::default(),
             task_id: format!("task-{n}"),
             question,
             answer,
@@ -112,7 +114,8 @@ async fn main() {
 async fn recall(what: &str, store: &EmbeddedStore, random: &mut Random) {
     let mut taken = Vec::new();
     for n in 0..QUERIES {
-        let query = Query { kind: Kind::Task, text: random.text(QUESTION_WORDS), limit: 5, approved_only: n % 2 == 0 };
+        let query =
+            Query { tenant: Tenant::default(), kind: Kind::Task, text: random.text(QUESTION_WORDS), limit: 5, approved_only: n % 2 == 0 };
         let started = Instant::now();
         let found = store.recall(query).await.unwrap();
         taken.push(started.elapsed());

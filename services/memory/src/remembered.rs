@@ -1,5 +1,6 @@
 //! What is remembered, and its form in a store.
 
+use autoact_trajectory::{InvalidTenant, Tenant};
 use autoact_wire::memory_v1;
 use prost_types::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -21,10 +22,16 @@ impl Kind {
         }
     }
 
-    /// The id under which every store holds the memory with this id: always the same, so that
-    /// remembering twice is one memory.
-    pub(crate) fn point(self, id: &str) -> Uuid {
-        let digest = Sha256::new().chain_update(self.as_str()).chain_update([0]).chain_update(id).finalize();
+    /// The id under which every store holds the memory of a tenant with this id: always the same, so
+    /// that remembering twice is one memory, and never another tenant's. The tenant `default` has the
+    /// ids that memories had before there were tenants.
+    pub(crate) fn point(self, tenant: &Tenant, id: &str) -> Uuid {
+        let mut digest = Sha256::new();
+        if *tenant != Tenant::default() {
+            // no kind is called so: the hashed bytes of two tenants always differ
+            digest = digest.chain_update("tenant").chain_update([0]).chain_update(tenant.as_str()).chain_update([0]);
+        }
+        let digest = digest.chain_update(self.as_str()).chain_update([0]).chain_update(id).finalize();
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&digest[..16]);
         uuid::Builder::from_custom_bytes(bytes).into_uuid()
@@ -34,6 +41,8 @@ impl Kind {
 /// A finished task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskMemory {
+    /// Whose task it was.
+    pub tenant: Tenant,
     /// Its id, which is the memory's.
     pub task_id: String,
     /// What was asked.
@@ -63,7 +72,19 @@ impl Memory {
         }
     }
 
-    /// Its id, unique in its kind.
+    /// Whose it is.
+    pub fn tenant(&self) -> &Tenant {
+        match self {
+            Memory::Task(task) => &task.tenant,
+        }
+    }
+
+    /// The id under which every store holds it.
+    pub(crate) fn point(&self) -> Uuid {
+        self.kind().point(self.tenant(), self.id())
+    }
+
+    /// Its id, unique in its tenant and kind.
     pub fn id(&self) -> &str {
         match self {
             Memory::Task(task) => &task.task_id,
@@ -88,6 +109,8 @@ impl Memory {
 /// What to recall.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
+    /// Whose memories.
+    pub tenant: Tenant,
     /// Of which kind.
     pub kind: Kind,
     /// Similar to what.
@@ -107,11 +130,15 @@ pub struct Recalled {
     pub memory: Memory,
 }
 
-/// A memory as a point's payload. The fields that queries filter by are `kind` and `approved`.
+/// A memory as a point's payload. The fields that queries filter by are
+/// `tenant`, `kind` and `approved`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum Payload {
     Task {
+        /// Absent in memories from before there were tenants: they are the default tenant's.
+        #[serde(default)]
+        tenant: String,
         id: String,
         question: String,
         answer: String,
@@ -126,6 +153,7 @@ impl From<&Memory> for Payload {
     fn from(memory: &Memory) -> Self {
         let Memory::Task(task) = memory;
         Payload::Task {
+            tenant: task.tenant.to_string(),
             id: task.task_id.clone(),
             question: task.question.clone(),
             answer: task.answer.clone(),
@@ -136,26 +164,35 @@ impl From<&Memory> for Payload {
     }
 }
 
-impl From<Payload> for Memory {
-    fn from(payload: Payload) -> Self {
-        let Payload::Task { id, question, answer, approved, steps, finished_at } = payload;
+impl TryFrom<Payload> for Memory {
+    type Error = InvalidTenant;
+
+    fn try_from(payload: Payload) -> Result<Self, Self::Error> {
+        let Payload::Task { tenant, id, question, answer, approved, steps, finished_at } = payload;
         // a time that somebody else wrote in another form is no reason to forget the rest
         let finished_at = finished_at.and_then(|text| text.parse().ok());
-        Memory::Task(TaskMemory { task_id: id, question, answer, approved, steps, finished_at })
+        Ok(Memory::Task(TaskMemory { tenant: tenant_of(&tenant)?, task_id: id, question, answer, approved, steps, finished_at }))
     }
 }
 
-impl From<memory_v1::TaskMemory> for TaskMemory {
-    fn from(task: memory_v1::TaskMemory) -> Self {
-        let memory_v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant: _ } = task;
-        TaskMemory { task_id, question, answer, approved, steps, finished_at }
+/// The tenant that a request or a stored memory names; one that names none is the default tenant's.
+pub(crate) fn tenant_of(name: &str) -> Result<Tenant, InvalidTenant> {
+    if name.is_empty() { Ok(Tenant::default()) } else { name.parse() }
+}
+
+impl TryFrom<memory_v1::TaskMemory> for TaskMemory {
+    type Error = InvalidTenant;
+
+    fn try_from(task: memory_v1::TaskMemory) -> Result<Self, Self::Error> {
+        let memory_v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant } = task;
+        Ok(TaskMemory { tenant: tenant_of(&tenant)?, task_id, question, answer, approved, steps, finished_at })
     }
 }
 
 impl From<TaskMemory> for memory_v1::TaskMemory {
     fn from(task: TaskMemory) -> Self {
-        let TaskMemory { task_id, question, answer, approved, steps, finished_at } = task;
-        memory_v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant: String::new() }
+        let TaskMemory { tenant, task_id, question, answer, approved, steps, finished_at } = task;
+        memory_v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant: tenant.to_string() }
     }
 }
 
@@ -173,6 +210,7 @@ mod tests {
     #[test]
     fn a_memory_survives_its_payload() {
         let task = TaskMemory {
+            tenant: "acme".parse().unwrap(),
             task_id: "t-1".into(),
             question: "What?".into(),
             answer: "That.".into(),
@@ -183,14 +221,27 @@ mod tests {
         let memory = Memory::Task(task);
         let json = serde_json::to_value(Payload::from(&memory)).unwrap();
         assert_eq!(json["kind"], "task");
-        assert_eq!(Memory::from(serde_json::from_value::<Payload>(json).unwrap()), memory);
+        let read = |json| Memory::try_from(serde_json::from_value::<Payload>(json).unwrap());
+        assert_eq!(read(json.clone()), Ok(memory));
+        // as it was stored before there were tenants
+        let mut earlier = json.clone();
+        earlier.as_object_mut().unwrap().remove("tenant");
+        assert_eq!(read(earlier).unwrap().tenant(), &Tenant::default());
+        let mut foreign = json;
+        foreign["tenant"] = "a/b".into();
+        assert!(read(foreign).is_err());
     }
 
     #[test]
     fn points_are_told_apart_and_never_move() {
-        assert_eq!(Kind::Task.point("a"), Kind::Task.point("a"));
-        assert_ne!(Kind::Task.point("a"), Kind::Task.point("b"));
+        let (ours, acme) = (Tenant::default(), "acme".parse::<Tenant>().unwrap());
+        let point = |tenant, id| Kind::Task.point(tenant, id);
+        assert_eq!(point(&acme, "a"), point(&acme, "a"));
+        assert_ne!(point(&acme, "a"), point(&acme, "b"));
+        assert_ne!(point(&ours, "a"), point(&acme, "a"));
+        // an id may have any characters
+        assert_ne!(point(&ours, "acme\0a"), point(&acme, "a"));
         // stored data depends on it
-        assert_eq!(Kind::Task.point("t-1").to_string(), "f8ecc895-d350-8f23-9e0d-824d4ed14cc1");
+        assert_eq!(point(&ours, "t-1").to_string(), "f8ecc895-d350-8f23-9e0d-824d4ed14cc1");
     }
 }

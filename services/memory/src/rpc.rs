@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use autoact_trajectory::{InvalidTenant, Tenant};
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_server::{Memory as MemoryApi, MemoryServer};
 use autoact_wire::status::{ServiceError, to_status};
 use tonic::{Code, Request, Response, Status};
 
-use crate::remembered::{Kind, Memory, Query, TaskMemory};
+use crate::remembered::{Kind, Memory, Query, TaskMemory, tenant_of};
 use crate::store::{MemoryStore, StoreError};
 
 /// How many memories a call that names no limit gets.
@@ -41,6 +42,8 @@ enum RequestError {
     TooLong { field: &'static str, length: usize, most: usize },
     #[error("`limit` is {0}; expected 1 to 100, or 0 for 5")]
     Limit(u32),
+    #[error("`{field}` is not valid")]
+    Tenant { field: &'static str, source: InvalidTenant },
     #[error("`kind` is {0}; expected `MEMORY_KIND_TASK` (1), the only kind so far")]
     Kind(i32),
 }
@@ -55,16 +58,27 @@ impl ServiceError for RequestError {
             RequestError::Missing(_) => "FIELD_MISSING",
             RequestError::TooLong { .. } => "FIELD_TOO_LONG",
             RequestError::Limit(_) => "LIMIT_OUT_OF_RANGE",
+            RequestError::Tenant { .. } => "BAD_TENANT",
             RequestError::Kind(_) => "UNKNOWN_KIND",
         }
     }
 
     fn field(&self) -> Option<&'static str> {
         Some(match self {
-            RequestError::Missing(field) | RequestError::TooLong { field, .. } => field,
+            RequestError::Missing(field) | RequestError::TooLong { field, .. } | RequestError::Tenant { field, .. } => field,
             RequestError::Limit(_) => "limit",
             RequestError::Kind(_) => "kind",
         })
+    }
+
+    fn metadata(&self) -> Vec<(&'static str, String)> {
+        match self {
+            RequestError::Missing(_) => Vec::new(),
+            RequestError::TooLong { length, most, .. } => vec![("value", length.to_string()), ("limit", most.to_string())],
+            RequestError::Limit(limit) => vec![("value", limit.to_string()), ("limit", MOST_MEMORIES.to_string())],
+            RequestError::Tenant { source, .. } => vec![("value", source.shown().to_owned())],
+            RequestError::Kind(kind) => vec![("value", kind.to_string())],
+        }
     }
 }
 
@@ -83,10 +97,8 @@ impl MemoryApi for MemoryRpc {
     }
 
     async fn forget(&self, request: Request<memory_v1::ForgetRequest>) -> Result<Response<memory_v1::ForgetResponse>, Status> {
-        let memory_v1::ForgetRequest { kind, id } = request.into_inner();
-        let checked = kind_of(kind).and_then(|kind| text("id", &id, LONGEST_ID).map(|()| kind));
-        let kind = checked.map_err(|error| to_status(&error))?;
-        let forgotten = self.call("forget", self.store.forget(kind, id)).await?;
+        let (tenant, kind, id) = forgotten(request.into_inner()).map_err(|error| to_status(&error))?;
+        let forgotten = self.call("forget", self.store.forget(tenant, kind, id)).await?;
         Ok(Response::new(memory_v1::ForgetResponse { forgotten }))
     }
 }
@@ -119,7 +131,20 @@ fn memory(request: memory_v1::RememberRequest) -> Result<Memory, RequestError> {
     if task.answer.len() > LONGEST_TEXT {
         return Err(RequestError::TooLong { field: "task.answer", length: task.answer.len(), most: LONGEST_TEXT });
     }
-    Ok(Memory::Task(TaskMemory::from(task)))
+    let tenant = |source| RequestError::Tenant { field: "task.tenant", source };
+    Ok(Memory::Task(TaskMemory::try_from(task).map_err(tenant)?))
+}
+
+/// Whose memory of which kind and id is to be forgotten.
+fn forgotten(request: memory_v1::ForgetRequest) -> Result<(Tenant, Kind, String), RequestError> {
+    let memory_v1::ForgetRequest { kind, id, tenant } = request;
+    let kind = kind_of(kind)?;
+    text("id", &id, LONGEST_ID)?;
+    Ok((whose(&tenant)?, kind, id))
+}
+
+fn whose(tenant: &str) -> Result<Tenant, RequestError> {
+    tenant_of(tenant).map_err(|source| RequestError::Tenant { field: "tenant", source })
 }
 
 fn query(request: memory_v1::RecallRequest) -> Result<Query, RequestError> {
@@ -130,7 +155,7 @@ fn query(request: memory_v1::RecallRequest) -> Result<Query, RequestError> {
         limit if limit <= MOST_MEMORIES => limit,
         limit => return Err(RequestError::Limit(limit)),
     };
-    Ok(Query { kind, text: request.query, limit: limit as usize, approved_only: request.approved_only })
+    Ok(Query { tenant: whose(&request.tenant)?, kind, text: request.query, limit: limit as usize, approved_only: request.approved_only })
 }
 
 fn kind_of(kind: i32) -> Result<Kind, RequestError> {

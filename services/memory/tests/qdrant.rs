@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use autoact_config::{Common, Loaded, Secret};
 use autoact_service::App;
+use autoact_trajectory::Tenant;
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use memory::{
@@ -22,7 +23,7 @@ fn config(url: &str) -> QdrantConfig {
 
 fn memory(id: &str, question: &str, approved: bool) -> Memory {
     let (task_id, question, answer) = (id.into(), question.into(), "x".into());
-    Memory::Task(TaskMemory { task_id, question, answer, approved, steps: 1, finished_at: None })
+    Memory::Task(TaskMemory { tenant: Tenant::default(), task_id, question, answer, approved, steps: 1, finished_at: None })
 }
 
 /// A port that nothing listens on.
@@ -44,7 +45,7 @@ async fn a_server_that_is_not_there_is_waited_for() {
     assert_eq!(running.readiness().waiting(), ["qdrant"]);
     let mut client = MemoryClient::new(autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap());
     let request =
-        memory_v1::RecallRequest { kind: memory_v1::MemoryKind::Task as i32, query: "iron".into(), limit: 5, approved_only: false };
+        memory_v1::RecallRequest { kind: memory_v1::MemoryKind::Task as i32, query: "iron".into(), limit: 5, ..Default::default() };
     let status = client.recall(request).await.unwrap_err();
     assert_eq!(status.code(), Code::Unavailable);
     assert!(status.message().contains(&url), "{}", status.message());
@@ -71,12 +72,28 @@ async fn memories_are_kept_in_a_real_server() {
     store.remember(memory("rhine", "Which country does the Rhine end in?", true)).await.unwrap();
     store.remember(memory("iron", "What is the symbol of iron?", false)).await.unwrap();
     store.remember(memory("iron", "What is the symbol of tungsten?", false)).await.unwrap();
-    let query = |text: &str, approved_only| Query { kind: Kind::Task, text: text.into(), limit: 5, approved_only };
+    let query =
+        |text: &str, approved_only| Query { tenant: Tenant::default(), kind: Kind::Task, text: text.into(), limit: 5, approved_only };
     let found = store.recall(query("symbols", false)).await.unwrap();
     assert_eq!(found.iter().map(|found| &found.memory).collect::<Vec<_>>(), [&memory("iron", "What is the symbol of tungsten?", false)]);
     assert!(store.recall(query("symbols", true)).await.unwrap().is_empty());
-    assert!(store.forget(Kind::Task, "iron".into()).await.unwrap());
-    assert!(!store.forget(Kind::Task, "iron".into()).await.unwrap());
+    // another tenant's memory of the same id
+    let acme: Tenant = "acme".parse().unwrap();
+    let Memory::Task(theirs) = memory("iron", "What is the symbol of zinc?", true);
+    let theirs = Memory::Task(TaskMemory { tenant: acme.clone(), ..theirs });
+    store.remember(theirs.clone()).await.unwrap();
+    assert_eq!(store.recall(query("symbols", false)).await.unwrap().len(), 1);
+    let found = store.recall(Query { tenant: acme.clone(), ..query("symbols", false) }).await.unwrap();
+    assert_eq!(found.into_iter().map(|found| found.memory).collect::<Vec<_>>(), [theirs]);
+    // a memory from before there were tenants names none: it is the default tenant's
+    let untenanted = qdrant_client::Qdrant::from_url(&url).skip_compatibility_check().build().unwrap();
+    let everything = qdrant_client::qdrant::Filter::must([qdrant_client::qdrant::Condition::matches("tenant", "default".to_owned())]);
+    let delete = qdrant_client::qdrant::DeletePayloadPointsBuilder::new(&config.collection, vec!["tenant".to_owned()]);
+    untenanted.delete_payload(delete.points_selector(everything).wait(true)).await.unwrap();
+    assert_eq!(store.recall(query("symbols", false)).await.unwrap().len(), 1);
+    assert!(store.forget(acme, Kind::Task, "iron".into()).await.unwrap());
+    assert!(store.forget(Tenant::default(), Kind::Task, "iron".into()).await.unwrap());
+    assert!(!store.forget(Tenant::default(), Kind::Task, "iron".into()).await.unwrap());
     let client = qdrant_client::Qdrant::from_url(&url).skip_compatibility_check().build().unwrap();
     client.delete_collection(&config.collection).await.unwrap();
 }
@@ -108,7 +125,7 @@ async fn dense_vectors_stand_beside_the_terms_in_a_real_server() {
     store.prepare().await.unwrap();
     store.remember(memory("water", "a river", true)).await.unwrap();
     store.remember(memory("metal", "some iron", true)).await.unwrap();
-    let query = |text: &str| Query { kind: Kind::Task, text: text.into(), limit: 1, approved_only: true };
+    let query = |text: &str| Query { tenant: Tenant::default(), kind: Kind::Task, text: text.into(), limit: 1, approved_only: true };
     // no word in common, but the meaning
     assert_eq!(store.recall(query("a brook")).await.unwrap()[0].memory.id(), "water");
     assert_eq!(store.recall(query("iron")).await.unwrap()[0].memory.id(), "metal");

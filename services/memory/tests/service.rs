@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use autoact_config::{Common, Loaded, Section};
 use autoact_service::{App, Running};
+use autoact_trajectory::Tenant;
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
-use autoact_wire::status::reason;
+use autoact_wire::status::{metadata, reason};
 use memory::{EmbeddedStore, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, OpenError, Query, StoreError, TaskMemory};
 use tonic::Code;
 use tonic::transport::Channel;
@@ -33,7 +34,7 @@ fn task(id: &str, question: &str, answer: &str, approved: bool) -> memory_v1::Ta
         approved,
         steps: 3,
         finished_at,
-        tenant: String::new(),
+        tenant: "default".into(),
     }
 }
 
@@ -43,7 +44,13 @@ async fn remember(client: &mut MemoryClient<Channel>, task: memory_v1::TaskMemor
 }
 
 async fn recall(client: &mut MemoryClient<Channel>, query: &str, limit: u32, approved_only: bool) -> Vec<memory_v1::TaskMemory> {
-    let request = memory_v1::RecallRequest { kind: memory_v1::MemoryKind::Task as i32, query: query.into(), limit, approved_only };
+    let request = memory_v1::RecallRequest {
+        kind: memory_v1::MemoryKind::Task as i32,
+        query: query.into(),
+        limit,
+        approved_only,
+        ..Default::default()
+    };
     let memories = client.recall(request).await.unwrap().into_inner().memories;
     assert!(memories.is_sorted_by(|a, b| a.score >= b.score));
     memories
@@ -102,7 +109,7 @@ async fn remembering_twice_is_one_memory_and_forgetting_ends_it() {
     let found = recall(&mut client, "symbol", 10, false).await;
     assert_eq!(found, [task("iron", "What is the symbol of tungsten?", "W", false)]);
 
-    let forget = memory_v1::ForgetRequest { kind: memory_v1::MemoryKind::Task as i32, id: "iron".into() };
+    let forget = memory_v1::ForgetRequest { kind: memory_v1::MemoryKind::Task as i32, id: "iron".into(), tenant: String::new() };
     assert!(client.forget(forget.clone()).await.unwrap().into_inner().forgotten);
     assert!(!client.forget(forget).await.unwrap().into_inner().forgotten);
     assert!(recall(&mut client, "symbol", 10, false).await.is_empty());
@@ -129,7 +136,7 @@ async fn bad_requests_say_what_is_wrong() {
     let directory = tempfile::tempdir().unwrap();
     let (running, mut client) = start(directory.path()).await.unwrap();
     let kind = memory_v1::MemoryKind::Task as i32;
-    let recall = |kind, query: &str, limit| memory_v1::RecallRequest { kind, query: query.into(), limit, approved_only: false };
+    let recall = |kind, query: &str, limit| memory_v1::RecallRequest { kind, query: query.into(), limit, ..Default::default() };
     for (request, expected) in [
         (recall(kind, " ", 5), "FIELD_MISSING"),
         (recall(kind, "x", 101), "LIMIT_OUT_OF_RANGE"),
@@ -151,8 +158,21 @@ async fn bad_requests_say_what_is_wrong() {
         assert_eq!(status.code(), Code::InvalidArgument);
         assert!(status.message().contains(field), "{}", status.message());
     }
-    let status = client.forget(memory_v1::ForgetRequest { kind, id: String::new() }).await.unwrap_err();
+    let status = client.forget(memory_v1::ForgetRequest { kind, ..Default::default() }).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument);
+    let tenant = || "a.b".to_owned();
+    let statuses = [
+        (client.recall(memory_v1::RecallRequest { tenant: tenant(), ..recall(kind, "x", 5) }).await.unwrap_err(), "tenant"),
+        (client.forget(memory_v1::ForgetRequest { kind, id: "x".into(), tenant: tenant() }).await.unwrap_err(), "tenant"),
+        (
+            client.remember(wrap(memory_v1::TaskMemory { tenant: tenant(), ..task("a", "What?", "That", true) })).await.unwrap_err(),
+            "task.tenant",
+        ),
+    ];
+    for (status, field) in statuses {
+        assert_eq!((status.code(), reason(&status).as_deref()), (Code::InvalidArgument, Some("BAD_TENANT")), "{status}");
+        assert_eq!(metadata(&status), [("field".to_owned(), field.to_owned()), ("value".to_owned(), tenant())].into());
+    }
     running.stop().await.unwrap();
 }
 
@@ -203,6 +223,92 @@ async fn a_directory_that_cannot_be_used_is_told_at_start() {
     assert!(start(&file).await.unwrap_err().contains("cannot use the memory directory"));
 }
 
+/// Two tenants with the same task ids: neither reaches what is the other's.
+#[tokio::test(flavor = "multi_thread")]
+async fn tenants_have_their_memories_to_themselves() {
+    let directory = tempfile::tempdir().unwrap();
+    let of = |tenant: &str, id: &str, answer: &str| memory_v1::TaskMemory {
+        tenant: tenant.into(),
+        ..task(id, "What is the symbol of iron?", answer, true)
+    };
+    for round in 0..2 {
+        let (running, mut client) = start(directory.path()).await.unwrap();
+        if round == 0 {
+            for tenant in ["acme", "beta-2", ""] {
+                remember(&mut client, of(tenant, "iron", &format!("Fe says {tenant}"))).await;
+            }
+            remember(&mut client, of("acme", "steel", "none")).await;
+        }
+        let mut recalled = async |tenant: &str| {
+            let kind = memory_v1::MemoryKind::Task as i32;
+            let request = memory_v1::RecallRequest {
+                kind,
+                query: "symbol iron fe acme beta".into(),
+                limit: 100,
+                tenant: tenant.into(),
+                ..Default::default()
+            };
+            let memories = client.recall(request).await.unwrap().into_inner().memories;
+            let task = |recalled: memory_v1::RecalledMemory| match recalled.memory.unwrap() {
+                memory_v1::recalled_memory::Memory::Task(task) => task,
+            };
+            let mut tasks: Vec<memory_v1::TaskMemory> = memories.into_iter().map(task).collect();
+            tasks.sort_by(|a, b| a.task_id.cmp(&b.task_id));
+            tasks
+        };
+        assert_eq!(recalled("acme").await, [of("acme", "iron", "Fe says acme"), of("acme", "steel", "none")], "round {round}");
+        assert_eq!(recalled("beta-2").await, [of("beta-2", "iron", "Fe says beta-2")], "round {round}");
+        // no tenant is the tenant `default`
+        assert_eq!(recalled("").await, [of("default", "iron", "Fe says ")], "round {round}");
+        assert_eq!(recalled("default").await, recalled("").await);
+        assert!(recalled("gamma").await.is_empty());
+        running.stop().await.unwrap();
+    }
+    let (running, mut client) = start(directory.path()).await.unwrap();
+    let forget = |tenant: &str, id: &str| memory_v1::ForgetRequest {
+        kind: memory_v1::MemoryKind::Task as i32,
+        id: id.into(),
+        tenant: tenant.into(),
+    };
+    assert!(!client.forget(forget("beta-2", "steel")).await.unwrap().into_inner().forgotten, "another tenant's");
+    assert!(client.forget(forget("acme", "iron")).await.unwrap().into_inner().forgotten);
+    assert!(!client.forget(forget("acme", "iron")).await.unwrap().into_inner().forgotten);
+    assert!(client.forget(forget("beta-2", "iron")).await.unwrap().into_inner().forgotten, "it has its own");
+    assert!(client.forget(forget("default", "iron")).await.unwrap().into_inner().forgotten);
+    running.stop().await.unwrap();
+}
+
+/// A directory from before there were tenants (`fixtures/without-tenants`) is the default tenant's, and goes on as such.
+#[tokio::test(flavor = "multi_thread")]
+async fn memories_from_before_tenants_are_the_default_tenants() {
+    let directory = tempfile::tempdir().unwrap();
+    copy_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/without-tenants"), directory.path());
+    let store = EmbeddedStore::open(directory.path()).await.unwrap();
+    let acme: Tenant = "acme".parse().unwrap();
+    let loire = "Which country does the Loire flow through?";
+    let recalled = async |tenant: &Tenant, text: &str| -> Vec<String> {
+        let found = store.recall(Query { tenant: tenant.clone(), approved_only: false, ..query(text) }).await.unwrap();
+        assert!(found.iter().all(|found| found.memory.tenant() == tenant));
+        found.iter().map(|found| found.memory.id().to_owned()).collect()
+    };
+    assert_eq!(recalled(&Tenant::default(), "Loire").await, ["loire"]);
+    assert_eq!(recalled(&Tenant::default(), "iron").await, ["iron"]);
+    assert!(recalled(&Tenant::default(), "forgotten").await.is_empty());
+    assert!(recalled(&acme, "Loire iron").await.is_empty());
+    // another tenant's task of the same id stands beside it
+    let Memory::Task(theirs) = memory("loire", loire);
+    store.remember(Memory::Task(TaskMemory { tenant: acme.clone(), ..theirs })).await.unwrap();
+    assert_eq!(recalled(&acme, "Loire").await, ["loire"]);
+    assert!(store.forget(acme.clone(), Kind::Task, "loire".into()).await.unwrap());
+    assert!(!store.forget(acme.clone(), Kind::Task, "iron".into()).await.unwrap());
+    // and the default tenant's is replaced, not doubled
+    store.remember(memory("loire", loire)).await.unwrap();
+    assert_eq!(recalled(&Tenant::default(), "Loire").await, ["loire"]);
+    assert!(store.forget(Tenant::default(), Kind::Task, "loire".into()).await.unwrap());
+    assert!(recalled(&Tenant::default(), "Loire").await.is_empty());
+    store.close().await;
+}
+
 /// A directory of the versions that used qdrant-edge is refused as it is, and the fix is named.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_directory_of_qdrant_edge_is_left_alone() {
@@ -224,7 +330,7 @@ async fn damaged_files_are_told_at_start() {
     let good = directory.path().join("good");
     let (running, mut client) = start(&good).await.unwrap();
     fill(&mut client).await;
-    let forget = memory_v1::ForgetRequest { kind: memory_v1::MemoryKind::Task as i32, id: "iron".into() };
+    let forget = memory_v1::ForgetRequest { kind: memory_v1::MemoryKind::Task as i32, id: "iron".into(), tenant: String::new() };
     client.forget(forget).await.unwrap();
     running.stop().await.unwrap();
 
@@ -269,7 +375,7 @@ async fn what_is_remembered_is_on_disk() {
         let id = format!("t{n}");
         store.remember(memory(&id, &format!("What is number{n}?"))).await.unwrap();
         if n % 3 == 0 {
-            assert!(store.forget(Kind::Task, id).await.unwrap());
+            assert!(store.forget(Tenant::default(), Kind::Task, id).await.unwrap());
         }
         let copy = tempfile::tempdir().unwrap();
         copy_all(directory.path(), copy.path());
@@ -314,11 +420,11 @@ async fn a_full_queue_turns_callers_away() {
 
 fn memory(id: &str, question: &str) -> Memory {
     let (task_id, question, answer) = (id.into(), question.into(), "answer".into());
-    Memory::Task(TaskMemory { task_id, question, answer, approved: true, steps: 1, finished_at: None })
+    Memory::Task(TaskMemory { tenant: Tenant::default(), task_id, question, answer, approved: true, steps: 1, finished_at: None })
 }
 
 fn query(text: &str) -> Query {
-    Query { kind: Kind::Task, text: text.into(), limit: 10, approved_only: true }
+    Query { tenant: Tenant::default(), kind: Kind::Task, text: text.into(), limit: 10, approved_only: true }
 }
 
 /// The files below a directory and what is in them, but for the locks.

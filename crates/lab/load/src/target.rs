@@ -108,7 +108,7 @@ impl Gateway {
             kind: memory_v1::MemoryKind::Task as i32,
             query: query.to_owned(),
             limit: RECALLED,
-            approved_only: false,
+            ..memory_v1::RecallRequest::default()
         };
         let mut request = tonic::Request::new(query);
         request.set_timeout(SIDE_LIMIT);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use autoact_trajectory::Tenant;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::adapters::AdaptersOptions;
@@ -267,6 +268,9 @@ pub(crate) enum MemoryCommand {
         /// Only tasks whose answer was approved.
         #[arg(long)]
         approved: bool,
+        /// Whose memories: the `tenant` of the gateway that stored them.
+        #[arg(long, default_value = "default")]
+        tenant: Tenant,
         /// Where the memory service listens.
         #[arg(long, env = "AUTOACT_MEMORY", default_value = "http://127.0.0.1:7404")]
         memory: String,

@@ -9,9 +9,15 @@ use crate::out;
 use crate::text::plain_line;
 
 pub(crate) async fn run(command: MemoryCommand) -> anyhow::Result<u8> {
-    let MemoryCommand::Recall { query, limit, approved, memory, json } = command;
+    let MemoryCommand::Recall { query, limit, approved, tenant, memory, json } = command;
     let mut client = client::memory(&memory)?;
-    let request = memory_v1::RecallRequest { kind: memory_v1::MemoryKind::Task as i32, query, limit, approved_only: approved };
+    let request = memory_v1::RecallRequest {
+        kind: memory_v1::MemoryKind::Task as i32,
+        query,
+        limit,
+        approved_only: approved,
+        tenant: tenant.to_string(),
+    };
     let response = match client.recall(request).await {
         Ok(response) => response.into_inner(),
         Err(status) => return Err(client::explain(status, Service::Memory, &memory).await),
@@ -27,7 +33,7 @@ pub(crate) async fn run(command: MemoryCommand) -> anyhow::Result<u8> {
         let rows = tasks.iter().map(|(score, task)| {
             serde_json::json!({
                 "score": score, "task_id": task.task_id, "question": task.question, "answer": task.answer,
-                "approved": task.approved, "steps": task.steps,
+                "approved": task.approved, "steps": task.steps, "tenant": task.tenant,
             })
         });
         out::line(serde_json::Value::Array(rows.collect()))?;

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use autoact_trajectory::Tenant;
 use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
 
 use super::index::{Index, Search};
@@ -22,7 +23,7 @@ type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 enum Command {
     Remember(Memory, Reply<()>),
-    Forget(Kind, String, Reply<bool>),
+    Forget(Tenant, Kind, String, Reply<bool>),
     Close,
 }
 
@@ -111,8 +112,8 @@ impl MemoryStore for EmbeddedStore {
         found.await.map_err(|error| StoreError::Engine(format!("a query did not end: {error}")))?
     }
 
-    async fn forget(&self, kind: Kind, id: String) -> Result<bool, StoreError> {
-        self.change(|reply| Command::Forget(kind, id, reply)).await
+    async fn forget(&self, tenant: Tenant, kind: Kind, id: String) -> Result<bool, StoreError> {
+        self.change(|reply| Command::Forget(tenant, kind, id, reply)).await
     }
 
     async fn check(&self) -> Result<(), StoreError> {
@@ -163,7 +164,7 @@ fn work(index: &mut Index, words: &Words, batch: impl Iterator<Item = Command>) 
                 Ok(()) => changed.push(Changed::Remembered(reply)),
                 Err(error) => drop(reply.send(Err(error))),
             },
-            Command::Forget(kind, id, reply) => match index.forget(kind, &id) {
+            Command::Forget(tenant, kind, id, reply) => match index.forget(&tenant, kind, &id) {
                 Ok(true) => changed.push(Changed::Forgotten(reply)),
                 Ok(false) => drop(reply.send(Ok(false))),
                 Err(error) => drop(reply.send(Err(error))),

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use autoact_trajectory::Tenant;
 use tantivy::collector::{Count, TopDocs};
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
 use tantivy::query::{BooleanQuery, BoostQuery, Occur, TermQuery};
@@ -59,6 +60,7 @@ pub(super) struct Search {
 struct Fields {
     /// The point id.
     point: Field,
+    /// Whose, and of which kind: see [`partition`].
     kind: Field,
     approved: Field,
     words: Field,
@@ -126,10 +128,10 @@ impl Index {
     /// Stores or replaces a memory; [`commit`](Self::commit) makes it last and lets it be found.
     pub(super) fn remember(&mut self, memory: &Memory, words: &Words) -> Result<(), StoreError> {
         let Fields { point, kind, approved, words: field, payload } = self.search.fields;
-        let id = memory.kind().point(memory.id());
+        let id = memory.point();
         let mut document = TantivyDocument::default();
         document.add_bytes(point, id.as_bytes());
-        document.add_text(kind, memory.kind().as_str());
+        document.add_text(kind, partition(memory.tenant(), memory.kind()));
         document.add_bool(approved, memory.approved());
         document.add_pre_tokenized_text(field, tokens(words.of(&memory.text())));
         document.add_bytes(payload, &serde_json::to_vec(&Payload::from(memory)).map_err(engine)?);
@@ -143,8 +145,8 @@ impl Index {
     }
 
     /// Removes a memory; false when there was none. [`commit`](Self::commit) makes it last.
-    pub(super) fn forget(&mut self, kind: Kind, id: &str) -> Result<bool, StoreError> {
-        let id = kind.point(id);
+    pub(super) fn forget(&mut self, tenant: &Tenant, kind: Kind, id: &str) -> Result<bool, StoreError> {
+        let id = kind.point(tenant, id);
         let term = Term::from_field_bytes(self.search.fields.point, id.as_bytes());
         let is_there = match self.changed.get(&id) {
             Some(is_there) => *is_there,
@@ -225,12 +227,19 @@ impl Search {
             let term = Box::new(TermQuery::new(term, IndexRecordOption::Basic));
             clauses.push((Occur::Must, Box::new(BoostQuery::new(term, 0.0))));
         };
-        filter(Term::from_field_text(self.fields.kind, query.kind.as_str()));
+        filter(Term::from_field_text(self.fields.kind, &partition(&query.tenant, query.kind)));
         if query.approved_only {
             filter(Term::from_field_bool(self.fields.approved, true));
         }
         Ok(Some(BooleanQuery::new(clauses)))
     }
+}
+
+/// The memories among which a query looks: those of one tenant and kind. The default tenant's are
+/// named by the kind alone, as all were before there were tenants; so the index of that time is read
+/// as it is, and a program of that time finds no other tenant's memories in an index of now.
+fn partition(tenant: &Tenant, kind: Kind) -> String {
+    if *tenant == Tenant::default() { kind.as_str().to_owned() } else { format!("{tenant}/{}", kind.as_str()) }
 }
 
 /// A memory's words as tantivy takes them.

@@ -7,6 +7,7 @@ mod qdrant;
 
 use std::time::Duration;
 
+use autoact_trajectory::Tenant;
 use autoact_wire::status::ServiceError;
 use tonic::Code;
 
@@ -17,17 +18,17 @@ pub use qdrant::QdrantStore;
 use crate::embedder::EmbedError;
 use crate::remembered::{Kind, Memory, Payload, Query, Recalled};
 
-/// Keeps memories. None of its calls blocks an async thread.
+/// Keeps memories, of every tenant for itself. None of its calls blocks an async thread.
 #[tonic::async_trait]
 pub trait MemoryStore: Send + Sync + 'static {
     /// `embedded` or `qdrant`, for metrics and messages.
     fn name(&self) -> &'static str;
     /// Stores or replaces a memory. When it returns, the memory survives a crash.
     async fn remember(&self, memory: Memory) -> Result<(), StoreError>;
-    /// The memories most similar to a query, best first.
+    /// The memories of the query's tenant that are most similar to it, best first.
     async fn recall(&self, query: Query) -> Result<Vec<Recalled>, StoreError>;
-    /// Removes a memory; false when there was none.
-    async fn forget(&self, kind: Kind, id: String) -> Result<bool, StoreError>;
+    /// Removes a tenant's memory; false when there was none.
+    async fn forget(&self, tenant: Tenant, kind: Kind, id: String) -> Result<bool, StoreError>;
     /// Whether it can be used now.
     async fn check(&self) -> Result<(), StoreError>;
     /// Ends it; calls after that fail.
@@ -121,10 +122,12 @@ impl ServiceError for StoreError {
 
 /// What a stored payload says, or `None` (and a line in the log) when it is not one of ours.
 fn recalled(score: f32, payload: serde_json::Result<Payload>) -> Option<Recalled> {
-    match payload {
-        Ok(payload) => Some(Recalled { score, memory: payload.into() }),
+    let memory = |payload: Payload| Memory::try_from(payload).map_err(|error| error.to_string());
+    let memory = payload.map_err(|error| error.to_string()).and_then(memory);
+    match memory {
+        Ok(memory) => Some(Recalled { score, memory }),
         Err(error) => {
-            tracing::warn!(%error, "a stored payload is not a memory; it is left out");
+            tracing::warn!(error, "a stored payload is not a memory; it is left out");
             None
         }
     }

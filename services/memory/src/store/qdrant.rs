@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use autoact_trajectory::Tenant;
 use qdrant_client::qdrant::vectors_config::Config as DenseConfig;
 use qdrant_client::qdrant::{
     CollectionInfo, Condition, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder, DeletePointsBuilder, Distance, FieldType,
@@ -76,7 +77,7 @@ impl QdrantStore {
         }
         let info = self.client.collection_info(&self.collection).await.map_err(|error| self.error(error))?.result.unwrap_or_default();
         self.check_layout(&info)?;
-        for (field, kind) in [("kind", FieldType::Keyword), ("approved", FieldType::Bool)] {
+        for (field, kind) in [("tenant", FieldType::Keyword), ("kind", FieldType::Keyword), ("approved", FieldType::Bool)] {
             if !info.payload_schema.contains_key(field) {
                 let create = CreateFieldIndexCollectionBuilder::new(&self.collection, field, kind).wait(true);
                 self.client.create_field_index(create).await.map_err(|error| self.error(error))?;
@@ -145,7 +146,7 @@ impl MemoryStore for QdrantStore {
         }
         let payload = serde_json::to_value(Payload::from(&memory)).map_err(|error| StoreError::Engine(error.to_string()))?;
         let payload = Fields::try_from(payload).map_err(|error| self.error(error))?;
-        let point = PointStruct::new(point_id(memory.kind(), memory.id()), vectors, payload);
+        let point = PointStruct::new(PointId::from(memory.point().to_string()), vectors, payload);
         let upsert = UpsertPointsBuilder::new(&self.collection, vec![point]).wait(true);
         self.client.upsert_points(upsert).await.map_err(|error| self.error(error))?;
         Ok(())
@@ -166,8 +167,8 @@ impl MemoryStore for QdrantStore {
         Ok(points.into_iter().filter_map(|point| recalled(point.score, payload(point.payload))).collect())
     }
 
-    async fn forget(&self, kind: Kind, id: String) -> Result<bool, StoreError> {
-        let id = point_id(kind, &id);
+    async fn forget(&self, tenant: Tenant, kind: Kind, id: String) -> Result<bool, StoreError> {
+        let id = PointId::from(kind.point(&tenant, &id).to_string());
         let get = GetPointsBuilder::new(&self.collection, vec![id.clone()]).with_payload(false).with_vectors(false);
         let found = self.client.get_points(get).await.map_err(|error| self.error(error))?.result;
         if found.is_empty() {
@@ -185,13 +186,15 @@ impl MemoryStore for QdrantStore {
     async fn close(&self) {}
 }
 
-fn point_id(kind: Kind, id: &str) -> PointId {
-    PointId::from(kind.point(id).to_string())
+/// A tenant's memories. Those from before there were tenants name none: they are the default tenant's.
+fn of(tenant: &Tenant) -> Condition {
+    let named = Condition::matches("tenant", tenant.to_string());
+    if *tenant == Tenant::default() { Filter::should([named, Condition::is_empty("tenant")]).into() } else { named }
 }
 
 /// The nearest by terms, or by terms and meaning together, their ranks fused.
 fn search(collection: &str, encoded: Encoded, query: &Query) -> QueryPointsBuilder {
-    let mut must = vec![Condition::matches("kind", query.kind.as_str().to_owned())];
+    let mut must = vec![of(&query.tenant), Condition::matches("kind", query.kind.as_str().to_owned())];
     if query.approved_only {
         must.push(Condition::matches("approved", true));
     }
