@@ -48,7 +48,7 @@ impl AgentRole for Planner {
         PlanResponse { event: Some(Event::Delta(delta)) }
     }
 
-    fn result(reply: &str, tools: &[ToolSpec], usage: v1::Usage) -> Reply<PlanResponse> {
+    fn result(reply: &str, tools: &[ToolSpec], _: Option<&ToolSpec>, usage: v1::Usage) -> Reply<PlanResponse> {
         let Thought { thought, tool } = autoact_speaker::thought(reply, tools)?;
         Ok(PlanResponse { event: Some(Event::Result(PlanResult { thought, tool, usage: Some(usage) })) })
     }

@@ -48,7 +48,7 @@ impl AgentRole for Judge {
         ReflectResponse { event: Some(Event::Delta(delta)) }
     }
 
-    fn result(reply: &str, _: &[ToolSpec], usage: v1::Usage) -> Reply<ReflectResponse> {
+    fn result(reply: &str, _: &[ToolSpec], _: Option<&ToolSpec>, usage: v1::Usage) -> Reply<ReflectResponse> {
         let Reflection { thought, verdict } = autoact_speaker::reflection(reply)?;
         let verdict = v1::Verdict::from(verdict) as i32;
         Ok(ReflectResponse { event: Some(Event::Result(ReflectResult { thought, verdict, usage: Some(usage) })) })

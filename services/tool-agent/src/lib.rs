@@ -72,8 +72,8 @@ impl AgentRole for Operator {
         ParameterizeResponse { event: Some(Event::Delta(delta)) }
     }
 
-    fn result(reply: &str, _: &[ToolSpec], usage: v1::Usage) -> Reply<ParameterizeResponse> {
-        let params = autoact_speaker::params(reply)?;
+    fn result(reply: &str, _: &[ToolSpec], chosen: Option<&ToolSpec>, usage: v1::Usage) -> Reply<ParameterizeResponse> {
+        let params = autoact_speaker::params(reply, chosen)?;
         Ok(ParameterizeResponse { event: Some(Event::Result(ParameterizeResult { params, usage: Some(usage) })) })
     }
 }

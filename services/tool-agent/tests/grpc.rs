@@ -11,7 +11,7 @@ use autoact_config::Common;
 use autoact_service::{Running, Setup};
 use autoact_tools::{Corpus, Page, Tool, ToolCall, ToolError, ToolLibrary};
 use autoact_trajectory::Role;
-use autoact_trajectory::{Effect, ToolSpec};
+use autoact_trajectory::{Effect, ParameterSchema, ToolSpec};
 use autoact_wire::agents_v1::parameterize_response::Event;
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::agents_v1::{ExecuteRequest, ExecuteResponse, ListToolsRequest, ParameterizeRequest};
@@ -33,6 +33,12 @@ fn spec(name: &str, effect: Effect, timeout: Duration) -> ToolSpec {
         schema: None,
         examples: Vec::new(),
     }
+}
+
+/// A tool with two arguments.
+fn write() -> ToolSpec {
+    let schema = r#"{"type":"object","properties":{"text":{"type":"string"},"count":{"type":"integer"}},"required":["text"]}"#;
+    ToolSpec { schema: Some(ParameterSchema::parse(schema).unwrap()), ..spec("Write", Effect::SideEffect, Duration::from_secs(5)) }
 }
 
 /// Counts its runs.
@@ -116,9 +122,15 @@ async fn start(config: ToolAgentConfig) -> Started {
         .with_tool(Arc::new(Late(spec("Late", Effect::SideEffect, Duration::from_millis(200)))))
         .unwrap()
         .with_tool(Arc::new(Panics(spec("Break", Effect::ReadOnly, second))))
+        .unwrap()
+        .with_tool(Arc::new(Count { spec: write(), runs: AtomicUsize::new(0) }))
         .unwrap();
     let mut setup = Setup::bind("tool-agent", Common::on_ports(0, 0)).await.unwrap();
-    let agent = Agent::new(Role::Tool, Arc::new(ScriptedBackend::saying(" Loire\n")), AgentOptions::default());
+    let model = ScriptedBackend::new(|request| {
+        let typed = request.prompt.ends_with("Action: Write\nInput:");
+        Ok(if typed { " { \"text\": \"a\", \"count\": 2 }\n".to_owned() } else { " Loire\n".to_owned() })
+    });
+    let agent = Agent::new(Role::Tool, Arc::new(model), AgentOptions::default());
     autoact_agent::install(Arc::new(agent), Arc::new(library), &config, &mut setup);
     let running = setup.finish().await.unwrap().start();
     let client = ToolAgentClient::new(autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap());
@@ -187,6 +199,28 @@ async fn bad_calls_name_what_is_wrong() {
         assert_eq!((error.code(), status::reason(&error).as_deref()), (Code::InvalidArgument, Some(reason)), "{error}");
         assert!(error.message().contains(part), "{error}");
     }
+    started.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn arguments_are_checked_before_anything_is_run() {
+    let mut started = start(ToolAgentConfig::default()).await;
+    let mut trajectory = history(vec![step("Write", None, None)]);
+    trajectory.tools.push((&write()).into());
+    let request = ParameterizeRequest { trajectory: Some(trajectory), sampling: None };
+    let mut stream = started.client.parameterize(request).await.unwrap().into_inner();
+    let params = loop {
+        if let Event::Result(result) = stream.message().await.unwrap().unwrap().event.unwrap() {
+            break result.params;
+        }
+    };
+    assert_eq!(params, r#"{"text":"a","count":2}"#);
+    for (step, params) in [(1, r#"{"text":1,"count":2}"#), (2, r#"{"count":2}"#), (3, "a")] {
+        let refused = started.execute(call(step, "Write", params)).await.unwrap();
+        assert!(refused.is_error && refused.observation.starts_with("Write was not run: "), "{refused:?}");
+    }
+    let ran = started.execute(call(4, "Write", &params)).await.unwrap();
+    assert_eq!((ran.observation.as_str(), ran.is_error), (r#"run 1 with {"text":"a","count":2}"#, false));
     started.running.stop().await.unwrap();
 }
 

@@ -25,7 +25,7 @@ async fn output_that_nobody_reads_ends_a_command_quietly() -> anyhow::Result<()>
     let registry = dir.path().join("registry");
     std::fs::create_dir(&registry)?;
     let registry = registry.display().to_string();
-    let commands: [&[&str]; 14] = [
+    let commands: [&[&str]; 16] = [
         &["tasks", "list"],
         &["tasks", "list", "--json"],
         &["tasks", "show", "read"],
@@ -35,6 +35,8 @@ async fn output_that_nobody_reads_ends_a_command_quietly() -> anyhow::Result<()>
         &["watch", "--json", "read"],
         &["ask", "--id", "read", QUESTION],
         &["ask", "--quiet", "--id", "read", QUESTION],
+        &["tools"],
+        &["tools", "--json"],
         &["memory", "recall", QUESTION],
         &["eval", "--running", "--set", "dev", "--limit", "1", "--json"],
         &["load", "compare", &out, &out],

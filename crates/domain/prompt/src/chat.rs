@@ -5,6 +5,7 @@
 use autoact_trajectory::{Role, TaskContext, Trajectory};
 
 use crate::context::context_lines;
+use crate::tools::described;
 use crate::transcript::transcript;
 
 /// One message of a chat.
@@ -21,7 +22,7 @@ pub fn chat(role: Role, trajectory: &Trajectory) -> Vec<ChatMessage> {
     let mut system = String::from(duty(role));
     system.push_str(" The tools are:\n");
     for tool in &trajectory.tools {
-        system.push_str(&format!("- {}: {}\n", tool.usage, tool.definition));
+        system.push_str(&described(tool));
     }
     let context = context_lines(&trajectory.context);
     if context.is_empty() {

@@ -1,31 +1,59 @@
 //! What an agent's reply must look like: the grammar that decoding is constrained to, and the parser of the finished reply.
 
-use autoact_trajectory::{Role, ToolSpec, Verdict};
+use autoact_trajectory::{ParameterSchema, Role, ToolSpec, Trajectory, Verdict};
 
 /// The longest thought, in characters: a thought is a sentence or two, and a model that rambles must not eat the task's budget.
 const MAX_THOUGHT: usize = 600;
-/// The longest parameters, in characters: room for JSON arguments.
+/// The longest parameters on a plain line, in characters.
 const MAX_INPUT: usize = 1000;
+/// Tokens for a reply of plain lines.
+const LINE_TOKENS: usize = 256;
+/// Tokens for a JSON object: several arguments, one of which may be a paragraph.
+const OBJECT_TOKENS: usize = 512;
 
 /// The form of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expect {
+pub enum Form {
     /// A regular expression that the whole reply matches, its final line break included.
-    pub regex: String,
-    /// An upper bound on the reply's tokens.
+    Regex(String),
+    /// One line of JSON that satisfies this schema.
+    Arguments(ParameterSchema),
+}
+
+/// What a reply has to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expect {
+    /// Its form.
+    pub form: Form,
+    /// An upper bound on its tokens.
     pub max_tokens: usize,
 }
 
 impl Expect {
-    /// What `role` may write when it has `tools` to choose from. Plan-Agent can only name one of them.
+    /// A reply that matches a regular expression.
+    pub fn regex(regex: String, max_tokens: usize) -> Expect {
+        Expect { form: Form::Regex(regex), max_tokens }
+    }
+
+    /// How `role` may go on with a trajectory. The input of a tool with several or typed arguments
+    /// is a JSON object.
+    pub fn next(role: Role, trajectory: &Trajectory) -> Expect {
+        let chosen = trajectory.open_step().and_then(|step| trajectory.tool(&step.tool));
+        match chosen.and_then(ToolSpec::object_schema) {
+            Some(schema) if role == Role::Tool => Expect { form: Form::Arguments(schema.clone()), max_tokens: OBJECT_TOKENS },
+            _ => Expect::new(role, &trajectory.tools),
+        }
+    }
+
+    /// What `role` may write when it has `tools` to choose from. Plan-Agent can only name one of them, and an input is a plain line.
     pub fn new(role: Role, tools: &[ToolSpec]) -> Expect {
         match role {
             Role::Plan => {
                 let names: Vec<String> = tools.iter().map(|tool| escape(&tool.name)).collect();
-                Expect { regex: format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nAction: ({})\n", names.join("|")), max_tokens: 256 }
+                Expect::regex(format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nAction: ({})\n", names.join("|")), LINE_TOKENS)
             }
-            Role::Tool => Expect { regex: format!(r" [^\n]{{1,{MAX_INPUT}}}\n"), max_tokens: 256 },
-            Role::Reflect => Expect { regex: format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nVerdict: (right|wrong)\n"), max_tokens: 256 },
+            Role::Tool => Expect::regex(format!(r" [^\n]{{1,{MAX_INPUT}}}\n"), LINE_TOKENS),
+            Role::Reflect => Expect::regex(format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nVerdict: (right|wrong)\n"), LINE_TOKENS),
         }
     }
 }

@@ -26,13 +26,18 @@
 //! name and parameters stand on lines of their own (people see `Retrieve[Loire]`), so that a copied name always follows a space and
 //! tokenises as it did where it was read. Observations are data: their line breaks become spaces, so that no observation can forge
 //! another label.
+//!
+//! The input of a tool with several or typed arguments is a JSON object, also on one line
+//! (`Input: {"amount":3,"from":"km","to":"mi"}`): JSON writes a line break inside of a string as two
+//! characters.
 
 mod chat;
 mod context;
 mod expect;
+mod tools;
 mod transcript;
 
 pub use autoact_trajectory::Role;
 pub use chat::{ChatMessage, chat};
-pub use expect::{Expect, ParseError, parse_input, parse_plan, parse_reflection};
+pub use expect::{Expect, Form, ParseError, parse_input, parse_plan, parse_reflection};
 pub use transcript::{Segment, cue, header, segments, transcript};

@@ -90,7 +90,8 @@ fn told(text: &str) -> Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use autoact_trajectory::{Reflection, Verdict};
+    use autoact_trajectory::{Arguments, Reflection, Verdict, arguments_line};
+    use proptest::prelude::*;
 
     fn step(observation: &str) -> Turn {
         Turn::Step(Step {
@@ -107,6 +108,19 @@ mod tests {
         let text = transcript(&trajectory);
         assert_eq!(text.lines().filter(|line| line.starts_with("Thought:")).count(), 1);
         assert!(!text.lines().any(|line| line.starts_with("Verdict:")));
+    }
+
+    proptest! {
+        #[test]
+        fn arguments_cannot_forge_a_label(name: String, text: String, label in "(\r?\n|\u{2028}|\u{85})(Thought|Observation|Verdict): x") {
+            let arguments = Arguments::from_iter([(name + &label, format!("{text}{label}{text}").into())]);
+            let params = arguments_line(&arguments);
+            let input = format!("Input: {params}");
+            let step = Step { thought: "So.".into(), tool: "Convert".into(), params: Some(params), observation: Some("It is.".into()) };
+            let text = transcript(&Trajectory { turns: vec![Turn::Step(step)], ..Trajectory::default() });
+            let lines: Vec<&str> = text.split('\n').collect();
+            prop_assert_eq!(lines, ["Tools: ", "Question: ", "Thought: So.", "Action: Convert", &input, "Observation: It is.", ""]);
+        }
     }
 
     #[test]

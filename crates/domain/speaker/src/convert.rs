@@ -1,6 +1,7 @@
 //! Between the domain's values and the model's.
 
-use autoact_model::{Generated, Sampling as ModelSampling};
+use autoact_model::{Generated, Grammar, Sampling as ModelSampling};
+use autoact_prompt::Form;
 use autoact_trajectory::{Sampling, Usage};
 
 /// The domain's decoding settings as the model takes them: zero means off.
@@ -11,6 +12,14 @@ pub fn model_sampling(sampling: Sampling) -> ModelSampling {
         top_k: usize::try_from(top_k).ok().filter(|k| *k > 0),
         top_p: Some(top_p).filter(|p| *p > 0.0 && *p < 1.0),
         seed,
+    }
+}
+
+/// A reply's form as the model is held to it.
+pub fn grammar(form: Form) -> Grammar {
+    match form {
+        Form::Regex(regex) => Grammar::Regex(regex),
+        Form::Arguments(schema) => Grammar::JsonLine(schema.value().clone()),
     }
 }
 

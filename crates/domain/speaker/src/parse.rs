@@ -17,12 +17,17 @@ pub fn thought(reply: &str, tools: &[ToolSpec]) -> Result<Thought, ParseError> {
     Err(ParseError::UnknownTool { tool, known: tools.iter().map(|spec| spec.name.clone()).collect() })
 }
 
-/// Tool-Agent's parameters.
+/// Tool-Agent's parameters for `tool`. A JSON object gets its canonical form; one that was cut stays
+/// as it is, and the tool's arguments are refused before it runs.
 ///
 /// # Errors
 /// There are none.
-pub fn params(reply: &str) -> Result<String, ParseError> {
-    Ok(parse_input(reply)?)
+pub fn params(reply: &str, tool: Option<&ToolSpec>) -> Result<String, ParseError> {
+    let line = parse_input(reply)?;
+    Ok(match tool.and_then(ToolSpec::object_schema) {
+        Some(schema) => schema.canonical(line),
+        None => line,
+    })
 }
 
 /// Reflect-Agent's thought and verdict.
@@ -36,8 +41,24 @@ pub fn reflection(reply: &str) -> Result<Reflection, ParseError> {
 
 #[cfg(test)]
 mod tests {
+    use autoact_trajectory::ParameterSchema;
+
     use super::*;
     use crate::testing::tools;
+
+    #[test]
+    fn parameters_are_a_line_or_canonical_json() {
+        let plain = &tools()[0];
+        let schema = r#"{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}}}"#;
+        let typed = ToolSpec { schema: Some(ParameterSchema::parse(schema).unwrap()), ..plain.clone() };
+        let reply = " { \"b\": \"x\",\n \"a\": 1 }\n";
+        assert_eq!(params(reply, Some(&typed)).unwrap(), r#"{"b":"x","a":1}"#);
+        assert_eq!(params(" { \"a\": 1 }\n", Some(plain)).unwrap(), "{ \"a\": 1 }");
+        assert_eq!(params(" { \"a\": 1 }\n", None).unwrap(), "{ \"a\": 1 }");
+        // one that was cut is refused where it would be run
+        assert_eq!(params(" {\"b\": \"x", Some(&typed)).unwrap(), "{\"b\": \"x");
+        assert!(matches!(params(" \n", Some(&typed)), Err(ParseError::Form(_))));
+    }
 
     #[test]
     fn a_tool_is_one_of_the_tasks_tools() {

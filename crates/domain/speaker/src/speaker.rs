@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use autoact_model::{Backend, ChatTemplate, GenerateRequest, Generated, Grammar, Message, Prompt, WordBias};
+use autoact_model::{Backend, ChatTemplate, GenerateRequest, Generated, Message, Prompt, WordBias};
 use autoact_prompt::{Expect, chat, cue, transcript};
 use autoact_trajectory::{Role, Sampling, Trajectory};
 
-use crate::convert::model_sampling;
+use crate::convert::{grammar, model_sampling};
 use crate::error::SpeakError;
 use crate::reply::ReplyStream;
 
@@ -66,13 +66,13 @@ impl Speaker {
     /// The chat template fails.
     pub fn compose(&self, request: &SpeakRequest<'_>) -> Result<GenerateRequest, SpeakError> {
         let SpeakRequest { role, trajectory, sampling, adapter, word_bias, deadline } = *request;
-        let expect = Expect::new(role, &trajectory.tools);
+        let expect = Expect::next(role, trajectory);
         Ok(GenerateRequest {
             adapter: adapter.map(str::to_owned),
             sampling: model_sampling(sampling),
             max_tokens: expect.max_tokens,
             word_bias: word_bias.cloned(),
-            grammar: Some(Grammar::Regex(expect.regex)),
+            grammar: Some(grammar(expect.form)),
             deadline,
             // a chat template writes that token itself
             add_bos: self.template.is_some().then_some(false),

@@ -9,6 +9,9 @@ use crate::parameters::ParameterSchema;
 /// The terminal tool: its parameters are the answer, nothing is run, and the history goes to Reflect-Agent.
 pub const FINISH: &str = "Finish";
 
+/// Tools of a task at most, and of a library: each stands in every prompt.
+pub const MAX_TOOLS: usize = 256;
+
 /// What a tool does to the world; decides what may be run again after a crash in mid-call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

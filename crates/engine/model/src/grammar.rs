@@ -25,6 +25,10 @@ pub enum Grammar {
     Lark(String),
     /// JSON that satisfies this schema, without white space between its parts.
     JsonSchema(Value),
+    /// One line: a space, such JSON and a line break. Keywords that a grammar cannot express are
+    /// ignored; the reader of the JSON checks them. A remote server may omit the space and the line
+    /// break.
+    JsonLine(Value),
 }
 
 impl Grammar {
@@ -40,16 +44,23 @@ impl Grammar {
                 let literals: Vec<String> = choices.iter().map(|c| Value::from(c.as_str()).to_string()).collect();
                 Ok(TopLevelGrammar::from_lark(format!("start: {}", literals.join(" | "))))
             }
-            Self::JsonSchema(schema) => {
-                let mut schema = schema.clone();
-                // Small models tend to generate optional white space without end.
-                if let Some(fields) = schema.as_object_mut() {
-                    fields.entry("x-guidance").or_insert_with(|| json!({ "whitespace_flexible": false }));
-                }
-                Ok(TopLevelGrammar::from_json_schema(schema))
+            // Small models tend to generate optional white space without end.
+            Self::JsonSchema(schema) => Ok(TopLevelGrammar::from_json_schema(guided(schema, json!({ "whitespace_flexible": false })))),
+            Self::JsonLine(schema) => {
+                let schema = guided(schema, json!({ "whitespace_flexible": false, "lenient": true }));
+                Ok(TopLevelGrammar::from_lark(format!("start: \" \" json \"\\n\"\njson: %json {schema}\n")))
             }
         }
     }
+}
+
+/// The schema with options for llguidance, where it has none of its own.
+fn guided(schema: &Value, options: Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(fields) = schema.as_object_mut() {
+        fields.entry("x-guidance").or_insert(options);
+    }
+    schema
 }
 
 /// Number of compiled grammars kept for later requests.
@@ -150,6 +161,7 @@ mod tests {
             Grammar::Choice(vec!["Retrieve".to_owned(), "Retriever".to_owned(), "東京".to_owned()]),
             Grammar::Lark("start: \"(\" start? \")\"".to_owned()),
             Grammar::JsonSchema(json!({"type": "object", "properties": {"query": {"type": "string"}, "n": {"type": "integer"}}})),
+            Grammar::JsonLine(json!({"type": "object", "properties": {"query": {"type": "string"}}, "not": {"required": ["n"]}})),
         ];
         for fixture in ["qwen2", "mistral"] {
             let dir = format!("{}/../../../tests/golden/fixtures/{fixture}", env!("CARGO_MANIFEST_DIR"));

@@ -63,6 +63,27 @@ proptest! {
             prop_assert!((1..=50).contains(&value["limit"].as_i64().unwrap()));
         }
     }
+
+    #[test]
+    fn a_line_of_json_is_one_line(seed: u64) {
+        let schema = serde_json::json!({
+            "type": "object",
+            "properties": {"to": {"enum": ["a\nb", "c"]}, "text": {"type": "string", "maxLength": 12}, "flag": {"type": "boolean"}},
+            "required": ["to", "text", "flag"],
+            "additionalProperties": false,
+            // no grammar can express it
+            "not": {"required": ["other"]},
+        });
+        for engine in ENGINES.iter() {
+            let done = constrained(engine, Grammar::JsonLine(schema.clone()), seed, 200).unwrap();
+            prop_assert_eq!(done.finish, FinishReason::Grammar, "{:?}", &done.text);
+            let json = done.text.strip_prefix(" {\"to\":").and_then(|rest| rest.strip_suffix("}\n"));
+            prop_assert!(json.is_some_and(|json| !json.contains(['\n', '\r'])), "{:?}", &done.text);
+            let value: serde_json::Value = serde_json::from_str(&done.text).unwrap();
+            prop_assert!(value["to"] == "a\nb" || value["to"] == "c");
+            prop_assert!(value["text"].as_str().unwrap().chars().count() <= 12);
+        }
+    }
 }
 
 #[test]

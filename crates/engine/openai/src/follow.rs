@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use autoact_model::{GenerateError, Grammar};
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
-use serde_json::Value;
+use serde_json::{Value, json};
 use toktrie::ApproximateTokEnv;
 
 use crate::error::RemoteError;
@@ -64,6 +64,14 @@ fn top(grammar: &Grammar) -> Result<TopLevelGrammar, String> {
         Grammar::Regex(pattern) => Ok(TopLevelGrammar::from_regex(pattern)),
         Grammar::Lark(text) => Ok(TopLevelGrammar::from_lark(text.clone())),
         Grammar::JsonSchema(schema) => Ok(TopLevelGrammar::from_json_schema(schema.clone())),
+        Grammar::JsonLine(schema) => {
+            let mut schema = schema.clone();
+            if let Some(fields) = schema.as_object_mut() {
+                fields.entry("x-guidance").or_insert_with(|| json!({ "lenient": true }));
+            }
+            // a server that holds to the schema begins with the object and ends after it
+            Ok(TopLevelGrammar::from_lark(format!("start: \" \"? json\njson: %json {schema}\n")))
+        }
         Grammar::Choice(choices) => {
             if choices.is_empty() || choices.iter().any(String::is_empty) {
                 return Err("a choice needs at least one text, and none may be empty".to_owned());
@@ -143,8 +151,6 @@ fn broke(error: impl std::fmt::Display) -> GenerateError {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn follow(grammar: Grammar) -> Follow {
@@ -186,6 +192,10 @@ mod tests {
         for text in ["{\"n\":1}", "{ \"n\": 1 }"] {
             let mut object = follow(Grammar::JsonSchema(schema.clone()));
             assert_eq!(object.take(text).unwrap(), Fit::Complete(text.len()), "{text}");
+        }
+        for text in ["{\"n\":1}", " {\n  \"n\": 1\n}"] {
+            let mut line = follow(Grammar::JsonLine(schema.clone()));
+            assert_eq!(line.take(&format!("{text}\n")).unwrap(), Fit::Complete(text.len()), "{text}");
         }
         let invalid = Grammars::new().unwrap().start(&Grammar::Regex("(".into()));
         assert!(matches!(invalid.err(), Some(GenerateError::InvalidGrammar { .. })));

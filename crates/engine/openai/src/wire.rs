@@ -101,14 +101,14 @@ pub(crate) fn body(ask: CompletionRequest<'_>, request: &GenerateRequest, dialec
                 Grammar::Regex(regex) => json!({ "regex": regex }),
                 Grammar::Choice(choices) => json!({ "choice": choices }),
                 Grammar::Lark(lark) => json!({ "grammar": lark }),
-                Grammar::JsonSchema(schema) => json!({ "json": schema, "disable_any_whitespace": true }),
+                Grammar::JsonSchema(schema) | Grammar::JsonLine(schema) => json!({ "json": schema, "disable_any_whitespace": true }),
             });
         }
         (Dialect::VllmGuided, Some(grammar)) => match grammar {
             Grammar::Regex(regex) => body.guided_regex = Some(regex),
             Grammar::Choice(choices) => body.guided_choice = Some(choices),
             Grammar::Lark(lark) => body.guided_grammar = Some(lark),
-            Grammar::JsonSchema(schema) => body.guided_json = Some(schema),
+            Grammar::JsonSchema(schema) | Grammar::JsonLine(schema) => body.guided_json = Some(schema),
         },
     }
     serde_json::to_vec(&body)
@@ -176,6 +176,11 @@ mod tests {
             (Grammar::Lark("start: \"a\"".into()), json!({ "grammar": "start: \"a\"" }), ("guided_grammar", json!("start: \"a\""))),
             (
                 Grammar::JsonSchema(json!({ "type": "object" })),
+                json!({ "json": { "type": "object" }, "disable_any_whitespace": true }),
+                ("guided_json", json!({ "type": "object" })),
+            ),
+            (
+                Grammar::JsonLine(json!({ "type": "object" })),
                 json!({ "json": { "type": "object" }, "disable_any_whitespace": true }),
                 ("guided_json", json!({ "type": "object" })),
             ),

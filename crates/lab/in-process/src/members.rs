@@ -91,7 +91,8 @@ impl PlanAgent for Members {
 impl ToolAgent for Members {
     async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
         let tool = call.trajectory.open_step().map(|step| step.tool.as_str()).unwrap_or_default();
-        self.say(Role::Tool, &call, self.voices.of_tool(tool), None, params).await
+        let spec = call.trajectory.tool(tool);
+        self.say(Role::Tool, &call, self.voices.of_tool(tool), None, |reply| params(reply, spec)).await
     }
 }
 

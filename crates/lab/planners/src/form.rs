@@ -51,14 +51,14 @@ pub(crate) fn role(role: Role, specs: &[ToolSpec]) -> Expect {
 /// The grammar of a thought, an action and its input in one reply.
 pub(crate) fn step(specs: &[ToolSpec]) -> Expect {
     let tools = names(specs.iter());
-    Expect { regex: format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nAction: {tools}\nInput: [^\n]{{1,{MAX_INPUT}}}\n"), max_tokens: STEP_TOKENS }
+    Expect::regex(format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nAction: {tools}\nInput: [^\n]{{1,{MAX_INPUT}}}\n"), STEP_TOKENS)
 }
 
 /// The grammar of reasoning and an answer in one reply.
 pub(crate) fn reasoning(finish: &str) -> Expect {
     let finish = escape(finish);
     let regex = format!(r" [^\n]{{1,{MAX_REASONING}}}\nAction: {finish}\nInput: [^\n]{{1,{MAX_INPUT}}}\n");
-    Expect { regex, max_tokens: STEP_TOKENS }
+    Expect::regex(regex, STEP_TOKENS)
 }
 
 /// Parses thought, tool and input.
@@ -75,7 +75,7 @@ pub(crate) fn parse_step(reply: &str) -> Result<(String, String, String), Cut> {
 /// The grammar of a line of at most `most` tools, followed by the terminal tool.
 pub(crate) fn sequence<'a>(working: impl Iterator<Item = &'a ToolSpec>, finish: &str, most: usize) -> Expect {
     let most = most.min(MAX_PLAN);
-    Expect { regex: format!(r" ({}, ){{0,{most}}}{}\n", names(working), escape(finish)), max_tokens: SEQUENCE_TOKENS }
+    Expect::regex(format!(r" ({}, ){{0,{most}}}{}\n", names(working), escape(finish)), SEQUENCE_TOKENS)
 }
 
 /// Parses the tools of a [`sequence`].
@@ -106,7 +106,7 @@ pub(crate) fn plan<'a>(working: impl Iterator<Item = &'a ToolSpec>, most: usize)
     for number in (2..=most.clamp(1, MAX_PLAN)).rev() {
         regex = format!("(Plan:{}{regex})?", step(number));
     }
-    Expect { regex: format!(r"{}{regex}Solve\n", step(1)), max_tokens: PLAN_TOKENS }
+    Expect::regex(format!(r"{}{regex}Solve\n", step(1)), PLAN_TOKENS)
 }
 
 /// Parses the steps of a [`plan`].

@@ -3,9 +3,9 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use autoact_model::{Backend, GenerateError, GenerateRequest, Generated, Grammar, Sampling as ModelSampling};
+use autoact_model::{Backend, GenerateError, GenerateRequest, Generated, Sampling as ModelSampling};
 use autoact_prompt::{Expect, ParseError};
-use autoact_speaker::model_sampling;
+use autoact_speaker::{grammar, model_sampling};
 use autoact_trajectory::Sampling;
 
 use crate::form::Cut;
@@ -65,7 +65,7 @@ impl<'a> Session<'a> {
         self.cost.calls += 1;
         let request = GenerateRequest {
             adapter: self.adapter.map(str::to_owned),
-            grammar: Some(Grammar::Regex(form.regex)),
+            grammar: Some(grammar(form.form)),
             max_tokens: form.max_tokens,
             sampling: self.sampling(),
             deadline: Some(deadline),

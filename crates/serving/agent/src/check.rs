@@ -1,27 +1,59 @@
-//! Whether a request makes sense: all its fields, and this agent's turn.
+//! Whether a request makes sense: all its fields, and this agent's turn. It runs on an async worker, so it takes time that is
+//! linear in the request, and the request is bounded.
 
-use autoact_trajectory::{Role, Sampling, Step, Trajectory, Turn};
+use std::collections::HashMap;
+
+use autoact_trajectory::{MAX_TOOLS, Role, Sampling, Step, Trajectory, Turn};
 use autoact_wire::v1;
 
 use crate::error::AgentError;
 
+/// Turns of a trajectory at most: ten times the steps that a gateway lets a task take.
+const MAX_TURNS: usize = 1024;
+
 /// The trajectory of a request, if it is `role`'s turn to go on with it.
 pub(crate) fn trajectory(role: Role, trajectory: Option<v1::Trajectory>) -> Result<Trajectory, AgentError> {
-    let trajectory = Trajectory::try_from(trajectory.ok_or(AgentError::Missing("trajectory"))?)?;
+    let trajectory = trajectory.ok_or(AgentError::Missing("trajectory"))?;
+    bounded("trajectory.tools", trajectory.tools.len(), MAX_TOOLS)?;
+    bounded("trajectory.turns", trajectory.turns.len(), MAX_TURNS)?;
+    let trajectory = Trajectory::try_from(trajectory)?;
     if trajectory.question.trim().is_empty() {
         return Err(AgentError::Missing("trajectory.question"));
     }
     if trajectory.tools.is_empty() {
         return Err(AgentError::Missing("trajectory.tools"));
     }
-    known_tools(&trajectory)?;
-    order(role, &trajectory)?;
+    let tools = Tools::of(&trajectory);
+    known_tools(&trajectory, &tools)?;
+    order(role, &trajectory, &tools)?;
     Ok(trajectory)
 }
 
-fn known_tools(trajectory: &Trajectory) -> Result<(), AgentError> {
+fn bounded(field: &'static str, found: usize, limit: usize) -> Result<(), AgentError> {
+    if found > limit { Err(AgentError::TooMany { field, found, limit }) } else { Ok(()) }
+}
+
+/// A trajectory's tools by name, and whether they end a task.
+struct Tools<'a>(HashMap<&'a str, bool>);
+
+impl<'a> Tools<'a> {
+    fn of(trajectory: &'a Trajectory) -> Tools<'a> {
+        // of two tools with one name the first counts, as everywhere
+        Tools(trajectory.tools.iter().rev().map(|tool| (tool.name.as_str(), tool.terminal)).collect())
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    fn is_terminal(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|terminal| *terminal)
+    }
+}
+
+fn known_tools(trajectory: &Trajectory, tools: &Tools<'_>) -> Result<(), AgentError> {
     for (at, step) in trajectory.steps().enumerate() {
-        if trajectory.tool(&step.tool).is_none() {
+        if !tools.knows(&step.tool) {
             let known = trajectory.tools.iter().map(|tool| tool.name.clone()).collect();
             return Err(AgentError::UnknownTool { step: at + 1, tool: step.tool.clone(), known });
         }
@@ -29,7 +61,7 @@ fn known_tools(trajectory: &Trajectory) -> Result<(), AgentError> {
     Ok(())
 }
 
-fn order(role: Role, trajectory: &Trajectory) -> Result<(), AgentError> {
+fn order(role: Role, trajectory: &Trajectory, tools: &Tools<'_>) -> Result<(), AgentError> {
     let expected = match role {
         Role::Plan => "finished turns only",
         Role::Tool => "a last step with a tool and without parameters",
@@ -42,7 +74,7 @@ fn order(role: Role, trajectory: &Trajectory) -> Result<(), AgentError> {
     };
     for (at, turn) in before.iter().enumerate() {
         if let Turn::Step(step) = turn
-            && !matches!(state(trajectory, step), State::Observed | State::Answered)
+            && !matches!(state(tools, step), State::Observed | State::Answered)
         {
             return wrong(format!("turn {} unfinished with turns after it", at + 1));
         }
@@ -50,7 +82,7 @@ fn order(role: Role, trajectory: &Trajectory) -> Result<(), AgentError> {
     let state = match last {
         None => return if role == Role::Plan { Ok(()) } else { wrong("no turn at all".to_owned()) },
         Some(Turn::Reflection(_)) => return if role == Role::Plan { Ok(()) } else { wrong("a reflection".to_owned()) },
-        Some(Turn::Step(step)) => state(trajectory, step),
+        Some(Turn::Step(step)) => state(tools, step),
     };
     match (role, state) {
         (Role::Plan, State::Observed) | (Role::Tool, State::Chosen) | (Role::Reflect, State::Answered) => Ok(()),
@@ -73,11 +105,10 @@ enum State {
     Answered,
 }
 
-fn state(trajectory: &Trajectory, step: &Step) -> State {
-    let terminal = trajectory.tool(&step.tool).is_some_and(|tool| tool.terminal);
+fn state(tools: &Tools<'_>, step: &Step) -> State {
     match (&step.params, &step.observation) {
         (None, _) => State::Chosen,
-        (Some(_), _) if terminal => State::Answered,
+        (Some(_), _) if tools.is_terminal(&step.tool) => State::Answered,
         (Some(_), None) => State::Parameterized,
         (Some(_), Some(_)) => State::Observed,
     }
@@ -153,6 +184,36 @@ mod tests {
     fn a_step_with_a_tool_that_was_not_selected_is_an_error() {
         let error = trajectory(Role::Tool, Some(history(vec![step("Fly", None, None)]))).unwrap_err();
         assert!(matches!(error, AgentError::UnknownTool { step: 1, .. }), "{error}");
+    }
+
+    #[test]
+    fn tools_and_turns_are_bounded() {
+        // the largest request that is let through, with names that differ at their end
+        let name = |at: usize| format!("{}{at}", "T".repeat(60));
+        let tools: Vec<v1::ToolSpec> = (0..MAX_TOOLS).map(|at| spec(&name(at), false)).collect();
+        let turns: Vec<v1::Turn> = (0..MAX_TURNS).map(|at| step(&name(at % MAX_TOOLS), Some("a"), Some("b"))).collect();
+        let largest = v1::Trajectory { tools, turns, ..history(vec![]) };
+        assert_eq!(trajectory(Role::Plan, Some(largest.clone())).unwrap().turns.len(), MAX_TURNS);
+        let too_many = |change: &dyn Fn(&mut v1::Trajectory)| {
+            let mut more = largest.clone();
+            change(&mut more);
+            match trajectory(Role::Plan, Some(more)) {
+                Err(AgentError::TooMany { field, found, limit }) => (field, found - limit),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(too_many(&|more| more.tools.push(spec("One", false))), ("trajectory.tools", 1));
+        assert_eq!(too_many(&|more| more.turns.push(reflection())), ("trajectory.turns", 1));
+        // the last step's tool is looked at as well
+        let mut unknown = largest;
+        unknown.turns[MAX_TURNS - 1] = step("Fly", Some("a"), Some("b"));
+        assert!(matches!(trajectory(Role::Plan, Some(unknown)), Err(AgentError::UnknownTool { step: MAX_TURNS, .. })));
+    }
+
+    #[test]
+    fn the_first_of_two_tools_with_one_name_counts() {
+        let twice = v1::Trajectory { tools: vec![spec("End", true), spec("End", false)], ..history(vec![step("End", Some("a"), None)]) };
+        assert!(trajectory(Role::Reflect, Some(twice)).is_ok());
     }
 
     #[test]

@@ -18,6 +18,16 @@ pub enum AgentError {
     /// A field of the trajectory does not fit the contract.
     #[error("the trajectory does not fit the contract")]
     Conversion(#[from] ConversionError),
+    /// A list is longer than any task's.
+    #[error("`{field}` has {found} entries, expected at most {limit}")]
+    TooMany {
+        /// The list.
+        field: &'static str,
+        /// Its length.
+        found: usize,
+        /// The bound.
+        limit: usize,
+    },
     /// The agent is not the one whose turn it is.
     #[error("it is not the {agent} agent's turn: expected {expected}, found {found}")]
     Order {
@@ -66,6 +76,7 @@ impl ServiceError for AgentError {
     fn reason(&self) -> &'static str {
         match self {
             AgentError::Missing(_) | AgentError::Conversion(_) => "BAD_REQUEST",
+            AgentError::TooMany { .. } => "TOO_MANY",
             AgentError::Order { .. } => "WRONG_TURN",
             AgentError::UnknownTool { .. } => "UNKNOWN_TOOL",
             AgentError::Sampling(_) => "BAD_SAMPLING",
@@ -92,7 +103,7 @@ impl ServiceError for AgentError {
 
     fn field(&self) -> Option<&'static str> {
         match self {
-            AgentError::Missing(field) => Some(field),
+            AgentError::Missing(field) | AgentError::TooMany { field, .. } => Some(field),
             AgentError::Sampling(error) => Some(match error.field {
                 "temperature" => "sampling.temperature",
                 "top_p" => "sampling.top_p",

@@ -55,11 +55,11 @@ pub trait AgentRole: Debug + Clone + Send + Sync + 'static {
     /// The message that carries a piece of text.
     fn delta(delta: agents_v1::Delta) -> Self::Response;
 
-    /// The last message: the whole reply, read.
+    /// The last message: the whole reply, read. `chosen` is the one of `tools` that the last step chose.
     ///
     /// # Errors
     /// The reply has not the form of this role.
-    fn result(reply: &str, tools: &[ToolSpec], usage: v1::Usage) -> Reply<Self::Response>;
+    fn result(reply: &str, tools: &[ToolSpec], chosen: Option<&ToolSpec>, usage: v1::Usage) -> Reply<Self::Response>;
 }
 
 /// Settings that only one of the agents has. Derive serde with `#[serde(default, deny_unknown_fields)]`.

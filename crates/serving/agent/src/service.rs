@@ -65,12 +65,13 @@ pub async fn answer<R: AgentRole>(agent: &Arc<Agent>, request: Request<R::Reques
 /// A speech as the responses of the rpc of its role.
 fn stream<R: AgentRole>(speech: Speech) -> Stream<R::Response> {
     let tools = speech.tools().to_vec();
+    let chosen = speech.tool().cloned();
     let spoken = futures::stream::unfold(speech, |mut speech| async move { Some((speech.next().await?, speech)) });
     let responses = spoken.map(move |spoken| match spoken {
         Ok(ReplyEvent::Delta(text)) => Ok(R::delta(agents_v1::Delta { text })),
         Ok(ReplyEvent::Done(generated)) => {
             let usage = v1::Usage::from(&usage(&generated));
-            R::result(&generated.text, &tools, usage).map_err(|error| to_status(&AgentError::Speak(error.into())))
+            R::result(&generated.text, &tools, chosen.as_ref(), usage).map_err(|error| to_status(&AgentError::Speak(error.into())))
         }
         Err(error) => Err(to_status(&error)),
     });

@@ -61,6 +61,8 @@ pub struct Speech {
     reply: ReplyStream,
     call: Call,
     tools: Vec<ToolSpec>,
+    /// Where in `tools` the one is that the last step chose.
+    chosen: Option<usize>,
 }
 
 impl Speech {
@@ -68,7 +70,10 @@ impl Speech {
         let mut call = agent.call(&trajectory.task_id, &request);
         // within the span: the model's own log lines belong to this call
         match call.span().in_scope(|| agent.speaker().begin(agent.role(), request)) {
-            Ok(reply) => Ok(Speech { agent, _voice: voice, reply, call, tools: trajectory.tools }),
+            Ok(reply) => {
+                let chosen = trajectory.open_step().and_then(|step| trajectory.tools.iter().position(|tool| tool.name == step.tool));
+                Ok(Speech { agent, _voice: voice, reply, call, tools: trajectory.tools, chosen })
+            }
             Err(error) => Err(fail(&agent, &mut call, error)),
         }
     }
@@ -76,6 +81,11 @@ impl Speech {
     /// The tools that were there to choose from.
     pub fn tools(&self) -> &[ToolSpec] {
         &self.tools
+    }
+
+    /// The tool that the last step chose.
+    pub fn tool(&self) -> Option<&ToolSpec> {
+        self.tools.get(self.chosen?)
     }
 
     /// The next piece; `None` after the end.

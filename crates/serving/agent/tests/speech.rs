@@ -112,7 +112,7 @@ async fn random_weights_keep_the_form() {
             assert!(!streamed.is_empty(), "{fixture} {role:?}");
             match role {
                 Role::Plan => drop(thought(&generated.text, &tools()).unwrap()),
-                Role::Tool => assert!(!params(&generated.text).unwrap().is_empty()),
+                Role::Tool => assert!(!params(&generated.text, None).unwrap().is_empty()),
                 Role::Reflect => drop(reflection(&generated.text).unwrap()),
             }
             assert_eq!(generated.adapter.as_ref().unwrap().name, "adapter");

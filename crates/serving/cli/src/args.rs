@@ -43,6 +43,8 @@ pub(crate) enum Command {
     /// List, show and cancel tasks.
     #[command(subcommand)]
     Tasks(TasksCommand),
+    /// List the tools that the group can use, with their arguments.
+    Tools(ToolsOptions),
     /// Ask the memory service.
     #[command(subcommand)]
     Memory(MemoryCommand),
@@ -253,6 +255,14 @@ pub(crate) enum TasksCommand {
         /// The task's id.
         id: String,
     },
+}
+
+/// `autoact tools`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ToolsOptions {
+    /// A JSON array for programs, with the whole schemas.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `autoact memory`

@@ -21,6 +21,7 @@ mod out;
 mod supervise;
 mod tasks;
 mod text;
+mod tools;
 mod up;
 mod view;
 mod words;
@@ -74,6 +75,7 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Ask(options) => ask::run(&gateway, options).await,
         Command::Watch(options) => ask::watch(&gateway, options).await,
         Command::Tasks(command) => tasks::run(&gateway, command).await,
+        Command::Tools(options) => tools::run(&gateway, &options).await,
         Command::Memory(command) => memory::run(command).await,
         Command::Eval(options) => eval::run(&gateway, options).await,
         Command::Learn(args) => learn::run(args).await,

@@ -1,4 +1,5 @@
-//! A tool that is a program: the parameters come on its standard input as one line, its standard output is the observation.
+//! A tool that is a program: the parameters come on its standard input as one line, its standard output is the observation. Those of a
+//! tool with several or typed arguments are a JSON object; single ones can be filled into the program's arguments.
 //!
 //! It starts with an empty environment (but for `PATH`, `LANG`, `IDEMPOTENCY_KEY` and what the tool's entry sets) in a temporary working directory, in a
 //! process group of its own, which is killed when the program ends or its deadline passes. A
@@ -15,6 +16,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::pipes::Pipes;
+use crate::placeholder::{Argument, fill};
 use crate::text::{one_line, quoted};
 use crate::tool::{Tool, ToolCall, ToolError};
 
@@ -35,19 +37,19 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 pub struct Command {
     spec: ToolSpec,
     program: String,
-    args: Vec<String>,
+    args: Vec<Argument>,
     env: BTreeMap<String, String>,
 }
 
 impl Command {
-    /// `program` with fixed arguments and the variables it shall see. A program without a slash is looked for in `PATH`.
-    pub fn new(spec: ToolSpec, program: String, args: Vec<String>, env: BTreeMap<String, String>) -> Command {
+    /// `program` with its arguments and the variables it shall see. A program without a slash is looked for in `PATH`.
+    pub fn new(spec: ToolSpec, program: String, args: Vec<Argument>, env: BTreeMap<String, String>) -> Command {
         Command { spec, program, args, env }
     }
 
-    fn start(&self, key: &str, directory: &std::path::Path) -> Result<Child, ToolError> {
+    fn start(&self, args: Vec<String>, key: &str, directory: &std::path::Path) -> Result<Child, ToolError> {
         std::process::Command::new(&self.program)
-            .args(&self.args)
+            .args(args)
             .env_clear()
             .env("PATH", DEFAULT_PATH)
             .env("LANG", "C.UTF-8")
@@ -75,8 +77,9 @@ impl Tool for Command {
 
     fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
         let deadline = Instant::now() + self.spec.timeout;
+        let args = fill(&self.args, call.arguments)?;
         let directory = tempfile::tempdir().map_err(|error| ToolError::Internal(format!("cannot make a working directory: {error}")))?;
-        let mut running = Running { child: self.start(call.key, directory.path())? };
+        let mut running = Running { child: self.start(args, call.key, directory.path())? };
         let line = format!("{}\n", one_line(call.params));
         let mut pipes = Pipes::of(&mut running.child, line, self.stdout_bytes(), STDERR_BYTES)?;
         let status = running.wait(deadline, &mut pipes)?;

@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use autoact_base::duration;
-use autoact_trajectory::{Effect, FINISH, MAX_OBSERVATION_BYTES, ToolSpec};
+use autoact_trajectory::{Effect, FINISH, MAX_OBSERVATION_BYTES, MAX_TOOLS, ParameterSchema, ToolSpec};
 use serde::Deserialize;
 
+use crate::placeholder::{self, Argument};
+use crate::takes::{Takes, takes};
 use crate::text::quoted;
+use crate::validator::Validator;
 
 /// The library that comes with the atlas.
 pub const BUNDLED_TOOLS: &str = include_str!("../../../../corpora/atlas/tools.toml");
@@ -24,7 +28,7 @@ const DEFAULT_OBSERVATION_BYTES: i64 = 1024;
 const OBSERVATION_BYTES: std::ops::RangeInclusive<i64> = 64..=MAX_OBSERVATION_BYTES as i64;
 /// A tool's name, definition and usage stand in every prompt.
 const LONGEST_NAME: usize = 64;
-const LONGEST_TEXT: usize = 500;
+pub(crate) const LONGEST_TEXT: usize = 500;
 
 /// A tools file that cannot be used.
 #[derive(Debug)]
@@ -64,16 +68,18 @@ pub(crate) enum Implementation {
     Lookup,
     Calculate,
     Finish,
-    Command { program: String, args: Vec<String>, env: BTreeMap<String, String> },
+    Command { program: String, args: Vec<Argument>, env: BTreeMap<String, String> },
 }
 
 const KINDS: &str = "`search`, `retrieve`, `lookup`, `calculate`, `finish`, `command`";
 
 /// A valid entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct Definition {
     pub(crate) spec: ToolSpec,
     pub(crate) run: Implementation,
+    /// For a tool with a schema.
+    pub(crate) validator: Option<Arc<Validator>>,
 }
 
 #[derive(Deserialize)]
@@ -82,6 +88,9 @@ struct RawTool {
     name: Option<String>,
     definition: Option<String>,
     usage: Option<String>,
+    schema: Option<String>,
+    #[serde(default)]
+    examples: Vec<String>,
     effect: Option<String>,
     timeout: Option<String>,
     max_observation_bytes: Option<i64>,
@@ -114,6 +123,7 @@ pub(crate) fn parse(text: &str, origin: &str, base: Option<&Path>) -> Result<Vec
     for key in document.keys() {
         mistakes.push(format!("unknown key `{}`; expected entries `[[tool]]`", quoted(key)));
     }
+    let entries_found = entries.len();
     let mut definitions: Vec<Definition> = Vec::new();
     let mut names: HashMap<String, usize> = HashMap::new();
     let mut finish_named = false;
@@ -136,6 +146,9 @@ pub(crate) fn parse(text: &str, origin: &str, base: Option<&Path>) -> Result<Vec
         }
         mistakes.extend(entry_mistakes.into_iter().map(|mistake| format!("{place}: {mistake}")));
     }
+    if entries_found > MAX_TOOLS {
+        mistakes.push(format!("it has {entries_found} tools; expected at most {MAX_TOOLS}"));
+    }
     if !finish_named {
         mistakes.push(format!("there is no tool `{FINISH}` (kind `finish`), without which no question can be answered"));
     }
@@ -154,10 +167,7 @@ fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Opti
         ));
     }
     let definition = prose("definition", raw.definition, mistakes);
-    let usage = prose("usage", raw.usage, mistakes);
-    if !usage.is_empty() && !usage.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('[') && rest.ends_with(']')) {
-        mistakes.push(format!("the usage `{usage}` does not show a call; expected something like `{name}[what]`"));
-    }
+    let Takes { usage, schema, validator, examples } = takes(&name, raw.usage, raw.schema.as_deref(), raw.examples, mistakes);
     let timeout = match raw.timeout.as_deref().map_or(Ok(DEFAULT_TIMEOUT), duration::parse) {
         Ok(timeout) if timeout.is_zero() || timeout > LONGEST_TIMEOUT => {
             mistakes.push(format!("the timeout `{}` is not above 0 and at most 10m", duration::format(timeout)));
@@ -174,7 +184,7 @@ fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Opti
         mistakes.push(format!("max_observation_bytes is {bytes}; expected {} to {}", OBSERVATION_BYTES.start(), OBSERVATION_BYTES.end()));
     }
     let run = match raw.run {
-        Some(run) => how(run, base, mistakes),
+        Some(run) => how(run, base, schema.as_ref(), mistakes),
         None => {
             mistakes.push(format!("`run` is missing; expected something like `run = {{ kind = \"search\" }}` with one of {KINDS}"));
             None
@@ -185,14 +195,17 @@ fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Opti
     if (run == Implementation::Finish) != (name == FINISH) {
         mistakes.push(format!("the kind `finish` and the name `{FINISH}` go together"));
     }
+    let of_a_line = !matches!(run, Implementation::Command { .. });
+    if of_a_line && schema.as_ref().is_some_and(|schema| schema.line_property().is_none()) {
+        mistakes.push("its kind takes one line; expected a `schema` with a single property, a required string, or none".to_owned());
+    }
     if mistakes.len() > before {
         return None;
     }
     let terminal = run == Implementation::Finish;
     let max_observation_bytes = usize::try_from(bytes).ok()?;
-    let (schema, examples) = (None, Vec::new());
     let spec = ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples };
-    Some(Definition { spec, run })
+    Some(Definition { spec, run, validator })
 }
 
 fn required(field: &str, value: Option<String>, mistakes: &mut Vec<String>) -> String {
@@ -204,7 +217,7 @@ fn required(field: &str, value: Option<String>, mistakes: &mut Vec<String>) -> S
 }
 
 /// A text that stands in every prompt: there, and one short line.
-fn prose(field: &str, value: Option<String>, mistakes: &mut Vec<String>) -> String {
+pub(crate) fn prose(field: &str, value: Option<String>, mistakes: &mut Vec<String>) -> String {
     let value = required(field, value, mistakes);
     if value.contains(|c: char| c.is_control()) || value.len() > LONGEST_TEXT {
         mistakes.push(format!("`{field}` must be one line of at most {LONGEST_TEXT} bytes"));
@@ -237,7 +250,7 @@ fn effect(written: Option<&str>, run: Option<&Implementation>, mistakes: &mut Ve
     }
 }
 
-fn how(mut run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) -> Option<Implementation> {
+fn how(mut run: toml::Table, base: Option<&Path>, schema: Option<&ParameterSchema>, mistakes: &mut Vec<String>) -> Option<Implementation> {
     let Some(kind) = run.remove("kind") else {
         mistakes.push(format!("`run` has no `kind`; expected one of {KINDS}"));
         return None;
@@ -249,7 +262,7 @@ fn how(mut run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) ->
         "lookup" => Implementation::Lookup,
         "calculate" => Implementation::Calculate,
         "finish" => Implementation::Finish,
-        "command" => return command(run, base, mistakes),
+        "command" => return command(run, base, schema, mistakes),
         _ => {
             mistakes.push(format!("the kind `{}` is unknown; expected one of {KINDS}", quoted(kind)));
             return None;
@@ -261,7 +274,7 @@ fn how(mut run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) ->
     Some(built_in)
 }
 
-fn command(run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) -> Option<Implementation> {
+fn command(run: toml::Table, base: Option<&Path>, schema: Option<&ParameterSchema>, mistakes: &mut Vec<String>) -> Option<Implementation> {
     let raw = match toml::Value::Table(run).try_into::<RawCommand>() {
         Ok(raw) => raw,
         Err(error) => {
@@ -283,5 +296,6 @@ fn command(run: toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) ->
     if all.into_iter().any(|text| text.contains('\0')) || raw.env.keys().any(|key| key.is_empty() || key.contains('=')) {
         mistakes.push("`run` has a program, argument or variable that no process can be given".to_owned());
     }
-    Some(Implementation::Command { program, args: raw.args, env: raw.env })
+    let args = placeholder::arguments(&program, raw.args, schema, mistakes);
+    Some(Implementation::Command { program, args, env: raw.env })
 }

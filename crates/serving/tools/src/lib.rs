@@ -2,7 +2,7 @@
 //!
 //! A [`ToolLibrary`] is read from a `tools.toml`, so a user adds a tool without touching code: besides the built-in kinds (`search`,
 //! `retrieve`, `lookup`, `calculate`, `finish`) there is `command`, any program. The built-in ones work on a [`Corpus`], an immutable
-//! indexed set of pages. Tools are synchronous: the service runs them on a blocking thread under the tool's deadline.
+//! indexed set of pages. An entry may have a JSON schema: then arguments are checked before anything is run. Tools are synchronous: the service runs them on a blocking thread under the tool's deadline.
 //!
 //! Observations are one line of text and terse, because a small model reads them. The generator of training data runs these very tools,
 //! so a model meets at work what it met while learning.
@@ -15,14 +15,18 @@ mod file;
 mod index;
 mod library;
 mod pipes;
+mod placeholder;
+mod takes;
 pub mod text;
 mod titles;
 mod tool;
+mod validator;
 
 pub use builtin::{Calculate, Finish, LEAD_SENTENCES, Lookup, Retrieve, Search};
 pub use command::Command;
 pub use corpus::{Corpus, CorpusError, LineMistake, Page};
 pub use expression::{CalcError, Value, calculate};
 pub use file::{BUNDLED_TOOLS, LibraryError};
-pub use library::{DuplicateTool, Observation, ToolLibrary, UnknownTool};
+pub use library::{AddToolError, Observation, ToolLibrary, UnknownTool};
+pub use placeholder::Argument;
 pub use tool::{Tool, ToolCall, ToolError};

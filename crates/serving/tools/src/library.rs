@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use autoact_trajectory::{Action, ToolSpec, Trajectory};
+use autoact_trajectory::{Action, Arguments, ToolSpec, Trajectory, arguments_line};
 
 use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
 use crate::command::Command;
@@ -13,6 +13,7 @@ use crate::file::{BUNDLED_TOOLS, Definition, Implementation, LibraryError, parse
 use crate::text::{cut, one_line, quoted};
 use crate::titles::similar;
 use crate::tool::{Tool, ToolCall, ToolError};
+use crate::validator::Validator;
 
 /// What a tool returned, in the form the group reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,25 +49,43 @@ impl fmt::Display for UnknownTool {
 
 impl std::error::Error for UnknownTool {}
 
-/// A tool added from code under a name that is taken.
+/// A tool from code that cannot be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the library already has a tool `{name}`")]
-pub struct DuplicateTool {
-    /// The name.
-    pub name: String,
+pub enum AddToolError {
+    /// Its name is taken.
+    #[error("the library already has a tool `{name}`")]
+    Duplicate {
+        /// The name.
+        name: String,
+    },
+    /// Its schema cannot be used.
+    #[error("the schema of the tool `{name}`: {reason}")]
+    Schema {
+        /// The tool.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
 }
 
 #[derive(Clone)]
 enum Entry {
     Defined(Definition),
-    Added(Arc<dyn Tool>),
+    Added(Arc<dyn Tool>, Option<Arc<Validator>>),
 }
 
 impl Entry {
     fn spec(&self) -> &ToolSpec {
         match self {
             Entry::Defined(definition) => &definition.spec,
-            Entry::Added(tool) => tool.spec(),
+            Entry::Added(tool, _) => tool.spec(),
+        }
+    }
+
+    fn validator(&self) -> Option<&Validator> {
+        match self {
+            Entry::Defined(definition) => definition.validator.as_deref(),
+            Entry::Added(_, validator) => validator.as_deref(),
         }
     }
 }
@@ -110,12 +129,17 @@ impl ToolLibrary {
     }
 
     /// The library with one more tool, written in Rust.
-    pub fn with_tool(mut self, tool: Arc<dyn Tool>) -> Result<ToolLibrary, DuplicateTool> {
+    ///
+    /// # Errors
+    /// Its name is taken, or its schema cannot be used.
+    pub fn with_tool(mut self, tool: Arc<dyn Tool>) -> Result<ToolLibrary, AddToolError> {
         let spec = tool.spec().clone();
         if self.spec(&spec.name).is_some() {
-            return Err(DuplicateTool { name: spec.name });
+            return Err(AddToolError::Duplicate { name: spec.name });
         }
-        self.entries.push(Entry::Added(tool.clone()));
+        let validator = spec.schema.as_ref().map(Validator::new).transpose();
+        let validator = validator.map_err(|reason| AddToolError::Schema { name: spec.name.clone(), reason })?.map(Arc::new);
+        self.entries.push(Entry::Added(tool.clone(), validator));
         self.specs.push(spec);
         self.tools.push(tool);
         Ok(self)
@@ -131,8 +155,8 @@ impl ToolLibrary {
         let lookup = named(Implementation::Lookup).next();
         let retrieve: Vec<String> = named(Implementation::Retrieve).collect();
         let make = |entry: &Entry| -> Arc<dyn Tool> {
-            let Definition { spec, run } = match entry {
-                Entry::Added(tool) => return tool.clone(),
+            let Definition { spec, run, .. } = match entry {
+                Entry::Added(tool, _) => return tool.clone(),
                 Entry::Defined(definition) => definition.clone(),
             };
             let corpus = corpus.clone();
@@ -181,10 +205,13 @@ impl ToolLibrary {
 
     /// The same for a call that has a name: a repetition of the call has the same one ([`ToolCall::key`]).
     pub fn execute_as(&self, key: &str, action: &Action, trajectory: &Trajectory) -> Observation {
-        let Some(tool) = self.tools.iter().find(|tool| tool.spec().name == action.tool) else {
+        let Some((entry, tool)) = self.entries.iter().zip(&self.tools).find(|(_, tool)| tool.spec().name == action.tool) else {
             return Observation { text: one_line(&self.unknown(&action.tool).to_string()), is_error: true, truncated: false };
         };
-        let (text, is_error) = match tool.run(&ToolCall { key, params: &action.params, trajectory }) {
+        let ran = checked(entry, &action.params).and_then(|(params, arguments)| {
+            tool.run(&ToolCall { key, params: params.as_deref().unwrap_or(&action.params), arguments: arguments.as_ref(), trajectory })
+        });
+        let (text, is_error) = match ran {
             Ok(text) => (one_line(&text), false),
             Err(ToolError::Params(told)) => (one_line(&told), true),
             Err(error) => (one_line(&format!("{} failed: {error}", action.tool)), true),
@@ -200,6 +227,18 @@ impl ToolLibrary {
         let similar = similar(name, folded.iter().map(String::as_str), 3).into_iter().map(|at| known[at].clone()).collect();
         UnknownTool { name: name.to_owned(), known, similar }
     }
+}
+
+/// The arguments of a tool with a schema, and their canonical line where they are a JSON object. What
+/// violates the schema is refused before anything is run.
+fn checked(entry: &Entry, params: &str) -> Result<(Option<String>, Option<Arguments>), ToolError> {
+    let spec = entry.spec();
+    let (Some(schema), Some(validator)) = (&spec.schema, entry.validator()) else { return Ok((None, None)) };
+    let refused = |reason: String| ToolError::Params(format!("{} was not run: {reason}. Its usage is {}", spec.name, spec.usage));
+    let arguments = schema.arguments(params).map_err(|error| refused(error.to_string()))?;
+    validator.check(&arguments).map_err(refused)?;
+    let line = schema.line_property().is_none().then(|| arguments_line(&arguments));
+    Ok((line, Some(arguments)))
 }
 
 fn entries(definitions: Vec<Definition>) -> Vec<Entry> {

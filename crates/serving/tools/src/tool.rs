@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use autoact_trajectory::{ToolSpec, Trajectory};
+use autoact_trajectory::{Arguments, ToolSpec, Trajectory};
 
 /// One call of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCall<'a> {
     /// Names the call: the same for its repetitions and for no other call. Empty where calls have no names.
     pub key: &'a str,
-    /// α^p: what stands between the brackets.
+    /// α^p: what stands between the brackets; a JSON object in canonical form for a tool with several or typed arguments.
     pub params: &'a str,
+    /// What a tool with a schema was given, by name: it satisfies the schema. A plain line is there as well.
+    pub arguments: Option<&'a Arguments>,
     /// Everything so far; `Lookup` looks into the page that was retrieved last.
     pub trajectory: &'a Trajectory,
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use autoact_tools::{BUNDLED_TOOLS, Calculate, Corpus, DuplicateTool, Page, ToolLibrary};
+use autoact_tools::{AddToolError, BUNDLED_TOOLS, Calculate, Corpus, Page, ToolLibrary};
 use autoact_trajectory::{Effect, ToolSpec};
 
 fn corpus() -> Arc<Corpus> {
@@ -143,5 +143,5 @@ fn tools_can_be_added_from_code() {
     let library = ToolLibrary::parse(BUNDLED_TOOLS, "bundled", corpus()).unwrap();
     let library = library.with_tool(Arc::new(Calculate::new(spec.clone()))).unwrap().with_corpus(&corpus());
     assert_eq!(library.names().last(), Some(&"Sum"));
-    assert_eq!(library.with_tool(Arc::new(Calculate::new(spec))).unwrap_err(), DuplicateTool { name: "Sum".into() });
+    assert_eq!(library.with_tool(Arc::new(Calculate::new(spec))).unwrap_err(), AddToolError::Duplicate { name: "Sum".into() });
 }

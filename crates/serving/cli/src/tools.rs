@@ -1,0 +1,80 @@
+//! `autoact tools`: what the group can do, and what it takes.
+
+use autoact_wire::v1;
+use serde_json::{Value, json};
+
+use crate::args::ToolsOptions;
+use crate::client::{self, Service};
+use crate::exit;
+use crate::out;
+use crate::text::plain_line;
+
+pub(crate) async fn run(gateway: &str, options: &ToolsOptions) -> anyhow::Result<u8> {
+    let mut client = client::gateway(gateway)?;
+    let tools = match client.list_tools(v1::ListToolsRequest {}).await {
+        Ok(response) => response.into_inner().tools,
+        Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
+    };
+    if options.json {
+        out::line(Value::Array(tools.iter().map(object).collect()))?;
+    } else {
+        out::text(tools.iter().map(shown).collect::<String>())?;
+    }
+    Ok(exit::OK)
+}
+
+/// A tool for programs. Fields may be added.
+fn object(tool: &v1::ToolSpec) -> Value {
+    // a schema of a later release may not be JSON: then its text says more than nothing
+    let schema = match tool.schema.as_str() {
+        "" => Value::Null,
+        text => serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)),
+    };
+    json!({
+        "name": tool.name,
+        "definition": tool.definition,
+        "usage": tool.usage,
+        "schema": schema,
+        "examples": tool.examples,
+        "effect": effect(tool),
+        "terminal": tool.terminal,
+    })
+}
+
+/// A tool for people.
+fn shown(tool: &v1::ToolSpec) -> String {
+    let mut text = format!("{}  ({})\n    {}\n", plain_line(&tool.usage), effect(tool), plain_line(&tool.definition));
+    if !tool.schema.is_empty() {
+        text.push_str(&format!("    schema   {}\n", plain_line(&tool.schema)));
+    }
+    for example in &tool.examples {
+        text.push_str(&format!("    example  {}\n", plain_line(example)));
+    }
+    text
+}
+
+fn effect(tool: &v1::ToolSpec) -> &'static str {
+    match tool.effect() {
+        v1::Effect::ReadOnly => "read_only",
+        v1::Effect::Idempotent => "idempotent",
+        v1::Effect::SideEffect => "side_effect",
+        v1::Effect::Unspecified => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_shown_with_its_arguments() {
+        let plain = v1::ToolSpec { usage: "Search[query]".into(), definition: "Finds.".into(), effect: 1, ..v1::ToolSpec::default() };
+        assert_eq!(shown(&plain), "Search[query]  (read_only)\n    Finds.\n");
+        assert_eq!(object(&plain)["schema"], Value::Null);
+        let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#;
+        let typed = v1::ToolSpec { schema: schema.into(), examples: vec![r#"{"n":3}"#.into()], ..plain };
+        assert!(shown(&typed).ends_with(&format!("    schema   {schema}\n    example  {{\"n\":3}}\n")), "{}", shown(&typed));
+        let object = object(&typed);
+        assert_eq!((&object["schema"]["properties"]["n"]["type"], &object["examples"][0]), (&json!("integer"), &json!(r#"{"n":3}"#)));
+    }
+}
