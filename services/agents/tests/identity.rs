@@ -11,17 +11,20 @@ use autoact_config::{Common, Section};
 use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::{Backend, Engine, EngineOptions, ModelDir};
 use autoact_planning::{
-    Agents, Call, Driver, DriverOptions, Execution, Failure, FailureClass, MemoryLog, PlanAgent, ReflectAgent, Reply, ToolAgent, Tools,
+    Agents, Call, Contexts, Driver, DriverOptions, Execution, Failure, FailureClass, MemoryLog, PlanAgent, Progress, ReflectAgent, Reply,
+    ToolAgent, Tools,
 };
 use autoact_service::{Running, Setup};
 use autoact_speaker::testing::tiny_model;
-use autoact_tools::{Corpus, ToolLibrary};
+use autoact_tools::{Corpus, Tool, ToolCall, ToolError, ToolLibrary};
 use autoact_trajectory::{
-    EventBody, Limits, Observation, Reflection, Role, Sampling, Submitted, TaskId, TaskKey, Tenant, Thought, Usage, Verdict,
+    EventBody, FinishReason, Limits, Observation, PromptSize, Reflection, Role, Sampling, Submitted, Task, TaskId, TaskKey, Tenant,
+    Thought, ToolSpec, Trajectory, Usage, Verdict,
 };
 use autoact_wire::agents_v1;
 use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
 use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
+use autoact_wire::agents_v1::token_counter_client::TokenCounterClient;
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::client::connect_lazy;
 use autoact_wire::v1;
@@ -31,6 +34,11 @@ use tonic::{Request, Status, Streaming};
 const QUESTION: &str = "What is the capital of the country where the Loire flows?";
 /// Random weights use up every step; a few of them show enough.
 const STEPS: u32 = 3;
+
+/// A context that holds a few steps of random words.
+const LONG: usize = 8192;
+/// One that holds hardly two.
+const SHORT: usize = 1600;
 
 /// A model, and where its adapters are.
 struct Model {
@@ -46,6 +54,7 @@ struct Services {
     plan: PlanAgentClient<Channel>,
     tool: ToolAgentClient<Channel>,
     reflect: ReflectAgentClient<Channel>,
+    counters: [TokenCounterClient<Channel>; 3],
 }
 
 impl Services {
@@ -67,16 +76,18 @@ impl Services {
             channels.push(connect_lazy(&service.addr().to_string()).unwrap());
             running.push(service);
         }
-        let [plan, tool, reflect] = channels.try_into().unwrap();
+        let counters = std::array::from_fn(|at| TokenCounterClient::new(channels[at].clone()));
+        let [plan, tool, reflect]: [Channel; 3] = channels.try_into().unwrap();
         let (plan, tool, reflect) = (PlanAgentClient::new(plan), ToolAgentClient::new(tool), ReflectAgentClient::new(reflect));
-        Services { running, plan, tool, reflect }
+        Services { running, plan, tool, reflect, counters }
     }
 }
 
 fn failed(role: Role) -> impl Fn(Status) -> Failure {
     move |status| {
         let class = if status.code() == tonic::Code::InvalidArgument { FailureClass::Refused } else { FailureClass::Broken };
-        Failure::new(class, format!("{}-agent", role.as_str()), status.message().to_owned())
+        let too_long = autoact_wire::status::prompt_size(&status);
+        Failure { too_long, ..Failure::new(class, format!("{}-agent", role.as_str()), status.message().to_owned()) }
     }
 }
 
@@ -153,24 +164,44 @@ impl Tools for Services {
     }
 }
 
-/// The bodies that the driver writes over the services.
-async fn served(services: &Arc<Services>, library: &ToolLibrary, options: &RunOptions) -> Vec<EventBody> {
+#[async_trait]
+impl Contexts for Services {
+    /// Unknown: every prompt is measured.
+    fn room(&self, _: Role) -> Option<usize> {
+        None
+    }
+
+    async fn measure(&self, role: Role, _: &TaskKey, trajectory: &Trajectory, _: Duration) -> Result<PromptSize, Failure> {
+        let request = agents_v1::CountTokensRequest { trajectory: Some(trajectory.into()) };
+        let counted = self.counters[role as usize].clone().count_tokens(request).await.map_err(failed(role))?.into_inner();
+        Ok(PromptSize { tokens: counted.tokens as usize, limit: counted.limit as usize })
+    }
+}
+
+/// The bodies that the driver writes over the services. With `take_over`, another holder goes on after every event.
+async fn served(services: &Arc<Services>, tools: &[ToolSpec], options: &RunOptions, take_over: bool) -> Vec<EventBody> {
     let agents = Agents {
         plan: Arc::clone(services) as _,
         tool: Arc::clone(services) as _,
         reflect: Arc::clone(services) as _,
         tools: Arc::clone(services) as _,
+        contexts: Arc::clone(services) as _,
     };
     let submitted = Submitted {
         question: QUESTION.to_owned(),
-        tools: library.specs().to_vec(),
+        tools: tools.to_vec(),
         limits: options.limits,
         sampling: options.sampling,
         ..Submitted::default()
     };
     let key = TaskKey::new(Tenant::default(), TaskId::generate());
     let settings = DriverOptions { writer: "served".to_owned(), without_reflection: false };
-    let mut driver = Driver::begin(agents, MemoryLog::default(), settings, &key, submitted).await.unwrap();
+    let mut driver = Driver::begin(agents.clone(), MemoryLog::default(), settings.clone(), &key, submitted).await.unwrap();
+    while take_over && matches!(driver.step(std::future::pending()).await.unwrap(), Progress::Advanced) {
+        let (_, log) = driver.into_parts();
+        let task = Task::fold(&log.events).unwrap();
+        driver = Driver::take_up(agents.clone(), log, settings.clone(), task).await.unwrap();
+    }
     driver.run().await.unwrap();
     bodies(driver.into_parts().1)
 }
@@ -180,11 +211,22 @@ fn bodies(log: MemoryLog) -> Vec<EventBody> {
     log.events.into_iter().map(|event| event.body).filter(|body| !matches!(body, EventBody::Started(_))).collect()
 }
 
-/// Asks the group in process and over the services, greedily and not; how many observations there were.
-async fn compare(model: &Model) -> usize {
+/// The bundled tools.
+fn atlas() -> ToolLibrary {
     let atlas = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpora/atlas");
     let corpus = Arc::new(Corpus::load(atlas.join("pages.jsonl")).unwrap());
-    let library = Arc::new(ToolLibrary::load(atlas.join("tools.toml"), corpus).unwrap());
+    ToolLibrary::load(atlas.join("tools.toml"), corpus).unwrap()
+}
+
+/// How many of the bodies are observations.
+fn observations(bodies: &[EventBody]) -> usize {
+    bodies.iter().filter(|body| matches!(body, EventBody::Observation(_))).count()
+}
+
+/// Asks the group in process, over the services, and over services whose gateways take over from each other, greedily and not. What
+/// happened.
+async fn compare(model: &Model, library: ToolLibrary, tools: Vec<ToolSpec>) -> Vec<EventBody> {
+    let library = Arc::new(library);
     let services = Arc::new(Services::start(model, &library).await);
     let engine = Engine::start(&ModelDir::open(&model.dir).unwrap(), EngineOptions::default()).unwrap();
     assert_eq!(engine.info().chat_template, model.template);
@@ -195,32 +237,47 @@ async fn compare(model: &Model) -> usize {
         }
     }
     let group = LocalGroup::new(Arc::new(engine), Arc::clone(&library), voices);
-    let mut observations = 0;
+    let mut all = Vec::new();
     for temperature in [0.0, 0.7] {
         let sampling = Sampling { temperature, seed: 7, ..Sampling::default() };
         let options = RunOptions { limits: model.limits, sampling, ..RunOptions::default() };
-        let there = served(&services, &library, &options).await;
-        let (group, library) = (group.clone(), Arc::clone(&library));
-        let here = tokio::task::spawn_blocking(move || bodies(group.run_logged(QUESTION, library.specs(), &options).unwrap().1));
+        let there = served(&services, &tools, &options, false).await;
+        let held = served(&services, &tools, &options, true).await;
+        let (group, tools) = (group.clone(), tools.clone());
+        let here = tokio::task::spawn_blocking(move || bodies(group.run_logged(QUESTION, &tools, &options).unwrap().1));
         let here = here.await.unwrap();
-        observations += here.iter().filter(|body| matches!(body, EventBody::Observation(_))).count();
         assert_eq!(here, there, "at temperature {temperature}");
+        assert_eq!(here, held, "at temperature {temperature}, after take-overs");
+        all.extend(here);
     }
     for service in Arc::into_inner(services).unwrap().running {
         service.stop().await.unwrap();
     }
-    observations
+    all
 }
 
-/// A tiny model with or without its chat template.
-fn tiny(template: bool) -> (tempfile::TempDir, Model) {
+/// A tool whose observations are longer than a context.
+struct Read(ToolSpec);
+
+impl Tool for Read {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn run(&self, _: &ToolCall<'_>) -> Result<String, ToolError> {
+        Ok("The Loire is a river in France. It is long, and it flows into the sea. ".repeat(100))
+    }
+}
+
+/// A tiny model with this context, with or without its chat template.
+fn tiny(template: bool, context: usize) -> (tempfile::TempDir, Model) {
     let dir = tiny_model("qwen3").unwrap();
     if !template {
         std::fs::remove_file(dir.path().join("chat_template.jinja")).unwrap();
     }
     let config = dir.path().join("config.json");
     let text = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, text.replace("\"max_position_embeddings\": 2048", "\"max_position_embeddings\": 8192")).unwrap();
+    std::fs::write(&config, text.replace("\"max_position_embeddings\": 2048", &format!("\"max_position_embeddings\": {context}"))).unwrap();
     let limits = Limits { max_steps: STEPS, ..Limits::default() };
     let model = Model { dir: dir.path().to_owned(), adapters: None, limits, template };
     (dir, model)
@@ -228,19 +285,43 @@ fn tiny(template: bool) -> (tempfile::TempDir, Model) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_without_a_chat_template_writes_the_same_events() {
-    let (_dir, model) = tiny(false);
-    assert!(compare(&model).await > 0);
+    let (_dir, model) = tiny(false, LONG);
+    let library = atlas();
+    let tools = library.specs().to_vec();
+    assert!(observations(&compare(&model, library, tools).await) > 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_with_a_chat_template_writes_the_same_events() {
-    let (_dir, model) = tiny(true);
-    assert!(compare(&model).await > 0);
+    let (_dir, model) = tiny(true, LONG);
+    let library = atlas();
+    let tools = library.specs().to_vec();
+    assert!(observations(&compare(&model, library, tools).await) > 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn histories_that_do_not_fit_are_shortened_in_the_same_way() {
+    for template in [false, true] {
+        let (_dir, model) = tiny(template, SHORT);
+        let library = atlas();
+        let spec =
+            ToolSpec { name: "Read".into(), usage: "Read[title]".into(), max_observation_bytes: 16_384, ..library.specs()[0].clone() };
+        let finish = library.specs().iter().find(|spec| spec.terminal).cloned().unwrap();
+        let tools = vec![spec.clone(), finish];
+        let happened = compare(&model, library.with_tool(Arc::new(Read(spec))).unwrap(), tools).await;
+        assert!(observations(&happened) > 0, "{happened:?}");
+        assert!(happened.iter().any(|body| matches!(body, EventBody::Shortened(_))), "{happened:?}");
+        for body in &happened {
+            assert!(!matches!(body, EventBody::Finished(end) if end.reason == FinishReason::Failed), "{body:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_bundled_model_writes_the_same_events() {
     let stem = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/stem");
     let model = Model { adapters: Some(stem.join("adapters")), dir: stem, limits: Limits::default(), template: false };
-    assert!(compare(&model).await > 0);
+    let library = atlas();
+    let tools = library.specs().to_vec();
+    assert!(observations(&compare(&model, library, tools).await) > 0);
 }

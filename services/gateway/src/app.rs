@@ -73,7 +73,7 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     let (draining, leaving) = (setup.draining(), CancellationToken::new());
     let context = Arc::new(RunContext {
         bus: bus.clone(),
-        agents: clients.agents,
+        agents: clients.agents.clone(),
         memory: Rememberer::new(memory, setup.tasks()),
         writer: writer.clone(),
         max_attempts: config.max_attempts,
@@ -104,6 +104,7 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         tenant,
         writer,
         catalog: Arc::new(Catalog::new(clients.library)),
+        contexts: clients.agents.contexts,
         limits: config.limits.into(),
         max_limits: config.max_limits.into(),
         max_tasks: config.max_tasks,

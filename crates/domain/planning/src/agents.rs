@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use autoact_trajectory::{Action, CallId, Effect, Observation, Reflection, Sampling, TaskKey, Thought, ToolSpec, Trajectory, Usage};
 
+use crate::contexts::Contexts;
 use crate::failure::Failure;
 
 /// What an agent is asked.
@@ -17,7 +18,7 @@ pub struct Call<'a> {
     pub id: CallId,
     /// Which holder of the task's lease makes it.
     pub epoch: u64,
-    /// The history to go on with.
+    /// The history to go on with: for agents what they are shown of it, for tools all of it.
     pub trajectory: &'a Trajectory,
     /// How to decode. The seed is this call's own.
     pub sampling: Sampling,
@@ -100,4 +101,6 @@ pub struct Agents {
     pub reflect: Arc<dyn ReflectAgent>,
     /// Where tools run.
     pub tools: Arc<dyn Tools>,
+    /// How much the models can read.
+    pub contexts: Arc<dyn Contexts>,
 }

@@ -2,16 +2,20 @@
 //!
 //! Plain async code that reads from top to bottom. It knows no transport, no runtime and no actor.
 
+mod room;
+
 use std::future::Future;
+use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
 use autoact_trajectory::{
-    Action, Decision, Effect, Event, EventBody, FinishReason, FoldError, MAX_DETAIL_BYTES, Observation, ReleaseReason, Released, Started,
-    Submitted, Task, TaskKey, UNKNOWN_OUTCOME, Usage, cut, decide,
+    Action, Decision, Effect, Event, EventBody, FinishReason, FoldError, MAX_DETAIL_BYTES, Observation, ReleaseReason, Released, Role,
+    Started, Submitted, Task, TaskKey, Trajectory, UNKNOWN_OUTCOME, Usage, cut, decide,
 };
 
 use crate::agents::{Agents, Call, Execution, Reply};
 use crate::clock::Clock;
+use crate::driver::room::Known;
 use crate::failure::{Failure, FailureClass};
 use crate::log::EventLog;
 
@@ -60,6 +64,8 @@ pub struct Driver<L> {
     options: DriverOptions,
     task: Task,
     clock: Clock,
+    /// What is known of the length of its prompts.
+    known: Option<Known>,
 }
 
 /// What came of a call: the event's body, and what it cost.
@@ -110,7 +116,7 @@ impl<L: EventLog> Driver<L> {
         let mut clock = Clock::start();
         clock.read(reading);
         let started = Started { gateway: options.writer.clone(), attempt: task.attempt().saturating_add(1) };
-        let mut driver = Driver { agents, log, options, task, clock };
+        let mut driver = Driver { agents, log, options, task, clock, known: None };
         driver.append(EventBody::Started(started), None).await?;
         Ok(driver)
     }
@@ -132,23 +138,50 @@ impl<L: EventLog> Driver<L> {
     /// The event was not stored, or does not continue the task.
     pub async fn step(&mut self, interrupt: impl Future<Output = ()>) -> Result<Progress, Stop<L::Error>> {
         let decision = decide(&self.task, SystemTime::now());
+        let mut interrupt = pin!(interrupt);
+        let role = match decision {
+            Decision::Plan => Some(Role::Plan),
+            Decision::Parameterize => Some(Role::Tool),
+            Decision::Reflect if !self.options.without_reflection => Some(Role::Reflect),
+            _ => None,
+        };
+        if let Some(role) = role
+            && let Some(progress) = self.make_room(role, interrupt.as_mut()).await?
+        {
+            return Ok(progress);
+        }
         let called = match decision {
             Decision::Done => return Ok(Progress::Ended),
             Decision::Finish(finished) => return self.store(EventBody::Finished(finished), None).await,
             Decision::Observe(observation) => return self.store(EventBody::Observation(observation), None).await,
             Decision::Reflect if self.options.without_reflection => return Ok(Progress::Answered),
-            Decision::Plan => self.plan(interrupt).await,
-            Decision::Parameterize => self.parameterize(interrupt).await,
-            Decision::Execute { action, .. } => self.execute(&action, interrupt).await,
-            Decision::Reflect => self.reflect(interrupt).await,
+            Decision::Plan => self.plan(interrupt.as_mut()).await,
+            Decision::Parameterize => self.parameterize(interrupt.as_mut()).await,
+            Decision::Execute { action, .. } => self.execute(&action, interrupt.as_mut()).await,
+            Decision::Reflect => self.reflect(interrupt.as_mut()).await,
         };
         match called {
             Called::Said(body, usage) => match body.check_bounds() {
-                Ok(()) => self.store(body, Some(usage.bounded())).await,
+                Ok(()) => {
+                    let told = role.map(|_| usage.clone());
+                    let progress = self.store(body, Some(usage.bounded())).await?;
+                    if let Some(usage) = told {
+                        self.told(&usage);
+                    }
+                    Ok(progress)
+                }
                 Err(error) => self.failed(Failure::new(FailureClass::Broken, "the reply", error)).await,
             },
             Called::Interrupted => Ok(Progress::Interrupted),
-            Called::Failed(failure) => self.failed(failure).await,
+            Called::Failed(failure) => {
+                // a prompt that was refused as too long is made shorter, if anything can be left out
+                if let (Some(role), Some(size)) = (role, failure.too_long)
+                    && let Some(progress) = self.shorten(role, Some(size), interrupt).await?
+                {
+                    return Ok(progress);
+                }
+                self.failed(failure).await
+            }
         }
     }
 
@@ -185,26 +218,32 @@ impl<L: EventLog> Driver<L> {
     }
 
     async fn plan(&mut self, interrupt: impl Future<Output = ()>) -> Called {
-        let Some(call) = call(&self.task) else { return Called::Interrupted };
+        let shown = self.task.shown();
+        let Some(call) = call(&self.task, &shown) else { return Called::Interrupted };
         let asked = unless(interrupt, self.agents.plan.plan(call)).await;
+        drop(shown);
         self.said(asked, EventBody::Thought)
     }
 
     async fn parameterize(&mut self, interrupt: impl Future<Output = ()>) -> Called {
-        let Some(call) = call(&self.task) else { return Called::Interrupted };
+        let shown = self.task.shown();
+        let Some(call) = call(&self.task, &shown) else { return Called::Interrupted };
         let tool = self.task.trajectory().open_step().map(|step| step.tool.clone()).unwrap_or_default();
         let asked = unless(interrupt, self.agents.tool.parameterize(call)).await;
+        drop(shown);
         self.said(asked, |params| EventBody::Action(Action { tool, params }))
     }
 
     async fn reflect(&mut self, interrupt: impl Future<Output = ()>) -> Called {
-        let Some(call) = call(&self.task) else { return Called::Interrupted };
+        let shown = self.task.shown();
+        let Some(call) = call(&self.task, &shown) else { return Called::Interrupted };
         let asked = unless(interrupt, self.agents.reflect.reflect(call)).await;
+        drop(shown);
         self.said(asked, EventBody::Reflection)
     }
 
     async fn execute(&mut self, action: &Action, interrupt: impl Future<Output = ()>) -> Called {
-        let Some(call) = call(&self.task) else { return Called::Interrupted };
+        let Some(call) = call(&self.task, self.task.trajectory()) else { return Called::Interrupted };
         let execution = Execution { call, action, spec: self.task.trajectory().tool(&action.tool) };
         let effect = execution.effect();
         let observed = |task: &Task, seen: Observation| EventBody::Observation(task.observe(seen.text, seen.is_error, seen.truncated));
@@ -270,14 +309,18 @@ impl<L: EventLog> Driver<L> {
     }
 }
 
-/// The task's next call.
-fn call(task: &Task) -> Option<Call<'_>> {
+/// The task's next call, with the history that its receiver is given.
+fn call<'a>(task: &'a Task, trajectory: &'a Trajectory) -> Option<Call<'a>> {
     let id = task.call()?;
     let mut sampling = *task.sampling();
     sampling.seed = id.seed(sampling.seed);
+    Some(Call { task: task.key(), id, epoch: task.epoch(), trajectory, sampling, time_left: time_left(task) })
+}
+
+/// How much of its own time the task has left.
+fn time_left(task: &Task) -> Duration {
     let used = task.started_at().and_then(|started| SystemTime::now().duration_since(started).ok()).unwrap_or_default();
-    let time_left = task.limits().max_time.saturating_sub(used);
-    Some(Call { task: task.key(), id, epoch: task.epoch(), trajectory: task.trajectory(), sampling, time_left })
+    task.limits().max_time.saturating_sub(used)
 }
 
 /// What the group is told of an action that gave no answer; `None`: nothing, it is run again.

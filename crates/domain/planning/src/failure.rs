@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use autoact_base::error::chain;
+use autoact_trajectory::PromptSize;
 
 /// What is known of a call that gave no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,6 +73,8 @@ pub struct Failure {
     pub who: String,
     /// When the receiver asks to be called again.
     pub retry_after: Option<Duration>,
+    /// The prompt was too long for the model: less of the history may fit.
+    pub too_long: Option<PromptSize>,
     /// What went wrong.
     pub source: Box<dyn Error + Send + Sync>,
 }
@@ -79,7 +82,7 @@ pub struct Failure {
 impl Failure {
     /// A failure without a wish for the time of the next call.
     pub fn new(class: FailureClass, who: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Failure {
-        Failure { class, who: who.into(), retry_after: None, source: source.into() }
+        Failure { class, who: who.into(), retry_after: None, too_long: None, source: source.into() }
     }
 
     /// What went wrong, without who was asked: what the group may read. Addresses are no business of a model's.

@@ -24,7 +24,7 @@ struct Group {
 
 impl Group {
     fn agents(self: &Arc<Self>) -> Agents {
-        Agents { plan: self.clone(), tool: self.clone(), reflect: self.clone(), tools: self.clone() }
+        Agents { plan: self.clone(), tool: self.clone(), reflect: self.clone(), tools: self.clone(), contexts: self.clone() }
     }
 
     fn answer<T>(&self, call: Call<'_>, value: T) -> Result<Reply<T>, Failure> {
@@ -82,6 +82,17 @@ impl Tools for Group {
         let reply = self.answer(execution.call, Observation { text, ..Observation::default() })?;
         *self.runs.lock().unwrap() += 1;
         Ok(reply)
+    }
+}
+
+#[async_trait]
+impl Contexts for Group {
+    fn room(&self, _: Role) -> Option<usize> {
+        Some(usize::MAX)
+    }
+
+    async fn measure(&self, role: Role, _: &TaskKey, _: &Trajectory, _: Duration) -> Result<PromptSize, Failure> {
+        Err(Failure::new(FailureClass::Refused, role.as_str(), "nobody counts"))
     }
 }
 

@@ -45,6 +45,11 @@ impl Expect {
         }
     }
 
+    /// The most tokens that Tool-Agent may write for any of `tools`.
+    pub fn input_tokens(tools: &[ToolSpec]) -> usize {
+        if tools.iter().any(|tool| tool.object_schema().is_some()) { OBJECT_TOKENS } else { LINE_TOKENS }
+    }
+
     /// What `role` may write when it has `tools` to choose from. Plan-Agent can only name one of them, and an input is a plain line.
     pub fn new(role: Role, tools: &[ToolSpec]) -> Expect {
         match role {

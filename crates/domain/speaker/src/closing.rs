@@ -4,7 +4,7 @@ use autoact_model::{GenerateError, GenerateRequest, Generated, Grammar};
 use autoact_trajectory::Role;
 
 /// Tokens to finish a reply whose thought used up its own: a line break, a label and a name.
-const CLOSING_TOKENS: usize = 64;
+pub(crate) const CLOSING_TOKENS: usize = 64;
 
 /// What becomes of a reply that ended for its length.
 pub(crate) enum Cut {

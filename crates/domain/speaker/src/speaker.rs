@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use autoact_model::{Backend, ChatTemplate, GenerateRequest, Generated, Message, Prompt, WordBias};
 use autoact_prompt::{Expect, chat, cue, transcript};
-use autoact_trajectory::{Role, Sampling, Trajectory};
+use autoact_trajectory::{PromptSize, Role, Sampling, Trajectory};
 
+use crate::closing::CLOSING_TOKENS;
 use crate::convert::{grammar, model_sampling};
 use crate::error::SpeakError;
 use crate::reply::ReplyStream;
@@ -78,6 +79,23 @@ impl Speaker {
             add_bos: self.template.is_some().then_some(false),
             ..GenerateRequest::new(self.prompt(role, trajectory)?)
         })
+    }
+
+    /// The most tokens that a prompt of `role` and its reply may have together. The rest of the context is for the closing of a cut
+    /// thought.
+    pub fn room(&self, role: Role) -> usize {
+        let closing = if role == Role::Tool { 0 } else { CLOSING_TOKENS };
+        self.backend.info().context_length.saturating_sub(closing)
+    }
+
+    /// The prompt that `role` would be asked with, whoever's turn it is.
+    ///
+    /// # Errors
+    /// The chat template fails, or the tokens cannot be counted.
+    pub async fn measure(&self, role: Role, trajectory: &Trajectory) -> Result<PromptSize, SpeakError> {
+        let GenerateRequest { prompt, add_bos, max_tokens, .. } = self.compose(&SpeakRequest::new(role, trajectory))?;
+        let tokens = self.backend.count_tokens(&prompt, add_bos).await?;
+        Ok(PromptSize { tokens, limit: self.room(role).saturating_sub(max_tokens) })
     }
 
     fn prompt(&self, role: Role, trajectory: &Trajectory) -> Result<Prompt, SpeakError> {

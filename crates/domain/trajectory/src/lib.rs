@@ -41,4 +41,4 @@ pub use tenant::{InvalidTenant, TaskKey, Tenant};
 pub use time::rfc3339;
 pub use time_zone::TimeZone;
 pub use tool::{Effect, FINISH, MAX_TOOLS, ToolSpec};
-pub use usage::{Timing, Usage};
+pub use usage::{PromptSize, Timing, Usage};

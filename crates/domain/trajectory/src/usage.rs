@@ -50,3 +50,19 @@ pub struct Timing {
     /// Attempts of the call that failed, and the pauses after them.
     pub retry: Duration,
 }
+
+/// How long a prompt is, and how long it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptSize {
+    /// Tokens of the prompt.
+    pub tokens: usize,
+    /// The most tokens that leave room for a whole reply in the model's context.
+    pub limit: usize,
+}
+
+impl PromptSize {
+    /// Whether a reply has room.
+    pub fn fits(self) -> bool {
+        self.tokens <= self.limit
+    }
+}

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use autoact_kernels::Format;
 use autoact_lora::Adapter;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
 use crate::backend::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest};
 use crate::map::release_freed;
@@ -16,7 +18,7 @@ use crate::sequence::Work;
 use crate::state::{EngineState, LoadedAdapter};
 use crate::word_bias::TokenBias;
 use crate::worker::{Job, Worker};
-use crate::{ChatTemplate, EngineOptions, GenerateStream, LoadError, ModelDir, Tokenizer, Transformer};
+use crate::{ChatTemplate, EngineOptions, GenerateStream, LoadError, ModelDir, Prompt, Tokenizer, Transformer};
 
 /// Models with at most this many bytes of weights use one thread. A second one saves a few
 /// microseconds per product and costs as much for every wake-up, and more if cores are busy.
@@ -183,6 +185,11 @@ impl Backend for Engine {
 
     fn chat_template(&self) -> Option<&ChatTemplate> {
         self.template.as_ref()
+    }
+
+    fn count_tokens(&self, prompt: &Prompt, add_bos: Option<bool>) -> BoxFuture<'_, Result<usize, GenerateError>> {
+        let tokens = self.shared.tokenizer.encode(prompt, add_bos);
+        std::future::ready(tokens.map(|tokens| tokens.len())).boxed()
     }
 
     fn cache_bytes(&self) -> Option<usize> {

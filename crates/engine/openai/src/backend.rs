@@ -1,9 +1,11 @@
 //! A remote server as a backend.
 
+use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
-use autoact_model::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest, GenerateStream};
+use autoact_model::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest, GenerateStream, Prompt, estimated_tokens};
 use tokio::runtime::Handle;
 use tracing::Instrument;
 
@@ -16,6 +18,9 @@ use crate::options::RemoteOptions;
 use crate::queue::Queue;
 use crate::server::{Server, wait_for};
 use crate::spellings::Spellings;
+
+/// How long a server may take to count tokens. It takes milliseconds; an estimate is better than a wait.
+const COUNT_LIMIT: Duration = Duration::from_secs(5);
 
 /// A model served by an OpenAI-compatible server.
 ///
@@ -90,6 +95,20 @@ impl Backend for Remote {
     /// The adapters that the server listed last: at the start, or when an adapter was missing.
     fn adapters(&self) -> Vec<AdapterVersion> {
         self.server.adapters.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// As the server counts, where it does; otherwise an estimate.
+    fn count_tokens(
+        &self,
+        prompt: &Prompt,
+        add_bos: Option<bool>,
+    ) -> Pin<Box<dyn Future<Output = Result<usize, GenerateError>> + Send + '_>> {
+        let prompt = self.server.spellings.broken_up(prompt).into_owned();
+        Box::pin(async move {
+            let name = self.speaker.as_ref().map_or(self.server.info.name.as_str(), |adapter| adapter.name.as_str());
+            let counted = tokio::time::timeout(COUNT_LIMIT, self.server.counted(name, &prompt, add_bos)).await;
+            Ok(counted.ok().flatten().unwrap_or_else(|| estimated_tokens(&prompt)))
+        })
     }
 
     fn generate(&self, request: GenerateRequest) -> Result<GenerateStream, GenerateError> {

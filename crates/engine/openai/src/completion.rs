@@ -5,17 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use autoact_model::{AdapterVersion, FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated};
+use autoact_model::{AdapterVersion, FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated, estimated_tokens};
 
-use crate::failure::{Failure, clip, shown};
+use crate::failure::{Failure, clip};
 use crate::follow::{Fit, Follow};
-use crate::http::whole;
 use crate::limit::TimeLimit;
-use crate::options::Dialect;
 use crate::queue::Ticket;
 use crate::retry;
 use crate::server::Server;
-use crate::wire::{Counted, Usage};
+use crate::wire::Usage;
 
 /// Maximum number of further rounds after a violation of the grammar.
 const MAX_ROUNDS: u64 = 3;
@@ -167,33 +165,25 @@ impl Completion {
     /// Reduces the maximum number of tokens if the prompt leaves less room in the context.
     async fn shorten(&mut self, message: String, said: Option<usize>) -> Result<(), GenerateError> {
         let context = self.server.info.context_length;
-        let counted = if self.server.options.dialect == Dialect::Openai { None } else { self.counted().await? };
-        match counted.or(said) {
+        match self.counted().await?.or(said) {
             Some(tokens) if tokens >= context => Err(GenerateError::PromptTooLong { tokens, limit: context.saturating_sub(1) }),
             Some(tokens) if context - tokens < self.left() => {
                 self.most = context - tokens + self.completion_tokens;
                 Ok(())
             }
-            _ => Err(GenerateError::engine(message)),
+            // the server's context is smaller than it was said to be, or nobody counts: less of a prompt may fit
+            counted => {
+                tracing::debug!(message, ?counted, "the server refuses a prompt as too long");
+                let tokens = counted.unwrap_or_else(|| estimated_tokens(&self.request.prompt)).max(1);
+                Err(GenerateError::PromptTooLong { tokens, limit: tokens - 1 })
+            }
         }
     }
 
     /// Number of the prompt's tokens according to vLLM; `None` if the server cannot count.
     async fn counted(&self) -> Result<Option<usize>, GenerateError> {
-        let mut body = serde_json::json!({ "model": self.model(), "prompt": self.prompt() });
-        if let Some(bos) = self.request.add_bos {
-            body["add_special_tokens"] = bos.into();
-        }
-        let url = self.server.client.url_beside("/tokenize");
-        let ask = async {
-            let response = self.server.client.post(&url, body.to_string().into_bytes()).await.ok()?;
-            let body = whole(response.into_body()).await.ok()?;
-            let counted: Option<Counted> = serde_json::from_slice(&body).ok();
-            if counted.is_none() {
-                tracing::debug!(url, answer = shown(&body), "the server does not count tokens");
-            }
-            counted.map(|counted| counted.count)
-        };
+        let prompt = self.prompt();
+        let ask = self.server.counted(self.model(), &prompt, self.request.add_bos);
         self.limit.wait(&self.sender, ask).await
     }
 

@@ -12,10 +12,11 @@ use crate::failure::{Failure, shown};
 use crate::follow::Grammars;
 use crate::http::{Client, whole};
 use crate::models::{Listing, Served};
-use crate::options::RemoteOptions;
+use crate::options::{Dialect, RemoteOptions};
 use crate::queue::Queue;
 use crate::retry;
 use crate::spellings::Spellings;
+use crate::wire::Counted;
 
 /// A server and the state that all completions on it share.
 pub(crate) struct Server {
@@ -38,6 +39,25 @@ impl Server {
         }
         self.look_again().await?;
         self.known(name).ok_or_else(|| self.unknown(name))
+    }
+
+    /// Number of a prompt's tokens according to vLLM; `None` if the server cannot count.
+    pub(crate) async fn counted(&self, model: &str, prompt: &str, add_bos: Option<bool>) -> Option<usize> {
+        if self.options.dialect == Dialect::Openai {
+            return None;
+        }
+        let mut body = serde_json::json!({ "model": model, "prompt": prompt });
+        if let Some(bos) = add_bos {
+            body["add_special_tokens"] = bos.into();
+        }
+        let url = self.client.url_beside("/tokenize");
+        let response = self.client.post(&url, body.to_string().into_bytes()).await.ok()?;
+        let body = whole(response.into_body()).await.ok()?;
+        let counted: Option<Counted> = serde_json::from_slice(&body).ok();
+        if counted.is_none() {
+            tracing::debug!(url, answer = shown(&body), "the server does not count tokens");
+        }
+        counted.map(|counted| counted.count)
     }
 
     /// Asks the server for its models again.

@@ -3,7 +3,7 @@
 use autoact_model::GenerateError;
 use autoact_planning::{Failure, FailureClass};
 use autoact_speaker::SpeakError;
-use autoact_trajectory::Role;
+use autoact_trajectory::{PromptSize, Role};
 
 /// Converts an error in the call of a role to a failure.
 pub(crate) fn failure(role: Role, error: SpeakError) -> Failure {
@@ -23,5 +23,9 @@ pub(crate) fn failure(role: Role, error: SpeakError) -> Failure {
         SpeakError::Generate(GenerateError::Overloaded { retry_after }) => Some(*retry_after),
         _ => None,
     };
-    Failure { retry_after, ..Failure::new(class, format!("{}-agent", role.as_str()), error) }
+    let too_long = match error {
+        SpeakError::Generate(GenerateError::PromptTooLong { tokens, limit }) => Some(PromptSize { tokens, limit }),
+        _ => None,
+    };
+    Failure { retry_after, too_long, ..Failure::new(class, format!("{}-agent", role.as_str()), error) }
 }

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use autoact_config::duration;
 use autoact_model::{GenerateError, WordBias};
-use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, ToolAgent, Tools};
+use autoact_planning::{Agents, Call, Contexts, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, ToolAgent, Tools};
 use autoact_speaker::{ParseError, SpeakError, SpeakRequest, Speaker, params, reflection, thought, usage};
 use autoact_tools::ToolLibrary;
-use autoact_trajectory::{Observation, Reflection, Role, Thought, Usage};
+use autoact_trajectory::{Observation, PromptSize, Reflection, Role, TaskKey, Thought, Trajectory, Usage};
 
 use crate::failure::failure;
 use crate::voices::Voices;
@@ -31,10 +31,16 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// This value in all four roles of the driver's interface.
+    /// This value in all parts of the driver's interface.
     pub(crate) fn agents(self) -> Agents {
         let all = Arc::new(self);
-        Agents { plan: Arc::clone(&all) as _, tool: Arc::clone(&all) as _, reflect: Arc::clone(&all) as _, tools: all }
+        Agents {
+            plan: Arc::clone(&all) as _,
+            tool: Arc::clone(&all) as _,
+            reflect: Arc::clone(&all) as _,
+            tools: Arc::clone(&all) as _,
+            contexts: all,
+        }
     }
 
     /// The parsed reply of `role`. An overloaded model is called again while the task has time.
@@ -100,6 +106,17 @@ impl ToolAgent for Members {
 impl ReflectAgent for Members {
     async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
         self.say(Role::Reflect, &call, self.voices.of(Role::Reflect), None, reflection).await
+    }
+}
+
+#[async_trait]
+impl Contexts for Members {
+    fn room(&self, role: Role) -> Option<usize> {
+        Some(self.speaker.room(role))
+    }
+
+    async fn measure(&self, role: Role, _: &TaskKey, trajectory: &Trajectory, _: Duration) -> Result<PromptSize, Failure> {
+        self.speaker.measure(role, trajectory).await.map_err(|error| failure(role, error))
     }
 }
 

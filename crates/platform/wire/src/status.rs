@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use autoact_base::error::chain;
-use autoact_trajectory::InvalidContext;
+use autoact_trajectory::{InvalidContext, PromptSize};
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 /// The `domain` of every `google.rpc.ErrorInfo` we send.
 pub const ERROR_DOMAIN: &str = "autoact";
+/// The figures in the metadata of an error about a prompt that is too long.
+const TOKENS: &str = "tokens";
+const LIMIT: &str = "limit";
 
 /// What every error of a service says about itself.
 pub trait ServiceError: std::error::Error {
@@ -61,6 +64,11 @@ impl ServiceError for InvalidContext {
     }
 }
 
+/// The metadata of an error about a prompt that is too long.
+pub fn too_long(size: PromptSize) -> Vec<(&'static str, String)> {
+    vec![(TOKENS, size.tokens.to_string()), (LIMIT, size.limit.to_string())]
+}
+
 /// The status of an error, its details attached. The message is the error and its chain of sources.
 pub fn to_status(error: &dyn ServiceError) -> Status {
     let mut details = ErrorDetails::new();
@@ -88,6 +96,13 @@ pub fn reason(status: &Status) -> Option<String> {
 pub fn metadata(status: &Status) -> HashMap<String, String> {
     let info = status.get_details_error_info().filter(|info| info.domain == ERROR_DOMAIN);
     info.map(|info| info.metadata).unwrap_or_default()
+}
+
+/// The size of the prompt that was too long, if that is what a status says: the metadata of [`too_long`].
+pub fn prompt_size(status: &Status) -> Option<PromptSize> {
+    let metadata = metadata(status);
+    let figure = |name| metadata.get(name)?.parse().ok();
+    Some(PromptSize { tokens: figure(TOKENS)?, limit: figure(LIMIT)? })
 }
 
 /// The retry delay a status carries.
@@ -124,7 +139,8 @@ mod tests {
             Some("trajectory")
         }
         fn metadata(&self) -> Vec<(&'static str, String)> {
-            vec![("value", self.depth.to_string()), ("note", "é".repeat(1000))]
+            let size = too_long(PromptSize { tokens: self.depth, limit: 5 });
+            [("value", self.depth.to_string()), ("note", "é".repeat(1000))].into_iter().chain(size).collect()
         }
     }
 
@@ -140,5 +156,6 @@ mod tests {
         let metadata = metadata(&back);
         assert_eq!((metadata["field"].as_str(), metadata["value"].as_str()), ("trajectory", "8"));
         assert_eq!(metadata["note"].chars().count(), MAX_VALUE);
+        assert_eq!(prompt_size(&back), Some(PromptSize { tokens: 8, limit: 5 }));
     }
 }

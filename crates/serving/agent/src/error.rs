@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use autoact_model::GenerateError;
 use autoact_speaker::SpeakError;
-use autoact_trajectory::InvalidSampling;
+use autoact_trajectory::{InvalidSampling, PromptSize};
 use autoact_wire::ConversionError;
-use autoact_wire::status::ServiceError;
+use autoact_wire::status::{ServiceError, too_long};
 use tonic::Code;
 
 /// Why an agent did not answer.
@@ -98,6 +98,15 @@ impl ServiceError for AgentError {
         match self {
             AgentError::Speak(SpeakError::Generate(GenerateError::Overloaded { retry_after })) => Some(*retry_after),
             _ => None,
+        }
+    }
+
+    fn metadata(&self) -> Vec<(&'static str, String)> {
+        match *self {
+            AgentError::Speak(SpeakError::Generate(GenerateError::PromptTooLong { tokens, limit })) => {
+                too_long(PromptSize { tokens, limit })
+            }
+            _ => Vec::new(),
         }
     }
 

@@ -16,6 +16,7 @@ mod agent;
 mod call;
 mod check;
 mod config;
+mod count;
 mod error;
 mod follow;
 mod health;

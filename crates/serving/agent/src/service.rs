@@ -13,6 +13,7 @@ use tonic::{Request, Response, Status};
 
 use crate::agent::Agent;
 use crate::config::engine_flags;
+use crate::count::token_counter;
 use crate::error::AgentError;
 use crate::role::AgentRole;
 use crate::settings::AgentConfig;
@@ -47,6 +48,7 @@ impl<R: AgentRole> Service for AgentService<R> {
 pub fn install<R: AgentRole>(agent: Arc<Agent>, resources: R::Resources, config: &AgentConfig<R>, setup: &mut Setup) {
     let health = watch_health(Arc::clone(&agent), setup.condition("model"), config.engine.health_interval);
     setup.tasks().spawn("model health", health);
+    setup.serve(token_counter(Arc::clone(&agent)));
     R::serve(agent, resources, &config.own, setup);
 }
 

@@ -13,7 +13,8 @@ use tonic::{Code, Status};
 pub(crate) fn failure(who: String, status: Status) -> Failure {
     let class = classify(&status);
     let retry_after = status::retry_after(&status);
-    Failure { class, who, retry_after, source: Box::new(Said(status)) }
+    let too_long = status::prompt_size(&status);
+    Failure { class, who, retry_after, too_long, source: Box::new(Said(status)) }
 }
 
 /// A status, shown as its message alone: the code is in the class.

@@ -25,6 +25,7 @@ use tonic::{Request, Status, Streaming};
 
 use crate::agents::call::ask;
 use crate::agents::classify::failure;
+use crate::agents::contexts::RemoteContexts;
 use crate::agents::patience::{Attempt, Patience};
 use crate::agents::words::Words;
 use crate::config::AgentsConfig;
@@ -34,7 +35,7 @@ const MARGIN: Duration = Duration::from_millis(500);
 /// Beyond a tool's own deadline, which Tool-Agent keeps.
 const TOOL_MARGIN: Duration = Duration::from_secs(5);
 
-type Traced = InterceptedService<Channel, TraceInterceptor>;
+pub(super) type Traced = InterceptedService<Channel, TraceInterceptor>;
 
 /// A client, whose it is, and how long it is tried.
 pub(crate) struct Remote<C> {
@@ -45,7 +46,7 @@ pub(crate) struct Remote<C> {
 
 /// What all clients share.
 #[derive(Clone)]
-struct Settings {
+pub(super) struct Settings {
     /// Where the agents' words are told.
     bus: Option<Bus>,
     /// How long one call of an agent may take.
@@ -82,12 +83,14 @@ pub(crate) fn clients(config: &AgentsConfig, bus: Bus) -> Result<Clients, Addres
     let tool = |channel| limited!(ToolAgentClient::with_interceptor(channel, TraceInterceptor));
     let reflect = |channel| limited!(ReflectAgentClient::with_interceptor(channel, TraceInterceptor));
     let tool = Arc::new(Remote::new("tool-agent", &config.tool, &settings, tool)?);
+    let contexts = RemoteContexts::new([&config.plan, &config.tool, &config.reflect], &settings)?;
     Ok(Clients {
         agents: Agents {
             plan: Arc::new(Remote::new("plan-agent", &config.plan, &settings, plan)?),
             tool: tool.clone(),
             reflect: Arc::new(Remote::new("reflect-agent", &config.reflect, &settings, reflect)?),
             tools: tool.clone(),
+            contexts: Arc::new(contexts),
         },
         library: tool,
     })
@@ -101,13 +104,18 @@ pub(crate) fn memory(address: &str) -> Result<Arc<dyn MemoryService>, AddressErr
 }
 
 impl<C: Clone> Remote<C> {
-    fn new(name: &str, address: &str, settings: &Settings, client: impl FnOnce(Channel) -> C) -> Result<Remote<C>, AddressError> {
+    pub(super) fn new(
+        name: &str,
+        address: &str,
+        settings: &Settings,
+        client: impl FnOnce(Channel) -> C,
+    ) -> Result<Remote<C>, AddressError> {
         let client = client(connect_lazy(address)?);
         Ok(Remote { client, who: format!("{name} at `{address}`"), settings: settings.clone() })
     }
 
     /// Runs one call within its limit.
-    async fn within<T, O, F: Future<Output = Result<O, Status>>>(
+    pub(super) async fn within<T, O, F: Future<Output = Result<O, Status>>>(
         &self,
         limit: Duration,
         message: T,
@@ -151,9 +159,9 @@ impl<C: Clone> Remote<C> {
     }
 
     /// How long an agent may keep this task waiting.
-    fn patience(&self, call: &Call<'_>) -> Patience {
+    pub(super) fn patience(&self, time_left: Duration) -> Patience {
         let Settings { call_limit, away, .. } = self.settings;
-        Patience { deadline: Instant::now() + call.time_left, away, call: call_limit, repeatable: true }
+        Patience { deadline: Instant::now() + time_left, away, call: call_limit, repeatable: true }
     }
 }
 
@@ -171,7 +179,7 @@ fn usage(usage: Option<v1::Usage>) -> Usage {
 #[async_trait]
 impl PlanAgent for Remote<PlanAgentClient<Traced>> {
     async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
-        ask(call.id.kind, call.task, self.patience(&call), |attempt| self.plan_once(call, attempt)).await
+        ask(call.id.kind, call.task, self.patience(call.time_left), |attempt| self.plan_once(call, attempt)).await
     }
 }
 
@@ -198,7 +206,7 @@ impl Remote<PlanAgentClient<Traced>> {
 #[async_trait]
 impl ToolAgent for Remote<ToolAgentClient<Traced>> {
     async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
-        ask(call.id.kind, call.task, self.patience(&call), |attempt| self.parameterize_once(call, attempt)).await
+        ask(call.id.kind, call.task, self.patience(call.time_left), |attempt| self.parameterize_once(call, attempt)).await
     }
 }
 
@@ -206,7 +214,7 @@ impl ToolAgent for Remote<ToolAgentClient<Traced>> {
 impl Tools for Remote<ToolAgentClient<Traced>> {
     async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
         let call = execution.call;
-        let mut patience = self.patience(&call);
+        let mut patience = self.patience(call.time_left);
         if let Some(spec) = execution.spec {
             // the tool's own deadline decides, be it shorter or longer than an agent's
             patience.call = spec.timeout + TOOL_MARGIN;
@@ -259,7 +267,7 @@ impl Library for Remote<ToolAgentClient<Traced>> {
 #[async_trait]
 impl ReflectAgent for Remote<ReflectAgentClient<Traced>> {
     async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
-        ask(call.id.kind, call.task, self.patience(&call), |attempt| self.reflect_once(call, attempt)).await
+        ask(call.id.kind, call.task, self.patience(call.time_left), |attempt| self.reflect_once(call, attempt)).await
     }
 }
 

@@ -34,8 +34,13 @@ pub(crate) async fn append(bus: &Bus, event: &Event, after: u64) -> Result<Appen
         autoact.index = event.index,
     );
     let stored = bus.append(event, after).instrument(span).await?;
-    if matches!(event.body, EventBody::Thought(_)) {
-        metrics::counter!("autoact_steps_total").increment(1);
+    match &event.body {
+        EventBody::Thought(_) => metrics::counter!("autoact_steps_total").increment(1),
+        EventBody::Shortened(shortened) => {
+            let kind = if shortened.shortening.left_out > 0 { "steps" } else { "observations" };
+            metrics::counter!("autoact_histories_shortened_total", "kind" => kind).increment(1);
+        }
+        _ => {}
     }
     Ok(Appended { sequence: stored.sequence, digest: Some(stored.digest) })
 }

@@ -1,7 +1,7 @@
 //! Why the application does not do what it is asked.
 
 use autoact_bus::BusError;
-use autoact_trajectory::{FoldError, InvalidContext, InvalidSampling, TaskId};
+use autoact_trajectory::{FoldError, InvalidContext, InvalidSampling, PromptSize, TaskId};
 
 use crate::agents::catalog::SelectError;
 use crate::tasks::submit::{MAX_CONVERSATION_BYTES, MAX_LABEL_BYTES, MAX_LABELS, MAX_QUESTION_BYTES, MAX_TOOLS};
@@ -13,6 +13,12 @@ pub(crate) enum SubmitError {
     NoQuestion,
     #[error("`question` has {0} bytes; at most {MAX_QUESTION_BYTES} are allowed")]
     LongQuestion(usize),
+    #[error(
+        "the question and the tools take {} tokens of a prompt with the room for an answer, and at most {} fit the models' contexts; \
+         shorten the question or name fewer `tools`",
+        .0.tokens, .0.limit
+    )]
+    NoRoom(PromptSize),
     #[error("`tools` names {0} tools; at most {MAX_TOOLS} are allowed")]
     ManyTools(usize),
     #[error("`labels` has {0} labels; at most {MAX_LABELS} are allowed")]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use autoact_bus::Bus;
+use autoact_planning::Contexts;
 use autoact_trajectory::{FoldError, Limits, Task, TaskId, TaskKey, Tenant, ToolSpec};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,8 @@ pub(crate) struct Application {
     /// This gateway instance's name.
     pub(crate) writer: String,
     pub(crate) catalog: Arc<Catalog>,
+    /// How much the agents' models can read.
+    pub(crate) contexts: Arc<dyn Contexts>,
     /// The bounds of a task that asks for none.
     pub(crate) limits: Limits,
     /// The largest bounds that a task may ask for.

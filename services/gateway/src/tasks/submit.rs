@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use autoact_bus::BusError;
+use autoact_planning::check_fixed_parts;
 use autoact_trajectory::{
-    Digest, Event, EventBody, Limits, Profile, Sampling, Submitted, Task, TaskContext, TaskId, TaskInfo, TimeZone, Timing,
+    Digest, Event, EventBody, Limits, Profile, Sampling, Submitted, Task, TaskContext, TaskId, TaskInfo, TaskKey, TimeZone, Timing,
+    ToolSpec, Trajectory,
 };
 use autoact_wire::store::digest;
 
@@ -21,6 +23,8 @@ pub(crate) const MAX_TOOLS: usize = 64;
 pub(crate) const MAX_LABELS: usize = 32;
 /// Of a label's name and of its value.
 pub(crate) const MAX_LABEL_BYTES: usize = 256;
+/// How long agents may take to say whether a task's fixed parts fit. The task is accepted where they do not say.
+const ROOM_LIMIT: Duration = Duration::from_secs(2);
 /// Like a task's id.
 pub(crate) const MAX_CONVERSATION_BYTES: usize = 64;
 
@@ -111,9 +115,10 @@ impl Application {
             return Ok(task);
         }
         let tools = self.catalog.select(&submission.tools).await?;
-        let _entering = self.admit().await?;
-        let id = submission.id.unwrap_or_else(TaskId::generate);
+        let id = submission.id.clone().unwrap_or_else(TaskId::generate);
         let key = self.key(&id);
+        let tools = self.with_room(&key, &submission, tools).await?;
+        let _entering = self.admit().await?;
         let Submission { question, limits, sampling, labels, conversation, context, trace_id, .. } = submission;
         let submitted = Submitted {
             question: question.clone(),
@@ -177,6 +182,14 @@ impl Application {
             return Err(SubmitError::Full { running, most: self.max_tasks });
         }
         Ok(entering)
+    }
+
+    /// The tools, if a prompt with them and the question leaves room for a reply.
+    async fn with_room(&self, key: &TaskKey, submission: &Submission, tools: Vec<ToolSpec>) -> Result<Vec<ToolSpec>, SubmitError> {
+        let Submission { question, context, .. } = submission;
+        let trajectory = Trajectory { question: question.clone(), tools, context: context.clone(), ..Trajectory::default() };
+        let checked = check_fixed_parts(self.contexts.as_ref(), key, &trajectory, ROOM_LIMIT).await;
+        checked.map(|()| trajectory.tools).map_err(SubmitError::NoRoom)
     }
 
     fn check(&self, submission: &Submission) -> Result<(), SubmitError> {

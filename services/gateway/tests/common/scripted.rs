@@ -5,9 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use autoact_prompt::transcript;
+use autoact_trajectory::Trajectory;
 use autoact_wire::agents_v1;
 use autoact_wire::agents_v1::plan_agent_server::{PlanAgent, PlanAgentServer};
 use autoact_wire::agents_v1::reflect_agent_server::{ReflectAgent, ReflectAgentServer};
+use autoact_wire::agents_v1::token_counter_server::{TokenCounter, TokenCounterServer};
 use autoact_wire::agents_v1::tool_agent_server::{ToolAgent, ToolAgentServer};
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_server::{Memory, MemoryServer};
@@ -30,6 +33,8 @@ pub struct Script {
     pub execute: Option<Execute>,
     /// Tokens that every reply costs.
     pub tokens: u32,
+    /// The most tokens of a prompt, one for each byte; 0: the agents do not count.
+    pub limit: u32,
 }
 
 pub type Execute = Box<dyn Fn(&agents_v1::ExecuteRequest) -> agents_v1::ExecuteResponse + Send + Sync>;
@@ -46,6 +51,7 @@ impl Default for Script {
             right: Box::new(|_| true),
             execute: None,
             tokens: 5,
+            limit: 0,
         }
     }
 }
@@ -152,6 +158,8 @@ fn serve(inner: &Arc<Inner>, index: usize, listener: TcpListener) -> JoinHandle<
     let inner = inner.clone();
     tokio::spawn(async move {
         let mut server = tonic::transport::Server::builder();
+        let counter = (inner.script.limit > 0 && index < 3).then(|| TokenCounterServer::from_arc(inner.clone()));
+        let server = server.add_optional_service(counter);
         let router = match index {
             0 => server.add_service(PlanAgentServer::from_arc(inner)),
             1 => server.add_service(ToolAgentServer::from_arc(inner)),
@@ -164,7 +172,9 @@ fn serve(inner: &Arc<Inner>, index: usize, listener: TcpListener) -> JoinHandle<
 
 impl Inner {
     fn usage(&self) -> Option<v1::Usage> {
-        Some(v1::Usage { completion_tokens: self.script.tokens, prompt_tokens: 10, ..Default::default() })
+        // agents that count say nothing that the script cannot know
+        let prompt_tokens = if self.script.limit > 0 { 0 } else { 10 };
+        Some(v1::Usage { completion_tokens: self.script.tokens, prompt_tokens, ..Default::default() })
     }
 }
 
@@ -269,6 +279,18 @@ impl ReflectAgent for Inner {
         let verdict = if (self.script.right)(&trajectory) { v1::Verdict::Right } else { v1::Verdict::Wrong };
         let result = agents_v1::ReflectResult { thought: "I looked.".into(), verdict: verdict as i32, usage: self.usage() };
         Ok(replies(vec![agents_v1::ReflectResponse { event: Some(agents_v1::reflect_response::Event::Result(result)) }]))
+    }
+}
+
+#[tonic::async_trait]
+impl TokenCounter for Inner {
+    async fn count_tokens(
+        &self,
+        request: Request<agents_v1::CountTokensRequest>,
+    ) -> Result<Response<agents_v1::CountTokensResponse>, Status> {
+        let trajectory = Trajectory::try_from(request.into_inner().trajectory.unwrap()).unwrap();
+        let tokens = u32::try_from(transcript(&trajectory).len()).unwrap();
+        Ok(Response::new(agents_v1::CountTokensResponse { tokens, limit: self.script.limit }))
     }
 }
 

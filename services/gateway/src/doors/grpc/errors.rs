@@ -5,7 +5,7 @@ use std::time::Duration;
 use autoact_bus::BusError;
 use autoact_trajectory::{FoldError, InvalidContext, InvalidTaskId, TaskId};
 use autoact_wire::ConversionError;
-use autoact_wire::status::ServiceError;
+use autoact_wire::status::{ServiceError, too_long};
 use autoact_wire::store::{EventTooLarge, MAX_EVENT_BYTES};
 use tonic::Code;
 
@@ -187,6 +187,7 @@ impl ServiceError for SubmitError {
         match self {
             SubmitError::NoQuestion => "QUESTION_EMPTY",
             SubmitError::LongQuestion(_) => "QUESTION_TOO_LONG",
+            SubmitError::NoRoom(_) => "PROMPT_TOO_LONG",
             SubmitError::ManyTools(_) => "TOO_MANY_TOOLS",
             SubmitError::ManyLabels(_) | SubmitError::LabelName | SubmitError::LongLabel(_) => "BAD_LABELS",
             SubmitError::Limit { .. } => "LIMIT_TOO_HIGH",
@@ -209,7 +210,7 @@ impl ServiceError for SubmitError {
 
     fn field(&self) -> Option<&'static str> {
         match self {
-            SubmitError::NoQuestion | SubmitError::LongQuestion(_) => Some("question"),
+            SubmitError::NoQuestion | SubmitError::LongQuestion(_) | SubmitError::NoRoom(_) => Some("question"),
             SubmitError::ManyTools(_) => Some("tools"),
             SubmitError::Tools(error) => error.field(),
             SubmitError::ManyLabels(_) | SubmitError::LabelName | SubmitError::LongLabel(_) => Some("labels"),
@@ -230,6 +231,7 @@ impl ServiceError for SubmitError {
         match self {
             SubmitError::NoQuestion | SubmitError::LabelName => Vec::new(),
             SubmitError::LongQuestion(bytes) => over(*bytes, MAX_QUESTION_BYTES),
+            SubmitError::NoRoom(size) => too_long(*size),
             SubmitError::ManyTools(count) => over(*count, MAX_TOOLS),
             SubmitError::ManyLabels(count) => over(*count, MAX_LABELS),
             SubmitError::LongLabel(bytes) => over(*bytes, MAX_LABEL_BYTES),
