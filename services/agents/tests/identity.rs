@@ -12,11 +12,11 @@ use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::{Backend, Engine, EngineOptions, ModelDir};
 use autoact_planning::{
     Agents, Call, Contexts, Driver, DriverOptions, Execution, Failure, FailureClass, MemoryLog, PlanAgent, Progress, ReflectAgent, Reply,
-    ToolAgent, Tools,
+    Seen, ToolAgent, Tools,
 };
 use autoact_service::{Running, Setup};
 use autoact_speaker::testing::tiny_model;
-use autoact_tools::{Corpus, Tool, ToolCall, ToolError, ToolLibrary};
+use autoact_tools::{Corpus, Tool, ToolCall, ToolError, ToolLibrary, ToolOutput};
 use autoact_trajectory::{
     EventBody, FinishReason, Limits, Observation, PromptSize, Reflection, Role, Sampling, Submitted, Task, TaskId, TaskKey, Tenant,
     Thought, ToolSpec, Trajectory, Usage, Verdict,
@@ -149,7 +149,7 @@ impl ReflectAgent for Services {
 
 #[async_trait]
 impl Tools for Services {
-    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
+    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Seen>, Failure> {
         let request = agents_v1::ExecuteRequest {
             tenant: execution.call.task.tenant.to_string(),
             task_id: execution.call.task.id.to_string(),
@@ -158,9 +158,9 @@ impl Tools for Services {
             trajectory: Some(execution.call.trajectory.into()),
         };
         let asked = self.tool.clone().execute(Request::new(request)).await;
-        let agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: cost } =
+        let agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: cost, artifacts: _ } =
             asked.map_err(failed(Role::Tool))?.into_inner();
-        Ok(Reply::new(Observation { text, is_error, truncated, ..Observation::default() }, usage(cost)))
+        Ok(Reply::new(Observation { text, is_error, truncated, ..Observation::default() }.into(), usage(cost)))
     }
 }
 
@@ -264,8 +264,8 @@ impl Tool for Read {
         &self.0
     }
 
-    fn run(&self, _: &ToolCall<'_>) -> Result<String, ToolError> {
-        Ok("The Loire is a river in France. It is long, and it flows into the sea. ".repeat(100))
+    fn run(&self, _: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
+        Ok("The Loire is a river in France. It is long, and it flows into the sea. ".repeat(100).into())
     }
 }
 

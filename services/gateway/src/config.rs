@@ -117,6 +117,8 @@ pub struct BusSettings {
     pub replicas: usize,
     /// Most bytes of trajectories to keep; the oldest go first.
     pub max_bytes: i64,
+    /// Most bytes of artifacts to keep for each tenant, reserved when the first one comes; a full store makes tasks wait.
+    pub max_artifact_bytes: i64,
     /// How long trajectories are kept.
     #[serde(with = "autoact_config::duration")]
     pub max_age: Duration,
@@ -166,9 +168,20 @@ impl Default for LimitsConfig {
 
 impl Default for BusSettings {
     fn default() -> Self {
-        let BusConfig { url: _, name: _, credentials, connect_limit, patience, replicas, max_bytes, max_age, lease, max_leases } =
-            BusConfig::new("");
-        BusSettings { credentials, connect: connect_limit, patience, replicas, max_bytes, max_age, lease, max_leases }
+        let BusConfig {
+            url: _,
+            name: _,
+            credentials,
+            connect_limit,
+            patience,
+            replicas,
+            max_bytes,
+            max_artifact_bytes,
+            max_age,
+            lease,
+            max_leases,
+        } = BusConfig::new("");
+        BusSettings { credentials, connect: connect_limit, patience, replicas, max_bytes, max_artifact_bytes, max_age, lease, max_leases }
     }
 }
 
@@ -189,9 +202,22 @@ impl From<LimitsConfig> for Limits {
 impl BusSettings {
     /// What a connection of the process `name` to the servers at `url` needs.
     pub fn config(&self, url: &str, name: &str) -> BusConfig {
-        let BusSettings { credentials, connect, patience, replicas, max_bytes, max_age, lease, max_leases } = self.clone();
+        let BusSettings { credentials, connect, patience, replicas, max_bytes, max_artifact_bytes, max_age, lease, max_leases } =
+            self.clone();
         let (url, name) = (url.to_owned(), name.to_owned());
-        BusConfig { url, credentials, name, connect_limit: connect, patience, replicas, max_bytes, max_age, lease, max_leases }
+        BusConfig {
+            url,
+            credentials,
+            name,
+            connect_limit: connect,
+            patience,
+            replicas,
+            max_bytes,
+            max_artifact_bytes,
+            max_age,
+            lease,
+            max_leases,
+        }
     }
 }
 
@@ -239,6 +265,7 @@ impl Section for GatewayConfig {
         }
         check.require((1..=5).contains(&self.bus.replicas), "bus.replicas", "1 to 5", self.bus.replicas);
         check.require(self.bus.max_bytes > 0, "bus.max_bytes", "above 0", self.bus.max_bytes);
+        check.require(self.bus.max_artifact_bytes > 0, "bus.max_artifact_bytes", "above 0", self.bus.max_artifact_bytes);
         check.require(self.bus.lease >= Duration::from_secs(1), "bus.lease", "at least 1s", duration(self.bus.lease));
         check.require(self.bus.max_leases > 0, "bus.max_leases", "at least 1", self.bus.max_leases);
     }

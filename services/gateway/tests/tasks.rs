@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use autoact_testkit::poll;
-use autoact_wire::v1;
 use autoact_wire::v1::FinishReason;
-use common::scripted::{Group, Script, reflections, steps};
+use autoact_wire::v1::get_artifact_response::Part;
+use autoact_wire::{agents_v1, v1};
+use common::scripted::{Execute, Group, Script, reflections, steps};
 use common::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -256,4 +257,52 @@ async fn tools_are_listed_and_lists_are_filtered() {
     let basic = v1::GetTaskRequest { task_id: "a".into(), view: v1::TaskView::Basic as i32 };
     let task = world.client.get_task(basic).await.unwrap().into_inner().task.unwrap();
     assert!(task.turns.is_empty() && task.outcome() == v1::TaskOutcome::Finished && task.completion_tokens > 0, "{task:?}");
+}
+
+#[tokio::test]
+async fn an_artifact_is_told_to_the_group_and_can_be_fetched() {
+    let data: Vec<u8> = (0..200_000).map(|at| (at % 251) as u8).collect();
+    let table = agents_v1::NewArtifact {
+        kind: "table".into(),
+        media_type: "text/csv".into(),
+        name: "rivers.csv".into(),
+        text: "12 rivers".into(),
+        data: data.clone(),
+    };
+    let execute: Execute = Box::new(move |_| agents_v1::ExecuteResponse {
+        observation: "Here is a table.".into(),
+        artifacts: vec![table.clone()],
+        ..Default::default()
+    });
+    // the answer is what the agents were told of the artifact
+    let params = |trajectory: &v1::Trajectory| match steps(trajectory).first().and_then(|step| step.artifacts.first()) {
+        Some(artifact) => format!("{}: {}", artifact.name, artifact.text),
+        None => "Loire".into(),
+    };
+    let script = Script { execute: Some(execute), params: Box::new(params), ..Script::default() };
+    let mut world = world(Group::start(script).await).await;
+    let events = ask(&mut world.client, named("t", "Loire")).await;
+    assert_eq!(end(&events).answer, "rivers.csv: 12 rivers");
+    let artifacts: Vec<_> = events.iter().flat_map(|event| &event.artifacts).collect();
+    assert_eq!((artifacts.len(), artifacts[0].bytes), (1, 200_000));
+    for step in [0, 1] {
+        let request = v1::GetArtifactRequest { task_id: "t".into(), name: "rivers.csv".into(), step };
+        let mut parts = world.client.get_artifact(request).await.unwrap().into_inner();
+        let mut fetched = Vec::new();
+        let mut first = None;
+        while let Some(response) = parts.message().await.unwrap() {
+            match response.part.unwrap() {
+                Part::Artifact(artifact) => first = Some(artifact),
+                Part::Data(piece) => fetched.extend(piece),
+            }
+        }
+        assert_eq!((first.as_ref(), &fetched), (Some(artifacts[0]), &data));
+    }
+    for (task_id, name, step, expected) in
+        [("t", "other", 0, "ARTIFACT_NOT_FOUND"), ("t", "rivers.csv", 2, "ARTIFACT_NOT_FOUND"), ("u", "rivers.csv", 0, "TASK_NOT_FOUND")]
+    {
+        let request = v1::GetArtifactRequest { task_id: task_id.into(), name: name.into(), step };
+        let status = world.client.get_artifact(request).await.unwrap_err();
+        assert_eq!((status.code(), autoact_wire::status::reason(&status).as_deref()), (tonic::Code::NotFound, Some(expected)));
+    }
 }

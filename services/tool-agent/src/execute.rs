@@ -139,8 +139,9 @@ impl Executor {
             span.record(gen_ai::TOOL_CALL_RESULT, observation.text.as_str());
         }
         let usage = v1::Usage { queue: Some(proto(queued)), tool: Some(proto(took)), ..v1::Usage::default() };
-        let Observation { text, is_error, truncated } = observation;
-        Ok(agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage) })
+        let Observation { text, is_error, truncated, artifacts } = observation;
+        let artifacts = artifacts.into_iter().map(Into::into).collect();
+        Ok(agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage), artifacts })
     }
 
     async fn observe(&self, run: CheckedAction, permit: OwnedSemaphorePermit) -> Result<(Observation, &'static str), ExecuteError> {
@@ -170,7 +171,7 @@ impl Executor {
             }
             Err(_) => {
                 let text = format!("{tool} failed: no answer within {}", autoact_config::duration::format(spec.timeout));
-                Ok((Observation { text, is_error: true, truncated: false }, "timeout"))
+                Ok((Observation { text, is_error: true, truncated: false, artifacts: Vec::new() }, "timeout"))
             }
         }
     }
@@ -210,7 +211,9 @@ impl Drop for Line<'_> {
 
 impl Weigh for agents_v1::ExecuteResponse {
     fn bytes(&self) -> usize {
-        size_of::<agents_v1::ExecuteResponse>() + self.observation.len()
+        size_of::<agents_v1::ExecuteResponse>()
+            + self.observation.len()
+            + self.artifacts.iter().map(|artifact| artifact.data.len()).sum::<usize>()
     }
 }
 

@@ -9,7 +9,7 @@ use autoact_agent::testing::{ScriptedBackend, history, step};
 use autoact_agent::{Agent, AgentOptions};
 use autoact_config::Common;
 use autoact_service::{Running, Setup};
-use autoact_tools::{Corpus, Page, Tool, ToolCall, ToolError, ToolLibrary};
+use autoact_tools::{Corpus, Page, Tool, ToolCall, ToolError, ToolLibrary, ToolOutput};
 use autoact_trajectory::Role;
 use autoact_trajectory::{Effect, ParameterSchema, ToolSpec};
 use autoact_wire::agents_v1::parameterize_response::Event;
@@ -51,9 +51,9 @@ impl Tool for Count {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
-    fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let run = self.runs.fetch_add(1, Ordering::SeqCst) + 1;
-        Ok(format!("run {run} with {}", call.params))
+        Ok(format!("run {run} with {}", call.params).into())
     }
 }
 
@@ -67,9 +67,9 @@ impl Tool for Hang {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
-    fn run(&self, _: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn run(&self, _: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let _ = self.gate.lock().unwrap().recv_timeout(Duration::from_secs(10));
-        Ok("let go".into())
+        Ok("let go".to_owned().into())
     }
 }
 
@@ -80,7 +80,7 @@ impl Tool for Late {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    fn run(&self, _: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn run(&self, _: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let (_open, nothing) = mpsc::channel::<()>();
         let _ = nothing.recv_timeout(self.0.timeout);
         Err(ToolError::Timeout { after: self.0.timeout, written: "page 1 of 9".into() })
@@ -93,7 +93,7 @@ impl Tool for Panics {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    fn run(&self, _: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn run(&self, _: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         panic!("on purpose")
     }
 }

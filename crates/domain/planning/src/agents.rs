@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use autoact_trajectory::{Action, CallId, Effect, Observation, Reflection, Sampling, TaskKey, Thought, ToolSpec, Trajectory, Usage};
+use autoact_trajectory::{
+    Action, CallId, Effect, NewArtifact, Observation, Reflection, Sampling, TaskKey, Thought, ToolSpec, Trajectory, Usage,
+};
 
 use crate::contexts::Contexts;
 use crate::failure::Failure;
@@ -83,11 +85,26 @@ pub trait ReflectAgent: Send + Sync {
     async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure>;
 }
 
+/// What a tool's run came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// The text for the group.
+    pub observation: Observation,
+    /// What comes with it for people; not stored yet.
+    pub artifacts: Vec<NewArtifact>,
+}
+
+impl From<Observation> for Seen {
+    fn from(observation: Observation) -> Self {
+        Seen { observation, artifacts: Vec::new() }
+    }
+}
+
 /// The place where tools run.
 #[async_trait]
 pub trait Tools: Send + Sync {
     /// Runs an action. A tool that runs and fails is no failure: its observation says so.
-    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure>;
+    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Seen>, Failure>;
 }
 
 /// The group.

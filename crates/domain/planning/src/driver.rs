@@ -9,11 +9,11 @@ use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
 use autoact_trajectory::{
-    Action, Decision, Effect, Event, EventBody, FinishReason, FoldError, MAX_DETAIL_BYTES, Observation, ReleaseReason, Released, Role,
-    Started, Submitted, Task, TaskKey, Trajectory, UNKNOWN_OUTCOME, Usage, cut, decide,
+    Action, Artifact, Decision, Effect, Event, EventBody, FinishReason, FoldError, MAX_DETAIL_BYTES, NewArtifact, Observation,
+    ReleaseReason, Released, Role, Started, Submitted, Task, TaskKey, Trajectory, UNKNOWN_OUTCOME, Usage, check_artifacts, cut, decide,
 };
 
-use crate::agents::{Agents, Call, Execution, Reply};
+use crate::agents::{Agents, Call, Execution, Reply, Seen};
 use crate::clock::Clock;
 use crate::driver::room::Known;
 use crate::failure::{Failure, FailureClass};
@@ -68,10 +68,25 @@ pub struct Driver<L> {
     known: Option<Known>,
 }
 
-/// What came of a call: the event's body, and what it cost.
+/// What an event is made of.
+struct Said {
+    body: EventBody,
+    /// What the call cost that led to it.
+    usage: Option<Usage>,
+    /// What comes with it for people; stored.
+    artifacts: Vec<Artifact>,
+}
+
+impl From<EventBody> for Said {
+    fn from(body: EventBody) -> Self {
+        Said { body, usage: None, artifacts: Vec::new() }
+    }
+}
+
+/// What came of a call.
 #[expect(clippy::large_enum_variant, reason = "one at a time, and most are of the large variant")]
 enum Called {
-    Said(EventBody, Usage),
+    Said(Said),
     Failed(Failure),
     Interrupted,
 }
@@ -117,7 +132,7 @@ impl<L: EventLog> Driver<L> {
         clock.read(reading);
         let started = Started { gateway: options.writer.clone(), attempt: task.attempt().saturating_add(1) };
         let mut driver = Driver { agents, log, options, task, clock, known: None };
-        driver.append(EventBody::Started(started), None).await?;
+        driver.append(EventBody::Started(started)).await?;
         Ok(driver)
     }
 
@@ -152,8 +167,8 @@ impl<L: EventLog> Driver<L> {
         }
         let called = match decision {
             Decision::Done => return Ok(Progress::Ended),
-            Decision::Finish(finished) => return self.store(EventBody::Finished(finished), None).await,
-            Decision::Observe(observation) => return self.store(EventBody::Observation(observation), None).await,
+            Decision::Finish(finished) => return self.store(EventBody::Finished(finished)).await,
+            Decision::Observe(observation) => return self.store(EventBody::Observation(observation)).await,
             Decision::Reflect if self.options.without_reflection => return Ok(Progress::Answered),
             Decision::Plan => self.plan(interrupt.as_mut()).await,
             Decision::Parameterize => self.parameterize(interrupt.as_mut()).await,
@@ -161,10 +176,10 @@ impl<L: EventLog> Driver<L> {
             Decision::Reflect => self.reflect(interrupt.as_mut()).await,
         };
         match called {
-            Called::Said(body, usage) => match body.check_bounds() {
+            Called::Said(said) => match said.body.check_bounds() {
                 Ok(()) => {
-                    let told = role.map(|_| usage.clone());
-                    let progress = self.store(body, Some(usage.bounded())).await?;
+                    let told = role.and(said.usage.clone());
+                    let progress = self.store(said).await?;
                     if let Some(usage) = told {
                         self.told(&usage);
                     }
@@ -205,7 +220,7 @@ impl<L: EventLog> Driver<L> {
     /// The event was not stored.
     pub async fn fail(&mut self, detail: &str) -> Result<(), Stop<L::Error>> {
         let finished = self.task.finish(FinishReason::Failed, detail);
-        self.append(EventBody::Finished(finished), None).await
+        self.append(EventBody::Finished(finished)).await
     }
 
     /// Stores that the holder gives the task back on purpose, so that the next one knows that nobody crashed.
@@ -214,7 +229,7 @@ impl<L: EventLog> Driver<L> {
     /// The event was not stored.
     pub async fn release(&mut self, reason: ReleaseReason, detail: &str, may_have_run: bool) -> Result<(), Stop<L::Error>> {
         let (detail, _) = cut(detail.to_owned(), MAX_DETAIL_BYTES);
-        self.append(EventBody::Released(Released { reason, detail, may_have_run }), None).await
+        self.append(EventBody::Released(Released { reason, detail, may_have_run })).await
     }
 
     async fn plan(&mut self, interrupt: impl Future<Output = ()>) -> Called {
@@ -246,16 +261,25 @@ impl<L: EventLog> Driver<L> {
         let Some(call) = call(&self.task, self.task.trajectory()) else { return Called::Interrupted };
         let execution = Execution { call, action, spec: self.task.trajectory().tool(&action.tool) };
         let effect = execution.effect();
+        let (tools, log) = (&self.agents.tools, &mut self.log);
+        let run = async {
+            let Reply { value: Seen { observation, artifacts }, usage, retry } = tools.execute(execution).await?;
+            let (observation, artifacts) = keep(log, call.task, effect, observation, artifacts).await?;
+            Ok(Reply { value: (observation, artifacts), usage, retry })
+        };
         let observed = |task: &Task, seen: Observation| EventBody::Observation(task.observe(seen.text, seen.is_error, seen.truncated));
-        match unless(interrupt, self.agents.tools.execute(execution)).await {
+        match unless(interrupt, run).await {
             None => Called::Interrupted,
-            Some(Ok(reply)) => {
-                self.clock.called(reply.usage.total, reply.retry);
-                Called::Said(observed(&self.task, reply.value), reply.usage)
+            Some(Ok(Reply { value: (observation, artifacts), usage, retry })) => {
+                self.clock.called(usage.total, retry);
+                Called::Said(Said { body: observed(&self.task, observation), usage: Some(usage), artifacts })
             }
             Some(Err(failure)) => match observation_of(&failure, action, effect) {
                 None => Called::Failed(failure),
-                Some(seen) => Called::Said(observed(&self.task, seen), Usage::default()),
+                Some(seen) => {
+                    let said = Said::from(observed(&self.task, seen));
+                    Called::Said(Said { usage: Some(Usage::default()), ..said })
+                }
             },
         }
     }
@@ -267,7 +291,7 @@ impl<L: EventLog> Driver<L> {
             Some(Err(failure)) => Called::Failed(failure),
             Some(Ok(reply)) => {
                 self.clock.called(reply.usage.total, reply.retry);
-                Called::Said(body(reply.value), reply.usage)
+                Called::Said(Said { usage: Some(reply.usage), ..body(reply.value).into() })
             }
         }
     }
@@ -282,11 +306,11 @@ impl<L: EventLog> Driver<L> {
             _ if failure.class.passes() => return Ok(Progress::Waiting(failure)),
             _ => self.task.finish(FinishReason::Failed, failure.chain()),
         };
-        self.store(EventBody::Finished(finished), None).await
+        self.store(EventBody::Finished(finished)).await
     }
 
-    async fn store(&mut self, body: EventBody, usage: Option<Usage>) -> Result<Progress, Stop<L::Error>> {
-        match self.append(body, usage).await {
+    async fn store(&mut self, said: impl Into<Said>) -> Result<Progress, Stop<L::Error>> {
+        match self.append(said).await {
             Ok(()) => {}
             // a reply that cannot follow, such as a tool that the task does not have: the task's failure, not the program's
             Err(Stop::Fold(error)) if self.task.finished().is_none() => self.fail(&error.to_string()).await?,
@@ -296,10 +320,11 @@ impl<L: EventLog> Driver<L> {
     }
 
     /// Stores the next event, then applies it. It is tried on a copy first: a trajectory that does not fold is of no use.
-    async fn append(&mut self, body: EventBody, usage: Option<Usage>) -> Result<(), Stop<L::Error>> {
+    async fn append(&mut self, said: impl Into<Said>) -> Result<(), Stop<L::Error>> {
+        let Said { body, usage, artifacts } = said.into();
         let call = usage.as_ref().and(self.task.call());
-        let timing = Some(self.clock.lap());
-        let mut event = Event { call, usage, timing, ..self.task.next_event(SystemTime::now(), &self.options.writer, body) };
+        let (usage, timing) = (usage.map(Usage::bounded), Some(self.clock.lap()));
+        let mut event = Event { call, usage, timing, artifacts, ..self.task.next_event(SystemTime::now(), &self.options.writer, body) };
         let mut next = self.task.clone();
         next.apply(&event)?;
         let stored = self.clock.bus(self.log.append(&event, self.task.last_sequence())).await.map_err(Stop::Log)?;
@@ -335,6 +360,29 @@ fn observation_of(failure: &Failure, action: &Action, effect: Effect) -> Option<
             told(text.chars().take(FAILURE_CHARS).collect())
         }
     }
+}
+
+/// Stores an observation's artifacts before the event that refers to them. Where there is no room now, the task waits and the tool is run
+/// again; one that must not run twice has run, and what it told the group is kept without them.
+async fn keep<L: EventLog>(
+    log: &mut L,
+    task: &TaskKey,
+    effect: Effect,
+    mut observation: Observation,
+    new: Vec<NewArtifact>,
+) -> Result<(Observation, Vec<Artifact>), Failure> {
+    check_artifacts(&new).map_err(|error| Failure::new(FailureClass::Broken, "the tool", error))?;
+    let mut artifacts = Vec::with_capacity(new.len());
+    for artifact in &new {
+        match log.keep(task, artifact).await {
+            Ok(kept) => artifacts.push(kept),
+            Err(_) if effect == Effect::SideEffect => {
+                observation.text = format!("{} (Not stored: {}.)", observation.text, artifact.name);
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok((observation, artifacts))
 }
 
 /// Waits for a call, or for the interrupt.

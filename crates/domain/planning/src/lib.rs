@@ -17,7 +17,7 @@ mod driver;
 mod failure;
 mod log;
 
-pub use agents::{Agents, Call, Execution, PlanAgent, ReflectAgent, Reply, ToolAgent, Tools};
+pub use agents::{Agents, Call, Execution, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 pub use contexts::{Contexts, check_fixed_parts};
 pub use driver::{Driver, DriverOptions, Progress, Stop};
 pub use failure::{Failure, FailureClass};

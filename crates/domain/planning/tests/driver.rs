@@ -45,7 +45,7 @@ impl PlanAgent for Group {
     async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
         let tool = match (steps(&call), call.trajectory.question.as_str()) {
             (0, "fly") => "Teleport",
-            (0, "send") => "Send",
+            (0, "send" | "send table") => "Send",
             (0 | 2, _) => "Retrieve",
             _ => FINISH,
         };
@@ -74,12 +74,21 @@ impl ReflectAgent for Group {
 
 #[async_trait]
 impl Tools for Group {
-    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
+    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Seen>, Failure> {
         let text = match execution.call.trajectory.question.as_str() {
             "flood" => "x".repeat(1 << 20),
             _ => format!("page of {}", execution.action.params),
         };
-        let reply = self.answer(execution.call, Observation { text, ..Observation::default() })?;
+        let table = || NewArtifact {
+            kind: "table".into(),
+            media_type: "text/csv".into(),
+            name: "rivers.csv".into(),
+            text: "12 rivers".into(),
+            data: b"Loire,1006\n".to_vec(),
+        };
+        let artifacts = if execution.call.trajectory.question.ends_with("table") { vec![table()] } else { Vec::new() };
+        let seen = Seen { observation: Observation { text, ..Observation::default() }, artifacts };
+        let reply = self.answer(execution.call, seen)?;
         *self.runs.lock().unwrap() += 1;
         Ok(reply)
     }
@@ -257,6 +266,71 @@ fn what_is_too_long_for_an_event_is_cut_or_ends_the_task_at_once() {
     let Some(EventBody::Finished(finished)) = events.last().map(|event| &event.body) else { panic!("{events:?}") };
     assert!(finished.reason == FinishReason::Failed && finished.detail.contains(&(MAX_PARAMS_BYTES + 1).to_string()), "{finished:?}");
     assert_eq!(events.iter().filter(|event| event.body.name() == "started").count(), 1);
+}
+
+/// A log whose store of artifacts is full for the first calls.
+#[derive(Default)]
+struct Full {
+    log: MemoryLog,
+    refusals: u32,
+}
+
+#[async_trait]
+impl EventLog for Full {
+    type Error = NeverFails;
+
+    async fn append(&mut self, event: &Event, after: u64) -> Result<Appended, NeverFails> {
+        self.log.append(event, after).await
+    }
+
+    async fn keep(&mut self, task: &TaskKey, artifact: &NewArtifact) -> Result<Artifact, Failure> {
+        if self.refusals > 0 {
+            self.refusals -= 1;
+            return Err(Failure::new(FailureClass::Busy, "the store of artifacts", "it is full"));
+        }
+        self.log.keep(task, artifact).await
+    }
+}
+
+fn with_full_store(group: &Arc<Group>, question: &str) -> Driver<Full> {
+    let log = Full { refusals: 1, ..Full::default() };
+    let mut driver = block_on(Driver::begin(group.agents(), log, options(), &key(), submitted(question))).unwrap();
+    for _ in 0..2 {
+        block_on(driver.step(std::future::pending())).unwrap();
+    }
+    driver
+}
+
+#[test]
+fn artifacts_are_stored_before_the_event_that_refers_to_them() {
+    let mut driver = begin(&Arc::default(), "table");
+    block_on(driver.run()).unwrap();
+    let (task, log) = driver.into_parts();
+    assert_eq!(log.artifacts.len(), 1, "the same artifact of two steps is one");
+    let seen = log.events.iter().find(|event| event.body.name() == "observation").unwrap();
+    assert_eq!((seen.artifacts[0].name.as_str(), seen.artifacts[0].object.as_str(), seen.artifacts[0].bytes), ("rivers.csv", "0", 11));
+    assert_eq!(task.trajectory().steps().next().unwrap().artifacts, seen.artifacts);
+}
+
+#[test]
+fn a_task_waits_for_room_for_its_artifacts_and_runs_its_tool_again() {
+    let group = Arc::new(Group::default());
+    let mut driver = with_full_store(&group, "table");
+    assert!(
+        matches!(block_on(driver.step(std::future::pending())).unwrap(), Progress::Waiting(failure) if failure.class == FailureClass::Busy)
+    );
+    assert!(matches!(block_on(driver.step(std::future::pending())).unwrap(), Progress::Advanced));
+    assert_eq!((*group.runs.lock().unwrap(), driver.task().trajectory().open_step().unwrap().artifacts.len()), (2, 1));
+}
+
+#[test]
+fn what_must_not_run_twice_goes_on_without_its_artifacts() {
+    let group = Arc::new(Group::default());
+    let mut driver = with_full_store(&group, "send table");
+    assert!(matches!(block_on(driver.step(std::future::pending())).unwrap(), Progress::Advanced));
+    let step = driver.task().trajectory().open_step().unwrap();
+    assert!(step.artifacts.is_empty() && step.observation.as_deref().unwrap().contains("rivers.csv"), "{step:?}");
+    assert_eq!(*group.runs.lock().unwrap(), 1);
 }
 
 #[test]

@@ -87,10 +87,10 @@ impl ReflectAgent for Models {
 
 #[async_trait]
 impl Tools for Models {
-    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
+    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Seen>, Failure> {
         let history = execution.call.trajectory;
         self.given.lock().unwrap().push(history.steps().filter(|step| step.observation.as_ref() == Some(&self.observation)).count());
-        Ok(Reply::new(Observation { text: self.observation.clone(), ..Observation::default() }, Usage::default()))
+        Ok(Reply::new(Observation { text: self.observation.clone(), ..Observation::default() }.into(), Usage::default()))
     }
 }
 

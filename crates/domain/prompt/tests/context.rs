@@ -30,6 +30,7 @@ fn answered() -> Trajectory {
             tool: tool.into(),
             params: Some(params.into()),
             observation: observation.map(Into::into),
+            artifacts: Vec::new(),
         })
     };
     Trajectory {

@@ -16,7 +16,13 @@ fn history(turns: Vec<Turn>) -> Trajectory {
 }
 
 fn step(tool: &str, params: Option<&str>) -> Turn {
-    Turn::Step(Step { thought: "I need it.".into(), tool: tool.into(), params: params.map(Into::into), observation: None })
+    Turn::Step(Step {
+        thought: "I need it.".into(),
+        tool: tool.into(),
+        params: params.map(Into::into),
+        observation: None,
+        artifacts: Vec::new(),
+    })
 }
 
 fn template(source: &str) -> ChatTemplate {

@@ -16,6 +16,15 @@ pub const MAX_DETAIL_BYTES: usize = 4 * 1024;
 /// A name: of a tool, a model or an adapter.
 pub const MAX_NAME_BYTES: usize = 256;
 
+/// Artifacts of one observation.
+pub const MAX_ARTIFACTS: usize = 16;
+/// The bytes of all artifacts of one observation: they travel in one message.
+pub const MAX_ARTIFACT_BYTES: usize = 4 * 1024 * 1024;
+/// An artifact's name.
+pub const MAX_ARTIFACT_NAME_BYTES: usize = 128;
+/// What the model reads of an artifact.
+pub const MAX_ARTIFACT_TEXT_BYTES: usize = 512;
+
 /// The mark at the end of a text that was cut.
 pub const CUT_MARK: &str = " … (cut)";
 

@@ -1,5 +1,6 @@
 //! H_t: the history the agents are given.
 
+use crate::artifact::Artifact;
 use crate::context::TaskContext;
 use crate::tool::ToolSpec;
 
@@ -23,6 +24,8 @@ pub struct Step {
     pub params: Option<String>,
     /// o: what the tool returned, once it has; never set for a terminal tool.
     pub observation: Option<String>,
+    /// What came with the observation for people.
+    pub artifacts: Vec<Artifact>,
 }
 
 impl Step {

@@ -22,8 +22,11 @@ mod time_zone;
 mod tool;
 mod usage;
 
-pub use artifact::Artifact;
-pub use bounds::{CUT_MARK, MAX_DETAIL_BYTES, MAX_NAME_BYTES, MAX_OBSERVATION_BYTES, MAX_PARAMS_BYTES, MAX_THOUGHT_BYTES, TooLong, cut};
+pub use artifact::{Artifact, InvalidArtifacts, NewArtifact, artifact_name, check_artifacts};
+pub use bounds::{
+    CUT_MARK, MAX_ARTIFACT_BYTES, MAX_ARTIFACT_NAME_BYTES, MAX_ARTIFACT_TEXT_BYTES, MAX_ARTIFACTS, MAX_DETAIL_BYTES, MAX_NAME_BYTES,
+    MAX_OBSERVATION_BYTES, MAX_PARAMS_BYTES, MAX_THOUGHT_BYTES, TooLong, cut,
+};
 pub use call::{CallId, CallKind, InvalidCallId, Role};
 pub use context::{InvalidContext, Profile, TaskContext, TaskInfo};
 pub use decide::{Decision, UNKNOWN_OUTCOME, decide};

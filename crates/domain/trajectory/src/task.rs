@@ -252,6 +252,7 @@ impl Task {
                     tool: thought.tool.clone(),
                     params: None,
                     observation: None,
+                    artifacts: Vec::new(),
                 }));
                 self.steps += 1;
             }
@@ -259,6 +260,7 @@ impl Task {
             (EventBody::Observation(observation), Phase::Acting) => {
                 let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() else { return Err(unexpected) };
                 step.observation = Some(observation.text.clone());
+                step.artifacts = event.artifacts.clone();
                 self.interrupted = false;
             }
             (EventBody::Reflection(reflection), Phase::Reflecting) => {

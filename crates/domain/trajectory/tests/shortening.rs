@@ -37,6 +37,7 @@ fn finished() -> impl Strategy<Value = Vec<Turn>> {
             tool: if answer { FINISH } else { "Retrieve" }.into(),
             params: Some("Loire".into()),
             observation: (!answer).then_some(observation),
+            ..Step::default()
         };
         let reflection = reflection.map(|thought| Turn::Reflection(Reflection { thought, verdict: Verdict::Wrong }));
         [Some(Turn::Step(step)), reflection].into_iter().flatten().collect()
@@ -48,7 +49,7 @@ fn history() -> impl Strategy<Value = Trajectory> {
     let open = prop_oneof![
         Just(None),
         text().prop_map(|thought| Some(Step { thought, tool: "Retrieve".into(), ..Step::default() })),
-        text().prop_map(|thought| Some(Step { thought, tool: FINISH.into(), params: Some("Paris".into()), observation: None })),
+        text().prop_map(|thought| Some(Step { thought, tool: FINISH.into(), params: Some("Paris".into()), ..Step::default() })),
     ];
     (prop::collection::vec(finished(), 0..100), open).prop_map(|(turns, open)| Trajectory {
         question: "Where is it?".into(),
@@ -107,7 +108,7 @@ proptest! {
 fn old_observations_go_first_and_every_cut_says_so() {
     let step = |at: usize| {
         let observation = Some(format!("Page {at} is first. It is long. It goes on."));
-        Turn::Step(Step { thought: "hm".into(), tool: "Retrieve".into(), params: Some("x".into()), observation })
+        Turn::Step(Step { thought: "hm".into(), tool: "Retrieve".into(), params: Some("x".into()), observation, ..Step::default() })
     };
     let history = Trajectory { turns: (1..=4).map(step).collect(), ..Trajectory::default() };
     let whole = bytes(&history);

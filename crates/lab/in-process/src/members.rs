@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use autoact_config::duration;
 use autoact_model::{GenerateError, WordBias};
-use autoact_planning::{Agents, Call, Contexts, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, ToolAgent, Tools};
+use autoact_planning::{Agents, Call, Contexts, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 use autoact_speaker::{ParseError, SpeakError, SpeakRequest, Speaker, params, reflection, thought, usage};
 use autoact_tools::ToolLibrary;
 use autoact_trajectory::{Observation, PromptSize, Reflection, Role, TaskKey, Thought, Trajectory, Usage};
@@ -123,7 +123,7 @@ impl Contexts for Members {
 #[async_trait]
 impl Tools for Members {
     /// Runs the tool on its own thread, so that a tool that hangs or panics does not stop the task.
-    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
+    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Seen>, Failure> {
         let Execution { call, action, spec } = execution;
         let own = spec.map_or(Duration::MAX, |spec| spec.timeout);
         let (library, ran, trajectory) = (Arc::clone(&self.library), action.clone(), call.trajectory.clone());
@@ -135,10 +135,13 @@ impl Tools for Members {
         });
         started.map_err(|error| Failure::new(FailureClass::Broken, TOOLS, error))?;
         let seen = match result.recv_timeout(own.min(call.time_left)) {
-            Ok(seen) => Observation { text: seen.text, is_error: seen.is_error, truncated: seen.truncated, ..Observation::default() },
+            Ok(seen) => {
+                let observation = Observation { text: seen.text, is_error: seen.is_error, truncated: seen.truncated, repeated: false };
+                Seen { observation, artifacts: seen.artifacts }
+            }
             Err(RecvTimeoutError::Timeout) if own <= call.time_left => {
                 let text = format!("{} failed: no answer within {}", action.tool, duration::format(own));
-                Observation { text, is_error: true, ..Observation::default() }
+                Observation { text, is_error: true, ..Observation::default() }.into()
             }
             Err(RecvTimeoutError::Timeout) => {
                 return Err(Failure::new(FailureClass::TimedOut, TOOLS, "no answer within the task's time"));

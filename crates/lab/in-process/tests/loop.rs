@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::{Backend, ChatTemplate, GenerateError, GenerateRequest, Grammar, WordBias};
 use autoact_speaker::testing::ScriptedBackend;
-use autoact_tools::{Corpus, Page, Tool, ToolCall, ToolError, ToolLibrary};
+use autoact_tools::{Corpus, Page, Tool, ToolCall, ToolError, ToolLibrary, ToolOutput};
 use autoact_trajectory::{
     CallId, CallKind, Effect, EventBody, FinishReason, Limits, Phase, Role, Sampling, Task, ToolSpec, UNKNOWN_OUTCOME,
 };
@@ -220,10 +220,10 @@ impl Tool for Slow {
         &self.spec
     }
 
-    fn run(&self, _: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn run(&self, _: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let receiver = self.answer.lock().unwrap().take().unwrap();
         let _ = receiver.recv();
-        Ok("at last".to_owned())
+        Ok("at last".to_owned().into())
     }
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn verdict_of(word: &str) -> Verdict {
 impl From<&Turn> for TurnRecord {
     fn from(turn: &Turn) -> TurnRecord {
         match turn {
-            Turn::Step(Step { thought, tool, params, observation }) => {
+            Turn::Step(Step { thought, tool, params, observation, artifacts: _ }) => {
                 TurnRecord::Step { thought: thought.clone(), tool: tool.clone(), input: params.clone(), observation: observation.clone() }
             }
             Turn::Reflection(Reflection { thought, verdict }) => {
@@ -102,7 +102,9 @@ impl From<&Turn> for TurnRecord {
 impl From<&TurnRecord> for Turn {
     fn from(turn: &TurnRecord) -> Turn {
         match turn.clone() {
-            TurnRecord::Step { thought, tool, input, observation } => Turn::Step(Step { thought, tool, params: input, observation }),
+            TurnRecord::Step { thought, tool, input, observation } => {
+                Turn::Step(Step { thought, tool, params: input, observation, artifacts: Vec::new() })
+            }
             TurnRecord::Reflection { reflection, verdict } => {
                 Turn::Reflection(Reflection { thought: reflection, verdict: verdict_of(&verdict) })
             }

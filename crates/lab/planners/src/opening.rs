@@ -42,6 +42,7 @@ impl Example {
                 tool: (*tool).to_owned(),
                 params: Some((*input).to_owned()),
                 observation: Some(*observation).filter(|observation| !observation.is_empty()).map(str::to_owned),
+                ..Step::default()
             })
         };
         Trajectory {

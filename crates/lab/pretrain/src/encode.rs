@@ -139,6 +139,7 @@ mod tests {
             tool: "Retrieve".into(),
             params: Some("Río Negro".into()),
             observation: Some("Río Negro is 2,230 km long (about). \"Its\" mouth: -5 m.".into()),
+            ..Step::default()
         };
         let trajectory = Trajectory { question: "Where does it end?".into(), turns: vec![Turn::Step(step)], ..Trajectory::default() };
         let text = autoact_prompt::transcript(&trajectory);

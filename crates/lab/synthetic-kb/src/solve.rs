@@ -107,7 +107,7 @@ pub(crate) fn misspelt(question: &Question) -> Option<(String, String)> {
 
 /// The last step: thought, `Finish`, the answer.
 pub(crate) fn finish_step(thought: String, answer: &str) -> Turn {
-    Turn::Step(Step { thought, tool: FINISH.to_owned(), params: Some(answer.to_owned()), observation: None })
+    Turn::Step(Step { thought, tool: FINISH.to_owned(), params: Some(answer.to_owned()), observation: None, artifacts: Vec::new() })
 }
 
 /// Whether an observation shows the sentence of this page. The page matters, because a sentence
@@ -220,7 +220,13 @@ impl<'a> Walk<'a, '_> {
 
     /// Runs a tool with the thought so far and returns the observation.
     pub(crate) fn act(&mut self, tool: &str, params: &str) -> String {
-        let step = Step { thought: std::mem::take(&mut self.thought), tool: tool.to_owned(), params: None, observation: None };
+        let step = Step {
+            thought: std::mem::take(&mut self.thought),
+            tool: tool.to_owned(),
+            params: None,
+            observation: None,
+            artifacts: Vec::new(),
+        };
         self.trajectory.turns.push(Turn::Step(step));
         let observation = self.env.run(&Action { tool: tool.to_owned(), params: params.to_owned() }, &self.trajectory);
         if let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() {

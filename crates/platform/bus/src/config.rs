@@ -22,6 +22,8 @@ pub struct BusConfig {
     pub max_bytes: i64,
     /// How long trajectories are kept.
     pub max_age: Duration,
+    /// Most bytes of artifacts to keep for each tenant; a full store refuses. They are kept a day longer than trajectories.
+    pub max_artifact_bytes: i64,
     /// A lease that is not kept alive for this long passes on. Long enough for a gateway that is busy or cut off for a moment, short
     /// enough that the tasks of a dead one go on while their clients still wait.
     pub lease: Duration,
@@ -41,6 +43,8 @@ impl BusConfig {
             replicas: 1,
             // hundreds of thousands of tasks; reserved by the server, so it must fit on a small disk
             max_bytes: 1 << 30,
+            // reserved by the server when the first artifact comes
+            max_artifact_bytes: 256 << 20,
             max_age: Duration::from_secs(30 * 24 * 60 * 60),
             lease: Duration::from_secs(30),
             max_leases: 1024,

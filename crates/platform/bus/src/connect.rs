@@ -12,6 +12,7 @@ use autoact_wire::store::{self, EventTooLarge};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::artifacts::Stores;
 use crate::config::{BusConfig, redacted};
 use crate::error::BusError;
 use crate::patience::{Patience, pause};
@@ -43,6 +44,7 @@ pub struct Bus {
     pub(crate) tail: Arc<Mutex<Option<Tail>>>,
     pub(crate) encode: Encode,
     pub(crate) tools: Arc<ToolCache>,
+    pub(crate) stores: Stores,
 }
 
 impl std::fmt::Debug for Bus {
@@ -64,7 +66,16 @@ impl Bus {
 
     /// A bus over a connection and its streams.
     pub(crate) fn over(client: Client, context: jetstream::Context, streams: Streams, config: BusConfig) -> Bus {
-        Bus { client, context, streams, config, tail: Arc::default(), tools: Arc::default(), encode: store::encode }
+        Bus {
+            client,
+            context,
+            streams,
+            config,
+            tail: Arc::default(),
+            tools: Arc::default(),
+            stores: Stores::default(),
+            encode: store::encode,
+        }
     }
 
     /// Writes events in another form than this release's: what another release would write, for tests of mixed fleets.

@@ -109,6 +109,14 @@ pub enum BusError {
         /// SHA-256 of the specification.
         digest: Digest,
     },
+    /// An artifact's bytes are gone.
+    #[error("the bytes of artifact `{name}` of task `{task}` are not there; they have expired, or were deleted")]
+    MissingArtifact {
+        /// The task.
+        task: TaskKey,
+        /// The artifact's name.
+        name: String,
+    },
     /// The bus does not answer, or not in time; the same call may succeed later.
     #[error("the bus cannot {what} now")]
     Unavailable {

@@ -8,6 +8,8 @@
 //!
 //! The key-value bucket `AUTOACT_TOOLS` holds the specifications of tools, which events name by digest. `AUTOACT_ADAPTERS` holds announcements of which adapter version is in service ([`AdapterBoard`]).
 //!
+//! What tools return for people lies in an object store for each tenant, `AUTOACT_ARTIFACTS_<tenant>` ([`Bus::keep_artifact`]).
+//!
 //! Three plain subjects go beside them: `autoact.<tenant>.events.<task>` repeats every event once it is stored (watchers listen there),
 //! `autoact.<tenant>.words.<task>` carries the agents' words as they are written, and `autoact.<tenant>.cancel.<task>` tells a running
 //! task to look at its trajectory at once. All three are hints; nothing depends on their delivery.
@@ -17,6 +19,7 @@
 
 mod adapters;
 mod append;
+mod artifacts;
 mod cancel;
 mod config;
 mod connect;

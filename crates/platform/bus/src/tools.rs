@@ -9,6 +9,7 @@
 
 use std::sync::atomic::Ordering;
 
+use async_nats::jetstream::kv::CreateErrorKind;
 use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use autoact_trajectory::{Digest, Event, Submitted, TaskKey, ToolSpec};
 use autoact_wire::event::EventError;
@@ -43,19 +44,30 @@ impl Bus {
     }
 
     async fn store_tool(&self, task: &TaskKey, stored: StoredSpec) -> Result<(), BusError> {
+        let what = "store a tool's specification";
+        let (name, bytes) = (key(&task.tenant, &stored.digest), Bytes::from(stored.bytes));
         let publish = Publish {
-            what: "store a tool's specification",
-            subject: format!("{}{}", self.streams.tools.prefix, key(&task.tenant, &stored.digest)),
+            what,
+            subject: format!("{}{name}", self.streams.tools.prefix),
             // one that was deleted by hand may have to be stored again at once
             id: uuid::Uuid::new_v4().simple().to_string(),
-            payload: Bytes::from(stored.bytes),
+            payload: bytes.clone(),
             after: After::OnSubject(0),
             task,
         };
         match self.publish(publish).await {
-            // somebody else has stored it
-            Ok(_) | Err(BusError::Conflict { .. }) => Ok(()),
-            Err(error) => Err(error),
+            Ok(_) => return Ok(()),
+            Err(BusError::Conflict { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        // somebody else has stored it, or somebody has deleted it: that leaves a mark, which `create` replaces
+        let mut patience = self.patience(what);
+        loop {
+            match self.streams.tools.create(&name, bytes.clone()).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == CreateErrorKind::AlreadyExists => return Ok(()),
+                Err(error) => patience.after(error).await?,
+            }
         }
     }
 

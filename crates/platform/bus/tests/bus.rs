@@ -5,7 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use autoact_bus::{Bus, BusConfig, BusError, Lease, Leases, Migrated, Order, Page, Unqueued, migrate};
 use autoact_testkit::{NatsServer, poll};
-use autoact_trajectory::{Effect, Event, EventBody, FinishReason, Finished, Started, Submitted, Task, TaskKey, Tenant, Thought, ToolSpec};
+use autoact_trajectory::{
+    Effect, Event, EventBody, FinishReason, Finished, NewArtifact, Started, Submitted, Task, TaskKey, Tenant, Thought, ToolSpec,
+};
 use autoact_wire::store::{IndexEntry, IndexRecord, MAX_EVENT_BYTES, digest};
 use autoact_wire::v1;
 use futures::StreamExt;
@@ -215,6 +217,46 @@ async fn specifications_that_were_lost_with_the_disk_are_stored_again() {
     append_all(&bus, &id("two"), [with_tools(&["Search"])]).await;
     let reader = Bus::connect(config(&server)).await.unwrap();
     assert_eq!(reader.load(&id("one")).await.unwrap().len(), 1);
+}
+
+fn artifact(name: &str, bytes: usize) -> NewArtifact {
+    let (kind, media_type, text) = ("table".into(), "text/csv".into(), "a table".into());
+    NewArtifact { kind, media_type, name: name.into(), text, data: vec![b'x'; bytes] }
+}
+
+/// The names of the objects of a tenant.
+async fn objects(server: &NatsServer, tenant: &str) -> Vec<String> {
+    let client = async_nats::connect(server.url()).await.unwrap();
+    let store = async_nats::jetstream::new(client).get_object_store(format!("AUTOACT_ARTIFACTS_{tenant}")).await.unwrap();
+    store.list().await.unwrap().map(|info| info.unwrap().name).collect().await
+}
+
+#[tokio::test]
+async fn an_artifact_is_stored_once_whoever_repeats_the_call() {
+    let (server, bus) = server().await;
+    let new = artifact("rivers.csv", 300_000);
+    let kept = bus.keep_artifact(&id("t"), &new).await.unwrap();
+    // the holder of the lease died here, before the event; another one runs the tool again
+    let other = Bus::connect(config(&server)).await.unwrap();
+    assert_eq!(other.keep_artifact(&id("t"), &new).await.unwrap(), kept);
+    assert_eq!(objects(&server, "default").await, [format!("t/{}", digest(&new.data))]);
+    assert_eq!((kept.bytes, kept.sha256, kept.name.as_str()), (300_000, Some(digest(&new.data)), "rivers.csv"));
+    assert_eq!(other.artifact(&id("t"), &kept).await.unwrap(), new.data);
+    // tenants share nothing, and what is not there is gone
+    assert!(matches!(bus.artifact(&of("acme", "t"), &kept).await, Err(BusError::MissingArtifact { .. })));
+    bus.keep_artifact(&of("acme", "t"), &artifact("empty", 0)).await.unwrap();
+    assert_eq!(objects(&server, "acme").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_full_store_refuses_and_loses_nothing() {
+    let server = NatsServer::start().await.unwrap();
+    let bus = Bus::connect(BusConfig { max_artifact_bytes: 200_000, ..config(&server) }).await.unwrap();
+    let kept = bus.keep_artifact(&id("t"), &artifact("first", 100_000)).await.unwrap();
+    let error = bus.keep_artifact(&id("t"), &artifact("second", 100_001)).await.unwrap_err();
+    assert!(matches!(error, BusError::Full { .. }) && error.retryable(), "{error}");
+    assert_eq!(bus.artifact(&id("t"), &kept).await.unwrap().len(), 100_000);
+    assert_eq!(objects(&server, "default").await.len(), 1, "no halves of objects");
 }
 
 #[tokio::test]

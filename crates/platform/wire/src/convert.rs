@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use autoact_trajectory::{
-    Action, Effect, Limits, MAX_OBSERVATION_BYTES, ParameterSchema, Reflection, Step, ToolSpec, Trajectory, Turn, Verdict,
+    Action, Effect, Limits, MAX_OBSERVATION_BYTES, NewArtifact, ParameterSchema, Reflection, Step, ToolSpec, Trajectory, Turn, Verdict,
 };
 
 use crate::context::context_to_proto;
-use crate::{ConversionError, v1};
+use crate::{ConversionError, agents_v1, v1};
 
 /// Used when a spec from the wire names no timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -87,6 +87,20 @@ fn shown(name: &str) -> String {
     name.chars().take(64).collect()
 }
 
+impl From<NewArtifact> for agents_v1::NewArtifact {
+    fn from(artifact: NewArtifact) -> Self {
+        let NewArtifact { kind, media_type, name, text, data } = artifact;
+        agents_v1::NewArtifact { kind, media_type, name, text, data }
+    }
+}
+
+impl From<agents_v1::NewArtifact> for NewArtifact {
+    fn from(artifact: agents_v1::NewArtifact) -> Self {
+        let agents_v1::NewArtifact { kind, media_type, name, text, data } = artifact;
+        NewArtifact { kind, media_type, name, text, data }
+    }
+}
+
 impl From<&Action> for v1::Action {
     fn from(action: &Action) -> Self {
         v1::Action { tool: action.tool.clone(), params: action.params.clone() }
@@ -143,6 +157,7 @@ impl From<&Turn> for v1::Turn {
                 tool: step.tool.clone(),
                 params: step.params.clone(),
                 observation: step.observation.clone(),
+                artifacts: step.artifacts.iter().map(Into::into).collect(),
             }),
             Turn::Reflection(reflection) => v1::turn::Turn::Reflection(reflection.into()),
         };
@@ -155,9 +170,13 @@ impl TryFrom<v1::Turn> for Turn {
 
     fn try_from(turn: v1::Turn) -> Result<Self, Self::Error> {
         match turn.turn.ok_or(ConversionError::MissingField("turn"))? {
-            v1::turn::Turn::Step(step) => {
-                Ok(Turn::Step(Step { thought: step.thought, tool: step.tool, params: step.params, observation: step.observation }))
-            }
+            v1::turn::Turn::Step(step) => Ok(Turn::Step(Step {
+                thought: step.thought,
+                tool: step.tool,
+                params: step.params,
+                observation: step.observation,
+                artifacts: step.artifacts.into_iter().map(Into::into).collect(),
+            })),
             v1::turn::Turn::Reflection(reflection) => Ok(Turn::Reflection(reflection.try_into()?)),
         }
     }

@@ -109,6 +109,20 @@ impl From<&Artifact> for v1::Artifact {
     }
 }
 
+impl From<v1::Artifact> for Artifact {
+    fn from(artifact: v1::Artifact) -> Self {
+        Artifact {
+            sha256: digest_from_hex(&artifact.sha256),
+            kind: artifact.kind,
+            media_type: artifact.media_type,
+            name: artifact.name,
+            object: artifact.object,
+            bytes: artifact.bytes,
+            text: artifact.text,
+        }
+    }
+}
+
 /// The body of an event; `None` for one that this program does not know.
 fn body_to_proto(body: &EventBody) -> Option<Body> {
     Some(match body {
@@ -238,15 +252,6 @@ impl TryFrom<v1::TrajectoryEvent> for Event {
             return Err(ConversionError::MissingField("index").into());
         }
         let tenant = if event.tenant.is_empty() { Tenant::default() } else { event.tenant.parse()? };
-        let artifact = |artifact: v1::Artifact| Artifact {
-            sha256: digest_from_hex(&artifact.sha256),
-            kind: artifact.kind,
-            media_type: artifact.media_type,
-            name: artifact.name,
-            object: artifact.object,
-            bytes: artifact.bytes,
-            text: artifact.text,
-        };
         Ok(Event {
             tenant,
             task_id: event.task_id.try_into()?,
@@ -258,7 +263,7 @@ impl TryFrom<v1::TrajectoryEvent> for Event {
             previous: None,
             usage: event.usage.map(Into::into),
             timing: event.timing.map(Into::into),
-            artifacts: event.artifacts.into_iter().map(artifact).collect(),
+            artifacts: event.artifacts.into_iter().map(Into::into).collect(),
             sequence: event.sequence,
             digest: None,
             body: match event.body {

@@ -129,8 +129,13 @@ mod tests {
     }
 
     fn step(tool: &str, params: Option<&str>, observation: Option<&str>) -> v1::Turn {
-        let step =
-            v1::Step { thought: "hm".into(), tool: tool.into(), params: params.map(Into::into), observation: observation.map(Into::into) };
+        let step = v1::Step {
+            thought: "hm".into(),
+            tool: tool.into(),
+            params: params.map(Into::into),
+            observation: observation.map(Into::into),
+            ..v1::Step::default()
+        };
         v1::Turn { turn: Some(v1::turn::Turn::Step(step)) }
     }
 

@@ -17,6 +17,6 @@ pub fn history(turns: Vec<v1::Turn>) -> v1::Trajectory {
 /// One step as far as it is known.
 pub fn step(tool: &str, params: Option<&str>, observation: Option<&str>) -> v1::Turn {
     let (params, observation) = (params.map(Into::into), observation.map(Into::into));
-    let step = v1::Step { thought: "I need it.".into(), tool: tool.into(), params, observation };
+    let step = v1::Step { thought: "I need it.".into(), tool: tool.into(), params, observation, ..v1::Step::default() };
     v1::Turn { turn: Some(v1::turn::Turn::Step(step)) }
 }

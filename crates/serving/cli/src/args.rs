@@ -250,6 +250,27 @@ pub(crate) enum TasksCommand {
         #[arg(long)]
         json: bool,
     },
+    /// What a task's tools returned for people: tables, images, files.
+    Artifacts {
+        /// The task's id.
+        id: String,
+        /// A JSON array for programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The bytes of one artifact.
+    Artifact {
+        /// The task's id.
+        id: String,
+        /// The artifact's name.
+        name: String,
+        /// The step it belongs to, where several have one of this name; the last one otherwise.
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+        step: Option<u32>,
+        /// Where to; `-` for standard output. Without it, a file of the artifact's name here.
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// End a task; its best answer so far stays, unapproved.
     Cancel {
         /// The task's id.

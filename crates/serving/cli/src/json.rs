@@ -26,6 +26,7 @@ pub(crate) fn event(event: &v1::TrajectoryEvent) -> Value {
         "body": body,
         "usage": event.usage.as_ref().map(usage),
         "timing": event.timing.as_ref().map(timing),
+        "artifacts": event.artifacts.iter().map(|found| artifact(found, None)).collect::<Vec<_>>(),
     })
 }
 
@@ -38,6 +39,16 @@ pub(crate) fn delta(task_id: &str, delta: &v1::TaskDelta) -> Value {
         "event": "delta",
         "body": { "attempt": delta.attempt, "offset": delta.offset, "text": delta.text },
     })
+}
+
+/// A reference to what a tool returned for people.
+pub(crate) fn artifact(artifact: &v1::Artifact, step: Option<u32>) -> Value {
+    let v1::Artifact { kind, media_type, name, object: _, bytes, sha256, text } = artifact;
+    let mut value = json!({ "name": name, "kind": kind, "media_type": media_type, "bytes": bytes, "sha256": sha256, "text": text });
+    if let Some(step) = step {
+        value["step"] = step.into();
+    }
+    value
 }
 
 fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
@@ -157,6 +168,7 @@ fn turn(turn: &v1::Turn) -> Option<Value> {
     Some(match turn.turn.as_ref()? {
         v1::turn::Turn::Step(step) => json!({
             "thought": step.thought, "tool": step.tool, "params": step.params, "observation": step.observation,
+            "artifacts": step.artifacts.iter().map(|found| artifact(found, None)).collect::<Vec<_>>(),
         }),
         v1::turn::Turn::Reflection(reflection) => json!({
             "reflection": reflection.thought, "verdict": verdict_name(reflection.verdict()),
@@ -211,7 +223,8 @@ mod tests {
                     "total_seconds": 1.5, "prompt_tokens": 7, "cached_prompt_tokens": 0, "completion_tokens": 0,
                     "model": "", "adapter": "", "adapter_digest": ""
                 },
-                "timing": { "own_seconds": 1.0, "bus_seconds": 1.125, "retry_seconds": null }
+                "timing": { "own_seconds": 1.0, "bus_seconds": 1.125, "retry_seconds": null },
+                "artifacts": []
             })
         );
     }
@@ -265,6 +278,7 @@ mod tests {
         all.push(delta["event"].as_str().unwrap_or_default().to_owned());
         names(&delta, &mut all);
         names(&task(&v1::Task::default(), ""), &mut all);
+        names(&artifact(&v1::Artifact::default(), Some(1)), &mut all);
         all.retain(|name| !docs.contains(&format!("`{name}`")));
         assert_eq!(all, [""; 0], "not in docs/cli.md");
     }

@@ -5,6 +5,7 @@
 
 mod adapters;
 mod args;
+mod artifacts;
 mod ask;
 mod client;
 mod context;

@@ -45,6 +45,17 @@ pub(crate) fn text(text: impl fmt::Display) -> Result<(), OutputError> {
     write(format_args!("{text}"))
 }
 
+/// Passes on what somebody else's program made.
+pub(crate) fn bytes(data: &[u8]) -> Result<(), OutputError> {
+    let mut out = io::stdout().lock();
+    out.write_all(data).and_then(|()| out.flush()).map_err(OutputError)
+}
+
+/// Text of several lines after a label of `columns` columns: the lines begin below each other.
+pub(crate) fn hanging(text: &str, columns: usize) -> String {
+    text.replace('\n', &format!("\n{:columns$}", ""))
+}
+
 fn write(text: fmt::Arguments<'_>) -> Result<(), OutputError> {
     // one write for the whole text: a reader sees whole lines
     let text = text.to_string();

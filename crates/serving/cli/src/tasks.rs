@@ -3,6 +3,7 @@
 use autoact_wire::v1;
 
 use crate::args::TasksCommand;
+use crate::artifacts;
 use crate::client::{self, Service};
 use crate::context;
 use crate::exit;
@@ -32,6 +33,22 @@ pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<
                 out::line(json::task(&task, &state(&task)))?;
             } else {
                 out::text(shown(&task))?;
+            }
+        }
+        TasksCommand::Artifacts { id, json } => {
+            let task = match client.get_task(v1::GetTaskRequest { task_id: id, ..v1::GetTaskRequest::default() }).await {
+                Ok(response) => response.into_inner().task.unwrap_or_default(),
+                Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
+            };
+            artifacts::list(&task, json)?;
+        }
+        TasksCommand::Artifact { id, name, step, output } => {
+            let request = v1::GetArtifactRequest { task_id: id, name, step: step.unwrap_or_default() };
+            if let Err(error) = artifacts::fetch(&mut client, request, output).await {
+                return match error.downcast::<tonic::Status>() {
+                    Ok(status) => Err(client::explain(status, Service::Gateway, gateway).await),
+                    Err(error) => Err(error),
+                };
             }
         }
         TasksCommand::Cancel { id } => {
@@ -75,6 +92,7 @@ fn shown(task: &v1::Task) -> String {
                 rows.push(("thought", plain(&step.thought)));
                 rows.push(("action", format!("{}[{}]", plain(&step.tool), plain(step.params.as_deref().unwrap_or("…")))));
                 rows.extend(step.observation.as_ref().map(|observation| ("observed", plain(observation))));
+                rows.extend(step.artifacts.iter().map(|artifact| ("artifact", artifacts::shown(artifact))));
             }
             Some(v1::turn::Turn::Reflection(reflection)) => {
                 let verdict = verdict_name(reflection.verdict());
@@ -90,7 +108,7 @@ fn shown(task: &v1::Task) -> String {
     if !task.trace_id.is_empty() {
         rows.push(("trace", plain(&task.trace_id)));
     }
-    rows.iter().map(|(name, value)| format!("{name:<14} {value}\n")).collect()
+    rows.iter().map(|(name, value)| format!("{name:<14} {}\n", out::hanging(value, 15))).collect()
 }
 
 fn state(task: &v1::Task) -> String {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use autoact_trajectory::{CallId, CallKind, Role};
 use autoact_wire::v1::{self, trajectory_event::Body};
 
+use crate::artifacts;
 use crate::out;
 use crate::text::{plain, plain_line};
 
@@ -34,6 +35,8 @@ struct Row {
     completion_tokens: u64,
 }
 
+/// Columns of a label.
+const LABEL: usize = 14;
 /// The rows of the table, in the order they speak.
 const ROWS: [&str; 4] = ["plan", "tool", "execute", "reflect"];
 
@@ -45,7 +48,7 @@ impl View {
     /// The line of one event; `None` where there is nothing to show.
     pub(crate) fn line(&mut self, event: &v1::TrajectoryEvent) -> Option<String> {
         self.count(event);
-        let line = match event.body.as_ref()? {
+        let mut line = match event.body.as_ref()? {
             Body::Submitted(submitted) => format!("{} {}", self.label("question", "1"), plain(&submitted.question)),
             Body::Started(_) => return None,
             Body::Thought(thought) => {
@@ -73,6 +76,10 @@ impl View {
             // another gateway goes on
             Body::Released(_) => return None,
         };
+        line = out::hanging(&line, LABEL + 1);
+        for artifact in &event.artifacts {
+            let _ = write!(line, "\n{} {}", self.label(&format!("artifact {}", self.step), "34"), artifacts::shown(artifact));
+        }
         Some(line)
     }
 
@@ -105,7 +112,7 @@ impl View {
     }
 
     fn label(&self, text: &str, colour: &str) -> String {
-        if self.colour { format!("\u{1b}[{colour}m{text:<14}\u{1b}[0m") } else { format!("{text:<14}") }
+        if self.colour { format!("\u{1b}[{colour}m{text:<LABEL$}\u{1b}[0m") } else { format!("{text:<LABEL$}") }
     }
 
     fn count(&mut self, event: &v1::TrajectoryEvent) {

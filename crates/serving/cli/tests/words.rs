@@ -37,6 +37,7 @@ type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl Gateway for Scripted {
     type AskStream = Responses<v1::AskResponse>;
     type WatchTaskStream = Responses<v1::WatchTaskResponse>;
+    type GetArtifactStream = Responses<v1::GetArtifactResponse>;
 
     async fn ask(&self, request: Request<v1::AskRequest>) -> Result<Response<Self::AskStream>, Status> {
         let deltas = request.into_inner().deltas;
@@ -62,6 +63,10 @@ impl Gateway for Scripted {
     }
 
     async fn list_tasks(&self, _: Request<v1::ListTasksRequest>) -> Result<Response<v1::ListTasksResponse>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+
+    async fn get_artifact(&self, _: Request<v1::GetArtifactRequest>) -> Result<Response<Self::GetArtifactStream>, Status> {
         Err(Status::unimplemented("not asked here"))
     }
 

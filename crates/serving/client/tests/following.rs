@@ -125,6 +125,7 @@ type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl Gateway for Scripted {
     type AskStream = Responses<v1::AskResponse>;
     type WatchTaskStream = Responses<v1::WatchTaskResponse>;
+    type GetArtifactStream = Responses<v1::GetArtifactResponse>;
 
     async fn ask(&self, request: Request<v1::AskRequest>) -> Result<Response<Self::AskStream>, Status> {
         let task = request.into_inner().task.unwrap();
@@ -154,6 +155,10 @@ impl Gateway for Scripted {
     }
 
     async fn list_tools(&self, _: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+
+    async fn get_artifact(&self, _: Request<v1::GetArtifactRequest>) -> Result<Response<Self::GetArtifactStream>, Status> {
         Err(Status::unimplemented("not asked here"))
     }
 

@@ -1,6 +1,9 @@
 //! A tool that is a program: the parameters come on its standard input as one line, its standard output is the observation. Those of a
 //! tool with several or typed arguments are a JSON object; single ones can be filled into the program's arguments.
 //!
+//! Files that it leaves in the directory `ARTIFACTS_DIR` become artifacts when it ends well. `NAME.about` says what the model reads of
+//! the file `NAME`.
+//!
 //! It starts with an empty environment (but for `PATH`, `LANG`, `IDEMPOTENCY_KEY` and what the tool's entry sets) in a temporary working directory, in a
 //! process group of its own, which is killed when the program ends or its deadline passes. A
 //! process that left the group (`setsid`) is not killed, but it cannot hold the call up: nobody
@@ -8,17 +11,19 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use autoact_trajectory::ToolSpec;
+use autoact_trajectory::{MAX_ARTIFACT_BYTES, MAX_ARTIFACTS, ToolSpec};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::artifacts::{ARTIFACTS_DIR, Collected, collect};
 use crate::pipes::Pipes;
 use crate::placeholder::{Argument, fill};
 use crate::text::{one_line, quoted};
-use crate::tool::{Tool, ToolCall, ToolError};
+use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// Where programs are looked for when the entry sets no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -47,12 +52,13 @@ impl Command {
         Command { spec, program, args, env }
     }
 
-    fn start(&self, args: Vec<String>, key: &str, directory: &std::path::Path) -> Result<Child, ToolError> {
+    fn start(&self, args: Vec<String>, key: &str, directory: &Path, artifacts: &Path) -> Result<Child, ToolError> {
         std::process::Command::new(&self.program)
             .args(args)
             .env_clear()
             .env("PATH", DEFAULT_PATH)
             .env("LANG", "C.UTF-8")
+            .env(ARTIFACTS_DIR, artifacts)
             .env(IDEMPOTENCY_KEY, key)
             .envs(&self.env)
             .current_dir(directory)
@@ -75,11 +81,15 @@ impl Tool for Command {
         &self.spec
     }
 
-    fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let deadline = Instant::now() + self.spec.timeout;
         let args = fill(&self.args, call.arguments)?;
         let directory = tempfile::tempdir().map_err(|error| ToolError::Internal(format!("cannot make a working directory: {error}")))?;
-        let mut running = Running { child: self.start(args, call.key, directory.path())? };
+        let (work, artifacts) = (directory.path().join("work"), directory.path().join("artifacts"));
+        for made in [&work, &artifacts] {
+            std::fs::create_dir(made).map_err(|error| ToolError::Internal(format!("cannot make a working directory: {error}")))?;
+        }
+        let mut running = Running { child: self.start(args, call.key, &work, &artifacts)? };
         let line = format!("{}\n", one_line(call.params));
         let mut pipes = Pipes::of(&mut running.child, line, self.stdout_bytes(), STDERR_BYTES)?;
         let status = running.wait(deadline, &mut pipes)?;
@@ -89,7 +99,7 @@ impl Tool for Command {
         let (told, complaint) = pipes.output();
         match status {
             None => Err(ToolError::Timeout { after: self.spec.timeout, written: one_line(&told) }),
-            Some(status) if status.success() => Ok(told),
+            Some(status) if status.success() => Ok(output(told, collect(&artifacts))),
             Some(status) => {
                 let message = complaint.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_else(|| "no message".to_owned());
                 Err(ToolError::Failed { status: told_status(status), message: quoted(&message) })
@@ -130,6 +140,16 @@ impl Drop for Running {
         }
         let _ = self.child.wait();
     }
+}
+
+/// What the program told, and what it left in its directory for artifacts.
+fn output(mut text: String, collected: Collected) -> ToolOutput {
+    let Collected { artifacts, left_out } = collected;
+    if !left_out.is_empty() {
+        let (files, bytes) = (MAX_ARTIFACTS, MAX_ARTIFACT_BYTES >> 20);
+        text.push_str(&format!(" (Not kept, beyond {files} files or {bytes} MiB: {}.)", quoted(&left_out.join(", "))));
+    }
+    ToolOutput { text, artifacts }
 }
 
 fn told_status(status: ExitStatus) -> String {

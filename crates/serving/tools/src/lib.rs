@@ -7,6 +7,7 @@
 //! Observations are one line of text and terse, because a small model reads them. The generator of training data runs these very tools,
 //! so a model meets at work what it met while learning.
 
+mod artifacts;
 mod builtin;
 mod command;
 mod corpus;
@@ -29,4 +30,4 @@ pub use expression::{CalcError, Value, calculate};
 pub use file::{BUNDLED_TOOLS, LibraryError};
 pub use library::{AddToolError, Observation, ToolLibrary, UnknownTool};
 pub use placeholder::Argument;
-pub use tool::{Tool, ToolCall, ToolError};
+pub use tool::{Tool, ToolCall, ToolError, ToolOutput};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use autoact_trajectory::{Action, Arguments, ToolSpec, Trajectory, arguments_line};
+use autoact_trajectory::{Action, Arguments, NewArtifact, ToolSpec, Trajectory, arguments_line};
 
 use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
 use crate::command::Command;
@@ -12,7 +12,7 @@ use crate::corpus::Corpus;
 use crate::file::{BUNDLED_TOOLS, Definition, Implementation, LibraryError, parse};
 use crate::text::{cut, one_line, quoted};
 use crate::titles::similar;
-use crate::tool::{Tool, ToolCall, ToolError};
+use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 use crate::validator::Validator;
 
 /// What a tool returned, in the form the group reads.
@@ -24,6 +24,8 @@ pub struct Observation {
     pub is_error: bool,
     /// The text was cut to the tool's bound and ends in ` … (cut)`.
     pub truncated: bool,
+    /// What comes with it for people.
+    pub artifacts: Vec<NewArtifact>,
 }
 
 /// A tool that the library does not have.
@@ -206,19 +208,20 @@ impl ToolLibrary {
     /// The same for a call that has a name: a repetition of the call has the same one ([`ToolCall::key`]).
     pub fn execute_as(&self, key: &str, action: &Action, trajectory: &Trajectory) -> Observation {
         let Some((entry, tool)) = self.entries.iter().zip(&self.tools).find(|(_, tool)| tool.spec().name == action.tool) else {
-            return Observation { text: one_line(&self.unknown(&action.tool).to_string()), is_error: true, truncated: false };
+            let text = one_line(&self.unknown(&action.tool).to_string());
+            return Observation { text, is_error: true, truncated: false, artifacts: Vec::new() };
         };
         let ran = checked(entry, &action.params).and_then(|(params, arguments)| {
             tool.run(&ToolCall { key, params: params.as_deref().unwrap_or(&action.params), arguments: arguments.as_ref(), trajectory })
         });
-        let (text, is_error) = match ran {
-            Ok(text) => (one_line(&text), false),
-            Err(ToolError::Params(told)) => (one_line(&told), true),
-            Err(error) => (one_line(&format!("{} failed: {error}", action.tool)), true),
+        let (ToolOutput { text, artifacts }, is_error) = match ran {
+            Ok(output) => (ToolOutput { text: one_line(&output.text), ..output }, false),
+            Err(ToolError::Params(told)) => (one_line(&told).into(), true),
+            Err(error) => (one_line(&format!("{} failed: {error}", action.tool)).into(), true),
         };
         let text = if text.is_empty() { "(nothing)".to_owned() } else { text };
         let (text, truncated) = cut(text, tool.spec().max_observation_bytes);
-        Observation { text, is_error, truncated }
+        Observation { text, is_error, truncated, artifacts }
     }
 
     fn unknown(&self, name: &str) -> UnknownTool {

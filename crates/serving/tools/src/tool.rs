@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use autoact_trajectory::{Arguments, ToolSpec, Trajectory};
+use autoact_trajectory::{Arguments, NewArtifact, ToolSpec, Trajectory};
 
 /// One call of a tool.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +22,22 @@ pub trait Tool: Send + Sync {
     /// What the agents know about it.
     fn spec(&self) -> &ToolSpec;
     /// Runs it. The text is the observation; its line breaks and its length are seen to by [`crate::ToolLibrary::execute`].
-    fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError>;
+    fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError>;
+}
+
+/// What a tool returned.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolOutput {
+    /// The observation, for the group.
+    pub text: String,
+    /// What comes with it for people.
+    pub artifacts: Vec<NewArtifact>,
+}
+
+impl From<String> for ToolOutput {
+    fn from(text: String) -> Self {
+        ToolOutput { text, artifacts: Vec::new() }
+    }
 }
 
 /// A tool that ran and failed. The message becomes the observation, so it is written for the group to read.

@@ -85,6 +85,17 @@ fn a_megabyte_is_an_observation_like_any_other() {
 }
 
 #[test]
+fn files_of_a_successful_run_become_artifacts() {
+    let script = "printf 'river,km\\nLoire,1006\\n' > \"$ARTIFACTS_DIR/rivers.csv\"; echo 2 columns > \"$ARTIFACTS_DIR/rivers.csv.about\"; ls; echo done";
+    let observation = run(script, "", "20s");
+    assert_eq!((observation.text.as_str(), observation.artifacts.len()), ("done", 1), "{observation:?}");
+    let artifact = &observation.artifacts[0];
+    assert_eq!((artifact.name.as_str(), artifact.kind.as_str(), artifact.text.as_str()), ("rivers.csv", "table", "2 columns"));
+    assert_eq!(artifact.data, b"river,km\nLoire,1006\n");
+    assert!(run(&format!("{script}; exit 1"), "", "20s").artifacts.is_empty());
+}
+
+#[test]
 fn at_the_deadline_the_whole_group_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let pids = directory.path().join("pids");

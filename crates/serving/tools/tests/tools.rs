@@ -48,7 +48,13 @@ fn history(actions: &[(&str, &str)]) -> Trajectory {
     let mut trajectory = Trajectory::default();
     for (tool, params) in actions {
         let observation = observe(tool, params, &trajectory).text;
-        let step = Step { thought: "…".into(), tool: (*tool).into(), params: Some((*params).into()), observation: Some(observation) };
+        let step = Step {
+            thought: "…".into(),
+            tool: (*tool).into(),
+            params: Some((*params).into()),
+            observation: Some(observation),
+            artifacts: Vec::new(),
+        };
         trajectory.turns.push(Turn::Step(step));
     }
     trajectory

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autoact_bus::Bus;
-use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, ToolAgent, Tools};
+use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_trajectory::{Effect, Observation, Reflection, Thought, ToolSpec, Usage};
 use autoact_wire::agents_v1;
@@ -212,7 +212,7 @@ impl ToolAgent for Remote<ToolAgentClient<Traced>> {
 
 #[async_trait]
 impl Tools for Remote<ToolAgentClient<Traced>> {
-    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Observation>, Failure> {
+    async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Seen>, Failure> {
         let call = execution.call;
         let mut patience = self.patience(call.time_left);
         if let Some(spec) = execution.spec {
@@ -240,7 +240,7 @@ impl Remote<ToolAgentClient<Traced>> {
         Ok((reply.params, usage(reply.usage)))
     }
 
-    async fn execute_once(&self, execution: Execution<'_>, attempt: Attempt) -> Result<(Observation, Usage), Failure> {
+    async fn execute_once(&self, execution: Execution<'_>, attempt: Attempt) -> Result<(Seen, Usage), Failure> {
         let request = agents_v1::ExecuteRequest {
             tenant: execution.call.task.tenant.to_string(),
             task_id: execution.call.task.id.to_string(),
@@ -251,7 +251,8 @@ impl Remote<ToolAgentClient<Traced>> {
         let call = |mut client: ToolAgentClient<Traced>, request| async move { Ok(client.execute(request).await?.into_inner()) };
         let reply = self.within(attempt.limit, request, call).await?;
         let observation = Observation { text: reply.observation, is_error: reply.is_error, repeated: false, truncated: reply.truncated };
-        Ok((observation, usage(reply.usage)))
+        let artifacts = reply.artifacts.into_iter().map(Into::into).collect();
+        Ok((Seen { observation, artifacts }, usage(reply.usage)))
     }
 }
 

@@ -12,7 +12,9 @@ use autoact_trajectory::{Task, TaskId};
 use autoact_wire::status::to_status;
 use autoact_wire::v1;
 use autoact_wire::v1::gateway_server::{Gateway as GatewayApi, GatewayServer};
-use futures::{Stream, StreamExt};
+use autoact_wire::v1::get_artifact_response::Part;
+use bytes::Bytes;
+use futures::{Stream, StreamExt, stream};
 use prost::Message;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
@@ -29,6 +31,9 @@ pub(crate) struct Door {
 pub(crate) fn service(application: Arc<Application>) -> GatewayServer<Door> {
     autoact_wire::limited!(GatewayServer::new(Door { application }))
 }
+
+/// Bytes of an artifact in one message.
+const PIECE_BYTES: usize = 64 * 1024;
 
 type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
@@ -125,6 +130,22 @@ impl GatewayApi for Door {
     async fn cancel_task(&self, request: Request<v1::CancelTaskRequest>) -> Result<Response<v1::CancelTaskResponse>, Status> {
         let ended = task(self.application.cancel(&id(&request.into_inner().task_id)?).await)?;
         Ok(Response::new(v1::CancelTaskResponse { task: Some(ended) }))
+    }
+
+    type GetArtifactStream = Responses<v1::GetArtifactResponse>;
+
+    async fn get_artifact(&self, request: Request<v1::GetArtifactRequest>) -> Result<Response<Self::GetArtifactStream>, Status> {
+        let v1::GetArtifactRequest { task_id, name, step } = request.into_inner();
+        let found = self.application.artifact(&id(&task_id)?, &name, step).await;
+        let (artifact, data) = found.map_err(|error| to_status(&error))?;
+        let part = |part| Ok(v1::GetArtifactResponse { part: Some(part) });
+        let first = part(Part::Artifact((&artifact).into()));
+        let data = Bytes::from(data);
+        let pieces = (0..data.len()).step_by(PIECE_BYTES).map(move |at| {
+            let piece = data.slice(at..data.len().min(at + PIECE_BYTES));
+            part(Part::Data(piece.to_vec()))
+        });
+        Ok(Response::new(Box::pin(stream::iter(std::iter::once(first).chain(pieces)))))
     }
 
     async fn list_tools(&self, _: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use autoact_bus::{Bus, BusError};
-use autoact_planning::{Appended, EventLog};
-use autoact_trajectory::{Event, EventBody};
+use autoact_planning::{Appended, EventLog, Failure, FailureClass};
+use autoact_trajectory::{Artifact, Event, EventBody, NewArtifact, TaskKey};
 use tracing::Instrument;
 
 /// Appends to a task's subject.
@@ -17,6 +17,26 @@ impl EventLog for JetStreamLog {
 
     async fn append(&mut self, event: &Event, after: u64) -> Result<Appended, BusError> {
         append(&self.bus, event, after).await
+    }
+
+    async fn keep(&mut self, task: &TaskKey, artifact: &NewArtifact) -> Result<Artifact, Failure> {
+        let span = tracing::info_span!(
+            "keep_artifact",
+            otel.name = "put autoact.artifacts",
+            otel.kind = "producer",
+            messaging.system = "nats",
+            messaging.message.body.size = artifact.data.len(),
+            gen_ai.conversation.id = task.id.as_str(),
+        );
+        match self.bus.keep_artifact(task, artifact).instrument(span).await {
+            Ok(kept) => {
+                metrics::counter!("autoact_artifacts_total").increment(1);
+                metrics::counter!("autoact_artifact_bytes_total").increment(kept.bytes);
+                Ok(kept)
+            }
+            // room comes back, and so does the bus: the task waits for both
+            Err(error) => Err(Failure::new(FailureClass::Busy, "the store of artifacts", error)),
+        }
     }
 }
 

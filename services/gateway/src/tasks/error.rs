@@ -58,6 +58,8 @@ pub(crate) enum TaskError {
     Bus(#[from] BusError),
     #[error("the trajectory of task `{task}` does not fold")]
     Fold { task: TaskId, source: Box<FoldError> },
+    #[error("task `{task}` has no artifact `{name}`; `autoact tasks artifacts {task}` lists them")]
+    NoArtifact { task: TaskId, name: String },
     #[error("as many clients watch tasks here as may ({most}); call again later, or watch through another gateway")]
     ManyWatchers { most: usize },
     #[error("this gateway is shutting down; watch task `{task}` again after sequence {after}")]

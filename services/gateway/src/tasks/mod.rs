@@ -1,5 +1,6 @@
 //! The application: submit, get, list, watch and cancel tasks, in the domain's terms. Doors call it; it knows none of them.
 
+mod artifact;
 mod cancel;
 mod error;
 mod list;

@@ -81,7 +81,7 @@ impl<L: EventLog> Driver<L> {
             }
             Some(Ok(Plan::Shorten(shortened, known))) => {
                 self.known = known;
-                self.store(EventBody::Shortened(shortened), None).await.map(Some)
+                self.store(EventBody::Shortened(shortened)).await.map(Some)
             }
         }
     }

@@ -3,7 +3,7 @@
 use autoact_trajectory::ToolSpec;
 
 use crate::expression::calculate;
-use crate::tool::{Tool, ToolCall, ToolError};
+use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// Computes an arithmetic expression, compares two numbers, or says whether two texts are the same.
 pub struct Calculate {
@@ -22,10 +22,10 @@ impl Tool for Calculate {
         &self.spec
     }
 
-    fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         match calculate(call.params) {
-            Ok(value) => Ok(value.to_string()),
-            Err(error) => same_text(call.params).map(|same| same.to_string()).ok_or_else(|| ToolError::Params(error.to_string())),
+            Ok(value) => Ok(value.to_string().into()),
+            Err(error) => same_text(call.params).map(|same| same.to_string().into()).ok_or_else(|| ToolError::Params(error.to_string())),
         }
     }
 }

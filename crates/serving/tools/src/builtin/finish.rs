@@ -2,7 +2,7 @@
 
 use autoact_trajectory::ToolSpec;
 
-use crate::tool::{Tool, ToolCall, ToolError};
+use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// The terminal tool: its parameters are the answer. It is in the library to be chosen, never to be run.
 pub struct Finish {
@@ -22,7 +22,7 @@ impl Tool for Finish {
         &self.spec
     }
 
-    fn run(&self, _call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn run(&self, _call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         Err(ToolError::Params(format!("`{}` is never run: its input is the answer", self.spec.name)))
     }
 }

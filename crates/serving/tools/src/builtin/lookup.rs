@@ -7,7 +7,7 @@ use autoact_trajectory::{ToolSpec, Trajectory};
 
 use crate::corpus::{Corpus, Page};
 use crate::text::{analyzer, fold, one_line, query_stems, quoted, stems_with};
-use crate::tool::{Tool, ToolCall, ToolError};
+use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// Finds a word on the page that was retrieved last: `(1 of 2) sentence`, and with the same keyword again the next one. It keeps no
 /// state; the trajectory says what was retrieved and shown.
@@ -47,11 +47,11 @@ impl Tool for Lookup {
         &self.spec
     }
 
-    fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let keyword = call.params.trim();
         let Some((page, shown)) = self.state(call.trajectory, keyword) else {
             let first = self.retrieve.first().map_or(String::new(), |tool| format!(" Use {tool} first."));
-            return Ok(format!("No page has been retrieved yet.{first}"));
+            return Ok(format!("No page has been retrieved yet.{first}").into());
         };
         let wanted = query_stems(keyword);
         let mut analyzer = analyzer();
@@ -63,10 +63,11 @@ impl Tool for Lookup {
                 !wanted.is_empty() && wanted.iter().all(|stem| stems.contains(stem))
             })
             .collect();
-        Ok(match matches.get(shown) {
+        let text = match matches.get(shown) {
             Some(sentence) => format!("({} of {}) {}", shown + 1, matches.len(), one_line(sentence)),
             None if matches.is_empty() => format!("No sentence of {} contains {}.", page.title, quoted(keyword)),
             None => format!("No more sentences of {} contain {}.", page.title, quoted(keyword)),
-        })
+        };
+        Ok(text.into())
     }
 }

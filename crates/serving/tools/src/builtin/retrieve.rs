@@ -6,7 +6,7 @@ use autoact_trajectory::ToolSpec;
 
 use crate::corpus::Corpus;
 use crate::text::{one_line, quoted};
-use crate::tool::{Tool, ToolCall, ToolError};
+use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// A page's lead: that many of its first sentences.
 pub const LEAD_SENTENCES: usize = 6;
@@ -34,7 +34,7 @@ impl Tool for Retrieve {
         &self.spec
     }
 
-    fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let title = call.params.trim();
         let Some(page) = self.corpus.page(title) else {
             let mut text = format!("No page is titled {}.", quoted(title));
@@ -42,7 +42,7 @@ impl Tool for Retrieve {
             if !similar.is_empty() {
                 text.push_str(&format!(" Similar: {}.", similar.join("; ")));
             }
-            return Ok(text);
+            return Ok(text.into());
         };
         let sentences = page.sentences();
         let mut text = one_line(&sentences[..sentences.len().min(LEAD_SENTENCES)].join(" "));
@@ -52,6 +52,6 @@ impl Tool for Retrieve {
                 None => text.push_str(" (There is more.)"),
             }
         }
-        Ok(text)
+        Ok(text.into())
     }
 }

@@ -7,7 +7,7 @@ use autoact_trajectory::ToolSpec;
 
 use crate::corpus::{Corpus, Page};
 use crate::text::{analyzer, one_line, query_stems, quoted, stems_with};
-use crate::tool::{Tool, ToolCall, ToolError};
+use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// How many pages an observation tells.
 const PAGES: usize = 3;
@@ -30,16 +30,16 @@ impl Tool for Search {
         &self.spec
     }
 
-    fn run(&self, call: &ToolCall<'_>) -> Result<String, ToolError> {
+    fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let query = call.params.trim();
         let hits = self.corpus.search(query, PAGES).map_err(|error| ToolError::Internal(format!("cannot search: {error}")))?;
         if hits.is_empty() {
-            return Ok(format!("No page matches {}.", quoted(query)));
+            return Ok(format!("No page matches {}.", quoted(query)).into());
         }
         let wanted: HashSet<String> = query_stems(query).into_iter().collect();
         let told: Vec<String> =
             hits.iter().map(|(page, _)| format!("{}: {}", page.title, one_line(best_sentence(page, &wanted)))).collect();
-        Ok(told.join(" | "))
+        Ok(told.join(" | ").into())
     }
 }
 

@@ -134,7 +134,7 @@ fn fold_metadata(task: &TaskId, error: &FoldError) -> Metadata {
 impl ServiceError for TaskError {
     fn code(&self) -> Code {
         match self {
-            TaskError::NotFound(_) => Code::NotFound,
+            TaskError::NotFound(_) | TaskError::NoArtifact { .. } => Code::NotFound,
             TaskError::Bus(error) => bus_code(error),
             TaskError::Fold { source, .. } => fold_code(source),
             TaskError::ManyWatchers { .. } => Code::ResourceExhausted,
@@ -145,6 +145,7 @@ impl ServiceError for TaskError {
     fn reason(&self) -> &'static str {
         match self {
             TaskError::NotFound(_) => "TASK_NOT_FOUND",
+            TaskError::NoArtifact { .. } => "ARTIFACT_NOT_FOUND",
             TaskError::Bus(error) => bus_reason(error),
             TaskError::Fold { source, .. } => fold_reason(source),
             TaskError::ManyWatchers { .. } => "TOO_MANY_WATCHERS",
@@ -165,6 +166,7 @@ impl ServiceError for TaskError {
             TaskError::Bus(error) => bus_metadata(error),
             TaskError::Fold { task, source } => fold_metadata(task, source),
             TaskError::ManyWatchers { most } => vec![("limit", most.to_string())],
+            TaskError::NoArtifact { task, name } => vec![("task_id", task.to_string()), ("artifact", name.clone())],
             TaskError::Leaving { task, after } => vec![("task_id", task.to_string()), ("after_sequence", after.to_string())],
         }
     }
@@ -255,6 +257,7 @@ fn bus_code(error: &BusError) -> Code {
         BusError::TooLarge(_) => Code::InvalidArgument,
         BusError::MessageTooLarge { .. } => Code::FailedPrecondition,
         BusError::Unreadable { .. } => Code::DataLoss,
+        BusError::MissingArtifact { .. } => Code::NotFound,
         _ => Code::Unavailable,
     }
 }
@@ -267,6 +270,7 @@ fn bus_reason(error: &BusError) -> &'static str {
         BusError::MessageTooLarge { .. } => "MESSAGE_TOO_LARGE",
         BusError::Unreadable { .. } => "TRAJECTORY_BROKEN",
         BusError::MissingTool { .. } => "TOOL_SPECIFICATION_MISSING",
+        BusError::MissingArtifact { .. } => "ARTIFACT_EXPIRED",
         BusError::Full { .. } => "BUS_FULL",
         _ => "BUS_UNAVAILABLE",
     }
