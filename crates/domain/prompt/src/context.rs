@@ -2,7 +2,7 @@
 
 use autoact_trajectory::{Profile, TaskContext, TaskInfo, rfc3339};
 
-use crate::transcript::one_line;
+use crate::one_line::one_line;
 
 /// A line for each field that is set, in a fixed order: what changes least from task to task comes first, so that tasks
 /// share the beginning of their prompts. Knowledge bases are no part of a prompt.

@@ -34,6 +34,7 @@
 mod chat;
 mod context;
 mod expect;
+mod one_line;
 mod tools;
 mod transcript;
 

@@ -2,7 +2,7 @@
 
 use autoact_trajectory::ToolSpec;
 
-use crate::transcript::one_line;
+use crate::one_line::one_line;
 
 /// Usage and definition; for a tool with arguments also what they are, and calls that make sense.
 /// A tool without a schema and without examples takes one line here.

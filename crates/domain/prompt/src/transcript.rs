@@ -3,6 +3,7 @@
 use autoact_trajectory::{Artifact, Role, Step, ToolSpec, Trajectory, Turn};
 
 use crate::context::context_lines;
+use crate::one_line::one_line;
 
 /// A piece of a transcript. The concatenated texts of a trajectory's segments are its transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,18 +27,6 @@ pub fn cue(role: Role) -> &'static str {
         Role::Tool => "Input:",
         Role::Reflect => "Reflection:",
     }
-}
-
-/// One line of text: line breaks and control characters become single spaces, the ends are trimmed.
-pub(crate) fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    line
 }
 
 /// The transcript in pieces, for training: the loss counts the segments of one role.

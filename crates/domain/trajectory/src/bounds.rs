@@ -3,8 +3,6 @@
 //! Sizes are bytes of UTF-8. A request or an agent's reply that is longer is refused with the figure. What a tool returned and what is
 //! written for people is cut instead, and says so.
 
-use crate::event::EventBody;
-
 /// An observation's text, the note on a repetition included.
 pub const MAX_OBSERVATION_BYTES: usize = 32 * 1024;
 /// A tool's parameters, and so an answer.
@@ -39,49 +37,6 @@ pub fn cut(text: String, max_bytes: usize) -> (String, bool) {
     };
     let end = text.floor_char_boundary(room);
     (format!("{}{mark}", text[..end].trim_end()), true)
-}
-
-/// A part of an agent's reply that is longer than an event may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the {part} has {bytes} bytes; at most {limit} are stored")]
-pub struct TooLong {
-    /// Which part.
-    pub part: &'static str,
-    /// Its length.
-    pub bytes: usize,
-    /// The bound.
-    pub limit: usize,
-}
-
-impl EventBody {
-    /// Whether what an agent said fits an event.
-    ///
-    /// # Errors
-    /// Names the first part that is too long.
-    pub fn check_bounds(&self) -> Result<(), TooLong> {
-        let within = |part, text: &str, limit| match text.len() {
-            bytes if bytes > limit => Err(TooLong { part, bytes, limit }),
-            _ => Ok(()),
-        };
-        match self {
-            EventBody::Thought(thought) => {
-                within("thought", &thought.thought, MAX_THOUGHT_BYTES)?;
-                within("tool's name", &thought.tool, MAX_NAME_BYTES)
-            }
-            EventBody::Action(action) => {
-                within("tool's name", &action.tool, MAX_NAME_BYTES)?;
-                within("tool's input", &action.params, MAX_PARAMS_BYTES)
-            }
-            EventBody::Reflection(reflection) => within("reflection", &reflection.thought, MAX_THOUGHT_BYTES),
-            EventBody::Submitted(_)
-            | EventBody::Started(_)
-            | EventBody::Observation(_)
-            | EventBody::Shortened(_)
-            | EventBody::Finished(_)
-            | EventBody::Released(_)
-            | EventBody::Unknown(_) => Ok(()),
-        }
-    }
 }
 
 #[cfg(test)]

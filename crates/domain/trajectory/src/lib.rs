@@ -6,12 +6,14 @@
 mod artifact;
 mod bounds;
 mod call;
+mod check;
 mod context;
 mod decide;
 mod digest;
 mod event;
 mod history;
 mod id;
+mod invalid_context;
 mod limits;
 mod parameters;
 mod shortening;
@@ -25,10 +27,11 @@ mod usage;
 pub use artifact::{Artifact, InvalidArtifacts, NewArtifact, artifact_name, check_artifacts};
 pub use bounds::{
     CUT_MARK, MAX_ARTIFACT_BYTES, MAX_ARTIFACT_NAME_BYTES, MAX_ARTIFACT_TEXT_BYTES, MAX_ARTIFACTS, MAX_DETAIL_BYTES, MAX_NAME_BYTES,
-    MAX_OBSERVATION_BYTES, MAX_PARAMS_BYTES, MAX_THOUGHT_BYTES, TooLong, cut,
+    MAX_OBSERVATION_BYTES, MAX_PARAMS_BYTES, MAX_THOUGHT_BYTES, cut,
 };
 pub use call::{CallId, CallKind, InvalidCallId, Role};
-pub use context::{InvalidContext, Profile, TaskContext, TaskInfo};
+pub use check::TooLong;
+pub use context::{Profile, TaskContext, TaskInfo};
 pub use decide::{Decision, UNKNOWN_OUTCOME, decide};
 pub use digest::Digest;
 pub use event::{
@@ -36,6 +39,7 @@ pub use event::{
 };
 pub use history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
 pub use id::{InvalidTaskId, TaskId};
+pub use invalid_context::InvalidContext;
 pub use limits::{InvalidSampling, Limits, Sampling};
 pub use parameters::{Arguments, InvalidArguments, InvalidSchema, MAX_SCHEMA_BYTES, ParameterSchema, arguments_line};
 pub use shortening::{Cut, Shortening, shorten};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::context::InvalidContext;
+use crate::invalid_context::InvalidContext;
 
 /// The longest name; those of the IANA database have 32 characters at most.
 const MAX_LENGTH: usize = 64;

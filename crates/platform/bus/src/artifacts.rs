@@ -4,16 +4,12 @@
 //! once, and what belongs to a task can be told by its name. Objects are stored before the event that refers to them and live longer:
 //! they have the trajectories' age and a day. A full store refuses; nothing that an event refers to makes room.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use async_nats::jetstream::context::GetStreamErrorKind;
 use async_nats::jetstream::object_store::{Config, GetErrorKind, InfoErrorKind, ObjectStore};
 use async_nats::jetstream::{ErrorCode, stream};
 use autoact_trajectory::{Artifact, NewArtifact, TaskKey, Tenant};
 use autoact_wire::store::digest;
 use tokio::io::AsyncReadExt;
-use tokio::sync::Mutex;
 
 use crate::connect::Bus;
 use crate::error::BusError;
@@ -25,9 +21,6 @@ const OVERHEAD: usize = 16 * 1024;
 
 const STORE: &str = "store an artifact";
 const READ: &str = "read an artifact";
-
-/// The stores of the tenants whose artifacts this process has met.
-pub(crate) type Stores = Arc<Mutex<HashMap<Tenant, ObjectStore>>>;
 
 fn bucket_name(tenant: &Tenant) -> String {
     format!("AUTOACT_ARTIFACTS_{tenant}")

@@ -1,18 +1,19 @@
 //! The connection.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::connection::State;
+use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::jetstream::{self, ContextBuilder};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use autoact_trajectory as domain;
-use autoact_trajectory::Digest;
+use autoact_trajectory::{Digest, Tenant};
 use autoact_wire::store::{self, EventTooLarge};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::artifacts::Stores;
 use crate::config::{BusConfig, redacted};
 use crate::error::BusError;
 use crate::patience::{Patience, pause};
@@ -44,7 +45,8 @@ pub struct Bus {
     pub(crate) tail: Arc<Mutex<Option<Tail>>>,
     pub(crate) encode: Encode,
     pub(crate) tools: Arc<ToolCache>,
-    pub(crate) stores: Stores,
+    /// Where the artifacts are of the tenants that this process has met.
+    pub(crate) stores: Arc<Mutex<HashMap<Tenant, ObjectStore>>>,
 }
 
 impl std::fmt::Debug for Bus {
@@ -66,16 +68,7 @@ impl Bus {
 
     /// A bus over a connection and its streams.
     pub(crate) fn over(client: Client, context: jetstream::Context, streams: Streams, config: BusConfig) -> Bus {
-        Bus {
-            client,
-            context,
-            streams,
-            config,
-            tail: Arc::default(),
-            tools: Arc::default(),
-            stores: Stores::default(),
-            encode: store::encode,
-        }
+        Bus { client, context, streams, config, tail: Arc::default(), tools: Arc::default(), stores: Arc::default(), encode: store::encode }
     }
 
     /// Writes events in another form than this release's: what another release would write, for tests of mixed fleets.

@@ -4,45 +4,17 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use autoact_trajectory::{
-    Action, Artifact, Cut, Digest, Event, EventBody, FinishReason, Finished, InvalidSampling, InvalidTaskId, InvalidTenant, Observation,
-    Phase, ReleaseReason, Released, Shortened, Shortening, Started, Submitted, Task, Tenant, Thought, Unknown,
+    Action, Artifact, Cut, Digest, Event, EventBody, FinishReason, Finished, Observation, Phase, ReleaseReason, Released, Shortened,
+    Shortening, Started, Submitted, Task, Tenant, Thought, Unknown,
 };
 
 use crate::context::context_to_proto;
-use crate::specs::ToolRef;
+pub use crate::event_error::EventError;
 use crate::v1::trajectory_event::Body;
 use crate::{ConversionError, v1};
 
 /// The version of the event schema that we write, and the highest whose events we understand whole.
 pub const EVENT_VERSION: u32 = 2;
-
-/// A message that is no event, or one with a field out of range.
-#[derive(Debug, thiserror::Error)]
-pub enum EventError {
-    /// Not protobuf of our schema.
-    #[error("not an event of autoact")]
-    Malformed(#[source] prost::DecodeError),
-    /// A field is absent or out of range.
-    #[error("the event is not valid")]
-    Field(#[from] ConversionError),
-    /// A task id that cannot be one.
-    #[error("the event's task id is not valid")]
-    TaskId(#[from] InvalidTaskId),
-    /// A tenant that cannot be one.
-    #[error("the event's tenant is not valid")]
-    Tenant(#[from] InvalidTenant),
-    /// The specifications of tools that it names are not at hand.
-    #[error("the specifications of the tools `{}` are missing", names(.0))]
-    MissingTools(Vec<ToolRef>),
-    /// A sampling parameter out of range.
-    #[error("the event's sampling is not valid")]
-    Sampling(#[from] InvalidSampling),
-}
-
-fn names(tools: &[ToolRef]) -> String {
-    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    names.join("`, `")
-}
 
 impl From<FinishReason> for v1::FinishReason {
     fn from(reason: FinishReason) -> Self {

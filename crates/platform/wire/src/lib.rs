@@ -11,7 +11,9 @@ mod alike;
 pub mod client;
 mod context;
 pub mod convert;
+mod digest;
 pub mod event;
+mod event_error;
 pub mod specs;
 #[cfg(feature = "rpc")]
 pub mod status;

@@ -6,8 +6,9 @@ use autoact_trajectory::{Digest, Effect, ParameterSchema, Submitted, Tenant, Too
 use prost::Message;
 
 use crate::convert::{duration_from_proto, duration_to_proto};
-use crate::event::EventError;
-use crate::store::digest;
+use crate::digest::digest;
+use crate::event_error::EventError;
+pub use crate::event_error::ToolRef;
 use crate::store_v2 as v2;
 
 /// Where specifications are found by their digests.
@@ -21,15 +22,6 @@ impl ToolSpecs for BTreeMap<Digest, ToolSpec> {
     fn get(&self, _: &Tenant, digest: &Digest) -> Option<ToolSpec> {
         BTreeMap::get(self, digest).cloned()
     }
-}
-
-/// A tool as an event names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolRef {
-    /// Its name, for messages.
-    pub name: String,
-    /// SHA-256 of its stored specification.
-    pub digest: Digest,
 }
 
 /// A specification in its stored form.

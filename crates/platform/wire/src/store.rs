@@ -11,11 +11,12 @@ use autoact_trajectory::{
     Shortening, Started, Submitted, TaskId, TaskKey, Tenant, Thought, Unknown, Verdict,
 };
 use prost::Message;
-use sha2::{Digest as _, Sha256};
 
 use crate::context::{context_from_store, stored_context};
+pub use crate::digest::digest;
 pub use crate::event::EVENT_VERSION;
-use crate::event::{EventError, time_from_proto};
+use crate::event::time_from_proto;
+use crate::event_error::EventError;
 use crate::specs::{ToolSpecs, refs_to_message, tools_from_message};
 use crate::store_v2::event::Body;
 use crate::store_v2::{self as v2, index_record};
@@ -35,11 +36,6 @@ pub struct EventTooLarge {
     pub event: &'static str,
     /// Its size.
     pub bytes: usize,
-}
-
-/// SHA-256 of stored bytes.
-pub fn digest(bytes: &[u8]) -> Digest {
-    Digest(Sha256::digest(bytes).into())
 }
 
 /// The bytes that are stored. Sequence and digest are not: the bus and the bytes give them.

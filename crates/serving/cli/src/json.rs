@@ -8,7 +8,7 @@ use std::time::Duration;
 use autoact_wire::v1::{self, trajectory_event::Body};
 use serde_json::{Value, json};
 
-use crate::view::{reason_name, verdict_name};
+use crate::names::{reason_name, verdict_name};
 
 /// One event.
 pub(crate) fn event(event: &v1::TrajectoryEvent) -> Value {

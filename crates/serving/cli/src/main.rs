@@ -18,6 +18,7 @@ mod load;
 mod memory;
 mod migrate;
 mod model;
+mod names;
 mod out;
 mod supervise;
 mod tasks;

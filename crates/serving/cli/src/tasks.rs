@@ -8,9 +8,9 @@ use crate::client::{self, Service};
 use crate::context;
 use crate::exit;
 use crate::json;
+use crate::names::{reason_name, verdict_name};
 use crate::out;
 use crate::text::{cut, plain, plain_line};
-use crate::view::{reason_name, verdict_name};
 
 pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;

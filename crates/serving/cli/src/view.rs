@@ -8,6 +8,7 @@ use autoact_trajectory::{CallId, CallKind, Role};
 use autoact_wire::v1::{self, trajectory_event::Body};
 
 use crate::artifacts;
+use crate::names::{reason_name, verdict_name};
 use crate::out;
 use crate::text::{plain, plain_line};
 
@@ -197,16 +198,6 @@ fn shortening(shortened: &v1::Shortened) -> String {
     let what: Vec<String> = [left_out, cut, thoughts].into_iter().flatten().collect();
     let (tokens, limit) = (shortened.tokens, shortened.limit);
     format!("{} for the agents: the prompt had {tokens} tokens, at most {limit} fit", what.join(", "))
-}
-
-/// The reason's name without its prefix, in lower case.
-pub(crate) fn reason_name(reason: v1::FinishReason) -> String {
-    reason.as_str_name().trim_start_matches("FINISH_REASON_").to_lowercase().replace('_', " ")
-}
-
-/// The verdict's name in lower case; one that this version does not know is `unspecified`.
-pub(crate) fn verdict_name(verdict: v1::Verdict) -> String {
-    verdict.as_str_name().trim_start_matches("VERDICT_").to_lowercase()
 }
 
 fn duration(value: Option<prost_types::Duration>) -> Duration {

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::args::EvalOptions;
 use crate::eval::set::EvalQuestion;
-use crate::view::reason_name;
+use crate::names::reason_name;
 
 /// One question's result.
 pub(crate) struct Outcome {

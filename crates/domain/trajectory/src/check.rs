@@ -1,0 +1,47 @@
+//! Whether what an agent said fits an event.
+
+use crate::bounds::{MAX_NAME_BYTES, MAX_PARAMS_BYTES, MAX_THOUGHT_BYTES};
+use crate::event::EventBody;
+
+/// A part of an agent's reply that is longer than an event may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the {part} has {bytes} bytes; at most {limit} are stored")]
+pub struct TooLong {
+    /// Which part.
+    pub part: &'static str,
+    /// Its length.
+    pub bytes: usize,
+    /// The bound.
+    pub limit: usize,
+}
+
+impl EventBody {
+    /// Whether what an agent said fits an event.
+    ///
+    /// # Errors
+    /// Names the first part that is too long.
+    pub fn check_bounds(&self) -> Result<(), TooLong> {
+        let within = |part, text: &str, limit| match text.len() {
+            bytes if bytes > limit => Err(TooLong { part, bytes, limit }),
+            _ => Ok(()),
+        };
+        match self {
+            EventBody::Thought(thought) => {
+                within("thought", &thought.thought, MAX_THOUGHT_BYTES)?;
+                within("tool's name", &thought.tool, MAX_NAME_BYTES)
+            }
+            EventBody::Action(action) => {
+                within("tool's name", &action.tool, MAX_NAME_BYTES)?;
+                within("tool's input", &action.params, MAX_PARAMS_BYTES)
+            }
+            EventBody::Reflection(reflection) => within("reflection", &reflection.thought, MAX_THOUGHT_BYTES),
+            EventBody::Submitted(_)
+            | EventBody::Started(_)
+            | EventBody::Observation(_)
+            | EventBody::Shortened(_)
+            | EventBody::Finished(_)
+            | EventBody::Released(_)
+            | EventBody::Unknown(_) => Ok(()),
+        }
+    }
+}
