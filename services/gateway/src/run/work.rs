@@ -13,8 +13,11 @@ use tokio_util::task::TaskTracker;
 use crate::agents::patience;
 use crate::run::dispatcher::Message;
 
-/// How long tasks that are given back may take to stop: they only drop a call.
-const GIVE_BACK_LIMIT: Duration = Duration::from_secs(3);
+/// How long tasks that are given back may take to stop. They only drop a call and say so on the bus, but a busy bus takes seconds, and
+/// a lease that is not given back holds its task up for half a minute.
+const GIVE_BACK_LIMIT: Duration = Duration::from_secs(8);
+/// How long what is left to be said on the bus may take after that.
+const SETTLE_LIMIT: Duration = Duration::from_secs(3);
 
 /// Takes tasks and sees to their end.
 pub(crate) struct Work {
@@ -45,7 +48,7 @@ impl Work {
         self.leaving.cancel();
         self.dispatcher.stop(None);
         self.settling.close();
-        let _ = tokio::time::timeout(GIVE_BACK_LIMIT, self.settling.wait()).await;
+        let _ = tokio::time::timeout(SETTLE_LIMIT, self.settling.wait()).await;
         stopping.cancelled().await;
         self.bus.close().await;
     }
