@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use autoact_prompt::{Expect, transcript};
+use autoact_prompt::{Expect, described, transcript};
 use autoact_trajectory::{PromptSize, Role, Step, TaskKey, Trajectory, Turn};
 
 use crate::failure::Failure;
@@ -49,10 +49,10 @@ pub(crate) fn tightest(sizes: &[PromptSize]) -> Option<PromptSize> {
     sizes.iter().copied().max_by(|a, b| (a.tokens * b.limit.max(1)).cmp(&(b.tokens * a.limit.max(1))))
 }
 
-/// More tokens than any role's prompt has: a token is at least a byte.
-pub(crate) fn most_tokens(trajectory: &Trajectory) -> usize {
-    let tools: usize = trajectory.tools.iter().map(|tool| tool.usage.len() + tool.definition.len()).sum();
-    transcript(trajectory).len() + tools + TEMPLATE_BYTES
+/// More tokens than any role's prompt has, whose transcript has so many bytes: a token is at least a byte.
+pub(crate) fn most_tokens(trajectory: &Trajectory, transcript_bytes: usize) -> usize {
+    let tools: usize = trajectory.tools.iter().map(|tool| described(tool).len()).sum();
+    transcript_bytes + tools + TEMPLATE_BYTES
 }
 
 /// Whether what is never left out of a task's prompts leaves room for a reply: the tools, the question, and the step that waits for an
@@ -72,11 +72,43 @@ pub async fn check_fixed_parts(
     // an answer is judged as it is, however long
     let answer = Expect::input_tokens(&fixed.tools);
     // no reply is longer than that
-    let most = most_tokens(&fixed) + answer + answer;
+    let most = most_tokens(&fixed, transcript(&fixed).len()) + answer + answer;
     if Role::ALL.into_iter().all(|role| contexts.room(role).is_some_and(|room| most <= room)) {
         return Ok(());
     }
     let Ok(sizes) = measure(contexts, task, &fixed, time_left).await else { return Ok(()) };
     let sizes: Vec<_> = sizes.into_iter().map(|size| PromptSize { tokens: size.tokens + answer, ..size }).collect();
     tightest(&sizes).filter(|size| !size.fits()).map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use autoact_prompt::chat;
+    use autoact_trajectory::{Effect, ParameterSchema, ToolSpec};
+
+    use super::*;
+
+    #[test]
+    fn no_role_is_asked_with_more_than_the_bound() {
+        let description = "what it is measured in, ".repeat(200);
+        let schema = format!(r#"{{"type":"object","properties":{{"unit":{{"type":"string","description":"{description}"}}}}}}"#);
+        let schema = ParameterSchema::parse(&schema).unwrap();
+        let tool = ToolSpec {
+            name: "Convert".into(),
+            definition: "Converts.".into(),
+            usage: "Convert[unit]".into(),
+            effect: Effect::ReadOnly,
+            timeout: Duration::from_secs(1),
+            max_observation_bytes: 100,
+            terminal: false,
+            schema: Some(schema),
+            examples: vec![r#"{"unit":"km"}"#.repeat(100)],
+        };
+        let trajectory = Trajectory { question: "How far?".into(), tools: vec![tool], ..Trajectory::default() };
+        let most = most_tokens(&trajectory, transcript(&trajectory).len());
+        for role in Role::ALL {
+            let bytes: usize = chat(role, &trajectory).iter().map(|message| message.content.len()).sum();
+            assert!(bytes <= most, "{} has {bytes} bytes, the bound is {most}", role.as_str());
+        }
+    }
 }

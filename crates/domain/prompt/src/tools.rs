@@ -6,7 +6,7 @@ use crate::one_line::one_line;
 
 /// Usage and definition; for a tool with arguments also what they are, and calls that make sense.
 /// A tool without a schema and without examples takes one line here.
-pub(crate) fn described(tool: &ToolSpec) -> String {
+pub fn described(tool: &ToolSpec) -> String {
     let mut text = format!("- {}: {}", tool.usage, tool.definition);
     if tool.object_schema().is_some() {
         text.push_str(" Its input is a JSON object on one line.");

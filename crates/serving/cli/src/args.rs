@@ -142,13 +142,11 @@ pub(crate) struct AskOptions {
     /// Seed of the sampling.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    #[command(flatten)]
-    pub(crate) context: ContextOptions,
     /// One JSON object a line for programs.
     #[arg(long)]
     pub(crate) json: bool,
     /// With `--json`, also the agents' words while they are written.
-    #[arg(long, requires = "json")]
+    #[arg(long, requires = "json", conflicts_with = "quiet")]
     pub(crate) deltas: bool,
     /// Only the answer.
     #[arg(long, short, conflicts_with = "json")]
@@ -156,6 +154,9 @@ pub(crate) struct AskOptions {
     /// How long to look for a gateway when the connection is lost; `0s` gives up at once.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = patience)]
     pub(crate) reconnect: Duration,
+    // the last one: its heading would stand over what follows
+    #[command(flatten)]
+    pub(crate) context: ContextOptions,
 }
 
 /// What the group is told beside the question. Only what is given enters its prompts.

@@ -151,7 +151,7 @@ impl View {
         let mut out = String::from("where the time went (ms)\n");
         let _ = writeln!(
             out,
-            "  {:<10}{:>6}{:>9}{:>9}{:>9}{:>9}{:>9}{:>15}{:>9}",
+            "  {:<10}{:>6}{:>9}{:>9}{:>9}{:>9}{:>9} {:>19}{:>9}",
             "agent", "calls", "queue", "prefill", "decode", "tool", "total", "tokens in", "out"
         );
         let mut spent = Duration::ZERO;
@@ -164,7 +164,7 @@ impl View {
             };
             let _ = writeln!(
                 out,
-                "  {:<10}{:>6}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{:>15}{:>9}",
+                "  {:<10}{:>6}{:>9.1}{:>9.1}{:>9.1}{:>9.1}{:>9.1} {:>19}{:>9}",
                 ROWS[*index],
                 row.calls,
                 ms(row.queue),

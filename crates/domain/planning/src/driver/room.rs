@@ -49,9 +49,10 @@ impl<L: EventLog> Driver<L> {
     /// More tokens than the next prompt has.
     fn most_tokens(&self) -> usize {
         let shown = self.task.shown();
-        let most = most_tokens(&shown);
+        let now = bytes_of(&shown);
+        let most = most_tokens(&shown, now);
         match self.known {
-            Some(Known { tokens, bytes }) => most.min(tokens + bytes_of(&shown).saturating_sub(bytes) + MARGIN),
+            Some(Known { tokens, bytes }) => most.min(tokens + now.saturating_sub(bytes) + MARGIN),
             None => most,
         }
     }
