@@ -1,4 +1,5 @@
-//! Adapters that this project trained, in transformers + PEFT and here: `tests/golden/README.md` says what PEFT computed.
+//! Adapters that this project trained, in transformers + PEFT and here: `tests/golden/README.md`
+//! says what PEFT computed.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // tests
 
 use std::collections::BTreeMap;
@@ -35,7 +36,8 @@ impl Case {
         self.prompt_tokens.iter().chain(&self.tokens).copied().collect()
     }
 
-    /// Compares the log-probability that `found` gives the token at a place of [`all_tokens`](Self::all_tokens).
+    /// Compares the log-probability that `found` gives the token at a place of
+    /// [`all_tokens`](Self::all_tokens).
     fn check(&self, mut found: impl FnMut(usize) -> f64) {
         for (index, expected) in self.logprobs.iter().enumerate() {
             let found = found(self.prompt_tokens.len() + index);
@@ -126,7 +128,8 @@ fn log_probability(rows: &[f32], tokens: &[u32], at: usize) -> f64 {
     f64::from(row[tokens[at] as usize]) - sum.ln()
 }
 
-/// Activated LoRA: what is trained with an adapter from a token on is what is served with it from there on.
+/// Activated LoRA: what is trained with an adapter from a token on is what is served with it from
+/// there on.
 #[test]
 fn trainer_and_model_agree_on_an_adapter_that_acts_from_a_token_on() {
     let model = Transformer::load(&ModelDir::open(stem()).unwrap(), Some(Format::F32)).unwrap();

@@ -1,7 +1,9 @@
-//! Small things that happen at every step. Kernels have `crates/engine/kernels/examples/kernel_throughput.rs`, grammar masks
+//! Small things that happen at every step. Kernels have
+//! `crates/engine/kernels/examples/kernel_throughput.rs`, grammar masks
 //! `crates/engine/model/examples/promises.rs`.
 //!
-//! `cargo bench -p autoact-bench --bench micro [-- decide]`; the bus needs a nats-server (`scripts/fetch-nats`).
+//! `cargo bench -p autoact-bench --bench micro [-- decide]`; the bus needs a nats-server
+//! (`scripts/fetch-nats`).
 #![allow(clippy::unwrap_used, clippy::missing_docs_in_private_items, missing_docs)] // a benchmark
 
 use std::hint::black_box;
@@ -82,7 +84,8 @@ fn bus(c: &mut Criterion) {
     });
 }
 
-/// A request as the agents send it, over what the engine keeps of earlier prompts: looking the prompt up, and one token.
+/// A request as the agents send it, over what the engine keeps of earlier prompts: looking the
+/// prompt up, and one token.
 fn prefixes(c: &mut Criterion) {
     let runtime = Runtime::new().unwrap();
     let stem = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/stem");

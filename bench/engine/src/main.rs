@@ -1,5 +1,6 @@
-//! Our side of the comparisons in `bench/`: runs jobs that a driver gives as JSON and answers with timings.
-//! `autoact-bench engine` serves prompts through the public engine API, `autoact-bench train` trains adapters.
+//! Our side of the comparisons in `bench/`: runs jobs that a driver gives as JSON and answers with
+//! timings. `autoact-bench engine` serves prompts through the public engine API,
+//! `autoact-bench train` trains adapters.
 
 mod engine;
 mod train;

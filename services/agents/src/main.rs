@@ -1,5 +1,6 @@
-//! The program of all three agents: each is a process of its own, and on one machine they share the program's pages as they share the
-//! base's weights. Which agent it is says the name it is called by (a link `plan-agent`), or else its first argument.
+//! The program of all three agents: each is a process of its own, and on one machine they share the
+//! program's pages as they share the base's weights. Which agent it is says the name it is called
+//! by (a link `plan-agent`), or else its first argument.
 
 mod which;
 

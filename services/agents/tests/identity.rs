@@ -178,7 +178,8 @@ impl Contexts for Services {
     }
 }
 
-/// The bodies that the driver writes over the services. With `take_over`, another holder goes on after every event.
+/// The bodies that the driver writes over the services. With `take_over`, another holder goes on
+/// after every event.
 async fn served(services: &Arc<Services>, tools: &[ToolSpec], options: &RunOptions, take_over: bool) -> Vec<EventBody> {
     let agents = Agents {
         plan: Arc::clone(services) as _,
@@ -223,8 +224,8 @@ fn observations(bodies: &[EventBody]) -> usize {
     bodies.iter().filter(|body| matches!(body, EventBody::Observation(_))).count()
 }
 
-/// Asks the group in process, over the services, and over services whose gateways take over from each other, greedily and not. What
-/// happened.
+/// Asks the group in process, over the services, and over services whose gateways take over from
+/// each other, greedily and not. What happened.
 async fn compare(model: &Model, library: ToolLibrary, tools: Vec<ToolSpec>) -> Vec<EventBody> {
     let library = Arc::new(library);
     let services = Arc::new(Services::start(model, &library).await);

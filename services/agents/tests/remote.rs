@@ -92,7 +92,8 @@ async fn it_answers_with_the_servers_model() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-/// Returns when the process says that it serves, and on which address. Nothing it says holds the key.
+/// Returns when the process says that it serves, and on which address. Nothing it says holds the
+/// key.
 fn serving(mut child: Child) -> (Child, String) {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut seen = String::new();

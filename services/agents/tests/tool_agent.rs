@@ -1,4 +1,5 @@
-//! The program as tool-agent: what is missing is one clear line, the first signal drains, the second ends.
+//! The program as tool-agent: what is missing is one clear line, the first signal drains, the
+//! second ends.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 mod common;

@@ -48,7 +48,8 @@ impl Service for Gateway {
     }
 }
 
-/// Builds the gateway, which writes events as `encode` does. Another encoder than this release's is for tests of mixed fleets.
+/// Builds the gateway, which writes events as `encode` does. Another encoder than this release's is
+/// for tests of mixed fleets.
 ///
 /// # Errors
 /// What the configuration names is not there, or is not right.

@@ -113,11 +113,13 @@ pub struct BusSettings {
     /// How long one operation may go on trying, a restart of the server included.
     #[serde(with = "autoact_config::duration")]
     pub patience: Duration,
-    /// Copies of every message, in a NATS cluster. Like the next two, it holds when the streams are made.
+    /// Copies of every message, in a NATS cluster. Like the next two, it holds when the streams are
+    /// made.
     pub replicas: usize,
     /// Most bytes of trajectories to keep; the oldest go first.
     pub max_bytes: i64,
-    /// Most bytes of artifacts to keep for each tenant, reserved when the first one comes; a full store makes tasks wait.
+    /// Most bytes of artifacts to keep for each tenant, reserved when the first one comes; a full
+    /// store makes tasks wait.
     pub max_artifact_bytes: i64,
     /// How long trajectories are kept.
     #[serde(with = "autoact_config::duration")]

@@ -8,9 +8,10 @@
 //!               agents: the group over gRPC, with retries, metrics and the words as they are written; memory at the end
 //! ```
 //!
-//! Doors translate between a protocol and the application in `tasks`, which speaks domain types only. Nothing is kept here: a task is the
-//! fold of its events on the bus, and this process only holds a lease on it. Whoever gets the lease next replays the events and goes on
-//! where they end. Every event is stored before it is acted on.
+//! Doors translate between a protocol and the application in `tasks`, which speaks domain types
+//! only. Nothing is kept here: a task is the fold of its events on the bus, and this process only
+//! holds a lease on it. Whoever gets the lease next replays the events and goes on where they end.
+//! Every event is stored before it is acted on.
 
 mod agents;
 mod app;

@@ -1,4 +1,5 @@
-//! What a client says beside the question: from the request to the agents, the stored task and back.
+//! What a client says beside the question: from the request to the agents, the stored task and
+//! back.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;

@@ -1,4 +1,5 @@
-//! One trace per task, from the client's call over the bus to the planning loop. One test: a process has one subscriber.
+//! One trace per task, from the client's call over the bus to the planning loop. One test: a
+//! process has one subscriber.
 #![allow(clippy::unwrap_used)]
 
 mod common;

@@ -3,7 +3,8 @@
 /// Turns a text into a dense vector. Called off the async threads. The Qdrant store's layout and
 /// queries know dense vectors already; no embedder is bundled yet, and the embedded store has none.
 pub trait Embedder: Send + Sync + 'static {
-    /// Which one it is: vectors of different embedders cannot be compared, so a store remembers the name.
+    /// Which one it is: vectors of different embedders cannot be compared, so a store remembers the
+    /// name.
     fn name(&self) -> &str;
     /// The length of its vectors.
     fn dimension(&self) -> usize;

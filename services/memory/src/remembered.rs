@@ -22,9 +22,9 @@ impl Kind {
         }
     }
 
-    /// The id under which every store holds the memory of a tenant with this id: always the same, so
-    /// that remembering twice is one memory, and never another tenant's. The tenant `default` has the
-    /// ids that memories had before there were tenants.
+    /// The id under which every store holds the memory of a tenant with this id: always the same,
+    /// so that remembering twice is one memory, and never another tenant's. The tenant `default`
+    /// has the ids that memories had before there were tenants.
     pub(crate) fn point(self, tenant: &Tenant, id: &str) -> Uuid {
         let mut digest = Sha256::new();
         if *tenant != Tenant::default() {

@@ -1,4 +1,5 @@
-//! The Qdrant store. What needs a server runs where `QDRANT_TEST_URL` names one's gRPC address, and says that it was left out where not:
+//! The Qdrant store. What needs a server runs where `QDRANT_TEST_URL` names one's gRPC address, and
+//! says that it was left out where not:
 //! `QDRANT_TEST_URL=http://127.0.0.1:6334 cargo nextest run --workspace -E 'binary(qdrant)'`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 

@@ -278,7 +278,8 @@ async fn tenants_have_their_memories_to_themselves() {
     running.stop().await.unwrap();
 }
 
-/// A directory from before there were tenants (`fixtures/without-tenants`) is the default tenant's, and goes on as such.
+/// A directory from before there were tenants (`fixtures/without-tenants`) is the default tenant's,
+/// and goes on as such.
 #[tokio::test(flavor = "multi_thread")]
 async fn memories_from_before_tenants_are_the_default_tenants() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,7 +1,9 @@
-//! Learning as a job, for a Kubernetes Job or any other scheduler: the stages of `autoact learn`, configured by flags or the environment,
-//! with one JSON line of log for everything that a terminal would show as it moves. The report goes to standard output.
+//! Learning as a job, for a Kubernetes Job or any other scheduler: the stages of `autoact learn`,
+//! configured by flags or the environment, with one JSON line of log for everything that a terminal
+//! would show as it moves. The report goes to standard output.
 //!
-//! A job that is ended (SIGTERM, SIGKILL, a lost node) and started again on the same run directory goes on where it was.
+//! A job that is ended (SIGTERM, SIGKILL, a lost node) and started again on the same run directory
+//! goes on where it was.
 
 mod logs;
 

@@ -1,4 +1,5 @@
-//! The binary itself: killed and started again it goes on, a full disk is told, a wrong task is told once.
+//! The binary itself: killed and started again it goes on, a full disk is told, a wrong task is
+//! told once.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::zombie_processes)] // tests
 
 use std::path::{Path, PathBuf};

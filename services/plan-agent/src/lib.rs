@@ -1,5 +1,5 @@
-//! Plan-Agent, π_plan: writes a thought and chooses the next tool. Only tools of the trajectory can be chosen, because decoding is held
-//! to their names.
+//! Plan-Agent, π_plan: writes a thought and chooses the next tool. Only tools of the trajectory can
+//! be chosen, because decoding is held to their names.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Versions promoted and rolled back under a plan-agent that never stops answering: a real engine with tiny random weights, over real gRPC.
+//! Versions promoted and rolled back under a plan-agent that never stops answering: a real engine
+//! with tiny random weights, over real gRPC.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone)] // tests
 
 use std::fs;
@@ -218,7 +219,8 @@ async fn what_does_not_verify_is_refused_and_the_old_goes_on() {
     let address = running.addr().to_string();
     assert_eq!(plan(&address).await.unwrap().adapter, good.adapter_name("plan"), "a fresh agent speaks with the current version");
 
-    // somebody edits a published adapter and puts it into service past `promote`, which would refuse
+    // somebody edits a published adapter and puts it into service past `promote`, which would
+    // refuse
     let config = bad.adapter("plan").join("adapter_config.json");
     scale(&config, &config, 99);
     let refused = "autoact_adapter_switches_total{agent=\"plan\",outcome=\"refused\"}";

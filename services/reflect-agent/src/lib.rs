@@ -1,5 +1,5 @@
-//! Reflect-Agent, π_reflect: judges whether the observations of a finished history support its answer. The verdict is always right or
-//! wrong, because decoding is held to the two words.
+//! Reflect-Agent, π_reflect: judges whether the observations of a finished history support its
+//! answer. The verdict is always right or wrong, because decoding is held to the two words.
 
 use std::sync::Arc;
 

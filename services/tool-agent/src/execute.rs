@@ -47,7 +47,8 @@ struct CheckedAction {
 }
 
 impl CheckedAction {
-    /// Names the call for the tool: repetitions of the call have the same name. Empty for a call without a task.
+    /// Names the call for the tool: repetitions of the call have the same name. Empty for a call
+    /// without a task.
     fn key(&self) -> String {
         if self.task.is_empty() { String::new() } else { format!("{}/{}/{}", self.tenant, self.task, self.step) }
     }
@@ -71,8 +72,8 @@ impl Executor {
         &self.library
     }
 
-    /// Checks the call and runs its action. A tool that changes the world runs once for a (task, step), to its end, even when the
-    /// caller hangs up.
+    /// Checks the call and runs its action. A tool that changes the world runs once for a (task,
+    /// step), to its end, even when the caller hangs up.
     pub(crate) async fn execute(self: &Arc<Self>, request: agents_v1::ExecuteRequest) -> Result<agents_v1::ExecuteResponse, ExecuteError> {
         let run = self.check(request)?;
         if run.spec.effect == Effect::ReadOnly {

@@ -1,4 +1,5 @@
-//! Tool-Agent, π_tool: fills in the parameters of the tool that was chosen, and is the place where tools really run.
+//! Tool-Agent, π_tool: fills in the parameters of the tool that was chosen, and is the place where
+//! tools really run.
 
 mod config;
 mod error;

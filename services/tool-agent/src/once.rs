@@ -1,4 +1,5 @@
-//! Runs a step at most once in the life of this process: what the first run returned is what every repetition returns.
+//! Runs a step at most once in the life of this process: what the first run returned is what every
+//! repetition returns.
 //!
 //! Memory is bounded twice: by a number of steps, and by bytes. Where the bytes are spent, the
 //! oldest outcomes are dropped first. What is kept of such a step is that it ran, so that a
@@ -69,7 +70,8 @@ impl<T: Clone + Weigh> Once<T> {
         Once { steps: steps.max(1), bytes, inner: Mutex::new(inner) }
     }
 
-    /// The outcome of the step: from its first run, which may still be going on, or from `run`. A run that fails may be tried again.
+    /// The outcome of the step: from its first run, which may still be going on, or from `run`. A
+    /// run that fails may be tried again.
     pub(crate) async fn get<E, F>(&self, task: &str, step: u32, action: &Action, run: impl FnOnce() -> F) -> Result<T, E>
     where
         E: From<ExecuteError>,

@@ -1,4 +1,5 @@
-//! tool-agent over real gRPC on a free port: parameters from a scripted model, tools that really run.
+//! tool-agent over real gRPC on a free port: parameters from a scripted model, tools that really
+//! run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -247,7 +248,8 @@ async fn a_tool_ends_at_its_deadline_and_others_wait_their_turn() {
         start(ToolAgentConfig { own: ToolSettings { max_runs: 1, ..ToolSettings::default() }, ..ToolAgentConfig::default() }).await;
     let late = started.execute(call(1, "Hang", "x")).await.unwrap();
     assert!(late.is_error && late.observation.contains("no answer within 200ms"), "{late:?}");
-    // the hanging tool still holds the only slot: eight may wait for it, the others are refused with a delay
+    // the hanging tool still holds the only slot: eight may wait for it, the others are refused
+    // with a delay
     let mut calls = tokio::task::JoinSet::new();
     for at in 0..10 {
         let mut client = started.client.clone();

@@ -1,5 +1,5 @@
-//! A gateway of a release to come, for tests of mixed fleets. It runs tasks as this release does, but stores events that this
-//! release does not know: a body, fields and a value of an enumeration.
+//! A gateway of a release to come, for tests of mixed fleets. It runs tasks as this release does,
+//! but stores events that this release does not know: a body, fields and a value of an enumeration.
 
 use autoact_service::{Flag, Service, Setup, StartError};
 use autoact_trajectory::Event;

@@ -1,7 +1,9 @@
-//! The Kubernetes manifests against what they deploy: the ports, variables and programs of the real binaries.
+//! The Kubernetes manifests against what they deploy: the ports, variables and programs of the real
+//! binaries.
 //!
-//! `base` is read by this test itself, so that it is always checked. What kustomize makes of the base and of the overlays is checked
-//! where a kustomize is at hand; `./test` gets one (`scripts/fetch-kustomize`).
+//! `base` is read by this test itself, so that it is always checked. What kustomize makes of the
+//! base and of the overlays is checked where a kustomize is at hand; `./test` gets one
+//! (`scripts/fetch-kustomize`).
 
 mod binaries;
 mod network;

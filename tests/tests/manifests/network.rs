@@ -1,4 +1,5 @@
-//! What refers to pods by their labels: services, disruption budgets, autoscalers, network policies.
+//! What refers to pods by their labels: services, disruption budgets, autoscalers, network
+//! policies.
 
 use serde_norway::Value;
 

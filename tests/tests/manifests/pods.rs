@@ -1,4 +1,5 @@
-//! What every pod must be: of the restricted profile, with bounds, with probes on ports that it has.
+//! What every pod must be: of the restricted profile, with bounds, with probes on ports that it
+//! has.
 
 use serde_norway::Value;
 

@@ -99,7 +99,8 @@ pub(crate) fn with_component(overlay: &str, component: &str) -> anyhow::Result<t
     Ok(dir)
 }
 
-/// The command that renders: `$AUTOACT_KUSTOMIZE`, what `scripts/fetch-kustomize` got, or one on `PATH`.
+/// The command that renders: `$AUTOACT_KUSTOMIZE`, what `scripts/fetch-kustomize` got, or one on
+/// `PATH`.
 pub(crate) fn kustomize() -> Option<Vec<String>> {
     if let Ok(named) = std::env::var("AUTOACT_KUSTOMIZE")
         && !named.trim().is_empty()

@@ -1,4 +1,5 @@
-//! Adapter versions promoted and rolled back with the `autoact` command under a whole running group that is asked all the while.
+//! Adapter versions promoted and rolled back with the `autoact` command under a whole running group
+//! that is asked all the while.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -160,7 +161,8 @@ async fn mistakes_with_the_registry_say_what_to_do() -> anyhow::Result<()> {
     fails(&["promote", &id], 1, "tool adapter").await
 }
 
-/// Adapters of the group's base: the bundled ones, or, for the random model, those of its fixture; `more` changes their scale a little.
+/// Adapters of the group's base: the bundled ones, or, for the random model, those of its fixture;
+/// `more` changes their scale a little.
 fn adapters(assets: &Assets, dir: &Path, more: u32) -> anyhow::Result<PathBuf> {
     let to = dir.join(format!("published-{more}"));
     for role in ROLES {

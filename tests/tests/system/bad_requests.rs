@@ -1,4 +1,5 @@
-//! Requests that cannot be served: each gets one clear error with the right code, and the group goes on.
+//! Requests that cannot be served: each gets one clear error with the right code, and the group
+//! goes on.
 
 use anyhow::Context as _;
 use autoact_testkit::group::SERVICES;

@@ -1,4 +1,5 @@
-//! Programs that cannot start: one error that names the cause and the fix, an exit code that means something, and nothing left behind.
+//! Programs that cannot start: one error that names the cause and the fix, an exit code that means
+//! something, and nothing left behind.
 
 use std::path::Path;
 use std::time::Duration;

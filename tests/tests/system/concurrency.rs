@@ -1,4 +1,5 @@
-//! Many questions at once: each gets its own trajectory, and what its tools returned really is what they return.
+//! Many questions at once: each gets its own trajectory, and what its tools returned really is what
+//! they return.
 
 use anyhow::Context as _;
 use autoact_testkit::Group;
@@ -40,7 +41,8 @@ async fn thirty_two_questions_at_once_each_get_their_own_trajectory() -> anyhow:
     }
     if group.assets().trained {
         println!("{right} of {AT_ONCE} answers are right");
-        // how good the model is, `autoact eval` tells; here most answers have to come out right, whatever the others do
+        // how good the model is, `autoact eval` tells; here most answers have to come out right,
+        // whatever the others do
         assert!(right * 2 >= AT_ONCE, "only {right} of {AT_ONCE} answers are right");
     }
     assert_eq!(group.panics(), [""; 0]);
@@ -66,7 +68,8 @@ fn questions(trained: bool) -> anyhow::Result<Vec<(String, String)>> {
         .collect()
 }
 
-/// Runs every action of a trajectory again: an observation that belongs to another task would differ.
+/// Runs every action of a trajectory again: an observation that belongs to another task would
+/// differ.
 async fn replay(tools: &mut ToolAgentClient<Channel>, number: usize, events: &[TrajectoryEvent]) -> anyhow::Result<()> {
     let Some(Body::Submitted(submitted)) = &events[0].body else { anyhow::bail!("no question") };
     let mut trajectory = v1::Trajectory {

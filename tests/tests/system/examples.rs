@@ -1,5 +1,5 @@
-//! What a newcomer is told to type works as it stands: every question of README.md, of the help and of `autoact up` is asked, and its
-//! answer is the atlas's.
+//! What a newcomer is told to type works as it stands: every question of README.md, of the help and
+//! of `autoact up` is asked, and its answer is the atlas's.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,8 @@ use crate::clients::{QUICK, TASK_LIMIT};
 /// Wordings of a question that are tried: there are a few for each relation.
 const WORDINGS: u64 = 64;
 
-/// Everything in quotation marks that ends with a question mark. The quotation marks of shells and of JSON look the same.
+/// Everything in quotation marks that ends with a question mark. The quotation marks of shells and
+/// of JSON look the same.
 fn questions(text: &str) -> BTreeSet<String> {
     let quoted = text.lines().flat_map(|line| line.split('"').skip(1).step_by(2));
     quoted.filter(|quoted| quoted.ends_with('?')).map(str::to_owned).collect()

@@ -1,6 +1,7 @@
 //! Services that are killed in mid-call: every task ends as it does without kills, event for event.
 //!
-//! `AUTOACT_TEST_LONG=1` also kills each agent thirty times, one every ten seconds, under tools that change the world.
+//! `AUTOACT_TEST_LONG=1` also kills each agent thirty times, one every ten seconds, under tools
+//! that change the world.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -132,7 +133,8 @@ fn said(events: &[TrajectoryEvent]) -> Vec<Body> {
     events.iter().filter_map(body).filter(|body| !matches!(body, Body::Submitted(_) | Body::Started(_) | Body::Released(_))).collect()
 }
 
-/// Asks every question at every temperature, all at once; what was said, by question and temperature.
+/// Asks every question at every temperature, all at once; what was said, by question and
+/// temperature.
 async fn ask_all(address: String, round: String) -> anyhow::Result<BTreeMap<(String, String), Vec<Body>>> {
     let mut asked = Vec::new();
     for (number, question) in questions()?.into_iter().enumerate() {
@@ -201,7 +203,8 @@ const BETWEEN_KILLS: Duration = Duration::from_secs(10);
 const BACK_WITHIN: Duration = Duration::from_secs(3);
 const AGENTS: [&str; 3] = ["plan-agent", "tool-agent", "reflect-agent"];
 
-/// `Retrieve` as a program that changes the world: it notes the call that it runs in `ran`, takes a while, and shows the page.
+/// `Retrieve` as a program that changes the world: it notes the call that it runs in `ran`, takes a
+/// while, and shows the page.
 const RETRIEVE: &str = r#"read -r title
 echo "$IDEMPOTENCY_KEY" >> "$RAN"
 sleep 0.1

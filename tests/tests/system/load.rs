@@ -1,4 +1,5 @@
-//! Load on a whole group: every task is answered and counted, and nearly all of its time has an owner.
+//! Load on a whole group: every task is answered and counted, and nearly all of its time has an
+//! owner.
 
 use std::time::Duration;
 

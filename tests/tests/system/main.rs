@@ -1,7 +1,8 @@
-//! The whole system as real processes: nats-server, the five services and the `autoact` command, with the bundled model.
+//! The whole system as real processes: nats-server, the five services and the `autoact` command,
+//! with the bundled model.
 //!
-//! `TESTKIT_RANDOM_MODEL=1` runs it with a tiny model of random weights instead: its answers mean nothing, and what only a trained model
-//! can show is left out.
+//! `TESTKIT_RANDOM_MODEL=1` runs it with a tiny model of random weights instead: its answers mean
+//! nothing, and what only a trained model can show is left out.
 
 mod adapters;
 mod bad_requests;

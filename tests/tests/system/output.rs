@@ -1,4 +1,5 @@
-//! Whoever reads the output may leave, may be a terminal, and may be pointed at the wrong port: what is said fits, and nothing panics.
+//! Whoever reads the output may leave, may be a terminal, and may be pointed at the wrong port:
+//! what is said fits, and nothing panics.
 
 use std::net::TcpListener;
 use std::time::Duration;

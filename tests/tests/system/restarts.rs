@@ -1,4 +1,5 @@
-//! A gateway that stops and starts under those who ask: each task is one task, and each event is seen once.
+//! A gateway that stops and starts under those who ask: each task is one task, and each event is
+//! seen once.
 
 use std::time::Duration;
 

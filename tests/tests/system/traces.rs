@@ -16,7 +16,8 @@ async fn a_task_is_one_trace_through_every_process() -> anyhow::Result<()> {
     let mut client = gateway(&group.gateway())?;
     let mut wanted = task(QUESTION);
     if !group.assets().trained {
-        // a random model may never finish by itself: three steps are enough to see every process but reflect-agent
+        // a random model may never finish by itself: three steps are enough to see every process
+        // but reflect-agent
         wanted.limits = Some(autoact_wire::v1::Limits { max_steps: Some(3), ..Default::default() });
     }
     let events = autoact_testkit::within(TASK_LIMIT, "a task", ask(&mut client, wanted)).await??;
@@ -26,7 +27,8 @@ async fn a_task_is_one_trace_through_every_process() -> anyhow::Result<()> {
 
     let mut services = vec!["gateway", "plan-agent", "tool-agent"];
     services.extend(reflected.then_some("reflect-agent"));
-    // spans arrive in batches and out of order: wait until every service is there and no parent is missing
+    // spans arrive in batches and out of order: wait until every service is there and no parent is
+    // missing
     let all = collector
         .wait(Duration::from_secs(30), |spans| services.iter().all(|service| served(spans, service)) && orphans(spans).is_empty())
         .await;

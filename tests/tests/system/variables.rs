@@ -8,7 +8,8 @@ use autoact_testkit::Program;
 use autoact_testkit::files::root;
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Names in the documents that are no variables: streams and buckets on NATS, one of which ends in the tenant.
+/// Names in the documents that are no variables: streams and buckets on NATS, one of which ends in
+/// the tenant.
 const ON_NATS: [&str; 8] = [
     "AUTOACT_ADAPTERS",
     "AUTOACT_ARTIFACTS_",

@@ -1,4 +1,5 @@
-//! Two releases in one fleet: each goes on with tasks that the other began, and no task is lost or unreadable.
+//! Two releases in one fleet: each goes on with tasks that the other began, and no task is lost or
+//! unreadable.
 //!
 //! `AUTOACT_TEST_LONG=1` keeps them under load for five minutes instead of seconds.
 

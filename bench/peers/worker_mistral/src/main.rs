@@ -1,5 +1,6 @@
-//! mistral.rs as a worker: one JSON job per line. Prompts go to its engine as tokens, so that nothing of a chat's frame is in the figures;
-//! the phases are those that it reports itself, in milliseconds.
+//! mistral.rs as a worker: one JSON job per line. Prompts go to its engine as tokens, so that
+//! nothing of a chat's frame is in the figures; the phases are those that it reports itself, in
+//! milliseconds.
 
 use std::io::{BufRead, Write};
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! What the driver needs of the group: questions and answers of the domain, wherever the agents are.
+//! What the driver needs of the group: questions and answers of the domain, wherever the agents
+//! are.
 
 use std::sync::Arc;
 use std::time::Duration;

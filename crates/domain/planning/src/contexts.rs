@@ -8,7 +8,8 @@ use autoact_trajectory::{PromptSize, Role, Step, TaskKey, Trajectory, Turn};
 
 use crate::failure::Failure;
 
-/// The most that a chat template and the duties in its system message add to a prompt, the tools' texts left out.
+/// The most that a chat template and the duties in its system message add to a prompt, the tools'
+/// texts left out.
 const TEMPLATE_BYTES: usize = 512;
 /// Steps that are left out of the prompt with the fixed parts: as many digits as a note can have.
 const MANY_STEPS: u32 = 999;
@@ -16,14 +17,16 @@ const MANY_STEPS: u32 = 999;
 /// The contexts of the three models, wherever they run.
 #[async_trait]
 pub trait Contexts: Send + Sync {
-    /// The most tokens that a prompt of `role` and its reply may have together, where that is known without asking.
+    /// The most tokens that a prompt of `role` and its reply may have together, where that is known
+    /// without asking.
     fn room(&self, role: Role) -> Option<usize>;
 
     /// The prompt that `role` would be asked with. `time_left` is how long the caller can wait.
     async fn measure(&self, role: Role, task: &TaskKey, trajectory: &Trajectory, time_left: Duration) -> Result<PromptSize, Failure>;
 }
 
-/// The sizes of the roles' prompts. A role that cannot say is left out: its own call will tell what is too long.
+/// The sizes of the roles' prompts. A role that cannot say is left out: its own call will tell what
+/// is too long.
 ///
 /// # Errors
 /// A role is away or busy: it may say later.
@@ -49,14 +52,16 @@ pub(crate) fn tightest(sizes: &[PromptSize]) -> Option<PromptSize> {
     sizes.iter().copied().max_by(|a, b| (a.tokens * b.limit.max(1)).cmp(&(b.tokens * a.limit.max(1))))
 }
 
-/// More tokens than any role's prompt has, whose transcript has so many bytes: a token is at least a byte.
+/// More tokens than any role's prompt has, whose transcript has so many bytes: a token is at least
+/// a byte.
 pub(crate) fn most_tokens(trajectory: &Trajectory, transcript_bytes: usize) -> usize {
     let tools: usize = trajectory.tools.iter().map(|tool| described(tool).len()).sum();
     transcript_bytes + tools + TEMPLATE_BYTES
 }
 
-/// Whether what is never left out of a task's prompts leaves room for a reply: the tools, the question, and the step that waits for an
-/// agent. Models that cannot be asked within `time_left` are taken as large enough: the task's calls will tell.
+/// Whether what is never left out of a task's prompts leaves room for a reply: the tools, the
+/// question, and the step that waits for an agent. Models that cannot be asked within `time_left`
+/// are taken as large enough: the task's calls will tell.
 ///
 /// # Errors
 /// The size of the fixed parts, and what fits.

@@ -27,7 +27,8 @@ const FAILURE_CHARS: usize = 300;
 pub struct DriverOptions {
     /// Who writes the events.
     pub writer: String,
-    /// Stop at the first answer, without asking Reflect-Agent: the task stays unfinished, with the answer in its last step.
+    /// Stop at the first answer, without asking Reflect-Agent: the task stays unfinished, with the
+    /// answer in its last step.
     pub without_reflection: bool,
 }
 
@@ -42,7 +43,8 @@ pub enum Progress {
     Answered,
     /// The interrupt came before the call's answer; nothing was stored.
     Interrupted,
-    /// Somebody the task needs is away, busy or slow; nothing was stored. The same step may be tried again.
+    /// Somebody the task needs is away, busy or slow; nothing was stored. The same step may be
+    /// tried again.
     Waiting(Failure),
 }
 
@@ -146,8 +148,8 @@ impl<L: EventLog> Driver<L> {
         (self.task, self.log)
     }
 
-    /// Does the next thing. `interrupt` ends a call that is being waited for; it is dropped then, and with it the work behind it. An event
-    /// that is being stored is never interrupted.
+    /// Does the next thing. `interrupt` ends a call that is being waited for; it is dropped then,
+    /// and with it the work behind it. An event that is being stored is never interrupted.
     ///
     /// # Errors
     /// The event was not stored, or does not continue the task.
@@ -189,7 +191,8 @@ impl<L: EventLog> Driver<L> {
             },
             Called::Interrupted => Ok(Progress::Interrupted),
             Called::Failed(failure) => {
-                // a prompt that was refused as too long is made shorter, if anything can be left out
+                // a prompt that was refused as too long is made shorter, if anything can be left
+                // out
                 if let (Some(role), Some(size)) = (role, failure.too_long)
                     && let Some(progress) = self.shorten(role, Some(size), interrupt).await?
                 {
@@ -223,7 +226,8 @@ impl<L: EventLog> Driver<L> {
         self.append(EventBody::Finished(finished)).await
     }
 
-    /// Stores that the holder gives the task back on purpose, so that the next one knows that nobody crashed.
+    /// Stores that the holder gives the task back on purpose, so that the next one knows that
+    /// nobody crashed.
     ///
     /// # Errors
     /// The event was not stored.
@@ -296,7 +300,8 @@ impl<L: EventLog> Driver<L> {
         }
     }
 
-    /// Somebody gave no answer: what passes by itself is waited for while the task has time; anything else ends the task.
+    /// Somebody gave no answer: what passes by itself is waited for while the task has time;
+    /// anything else ends the task.
     async fn failed(&mut self, failure: Failure) -> Result<Progress, Stop<L::Error>> {
         let finished = match decide(&self.task, SystemTime::now()) {
             Decision::Finish(mut end) => {
@@ -312,14 +317,16 @@ impl<L: EventLog> Driver<L> {
     async fn store(&mut self, said: impl Into<Said>) -> Result<Progress, Stop<L::Error>> {
         match self.append(said).await {
             Ok(()) => {}
-            // a reply that cannot follow, such as a tool that the task does not have: the task's failure, not the program's
+            // a reply that cannot follow, such as a tool that the task does not have: the task's
+            // failure, not the program's
             Err(Stop::Fold(error)) if self.task.finished().is_none() => self.fail(&error.to_string()).await?,
             Err(stop) => return Err(stop),
         }
         Ok(if self.task.finished().is_some() { Progress::Ended } else { Progress::Advanced })
     }
 
-    /// Stores the next event, then applies it. It is tried on a copy first: a trajectory that does not fold is of no use.
+    /// Stores the next event, then applies it. It is tried on a copy first: a trajectory that does
+    /// not fold is of no use.
     async fn append(&mut self, said: impl Into<Said>) -> Result<(), Stop<L::Error>> {
         let Said { body, usage, artifacts } = said.into();
         let call = usage.as_ref().and(self.task.call());
@@ -362,8 +369,9 @@ fn observation_of(failure: &Failure, action: &Action, effect: Effect) -> Option<
     }
 }
 
-/// Stores an observation's artifacts before the event that refers to them. Where there is no room now, the task waits and the tool is run
-/// again; one that must not run twice has run, and what it told the group is kept without them.
+/// Stores an observation's artifacts before the event that refers to them. Where there is no room
+/// now, the task waits and the tool is run again; one that must not run twice has run, and what it
+/// told the group is kept without them.
 async fn keep<L: EventLog>(
     log: &mut L,
     task: &TaskKey,

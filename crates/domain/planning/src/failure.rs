@@ -54,7 +54,8 @@ impl FailureClass {
         }
     }
 
-    /// Whether it passes by itself: the receiver is away, busy or slow, and the same call may succeed later.
+    /// Whether it passes by itself: the receiver is away, busy or slow, and the same call may
+    /// succeed later.
     pub fn passes(self) -> bool {
         match self {
             FailureClass::NotSent | FailureClass::MayHaveRun | FailureClass::Busy | FailureClass::TimedOut => true,
@@ -85,7 +86,8 @@ impl Failure {
         Failure { class, who: who.into(), retry_after: None, too_long: None, source: source.into() }
     }
 
-    /// What went wrong, without who was asked: what the group may read. Addresses are no business of a model's.
+    /// What went wrong, without who was asked: what the group may read. Addresses are no business
+    /// of a model's.
     pub fn message(&self) -> String {
         self.source.to_string()
     }

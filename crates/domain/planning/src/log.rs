@@ -16,7 +16,8 @@ pub struct Appended {
     pub digest: Option<Digest>,
 }
 
-/// Stores events, each once, and only if the task's last event is still the one that the writer knows.
+/// Stores events, each once, and only if the task's last event is still the one that the writer
+/// knows.
 #[async_trait]
 pub trait EventLog: Send {
     /// Why an event was not stored.
@@ -25,8 +26,8 @@ pub trait EventLog: Send {
     /// Stores an event after the one at sequence `after` (0: the first).
     async fn append(&mut self, event: &Event, after: u64) -> Result<Appended, Self::Error>;
 
-    /// Stores an artifact of the task, once however often it is called, and returns the reference for the event that follows. A
-    /// failure that passes makes the task wait.
+    /// Stores an artifact of the task, once however often it is called, and returns the reference
+    /// for the event that follows. A failure that passes makes the task wait.
     async fn keep(&mut self, task: &TaskKey, artifact: &NewArtifact) -> Result<Artifact, Failure>;
 }
 

@@ -361,7 +361,8 @@ fn a_side_effect_that_was_not_begun_is_run_by_the_next_holder() {
 }
 
 proptest! {
-    /// Wherever holders vanish or give the task back, the task is the one that a single holder runs.
+    /// Wherever holders vanish or give the task back, the task is the one that a single holder
+    /// runs.
     #[test]
     fn take_overs_change_nothing(cuts in prop::collection::vec((1..5usize, any::<bool>()), 0..8)) {
         let expected = bodies(&whole("q"));

@@ -1,4 +1,5 @@
-//! Histories that grow past the models' contexts, over models that follow a script. The scripted models exist in these tests only.
+//! Histories that grow past the models' contexts, over models that follow a script. The scripted
+//! models exist in these tests only.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::{Arc, Mutex};
@@ -141,7 +142,8 @@ fn options() -> DriverOptions {
     DriverOptions { writer: "test".into(), without_reflection: false }
 }
 
-/// The task at its end, and its events. After every `hold` steps, another holder goes on with what is stored.
+/// The task at its end, and its events. After every `hold` steps, another holder goes on with what
+/// is stored.
 fn run(models: &Arc<Models>, hold: usize) -> (Task, Vec<Event>) {
     let key = key();
     let mut driver = block_on(Driver::begin(models.agents(), MemoryLog::default(), options(), &key, submitted())).unwrap();

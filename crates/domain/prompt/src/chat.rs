@@ -1,6 +1,6 @@
-//! The same transcript for a model with a chat template (Llama, Mistral, Qwen …): instructions and the task's
-//! context as a system message, the transcript as
-//! the user's, and the cue as the beginning of the assistant's reply.
+//! The same transcript for a model with a chat template (Llama, Mistral, Qwen …): instructions and
+//! the task's context as a system message, the transcript as the user's, and the cue as the
+//! beginning of the assistant's reply.
 
 use autoact_trajectory::{Role, TaskContext, Trajectory};
 
@@ -17,7 +17,8 @@ pub struct ChatMessage {
     pub content: String,
 }
 
-/// The messages that ask `role` to go on with the trajectory. The reply is expected to begin right after [`crate::cue`].
+/// The messages that ask `role` to go on with the trajectory. The reply is expected to begin right
+/// after [`crate::cue`].
 pub fn chat(role: Role, trajectory: &Trajectory) -> Vec<ChatMessage> {
     let mut system = String::from(duty(role));
     system.push_str(" The tools are:\n");

@@ -4,8 +4,9 @@ use autoact_trajectory::{Profile, TaskContext, TaskInfo, rfc3339};
 
 use crate::one_line::one_line;
 
-/// A line for each field that is set, in a fixed order: what changes least from task to task comes first, so that tasks
-/// share the beginning of their prompts. Knowledge bases are no part of a prompt.
+/// A line for each field that is set, in a fixed order: what changes least from task to task comes
+/// first, so that tasks share the beginning of their prompts. Knowledge bases are no part of a
+/// prompt.
 pub(crate) fn context_lines(context: &TaskContext) -> String {
     let TaskContext { task, profile, instructions, knowledge: _, now, time_zone } = context;
     let TaskInfo { name, description, answer_format } = task;

@@ -1,8 +1,10 @@
-//! What an agent's reply must look like: the grammar that decoding is constrained to, and the parser of the finished reply.
+//! What an agent's reply must look like: the grammar that decoding is constrained to, and the
+//! parser of the finished reply.
 
 use autoact_trajectory::{ParameterSchema, Role, ToolSpec, Trajectory, Verdict};
 
-/// The longest thought, in characters: a thought is a sentence or two, and a model that rambles must not eat the task's budget.
+/// The longest thought, in characters: a thought is a sentence or two, and a model that rambles
+/// must not eat the task's budget.
 const MAX_THOUGHT: usize = 600;
 /// The longest parameters on a plain line, in characters.
 const MAX_INPUT: usize = 1000;
@@ -50,7 +52,8 @@ impl Expect {
         if tools.iter().any(|tool| tool.object_schema().is_some()) { OBJECT_TOKENS } else { LINE_TOKENS }
     }
 
-    /// What `role` may write when it has `tools` to choose from. Plan-Agent can only name one of them, and an input is a plain line.
+    /// What `role` may write when it has `tools` to choose from. Plan-Agent can only name one of
+    /// them, and an input is a plain line.
     pub fn new(role: Role, tools: &[ToolSpec]) -> Expect {
         match role {
             Role::Plan => {
@@ -63,7 +66,8 @@ impl Expect {
     }
 }
 
-/// A reply that does not have its role's form. Constrained decoding makes this impossible unless the reply was cut short.
+/// A reply that does not have its role's form. Constrained decoding makes this impossible unless
+/// the reply was cut short.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the {role} agent's reply has no `{missing}`: `{reply}`")]
 pub struct ParseError {

@@ -1,5 +1,5 @@
-//! What the three agents read and write, as text. Serving and training use this one crate, so that a model is asked in exactly the words
-//! it was trained on.
+//! What the three agents read and write, as text. Serving and training use this one crate, so that
+//! a model is asked in exactly the words it was trained on.
 //!
 //! A history is a transcript of labelled lines:
 //!
@@ -17,19 +17,20 @@
 //! Verdict: right                                   ┘
 //! ```
 //!
-//! What the client said beside the question stands between `Tools:` and `Question:`, a labelled line for each field that
-//! it set: `Task:`, `Description:`, `Answer format:`, `Profile:`, `Bio:`, `Audience:`, `Instruction:`, `Time:`,
-//! `Time zone:`. Where it set none, nothing stands there. Models with a chat template read these lines in the system
-//! message.
+//! What the client said beside the question stands between `Tools:` and `Question:`, a labelled
+//! line for each field that it set: `Task:`, `Description:`, `Answer format:`, `Profile:`, `Bio:`,
+//! `Audience:`, `Instruction:`, `Time:`, `Time zone:`. Where it set none, nothing stands there.
+//! Models with a chat template read these lines in the system message.
 //!
-//! Every line is appended and never changed, so a prompt is always a prefix of the next one: what an engine has read stays read. Tool
-//! name and parameters stand on lines of their own (people see `Retrieve[Loire]`), so that a copied name always follows a space and
-//! tokenises as it did where it was read. Observations are data: their line breaks become spaces, so that no observation can forge
-//! another label.
+//! Every line is appended and never changed, so a prompt is always a prefix of the next one: what
+//! an engine has read stays read. Tool name and parameters stand on lines of their own (people see
+//! `Retrieve[Loire]`), so that a copied name always follows a space and tokenises as it did where
+//! it was read. Observations are data: their line breaks become spaces, so that no observation can
+//! forge another label.
 //!
 //! The input of a tool with several or typed arguments is a JSON object, also on one line
-//! (`Input: {"amount":3,"from":"km","to":"mi"}`): JSON writes a line break inside of a string as two
-//! characters.
+//! (`Input: {"amount":3,"from":"km","to":"mi"}`): JSON writes a line break inside of a string as
+//! two characters.
 
 mod chat;
 mod context;

@@ -126,7 +126,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a tool, a model or an artifact says: lines that begin with a label are those of the transcript.
+        /// Whatever a tool, a model or an artifact says: lines that begin with a label are those of
+        /// the transcript.
         #[test]
         fn no_text_can_forge_a_label(texts in prop::array::uniform5(text()), name in text(), kind in text()) {
             let [thought, params, observation, about, judged] = texts;

@@ -1,4 +1,5 @@
-//! What the client says beside the question: nothing changes where nothing is said, and no content can forge a label.
+//! What the client says beside the question: nothing changes where nothing is said, and no content
+//! can forge a label.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // tests
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -181,7 +182,8 @@ fn labels(context: &TaskContext) -> Vec<&'static str> {
     labels
 }
 
-/// What stands before the first colon of every line, where lines end at anything that Unicode calls a line's end.
+/// What stands before the first colon of every line, where lines end at anything that Unicode calls
+/// a line's end.
 fn labels_of(text: &str) -> Vec<&str> {
     let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'];
     text.trim_end_matches('\n').split(ends).map(|line| line.split(':').next().unwrap_or_default()).collect()

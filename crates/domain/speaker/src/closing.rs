@@ -1,4 +1,5 @@
-//! Replies that end too early: a thought that used up its tokens is closed, an input that the context cut is refused.
+//! Replies that end too early: a thought that used up its tokens is closed, an input that the
+//! context cut is refused.
 
 use autoact_model::{GenerateError, GenerateRequest, Generated, Grammar};
 use autoact_trajectory::Role;
@@ -14,12 +15,14 @@ pub(crate) enum Cut {
     Close {
         /// The reply so far, cut back to its thought.
         thought: Generated,
-        /// What the model is asked. Prompt and thought are in its cache, so this costs a few tokens.
+        /// What the model is asked. Prompt and thought are in its cache, so this costs a few
+        /// tokens.
         request: Box<GenerateRequest>,
     },
 }
 
-/// Looks at the reply of `role` to `request`, which ended for its length, in a context of so many tokens.
+/// Looks at the reply of `role` to `request`, which ended for its length, in a context of so many
+/// tokens.
 pub(crate) fn look(role: Role, request: &GenerateRequest, context: usize, reply: Generated) -> Result<Cut, GenerateError> {
     if let Some(rest) = rest(role, request, &reply.text) {
         return close(request, context, reply, rest);
@@ -32,7 +35,8 @@ pub(crate) fn look(role: Role, request: &GenerateRequest, context: usize, reply:
     Ok(Cut::Whole(reply))
 }
 
-/// The rest of the grammar after the thought, for a reply that was cut within its thought or before it was complete.
+/// The rest of the grammar after the thought, for a reply that was cut within its thought or before
+/// it was complete.
 fn rest(role: Role, request: &GenerateRequest, text: &str) -> Option<String> {
     let label = match role {
         Role::Plan => "\nAction: ",

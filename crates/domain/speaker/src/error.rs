@@ -16,7 +16,8 @@ pub enum SpeakError {
     Reply(#[from] ParseError),
 }
 
-/// A complete reply that is not what its role says. Only a reply that was cut can be that: decoding is constrained.
+/// A complete reply that is not what its role says. Only a reply that was cut can be that: decoding
+/// is constrained.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// A part is missing.

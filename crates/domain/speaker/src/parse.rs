@@ -17,8 +17,8 @@ pub fn thought(reply: &str, tools: &[ToolSpec]) -> Result<Thought, ParseError> {
     Err(ParseError::UnknownTool { tool, known: tools.iter().map(|spec| spec.name.clone()).collect() })
 }
 
-/// Tool-Agent's parameters for `tool`. A JSON object gets its canonical form; one that was cut stays
-/// as it is, and the tool's arguments are refused before it runs.
+/// Tool-Agent's parameters for `tool`. A JSON object gets its canonical form; one that was cut
+/// stays as it is, and the tool's arguments are refused before it runs.
 ///
 /// # Errors
 /// There are none.

@@ -20,8 +20,8 @@ pub enum ReplyEvent {
     Done(Generated),
 }
 
-/// A reply being written: any number of [`ReplyEvent::Delta`], then [`ReplyEvent::Done`] or an error. Dropping it
-/// stops the model.
+/// A reply being written: any number of [`ReplyEvent::Delta`], then [`ReplyEvent::Done`] or an
+/// error. Dropping it stops the model.
 pub struct ReplyStream {
     backend: Arc<dyn Backend>,
     role: Role,

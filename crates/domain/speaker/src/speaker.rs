@@ -44,7 +44,8 @@ pub struct Speaker {
 }
 
 impl Speaker {
-    /// Asks with the chat template that the model brings, or with the plain transcript where it brings none.
+    /// Asks with the chat template that the model brings, or with the plain transcript where it
+    /// brings none.
     pub fn new(backend: Arc<dyn Backend>) -> Speaker {
         let template = backend.chat_template().cloned().map(Arc::new);
         Speaker { backend, template }
@@ -61,7 +62,8 @@ impl Speaker {
         &self.backend
     }
 
-    /// What the model is asked: for the same history always the same text, and always a prefix of the next one.
+    /// What the model is asked: for the same history always the same text, and always a prefix of
+    /// the next one.
     ///
     /// # Errors
     /// The chat template fails.
@@ -81,8 +83,8 @@ impl Speaker {
         })
     }
 
-    /// The most tokens that a prompt of `role` and its reply may have together. The rest of the context is for the closing of a cut
-    /// thought.
+    /// The most tokens that a prompt of `role` and its reply may have together. The rest of the
+    /// context is for the closing of a cut thought.
     pub fn room(&self, role: Role) -> usize {
         let closing = if role == Role::Tool { 0 } else { CLOSING_TOKENS };
         self.backend.info().context_length.saturating_sub(closing)
@@ -111,7 +113,8 @@ impl Speaker {
         Ok(prompt)
     }
 
-    /// Starts a reply to a composed request of `role`. The prompt is tokenised here; dropping the stream stops the model.
+    /// Starts a reply to a composed request of `role`. The prompt is tokenised here; dropping the
+    /// stream stops the model.
     ///
     /// # Errors
     /// The model does not begin.

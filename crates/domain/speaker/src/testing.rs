@@ -1,5 +1,6 @@
-//! For tests only. A scripted model: a closure from request to text stands in for a model; no service can be
-//! configured to use it. And tools to choose from, and tiny random checkpoints to load.
+//! For tests only. A scripted model: a closure from request to text stands in for a model; no
+//! service can be configured to use it. And tools to choose from, and tiny random checkpoints to
+//! load.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -136,7 +137,8 @@ impl Backend for ScriptedBackend {
         };
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(write)),
-            // code without a runtime waits for the whole reply anyway, and without a pace nothing waits
+            // code without a runtime waits for the whole reply anyway, and without a pace nothing
+            // waits
             Err(_) => drop(write.now_or_never()),
         }
         Ok(stream)
@@ -159,8 +161,9 @@ pub fn tools() -> Vec<ToolSpec> {
     vec![tool("Retrieve", "Retrieve[title]", false), tool("Finish", "Finish[answer]", true)]
 }
 
-/// A copy of a tiny random checkpoint of `tests/golden/fixtures` that reads longer prompts: the fixtures' context is too short for a
-/// whole reply. Its weights are random, so only the grammar gives its replies a form.
+/// A copy of a tiny random checkpoint of `tests/golden/fixtures` that reads longer prompts: the
+/// fixtures' context is too short for a whole reply. Its weights are random, so only the grammar
+/// gives its replies a form.
 pub fn tiny_model(fixture: &str) -> std::io::Result<TempDir> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/golden/fixtures").join(fixture);
     let copy = tempfile::tempdir()?;

@@ -77,8 +77,8 @@ pub fn check_artifacts(artifacts: &[NewArtifact]) -> Result<(), InvalidArtifacts
     Ok(())
 }
 
-/// `name` as an artifact may be called: letters, digits, `.`, `-` and `_`, not beginning with a dot or a dash, of a bounded length. So
-/// it is one word, harmless as a file's name and on a terminal.
+/// `name` as an artifact may be called: letters, digits, `.`, `-` and `_`, not beginning with a dot
+/// or a dash, of a bounded length. So it is one word, harmless as a file's name and on a terminal.
 pub fn artifact_name(name: &str) -> String {
     let word: String = name.chars().map(|c| if c.is_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' }).collect();
     let word = word.trim_start_matches(['.', '-']);

@@ -1,7 +1,7 @@
 //! How long the parts of an event may be. Together they keep every event below what the bus stores.
 //!
-//! Sizes are bytes of UTF-8. A request or an agent's reply that is longer is refused with the figure. What a tool returned and what is
-//! written for people is cut instead, and says so.
+//! Sizes are bytes of UTF-8. A request or an agent's reply that is longer is refused with the
+//! figure. What a tool returned and what is written for people is cut instead, and says so.
 
 /// An observation's text, the note on a repetition included.
 pub const MAX_OBSERVATION_BYTES: usize = 32 * 1024;
@@ -26,7 +26,8 @@ pub const MAX_ARTIFACT_TEXT_BYTES: usize = 512;
 /// The mark at the end of a text that was cut.
 pub const CUT_MARK: &str = " … (cut)";
 
-/// `text` in at most `max_bytes`, cut between two characters and marked with [`CUT_MARK`]; says whether it was cut.
+/// `text` in at most `max_bytes`, cut between two characters and marked with [`CUT_MARK`]; says
+/// whether it was cut.
 pub fn cut(text: String, max_bytes: usize) -> (String, bool) {
     if text.len() <= max_bytes {
         return (text, false);

@@ -1,5 +1,6 @@
-//! The calls a task makes: which agent, which planning loop, which reflection round. They name the seed of what the model draws and the
-//! idempotency key of what a tool does, so they follow from the history alone and never from who runs the task or how often.
+//! The calls a task makes: which agent, which planning loop, which reflection round. They name the
+//! seed of what the model draws and the idempotency key of what a tool does, so they follow from
+//! the history alone and never from who runs the task or how often.
 
 use std::fmt;
 use std::str::FromStr;
@@ -59,7 +60,8 @@ pub struct CallId {
 }
 
 impl CallId {
-    /// The seed of this call, drawn from the task's: calls of one task draw unrelated numbers, and a repeated call draws the same ones.
+    /// The seed of this call, drawn from the task's: calls of one task draw unrelated numbers, and
+    /// a repeated call draws the same ones.
     pub fn seed(self, task: u64) -> u64 {
         let kind = match self.kind {
             CallKind::Speak(Role::Plan) => 1,
@@ -74,7 +76,8 @@ impl CallId {
 /// The increment of splitmix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One step of splitmix64 (Steele, Lea and Flood 2014): every bit of the result depends on every bit of `seed`.
+/// One step of splitmix64 (Steele, Lea and Flood 2014): every bit of the result depends on every
+/// bit of `seed`.
 fn mix(seed: u64) -> u64 {
     let z = seed.wrapping_add(GOLDEN);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -17,8 +17,8 @@ const MAX_INSTRUCTIONS: usize = 16;
 /// Knowledge bases of one task.
 const MAX_KNOWLEDGE: usize = 16;
 
-/// What kind of task a question belongs to: the part of AutoAct's target task information S that holds for all its
-/// questions. An empty field is not set.
+/// What kind of task a question belongs to: the part of AutoAct's target task information S that
+/// holds for all its questions. An empty field is not set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct TaskInfo {
     /// M: the task's name.
@@ -40,8 +40,8 @@ pub struct Profile {
     pub audience: String,
 }
 
-/// What a client says about a task beside the question. Every part is optional; agents read the parts that are set, but
-/// for [`knowledge`](Self::knowledge).
+/// What a client says about a task beside the question. Every part is optional; agents read the
+/// parts that are set, but for [`knowledge`](Self::knowledge).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct TaskContext {
     /// The kind of task.
@@ -50,7 +50,8 @@ pub struct TaskContext {
     pub profile: Profile,
     /// Rules for the group, in their order.
     pub instructions: Vec<String>,
-    /// Names of the knowledge bases that the task refers to. They are kept with the task and are no part of a prompt.
+    /// Names of the knowledge bases that the task refers to. They are kept with the task and are no
+    /// part of a prompt.
     pub knowledge: Vec<String>,
     /// The point in time that the question is asked at.
     pub now: Option<SystemTime>,

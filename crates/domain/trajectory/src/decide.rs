@@ -22,9 +22,11 @@ pub enum Decision {
     Execute {
         /// What to run.
         action: Action,
-        /// The planning loop it belongs to, from 1; with the task's id the idempotency key of the call.
+        /// The planning loop it belongs to, from 1; with the task's id the idempotency key of the
+        /// call.
         step: u32,
-        /// Another holder of the lease may have run it already; only ever true for tools that may be run again.
+        /// Another holder of the lease may have run it already; only ever true for tools that may
+        /// be run again.
         may_have_run: bool,
     },
     /// Append this observation without running anything.
@@ -37,7 +39,8 @@ pub enum Decision {
     Done,
 }
 
-/// What `task` does next at `now`. The same events and the same time give the same decision, whoever asks: recovery is replay.
+/// What `task` does next at `now`. The same events and the same time give the same decision,
+/// whoever asks: recovery is replay.
 pub fn decide(task: &Task, now: SystemTime) -> Decision {
     match task.phase() {
         Phase::Finished => return Decision::Done,

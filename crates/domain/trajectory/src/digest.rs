@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A SHA-256 digest. Computed where bytes are stored and read; here it is only carried and compared.
+/// A SHA-256 digest. Computed where bytes are stored and read; here it is only carried and
+/// compared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(pub [u8; 32]);
 

@@ -28,11 +28,13 @@ pub struct Event {
     pub time: SystemTime,
     /// The gateway instance that appended it.
     pub writer: String,
-    /// Which holder of the lease wrote it: 1 for the first. 0: the writer held none, or the schema had no epochs.
+    /// Which holder of the lease wrote it: 1 for the first. 0: the writer held none, or the schema
+    /// had no epochs.
     pub epoch: u64,
     /// The call that led to it, if one did.
     pub call: Option<CallId>,
-    /// SHA-256 of the stored bytes of the event before. `None` in the first event, and in those of schema version 1.
+    /// SHA-256 of the stored bytes of the event before. `None` in the first event, and in those of
+    /// schema version 1.
     pub previous: Option<Digest>,
     /// Of the call that produced it, if one did.
     pub usage: Option<Usage>,
@@ -150,7 +152,8 @@ pub struct Started {
     pub attempt: u32,
 }
 
-/// The holder of the lease gave the task back on purpose: the next [`Started`] is no sign of a crash.
+/// The holder of the lease gave the task back on purpose: the next [`Started`] is no sign of a
+/// crash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Released {
     /// Why.
@@ -161,7 +164,8 @@ pub struct Released {
     pub may_have_run: bool,
 }
 
-/// A prompt was too long for a model's context: the agents are given less of the history from here on. The history itself stays as it is.
+/// A prompt was too long for a model's context: the agents are given less of the history from here
+/// on. The history itself stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortened {
     /// All that is left out now, earlier shortenings included.
@@ -177,7 +181,8 @@ pub struct Shortened {
 pub enum ReleaseReason {
     /// The gateway stops; another goes on.
     Draining,
-    /// A service that the task needs is away or busy; the task waits for it until its own time is up.
+    /// A service that the task needs is away or busy; the task waits for it until its own time is
+    /// up.
     Waiting,
     /// A reason that this program does not know.
     Other,

@@ -81,7 +81,8 @@ pub struct Trajectory {
     pub question: String,
     /// T_s
     pub tools: Vec<ToolSpec>,
-    /// Steps that are left out before the first turn, because the prompt would be too long with them.
+    /// Steps that are left out before the first turn, because the prompt would be too long with
+    /// them.
     pub left_out: u32,
     /// H_t, oldest first.
     pub turns: Vec<Turn>,

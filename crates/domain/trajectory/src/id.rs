@@ -6,7 +6,8 @@ use std::str::FromStr;
 /// The longest id: it is a token of a NATS subject and part of every log line.
 const MAX_LENGTH: usize = 64;
 
-/// A task's id: 1 to 64 characters of `[A-Za-z0-9_-]`, so that it can stand in a NATS subject and in a URL as it is.
+/// A task's id: 1 to 64 characters of `[A-Za-z0-9_-]`, so that it can stand in a NATS subject and
+/// in a URL as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(String);
 

@@ -1,7 +1,8 @@
-//! The domain of autoact: what a tool, a step and a trajectory are, the events a task is folded from, and what comes next. Plain data
-//! and plain synchronous decisions; no I/O and no clock here.
+//! The domain of autoact: what a tool, a step and a trajectory are, the events a task is folded
+//! from, and what comes next. Plain data and plain synchronous decisions; no I/O and no clock here.
 //!
-//! The names follow AutoAct section 2; `docs/architecture.md` has the table of the paper's symbols and ours.
+//! The names follow AutoAct section 2; `docs/architecture.md` has the table of the paper's symbols
+//! and ours.
 
 mod artifact;
 mod bounds;

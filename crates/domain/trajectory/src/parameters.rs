@@ -134,8 +134,9 @@ impl ParameterSchema {
         escape_blanks(&format!("{tool}{{{}}}", arguments.join(", ")))
     }
 
-    /// The arguments on a line: the line itself as the value of [`line_property`](Self::line_property),
-    /// or a JSON object. Whether they satisfy the schema is not looked at.
+    /// The arguments on a line: the line itself as the value of
+    /// [`line_property`](Self::line_property), or a JSON object. Whether they satisfy the schema is
+    /// not looked at.
     ///
     /// # Errors
     /// The line is no JSON object, and has to be one.
@@ -167,7 +168,8 @@ pub fn arguments_line(arguments: &Arguments) -> String {
 }
 
 /// JSON with the same meaning, in which every blank is a single space. Those inside of strings are
-/// all that is left to escape: JSON has its own escapes for the line breaks of ASCII, not for others.
+/// all that is left to escape: JSON has its own escapes for the line breaks of ASCII, not for
+/// others.
 fn escape_blanks(json: &str) -> String {
     let mut line = String::with_capacity(json.len());
     let mut before = None;

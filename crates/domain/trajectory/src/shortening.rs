@@ -1,7 +1,9 @@
-//! What is left out of a history so that a prompt fits a model's context, and the plan of what goes first.
+//! What is left out of a history so that a prompt fits a model's context, and the plan of what goes
+//! first.
 //!
-//! A [`Shortening`] is stored in an event and only ever grows, so all prompts after it begin alike, and whoever replays the events
-//! gives the agents the same text. It counts bytes of the stored texts: the rules by which [`shorten`] chose them may change.
+//! A [`Shortening`] is stored in an event and only ever grows, so all prompts after it begin alike,
+//! and whoever replays the events gives the agents the same text. It counts bytes of the stored
+//! texts: the rules by which [`shorten`] chose them may change.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +30,8 @@ pub struct Shortening {
     pub left_out: u32,
     /// Observations of later steps that are cut.
     pub observations: BTreeMap<u32, Cut>,
-    /// Thoughts of later steps that are cut: where the step that is waited for does not fit on its own.
+    /// Thoughts of later steps that are cut: where the step that is waited for does not fit on its
+    /// own.
     pub thoughts: BTreeMap<u32, Cut>,
 }
 
@@ -68,7 +71,8 @@ impl Shortening {
         step
     }
 
-    /// Whether it can follow `before` in a task with this history: it leaves out more, and nothing that is not there.
+    /// Whether it can follow `before` in a task with this history: it leaves out more, and nothing
+    /// that is not there.
     pub(crate) fn check(&self, history: &Trajectory, before: &Shortening) -> Result<(), String> {
         let steps: Vec<&Step> = history.steps().collect();
         if self.left_out as usize > closed(history, &steps) {
@@ -138,14 +142,17 @@ enum Change {
     LeaveOut(u32),
 }
 
-/// Leaves out more of `history` than `from` does, until its measure is within `budget`. If that cannot be reached, the result is all that
-/// can be left out: no more than the question, the tools and the step that waits for an agent stay.
+/// Leaves out more of `history` than `from` does, until its measure is within `budget`. If that
+/// cannot be reached, the result is all that can be left out: no more than the question, the tools
+/// and the step that waits for an agent stay.
 ///
-/// The order: older observations lose whole sentences, the oldest first, down to their first sentence; then older steps go, the oldest
-/// first; then the same happens to the last two steps with an observation; the last observation is cut within a sentence, and the
-/// thought of the step that waits is cut only if that step does not fit on its own.
+/// The order: older observations lose whole sentences, the oldest first, down to their first
+/// sentence; then older steps go, the oldest first; then the same happens to the last two steps
+/// with an observation; the last observation is cut within a sentence, and the thought of the step
+/// that waits is cut only if that step does not fit on its own.
 ///
-/// A pure function: the same history, measure and budget give the same result. `measure` has to grow with the length of the texts.
+/// A pure function: the same history, measure and budget give the same result. `measure` has to
+/// grow with the length of the texts.
 pub fn shorten(history: &Trajectory, from: &Shortening, measure: impl Fn(&Trajectory) -> usize, budget: usize) -> Shortening {
     let changes = Plan::new(history, from).changes;
     let after = |count: usize| {
@@ -154,7 +161,8 @@ pub fn shorten(history: &Trajectory, from: &Shortening, measure: impl Fn(&Trajec
         shortening
     };
     let fits = |count: usize| measure(&after(count).apply(history)) <= budget;
-    // every change makes the history shorter: the fewest changes that are enough are found by halving
+    // every change makes the history shorter: the fewest changes that are enough are found by
+    // halving
     let (mut too_few, mut enough) = (0, changes.len());
     if fits(too_few) {
         return from.clone();
@@ -276,7 +284,8 @@ fn sentence_ends(text: &str) -> Vec<usize> {
     sentences(text).into_iter().map(end).collect()
 }
 
-/// The end of the last whole word within the first `most` bytes; where there is none, of the last whole character.
+/// The end of the last whole word within the first `most` bytes; where there is none, of the last
+/// whole character.
 fn word_end(text: &str, most: usize) -> usize {
     let head = &text[..text.floor_char_boundary(most)];
     match head.rfind(char::is_whitespace) {

@@ -15,7 +15,8 @@ use crate::limits::{Limits, Sampling};
 use crate::shortening::Shortening;
 use crate::tenant::TaskKey;
 
-/// Stands before an observation whose action is the same as the one before: the group reads it and tries something else.
+/// Stands before an observation whose action is the same as the one before: the group reads it and
+/// tries something else.
 pub const REPEATED_NOTE: &str = "(Same action as before; try another.)";
 
 /// Where a task stands: what it waits for.
@@ -74,7 +75,8 @@ pub enum FoldError {
         /// The event's index.
         index: u64,
     },
-    /// The event was written by a later program, and the task cannot go on without understanding it.
+    /// The event was written by a later program, and the task cannot go on without understanding
+    /// it.
     #[error("the event at index `{index}` needs a program that reads schema version `{version}`; update this one")]
     Newer {
         /// The event's index.
@@ -133,7 +135,8 @@ pub enum FoldError {
     },
 }
 
-/// A task as its events say it is. Made and changed by events alone, so that whoever reads the same events has the same task.
+/// A task as its events say it is. Made and changed by events alone, so that whoever reads the same
+/// events has the same task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     key: TaskKey,
@@ -235,7 +238,8 @@ impl Task {
                 let released = self.released.take();
                 // one that gave the task back did not crash
                 self.fruitless += u32::from(released.is_none());
-                // whoever held the lease before may have begun to run the open action, unless it says that it did not
+                // whoever held the lease before may have begun to run the open action, unless it
+                // says that it did not
                 self.interrupted |= phase == Phase::Acting && self.attempt > 1 && released.unwrap_or(true);
             }
             (EventBody::Released(released), _) => self.released = Some(released.may_have_run),
@@ -343,15 +347,16 @@ impl Task {
         }
     }
 
-    /// Whether `action` is the same, parameters included, as the one of the step before the open one.
+    /// Whether `action` is the same, parameters included, as the one of the step before the open
+    /// one.
     pub fn repeats(&self, action: &Action) -> bool {
         let open = usize::from(!matches!(self.phase(), Phase::Planning | Phase::Approved | Phase::Finished));
         let before = self.trajectory.steps().rev().nth(open);
         before.and_then(Step::action).is_some_and(|before| before == *action)
     }
 
-    /// The observation of the open action, with the note for the group if the action is a repetition. A text that is longer than an
-    /// event may hold is cut.
+    /// The observation of the open action, with the note for the group if the action is a
+    /// repetition. A text that is longer than an event may hold is cut.
     pub fn observe(&self, text: String, is_error: bool, truncated: bool) -> Observation {
         let action = self.trajectory.open_step().and_then(Step::action);
         let repeated = action.is_some_and(|action| self.repeats(&action));
@@ -407,7 +412,8 @@ impl Task {
         &self.trace_id
     }
 
-    /// How often the task has been taken up since its last progress by somebody who then vanished, the present holder included.
+    /// How often the task has been taken up since its last progress by somebody who then vanished,
+    /// the present holder included.
     pub fn fruitless_attempts(&self) -> u32 {
         self.fruitless
     }
@@ -417,7 +423,8 @@ impl Task {
         u64::from(self.attempt)
     }
 
-    /// SHA-256 of the stored bytes of the last event: what the next one names as `previous`. `None` while it is not stored.
+    /// SHA-256 of the stored bytes of the last event: what the next one names as `previous`. `None`
+    /// while it is not stored.
     pub fn last_digest(&self) -> Option<Digest> {
         self.last_digest
     }
@@ -439,7 +446,8 @@ impl Task {
         &self.trajectory
     }
 
-    /// What the agents are given of [`Task::trajectory`]: all of it, unless it was shortened. Tools always get the whole.
+    /// What the agents are given of [`Task::trajectory`]: all of it, unless it was shortened. Tools
+    /// always get the whole.
     pub fn shown(&self) -> Cow<'_, Trajectory> {
         if self.shortening == Shortening::default() {
             return Cow::Borrowed(&self.trajectory);
@@ -507,7 +515,8 @@ impl Task {
         &self.best_answer
     }
 
-    /// Whether the lease changed hands between the open action and its observation: the action may have run.
+    /// Whether the lease changed hands between the open action and its observation: the action may
+    /// have run.
     pub fn may_have_run(&self) -> bool {
         self.interrupted
     }

@@ -8,7 +8,8 @@ use crate::id::TaskId;
 /// The longest tenant: it is a token of every NATS subject.
 const MAX_LENGTH: usize = 32;
 
-/// The owner of tasks, memories and limits: 1 to 32 characters of `[a-z0-9-]`, so that it can stand in a NATS subject.
+/// The owner of tasks, memories and limits: 1 to 32 characters of `[a-z0-9-]`, so that it can stand
+/// in a NATS subject.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tenant(String);
 

@@ -33,8 +33,9 @@ fn seconds(time: SystemTime) -> i64 {
     }
 }
 
-/// Year, month and day of a number of days since 1970-01-01. The algorithm is `civil_from_days` of Howard Hinnant,
-/// "chrono-Compatible Low-Level Date Algorithms": eras of 400 years whose years begin in March.
+/// Year, month and day of a number of days since 1970-01-01. The algorithm is `civil_from_days` of
+/// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": eras of 400 years whose years
+/// begin in March.
 fn date(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -10,8 +10,9 @@ const MAX_LENGTH: usize = 64;
 /// The longest part between slashes, as the database's own rules have it.
 const MAX_PART: usize = 14;
 
-/// A time zone's name in the form of the IANA database, such as `Europe/Paris`, `Etc/GMT+1` or `UTC`. Only the form is
-/// checked: the database changes several times a year, and a name that it gained yesterday is no mistake.
+/// A time zone's name in the form of the IANA database, such as `Europe/Paris`, `Etc/GMT+1` or
+/// `UTC`. Only the form is checked: the database changes several times a year, and a name that it
+/// gained yesterday is no mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TimeZone(String);
 

@@ -1,4 +1,5 @@
-//! Tools as the agents see them: {m, d, u} of AutoAct section 2.1, and what a tool does to the world.
+//! Tools as the agents see them: {m, d, u} of AutoAct section 2.1, and what a tool does to the
+//! world.
 
 use std::time::Duration;
 
@@ -6,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameters::ParameterSchema;
 
-/// The terminal tool: its parameters are the answer, nothing is run, and the history goes to Reflect-Agent.
+/// The terminal tool: its parameters are the answer, nothing is run, and the history goes to
+/// Reflect-Agent.
 pub const FINISH: &str = "Finish";
 
 /// Tools of a task at most, and of a library: each stands in every prompt.

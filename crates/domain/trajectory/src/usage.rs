@@ -40,10 +40,12 @@ impl Usage {
     }
 }
 
-/// Where the time between an event and the one before went, the call that [`Usage`] tells of left out.
+/// Where the time between an event and the one before went, the call that [`Usage`] tells of left
+/// out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timing {
-    /// The gateway's own work; for `Submitted` since the request came, for `Started` since the lease did.
+    /// The gateway's own work; for `Submitted` since the request came, for `Started` since the
+    /// lease did.
     pub own: Duration,
     /// Storing the event before; for `Started` reading the trajectory.
     pub bus: Duration,

@@ -58,7 +58,8 @@ fn history() -> impl Strategy<Value = Trajectory> {
     })
 }
 
-/// What cannot be left out: the question, and the step that waits for an agent, with a note in place of its thought.
+/// What cannot be left out: the question, and the step that waits for an agent, with a note in
+/// place of its thought.
 fn fixed(history: &Trajectory) -> usize {
     let open = history.open_step().filter(|step| step.observation.is_none());
     let steps = history.steps().count() - usize::from(open.is_some());

@@ -10,7 +10,8 @@ use crate::error::ConfigError;
 /// File name of the configuration inside a checkpoint's directory.
 pub const CONFIG_FILE: &str = "config.json";
 
-/// The architectures that the engine computes. They share one implementation and differ in a few switches.
+/// The architectures that the engine computes. They share one implementation and differ in a few
+/// switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
     /// Llama 2 and 3.

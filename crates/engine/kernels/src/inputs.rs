@@ -5,8 +5,8 @@
 //! - f32: a row is f32.
 //! - bf16: a row is bf16.
 //! - Q8_0 (blocks of 32 numbers): every 64 numbers take three cache lines. The first has the
-//!   numbers as signed bytes. The second has, for every four numbers, -128 times their sum. The third
-//!   has the scales: eight times that of the first block, eight times that of the second.
+//!   numbers as signed bytes. The second has, for every four numbers, -128 times their sum. The
+//!   third has the scales: eight times that of the first block, eight times that of the second.
 
 use crate::Team;
 use crate::format::Format;

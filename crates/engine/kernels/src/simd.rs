@@ -179,7 +179,8 @@ macro_rules! kernels {
                     $($body)::+::<true>($($arg),*)
                 }
                 match isa.0 {
-                    // SAFETY: an `Isa` says that the machine has every feature that `wide` is compiled with.
+                    // SAFETY: an `Isa` says that the machine has every feature that `wide` is
+                    // compiled with.
                     Level::Avx512 | Level::Avx512Full => return unsafe { wide($($arg),*) },
                     // SAFETY: as above, for `medium`.
                     Level::Avx2 => return unsafe { medium($($arg),*) },

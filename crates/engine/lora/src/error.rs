@@ -33,7 +33,8 @@ pub enum AdapterError {
         /// What would have been accepted.
         supported: &'static str,
     },
-    /// A pattern (`target_modules`, `rank_pattern`, `alpha_pattern`) is not a valid regular expression.
+    /// A pattern (`target_modules`, `rank_pattern`, `alpha_pattern`) is not a valid regular
+    /// expression.
     #[error("`{}` has an invalid pattern `{pattern}`", path.display())]
     Pattern {
         /// The file.

@@ -8,7 +8,8 @@
 //! or B, a rank that contradicts the configuration, or an option that would change the result and
 //! is not implemented.
 //!
-//! Format: <https://github.com/huggingface/peft/blob/main/docs/source/developer_guides/checkpoint.md>
+//! Format:
+//! <https://github.com/huggingface/peft/blob/main/docs/source/developer_guides/checkpoint.md>
 
 mod adapter;
 mod config;

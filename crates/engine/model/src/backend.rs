@@ -143,7 +143,8 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
-    /// The tokens of a prompt. `add_bos` is as in [`GenerateRequest`]. A backend without a tokenizer estimates them, rather too high.
+    /// The tokens of a prompt. `add_bos` is as in [`GenerateRequest`]. A backend without a
+    /// tokenizer estimates them, rather too high.
     fn count_tokens(&self, prompt: &Prompt, add_bos: Option<bool>) -> BoxFuture<'_, Result<usize, GenerateError>> {
         let _ = add_bos;
         std::future::ready(Ok(estimated_tokens(prompt))).boxed()
@@ -155,8 +156,8 @@ pub trait Backend: Send + Sync + 'static {
     }
 }
 
-/// Tokens that a text has at most with most vocabularies: a word of English has four or five letters and is a token or two, a character of
-/// another script is up to one and a half.
+/// Tokens that a text has at most with most vocabularies: a word of English has four or five
+/// letters and is a token or two, a character of another script is up to one and a half.
 pub fn estimated_tokens(text: &str) -> usize {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     ascii.div_ceil(3) + (text.len() - ascii).div_ceil(2)

@@ -215,8 +215,9 @@ fn strftime(format: &str, seconds: u64) -> String {
     out
 }
 
-/// Days since 1970-01-01 -> (year, month 1-12, day 1-31): <https://howardhinnant.github.io/date_algorithms.html>,
-/// `civil_from_days`, for days after the epoch.
+/// Days since 1970-01-01 -> (year, month 1-12, day 1-31):
+/// <https://howardhinnant.github.io/date_algorithms.html>, `civil_from_days`, for days after the
+/// epoch.
 fn civil(days: u64) -> (u64, usize, u64) {
     let z = days + 719_468;
     let (era, doe) = (z / 146_097, z % 146_097);

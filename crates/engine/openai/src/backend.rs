@@ -19,7 +19,8 @@ use crate::queue::Queue;
 use crate::server::{Server, wait_for};
 use crate::spellings::Spellings;
 
-/// How long a server may take to count tokens. It takes milliseconds; an estimate is better than a wait.
+/// How long a server may take to count tokens. It takes milliseconds; an estimate is better than a
+/// wait.
 const COUNT_LIMIT: Duration = Duration::from_secs(5);
 
 /// A model served by an OpenAI-compatible server.
@@ -27,12 +28,12 @@ const COUNT_LIMIT: Duration = Duration::from_secs(5);
 /// - **Deadlines and cancellation**: at a request's deadline, and when its stream is dropped, the
 ///   connection is closed; servers such as vLLM then stop generating. A request without a deadline
 ///   ends after [`RemoteOptions::timeout`].
-/// - **Retries**: a failure before the first token (no connection, 408, 429, 5xx, a broken stream) is
-///   retried, with exponential backoff and jitter, or after the time in `Retry-After`. After the
+/// - **Retries**: a failure before the first token (no connection, 408, 429, 5xx, a broken stream)
+///   is retried, with exponential backoff and jitter, or after the time in `Retry-After`. After the
 ///   first token nothing is retried.
 /// - **Overload**: at most [`RemoteOptions::max_in_flight`] requests are sent at a time, and
-///   [`RemoteOptions::queue`] wait. Further ones are refused with a retry delay. So is a request that
-///   the server still refuses with 429 at the last attempt.
+///   [`RemoteOptions::queue`] wait. Further ones are refused with a retry delay. So is a request
+///   that the server still refuses with 429 at the last attempt.
 /// - **Grammars**: see [`Dialect`](crate::Dialect). If a text violates its grammar, the completion
 ///   continues in a further round: after the forced text if the grammar allows only one
 ///   continuation, or with another sample. After three rounds it is an error.

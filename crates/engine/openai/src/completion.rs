@@ -171,7 +171,8 @@ impl Completion {
                 self.most = context - tokens + self.completion_tokens;
                 Ok(())
             }
-            // the server's context is smaller than it was said to be, or nobody counts: less of a prompt may fit
+            // the server's context is smaller than it was said to be, or nobody counts: less of a
+            // prompt may fit
             counted => {
                 tracing::debug!(message, ?counted, "the server refuses a prompt as too long");
                 let tokens = counted.unwrap_or_else(|| estimated_tokens(&self.request.prompt)).max(1);

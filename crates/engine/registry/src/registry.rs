@@ -52,7 +52,8 @@ impl Version {
 }
 
 impl Registry {
-    /// The registry in `root`. A directory that is not there yet is an empty registry; it is made when something is published.
+    /// The registry in `root`. A directory that is not there yet is an empty registry; it is made
+    /// when something is published.
     pub fn open(root: impl Into<PathBuf>) -> Result<Registry, RegistryError> {
         let root = root.into();
         match fs::metadata(&root) {

@@ -1,5 +1,5 @@
-//! A tool with several typed arguments, from the question to the answer: with a scripted model, and with random weights that only the
-//! grammar holds to the schema.
+//! A tool with several typed arguments, from the question to the answer: with a scripted model, and
+//! with random weights that only the grammar holds to the schema.
 #![allow(clippy::unwrap_used)] // tests
 
 use std::path::Path;

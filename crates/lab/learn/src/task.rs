@@ -29,9 +29,9 @@ pub struct Example {
 pub struct Task {
     /// Its file.
     pub path: PathBuf,
-    /// The task's name (M in the paper), after which runs and adapters are named, its description (P),
-    /// for people and for models with a chat template, and the form of its answers. A served task can
-    /// carry the same information in its context.
+    /// The task's name (M in the paper), after which runs and adapters are named, its description
+    /// (P), for people and for models with a chat template, and the form of its answers. A served
+    /// task can carry the same information in its context.
     pub info: TaskInfo,
     /// The examples (C); at least one.
     pub examples: Vec<Example>,

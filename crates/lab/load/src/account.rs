@@ -121,7 +121,8 @@ impl Account {
             Some(Body::Reflection(_)) => self.reflections += 1,
             Some(Body::Started(started)) => {
                 self.attempts = started.attempt;
-                // between the event before and the lease: for a new task it was stored and queued first
+                // between the event before and the lease: for a new task it was stored and queued
+                // first
                 let gap = between(before, event).saturating_sub(own + bus);
                 let first = before.filter(|before| matches!(before.body, Some(Body::Submitted(_))));
                 let checked = first.and_then(|first| first.timing).map(|timing| duration(timing.own)).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Training of the bundled model `models/stem`: its tokenizer, its training documents, and the
 //! training runs of the base and of the three adapters. Hyperparameters are in
 //! `models/stem/recipe/*.toml`. The trainer is `autoact-train`. The synthetic knowledge bases
-//! ("worlds") come from `autoact-synthetic-kb`, observations from the real tools of `autoact-tools`.
+//! ("worlds") come from `autoact-synthetic-kb`, observations from the real tools of
+//! `autoact-tools`.
 
 mod documents;
 mod encode;

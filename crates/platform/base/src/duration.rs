@@ -26,7 +26,8 @@ impl std::error::Error for DurationError {}
 /// Reads a duration: numbers with their units, the longer unit first. A number may have decimals.
 ///
 /// # Errors
-/// The text is something else, is negative, is finer than a nanosecond, or is too long for a [`Duration`].
+/// The text is something else, is negative, is finer than a nanosecond, or is too long for a
+/// [`Duration`].
 pub fn parse(text: &str) -> Result<Duration, DurationError> {
     nanoseconds(text).and_then(from_nanoseconds).ok_or_else(|| DurationError { text: text.to_owned() })
 }
@@ -43,7 +44,8 @@ fn nanoseconds(text: &str) -> Option<u128> {
         }
         let after = after.trim_start();
         let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
-        // what the iterator has passed is longer than this unit, or is this unit: neither may follow it
+        // what the iterator has passed is longer than this unit, or is this unit: neither may
+        // follow it
         let (_, factor) = units.find(|(unit, _)| *unit == &after[..letters])?;
         let part = whole.parse::<u128>().ok()?.checked_mul(*factor)?.checked_add(fraction(decimals, *factor)?)?;
         total = total.checked_add(part)?;

@@ -1,6 +1,8 @@
-//! What every crate may use: error chains, durations as text, seeded random numbers, where sentences end.
+//! What every crate may use: error chains, durations as text, seeded random numbers, where
+//! sentences end.
 //!
-//! Each of them has one implementation, and it is here. This crate depends on no other crate of the workspace.
+//! Each of them has one implementation, and it is here. This crate depends on no other crate of the
+//! workspace.
 
 pub mod duration;
 pub mod error;

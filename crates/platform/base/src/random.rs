@@ -1,7 +1,9 @@
-//! Seeded random numbers. The same seed gives the same numbers on every machine and in every release: worlds, training data,
-//! weights and sampled tokens are made from them, so nothing here may ever give other numbers. Not for secrets.
+//! Seeded random numbers. The same seed gives the same numbers on every machine and in every
+//! release: worlds, training data, weights and sampled tokens are made from them, so nothing here
+//! may ever give other numbers. Not for secrets.
 //!
-//! [`Rng`] is the generator to use. [`SplitMix64`] is smaller: it seeds [`Rng`], and serves what was pinned to it.
+//! [`Rng`] is the generator to use. [`SplitMix64`] is smaller: it seeds [`Rng`], and serves what
+//! was pinned to it.
 
 /// The increment of SplitMix64: 2^64 divided by the golden ratio, made odd.
 const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;

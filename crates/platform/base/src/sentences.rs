@@ -7,7 +7,8 @@ const ABBREVIATIONS: [&str; 46] = [
     "cf", "al", "ed", "eds", "dept", "univ", "op",
 ];
 
-/// Words that begin a new sentence even after an abbreviation or an initial: `It belongs to Apple Inc. The company …`.
+/// Words that begin a new sentence even after an abbreviation or an initial:
+/// `It belongs to Apple Inc. The company …`.
 const STARTERS: [&str; 40] = [
     "It", "Its", "The", "A", "An", "He", "She", "They", "His", "Her", "Their", "This", "These", "That", "Those", "In", "On", "At", "As",
     "By", "For", "From", "After", "Before", "Since", "When", "While", "With", "Today", "There", "One", "Some", "Most", "Many", "Both",

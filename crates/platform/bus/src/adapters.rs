@@ -1,7 +1,8 @@
 //! Which adapter version is in service, announced: the last announcement and those to come.
 //!
-//! The registry's directory is what decides; an announcement is a hint to look there at once, and a record for whoever has no eye on the
-//! directory (`nats kv history AUTOACT_ADAPTERS current`). It lies in a key-value bucket, so that a late listener hears the last one.
+//! The registry's directory is what decides; an announcement is a hint to look there at once, and a
+//! record for whoever has no eye on the directory (`nats kv history AUTOACT_ADAPTERS current`). It
+//! lies in a key-value bucket, so that a late listener hears the last one.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +49,8 @@ pub struct AdapterBoard {
 }
 
 impl AdapterBoard {
-    /// Connects, trying for as long as the configuration says, and makes the bucket when it is missing. Touches nothing else on the bus.
+    /// Connects, trying for as long as the configuration says, and makes the bucket when it is
+    /// missing. Touches nothing else on the bus.
     pub async fn connect(config: &BusConfig) -> Result<AdapterBoard, BusError> {
         let deadline = Instant::now() + config.connect_limit;
         let client = connect_client(config, deadline).await?;

@@ -43,10 +43,11 @@ pub(crate) struct Publish<'a> {
 }
 
 impl Bus {
-    /// Appends an event to its task's trajectory, provided that the task's last event is still the one at sequence `after` (0: that
-    /// there is none).
+    /// Appends an event to its task's trajectory, provided that the task's last event is still the
+    /// one at sequence `after` (0: that there is none).
     ///
-    /// May be repeated after [`BusError::Unavailable`]: the same event is stored once, and the repetition returns its place.
+    /// May be repeated after [`BusError::Unavailable`]: the same event is stored once, and the
+    /// repetition returns its place.
     pub async fn append(&self, event: &Event, after: u64) -> Result<Stored, BusError> {
         let started = Instant::now();
         let (task, payload) = (event.key(), Bytes::from((self.encode)(event)?));
@@ -54,8 +55,9 @@ impl Bus {
             Box::pin(self.store_tools(&task, submitted)).await?;
         }
         let digest = store::digest(&payload);
-        // The id contains the content: two gateways that both hold a task write different events under the same index, and the
-        // second one must see the conflict, not an acknowledgement of the first one's event.
+        // The id contains the content: two gateways that both hold a task write different events
+        // under the same index, and the second one must see the conflict, not an acknowledgement of
+        // the first one's event.
         let id = format!("{task}-{}-{digest}", event.index);
         let publish = Publish {
             what: "store an event",
@@ -66,7 +68,8 @@ impl Bus {
             task: &task,
         };
         let outcome = match self.publish(publish).await {
-            // our own earlier attempt may have been stored, its acknowledgement lost and its id forgotten by now
+            // our own earlier attempt may have been stored, its acknowledgement lost and its id
+            // forgotten by now
             Err(BusError::Conflict { task, expected, .. }) => match self.last_stored(&task).await? {
                 Some((sequence, stored)) if stored == payload => Ok(sequence),
                 last => Err(BusError::Conflict { task, expected, found: last.map_or(0, |(sequence, _)| sequence) }),
@@ -77,7 +80,8 @@ impl Bus {
         outcome.map(|sequence| Stored { sequence, digest })
     }
 
-    /// Publishes and waits for the acknowledgement, again and again while the bus does not answer and patience lasts.
+    /// Publishes and waits for the acknowledgement, again and again while the bus does not answer
+    /// and patience lasts.
     pub(crate) async fn publish(&self, publish: Publish<'_>) -> Result<u64, BusError> {
         let Publish { what, subject, id, payload, after, task } = publish;
         let mut headers = HeaderMap::new();

@@ -1,8 +1,10 @@
-//! Artifacts: what tools return for people. An object store for each tenant, made when its first artifact comes.
+//! Artifacts: what tools return for people. An object store for each tenant, made when its first
+//! artifact comes.
 //!
-//! An object's name is the task and the SHA-256 of its bytes. So a call that is repeated, by whichever gateway, stores the same object
-//! once, and what belongs to a task can be told by its name. Objects are stored before the event that refers to them and live longer:
-//! they have the trajectories' age and a day. A full store refuses; nothing that an event refers to makes room.
+//! An object's name is the task and the SHA-256 of its bytes. So a call that is repeated, by
+//! whichever gateway, stores the same object once, and what belongs to a task can be told by its
+//! name. Objects are stored before the event that refers to them and live longer: they have the
+//! trajectories' age and a day. A full store refuses; nothing that an event refers to makes room.
 
 use async_nats::jetstream::context::GetStreamErrorKind;
 use async_nats::jetstream::object_store::{Config, GetErrorKind, InfoErrorKind, ObjectStore};
@@ -30,7 +32,8 @@ impl Bus {
     /// Stores a task's artifact, once however often it is called, and returns the reference to it.
     ///
     /// # Errors
-    /// [`BusError::Full`] if there is no room; [`BusError::Unavailable`] if the bus does not answer for as long as it is waited for.
+    /// [`BusError::Full`] if there is no room; [`BusError::Unavailable`] if the bus does not answer
+    /// for as long as it is waited for.
     pub async fn keep_artifact(&self, task: &TaskKey, artifact: &NewArtifact) -> Result<Artifact, BusError> {
         let sha256 = digest(&artifact.data);
         let object = format!("{}/{sha256}", task.id);
@@ -58,7 +61,8 @@ impl Bus {
             Err(error) if error.kind() == InfoErrorKind::NotFound => {}
             Err(error) => return Err(Refused::Transient(error.into())),
         }
-        // looked at before, so that a store that is nearly full is not filled with halves of objects
+        // looked at before, so that a store that is nearly full is not filled with halves of
+        // objects
         let name = format!("OBJ_{}", bucket_name(tenant));
         let stream = self.context.get_stream(name).await.map_err(|error| Refused::Transient(error.into()))?;
         let stream::Info { config, state, .. } = stream.cached_info();

@@ -1,8 +1,9 @@
 //! The hint that a task was ended from outside.
 //!
-//! The end itself is an event in the trajectory, appended by whoever cancels: it is durable, it holds whether or not a gateway runs the
-//! task, and the gateway that does is stopped by the conflict at its next append at the latest. The hint makes it stop at once, in the
-//! middle of a call.
+//! The end itself is an event in the trajectory, appended by whoever cancels: it is durable, it
+//! holds whether or not a gateway runs the task, and the gateway that does is stopped by the
+//! conflict at its next append at the latest. The hint makes it stop at once, in the middle of a
+//! call.
 
 use autoact_trajectory::TaskKey;
 use futures::{Stream, StreamExt, future};

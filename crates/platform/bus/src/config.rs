@@ -22,10 +22,12 @@ pub struct BusConfig {
     pub max_bytes: i64,
     /// How long trajectories are kept.
     pub max_age: Duration,
-    /// Most bytes of artifacts to keep for each tenant; a full store refuses. They are kept a day longer than trajectories.
+    /// Most bytes of artifacts to keep for each tenant; a full store refuses. They are kept a day
+    /// longer than trajectories.
     pub max_artifact_bytes: i64,
-    /// A lease that is not kept alive for this long passes on. Long enough for a gateway that is busy or cut off for a moment, short
-    /// enough that the tasks of a dead one go on while their clients still wait.
+    /// A lease that is not kept alive for this long passes on. Long enough for a gateway that is
+    /// busy or cut off for a moment, short enough that the tasks of a dead one go on while their
+    /// clients still wait.
     pub lease: Duration,
     /// Most leases that all gateways together may hold.
     pub max_leases: u32,
@@ -41,7 +43,8 @@ impl BusConfig {
             connect_limit: Duration::from_secs(15),
             patience: Duration::from_secs(30),
             replicas: 1,
-            // hundreds of thousands of tasks; reserved by the server, so it must fit on a small disk
+            // hundreds of thousands of tasks; reserved by the server, so it must fit on a small
+            // disk
             max_bytes: 1 << 30,
             // reserved by the server when the first artifact comes
             max_artifact_bytes: 256 << 20,

@@ -20,7 +20,8 @@ use crate::patience::{Patience, pause};
 use crate::streams::Streams;
 use crate::tool_bucket::ToolCache;
 
-/// One request to JetStream: a healthy server answers in milliseconds, and requests are repeated until the patience is over.
+/// One request to JetStream: a healthy server answers in milliseconds, and requests are repeated
+/// until the patience is over.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// One attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -56,7 +57,8 @@ impl std::fmt::Debug for Bus {
 }
 
 impl Bus {
-    /// Connects, trying for as long as the configuration says, and makes the streams that are missing.
+    /// Connects, trying for as long as the configuration says, and makes the streams that are
+    /// missing.
     pub async fn connect(config: BusConfig) -> Result<Bus, BusError> {
         let deadline = Instant::now() + config.connect_limit;
         let client = connect_client(&config, deadline).await?;
@@ -71,7 +73,8 @@ impl Bus {
         Bus { client, context, streams, config, tail: Arc::default(), tools: Arc::default(), stores: Arc::default(), encode: store::encode }
     }
 
-    /// Writes events in another form than this release's: what another release would write, for tests of mixed fleets.
+    /// Writes events in another form than this release's: what another release would write, for
+    /// tests of mixed fleets.
     #[must_use]
     pub fn writing(self, encode: Encode) -> Bus {
         Bus { encode, ..self }

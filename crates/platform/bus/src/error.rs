@@ -63,7 +63,8 @@ pub enum BusError {
         /// What is there.
         found: String,
     },
-    /// The bus holds trajectories of the release before: they are moved once, while no gateway runs.
+    /// The bus holds trajectories of the release before: they are moved once, while no gateway
+    /// runs.
     #[error("the bus holds {events} events of schema version 1; fix: stop every gateway of the release before, then run `autoact migrate`")]
     Version1 {
         /// How many events there are.
@@ -88,7 +89,8 @@ pub enum BusError {
         /// Its size without headers.
         bytes: usize,
     },
-    /// The server has no room; the same call may succeed once something has expired or the bounds are raised.
+    /// The server has no room; the same call may succeed once something has expired or the bounds
+    /// are raised.
     #[error("the bus cannot {what}: it is full; fix: raise the bound of that stream or bucket with `nats stream edit`")]
     Full {
         /// What was tried.
@@ -96,7 +98,8 @@ pub enum BusError {
         /// What the server said.
         source: async_nats::Error,
     },
-    /// A tool's specification is not where its task says: the task cannot be read until it is there again.
+    /// A tool's specification is not where its task says: the task cannot be read until it is there
+    /// again.
     #[error(
         "the bucket `{}` lacks `{digest}`, the specification of tool `{tool}` of task `{task}`; fix: restore the bucket",
         crate::tool_bucket::BUCKET

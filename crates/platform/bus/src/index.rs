@@ -1,5 +1,6 @@
-//! The index of tasks: a record of every submission and of every end, in one chain. Each record names the hash of the one before, and is
-//! stored only after it, so that a record that is lost or changed shows.
+//! The index of tasks: a record of every submission and of every end, in one chain. Each record
+//! names the hash of the one before, and is stored only after it, so that a record that is lost or
+//! changed shows.
 
 use std::time::SystemTime;
 
@@ -22,7 +23,8 @@ impl Bus {
         self.record(task, IndexEntry::Submitted, "submitted").await
     }
 
-    /// Records a task's end: the index and the hash of its last event. Doing it again changes nothing.
+    /// Records a task's end: the index and the hash of its last event. Doing it again changes
+    /// nothing.
     pub async fn record_end(&self, task: &TaskKey, index: u64, hash: Option<Digest>) -> Result<(), BusError> {
         if let Some(last) = self.last_record(task).await?
             && matches!(last.entry, IndexEntry::Ended { .. })
@@ -52,7 +54,8 @@ impl Bus {
                 task,
             };
             match self.publish(publish).await {
-                // a repetition within the time in which ids are remembered: the record is there, and the tail is not ours
+                // a repetition within the time in which ids are remembered: the record is there,
+                // and the tail is not ours
                 Ok(sequence) if sequence <= tail.sequence => {
                     *known = Some(tail);
                     return Ok(());

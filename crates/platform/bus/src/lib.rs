@@ -6,16 +6,21 @@
 //! | `AUTOACT_QUEUE` | `autoact.<tenant>.queue.<task>` | the work queue: tasks that are queued or running |
 //! | `AUTOACT_TASK_INDEX` | `autoact.<tenant>.index.<task>` | a record of every submission and every end, in order: what a listing reads |
 //!
-//! The key-value bucket `AUTOACT_TOOLS` holds the specifications of tools, which events name by digest. `AUTOACT_ADAPTERS` holds announcements of which adapter version is in service ([`AdapterBoard`]).
+//! The key-value bucket `AUTOACT_TOOLS` holds the specifications of tools, which events name by
+//! digest. `AUTOACT_ADAPTERS` holds announcements of which adapter version is in service
+//! ([`AdapterBoard`]).
 //!
-//! What tools return for people lies in an object store for each tenant, `AUTOACT_ARTIFACTS_<tenant>` ([`Bus::keep_artifact`]).
+//! What tools return for people lies in an object store for each tenant,
+//! `AUTOACT_ARTIFACTS_<tenant>` ([`Bus::keep_artifact`]).
 //!
-//! Three plain subjects go beside them: `autoact.<tenant>.events.<task>` repeats every event once it is stored (watchers listen there),
-//! `autoact.<tenant>.words.<task>` carries the agents' words as they are written, and `autoact.<tenant>.cancel.<task>` tells a running
-//! task to look at its trajectory at once. All three are hints; nothing depends on their delivery.
+//! Three plain subjects go beside them: `autoact.<tenant>.events.<task>` repeats every event once
+//! it is stored (watchers listen there), `autoact.<tenant>.words.<task>` carries the agents' words
+//! as they are written, and `autoact.<tenant>.cancel.<task>` tells a running task to look at its
+//! trajectory at once. All three are hints; nothing depends on their delivery.
 //!
-//! Before schema version 2 the streams were `AUTOACT_TRAJECTORY`, `AUTOACT_TASKS` and `AUTOACT_INDEX`, without tenants. A bus that holds
-//! them is refused until [`migrate`] has moved them.
+//! Before schema version 2 the streams were `AUTOACT_TRAJECTORY`, `AUTOACT_TASKS` and
+//! `AUTOACT_INDEX`, without tenants. A bus that holds them is refused until [`migrate`] has moved
+//! them.
 
 mod adapters;
 mod append;

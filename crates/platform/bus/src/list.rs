@@ -1,4 +1,5 @@
-//! Listing tasks by their submission, at a cost that depends on the page and not on how many tasks there are.
+//! Listing tasks by their submission, at a cost that depends on the page and not on how many tasks
+//! there are.
 
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{DirectGetError, DirectGetErrorKind, Stream};
@@ -45,8 +46,9 @@ pub struct Page {
 }
 
 impl Bus {
-    /// Up to `size` tasks of a tenant, submitted beyond position `beyond` in this order: before it for the newest first,
-    /// after it for the oldest first. `None`: from the beginning of the order.
+    /// Up to `size` tasks of a tenant, submitted beyond position `beyond` in this order: before it
+    /// for the newest first, after it for the oldest first. `None`: from the beginning of the
+    /// order.
     pub async fn list(&self, tenant: &Tenant, size: usize, order: Order, beyond: Option<u64>) -> Result<Page, BusError> {
         let mut index = self.streams.index.clone();
         let state = index.info().await.map_err(|error| BusError::unavailable("list tasks", error))?.state.clone();
@@ -77,7 +79,8 @@ impl Bus {
         Ok(page)
     }
 
-    /// The tenant's task that was submitted at a position of the index; `None` when there is none, or it has expired.
+    /// The tenant's task that was submitted at a position of the index; `None` when there is none,
+    /// or it has expired.
     async fn head(&self, tenant: &Tenant, position: u64) -> Result<Option<TaskHead>, BusError> {
         let Some(entry) = found(self.streams.index.direct_get(position).await)? else { return Ok(None) };
         let Some(task) = task_of(&entry.subject).filter(|task| task.tenant == *tenant) else { return Ok(None) };

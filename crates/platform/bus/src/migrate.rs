@@ -1,5 +1,6 @@
-//! Moves the trajectories of schema version 1 to the streams of this one. Done once, while no gateway runs. The events stay the bytes
-//! they were; the index is written anew; tasks that have not ended are queued. Stopped half-way, it goes on where it stopped.
+//! Moves the trajectories of schema version 1 to the streams of this one. Done once, while no
+//! gateway runs. The events stay the bytes they were; the index is written anew; tasks that have
+//! not ended are queued. Stopped half-way, it goes on where it stopped.
 
 use async_nats::jetstream::ContextBuilder;
 use async_nats::jetstream::stream::{DirectGetErrorKind, Stream};
@@ -25,10 +26,12 @@ pub struct Migrated {
     pub queued: u64,
 }
 
-/// Moves everything to `tenant`, then removes the old streams. `progress` is called after each task.
+/// Moves everything to `tenant`, then removes the old streams. `progress` is called after each
+/// task.
 ///
 /// # Errors
-/// The bus does not answer, or holds something that is no event. Nothing is lost then: what was moved is still in the old streams.
+/// The bus does not answer, or holds something that is no event. Nothing is lost then: what was
+/// moved is still in the old streams.
 pub async fn migrate(config: BusConfig, tenant: &Tenant, mut progress: impl FnMut(&Migrated)) -> Result<Migrated, BusError> {
     let unavailable = |error: async_nats::Error| BusError::unavailable("move the trajectories of schema version 1", error);
     let deadline = Instant::now() + config.connect_limit;

@@ -6,7 +6,8 @@ use tokio::time::Instant;
 
 use crate::error::BusError;
 
-/// The longest pause between attempts: short, because a server that restarts is back within a second.
+/// The longest pause between attempts: short, because a server that restarts is back within a
+/// second.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// Grows from a tenth of a second to [`MAX_PAUSE`].

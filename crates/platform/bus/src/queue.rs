@@ -25,19 +25,22 @@ use crate::streams::{Streams, queue_of, queue_subject, task_of};
 const SIGNS_OF_LIFE: u32 = 3;
 /// How long a lease is given back for.
 const SETTLE_LIMIT: Duration = Duration::from_secs(10);
-/// The durable consumer of a tenant, shared by all gateways that run its tasks: whoever pulls gets the next one. A consumer each, so that
-/// a tenant with a thousand tasks does not stand before one with a single task.
+/// The durable consumer of a tenant, shared by all gateways that run its tasks: whoever pulls gets
+/// the next one. A consumer each, so that a tenant with a thousand tasks does not stand before one
+/// with a single task.
 fn consumer_name(tenant: &Tenant) -> String {
     format!("gateway-{tenant}")
 }
 
 impl Bus {
-    /// Queues a task; queueing one that is queued or running changes nothing. Whether it was queued now.
+    /// Queues a task; queueing one that is queued or running changes nothing. Whether it was queued
+    /// now.
     pub async fn enqueue(&self, task: &TaskKey) -> Result<bool, BusError> {
         let publish = Publish {
             what: "queue a task",
             subject: queue_subject(task),
-            // not the task's name alone: a task that left the queue by mistake may have to be queued again
+            // not the task's name alone: a task that left the queue by mistake may have to be
+            // queued again
             id: format!("{task}-{}", uuid::Uuid::new_v4().simple()),
             payload: Bytes::new(),
             after: After::OnSubject(0),
@@ -85,7 +88,8 @@ struct Line {
 }
 
 impl Leases {
-    /// Waits for the next lease, however long it takes; restarts of the server included. Safe to drop while waiting.
+    /// Waits for the next lease, however long it takes; restarts of the server included. Safe to
+    /// drop while waiting.
     pub async fn next(&mut self) -> Lease {
         let mut failures = 0;
         loop {
@@ -147,7 +151,8 @@ impl Leases {
             let consumer: Consumer<Config> = streams.queue.create_consumer(wanted).await.map_err(|error| create(error.into()))?;
             let messages = consumer
                 .stream()
-                // one at a time: a task that waits here would wait although another gateway has room for it
+                // one at a time: a task that waits here would wait although another gateway has
+                // room for it
                 .max_messages_per_batch(1)
                 .expires(Duration::from_secs(30))
                 .heartbeat(Duration::from_secs(5))
@@ -191,8 +196,8 @@ fn consumer(bus: &Bus, tenant: &Tenant) -> Config {
         // done means that the end of the task is stored: every task says so itself
         ack_policy: AckPolicy::Explicit,
         ack_wait: bus.config.lease,
-        // Without bound: a message that JetStream gives up stays in the queue for ever and nobody hears of it. The gateway counts
-        // the attempts itself and ends the task with a reason.
+        // Without bound: a message that JetStream gives up stays in the queue for ever and nobody
+        // hears of it. The gateway counts the attempts itself and ends the task with a reason.
         max_deliver: -1,
         // over all gateways; each one bounds its own by taking no more leases
         max_ack_pending: i64::from(bus.config.max_leases),
@@ -217,7 +222,8 @@ async fn keep_alive(task: TaskKey, acker: Arc<Acker>, period: Duration) {
     }
 }
 
-/// The right to run a task. Kept alive while held; dropped without a word it passes on after [`crate::BusConfig::lease`].
+/// The right to run a task. Kept alive while held; dropped without a word it passes on after
+/// [`crate::BusConfig::lease`].
 pub struct Lease {
     task: TaskKey,
     deliveries: u32,
@@ -248,7 +254,8 @@ impl Lease {
         self.headers.get(name).map(|value| value.as_str().to_owned())
     }
 
-    /// The task has ended: takes it off the queue. Not being able to is no harm, the next holder finds it ended.
+    /// The task has ended: takes it off the queue. Not being able to is no harm, the next holder
+    /// finds it ended.
     pub async fn ack(self) -> Result<(), BusError> {
         self.keep_alive.abort();
         let deadline = Instant::now() + SETTLE_LIMIT;

@@ -20,8 +20,8 @@ const READ: &str = "read a trajectory";
 const RECHECK: Duration = Duration::from_secs(2);
 
 impl Bus {
-    /// The last event of a task as the leader knows it: what was appended before is seen. `None` for a task that is not there. If it is
-    /// the first one, it comes without the task's tools.
+    /// The last event of a task as the leader knows it: what was appended before is seen. `None`
+    /// for a task that is not there. If it is the first one, it comes without the task's tools.
     pub async fn last(&self, task: &TaskKey) -> Result<Option<Event>, BusError> {
         match self.last_stored(task).await? {
             Some((sequence, payload)) => decode_head(task, sequence, &payload).map(Some),
@@ -54,8 +54,8 @@ impl Bus {
         Ok(events)
     }
 
-    /// The events of a task after a sequence: those stored, then those to come, until the task ends. Survives restarts of the server;
-    /// an error is the last item.
+    /// The events of a task after a sequence: those stored, then those to come, until the task
+    /// ends. Survives restarts of the server; an error is the last item.
     pub fn read(&self, task: &TaskKey, after: u64) -> impl Stream<Item = Result<Event, BusError>> + Send + 'static {
         let reader = Reader { bus: self.clone(), task: task.clone(), after, live: None, behind: true, ended: false };
         stream::unfold(reader, |mut reader| async move { reader.next().await.map(|item| (item, reader)) })
@@ -120,7 +120,8 @@ fn decode_head(task: &TaskKey, sequence: u64, payload: &[u8]) -> Result<Event, B
     decoded.map_err(|source| BusError::Unreadable { task: task.clone(), sequence, source })
 }
 
-/// Follows one task: history by single gets, then the repeated events, which say which event came before, so that a missed one shows.
+/// Follows one task: history by single gets, then the repeated events, which say which event came
+/// before, so that a missed one shows.
 struct Reader {
     bus: Bus,
     task: TaskKey,

@@ -13,8 +13,9 @@ use crate::error::BusError;
 use crate::patience::pause;
 use crate::tool_bucket;
 
-/// The largest message of the stream, headers included. Far above [`autoact_wire::store::MAX_EVENT_BYTES`]: events of schema version 1
-/// could have 960 KiB, and `migrate` moves them as they are.
+/// The largest message of the stream, headers included. Far above
+/// [`autoact_wire::store::MAX_EVENT_BYTES`]: events of schema version 1 could have 960 KiB, and
+/// `migrate` moves them as they are.
 const MAX_MESSAGE_BYTES: usize = 992 * 1024;
 
 const TRAJECTORIES: &str = "AUTOACT_TRAJECTORIES";
@@ -81,8 +82,8 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// Gets or makes them all; goes on trying until `deadline` while JetStream is starting. A bus with trajectories of schema version 1
-    /// is refused: they have to be moved first.
+    /// Gets or makes them all; goes on trying until `deadline` while JetStream is starting. A bus
+    /// with trajectories of schema version 1 is refused: they have to be moved first.
     pub(crate) async fn ensure(context: &Context, config: &BusConfig, deadline: Instant) -> Result<Streams, BusError> {
         refuse_version_1(context).await?;
         let streams = Streams {
@@ -117,8 +118,9 @@ pub(crate) fn trajectories(config: &BusConfig) -> Config {
         max_bytes: config.max_bytes,
         max_age: config.max_age,
         max_message_size: MAX_MESSAGE_BYTES as i32,
-        // Full means that the oldest finished tasks go. Refusing new events instead would stop every running task until somebody
-        // makes room, and a running task is minutes old, never among the oldest.
+        // Full means that the oldest finished tasks go. Refusing new events instead would stop
+        // every running task until somebody makes room, and a running task is minutes old, never
+        // among the oldest.
         discard: DiscardPolicy::Old,
         allow_direct: true,
         // watchers listen to stored events without a consumer each
@@ -156,7 +158,8 @@ pub(crate) fn index(config: &BusConfig) -> Config {
     }
 }
 
-/// The stream that releases with schema version 1 look for first. Its subject is not theirs, so they refuse to start beside this release.
+/// The stream that releases with schema version 1 look for first. Its subject is not theirs, so
+/// they refuse to start beside this release.
 fn tombstone(config: &BusConfig) -> Config {
     Config {
         description: Some("keeps gateways of schema version 1 from starting on this bus".to_owned()),
@@ -258,7 +261,8 @@ fn no_responders(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// A stream that means something else is an error; other limits than ours are somebody's decision, and logged.
+/// A stream that means something else is an error; other limits than ours are somebody's decision,
+/// and logged.
 fn check(wanted: &Config, found: &Config) -> Result<(), BusError> {
     let mismatch = |field, expected: String, found: String| Err(BusError::Mismatch { stream: wanted.name.clone(), field, expected, found });
     if wanted.subjects != found.subjects {

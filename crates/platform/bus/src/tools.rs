@@ -1,11 +1,14 @@
-//! Specifications of tools: each is stored once and named by its digest, so that a task's first event stays small.
+//! Specifications of tools: each is stored once and named by its digest, so that a task's first
+//! event stays small.
 //!
-//! They lie in the key-value bucket `AUTOACT_TOOLS` under `<tenant>.<digest>`. Key-value and not an object store, because a specification
-//! is far below the size of a message: it is stored with one conditional message and read with one request, where an object takes two
-//! messages and a consumer. A key begins with the tenant, so that permissions on subjects can keep tenants apart.
+//! They lie in the key-value bucket `AUTOACT_TOOLS` under `<tenant>.<digest>`. Key-value and not an
+//! object store, because a specification is far below the size of a message: it is stored with one
+//! conditional message and read with one request, where an object takes two messages and a
+//! consumer. A key begins with the tenant, so that permissions on subjects can keep tenants apart.
 //!
-//! What a digest names never changes. It is cached for good, and a specification that this process has stored or read is not stored again
-//! while the connection lasts: a server that lost its disk has also lost its connections.
+//! What a digest names never changes. It is cached for good, and a specification that this process
+//! has stored or read is not stored again while the connection lasts: a server that lost its disk
+//! has also lost its connections.
 
 use std::sync::atomic::Ordering;
 
@@ -29,7 +32,8 @@ impl Bus {
         self.client.statistics().connects.load(Ordering::Relaxed)
     }
 
-    /// Stores the specifications that a task begins with. Those that are known to be stored cost nothing.
+    /// Stores the specifications that a task begins with. Those that are known to be stored cost
+    /// nothing.
     pub(crate) async fn store_tools(&self, task: &TaskKey, submitted: &Submitted) -> Result<(), BusError> {
         let connection = self.connection();
         let unknown = stored_specs(submitted)
@@ -60,7 +64,8 @@ impl Bus {
             Err(BusError::Conflict { .. }) => {}
             Err(error) => return Err(error),
         }
-        // somebody else has stored it, or somebody has deleted it: that leaves a mark, which `create` replaces
+        // somebody else has stored it, or somebody has deleted it: that leaves a mark, which
+        // `create` replaces
         let mut patience = self.patience(what);
         loop {
             match self.streams.tools.create(&name, bytes.clone()).await {

@@ -24,8 +24,9 @@ pub struct Unqueued {
 }
 
 impl Unqueued {
-    /// Reads what the index has new, and queues the tasks that are old enough and have not been taken up. Queueing one that is queued
-    /// changes nothing. Returns those for which it did change something, as far as can be told.
+    /// Reads what the index has new, and queues the tasks that are old enough and have not been
+    /// taken up. Queueing one that is queued changes nothing. Returns those for which it did change
+    /// something, as far as can be told.
     pub async fn step(&mut self, bus: &Bus, now: SystemTime) -> Result<Vec<TaskKey>, BusError> {
         self.read(bus).await?;
         let old = |at: &SystemTime| now.duration_since(*at).is_ok_and(|age| age >= AGE);

@@ -1,4 +1,5 @@
-//! The agents' words as they are written. Hints for people who watch: not stored, and nothing depends on their delivery.
+//! The agents' words as they are written. Hints for people who watch: not stored, and nothing
+//! depends on their delivery.
 
 use autoact_trajectory::TaskKey;
 use bytes::Bytes;

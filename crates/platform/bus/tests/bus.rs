@@ -605,7 +605,8 @@ async fn a_gateway_of_version_1_does_not_start_beside_this_one() {
     let (server, _bus) = server().await;
     let client = async_nats::connect(server.url()).await.unwrap();
     let stream = async_nats::jetstream::new(client).get_stream("AUTOACT_TRAJECTORY").await.unwrap();
-    // what the release before compares, and refuses: `stream AUTOACT_TRAJECTORY has subjects …, autoact needs autoact.trajectory.*`
+    // what the release before compares, and refuses:
+    // `stream AUTOACT_TRAJECTORY has subjects …, autoact needs autoact.trajectory.*`
     assert_ne!(stream.cached_info().config.subjects, ["autoact.trajectory.*"]);
 }
 

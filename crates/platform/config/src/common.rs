@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// In-flight calls get this long after SIGTERM: below the 30 s that Kubernetes waits before it kills.
+/// In-flight calls get this long after SIGTERM: below the 30 s that Kubernetes waits before it
+/// kills.
 pub const DEFAULT_GRACE_PERIOD: Duration = Duration::from_secs(25);
 /// What a service needs may be missing this long at its start: below the 300 s that the start-up
 /// probes of `k8s/` allow.
@@ -39,7 +40,8 @@ impl Common {
     /// The names of the shared settings: the first segment of their keys.
     pub const KEYS: [&str; 6] = ["listen", "metrics_listen", "grace_period", "start_limit", "nats", "telemetry"];
 
-    /// The defaults of a service that owns these two ports. Only this machine can reach them: opening up is a decision.
+    /// The defaults of a service that owns these two ports. Only this machine can reach them:
+    /// opening up is a decision.
     pub fn on_ports(grpc: u16, metrics: u16) -> Common {
         let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
         Common {
@@ -57,7 +59,8 @@ impl Common {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NatsConfig {
-    /// One or more servers, comma separated; `nats://user:password@host:4222` and `tls://` work too.
+    /// One or more servers, comma separated; `nats://user:password@host:4222` and `tls://` work
+    /// too.
     pub url: String,
 }
 
@@ -82,7 +85,8 @@ pub enum LogFormat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TelemetryConfig {
-    /// OTLP over gRPC, e.g. `http://127.0.0.1:4317`. Without it (and without the standard `OTEL_EXPORTER_OTLP_ENDPOINT`) no trace leaves.
+    /// OTLP over gRPC, e.g. `http://127.0.0.1:4317`. Without it (and without the standard
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`) no trace leaves.
     pub otlp_endpoint: Option<String>,
     /// `text` or `json`.
     pub log_format: LogFormat,

@@ -8,7 +8,8 @@ use crate::error::{Mistake, Source};
 use crate::setting::{Given, Setting};
 use crate::{COMMON_SECTION, Common, SECTIONS};
 
-/// Reads the settings of `section` (and of the common one, first) from a file; what is wrong goes to `mistakes`.
+/// Reads the settings of `section` (and of the common one, first) from a file; what is wrong goes
+/// to `mistakes`.
 pub(crate) fn read(path: &Path, section: &str, mistakes: &mut Vec<Mistake>) -> Vec<Setting> {
     let source = |key: &str| Source::File { path: path.to_owned(), key: key.to_owned() };
     let text = match std::fs::read_to_string(path) {

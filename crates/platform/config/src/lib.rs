@@ -1,9 +1,11 @@
-//! Configuration in layers: named-constant defaults < TOML file < environment (`AUTOACT_*`, `__` nests) < command-line flags.
+//! Configuration in layers: named-constant defaults < TOML file < environment (`AUTOACT_*`, `__`
+//! nests) < command-line flags.
 //!
-//! A service describes its own settings as one serde struct (`#[serde(default, deny_unknown_fields)]`) and implements [`Section`];
-//! what every service shares is [`Common`]. [`load`] merges the layers, reports *all* mistakes together, each with the place it comes
-//! from, and remembers where every value came from for [`Loaded::print`]. Nothing here reads the process's environment or arguments:
-//! they come in through [`Sources`].
+//! A service describes its own settings as one serde struct
+//! (`#[serde(default, deny_unknown_fields)]`) and implements [`Section`]; what every service shares
+//! is [`Common`]. [`load`] merges the layers, reports *all* mistakes together, each with the place
+//! it comes from, and remembers where every value came from for [`Loaded::print`]. Nothing here
+//! reads the process's environment or arguments: they come in through [`Sources`].
 //!
 //! ```toml
 //! [common]            # for every service that reads this file

@@ -15,7 +15,8 @@ use crate::{CONFIG_VARIABLE, Common, file, variables};
 /// The standard variables of OpenTelemetry that name where traces go; the later one wins.
 const OTLP_VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
-/// A service's own settings. Derive serde with `#[serde(default, deny_unknown_fields)]`, so that every field has a default.
+/// A service's own settings. Derive serde with `#[serde(default, deny_unknown_fields)]`, so that
+/// every field has a default.
 pub trait Section: Serialize + DeserializeOwned + Default {
     /// The section's name in a file, which is the service's name: `plan-agent`.
     const NAME: &'static str;
@@ -41,7 +42,8 @@ impl Check<'_> {
         self.sources.contains_key(key)
     }
 
-    /// Adds a mistake unless `holds`: `check.require(self.queue > 0, "queue", "at least 1", self.queue)`.
+    /// Adds a mistake unless `holds`:
+    /// `check.require(self.queue > 0, "queue", "at least 1", self.queue)`.
     pub fn require(&mut self, holds: bool, key: &str, expected: &str, found: impl std::fmt::Display) {
         if holds {
             return;
@@ -158,7 +160,8 @@ fn settings<S: Section>(sources: &Sources, mistakes: &mut Vec<Mistake>) -> Vec<S
     settings
 }
 
-/// The standard variables count as defaults: whoever sets them for every process of a machine does not mean to overrule our own.
+/// The standard variables count as defaults: whoever sets them for every process of a machine does
+/// not mean to overrule our own.
 fn otlp_endpoint(name: &str, sources: &Sources) -> Option<Setting> {
     let value = sources.env.get(name).filter(|value| !value.is_empty())?;
     let path = vec!["telemetry".to_owned(), "otlp_endpoint".to_owned()];

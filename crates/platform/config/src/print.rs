@@ -6,8 +6,8 @@ use crate::load::{Loaded, Section};
 use crate::secret::redact_addresses;
 
 impl<S: Section> Loaded<S> {
-    /// What `--print-config` prints: a configuration file that says the same again, with the source of every value as a comment and
-    /// without secrets.
+    /// What `--print-config` prints: a configuration file that says the same again, with the source
+    /// of every value as a comment and without secrets.
     pub fn print(&self) -> String {
         let mut table = Table::try_from(&self.common).unwrap_or_default();
         table.extend(Table::try_from(&self.service).unwrap_or_default());

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize, Serializer};
 /// What is shown instead of a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
 
-/// A password, token or key. `Debug` and serialisation show `[redacted]`; [`Secret::expose`] is the only way to the text.
+/// A password, token or key. `Debug` and serialisation show `[redacted]`; [`Secret::expose`] is the
+/// only way to the text.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);

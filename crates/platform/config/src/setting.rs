@@ -60,7 +60,8 @@ impl Given {
     }
 }
 
-/// A configuration struct under construction: its table is deserialised after every setting, so that each mistake is found by itself.
+/// A configuration struct under construction: its table is deserialised after every setting, so
+/// that each mistake is found by itself.
 pub(crate) struct Target<T> {
     table: Table,
     pub(crate) value: T,

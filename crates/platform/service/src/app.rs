@@ -19,7 +19,8 @@ use crate::readiness::Readiness;
 use crate::setup::Setup;
 use crate::{Service, readiness};
 
-/// Calls one connection may have open at once: more than a gateway ever has, few enough that one client cannot take the memory.
+/// Calls one connection may have open at once: more than a gateway ever has, few enough that one
+/// client cannot take the memory.
 const MAX_CONCURRENT_STREAMS: u32 = 1024;
 /// How often an idle client is asked whether it is still there.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
@@ -87,7 +88,8 @@ impl App {
         self.setup.readiness.clone()
     }
 
-    /// Serves until `shutdown` completes, the server fails or a critical task fails; then drains and returns.
+    /// Serves until `shutdown` completes, the server fails or a critical task fails; then drains
+    /// and returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let App { setup, health, methods } = self;
         let Setup { name, common, listener, addr, metrics_addr, routes, tasks, readiness, draining, guard, .. } = setup;
@@ -117,7 +119,8 @@ impl App {
             }
         };
 
-        // The order matters: first nobody sends new work here, then what is in flight ends, then what it needed ends.
+        // The order matters: first nobody sends new work here, then what is in flight ends, then
+        // what it needed ends.
         let deadline = Instant::now() + common.grace_period;
         tracing::info!(service = name, grace = ?common.grace_period, "draining");
         readiness.drain();
@@ -150,7 +153,8 @@ impl App {
     }
 }
 
-/// Says over `grpc.health.v1` what readiness is: for every service and for the whole (the empty name).
+/// Says over `grpc.health.v1` what readiness is: for every service and for the whole (the empty
+/// name).
 struct Health {
     reporter: HealthReporter,
     services: Vec<&'static str>,

@@ -18,8 +18,9 @@
 //! }
 //! ```
 //!
-//! [`main`] reads the configuration, starts telemetry and runs the service until SIGTERM or SIGINT. Tests and programs that hold a
-//! service in themselves use [`App`]: `App::build::<Memory>(loaded).await?.start()`.
+//! [`main`] reads the configuration, starts telemetry and runs the service until SIGTERM or SIGINT.
+//! Tests and programs that hold a service in themselves use [`App`]:
+//! `App::build::<Memory>(loaded).await?.start()`.
 
 mod app;
 mod cli;

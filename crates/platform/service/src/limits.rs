@@ -1,4 +1,5 @@
-//! Ends every call in time: at the client's deadline (`grpc-timeout`), streamed replies included, and when the grace period is over.
+//! Ends every call in time: at the client's deadline (`grpc-timeout`), streamed replies included,
+//! and when the grace period is over.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -135,8 +136,8 @@ impl HttpBody for LimitedBody {
     }
 }
 
-/// Reads `grpc-timeout`: up to eight digits and a unit. One that is not well formed counts as none, as the specification of gRPC asks
-/// servers to be lenient here.
+/// Reads `grpc-timeout`: up to eight digits and a unit. One that is not well formed counts as none,
+/// as the specification of gRPC asks servers to be lenient here.
 fn grpc_timeout(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;

@@ -1,4 +1,5 @@
-//! What a service waits for before it says that it is ready. It is ready when nothing is waited for and it is not draining.
+//! What a service waits for before it says that it is ready. It is ready when nothing is waited for
+//! and it is not draining.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,7 +86,8 @@ impl Changes {
     }
 }
 
-/// Holds readiness back until [`Latch::release`]. A latch that is dropped unreleased holds it back for ever: what it stood for failed.
+/// Holds readiness back until [`Latch::release`]. A latch that is dropped unreleased holds it back
+/// for ever: what it stood for failed.
 #[derive(Debug)]
 #[must_use = "a dropped latch keeps the service from ever being ready"]
 pub struct Latch {

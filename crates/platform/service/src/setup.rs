@@ -1,4 +1,5 @@
-//! A service being put together: ports bound, nothing served yet but `/livez`, `/readyz` and `/metrics`.
+//! A service being put together: ports bound, nothing served yet but `/livez`, `/readyz` and
+//! `/metrics`.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -52,7 +53,8 @@ impl Setup {
         Ok(Setup { name, common, listener, addr, metrics_addr, routes, services, readiness, tasks, draining, guard })
     }
 
-    /// Registers a gRPC service; health and reflection know it then. Set message limits on it with `autoact_wire::limited!`.
+    /// Registers a gRPC service; health and reflection know it then. Set message limits on it with
+    /// `autoact_wire::limited!`.
     pub fn serve<S>(&mut self, service: S)
     where
         S: Service<Request<Body>, Error = Infallible> + NamedService + Clone + Send + Sync + 'static,
@@ -98,7 +100,8 @@ impl Setup {
         self.tasks.clone()
     }
 
-    /// Cancelled when the service begins to shut down: take no new work from elsewhere (a bus), end streams that have no end.
+    /// Cancelled when the service begins to shut down: take no new work from elsewhere (a bus), end
+    /// streams that have no end.
     pub fn draining(&self) -> CancellationToken {
         self.draining.clone()
     }

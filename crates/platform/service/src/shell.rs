@@ -21,13 +21,14 @@ pub const EXIT_FAILED: u8 = 1;
 /// How long threads in blocking work may hold the process at its end.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// Runs a service as a process: reads flags, environment and file, starts telemetry, serves until SIGTERM or SIGINT. What is wrong is
-/// one clear message on stderr and an exit code.
+/// Runs a service as a process: reads flags, environment and file, starts telemetry, serves until
+/// SIGTERM or SIGINT. What is wrong is one clear message on stderr and an exit code.
 pub fn main<S: Service>() -> ExitCode {
     main_with::<S>(std::env::args_os())
 }
 
-/// The same with this command line, the program's name first: for a program that is several services.
+/// The same with this command line, the program's name first: for a program that is several
+/// services.
 pub fn main_with<S: Service>(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let env: BTreeMap<String, String> =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();

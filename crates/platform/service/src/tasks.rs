@@ -33,7 +33,8 @@ impl Tasks {
         self.tracker.spawn(task.instrument(tracing::debug_span!("task", name)));
     }
 
-    /// Runs a task without which the service is useless: its error ends the service. It is dropped when the service stops.
+    /// Runs a task without which the service is useless: its error ends the service. It is dropped
+    /// when the service stops.
     pub fn spawn_critical<E: Display>(&self, name: &'static str, task: impl Future<Output = Result<(), E>> + Send + 'static) {
         let tasks = self.clone();
         self.spawn(name, async move {
@@ -43,7 +44,8 @@ impl Tasks {
         });
     }
 
-    /// Runs a task that ends by itself soon after the token it gets is cancelled: it has something to put away.
+    /// Runs a task that ends by itself soon after the token it gets is cancelled: it has something
+    /// to put away.
     pub fn spawn_until_stopped<F>(&self, name: &'static str, task: impl FnOnce(CancellationToken) -> F)
     where
         F: Future<Output = ()> + Send + 'static,

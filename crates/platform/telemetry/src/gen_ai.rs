@@ -1,7 +1,9 @@
-//! Attribute names of the OpenTelemetry GenAI conventions (in development there, so the names are kept here) and our own beside them.
+//! Attribute names of the OpenTelemetry GenAI conventions (in development there, so the names are
+//! kept here) and our own beside them.
 //!
-//! `tracing` wants field names at compile time, so spans are made with these as literal fields; the constants are for attributes that
-//! are added later, for tests and for dashboards. [`chat_span`] and [`tool_span`] make the spans.
+//! `tracing` wants field names at compile time, so spans are made with these as literal fields; the
+//! constants are for attributes that are added later, for tests and for dashboards. [`chat_span`]
+//! and [`tool_span`] make the spans.
 
 use tracing::Span;
 use tracing::field::Empty;
@@ -53,7 +55,8 @@ pub const ADAPTER_NAME: &str = "autoact.adapter.name";
 /// The LoRA adapter's sha256.
 pub const ADAPTER_DIGEST: &str = "autoact.adapter.digest";
 
-/// The span of one call of a model: `chat <model>`. Usage and content are recorded on it later, by the names above.
+/// The span of one call of a model: `chat <model>`. Usage and content are recorded on it later, by
+/// the names above.
 pub fn chat_span(model: &str, agent: &str, adapter: &str, digest: &str, task: &str) -> Span {
     tracing::info_span!(
         "chat",

@@ -18,7 +18,8 @@ use tracing_subscriber::{Layer, Registry};
 
 use crate::trace_ids::WithTraceIds;
 
-/// How long the last spans may take to leave at shutdown: a collector that is gone must not hold a pod.
+/// How long the last spans may take to leave at shutdown: a collector that is gone must not hold a
+/// pod.
 const FLUSH_LIMIT: Duration = Duration::from_secs(3);
 /// How long one export may take.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -52,7 +53,8 @@ pub enum TelemetryError {
     Metrics(#[from] metrics_exporter_prometheus::BuildError),
 }
 
-/// Keeps telemetry alive. Call [`Guard::shutdown`] last, so that the spans of the last calls leave too.
+/// Keeps telemetry alive. Call [`Guard::shutdown`] last, so that the spans of the last calls leave
+/// too.
 #[derive(Debug)]
 #[must_use = "traces stop when the guard is dropped"]
 pub struct Guard {
@@ -109,7 +111,8 @@ pub fn init(config: &TelemetryConfig, service: &'static str, version: &'static s
         let filter = Targets::new().with_default(LevelFilter::INFO).with_targets(quiet);
         tracing_opentelemetry::layer().with_tracer(provider.tracer("autoact")).with_location(false).with_threads(false).with_filter(filter)
     });
-    // a reader of our logs that has gone away is no reason to fail, so errors of writing are not reported (where, anyway?)
+    // a reader of our logs that has gone away is no reason to fail, so errors of writing are not
+    // reported (where, anyway?)
     let logs: Box<dyn Layer<Registry> + Send + Sync> = match config.log_format {
         LogFormat::Text => {
             let colours = std::io::stderr().is_terminal();

@@ -53,7 +53,8 @@ pub async fn upkeep(handle: PrometheusHandle) {
     }
 }
 
-/// `/metrics`, `/livez` (the process answers) and `/readyz` (503 with what it waits for, until it can serve).
+/// `/metrics`, `/livez` (the process answers) and `/readyz` (503 with what it waits for, until it
+/// can serve).
 pub fn router(handle: PrometheusHandle, waiting: Waiting) -> Router {
     Router::new()
         .route(

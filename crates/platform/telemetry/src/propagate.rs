@@ -1,7 +1,9 @@
-//! The trace context (W3C `traceparent`, `tracestate`) over gRPC metadata and over any map of strings.
+//! The trace context (W3C `traceparent`, `tracestate`) over gRPC metadata and over any map of
+//! strings.
 //!
-//! A gRPC client: `PlanAgentClient::with_interceptor(channel, TraceInterceptor)`. A gRPC server: [`crate::ServerTraceLayer`], which
-//! `autoact-service` installs. A message on the bus: [`inject`] its headers when sending, [`adopt`] them on the receiver's span.
+//! A gRPC client: `PlanAgentClient::with_interceptor(channel, TraceInterceptor)`. A gRPC server:
+//! [`crate::ServerTraceLayer`], which `autoact-service` installs. A message on the bus: [`inject`]
+//! its headers when sending, [`adopt`] them on the receiver's span.
 
 use opentelemetry::Context;
 use opentelemetry::propagation::{Extractor, Injector, TextMapPropagator};
@@ -48,7 +50,8 @@ pub fn adopt(span: &Span, get: impl Fn(&str) -> Option<String>) {
     let _ = span.set_parent(extract(get));
 }
 
-/// The trace that the current span is part of, or that gRPC metadata names where traces are off: 32 hexadecimal digits.
+/// The trace that the current span is part of, or that gRPC metadata names where traces are off: 32
+/// hexadecimal digits.
 pub fn trace_id(metadata: &MetadataMap) -> Option<String> {
     let id = |context: &Context| {
         let span = context.span().span_context().clone();

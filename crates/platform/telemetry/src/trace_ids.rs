@@ -1,4 +1,5 @@
-//! `trace_id` and `span_id` in JSON log lines, under the names that OpenTelemetry gives them: a collector puts lines beside their traces.
+//! `trace_id` and `span_id` in JSON log lines, under the names that OpenTelemetry gives them: a
+//! collector puts lines beside their traces.
 
 use std::fmt;
 

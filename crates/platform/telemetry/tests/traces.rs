@@ -1,4 +1,5 @@
-//! One trace across a client and a server, as a collector sees it. One test: a process has one subscriber.
+//! One trace across a client and a server, as a collector sees it. One test: a process has one
+//! subscriber.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 use std::collections::HashMap;

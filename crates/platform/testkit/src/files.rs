@@ -23,7 +23,8 @@ pub fn program(name: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// A service of the workspace, as a program and the arguments that make it this one: the agents are one program.
+/// A service of the workspace, as a program and the arguments that make it this one: the agents are
+/// one program.
 pub fn service(name: &str) -> anyhow::Result<(PathBuf, Vec<String>)> {
     if matches!(name, "plan-agent" | "tool-agent" | "reflect-agent") {
         return Ok((program("agents")?, vec![name.to_owned()]));
@@ -56,11 +57,13 @@ pub struct Assets {
     pub trained: bool,
 }
 
-/// Set (to anything) to run the tests without the bundled model: with a tiny random one, whose answers mean nothing.
+/// Set (to anything) to run the tests without the bundled model: with a tiny random one, whose
+/// answers mean nothing.
 pub const RANDOM_MODEL: &str = "TESTKIT_RANDOM_MODEL";
 
 impl Assets {
-    /// The bundled model and knowledge base. With [`RANDOM_MODEL`] set, a model of random weights made in `dir` and three pages.
+    /// The bundled model and knowledge base. With [`RANDOM_MODEL`] set, a model of random weights
+    /// made in `dir` and three pages.
     pub fn bundled(dir: &Path) -> anyhow::Result<Assets> {
         if std::env::var_os(RANDOM_MODEL).is_some() {
             return Assets::random(dir);
@@ -84,7 +87,8 @@ impl Assets {
         Ok(assets)
     }
 
-    /// Random weights and three pages. Decoding is constrained, so that even such a model keeps to the format.
+    /// Random weights and three pages. Decoding is constrained, so that even such a model keeps to
+    /// the format.
     pub fn random(dir: &Path) -> anyhow::Result<Assets> {
         let model = dir.join("random-model");
         random_model(&model)?;
@@ -103,7 +107,8 @@ const PAGES: &str = concat!(
     "\n"
 );
 
-/// A copy of the tiny golden Llama whose context is long enough for a trajectory (its rotary positions have no table in the weights).
+/// A copy of the tiny golden Llama whose context is long enough for a trajectory (its rotary
+/// positions have no table in the weights).
 fn random_model(to: &Path) -> anyhow::Result<()> {
     let from = root().join("tests/golden/fixtures/llama2");
     std::fs::create_dir_all(to)?;

@@ -1,4 +1,5 @@
-//! A whole group: `autoact up` with nats-server and the five services as real processes, on ports and in a directory of its own.
+//! A whole group: `autoact up` with nats-server and the five services as real processes, on ports
+//! and in a directory of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

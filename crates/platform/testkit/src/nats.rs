@@ -89,7 +89,8 @@ impl NatsServer {
         self.spawn().await
     }
 
-    /// Asks the process to end, waits until it has, and starts it again with the same data on the same port.
+    /// Asks the process to end, waits until it has, and starts it again with the same data on the
+    /// same port.
     pub async fn restart(&mut self) -> Result<(), NatsError> {
         if let Some(child) = &mut self.child {
             let _ = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM);

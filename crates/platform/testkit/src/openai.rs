@@ -1,5 +1,6 @@
-//! For tests only. An OpenAI-compatible server whose completions come from a backend of ours: served names are the base and its adapters, as in
-//! vLLM with `--enable-lora`. It refuses what the servers it stands for refuse, and does what goes wrong with servers when it is told to.
+//! For tests only. An OpenAI-compatible server whose completions come from a backend of ours:
+//! served names are the base and its adapters, as in vLLM with `--enable-lora`. It refuses what the
+//! servers it stands for refuse, and does what goes wrong with servers when it is told to.
 
 mod answer;
 mod faults;
@@ -32,7 +33,8 @@ pub enum Kind {
     Vllm,
     /// vLLM before 0.12: `guided_regex` and its like; other fields are ignored.
     VllmGuided,
-    /// OpenAI: no grammars, at most four stop strings, and other fields are an error. Its models have names and nothing else.
+    /// OpenAI: no grammars, at most four stop strings, and other fields are an error. Its models
+    /// have names and nothing else.
     OpenAi,
 }
 
@@ -46,7 +48,8 @@ pub struct OpenAiOptions {
     pub kind: Kind,
     /// The key it wants.
     pub api_key: Option<String>,
-    /// What refuses prompts that are too long, and serves `/tokenize`; without it the backend's own refusal has to do.
+    /// What refuses prompts that are too long, and serves `/tokenize`; without it the backend's own
+    /// refusal has to do.
     pub count: Option<CountTokens>,
     /// The port; 0: a free one.
     pub port: u16,

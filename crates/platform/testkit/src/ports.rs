@@ -3,7 +3,8 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Below the range from which the system takes the ports of outgoing connections, so that none of those is in the way.
+/// Below the range from which the system takes the ports of outgoing connections, so that none of
+/// those is in the way.
 const FIRST: u16 = 20_000;
 /// How many blocks there are to try.
 const BLOCKS: u16 = 60;

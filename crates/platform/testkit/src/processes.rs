@@ -1,4 +1,5 @@
-//! The processes of a group, found by a mark in their environment: whatever a program starts, its children have it too.
+//! The processes of a group, found by a mark in their environment: whatever a program starts, its
+//! children have it too.
 
 use std::time::Duration;
 

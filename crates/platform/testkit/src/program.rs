@@ -52,7 +52,8 @@ struct Unread {
 }
 
 impl Program {
-    /// The program of this name. It starts in the project's root, and without our caller's `AUTOACT_*` settings.
+    /// The program of this name. It starts in the project's root, and without our caller's
+    /// `AUTOACT_*` settings.
     pub fn new(name: &str) -> anyhow::Result<Program> {
         let (path, args) = files::service(name)?;
         Ok(Program { path, args, env: Vec::new(), dir: files::root(), unread: Unread::default() })

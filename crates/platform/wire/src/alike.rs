@@ -1,4 +1,5 @@
-//! Messages that the API and the stored form have alike: one conversion, written out for both packages.
+//! Messages that the API and the stored form have alike: one conversion, written out for both
+//! packages.
 //!
 //! A field that only one of the two has belongs into `event` or `store`.
 
@@ -85,7 +86,8 @@ macro_rules! alike {
             }
         }
 
-        /// The limits of a task are resolved: every bound is there. See [`crate::convert::resolve_limits`] for requests.
+        /// The limits of a task are resolved: every bound is there. See
+        /// [`crate::convert::resolve_limits`] for requests.
         impl TryFrom<$package::Limits> for Limits {
             type Error = ConversionError;
 

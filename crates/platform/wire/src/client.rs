@@ -1,10 +1,12 @@
-//! The only constructors of clients: limits, keep-alive and deadlines are set here and nowhere else.
+//! The only constructors of clients: limits, keep-alive and deadlines are set here and nowhere
+//! else.
 
 use std::time::Duration;
 
 use tonic::transport::{Channel, Endpoint};
 
-/// Largest message a client accepts or sends: a trajectory of the longest task fits many times over.
+/// Largest message a client accepts or sends: a trajectory of the longest task fits many times
+/// over.
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// How long a connection attempt may take: services are near each other.
@@ -18,7 +20,8 @@ pub struct AddressError {
     source: tonic::transport::Error,
 }
 
-/// A channel to `address` (`http://host:port`; the scheme may be left out) that connects on first use and reconnects by itself.
+/// A channel to `address` (`http://host:port`; the scheme may be left out) that connects on first
+/// use and reconnects by itself.
 pub fn connect_lazy(address: &str) -> Result<Channel, AddressError> {
     let uri = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
     let endpoint = Endpoint::from_shared(uri)

@@ -1,4 +1,5 @@
-//! What a client says beside the question, as a message of the API and as it is stored: one conversion, written out for both packages.
+//! What a client says beside the question, as a message of the API and as it is stored: one
+//! conversion, written out for both packages.
 
 use std::time::SystemTime;
 
@@ -53,7 +54,8 @@ macro_rules! context {
 context!(v1, context_to_proto);
 context!(store_v2, stored_context);
 
-/// A stored context. What this program cannot read of it is as if it were not set: a task goes on without it.
+/// A stored context. What this program cannot read of it is as if it were not set: a task goes on
+/// without it.
 pub(crate) fn context_from_store(mut context: store_v2::TaskContext) -> TaskContext {
     if context.time_zone.parse::<TimeZone>().is_err() {
         context.time_zone.clear();

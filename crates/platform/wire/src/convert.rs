@@ -1,4 +1,5 @@
-//! Between the domain and the messages of `autoact.v1`. What comes from the wire is checked here, once.
+//! Between the domain and the messages of `autoact.v1`. What comes from the wire is checked here,
+//! once.
 
 use std::time::Duration;
 

@@ -1,8 +1,10 @@
-//! The contracts of autoact: generated types, clients and servers of `proto/autoact`, the conversions between them and the domain
-//! ([`convert`], [`event`], [`store`], [`specs`]), how an error travels over gRPC (`status`) and how a client is built (`client`).
+//! The contracts of autoact: generated types, clients and servers of `proto/autoact`, the
+//! conversions between them and the domain ([`convert`], [`event`], [`store`], [`specs`]), how an
+//! error travels over gRPC (`status`) and how a client is built (`client`).
 //!
-//! Without features the crate is messages and conversions, and no transport is compiled: enough for stored events. The features
-//! `client` and `server` add the generated clients and servers; each brings `status`, `client` and tonic (the feature `rpc`).
+//! Without features the crate is messages and conversions, and no transport is compiled: enough for
+//! stored events. The features `client` and `server` add the generated clients and servers; each
+//! brings `status`, `client` and tonic (the feature `rpc`).
 
 use autoact_trajectory::InvalidSchema;
 
@@ -19,7 +21,8 @@ pub mod specs;
 pub mod status;
 pub mod store;
 
-/// Generated code names messages of other packages by relative paths, so the modules are nested as the packages are.
+/// Generated code names messages of other packages by relative paths, so the modules are nested as
+/// the packages are.
 #[allow(missing_docs, clippy::all, clippy::pedantic, unreachable_pub)] // generated
 mod autoact {
     pub mod v1 {

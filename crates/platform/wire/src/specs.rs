@@ -1,4 +1,5 @@
-//! Specifications of tools as they are stored: each once, under the digest of its bytes. Events name them by tool and digest.
+//! Specifications of tools as they are stored: each once, under the digest of its bytes. Events
+//! name them by tool and digest.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +56,8 @@ pub(crate) fn refs_to_message(submitted: &Submitted) -> Vec<v2::ToolRef> {
     stored_specs(submitted).map(named).collect()
 }
 
-/// The tools that an event names. Before they were named by digest, they stood in the event: `inline`.
+/// The tools that an event names. Before they were named by digest, they stood in the event:
+/// `inline`.
 pub(crate) fn tools_from_message(
     tenant: &Tenant,
     inline: Vec<v2::ToolSpec>,
@@ -101,7 +103,8 @@ fn tool_from_message(spec: v2::ToolSpec) -> ToolSpec {
         v2::Effect::Idempotent => Effect::Idempotent,
         v2::Effect::SideEffect | v2::Effect::Unspecified => Effect::SideEffect,
     };
-    // a schema of a form that is not known is none: the task can be read, and Tool-Agent checks the arguments
+    // a schema of a form that is not known is none: the task can be read, and Tool-Agent checks the
+    // arguments
     let schema = Some(spec.schema).filter(|text| !text.is_empty()).and_then(|text| ParameterSchema::parse(&text).ok());
     ToolSpec {
         effect,

@@ -1,5 +1,6 @@
-//! How a service's error becomes a gRPC status and back: one mapping, with `google.rpc` details (reason, retry delay), never a bare
-//! string. A service error implements [`ServiceError`]; [`to_status`] does the rest.
+//! How a service's error becomes a gRPC status and back: one mapping, with `google.rpc` details
+//! (reason, retry delay), never a bare string. A service error implements [`ServiceError`];
+//! [`to_status`] does the rest.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -29,14 +30,16 @@ pub trait ServiceError: std::error::Error {
     fn field(&self) -> Option<&'static str> {
         None
     }
-    /// What else a program may want to know, for the metadata of `google.rpc.ErrorInfo`: `limit`, `value`, `tool`, `task_id` and the
-    /// like. The field is added by [`to_status`]; values are cut to [`MAX_VALUE`] characters there.
+    /// What else a program may want to know, for the metadata of `google.rpc.ErrorInfo`: `limit`,
+    /// `value`, `tool`, `task_id` and the like. The field is added by [`to_status`]; values are cut
+    /// to [`MAX_VALUE`] characters there.
     fn metadata(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 }
 
-/// The longest value in an error's metadata, in characters: values come from requests, and headers have a bound.
+/// The longest value in an error's metadata, in characters: values come from requests, and headers
+/// have a bound.
 pub const MAX_VALUE: usize = 64;
 
 /// The same refusal at every door and every agent.
@@ -98,7 +101,8 @@ pub fn metadata(status: &Status) -> HashMap<String, String> {
     info.map(|info| info.metadata).unwrap_or_default()
 }
 
-/// The size of the prompt that was too long, if that is what a status says: the metadata of [`too_long`].
+/// The size of the prompt that was too long, if that is what a status says: the metadata of
+/// [`too_long`].
 pub fn prompt_size(status: &Status) -> Option<PromptSize> {
     let metadata = metadata(status);
     let figure = |name| metadata.get(name)?.parse().ok();

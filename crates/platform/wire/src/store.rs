@@ -1,7 +1,9 @@
-//! Events as they are stored on the bus (`autoact.store.v2`, and `autoact.v1.TrajectoryEvent` before it), and the records of the index.
+//! Events as they are stored on the bus (`autoact.store.v2`, and `autoact.v1.TrajectoryEvent`
+//! before it), and the records of the index.
 //!
-//! Reading is tolerant. An event that was written by a later program still has a place in its task: [`EventBody::Unknown`] says whether
-//! the task can go on without it. Only bytes that are no event at all are an error.
+//! Reading is tolerant. An event that was written by a later program still has a place in its task:
+//! [`EventBody::Unknown`] says whether the task can go on without it. Only bytes that are no event
+//! at all are an error.
 
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -25,7 +27,8 @@ use crate::{ConversionError, v1};
 /// The least version whose readers understand what we write.
 const MIN_READER: u32 = 2;
 
-/// The largest stored event. Its parts are bounded so that none comes near it ([`autoact_trajectory::TooLong`]).
+/// The largest stored event. Its parts are bounded so that none comes near it
+/// ([`autoact_trajectory::TooLong`]).
 pub const MAX_EVENT_BYTES: usize = 64 * 1024;
 
 /// An event that is larger than may be stored.
@@ -71,7 +74,8 @@ fn to_message(event: &Event) -> v2::Event {
     }
 }
 
-/// The event that is stored as `bytes` at `sequence`. Version 1 did not store the tenant: it is `tenant`.
+/// The event that is stored as `bytes` at `sequence`. Version 1 did not store the tenant: it is
+/// `tenant`.
 ///
 /// # Errors
 /// The bytes are no event, a field is out of range, or `specs` lacks a tool that the event names.
@@ -79,7 +83,8 @@ pub fn decode(tenant: &Tenant, bytes: &[u8], sequence: u64, specs: &dyn ToolSpec
     decode_with(tenant, bytes, sequence, Some(specs))
 }
 
-/// The same without the tools of a `Submitted`: enough for a line in a list, not for a task that goes on.
+/// The same without the tools of a `Submitted`: enough for a line in a list, not for a task that
+/// goes on.
 ///
 /// # Errors
 /// The bytes are no event, or a field is out of range.

@@ -1,7 +1,8 @@
-//! The contracts break nothing that a release has promised. `proto/released.binpb` is the descriptor set of the last release.
+//! The contracts break nothing that a release has promised. `proto/released.binpb` is the
+//! descriptor set of the last release.
 //!
-//! At a release, `AUTOACT_WRITE_RELEASED=1 cargo test -p autoact-wire --test breaking` records today's set, once the comparison with
-//! the set before has passed.
+//! At a release, `AUTOACT_WRITE_RELEASED=1 cargo test -p autoact-wire --test breaking` records
+//! today's set, once the comparison with the set before has passed.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // tests
 
 #[path = "breaking/rules.rs"]

@@ -1,5 +1,7 @@
-//! Events as earlier versions stored them must be read for ever. One file per body and version under `samples/`; a new version adds a
-//! folder and changes none. `AUTOACT_WRITE_SAMPLES=1 cargo test -p autoact-wire --test samples` writes those of the current one.
+//! Events as earlier versions stored them must be read for ever. One file per body and version
+//! under `samples/`; a new version adds a folder and changes none.
+//! `AUTOACT_WRITE_SAMPLES=1 cargo test -p autoact-wire --test samples` writes those of the current
+//! one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
 #[path = "../../../domain/trajectory/tests/common/mod.rs"]
@@ -104,7 +106,8 @@ fn stored_samples_are_read() {
     }
 }
 
-/// A submission with what a client says beside the question, which version 2 gained after its first samples.
+/// A submission with what a client says beside the question, which version 2 gained after its first
+/// samples.
 fn with_context() -> Event {
     let context = TaskContext {
         task: TaskInfo { name: "rivers".into(), description: "Questions about rivers.".into(), answer_format: "one word".into() },

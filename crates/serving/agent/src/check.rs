@@ -1,5 +1,5 @@
-//! Whether a request makes sense: all its fields, and this agent's turn. It runs on an async worker, so it takes time that is
-//! linear in the request, and the request is bounded.
+//! Whether a request makes sense: all its fields, and this agent's turn. It runs on an async
+//! worker, so it takes time that is linear in the request, and the request is bounded.
 
 use std::collections::HashMap;
 

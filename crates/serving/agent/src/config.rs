@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// Calls that wait beyond this many are refused: each would wait for seconds.
 const DEFAULT_QUEUE: usize = 64;
-/// Keys and values kept of earlier prompts. Three agents of the bundled model share a machine, each with dozens of trajectories in this much.
+/// Keys and values kept of earlier prompts. Three agents of the bundled model share a machine, each
+/// with dozens of trajectories in this much.
 const DEFAULT_CACHE_BYTES: usize = 256 * 1024 * 1024;
 /// A health check asks the model for a token when no call has worked for this long.
 const DEFAULT_HEALTH_INTERVAL: Duration = Duration::from_secs(10);
@@ -23,21 +24,23 @@ pub struct EngineConfig {
     pub queue: usize,
     /// Bytes of keys and values kept for prompts that begin like an earlier one; 0 keeps none.
     pub cache_bytes: usize,
-    /// A directory in memory (tmpfs) through which agents on one machine share keys and values of what the base has read: the history,
-    /// under activated adapters. Empty: each keeps its own.
+    /// A directory in memory (tmpfs) through which agents on one machine share keys and values of
+    /// what the base has read: the history, under activated adapters. Empty: each keeps its own.
     pub shared_prefixes: PathBuf,
-    /// Most tokens that a pass reads on the chance that they come next (drafts, speculative decoding), at most 16; 0: none. Replies are
-    /// the same, to the bit.
+    /// Most tokens that a pass reads on the chance that they come next (drafts, speculative
+    /// decoding), at most 16; 0: none. Replies are the same, to the bit.
     pub draft: usize,
     /// Calls that run at once: one pass over the weights serves them all.
     pub batch: usize,
-    /// What the weights are computed in: `f32`, `bf16`, `q8_0`; empty: as in the files, which agents on one machine then share.
+    /// What the weights are computed in: `f32`, `bf16`, `q8_0`; empty: as in the files, which
+    /// agents on one machine then share.
     pub weights: String,
     /// Threads that compute; 0: one for a small model, as many as there are cores for others.
     pub threads: usize,
     /// Most tokens of prompt and reply together; 0: the model's own limit.
     pub context_length: usize,
-    /// Without a call that worked for this long, the model is asked for one token to see that it works.
+    /// Without a call that worked for this long, the model is asked for one token to see that it
+    /// works.
     #[serde(with = "autoact_config::duration")]
     pub health_interval: Duration,
 }

@@ -1,4 +1,5 @@
-//! Follows the registry: loads what is promoted beside what speaks, lets new calls speak with it, and unloads the old one after its last reply.
+//! Follows the registry: loads what is promoted beside what speaks, lets new calls speak with it,
+//! and unloads the old one after its last reply.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +42,8 @@ impl Follower {
         Follower { agent, source, speaks, adapter, refused: None }
     }
 
-    /// Looks once a period, and whenever there is `news`. A task without end: run it with `Tasks::spawn`.
+    /// Looks once a period, and whenever there is `news`. A task without end: run it with
+    /// `Tasks::spawn`.
     pub(crate) async fn run(mut self, news: Arc<Notify>) {
         loop {
             tokio::select! {

@@ -32,7 +32,8 @@ pub struct Sources<'a> {
     pub backend: &'a BackendConfig,
 }
 
-/// Opens the base in `model` with the adapter in `adapter` (an empty path: none) and starts its engine.
+/// Opens the base in `model` with the adapter in `adapter` (an empty path: none) and starts its
+/// engine.
 pub async fn load(role: Role, model: &Path, adapter: &Path, config: &EngineConfig, capture_content: bool) -> Result<Agent, StartError> {
     let backend = &BackendConfig::default();
     let sources = Sources { model, adapter, registry: Path::new(""), announcements: false, backend };
@@ -102,7 +103,8 @@ async fn open_model(role: Role, sources: Sources<'_>, config: &EngineConfig) -> 
                 Ok((voice, version)) => {
                     return Ok(Opened { engine, voice, adapter: version, followed: Some((Arc::clone(source), wanted.clone())) });
                 }
-                // better the adapter that came with the agent than no agent; the follower tries again
+                // better the adapter that came with the agent than no agent; the follower tries
+                // again
                 Err(refusal) => follow::refused(role.as_str(), &refusal),
             }
         }

@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 /// Between attempts to listen: meanwhile the registry is looked at every second anyway.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Raises `hint` at every announcement. Without a bus nothing is lost but a second. A task without end.
+/// Raises `hint` at every announcement. Without a bus nothing is lost but a second. A task without
+/// end.
 pub(crate) async fn listen(url: String, name: String, hint: Arc<Notify>) {
     let config = BusConfig { name, ..BusConfig::new(url) };
     loop {

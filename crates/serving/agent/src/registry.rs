@@ -81,7 +81,8 @@ impl Source {
         version.record(role)?;
         let loaded = self.adapters.voice(&name, &version.adapter(role));
         let (voice, adapter) = loaded.map_err(|source| Refusal::Load { name, source })?;
-        // of the bytes that were loaded: a file that changes after a check of its own would not be seen
+        // of the bytes that were loaded: a file that changes after a check of its own would not be
+        // seen
         version.check_adapter(role, &adapter.digest)?;
         Ok((voice, Some(adapter)))
     }

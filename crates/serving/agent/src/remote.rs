@@ -22,9 +22,11 @@ use crate::voice::Voice;
 pub struct BackendConfig {
     /// Where its API begins: `http://vllm:8000/v1`; empty: the model runs in this process.
     pub url: String,
-    /// The served name that speaks: a LoRA adapter's or the base's; empty: the agent's own name, `plan`, `tool` or `reflect`.
+    /// The served name that speaks: a LoRA adapter's or the base's; empty: the agent's own name,
+    /// `plan`, `tool` or `reflect`.
     pub model: String,
-    /// How the server is told what a reply must look like: `vllm`, `vllm_guided` (before 0.12) or `openai` (not at all).
+    /// How the server is told what a reply must look like: `vllm`, `vllm_guided` (before 0.12) or
+    /// `openai` (not at all).
     pub dialect: Dialect,
     /// Sent as a bearer token.
     pub api_key: Secret,
@@ -32,8 +34,8 @@ pub struct BackendConfig {
     pub api_key_file: PathBuf,
     /// PEM certificates of the authorities to trust, beside those of the system.
     pub ca_file: PathBuf,
-    /// A directory with the `tokenizer_config.json` and `chat_template.jinja` of a model that wants to be asked with its chat template;
-    /// empty: with the plain transcript.
+    /// A directory with the `tokenizer_config.json` and `chat_template.jinja` of a model that wants
+    /// to be asked with its chat template; empty: with the plain transcript.
     pub chat_template: PathBuf,
     /// Requests that are with the server at once; `engine.queue` more wait.
     pub max_in_flight: usize,
@@ -76,7 +78,8 @@ impl BackendConfig {
         !self.url.is_empty()
     }
 
-    /// What is wrong with it, and what of the agent's other settings (`adapter`, `adapter_registry`) does not go with it.
+    /// What is wrong with it, and what of the agent's other settings (`adapter`,
+    /// `adapter_registry`) does not go with it.
     pub fn validate(&self, adapter: &Path, registry: &Path, check: &mut Check<'_>) {
         let (adapter, registry) = (adapter.display().to_string(), registry.display().to_string());
         if self.is_remote() {
@@ -90,7 +93,8 @@ impl BackendConfig {
         } else {
             let alone = "empty where `backend.url` is";
             check.require(self.model.is_empty(), "backend.model", alone, &self.model);
-            // a key without a server is not a mistake: a variable may hold it for all services of a machine
+            // a key without a server is not a mistake: a variable may hold it for all services of a
+            // machine
             check.require(self.api_key_file.as_os_str().is_empty(), "backend.api_key_file", alone, self.api_key_file.display());
         }
         let one_key = self.api_key.is_empty() || self.api_key_file.as_os_str().is_empty();

@@ -55,14 +55,16 @@ pub trait AgentRole: Debug + Clone + Send + Sync + 'static {
     /// The message that carries a piece of text.
     fn delta(delta: agents_v1::Delta) -> Self::Response;
 
-    /// The last message: the whole reply, read. `chosen` is the one of `tools` that the last step chose.
+    /// The last message: the whole reply, read. `chosen` is the one of `tools` that the last step
+    /// chose.
     ///
     /// # Errors
     /// The reply has not the form of this role.
     fn result(reply: &str, tools: &[ToolSpec], chosen: Option<&ToolSpec>, usage: v1::Usage) -> Reply<Self::Response>;
 }
 
-/// Settings that only one of the agents has. Derive serde with `#[serde(default, deny_unknown_fields)]`.
+/// Settings that only one of the agents has. Derive serde with
+/// `#[serde(default, deny_unknown_fields)]`.
 pub trait OwnSettings: Debug + Clone + Default + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Says what is wrong beyond types.
     fn validate(&self, check: &mut Check<'_>) {

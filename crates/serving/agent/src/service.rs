@@ -44,7 +44,8 @@ impl<R: AgentRole> Service for AgentService<R> {
     }
 }
 
-/// Serves an agent: [`Service::build`] does it with what is configured, tests with a model of theirs.
+/// Serves an agent: [`Service::build`] does it with what is configured, tests with a model of
+/// theirs.
 pub fn install<R: AgentRole>(agent: Arc<Agent>, resources: R::Resources, config: &AgentConfig<R>, setup: &mut Setup) {
     let health = watch_health(Arc::clone(&agent), setup.condition("model"), config.engine.health_interval);
     setup.tasks().spawn("model health", health);

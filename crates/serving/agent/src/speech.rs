@@ -1,4 +1,5 @@
-//! A reply of an agent: the speaker's, with its trace, its counters and what it tells of the model's health.
+//! A reply of an agent: the speaker's, with its trace, its counters and what it tells of the
+//! model's health.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +16,8 @@ use crate::check;
 use crate::error::AgentError;
 use crate::voice::Voice;
 
-/// Prompts of more bytes are tokenised on a blocking thread: a megabyte takes long enough to hold up other calls.
+/// Prompts of more bytes are tokenised on a blocking thread: a megabyte takes long enough to hold
+/// up other calls.
 const LONG_PROMPT: usize = 32 * 1024;
 
 /// What an agent is asked.
@@ -53,7 +55,8 @@ impl Agent {
     }
 }
 
-/// A reply being written: any number of [`ReplyEvent::Delta`], then [`ReplyEvent::Done`] or an error. Dropping it stops the model.
+/// A reply being written: any number of [`ReplyEvent::Delta`], then [`ReplyEvent::Done`] or an
+/// error. Dropping it stops the model.
 pub struct Speech {
     agent: Arc<Agent>,
     /// Keeps the adapter it began with in the engine.

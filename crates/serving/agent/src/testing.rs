@@ -1,4 +1,5 @@
-//! For tests only: histories as they travel, to ask agents with; and the scripted model of [`autoact_speaker::testing`].
+//! For tests only: histories as they travel, to ask agents with; and the scripted model of
+//! [`autoact_speaker::testing`].
 
 pub use autoact_speaker::testing::{ScriptedBackend, tiny_model, tools};
 use autoact_wire::v1;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use autoact_model::{AdapterVersion, Backend, Engine, LoadError};
 
-/// What an agent speaks with. Held by the agent and by every reply that began with it; when the last of them is done, the engine unloads it.
+/// What an agent speaks with. Held by the agent and by every reply that began with it; when the
+/// last of them is done, the engine unloads it.
 #[derive(Debug)]
 pub(crate) struct Voice {
     /// The adapter's name in the backend; `None`: the base speaks.
@@ -38,8 +39,9 @@ impl Adapters {
         &self.engine
     }
 
-    /// A voice with the adapter in `path`, known as `name`. One that still speaks under this name is taken as it is: what a name stands for
-    /// never changes. Blocks while files are read. One caller at a time.
+    /// A voice with the adapter in `path`, known as `name`. One that still speaks under this name
+    /// is taken as it is: what a name stands for never changes. Blocks while files are read. One
+    /// caller at a time.
     pub(crate) fn voice(self: &Arc<Adapters>, name: &str, path: &Path) -> Result<(Voice, AdapterVersion), Box<LoadError>> {
         let kept = self.keep(name);
         let there = self.engine.adapters().into_iter().find(|adapter| adapter.name == name);
@@ -69,7 +71,8 @@ struct Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // within the lock: an adapter that is being asked for again is either kept, or gone before it is loaded anew
+        // within the lock: an adapter that is being asked for again is either kept, or gone before
+        // it is loaded anew
         let mut uses = self.adapters.lock();
         let Some(count) = uses.get_mut(&self.name) else { return };
         *count -= 1;

@@ -1,4 +1,5 @@
-//! Whether the model works, in two steps: it does when its last call did, and when no call came lately one token is asked of it.
+//! Whether the model works, in two steps: it does when its last call did, and when no call came
+//! lately one token is asked of it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The three agents through a server over the bundled model, beside the same agents with the model in their own process.
+//! The three agents through a server over the bundled model, beside the same agents with the model
+//! in their own process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone)] // tests
 
 use std::path::Path;

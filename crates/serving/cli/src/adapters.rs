@@ -24,7 +24,8 @@ pub(crate) struct AdaptersOptions {
     /// The adapter registry.
     #[arg(long, global = true, default_value = "adapters")]
     registry: PathBuf,
-    /// Announce a promotion or a rollback on this bus too; agents look at the registry every second anyway.
+    /// Announce a promotion or a rollback on this bus too; agents look at the registry every second
+    /// anyway.
     #[arg(long, global = true, env = "AUTOACT_NATS__URL")]
     nats_url: Option<String>,
     /// A JSON object for programs.
@@ -61,7 +62,8 @@ enum AdaptersCommand {
         #[arg(long, default_value = "models/stem")]
         model: PathBuf,
     },
-    /// Publish adapters that lie in a directory, such as those that come with a model. `autoact learn` does it by itself.
+    /// Publish adapters that lie in a directory, such as those that come with a model.
+    /// `autoact learn` does it by itself.
     Publish {
         /// The directory with `plan`, `tool` and `reflect`.
         adapters: PathBuf,

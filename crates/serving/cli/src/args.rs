@@ -172,7 +172,8 @@ pub(crate) struct ContextOptions {
     /// What an answer looks like, such as `one word`.
     #[arg(long, value_name = "TEXT")]
     pub(crate) answer_format: Option<String>,
-    /// Who the group speaks as and for whom: a TOML file with `name`, `bio`, `audience` and `instructions`.
+    /// Who the group speaks as and for whom: a TOML file with `name`, `bio`, `audience` and
+    /// `instructions`.
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
     /// A rule for the group; may be given several times.

@@ -1,4 +1,5 @@
-//! `autoact ask` and `autoact watch`: a task's events as they arrive, across gateways that stop and start.
+//! `autoact ask` and `autoact watch`: a task's events as they arrive, across gateways that stop and
+//! start.
 
 use std::time::Duration;
 
@@ -55,7 +56,8 @@ pub(crate) async fn run(gateway: &str, options: AskOptions) -> anyhow::Result<u8
     ask(gateway, request(&options)?, show, options.reconnect).await
 }
 
-/// Sends a task to the gateway and shows its events; the exit code says whether the answer was approved.
+/// Sends a task to the gateway and shows its events; the exit code says whether the answer was
+/// approved.
 pub(crate) async fn ask(gateway: &str, task: v1::SubmitTaskRequest, show: Show, reconnect: Duration) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;
     let mut following = Following::ask(client.clone(), gateway, task, reconnect).with_words(show.words());
@@ -76,7 +78,8 @@ pub(crate) async fn ask(gateway: &str, task: v1::SubmitTaskRequest, show: Show, 
 /// Watches a task that was submitted before; Ctrl-C only stops watching.
 pub(crate) async fn watch(gateway: &str, options: WatchOptions) -> anyhow::Result<u8> {
     let client = client::gateway(gateway)?;
-    // from the beginning, whatever is shown: steps are counted, and the end is known, from the events
+    // from the beginning, whatever is shown: steps are counted, and the end is known, from the
+    // events
     let show = if options.json { Show::Json { deltas: options.deltas } } else { Show::Lines };
     let mut following = Following::watch(client, gateway, options.id, 0, options.reconnect).with_words(show.words());
     let told = tokio::select! {
@@ -131,8 +134,8 @@ fn request(options: &AskOptions) -> anyhow::Result<v1::SubmitTaskRequest> {
     })
 }
 
-/// Shows the events after the sequence `after`, until the task's end. What stands on the terminal only
-/// for a while is gone when this returns or is dropped.
+/// Shows the events after the sequence `after`, until the task's end. What stands on the terminal
+/// only for a while is gone when this returns or is dropped.
 async fn follow(following: &mut Following, show: Show, after: u64) -> anyhow::Result<u8> {
     let mut view = View::new();
     let mut waiting = Passing::default();

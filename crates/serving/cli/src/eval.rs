@@ -1,5 +1,5 @@
-//! `autoact eval`: the whole group (models, tools, bus and all) over a set of questions, exact match and F1 by kind; or planners in this
-//! process, against each other (`compare`).
+//! `autoact eval`: the whole group (models, tools, bus and all) over a set of questions, exact
+//! match and F1 by kind; or planners in this process, against each other (`compare`).
 
 pub(crate) mod compare;
 mod progress;
@@ -70,8 +70,8 @@ pub(crate) async fn run(gateway: &str, options: EvalOptions) -> anyhow::Result<u
     Ok(if interrupted { exit::INTERRUPTED } else { exit::OK })
 }
 
-/// Starts a group of its own, so that a running one keeps its memory and its ports, and stops it whatever happens. Nothing comes of a
-/// group that Ctrl-C stopped while it started.
+/// Starts a group of its own, so that a running one keeps its memory and its ports, and stops it
+/// whatever happens. Nothing comes of a group that Ctrl-C stopped while it started.
 async fn with_own_group<F, Fut, T>(mut options: GroupOptions, scratch: &tempfile::TempDir, work: F) -> anyhow::Result<Option<T>>
 where
     F: FnOnce(String) -> Fut,

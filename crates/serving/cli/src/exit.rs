@@ -1,4 +1,5 @@
-//! Exit codes that mean something, after sysexits where it has a word for it. `docs/cli.md` lists them.
+//! Exit codes that mean something, after sysexits where it has a word for it. `docs/cli.md` lists
+//! them.
 
 /// The answer came back approved, or the command did what it was asked.
 pub(crate) const OK: u8 = 0;

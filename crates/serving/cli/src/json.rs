@@ -1,7 +1,7 @@
 //! Events and tasks as JSON: the one place that names their fields. `docs/cli.md` lists the names.
 //!
-//! Times are RFC 3339, durations are seconds. What this version does not know stays visible: an event
-//! of a kind that came later is `unknown`, with an empty body.
+//! Times are RFC 3339, durations are seconds. What this version does not know stays visible: an
+//! event of a kind that came later is `unknown`, with an empty body.
 
 use std::time::Duration;
 

@@ -20,14 +20,15 @@ use live::Live;
 pub(crate) struct LoadOptions {
     #[command(subcommand)]
     command: Option<LoadCommand>,
-    /// Tasks that arrive per second, whatever the group does; latency counts from the intended arrival.
+    /// Tasks that arrive per second, whatever the group does; latency counts from the intended
+    /// arrival.
     #[arg(long, default_value_t = 1.0)]
     rate: f64,
     /// How arrivals are spread: `poisson` (as independent people come) or `constant`.
     #[arg(long, default_value_t = Arrivals::Poisson)]
     arrivals: Arrivals,
-    /// Keep this many tasks in flight instead; a slow group is then asked less, and the waiting of those who would have come is left out
-    /// (coordinated omission).
+    /// Keep this many tasks in flight instead; a slow group is then asked less, and the waiting of
+    /// those who would have come is left out (coordinated omission).
     #[arg(long, value_name = "N", conflicts_with_all = ["rate", "arrivals"], value_parser = clap::value_parser!(u32).range(1..=10_000))]
     closed: Option<u32>,
     /// How long tasks arrive, the warm-up not counted: `30s`, `5m`.
@@ -36,7 +37,8 @@ pub(crate) struct LoadOptions {
     /// How long tasks arrive before they are counted.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     warmup: Duration,
-    /// Ask the questions of this file: a question a line, as text or as JSON with `question` and perhaps `answer` and `options`.
+    /// Ask the questions of this file: a question a line, as text or as JSON with `question` and
+    /// perhaps `answer` and `options`.
     #[arg(long, value_name = "FILE", conflicts_with = "set")]
     questions: Option<PathBuf>,
     /// Ask this set of the atlas: `dev` or `held-out`.
@@ -48,7 +50,8 @@ pub(crate) struct LoadOptions {
     /// How long one task is waited for; then it is cancelled and counts as failed.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     timeout: Duration,
-    /// After every task, recall something like its question from the memory service here, and time that too.
+    /// After every task, recall something like its question from the memory service here, and time
+    /// that too.
     #[arg(long, value_name = "URL")]
     memory: Option<String>,
     /// Sampling temperature.
@@ -67,13 +70,15 @@ pub(crate) struct LoadOptions {
 
 #[derive(Debug, Subcommand)]
 enum LoadCommand {
-    /// Compare two reports: ratios per percentile, what changed, and whether that is more than chance.
+    /// Compare two reports: ratios per percentile, what changed, and whether that is more than
+    /// chance.
     Compare {
         /// The first report: a `report.json`, or the directory it is in.
         a: PathBuf,
         /// The second.
         b: PathBuf,
-        /// Fail when a percentile of the second is, by more than chance, longer than this factor allows, or more tasks fail.
+        /// Fail when a percentile of the second is, by more than chance, longer than this factor
+        /// allows, or more tasks fail.
         #[arg(long, value_name = "FACTOR")]
         fail_above: Option<f64>,
         /// A JSON object for programs.
@@ -193,7 +198,8 @@ impl LoadOptions {
     }
 }
 
-/// The first Ctrl-C ends arrivals, the second drops what is in flight. Either way there is a report.
+/// The first Ctrl-C ends arrivals, the second drops what is in flight. Either way there is a
+/// report.
 async fn interrupts(stop: Stop) {
     for (token, said) in [(stop.arrivals, "no more arrivals; what runs is waited for, Ctrl-C again drops it"), (stop.tasks, "dropped")] {
         if tokio::signal::ctrl_c().await.is_err() {

@@ -1,8 +1,9 @@
 //! The only writer of standard output and standard error.
 //!
 //! `println!` panics when its reader has gone, as `head` does. Here a closed standard output is an
-//! error that ends the command quietly, with the exit code 141 that a shell shows for a program that
-//! SIGPIPE ended. Standard error is for remarks: nothing depends on them, so a failure is passed over.
+//! error that ends the command quietly, with the exit code 141 that a shell shows for a program
+//! that SIGPIPE ended. Standard error is for remarks: nothing depends on them, so a failure is
+//! passed over.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -133,8 +134,8 @@ impl Drop for Passing {
     }
 }
 
-/// Rows at the end of standard output that stand only while something is written: see [`Block`]. What
-/// is printed next comes in their place, so [`Live::clear`] comes before it.
+/// Rows at the end of standard output that stand only while something is written: see [`Block`].
+/// What is printed next comes in their place, so [`Live::clear`] comes before it.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     block: Block,

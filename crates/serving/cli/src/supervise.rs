@@ -1,4 +1,5 @@
-//! Child processes of `autoact up`: each is its own process group, logs to a file, and ends with us whatever ends us.
+//! Child processes of `autoact up`: each is its own process group, logs to a file, and ends with us
+//! whatever ends us.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,11 +11,12 @@ use nix::unistd::Pid;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, timeout};
 
-/// Runs the program and, beside it, a reader of our pipe. When the pipe closes (we stopped it, or we died, even by SIGKILL) the program
-/// gets SIGTERM and drains. No `prctl`, so no unsafe code.
+/// Runs the program and, beside it, a reader of our pipe. When the pipe closes (we stopped it, or
+/// we died, even by SIGKILL) the program gets SIGTERM and drains. No `prctl`, so no unsafe code.
 const TETHER: &str = r#"exec 3<&0; (cat <&3 >/dev/null; kill -TERM $$ 2>/dev/null) & exec "$@" 3<&- </dev/null"#;
 
-/// How long a stopped process may drain before it is killed: longer than the services' own grace period.
+/// How long a stopped process may drain before it is killed: longer than the services' own grace
+/// period.
 const STOP_GRACE: Duration = Duration::from_secs(15);
 
 /// How many lines of a dead process's log an error shows.

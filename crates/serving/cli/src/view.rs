@@ -146,7 +146,8 @@ impl View {
         row.completion_tokens += u64::from(usage.completion_tokens);
     }
 
-    /// Where the time went, per agent. Times in milliseconds; `other` is the gateway, the bus and the network.
+    /// Where the time went, per agent. Times in milliseconds; `other` is the gateway, the bus and
+    /// the network.
     pub(crate) fn table(&self) -> String {
         let mut out = String::from("where the time went (ms)\n");
         let _ = writeln!(

@@ -21,8 +21,8 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Takes in a piece. `false` if nothing changes: it is late, a repetition, or of an attempt that
-    /// another one has replaced.
+    /// Takes in a piece. `false` if nothing changes: it is late, a repetition, or of an attempt
+    /// that another one has replaced.
     pub(crate) fn add(&mut self, delta: &v1::TaskDelta) -> bool {
         let attempt = (delta.epoch, delta.attempt);
         let same_call = self.call == delta.call_id;
@@ -64,7 +64,8 @@ impl Words {
     }
 }
 
-/// The rows of `text` behind `label` on a terminal with so many columns. The label may have colours.
+/// The rows of `text` behind `label` on a terminal with so many columns. The label may have
+/// colours.
 pub(crate) fn rows(label: &str, text: &str, columns: usize) -> Vec<String> {
     // The last column stays free: terminals differ in where the cursor is after a character there.
     let width = columns.saturating_sub(1).max(2);
@@ -99,16 +100,16 @@ fn columns_of(c: char, next: Option<char>) -> usize {
     }
 }
 
-/// Rows above which nothing is changed: drawn at the cursor, redrawn in place, taken away. The cursor
-/// stands behind the last one.
+/// Rows above which nothing is changed: drawn at the cursor, redrawn in place, taken away. The
+/// cursor stands behind the last one.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
     drawn: Vec<String>,
 }
 
 impl Block {
-    /// What a terminal with so many lines is to be sent so that these rows stand there. Of more rows
-    /// than it has lines, the last ones do.
+    /// What a terminal with so many lines is to be sent so that these rows stand there. Of more
+    /// rows than it has lines, the last ones do.
     pub(crate) fn draw(&mut self, mut rows: Vec<String>, lines: usize) -> String {
         // a row that has left the screen at the top cannot be erased
         rows.drain(..rows.len().saturating_sub(lines.saturating_sub(1).max(1)));
@@ -204,7 +205,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was drawn, the rows stand there, and nothing is left of them once they are erased.
+        /// Whatever was drawn, the rows stand there, and nothing is left of them once they are
+        /// erased.
         #[test]
         fn what_is_drawn_is_erased(
             texts in prop::collection::vec("[a-c日語 \n]{0,60}", 1..12),

@@ -1,5 +1,5 @@
-//! `autoact ask` on a terminal, against a gateway that says what a test tells it: the agents' words are
-//! there before their event is, and nothing is left of what was withdrawn.
+//! `autoact ask` on a terminal, against a gateway that says what a test tells it: the agents' words
+//! are there before their event is, and nothing is left of what was withdrawn.
 #![allow(clippy::unwrap_used)] // tests
 
 mod screen;

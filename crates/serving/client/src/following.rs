@@ -1,9 +1,9 @@
 //! The events of one task, across gateways that stop and start.
 //!
 //! What has begun is resumed; what has not begun fails at once. A task has begun when a gateway may
-//! have accepted it. Before the first event the same submission is sent again: the task's id makes it
-//! the same task. After it the stream goes on behind the last sequence seen, so that no event comes
-//! twice and none is left out.
+//! have accepted it. Before the first event the same submission is sent again: the task's id makes
+//! it the same task. After it the stream goes on behind the last sequence seen, so that no event
+//! comes twice and none is left out.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::pin::Pin;
@@ -92,8 +92,8 @@ struct Trouble {
 }
 
 impl Following {
-    /// Submits a task and follows it. A task without an id is given one: see [`Following::task_id`].
-    /// `client` talks to the gateway at `address`.
+    /// Submits a task and follows it. A task without an id is given one: see
+    /// [`Following::task_id`]. `client` talks to the gateway at `address`.
     pub fn ask(client: GatewayClient<Channel>, address: &str, mut task: v1::SubmitTaskRequest, patience: Duration) -> Following {
         if task.task_id.is_empty() {
             task.task_id = TaskId::generate().to_string();
@@ -248,8 +248,8 @@ impl Following {
         Ok(Update::Interrupted { status, pause })
     }
 
-    /// Twice as long as the one before, less up to a half: clients that lost the same gateway do not
-    /// come back all at once.
+    /// Twice as long as the one before, less up to a half: clients that lost the same gateway do
+    /// not come back all at once.
     fn pause(&self, attempts: u32) -> Duration {
         let pause = FIRST_PAUSE.saturating_mul(1 << attempts.min(16)).min(LONGEST_PAUSE);
         let mut hasher = DefaultHasher::new();
@@ -281,7 +281,8 @@ fn is_refused(status: &Status) -> bool {
     false
 }
 
-/// Whether the same call may succeed later. A service says so itself; a broken connection may come back.
+/// Whether the same call may succeed later. A service says so itself; a broken connection may come
+/// back.
 fn may_pass(status: &Status) -> bool {
     if status::reason(status).is_some() {
         return status::retryable(status);

@@ -1,13 +1,15 @@
-//! A tool that is a program: the parameters come on its standard input as one line, its standard output is the observation. Those of a
-//! tool with several or typed arguments are a JSON object; single ones can be filled into the program's arguments.
+//! A tool that is a program: the parameters come on its standard input as one line, its standard
+//! output is the observation. Those of a tool with several or typed arguments are a JSON object;
+//! single ones can be filled into the program's arguments.
 //!
-//! Files that it leaves in the directory `ARTIFACTS_DIR` become artifacts when it ends well. `NAME.about` says what the model reads of
-//! the file `NAME`.
+//! Files that it leaves in the directory `ARTIFACTS_DIR` become artifacts when it ends well.
+//! `NAME.about` says what the model reads of the file `NAME`.
 //!
-//! It starts with an empty environment (but for `PATH`, `LANG`, `IDEMPOTENCY_KEY` and what the tool's entry sets) in a temporary working directory, in a
-//! process group of its own, which is killed when the program ends or its deadline passes. A
-//! process that left the group (`setsid`) is not killed, but it cannot hold the call up: nobody
-//! waits for its end of the pipes, and no thread stays behind.
+//! It starts with an empty environment (but for `PATH`, `LANG`, `IDEMPOTENCY_KEY` and what the
+//! tool's entry sets) in a temporary working directory, in a process group of its own, which is
+//! killed when the program ends or its deadline passes. A process that left the group (`setsid`) is
+//! not killed, but it cannot hold the call up: nobody waits for its end of the pipes, and no thread
+//! stays behind.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -27,7 +29,8 @@ use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// Where programs are looked for when the entry sets no `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// Names the call: a program that changes the world can hand it on, so that a call that is repeated takes effect once.
+/// Names the call: a program that changes the world can hand it on, so that a call that is repeated
+/// takes effect once.
 const IDEMPOTENCY_KEY: &str = "IDEMPOTENCY_KEY";
 /// How much of the standard error is kept for the message.
 const STDERR_BYTES: usize = 4096;
@@ -47,7 +50,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// `program` with its arguments and the variables it shall see. A program without a slash is looked for in `PATH`.
+    /// `program` with its arguments and the variables it shall see. A program without a slash is
+    /// looked for in `PATH`.
     pub fn new(spec: ToolSpec, program: String, args: Vec<Argument>, env: BTreeMap<String, String>) -> Command {
         Command { spec, program, args, env }
     }

@@ -113,7 +113,8 @@ impl Corpus {
         Corpus::check("pages", pages.into_iter().enumerate().map(|(at, page)| (at + 1, Ok(page))))
     }
 
-    /// Reads JSON lines `{"title": "…", "text": "…"}`; blank lines are skipped. Every mistake names its line.
+    /// Reads JSON lines `{"title": "…", "text": "…"}`; blank lines are skipped. Every mistake names
+    /// its line.
     pub fn load(path: impl AsRef<Path>) -> Result<Corpus, CorpusError> {
         let path = path.as_ref();
         let read_error = |source| CorpusError::Read { path: path.to_owned(), source };
@@ -166,7 +167,8 @@ impl Corpus {
         &self.pages
     }
 
-    /// The page that a title names: exactly, else up to case, diacritics, blanks and punctuation, else up to a leading "the".
+    /// The page that a title names: exactly, else up to case, diacritics, blanks and punctuation,
+    /// else up to a leading "the".
     pub fn page(&self, title: &str) -> Option<&Page> {
         self.titles.find(title).map(|at| &self.pages[at])
     }
@@ -176,7 +178,8 @@ impl Corpus {
         self.titles.similar(title, limit).into_iter().map(|at| &self.pages[at]).collect()
     }
 
-    /// The pages that match a query best, best first, with their scores. The query is plain words: it has no syntax to get wrong.
+    /// The pages that match a query best, best first, with their scores. The query is plain words:
+    /// it has no syntax to get wrong.
     pub fn search(&self, query: &str, limit: usize) -> Result<Vec<(&Page, f32)>, tantivy::TantivyError> {
         let hits = self.index.search(&query_stems(query), limit)?;
         Ok(hits.into_iter().filter_map(|(at, score)| Some((self.pages.get(at)?, score))).collect())

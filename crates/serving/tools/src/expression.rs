@@ -1,14 +1,15 @@
 //! Arithmetic: a Pratt parser that computes while it reads.
 //!
-//! `comparison = sum [(> | < | >= | <= | = | !=) sum]`; then + -, then * / %, then unary -, then ^ (right to left), then numbers,
-//! parentheses and the functions `min max abs sqrt round`.
+//! `comparison = sum [(> | < | >= | <= | = | !=) sum]`; then + -, then * / %, then unary -, then ^
+//! (right to left), then numbers, parentheses and the functions `min max abs sqrt round`.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 /// A longer expression is refused.
 const LONGEST: usize = 2000;
-/// How deep parentheses, signs and powers may nest: far above any real expression, far below the stack.
+/// How deep parentheses, signs and powers may nest: far above any real expression, far below the
+/// stack.
 const DEEPEST: usize = 64;
 /// Digits a result is rounded to, so that 0.1 + 0.2 is 0.3.
 const DIGITS: usize = 15;
@@ -234,7 +235,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The list is lexed as arguments up to its closing bracket, which is consumed before the old state returns.
+    /// The list is lexed as arguments up to its closing bracket, which is consumed before the old
+    /// state returns.
     fn function(&mut self, name: &str) -> Result<Value, String> {
         let known = name.to_lowercase();
         if !matches!(known.as_str(), "min" | "max" | "abs" | "sqrt" | "round") {

@@ -1,4 +1,5 @@
-//! `tools.toml`: the tool library as a user writes it. Every mistake is found before one is reported.
+//! `tools.toml`: the tool library as a user writes it. Every mistake is found before one is
+//! reported.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -18,7 +19,8 @@ use crate::validator::Validator;
 /// The library that comes with the atlas.
 pub const BUNDLED_TOOLS: &str = include_str!("../../../../corpora/atlas/tools.toml");
 
-/// For tools that say nothing else: ours answer in milliseconds, a program that needs longer should say so.
+/// For tools that say nothing else: ours answer in milliseconds, a program that needs longer should
+/// say so.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Nobody waits longer for one observation.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);

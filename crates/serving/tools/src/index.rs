@@ -17,7 +17,8 @@ const TITLE_BOOST: f32 = 2.5;
 /// A longer query is cut to its first words.
 const MOST_QUERY_TERMS: usize = 64;
 
-/// What one segment may use while it is built; it decides the size of a hash table alone, and small worlds are built by the thousand.
+/// What one segment may use while it is built; it decides the size of a hash table alone, and small
+/// worlds are built by the thousand.
 const WRITER_BYTES: usize = 1 << 20;
 
 /// The index of a corpus. A document's id is the position of its page, so nothing is stored in it.
@@ -39,7 +40,8 @@ impl PageIndex {
 
         let tokenizers = tantivy::tokenizer::TokenizerManager::new();
         tokenizers.register(ANALYZER, text::analyzer());
-        // The writer without threads: documents keep the order they were added in, which makes their ids our positions.
+        // The writer without threads: documents keep the order they were added in, which makes
+        // their ids our positions.
         let mut writer = tantivy::Index::builder()
             .schema(schema.build())
             .tokenizers(tokenizers)

@@ -1,11 +1,13 @@
 //! The tool library: what the group can do, and the pages it does it with.
 //!
-//! A [`ToolLibrary`] is read from a `tools.toml`, so a user adds a tool without touching code: besides the built-in kinds (`search`,
-//! `retrieve`, `lookup`, `calculate`, `finish`) there is `command`, any program. The built-in ones work on a [`Corpus`], an immutable
-//! indexed set of pages. An entry may have a JSON schema: then arguments are checked before anything is run. Tools are synchronous: the service runs them on a blocking thread under the tool's deadline.
+//! A [`ToolLibrary`] is read from a `tools.toml`, so a user adds a tool without touching code:
+//! besides the built-in kinds (`search`, `retrieve`, `lookup`, `calculate`, `finish`) there is
+//! `command`, any program. The built-in ones work on a [`Corpus`], an immutable indexed set of
+//! pages. An entry may have a JSON schema: then arguments are checked before anything is run. Tools
+//! are synchronous: the service runs them on a blocking thread under the tool's deadline.
 //!
-//! Observations are one line of text and terse, because a small model reads them. The generator of training data runs these very tools,
-//! so a model meets at work what it met while learning.
+//! Observations are one line of text and terse, because a small model reads them. The generator of
+//! training data runs these very tools, so a model meets at work what it met while learning.
 
 mod artifacts;
 mod builtin;

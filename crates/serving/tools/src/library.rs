@@ -107,7 +107,8 @@ impl fmt::Debug for ToolLibrary {
 }
 
 impl ToolLibrary {
-    /// Reads a `tools.toml`; its built-in tools work on `corpus`. All mistakes are reported together.
+    /// Reads a `tools.toml`; its built-in tools work on `corpus`. All mistakes are reported
+    /// together.
     pub fn load(path: impl AsRef<Path>, corpus: Arc<Corpus>) -> Result<ToolLibrary, LibraryError> {
         let path = path.as_ref();
         let origin = path.display().to_string();
@@ -200,12 +201,14 @@ impl ToolLibrary {
         Ok(self.specs.iter().filter(chosen).cloned().collect())
     }
 
-    /// Runs an action. Whatever goes wrong becomes an observation that says so; `trajectory` is the history up to the action.
+    /// Runs an action. Whatever goes wrong becomes an observation that says so; `trajectory` is the
+    /// history up to the action.
     pub fn execute(&self, action: &Action, trajectory: &Trajectory) -> Observation {
         self.execute_as("", action, trajectory)
     }
 
-    /// The same for a call that has a name: a repetition of the call has the same one ([`ToolCall::key`]).
+    /// The same for a call that has a name: a repetition of the call has the same one
+    /// ([`ToolCall::key`]).
     pub fn execute_as(&self, key: &str, action: &Action, trajectory: &Trajectory) -> Observation {
         let Some((entry, tool)) = self.entries.iter().zip(&self.tools).find(|(_, tool)| tool.spec().name == action.tool) else {
             let text = one_line(&self.unknown(&action.tool).to_string());
@@ -232,8 +235,8 @@ impl ToolLibrary {
     }
 }
 
-/// The arguments of a tool with a schema, and their canonical line where they are a JSON object. What
-/// violates the schema is refused before anything is run.
+/// The arguments of a tool with a schema, and their canonical line where they are a JSON object.
+/// What violates the schema is refused before anything is run.
 fn checked(entry: &Entry, params: &str) -> Result<(Option<String>, Option<Arguments>), ToolError> {
     let spec = entry.spec();
     let (Some(schema), Some(validator)) = (&spec.schema, entry.validator()) else { return Ok((None, None)) };

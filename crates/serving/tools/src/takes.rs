@@ -1,4 +1,5 @@
-//! The part of a tool's entry that says what the tool takes: its usage, its schema and its examples.
+//! The part of a tool's entry that says what the tool takes: its usage, its schema and its
+//! examples.
 
 use std::sync::Arc;
 

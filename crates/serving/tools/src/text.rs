@@ -15,7 +15,8 @@ const STOP_WORDS: [&str; 46] = [
     "which", "who", "whom", "whose", "why", "will", "with", "you",
 ];
 
-/// The analyzer of pages, queries and memories: words, lowercase, without diacritics, English stems.
+/// The analyzer of pages, queries and memories: words, lowercase, without diacritics, English
+/// stems.
 pub fn analyzer() -> TextAnalyzer {
     TextAnalyzer::builder(SimpleTokenizer::default())
         .filter(RemoveLongFilter::limit(LONGEST_WORD))
@@ -38,7 +39,8 @@ pub(crate) fn stems_with(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String>
     stems
 }
 
-/// The distinct stems of a query without stop words, unless it has nothing else; in order of appearance.
+/// The distinct stems of a query without stop words, unless it has nothing else; in order of
+/// appearance.
 pub fn query_stems(query: &str) -> Vec<String> {
     let mut analyzer = analyzer();
     let all = stems_with(&mut analyzer, query);
@@ -49,7 +51,8 @@ pub fn query_stems(query: &str) -> Vec<String> {
     kept
 }
 
-/// Stop words are short enough to be their own stems, but for a few whose stem is compared here as well.
+/// Stop words are short enough to be their own stems, but for a few whose stem is compared here as
+/// well.
 fn is_stop_word(stem: &str) -> bool {
     STOP_WORDS.contains(&stem) || matches!(stem, "doe" | "ha" | "wa" | "whi" | "thi")
 }
@@ -97,7 +100,8 @@ fn plain(c: char) -> Option<&'static str> {
     })
 }
 
-/// One line of text: line breaks, control characters and runs of blanks become single spaces, the ends are trimmed.
+/// One line of text: line breaks, control characters and runs of blanks become single spaces, the
+/// ends are trimmed.
 pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {

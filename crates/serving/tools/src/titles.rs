@@ -29,7 +29,8 @@ impl Titles {
         index
     }
 
-    /// The page that a title names: exactly, else up to case, diacritics, blanks and punctuation, else up to a leading "the".
+    /// The page that a title names: exactly, else up to case, diacritics, blanks and punctuation,
+    /// else up to a leading "the".
     pub(crate) fn find(&self, title: &str) -> Option<usize> {
         if let Some(at) = self.exact.get(title.trim()) {
             return Some(*at);
@@ -59,8 +60,8 @@ pub(crate) fn similar<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str
     scored.into_iter().take(limit).map(|(_, at)| at).collect()
 }
 
-/// Dice's coefficient over pairs of letters, raised where all words of the one are words of the other: `Mercury` is like
-/// `Mercury (planet)`, `Loire River` is like `Loire`.
+/// Dice's coefficient over pairs of letters, raised where all words of the one are words of the
+/// other: `Mercury` is like `Mercury (planet)`, `Loire River` is like `Loire`.
 fn likeness(wanted: &str, pairs: &[(char, char)], candidate: &str) -> f64 {
     let theirs = bigrams(candidate);
     let total = pairs.len() + theirs.len();

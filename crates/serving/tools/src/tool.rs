@@ -7,11 +7,14 @@ use autoact_trajectory::{Arguments, NewArtifact, ToolSpec, Trajectory};
 /// One call of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCall<'a> {
-    /// Names the call: the same for its repetitions and for no other call. Empty where calls have no names.
+    /// Names the call: the same for its repetitions and for no other call. Empty where calls have
+    /// no names.
     pub key: &'a str,
-    /// α^p: what stands between the brackets; a JSON object in canonical form for a tool with several or typed arguments.
+    /// α^p: what stands between the brackets; a JSON object in canonical form for a tool with
+    /// several or typed arguments.
     pub params: &'a str,
-    /// What a tool with a schema was given, by name: it satisfies the schema. A plain line is there as well.
+    /// What a tool with a schema was given, by name: it satisfies the schema. A plain line is there
+    /// as well.
     pub arguments: Option<&'a Arguments>,
     /// Everything so far; `Lookup` looks into the page that was retrieved last.
     pub trajectory: &'a Trajectory,
@@ -21,7 +24,8 @@ pub struct ToolCall<'a> {
 pub trait Tool: Send + Sync {
     /// What the agents know about it.
     fn spec(&self) -> &ToolSpec;
-    /// Runs it. The text is the observation; its line breaks and its length are seen to by [`crate::ToolLibrary::execute`].
+    /// Runs it. The text is the observation; its line breaks and its length are seen to by
+    /// [`crate::ToolLibrary::execute`].
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError>;
 }
 
@@ -40,7 +44,8 @@ impl From<String> for ToolOutput {
     }
 }
 
-/// A tool that ran and failed. The message becomes the observation, so it is written for the group to read.
+/// A tool that ran and failed. The message becomes the observation, so it is written for the group
+/// to read.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
     /// The parameters make no sense.

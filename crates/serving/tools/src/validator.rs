@@ -8,7 +8,8 @@ use crate::text::{cut, one_line, quoted};
 
 /// What the schema is called within the validator. It refers to nothing but itself.
 const SCHEMA: &str = "autoact:parameters";
-/// The longest reason for a schema that does not compile, in bytes: a mistake in a file is one line.
+/// The longest reason for a schema that does not compile, in bytes: a mistake in a file is one
+/// line.
 const LONGEST_REASON: usize = 300;
 /// Violations that are told at once.
 const SHOWN: usize = 3;

@@ -195,7 +195,8 @@ fn a_program_that_is_not_there_is_an_observation() {
     assert!(observation.text.starts_with("Run failed: cannot start `no-such-program-of-ours`"), "{}", observation.text);
 }
 
-/// Polls until none of the processes in the file is alive (a zombie that waits for its new parent does not count as alive).
+/// Polls until none of the processes in the file is alive (a zombie that waits for its new parent
+/// does not count as alive).
 fn assert_gone(pids: &Path, count: usize) {
     let text = std::fs::read_to_string(pids).unwrap();
     assert_eq!(text.lines().count(), count);

@@ -1,4 +1,5 @@
-//! Tools with several or typed arguments: their schemas, what they are given, and what is refused before anything is run.
+//! Tools with several or typed arguments: their schemas, what they are given, and what is refused
+//! before anything is run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone)] // tests
 
 use std::path::Path;

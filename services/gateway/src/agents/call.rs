@@ -10,7 +10,8 @@ use tracing::field::Empty;
 
 use crate::agents::patience::{Attempt, Patience};
 
-/// Makes a call, again while that may help. The usage's `total` is the attempt that worked, as we saw it.
+/// Makes a call, again while that may help. The usage's `total` is the attempt that worked, as we
+/// saw it.
 pub(crate) async fn ask<T, F>(
     kind: CallKind,
     task: &TaskKey,

@@ -1,4 +1,5 @@
-//! The tool library as the gateway knows it: asked of Tool-Agent when it is needed, and kept for a while.
+//! The tool library as the gateway knows it: asked of Tool-Agent when it is needed, and kept for a
+//! while.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -71,7 +72,8 @@ impl Catalog {
         }
     }
 
-    /// T_s: the named tools and those that end a task, in the library's order; all of them for no names.
+    /// T_s: the named tools and those that end a task, in the library's order; all of them for no
+    /// names.
     pub(crate) async fn select(self: &Arc<Self>, names: &[String]) -> Result<Vec<ToolSpec>, SelectError> {
         let library = self.tools().await?;
         for name in names {

@@ -1,7 +1,8 @@
 //! The one place where a failed gRPC call becomes a [`Failure`] with its class.
 //!
-//! What matters is who made the status. One that came over the wire was written by the receiver, and its code says what the receiver did.
-//! One that was made here has the transport's error as its source: the call did not reach anybody, or its connection broke.
+//! What matters is who made the status. One that came over the wire was written by the receiver,
+//! and its code says what the receiver did. One that was made here has the transport's error as its
+//! source: the call did not reach anybody, or its connection broke.
 
 use std::error::Error;
 
@@ -60,7 +61,8 @@ fn transport(status: &Status) -> Option<FailureClass> {
 
 /// The class of a status that the receiver wrote.
 fn answered(status: &Status) -> FailureClass {
-    // our own services say `UNAVAILABLE` with a reason, and only before they begin; a proxy on the way may say it at any time
+    // our own services say `UNAVAILABLE` with a reason, and only before they begin; a proxy on the
+    // way may say it at any time
     let ours = status::reason(status).is_some();
     match status.code() {
         Code::Unavailable if ours => FailureClass::NotSent,

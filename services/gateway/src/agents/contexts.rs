@@ -28,8 +28,8 @@ pub(super) struct RemoteContexts {
 struct Counter {
     role: Role,
     client: Remote<TokenCounterClient<Traced>>,
-    /// Tokens of a prompt and its reply, as the agent told last. An agent that was restarted with another context tells it with the next
-    /// count, or with a refusal.
+    /// Tokens of a prompt and its reply, as the agent told last. An agent that was restarted with
+    /// another context tells it with the next count, or with a refusal.
     room: AtomicUsize,
 }
 

@@ -1,4 +1,5 @@
-//! The group over gRPC: what the planning driver asks, how long it is tried, and what is told meanwhile.
+//! The group over gRPC: what the planning driver asks, how long it is tried, and what is told
+//! meanwhile.
 
 pub(crate) mod call;
 pub(crate) mod catalog;

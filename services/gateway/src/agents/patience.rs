@@ -58,7 +58,8 @@ impl Patience {
             };
             let until = match failure.class {
                 FailureClass::MayHaveRun if !self.repeatable => return (Err(failure), began),
-                // counted from the failure: a call that ran for a minute before its agent died is tried again like any other
+                // counted from the failure: a call that ran for a minute before its agent died is
+                // tried again like any other
                 FailureClass::NotSent | FailureClass::MayHaveRun => *away_since.get_or_insert_with(Instant::now) + self.away,
                 FailureClass::Busy => {
                     away_since = None;

@@ -28,8 +28,8 @@ impl<'a> Words<'a> {
         Words { bus, task: call.task, head, unsent: String::new(), sent_at: None }
     }
 
-    /// Takes in the next words. The first are told at once, later ones a few times a second; the last may go untold, because the event
-    /// that follows has the whole reply.
+    /// Takes in the next words. The first are told at once, later ones a few times a second; the
+    /// last may go untold, because the event that follows has the whole reply.
     pub(crate) async fn add(&mut self, text: &str) {
         self.unsent.push_str(text);
         if self.unsent.is_empty() || self.sent_at.is_some_and(|at| at.elapsed() < PERIOD) {

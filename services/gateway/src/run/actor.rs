@@ -1,4 +1,5 @@
-//! The actor around a runner: one per task, so that a bug in one task is the failure of that task alone.
+//! The actor around a runner: one per task, so that a bug in one task is the failure of that task
+//! alone.
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tracing::{Instrument, Span};
@@ -8,7 +9,8 @@ use crate::run::runner::{Outcome, Runner};
 /// Runs one task.
 pub(crate) struct TaskActor;
 
-/// Do the next thing. The actor sends it to itself, one at a time, so that a stop comes between two.
+/// Do the next thing. The actor sends it to itself, one at a time, so that a stop comes between
+/// two.
 pub(crate) struct Advance;
 
 /// A task being run, its span, and how that ended.

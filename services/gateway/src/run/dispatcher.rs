@@ -1,4 +1,5 @@
-//! The supervisor of all task actors: holds their leases, and settles each when its actor has ended, however it ended.
+//! The supervisor of all task actors: holds their leases, and settles each when its actor has
+//! ended, however it ended.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Running tasks: leases are taken from the queue, each becomes an actor, and the actor drives its task until it ends or is given back.
+//! Running tasks: leases are taken from the queue, each becomes an actor, and the actor drives its
+//! task until it ends or is given back.
 
 pub(crate) mod actor;
 pub(crate) mod dispatcher;

@@ -1,4 +1,5 @@
-//! One task, run: replay its events, then drive it. The actor around it ([`crate::run::actor`]) adds supervision.
+//! One task, run: replay its events, then drive it. The actor around it ([`crate::run::actor`])
+//! adds supervision.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -44,7 +45,8 @@ pub(crate) enum GiveBack {
     Waiting(String),
     #[error(transparent)]
     Bus(BusError),
-    /// Events that this program cannot read, or that do not follow each other: another gateway may be able to go on.
+    /// Events that this program cannot read, or that do not follow each other: another gateway may
+    /// be able to go on.
     #[error("this gateway cannot read it")]
     Unreadable(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("its actor died: {0}")]
@@ -108,7 +110,8 @@ impl Runner {
         }
     }
 
-    /// An event cannot be stored, now or later: the task ends, because every other attempt would end here too.
+    /// An event cannot be stored, now or later: the task ends, because every other attempt would
+    /// end here too.
     async fn too_large(&mut self, error: &BusError) -> Outcome {
         let Some(driver) = &mut self.driver else { return Outcome::Lost };
         match driver.fail(&error.to_string()).await {
@@ -184,7 +187,8 @@ impl Runner {
         }
     }
 
-    /// Says that the task is given back on purpose. If that cannot be stored, the next holder takes it for a crash, which harms nothing.
+    /// Says that the task is given back on purpose. If that cannot be stored, the next holder takes
+    /// it for a crash, which harms nothing.
     async fn release(&mut self, reason: ReleaseReason, detail: &str, may_have_run: bool) {
         let Some(driver) = &mut self.driver else { return };
         metrics::counter!("autoact_tasks_released_total", "reason" => reason.as_str()).increment(1);

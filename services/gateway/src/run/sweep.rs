@@ -1,4 +1,5 @@
-//! Sees to tasks that were accepted and never queued, because whoever accepted them died in between.
+//! Sees to tasks that were accepted and never queued, because whoever accepted them died in
+//! between.
 
 use std::time::{Duration, SystemTime};
 

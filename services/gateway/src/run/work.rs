@@ -13,8 +13,9 @@ use tokio_util::task::TaskTracker;
 use crate::agents::patience;
 use crate::run::dispatcher::Message;
 
-/// How long tasks that are given back may take to stop. They only drop a call and say so on the bus, but a busy bus takes seconds, and
-/// a lease that is not given back holds its task up for half a minute.
+/// How long tasks that are given back may take to stop. They only drop a call and say so on the
+/// bus, but a busy bus takes seconds, and a lease that is not given back holds its task up for half
+/// a minute.
 const GIVE_BACK_LIMIT: Duration = Duration::from_secs(8);
 /// How long what is left to be said on the bus may take after that.
 const SETTLE_LIMIT: Duration = Duration::from_secs(3);
@@ -31,8 +32,9 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Until the service drains: takes leases. Then, in this order: no new ones; the running tasks may end; what is left is given back
-    /// for another gateway; clients' streams end; and when the calls are done, the connection to the bus is closed.
+    /// Until the service drains: takes leases. Then, in this order: no new ones; the running tasks
+    /// may end; what is left is given back for another gateway; clients' streams end; and when the
+    /// calls are done, the connection to the bus is closed.
     pub(crate) async fn run(self, leases: Leases, slots: Arc<Semaphore>, stopping: CancellationToken) {
         take(leases, slots, &self.dispatcher, &self.draining).await;
         tokio::select! {

@@ -5,8 +5,8 @@ use autoact_trajectory::{Artifact, TaskId};
 use crate::tasks::{Application, TaskError};
 
 impl Application {
-    /// The artifact `name` of a planning loop, from 1, and its bytes; of the last loop that has one of this name for 0. Only what the
-    /// task's own events refer to can be had.
+    /// The artifact `name` of a planning loop, from 1, and its bytes; of the last loop that has one
+    /// of this name for 0. Only what the task's own events refer to can be had.
     pub(crate) async fn artifact(&self, id: &TaskId, name: &str, step: u32) -> Result<(Artifact, Vec<u8>), TaskError> {
         let task = self.get(id).await?;
         let of_step = |at: usize| step == 0 || u32::try_from(at).is_ok_and(|at| at + 1 == step);

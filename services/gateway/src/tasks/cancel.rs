@@ -1,5 +1,6 @@
-//! Ending a task from outside. The end is appended to its trajectory like any other event: it holds whichever gateway runs the task, and
-//! also when none does. Whoever runs it is told, and stopped by the conflict at its next append at the latest.
+//! Ending a task from outside. The end is appended to its trajectory like any other event: it holds
+//! whichever gateway runs the task, and also when none does. Whoever runs it is told, and stopped
+//! by the conflict at its next append at the latest.
 
 use std::time::SystemTime;
 

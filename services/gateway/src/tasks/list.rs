@@ -12,7 +12,8 @@ use crate::tasks::{Application, TaskError};
 const DEFAULT_PAGE: usize = 50;
 /// The most anybody gets at a time.
 const MAX_PAGE: usize = 1000;
-/// Pages of the index that are read for one page of a filtered list: a filter that nothing fits must end too.
+/// Pages of the index that are read for one page of a filtered list: a filter that nothing fits
+/// must end too.
 const MAX_ROUNDS: usize = 20;
 
 /// Where a task stands.

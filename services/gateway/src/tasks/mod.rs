@@ -1,4 +1,5 @@
-//! The application: submit, get, list, watch and cancel tasks, in the domain's terms. Doors call it; it knows none of them.
+//! The application: submit, get, list, watch and cancel tasks, in the domain's terms. Doors call
+//! it; it knows none of them.
 
 mod artifact;
 mod cancel;

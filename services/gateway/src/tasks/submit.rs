@@ -23,7 +23,8 @@ pub(crate) const MAX_TOOLS: usize = 64;
 pub(crate) const MAX_LABELS: usize = 32;
 /// Of a label's name and of its value.
 pub(crate) const MAX_LABEL_BYTES: usize = 256;
-/// How long agents may take to say whether a task's fixed parts fit. The task is accepted where they do not say.
+/// How long agents may take to say whether a task's fixed parts fit. The task is accepted where
+/// they do not say.
 const ROOM_LIMIT: Duration = Duration::from_secs(2);
 /// Like a task's id.
 pub(crate) const MAX_CONVERSATION_BYTES: usize = 64;
@@ -49,7 +50,8 @@ pub(crate) struct Submission {
 }
 
 impl Submission {
-    /// SHA-256 over all that makes the request: two requests with the same digest ask for the same task.
+    /// SHA-256 over all that makes the request: two requests with the same digest ask for the same
+    /// task.
     fn digest(&self) -> Digest {
         let Submission { id: _, question, tools, limits, sampling, labels, conversation, context, trace_id: _ } = self;
         let mut bytes = Vec::with_capacity(256 + question.len());
@@ -131,7 +133,8 @@ impl Application {
             context: Box::new(context),
             trace_id,
         };
-        // first of all: a task that is stored and in no index would never be found by those who look for unqueued ones
+        // first of all: a task that is stored and in no index would never be found by those who
+        // look for unqueued ones
         self.bus.record_submission(&key).await?;
         let mut event = Event {
             timing: Some(Timing { own: received.elapsed(), ..Timing::default() }),
@@ -150,7 +153,8 @@ impl Application {
         Task::begin(&event).map_err(|source| SubmitError::Fold { task: id, source: Box::new(source) })
     }
 
-    /// The task of this id, if there is one. Queued again in case the one who stored it came no further; that changes nothing otherwise.
+    /// The task of this id, if there is one. Queued again in case the one who stored it came no
+    /// further; that changes nothing otherwise.
     async fn existing(&self, id: &TaskId, request: Digest, question: &str) -> Result<Option<Task>, SubmitError> {
         let events = self.bus.load(&self.key(id)).await?;
         if events.is_empty() {
@@ -173,7 +177,8 @@ impl Application {
         queued.map(|_| ()).map_err(|source| SubmitError::NotQueued { task: id.clone(), source: Box::new(source) })
     }
 
-    /// A place among the tasks that may be queued or running. Exact for one gateway; several may together let a few more in.
+    /// A place among the tasks that may be queued or running. Exact for one gateway; several may
+    /// together let a few more in.
     async fn admit(&self) -> Result<Entering<'_>, SubmitError> {
         let entering = Entering { count: &self.entering, before: self.entering.fetch_add(1, Ordering::Relaxed) };
         let running = self.bus.backlog().await? + entering.before;

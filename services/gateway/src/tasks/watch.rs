@@ -1,5 +1,5 @@
-//! A client's stream of a task's events: a read of its subject, and nothing else. A client that hangs up drops the read; the task goes
-//! on, and a cancellation ends it.
+//! A client's stream of a task's events: a read of its subject, and nothing else. A client that
+//! hangs up drops the read; the task goes on, and a cancellation ends it.
 
 use std::pin::Pin;
 
@@ -23,7 +23,8 @@ pub(crate) enum Watched {
 pub(crate) type WatchedStream = Pin<Box<dyn Stream<Item = Result<Watched, TaskError>> + Send>>;
 
 impl Application {
-    /// The events after a sequence, until the task ends or this gateway does; with the agents' words if they are wanted.
+    /// The events after a sequence, until the task ends or this gateway does; with the agents'
+    /// words if they are wanted.
     pub(crate) async fn watch(&self, id: &TaskId, after: u64, words: bool) -> Result<WatchedStream, TaskError> {
         let last = self.bus.last(&self.key(id)).await?.ok_or_else(|| TaskError::NotFound(id.clone()))?;
         if matches!(last.body, EventBody::Finished(_)) && last.sequence <= after {

@@ -1,4 +1,5 @@
-//! A gateway in this process with a real nats-server and agents that follow a script. The scripted agents exist in these tests only.
+//! A gateway in this process with a real nats-server and agents that follow a script. The scripted
+//! agents exist in these tests only.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::expect_used)] // every test file uses its own part
 
 pub mod scripted;

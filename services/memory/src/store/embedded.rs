@@ -68,7 +68,8 @@ impl EmbeddedStore {
         Ok(EmbeddedStore { queue, ended, search, words, queries, running })
     }
 
-    /// Returns when the owner of the store has ended, by [`MemoryStore::close`] or because the engine failed.
+    /// Returns when the owner of the store has ended, by [`MemoryStore::close`] or because the
+    /// engine failed.
     pub fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut ended = self.ended.clone();
         // nothing is ever sent: the only change is that the sender goes

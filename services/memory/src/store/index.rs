@@ -236,8 +236,8 @@ impl Search {
 }
 
 /// The memories among which a query looks: those of one tenant and kind. The default tenant's are
-/// named by the kind alone, as all were before there were tenants; so the index of that time is read
-/// as it is, and a program of that time finds no other tenant's memories in an index of now.
+/// named by the kind alone, as all were before there were tenants; so the index of that time is
+/// read as it is, and a program of that time finds no other tenant's memories in an index of now.
 fn partition(tenant: &Tenant, kind: Kind) -> String {
     if *tenant == Tenant::default() { kind.as_str().to_owned() } else { format!("{tenant}/{}", kind.as_str()) }
 }

@@ -1,4 +1,5 @@
-//! A Qdrant server as the store: the words of the embedded one as sparse vectors, the same payloads.
+//! A Qdrant server as the store: the words of the embedded one as sparse vectors, the same
+//! payloads.
 
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ use crate::remembered::{Kind, Memory, Payload, Query, Recalled};
 const TERMS_VECTOR: &str = "bm25";
 /// The name of the dense vector, where there is an embedder.
 const DENSE_VECTOR: &str = "dense";
-/// Where terms and dense vectors are both asked, how many more of each are looked at than are wanted.
+/// Where terms and dense vectors are both asked, how many more of each are looked at than are
+/// wanted.
 const FUSION_FACTOR: usize = 4;
 
 /// Memories in a collection of a Qdrant server.
@@ -56,7 +58,8 @@ impl QdrantStore {
         Ok(QdrantStore { client, url: config.url.clone(), collection: config.collection.clone(), encoder: Arc::new(encoder) })
     }
 
-    /// Makes the collection and its indexes, or checks that the one there is ours. Several replicas may do it at once.
+    /// Makes the collection and its indexes, or checks that the one there is ours. Several replicas
+    /// may do it at once.
     pub async fn prepare(&self) -> Result<(), StoreError> {
         let exists = self.client.collection_exists(&self.collection).await.map_err(|error| self.error(error))?;
         if !exists {
@@ -186,7 +189,8 @@ impl MemoryStore for QdrantStore {
     async fn close(&self) {}
 }
 
-/// A tenant's memories. Those from before there were tenants name none: they are the default tenant's.
+/// A tenant's memories. Those from before there were tenants name none: they are the default
+/// tenant's.
 fn of(tenant: &Tenant) -> Condition {
     let named = Condition::matches("tenant", tenant.to_string());
     if *tenant == Tenant::default() { Filter::should([named, Condition::is_empty("tenant")]).into() } else { named }

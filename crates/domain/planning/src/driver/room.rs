@@ -1,4 +1,5 @@
-//! Keeps prompts within the models' contexts: the history that agents are shown is shortened before a call, or after a refusal.
+//! Keeps prompts within the models' contexts: the history that agents are shown is shortened before
+//! a call, or after a refusal.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -11,10 +12,11 @@ use crate::contexts::{Contexts, measure, most_tokens, tightest};
 use crate::failure::Failure;
 use crate::log::EventLog;
 
-/// Of what can be left out, this much stays at most, in quarters of the room. The rest is for the steps to come, so that shortening is
-/// rare and prompts share their beginnings in between.
+/// Of what can be left out, this much stays at most, in quarters of the room. The rest is for the
+/// steps to come, so that shortening is rare and prompts share their beginnings in between.
 const STAYS: (usize, usize) = (3, 4);
-/// Tokens by which prompts of the same history may differ: the roles have cues and duties of their own.
+/// Tokens by which prompts of the same history may differ: the roles have cues and duties of their
+/// own.
 const MARGIN: usize = 128;
 
 /// A length that was told: with so many bytes of transcript, no prompt had more tokens than that.
@@ -65,7 +67,8 @@ impl<L: EventLog> Driver<L> {
         });
     }
 
-    /// Leaves out what does not fit, or what was refused as too long. `None`: it fits, or nothing more can be left out.
+    /// Leaves out what does not fit, or what was refused as too long. `None`: it fits, or nothing
+    /// more can be left out.
     pub(super) async fn shorten(
         &mut self,
         role: Role,
@@ -88,9 +91,10 @@ impl<L: EventLog> Driver<L> {
     }
 }
 
-/// What to leave out of the task's next prompts: nothing while the prompt of `role`, whose turn it is, fits; otherwise enough for all roles.
-/// Whether and how much is left out follows from the history and the models alone, so that every run of a task does the same. Lengths are
-/// planned in bytes and checked in tokens.
+/// What to leave out of the task's next prompts: nothing while the prompt of `role`, whose turn it
+/// is, fits; otherwise enough for all roles. Whether and how much is left out follows from the
+/// history and the models alone, so that every run of a task does the same. Lengths are planned in
+/// bytes and checked in tokens.
 async fn plan(contexts: &dyn Contexts, task: &Task, role: Role, refused: Option<PromptSize>, time_left: Duration) -> Result<Plan, Failure> {
     let (history, before, shown) = (task.trajectory(), task.shortening(), task.shown());
     let known = |sizes: &[PromptSize], shown: &Trajectory| {

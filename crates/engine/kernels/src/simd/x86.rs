@@ -15,8 +15,8 @@ fn first(n: usize) -> __mmask16 {
 #[repr(transparent)]
 pub(super) struct V512(pub(super) __m512);
 
-// SAFETY (all functions of this file): reads and writes are those that the traits' contracts allow, and so is the use
-// of the instructions.
+// SAFETY (all functions of this file): reads and writes are those that the traits' contracts allow,
+// and so is the use of the instructions.
 impl Vector for V512 {
     const LANES: usize = 16;
     const ROWS: usize = 6;

@@ -28,8 +28,8 @@ pub(super) struct Input512 {
     scales: __m512,
 }
 
-// SAFETY (all functions of this file): reads are those that the trait's contract allows, and so is the use of the
-// instructions.
+// SAFETY (all functions of this file): reads are those that the trait's contract allows, and so is
+// the use of the instructions.
 impl Dot for BytesVnni {
     type Acc = V512;
     type Weight = Weight512;

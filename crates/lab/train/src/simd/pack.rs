@@ -53,8 +53,8 @@ unsafe fn load_pairs(p: *const f32, valid: usize) -> __m512i {
 /// Rows `i0..i0 + mc` of `a` (contiguous in `k`) to rows `A_STRIDE` apart.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
 unsafe fn pack_rows_bf16(a: Mat<'_>, i0: usize, mc: usize, k0: usize, kn: usize, out: *mut u32) {
-    // SAFETY: inside the matrix as the caller guarantees; stores of up to 16 elements beyond the depth
-    // stay inside the padded row (`A_STRIDE >= KC + 16`).
+    // SAFETY: inside the matrix as the caller guarantees; stores of up to 16 elements beyond the
+    // depth stay inside the padded row (`A_STRIDE >= KC + 16`).
     unsafe {
         for i in 0..mc {
             let from = a.data.as_ptr().add((i0 + i) * a.rs + k0);

@@ -1,5 +1,6 @@
-//! What a change of the contracts may not do, by the rules that buf calls WIRE_JSON: programs of two releases exchange messages, in
-//! protobuf and in JSON. Stricter in one point: no message, enumeration or service goes either.
+//! What a change of the contracts may not do, by the rules that buf calls WIRE_JSON: programs of
+//! two releases exchange messages, in protobuf and in JSON. Stricter in one point: no message,
+//! enumeration or service goes either.
 
 use std::collections::BTreeMap;
 

@@ -34,7 +34,8 @@ pub(crate) struct LearnOptions {
     /// Small numbers that run every stage in minutes, for CI; goes to `runs/<task>-quick`.
     #[arg(long)]
     quick: bool,
-    /// Also train and evaluate the ablations of the paper's table 2 and the groups of its figures 3 and 4.
+    /// Also train and evaluate the ablations of the paper's table 2 and the groups of its figures 3
+    /// and 4.
     #[arg(long)]
     variants: bool,
     /// Stop after this stage.

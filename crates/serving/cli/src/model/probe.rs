@@ -1,5 +1,6 @@
-//! `autoact model probe`: the three agents in one process over the atlas's questions. It leaves out services, bus and limits, so it is
-//! quick to start and shows what the weights can do; `autoact eval` is the real thing.
+//! `autoact model probe`: the three agents in one process over the atlas's questions. It leaves out
+//! services, bus and limits, so it is quick to start and shows what the weights can do;
+//! `autoact eval` is the real thing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

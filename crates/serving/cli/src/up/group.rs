@@ -1,4 +1,5 @@
-//! The processes of a local group and how they are started: nats-server first, then all services at once.
+//! The processes of a local group and how they are started: nats-server first, then all services at
+//! once.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Starts nats-server and the services, and returns once every one of them is ready. `say` hears about progress.
+    /// Starts nats-server and the services, and returns once every one of them is ready. `say`
+    /// hears about progress.
     pub(crate) async fn start(options: &GroupOptions, say: &dyn Fn(&str)) -> anyhow::Result<Group> {
         let ports = Ports::new(options.base_port)?;
         check_files(options)?;
@@ -112,7 +114,8 @@ impl Group {
         anyhow::bail!("`{name}` ended ({}):\n{tail}\nlog: {}", status?, log.display())
     }
 
-    /// Stops everything: the gateway first, because its tasks need the agents while it drains; nats-server last.
+    /// Stops everything: the gateway first, because its tasks need the agents while it drains;
+    /// nats-server last.
     pub(crate) async fn stop(&mut self) {
         let Some((server, services)) = self.processes.split_first_mut() else { return };
         supervise::stop_all(services).await;

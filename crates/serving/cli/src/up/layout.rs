@@ -119,10 +119,12 @@ impl Drop for StateDir {
     }
 }
 
-/// What names of directories in memory begin with, before the id of the process whose group uses them.
+/// What names of directories in memory begin with, before the id of the process whose group uses
+/// them.
 const SHARED: &str = "autoact-";
 
-/// Makes the directory through which the agents share keys and values, for this user alone: what prompts held can be read out of them.
+/// Makes the directory through which the agents share keys and values, for this user alone: what
+/// prompts held can be read out of them.
 fn shared_prefixes(state: &Path) -> anyhow::Result<PathBuf> {
     let memory = Path::new("/dev/shm");
     forget_the_dead(memory);

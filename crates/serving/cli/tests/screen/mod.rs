@@ -19,8 +19,8 @@ impl Screen {
     }
 
     /// # Panics
-    /// A row reaches the last column, where terminals differ in what comes next, or a code is none that
-    /// `autoact` sends.
+    /// A row reaches the last column, where terminals differ in what comes next, or a code is none
+    /// that `autoact` sends.
     pub(crate) fn write(&mut self, text: &str) {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {

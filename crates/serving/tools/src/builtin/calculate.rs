@@ -30,7 +30,8 @@ impl Tool for Calculate {
     }
 }
 
-/// Whether the texts on the two sides of `a = b` are the same but for case; `None` if there are not just two.
+/// Whether the texts on the two sides of `a = b` are the same but for case; `None` if there are not
+/// just two.
 fn same_text(expression: &str) -> Option<bool> {
     let (a, b) = expression.split_once(" = ")?;
     let (a, b) = (a.trim(), b.trim());

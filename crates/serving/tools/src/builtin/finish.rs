@@ -4,7 +4,8 @@ use autoact_trajectory::ToolSpec;
 
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
-/// The terminal tool: its parameters are the answer. It is in the library to be chosen, never to be run.
+/// The terminal tool: its parameters are the answer. It is in the library to be chosen, never to be
+/// run.
 pub struct Finish {
     spec: ToolSpec,
 }

@@ -9,8 +9,8 @@ use crate::corpus::{Corpus, Page};
 use crate::text::{analyzer, fold, one_line, query_stems, quoted, stems_with};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
-/// Finds a word on the page that was retrieved last: `(1 of 2) sentence`, and with the same keyword again the next one. It keeps no
-/// state; the trajectory says what was retrieved and shown.
+/// Finds a word on the page that was retrieved last: `(1 of 2) sentence`, and with the same keyword
+/// again the next one. It keeps no state; the trajectory says what was retrieved and shown.
 pub struct Lookup {
     spec: ToolSpec,
     corpus: Arc<Corpus>,

@@ -43,8 +43,9 @@ impl Tool for Search {
     }
 }
 
-/// The sentence with the most distinct words of the query; the earliest of several. Words of the title count only between equals: they
-/// hold for the whole page, and the page of France should answer `capital of France` with its capital.
+/// The sentence with the most distinct words of the query; the earliest of several. Words of the
+/// title count only between equals: they hold for the whole page, and the page of France should
+/// answer `capital of France` with its capital.
 fn best_sentence<'a>(page: &'a Page, wanted: &HashSet<String>) -> &'a str {
     let mut analyzer = analyzer();
     let title = stems_with(&mut analyzer, &page.title);

@@ -21,10 +21,12 @@ const REASONS: [FinishReason; 8] = [
     FinishReason::Other,
 ];
 
-/// What begins the page tokens of lists with the oldest first; those with the newest first are plain numbers.
+/// What begins the page tokens of lists with the oldest first; those with the newest first are
+/// plain numbers.
 const OLDEST: &str = "oldest-";
 
-/// The task that a request asks for; bounds that it leaves out are `defaults`'. `trace_id`: the request's, or empty.
+/// The task that a request asks for; bounds that it leaves out are `defaults`'. `trace_id`: the
+/// request's, or empty.
 pub(super) fn submission(request: v1::SubmitTaskRequest, defaults: &Limits, trace_id: String) -> Result<Submission, RequestError> {
     let v1::SubmitTaskRequest { task_id, question, tools, limits, sampling, labels, conversation_id, context } = request;
     let v1::SamplingParams { temperature, top_k, top_p, seed } = sampling.unwrap_or_default();

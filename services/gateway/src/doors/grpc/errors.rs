@@ -1,4 +1,5 @@
-//! The application's errors as gRPC knows them: a code, a stable reason, the field at fault and when to try again.
+//! The application's errors as gRPC knows them: a code, a stable reason, the field at fault and
+//! when to try again.
 
 use std::time::Duration;
 

@@ -94,7 +94,8 @@ fn selected(library: Arc<ToolLibrary>, run: &Path) -> anyhow::Result<Toolbox> {
         .with_context(|| format!("`{}` selects from another tool library; fix: name the task's with `--tools`", path.display()))
 }
 
-/// Loads the adapters there are. The group's three have to be there; what a run trained for comparison may be.
+/// Loads the adapters there are. The group's three have to be there; what a run trained for
+/// comparison may be.
 fn cast(engines: &[Engine], adapters: &Path, compared: bool, tools: &Toolbox) -> anyhow::Result<Cast> {
     let load = |name: &str| -> anyhow::Result<()> {
         let path = adapters.join(name);

@@ -10,28 +10,33 @@ use clap::Args;
 /// What runs planners in this process instead of the services.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CompareOptions {
-    /// Run these planners in this process instead of the services, on the same questions and seeds: `autoact`, `react` and so on,
-    /// comma-separated, or `all`.
+    /// Run these planners in this process instead of the services, on the same questions and seeds:
+    /// `autoact`, `react` and so on, comma-separated, or `all`.
     #[arg(long, value_delimiter = ',', value_name = "NAME", conflicts_with = "running")]
     planner: Vec<Choice>,
-    /// Run the planners of this table of the AutoAct paper: 1 (all methods), 2 (without one part each) or 5 (rounds).
+    /// Run the planners of this table of the AutoAct paper: 1 (all methods), 2 (without one part
+    /// each) or 5 (rounds).
     #[arg(long, value_name = "NUMBER", value_parser = table_number, conflicts_with_all = ["planner", "running"])]
     table: Option<u8>,
-    /// Run the groups of this figure of the AutoAct paper: 3 (by number of training trajectories) or 4 (one agent, three, a Tool-Agent for
-    /// each tool). They come from `autoact learn --variants`.
+    /// Run the groups of this figure of the AutoAct paper: 3 (by number of training trajectories)
+    /// or 4 (one agent, three, a Tool-Agent for each tool). They come from
+    /// `autoact learn --variants`.
     #[arg(long, value_name = "NUMBER", value_parser = figure_number, requires = "run", conflicts_with_all = ["planner", "table", "running"])]
     figure: Option<u8>,
     /// Write the scores as a plot, one HTML file without anything from elsewhere.
     #[arg(long, value_name = "FILE", conflicts_with = "running")]
     pub(super) plot: Option<PathBuf>,
-    /// A directory of `autoact learn`: its adapters in place of `--adapters`, the tools it selected, and with `--table` or `--figure` those
-    /// that it trained for comparison, all on the first round's trajectories.
+    /// A directory of `autoact learn`: its adapters in place of `--adapters`, the tools it
+    /// selected, and with `--table` or `--figure` those that it trained for comparison, all on the
+    /// first round's trajectories.
     #[arg(long, value_name = "DIR", conflicts_with = "running")]
     pub(crate) run: Option<PathBuf>,
-    /// Published questions in place of `--set`: `hotpotqa FILE` (each question's own paragraphs are its corpus) or `scienceqa FILE`.
+    /// Published questions in place of `--set`: `hotpotqa FILE` (each question's own paragraphs are
+    /// its corpus) or `scienceqa FILE`.
     #[arg(long, num_args = 2, value_names = ["FORMAT", "FILE"], conflicts_with_all = ["set", "counterfactual", "running"])]
     data: Vec<String>,
-    /// Worked examples in the prompts of planners that are prompted rather than trained [default: 2 for a model with a chat template, else 0]
+    /// Worked examples in the prompts of planners that are prompted rather than trained [default: 2
+    /// for a model with a chat template, else 0]
     #[arg(long, value_name = "COUNT")]
     pub(super) shots: Option<usize>,
 }

@@ -5,7 +5,8 @@ use autoact_plot::{Axis, IntervalRow, Page, Plot, Series, intervals};
 
 use super::scores::Scores;
 
-/// Every planner's exact match with its interval; over the number of trajectories where that is what differs.
+/// Every planner's exact match with its interval; over the number of trajectories where that is
+/// what differs.
 pub(crate) fn page(scores: &Scores) -> String {
     let mut page = Page::new(&format!("{} of {} planners", scores.score_names().0, scores.kinds.len()));
     page.note(&format!(

@@ -1,4 +1,5 @@
-//! Planners over questions: question by question, so that whatever stops it, all planners have the same questions behind them.
+//! Planners over questions: question by question, so that whatever stops it, all planners have the
+//! same questions behind them.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -199,7 +199,8 @@ pub(crate) mod tests {
         Some(Scored { right, reward: number(right), approved, rounds, calls: rounds * 2, tokens: 10, seconds: 0.5, failed })
     }
 
-    /// Two planners over four questions of two kinds; the second planner did not get to the last one.
+    /// Two planners over four questions of two kinds; the second planner did not get to the last
+    /// one.
     pub(crate) fn scores() -> Scores {
         Scores {
             origin: "set test".into(),
