@@ -41,6 +41,7 @@ fn events() -> Vec<Event> {
         terminal: false,
         schema: None,
         examples: Vec::new(),
+        multiline: false,
     };
     let limits = Limits { max_steps: 100, ..Limits::default() };
     let question = "What is the currency of the country of Mount Kenya?".into();

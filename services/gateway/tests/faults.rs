@@ -257,6 +257,7 @@ fn tool(name: &str) -> ToolSpec {
         terminal: name == FINISH,
         schema: None,
         examples: Vec::new(),
+        multiline: false,
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use autoact_wire::status::{metadata, reason, retry_after};
 use autoact_wire::v1;
-use common::scripted::{Group, Script};
+use common::scripted::{Group, Script, steps};
 use common::*;
 use tonic::{Code, Status};
 use tonic_types::StatusExt;
@@ -97,6 +97,29 @@ async fn a_task_has_the_tools_it_asked_for_and_finish() {
     assert_eq!(names, ["Retrieve", "Finish"]);
     let limits = submitted.limits.as_ref().unwrap();
     assert!(limits.max_steps > Some(0) && limits.max_time.is_some(), "resolved");
+}
+
+#[tokio::test]
+async fn an_answer_has_several_lines_where_the_task_asks() {
+    let params = |trajectory: &v1::Trajectory| match steps(trajectory).last() {
+        Some(step) if step.tool == "Finish" => r#"{"answer":"1. Loire\n2. Rhine"}"#.to_owned(),
+        _ => "rivers".to_owned(),
+    };
+    let mut world = world(Group::start(Script { params: Box::new(params), ..Script::default() }).await).await;
+    let plain = named("lines", "Which rivers?");
+    let lines = v1::SubmitTaskRequest { multiline_answer: true, ..plain.clone() };
+    let events = ask(&mut world.client, lines.clone()).await;
+    assert_eq!(end(&events).answer, "1. Loire\n2. Rhine");
+    let Some(v1::trajectory_event::Body::Submitted(submitted)) = &events[0].body else { panic!() };
+    let finish = submitted.tools.iter().find(|tool| tool.terminal).unwrap();
+    assert_eq!(finish.usage, r#"Finish{"answer": string}"#);
+    let got = world.client.get_task(v1::GetTaskRequest { task_id: "lines".into(), view: 0 }).await.unwrap().into_inner();
+    assert_eq!(got.task.unwrap().answer, "1. Loire\n2. Rhine");
+    // it is a part of the request
+    assert_eq!(refused(&mut world.client, plain).await.code(), Code::AlreadyExists);
+    world.client.submit_task(lines).await.unwrap();
+    // and a plain answer is taken as it is
+    assert_eq!(end(&ask(&mut world.client, named("plain", "Which rivers?")).await).answer, r#"{"answer":"1. Loire\n2. Rhine"}"#);
 }
 
 #[tokio::test]

@@ -33,6 +33,7 @@ fn spec(name: &str, effect: Effect, timeout: Duration) -> ToolSpec {
         terminal: false,
         schema: None,
         examples: Vec::new(),
+        multiline: false,
     }
 }
 

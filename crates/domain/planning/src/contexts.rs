@@ -108,6 +108,7 @@ mod tests {
             terminal: false,
             schema: Some(schema),
             examples: vec![r#"{"unit":"km"}"#.repeat(100)],
+            multiline: false,
         };
         let trajectory = Trajectory { question: "How far?".into(), tools: vec![tool], ..Trajectory::default() };
         let most = most_tokens(&trajectory, transcript(&trajectory).len());

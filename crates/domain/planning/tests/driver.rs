@@ -120,6 +120,7 @@ fn tool(name: &str, effect: Effect) -> ToolSpec {
         terminal: name == FINISH,
         schema: None,
         examples: Vec::new(),
+        multiline: false,
     }
 }
 

@@ -21,6 +21,9 @@ pub struct ChatMessage {
 /// after [`crate::cue`].
 pub fn chat(role: Role, trajectory: &Trajectory) -> Vec<ChatMessage> {
     let mut system = String::from(duty(role));
+    if role == Role::Tool {
+        system.push_str(about_answers(trajectory));
+    }
     system.push_str(" The tools are:\n");
     for tool in &trajectory.tools {
         system.push_str(&described(tool));
@@ -35,6 +38,15 @@ pub fn chat(role: Role, trajectory: &Trajectory) -> Vec<ChatMessage> {
     messages(system, transcript(&Trajectory { context: TaskContext::default(), ..trajectory.clone() }))
 }
 
+/// What the input of `Finish` is.
+fn about_answers(trajectory: &Trajectory) -> &'static str {
+    if trajectory.tools.iter().any(|tool| tool.terminal && tool.object_schema().is_some()) {
+        " For Finish the input is a JSON object with the answer, in which \\n is a line break."
+    } else {
+        " For Finish the input is the answer itself, as short as possible."
+    }
+}
+
 fn messages(system: String, user: String) -> Vec<ChatMessage> {
     vec![ChatMessage { role: "system", content: system }, ChatMessage { role: "user", content: user }]
 }
@@ -47,7 +59,7 @@ fn duty(role: Role) -> &'static str {
         }
         Role::Tool => {
             "You operate the tools for a group of agents that answers a question. Continue the transcript with the input of the tool that \
-             was chosen last, on one line. For Finish the input is the answer itself, as short as possible."
+             was chosen last, on one line."
         }
         Role::Reflect => {
             "You check the work of a group of agents that answered a question with tools. Continue the transcript with one thought on \

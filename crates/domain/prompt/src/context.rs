@@ -1,8 +1,7 @@
 //! What the client said beside the question, as labelled lines.
 
+use autoact_base::lines::one_line;
 use autoact_trajectory::{Profile, TaskContext, TaskInfo, rfc3339};
-
-use crate::one_line::one_line;
 
 /// A line for each field that is set, in a fixed order: what changes least from task to task comes
 /// first, so that tasks share the beginning of their prompts. Knowledge bases are no part of a

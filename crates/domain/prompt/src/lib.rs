@@ -25,8 +25,9 @@
 //! Every line is appended and never changed, so a prompt is always a prefix of the next one: what
 //! an engine has read stays read. Tool name and parameters stand on lines of their own (people see
 //! `Retrieve[Loire]`), so that a copied name always follows a space and tokenises as it did where
-//! it was read. Observations are data: their line breaks become spaces, so that no observation can
-//! forge another label.
+//! it was read. Observations are data: their line breaks become spaces, or their lines are indented
+//! below the label where the tool's observations have several lines. No observation can forge
+//! another label.
 //!
 //! The input of a tool with several or typed arguments is a JSON object, also on one line
 //! (`Input: {"amount":3,"from":"km","to":"mi"}`): JSON writes a line break inside of a string as
@@ -35,7 +36,6 @@
 mod chat;
 mod context;
 mod expect;
-mod one_line;
 mod tools;
 mod transcript;
 

@@ -1,8 +1,7 @@
 //! A tool as a chat's system message describes it.
 
+use autoact_base::lines::one_line;
 use autoact_trajectory::ToolSpec;
-
-use crate::one_line::one_line;
 
 /// Usage and definition; for a tool with arguments also what they are, and calls that make sense.
 /// A tool without a schema and without examples takes one line here.
@@ -43,6 +42,7 @@ mod tests {
             terminal: false,
             schema: schema.map(|text| ParameterSchema::parse(text).unwrap()),
             examples: examples.iter().map(|example| (*example).to_owned()).collect(),
+            multiline: false,
         }
     }
 

@@ -21,6 +21,7 @@ fn tool(name: &str) -> ToolSpec {
         terminal: name == "Finish",
         schema: None,
         examples: Vec::new(),
+        multiline: false,
     }
 }
 

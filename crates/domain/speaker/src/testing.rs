@@ -157,6 +157,7 @@ pub fn tools() -> Vec<ToolSpec> {
         terminal,
         schema: None,
         examples: Vec::new(),
+        multiline: false,
     };
     vec![tool("Retrieve", "Retrieve[title]", false), tool("Finish", "Finish[answer]", true)]
 }

@@ -4,6 +4,7 @@
 //! The names follow AutoAct section 2; `docs/architecture.md` has the table of the paper's symbols
 //! and ours.
 
+mod answer;
 mod artifact;
 mod bounds;
 mod call;

@@ -1,7 +1,8 @@
 //! What a tool takes: the JSON schema of its parameters, and the lines that hold its arguments.
 //!
 //! A tool without a schema takes one line of text, and so does one whose schema has a single
-//! required string: the line is that string. Every other tool takes a JSON object on one line.
+//! required string without a media type: the line is that string. Every other tool takes a JSON
+//! object on one line.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -112,12 +113,15 @@ impl ParameterSchema {
         self.0.value["required"].as_array().is_some_and(|names| names.iter().any(|known| known == name))
     }
 
-    /// The property that a plain line is the value of: the only one, a string, and required.
+    /// The property that a plain line is the value of: the only one, a string, and required. A
+    /// string with a media type (`contentMediaType`: program text, Markdown) may have several lines,
+    /// and is written as JSON.
     pub fn line_property(&self) -> Option<&str> {
         let mut properties = self.properties();
         let (name, schema) = properties.next()?;
         let alone = properties.next().is_none();
-        (alone && schema["type"] == "string" && self.requires(name)).then_some(name)
+        let line = schema["type"] == "string" && schema.get("contentMediaType").is_none();
+        (alone && line && self.requires(name)).then_some(name)
     }
 
     /// How a call looks like, from the schema alone: `Retrieve[title]` for a tool of one line,
@@ -262,6 +266,7 @@ mod tests {
             r#"{"type":"object","properties":{"title":{"type":"string"}}}"#,
             r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#,
             r#"{"type":"object","properties":{"a":{"type":"string"},"b":{}},"required":["a"]}"#,
+            r#"{"type":"object","properties":{"a":{"type":"string","contentMediaType":"text/x-python"}},"required":["a"]}"#,
         ] {
             assert_eq!(schema(other).line_property(), None, "{other}");
         }

@@ -321,8 +321,8 @@ impl Task {
             return Err(FoldError::OtherTool { expected: step.tool.clone(), found: action.tool.clone() });
         }
         step.params = Some(action.params.clone());
-        if self.is_terminal(&action.tool) {
-            self.best_answer = action.params.clone();
+        if let Some(tool) = self.trajectory.tool(&action.tool).filter(|tool| tool.terminal) {
+            self.best_answer = tool.answer(&action.params);
         }
         Ok(())
     }

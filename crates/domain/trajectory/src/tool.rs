@@ -47,6 +47,8 @@ pub struct ToolSpec {
     pub schema: Option<ParameterSchema>,
     /// Parameters of calls that make sense, as a model writes them: lines.
     pub examples: Vec<String>,
+    /// Its observations keep their line breaks; those of other tools are one line.
+    pub multiline: bool,
 }
 
 impl ToolSpec {

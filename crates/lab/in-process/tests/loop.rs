@@ -239,6 +239,7 @@ fn with_slow(effect: Effect, timeout: Duration, answer: Option<mpsc::Receiver<()
         terminal: false,
         schema: None,
         examples: Vec::new(),
+        multiline: false,
     };
     let library = library().with_tool(Arc::new(Slow { spec, answer: Mutex::new(answer) })).unwrap();
     let model = ScriptedBackend::new(|request| {

@@ -1,10 +1,11 @@
-//! What every crate may use: error chains, durations as text, seeded random numbers, where
-//! sentences end.
+//! What every crate may use: error chains, durations as text, lines of text, seeded random numbers,
+//! where sentences end.
 //!
 //! Each of them has one implementation, and it is here. This crate depends on no other crate of the
 //! workspace.
 
 pub mod duration;
 pub mod error;
+pub mod lines;
 pub mod random;
 pub mod sentences;

@@ -152,6 +152,7 @@ fn tool(name: &str) -> ToolSpec {
         terminal: false,
         schema: None,
         examples: Vec::new(),
+        multiline: false,
     }
 }
 

@@ -47,6 +47,7 @@ impl From<&ToolSpec> for v1::ToolSpec {
             terminal: spec.terminal,
             schema: spec.schema.as_ref().map(|schema| schema.as_str().to_owned()).unwrap_or_default(),
             examples: spec.examples.clone(),
+            multiline: spec.multiline,
         }
     }
 }
@@ -79,6 +80,7 @@ impl TryFrom<v1::ToolSpec> for ToolSpec {
             usage: spec.usage,
             schema,
             examples: spec.examples,
+            multiline: spec.multiline,
         })
     }
 }

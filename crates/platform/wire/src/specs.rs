@@ -93,6 +93,7 @@ fn tool_to_message(spec: &ToolSpec) -> v2::ToolSpec {
         terminal: spec.terminal,
         schema: spec.schema.as_ref().map(|schema| schema.as_str().to_owned()).unwrap_or_default(),
         examples: spec.examples.clone(),
+        multiline: spec.multiline,
     }
 }
 
@@ -116,5 +117,6 @@ fn tool_from_message(spec: v2::ToolSpec) -> ToolSpec {
         usage: spec.usage,
         schema,
         examples: spec.examples,
+        multiline: spec.multiline,
     }
 }

@@ -274,6 +274,7 @@ fn a_tools_schema_and_examples_are_stored() {
     let spec = ToolSpec {
         schema: Some(ParameterSchema::parse(schema).unwrap()),
         examples: vec![r#"{"from":"km","amount":3}"#.to_owned()],
+        multiline: true,
         ..tool("Convert", Effect::ReadOnly)
     };
     let submitted = Submitted { tools: vec![spec.clone()], ..Submitted::default() };

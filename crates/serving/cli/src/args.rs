@@ -136,6 +136,9 @@ pub(crate) struct AskOptions {
     /// How long the group may take: seconds, or a time such as `90s` or `2m`.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
+    /// The answer may have several lines.
+    #[arg(long)]
+    pub(crate) multiline: bool,
     /// Sampling temperature; 0 always takes the likeliest token.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) temperature: f32,

@@ -124,6 +124,7 @@ fn request(options: &AskOptions) -> anyhow::Result<v1::SubmitTaskRequest> {
         task_id: options.id.clone().unwrap_or_default(),
         question: options.question.clone(),
         tools: options.tools.clone(),
+        multiline_answer: options.multiline,
         limits: Some(v1::Limits {
             max_steps: options.max_steps,
             max_time: options.timeout.and_then(|time| time.try_into().ok()),

@@ -96,6 +96,8 @@ struct RawTool {
     effect: Option<String>,
     timeout: Option<String>,
     max_observation_bytes: Option<i64>,
+    #[serde(default)]
+    multiline: bool,
     run: Option<toml::Table>,
 }
 
@@ -197,7 +199,11 @@ fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Opti
     if (run == Implementation::Finish) != (name == FINISH) {
         mistakes.push(format!("the kind `finish` and the name `{FINISH}` go together"));
     }
-    let of_a_line = !matches!(run, Implementation::Command { .. });
+    if raw.multiline && !matches!(run, Implementation::Command { .. }) {
+        mistakes.push("`multiline` is for programs (kind `command`): what its kind returns is one line".to_owned());
+    }
+    // `Finish` is never run, so its input may have any form
+    let of_a_line = !matches!(run, Implementation::Command { .. } | Implementation::Finish);
     if of_a_line && schema.as_ref().is_some_and(|schema| schema.line_property().is_none()) {
         mistakes.push("its kind takes one line; expected a `schema` with a single property, a required string, or none".to_owned());
     }
@@ -206,7 +212,8 @@ fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Opti
     }
     let terminal = run == Implementation::Finish;
     let max_observation_bytes = usize::try_from(bytes).ok()?;
-    let spec = ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples };
+    let spec =
+        ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples, multiline: raw.multiline };
     Some(Definition { spec, run, validator })
 }
 

@@ -10,7 +10,7 @@ use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
 use crate::command::Command;
 use crate::corpus::Corpus;
 use crate::file::{BUNDLED_TOOLS, Definition, Implementation, LibraryError, parse};
-use crate::text::{cut, one_line, quoted};
+use crate::text::{cut, one_line, quoted, several_lines};
 use crate::titles::similar;
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 use crate::validator::Validator;
@@ -18,7 +18,7 @@ use crate::validator::Validator;
 /// What a tool returned, in the form the group reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// One line; never longer than the tool's bound.
+    /// One line, or several of a tool whose spec says so; never longer than the tool's bound.
     pub text: String,
     /// The tool failed; the text says how.
     pub is_error: bool,
@@ -218,7 +218,10 @@ impl ToolLibrary {
             tool.run(&ToolCall { key, params: params.as_deref().unwrap_or(&action.params), arguments: arguments.as_ref(), trajectory })
         });
         let (ToolOutput { text, artifacts }, is_error) = match ran {
-            Ok(output) => (ToolOutput { text: one_line(&output.text), ..output }, false),
+            Ok(output) => {
+                let form = if tool.spec().multiline { several_lines } else { one_line };
+                (ToolOutput { text: form(&output.text), ..output }, false)
+            }
             Err(ToolError::Params(told)) => (one_line(&told).into(), true),
             Err(error) => (one_line(&format!("{} failed: {error}", action.tool)).into(), true),
         };

@@ -1,5 +1,6 @@
 //! Small text helpers: what counts as the same word, the same title, one line.
 
+pub use autoact_base::lines::{one_line, several_lines};
 pub use autoact_trajectory::{CUT_MARK, cut};
 use tantivy::tokenizer::{AsciiFoldingFilter, Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer, TextAnalyzer, TokenStream};
 use unicode_normalization::UnicodeNormalization;
@@ -98,19 +99,6 @@ fn plain(c: char) -> Option<&'static str> {
         'ħ' => "h",
         _ => return None,
     })
-}
-
-/// One line of text: line breaks, control characters and runs of blanks become single spaces, the
-/// ends are trimmed.
-pub fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    line
 }
 
 /// A short quotation of what somebody wrote, for messages.

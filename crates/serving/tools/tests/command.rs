@@ -49,6 +49,35 @@ fn the_input_is_one_line_and_the_output_the_observation() {
 }
 
 #[test]
+fn lines_stay_lines_where_the_entry_says_so() {
+    let text = r#"
+[[tool]]
+name = "Python"
+definition = "Runs a program."
+schema = '{"type":"object","properties":{"program":{"type":"string","contentMediaType":"text/x-python"}},"required":["program"]}'
+effect = "read_only"
+multiline = true
+run = { kind = "command", program = "sh", args = ["-c", "printf '%s\n' \"$1\"; printf '\n\n\n  x\ty\n'", "sh", "{program}"] }
+
+[[tool]]
+name = "Finish"
+definition = "Ends."
+schema = '{"type":"object","properties":{"text":{"type":"string","contentMediaType":"text/markdown"}},"required":["text"]}'
+run = { kind = "finish" }
+"#;
+    let corpus = Arc::new(Corpus::from_pages(vec![Page { title: "A".into(), text: "A.".into() }]).unwrap());
+    let library = ToolLibrary::parse(text, "test", corpus.clone()).unwrap();
+    assert_eq!(library.spec("Python").unwrap().usage, r#"Python{"program": string}"#);
+    let call = Action { tool: "Python".into(), params: r#"{"program":"for i in x:\n  print(i)"}"#.into() };
+    let observation = library.execute(&call, &Trajectory::default());
+    assert_eq!(observation.text, "for i in x:\n  print(i)\n\n  x\ty");
+    assert_eq!(library.spec("Finish").unwrap().answer(r##"{"text":"# Rivers\n- Loire"}"##), "# Rivers\n- Loire");
+    let built_in = text.replace("run = { kind = \"finish\" }", "multiline = true\nrun = { kind = \"finish\" }");
+    let refused = ToolLibrary::parse(&built_in, "test", corpus).unwrap_err();
+    assert_eq!(refused.mistakes().len(), 1);
+}
+
+#[test]
 fn the_program_can_name_the_call() {
     assert_eq!(ok("echo \"$IDEMPOTENCY_KEY\"", ""), "acme/t1/3");
 }

@@ -139,6 +139,7 @@ fn tools_can_be_added_from_code() {
         terminal: false,
         schema: None,
         examples: Vec::new(),
+        multiline: false,
     };
     let library = ToolLibrary::parse(BUNDLED_TOOLS, "bundled", corpus()).unwrap();
     let library = library.with_tool(Arc::new(Calculate::new(spec.clone()))).unwrap().with_corpus(&corpus());

@@ -128,8 +128,9 @@ fn a_schema_that_cannot_be_used_is_told_with_its_tool() {
             "{expected}: {found:?}"
         );
     }
+    // `Finish` is never run: its input may have any form
     let finish = FINISH.replace("run =", "schema = '{\"type\":\"object\"}'\nrun =");
-    assert!(ToolLibrary::parse(&finish, "test", corpus()).is_err());
+    assert!(ToolLibrary::parse(&finish, "test", corpus()).is_ok());
 }
 
 #[test]

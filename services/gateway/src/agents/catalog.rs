@@ -121,6 +121,7 @@ fn finish() -> ToolSpec {
         terminal: true,
         schema: None,
         examples: Vec::new(),
+        multiline: false,
     }
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct Submission {
     pub(crate) conversation: String,
     /// What the client says beside the question.
     pub(crate) context: TaskContext,
+    /// The answer may have several lines.
+    pub(crate) multiline_answer: bool,
     /// The trace that the request came in; empty: none. It is no part of what is asked for.
     pub(crate) trace_id: String,
 }
@@ -53,7 +55,7 @@ impl Submission {
     /// SHA-256 over all that makes the request: two requests with the same digest ask for the same
     /// task.
     fn digest(&self) -> Digest {
-        let Submission { id: _, question, tools, limits, sampling, labels, conversation, context, trace_id: _ } = self;
+        let Submission { id: _, question, tools, limits, sampling, labels, conversation, context, multiline_answer, trace_id: _ } = self;
         let mut bytes = Vec::with_capacity(256 + question.len());
         let mut field = |value: &[u8]| add(&mut bytes, value);
         field(question.as_bytes());
@@ -72,7 +74,9 @@ impl Submission {
         field(conversation.as_bytes());
         let asked = digest(&bytes);
         // a request without a context has the digest that it had before there were any
-        if context.is_empty() { asked } else { context_digest(asked, context) }
+        let asked = if context.is_empty() { asked } else { context_digest(asked, context) };
+        // likewise a request for a plain answer
+        if *multiline_answer { digest(&[asked.as_bytes(), b"multiline_answer".as_slice()].concat()) } else { asked }
     }
 }
 
@@ -116,7 +120,10 @@ impl Application {
         {
             return Ok(task);
         }
-        let tools = self.catalog.select(&submission.tools).await?;
+        let mut tools = self.catalog.select(&submission.tools).await?;
+        if submission.multiline_answer {
+            tools = tools.into_iter().map(ToolSpec::with_multiline_answer).collect();
+        }
         let id = submission.id.clone().unwrap_or_else(TaskId::generate);
         let key = self.key(&id);
         let tools = self.with_room(&key, &submission, tools).await?;
@@ -198,7 +205,8 @@ impl Application {
     }
 
     fn check(&self, submission: &Submission) -> Result<(), SubmitError> {
-        let Submission { id: _, question, tools, limits, sampling, labels, conversation, context, trace_id: _ } = submission;
+        let Submission { id: _, question, tools, limits, sampling, labels, conversation, context, multiline_answer: _, trace_id: _ } =
+            submission;
         if question.trim().is_empty() {
             return Err(SubmitError::NoQuestion);
         }

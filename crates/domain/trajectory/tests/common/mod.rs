@@ -20,6 +20,7 @@ pub fn tool(name: &str, effect: Effect) -> ToolSpec {
         terminal: name == FINISH,
         schema: None,
         examples: Vec::new(),
+        multiline: false,
     }
 }
 

@@ -99,6 +99,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
             terminal: name == "Finish",
             schema: None,
             examples: Vec::new(),
+            multiline: false,
         }
     };
     usages.iter().map(|usage| spec(usage)).collect()
