@@ -113,6 +113,7 @@ impl Backend for ScriptedBackend {
             decode: Duration::from_micros(3),
             adapter: self.adapters.iter().find(|adapter| Some(&adapter.name) == request.adapter.as_ref()).cloned(),
             model: self.info.name.clone(),
+            scores: None,
         };
         let (pace, cancelled) = (self.pace.clone(), Arc::clone(&self.cancelled));
         let write = async move {

@@ -1,4 +1,4 @@
-//! Elementwise operations between matrix products, row by row, on the calling thread.
+//! Elementwise operations between matrix products and sums over a row, on the calling thread.
 
 use crate::simd::{self, Isa};
 
@@ -37,6 +37,12 @@ pub fn swiglu(gate_up: &[f32], width: usize, y: &mut [f32]) {
 pub fn add(x: &mut [f32], y: &[f32]) {
     assert_eq!(x.len(), y.len(), "as many numbers to add as there are");
     simd::add(Isa::get(), x, y);
+}
+
+/// `ln(sum_i e^x[i])`: the logarithm of what softmax divides by. NaN counts as minus infinity, since
+/// sampling never chooses it either; minus infinity if nothing else is there.
+pub fn log_sum_exp(x: &[f32]) -> f64 {
+    simd::log_sum_exp(Isa::get(), x)
 }
 
 /// Rotary position embedding (<https://arxiv.org/abs/2104.09864>) of the first `heads * dim`

@@ -105,6 +105,53 @@ pub(crate) fn softmax<const FMA: bool>(scores: &mut [f32], lo: usize, hi: usize)
     (max, reduce(sum, |a, b| a + b))
 }
 
+/// See [`crate::log_sum_exp`].
+#[inline(always)]
+pub(crate) fn log_sum_exp<const FMA: bool>(x: &[f32]) -> f64 {
+    const NONE: f32 = f32::NEG_INFINITY;
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let mut max = [NONE; LANES];
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    for x in chunks {
+        for (max, x) in max.iter_mut().zip(x) {
+            *max = larger(*max, *x);
+        }
+    }
+    for (max, x) in max.iter_mut().zip(rest) {
+        *max = larger(*max, *x);
+    }
+    let max = reduce(max, larger);
+    if !max.is_finite() {
+        return f64::from(max);
+    }
+    // Short sums in f32, whose rounding errors stay small, and their sum in f64.
+    let mut total = 0.0;
+    for part in x.chunks(SHORT) {
+        let mut sum = [0f32; LANES];
+        let (chunks, rest) = part.as_chunks::<LANES>();
+        for x in chunks {
+            for (sum, x) in sum.iter_mut().zip(x) {
+                *sum += weight::<FMA>(*x, max);
+            }
+        }
+        for (sum, x) in sum.iter_mut().zip(rest) {
+            *sum += weight::<FMA>(*x, max);
+        }
+        total += f64::from(reduce(sum, |a, b| a + b));
+    }
+    f64::from(max) + total.ln()
+}
+
+/// Length of the sums in f32 of [`log_sum_exp`].
+const SHORT: usize = 64 * LANES;
+
+/// `e^(x - max)`; 0 for minus infinity and NaN.
+#[inline(always)]
+fn weight<const FMA: bool>(x: f32, max: f32) -> f32 {
+    let e = exp::<FMA>(x - max);
+    if x > f32::NEG_INFINITY { e } else { 0.0 }
+}
+
 /// Upper limits for the lanes of the first and last vector of a row: -inf outside of it.
 static LIMITS: [[f32; LANES]; 3] = [[f32::NEG_INFINITY; LANES], [f32::INFINITY; LANES], [f32::NEG_INFINITY; LANES]];
 

@@ -204,6 +204,8 @@ kernels! {
     fn rotate(x: &mut [f32], stride: usize, heads: usize, dim: usize, cos: &[f32], sin: &[f32]) = rows::rotate;
     /// See [`rows::softmax`].
     fn softmax(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) = rows::softmax;
+    /// See [`rows::log_sum_exp`].
+    fn log_sum_exp(x: &[f32]) -> f64 = rows::log_sum_exp;
     /// See [`rows::merge`].
     fn merge(sum: &mut [f32], a: f32, part: &[f32], b: f32) = rows::merge;
     /// See [`rows::add_low_rank`].

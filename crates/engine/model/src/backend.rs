@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatTemplate, GenerateStream, Grammar, Prompt, Sampling, WordBias};
+use crate::{ChatTemplate, GenerateStream, Grammar, Prompt, Sampling, Scored, Scores, WordBias};
 
 /// A prompt, and how to complete it.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,8 @@ pub struct GenerateRequest {
     pub deadline: Option<Instant>,
     /// Whether the begin-of-sequence token comes first; `None`: as the tokenizer's files define it.
     pub add_bos: Option<bool>,
+    /// Log-probabilities to compute beside decoding; `None`: none, which costs nothing.
+    pub scores: Option<Scores>,
 }
 
 /// Enough for a thought and an action; callers set it for longer replies.
@@ -47,6 +49,7 @@ impl GenerateRequest {
             grammar: None,
             deadline: None,
             add_bos: None,
+            scores: None,
         }
     }
 }
@@ -90,6 +93,9 @@ pub struct Generated {
     pub adapter: Option<AdapterVersion>,
     /// The model's name.
     pub model: String,
+    /// The log-probabilities that the request asked for; `None` if it asked for none, or if a
+    /// server does not report them. Boxed: a stream's other events are small.
+    pub scores: Option<Box<Scored>>,
 }
 
 /// Why decoding ended.

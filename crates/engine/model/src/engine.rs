@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 
 use crate::backend::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest};
 use crate::map::release_freed;
+use crate::scores::Scoring;
 use crate::sequence::Work;
 use crate::state::{EngineState, LoadedAdapter};
 use crate::word_bias::TokenBias;
@@ -177,8 +178,9 @@ impl Backend for Engine {
             return Err(GenerateError::engine("the prompt is empty and the model has no begin-of-sequence token"));
         };
         let bias = request.word_bias.as_ref().map(|bias| TokenBias::new(bias, &self.shared.tokenizer)).transpose()?;
+        let scoring = request.scores.as_ref().map(|scores| Scoring::new(scores, &self.shared.tokenizer)).transpose()?;
         let (sender, stream) = GenerateStream::channel();
-        let work = Work { request, tokens, bias, adapter, queued: Instant::now(), span: tracing::Span::current() };
+        let work = Work { request, tokens, bias, scoring, adapter, queued: Instant::now(), span: tracing::Span::current() };
         self.send(Job::Generate(Box::new((work, sender))))?;
         Ok(stream)
     }

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use autoact_kernels::{Team, log_sum_exp};
+
 use crate::detokenize::TextStream;
 use crate::draft::{Draft, Drafts};
 use crate::grammar::{Constraint, Grammars};
 use crate::known::Known;
 use crate::sampler::Sampler;
+use crate::scores::{Forks, Scoring};
 use crate::state::{EngineState, LoadedAdapter};
-use crate::transformer::Item;
+use crate::transformer::{Item, Scratch};
 use crate::word_bias::TokenBias;
 use crate::{FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated, KvCache, Logits};
 
@@ -18,6 +21,8 @@ pub(crate) struct Work {
     pub(crate) request: GenerateRequest,
     pub(crate) tokens: Vec<u32>,
     pub(crate) bias: Option<TokenBias>,
+    /// Moves to the sequence when it starts.
+    pub(crate) scoring: Option<Scoring>,
     pub(crate) adapter: Option<Arc<LoadedAdapter>>,
     pub(crate) queued: Instant,
     /// The caller's tracing span, to which the model's work belongs.
@@ -33,6 +38,11 @@ pub(crate) struct Sequence {
     sampler: Sampler,
     constraint: Option<Constraint>,
     text: TextStream,
+    scoring: Option<Scoring>,
+    /// Number of rows of logits of the current pass.
+    rows: usize,
+    /// Why the completion ended, while the model computes scores of its last tokens.
+    ending: Option<FinishReason>,
     /// The draft that the current pass verifies.
     draft: Draft,
     drafted: usize,
@@ -49,7 +59,7 @@ pub(crate) struct Sequence {
 
 impl Sequence {
     /// Compiles the grammar and looks up the prompt in the prefix caches.
-    pub(crate) fn start(work: Work, grammars: &mut Grammars, known: &mut Known) -> Result<Self, GenerateError> {
+    pub(crate) fn start(mut work: Work, grammars: &mut Grammars, known: &mut Known) -> Result<Self, GenerateError> {
         let started = Instant::now();
         let constraint = work.request.grammar.as_ref().map(|g| grammars.start(g)).transpose()?;
         let acts_from = |a: &Arc<LoadedAdapter>| {
@@ -72,6 +82,9 @@ impl Sequence {
             constraint,
             adapter_from,
             text: TextStream::new(&work.request.stop),
+            scoring: work.scoring.take(),
+            rows: 0,
+            ending: None,
             draft: Draft::default(),
             drafted: 0,
             drafted_right: 0,
@@ -100,7 +113,18 @@ impl Sequence {
         }
         let finish = self.force(shared)?;
         self.tell(finish, sender);
-        Ok(finish)
+        Ok(self.ended(finish))
+    }
+
+    /// Delays the end if tokens still need scores: those that the grammar forced last have no row
+    /// of logits yet.
+    fn ended(&mut self, finish: Option<FinishReason>) -> Option<FinishReason> {
+        let text = self.text.text().len();
+        if finish.is_some() && self.scoring.as_ref().is_some_and(|scoring| scoring.incomplete(text)) {
+            self.ending = finish;
+            return None;
+        }
+        finish
     }
 
     /// Number of tokens not computed yet.
@@ -124,7 +148,7 @@ impl Sequence {
 
     /// Drafts tokens for the next pass if `chunk` covers all pending tokens. Returns their number.
     pub(crate) fn draft(&mut self, chunk: usize, shared: &EngineState, drafts: &mut Drafts, worth: f32) -> usize {
-        if chunk < self.pending() {
+        if chunk < self.pending() || self.ending.is_some() {
             return 0;
         }
         // The pass gives one token in any case.
@@ -140,33 +164,60 @@ impl Sequence {
         self.draft.tokens.len()
     }
 
-    /// Number of rows of logits of its next pass, if all pending tokens are in it.
-    pub(crate) fn rows(&self) -> usize {
-        1 + self.draft.tokens.len()
+    /// Number of rows of logits of the pass that its last [`Sequence::item`] is for.
+    pub(crate) fn take_rows(&mut self) -> usize {
+        std::mem::take(&mut self.rows)
     }
 
     /// Its part of the next pass: `chunk` pending tokens, at least one, and the draft.
     pub(crate) fn item(&mut self, chunk: usize) -> Item<'_> {
         let from = self.cache.len();
-        let chunk = chunk + self.draft.tokens.len();
-        let logits = if chunk == self.tokens.len() - from { Logits::Tail(self.rows()) } else { Logits::None };
+        let end = from + chunk + self.draft.tokens.len();
+        let sampled = if end == self.tokens.len() { 1 + self.draft.tokens.len() } else { 0 };
+        // The row before the first token without a score, if that token is known already: the
+        // grammar forced it.
+        let first = self.scoring.as_ref().filter(|s| s.wanted()).map(|s| self.work.tokens.len() + s.len() - 1);
+        let forced = first.map_or(0, |first| end.saturating_sub(first.max(from)));
+        self.rows = sampled.max(forced);
+        let logits = if self.rows == 0 { Logits::None } else { Logits::Tail(self.rows) };
         let adapter = self.work.adapter.as_ref().map(|a| &a.bound);
         let adapter_from = self.adapter_from.saturating_sub(from);
-        Item { tokens: &self.tokens[from..from + chunk], cache: &mut self.cache, adapter, adapter_from, logits }
+        Item { tokens: &self.tokens[from..end], cache: &mut self.cache, adapter, adapter_from, logits }
     }
 
-    /// Samples tokens from a pass's logits `[rows, vocabulary]`, for the last pending token and the
-    /// draft. Returns the reason if the request has finished.
+    /// Scores the tokens that follow the rows of a pass and are known already.
+    pub(crate) fn score(&mut self, logits: &[f32], rows: usize) {
+        if rows == 0 {
+            return;
+        }
+        for row in logits.chunks_exact(logits.len() / rows) {
+            self.score_known(row);
+        }
+    }
+
+    /// Scores the first token without a score, which follows a row and is known already.
+    fn score_known(&mut self, row: &[f32]) {
+        if let Some(scoring) = &mut self.scoring
+            && let Some(token) = self.tokens.get(self.work.tokens.len() + scoring.len())
+        {
+            scoring.score(row, *token);
+        }
+    }
+
+    /// Samples tokens from a pass's logits `[rows, vocabulary]`: those of forced tokens, which are
+    /// only scored, of the last pending token and of the draft. Returns the reason if the request
+    /// has finished.
     pub(crate) fn advance(
         &mut self,
         logits: &mut [f32],
+        rows: usize,
         shared: &EngineState,
         known: &mut Known,
         drafts: &mut Drafts,
         sender: &mut GenerateSender,
     ) -> Result<Option<FinishReason>, GenerateError> {
         let draft = std::mem::take(&mut self.draft);
-        let vocabulary = logits.len() / (1 + draft.tokens.len());
+        let vocabulary = logits.len() / rows;
         let before = self.tokens.len() - draft.tokens.len();
         self.tokens.truncate(before);
         self.cache.rewind(before);
@@ -176,6 +227,12 @@ impl Sequence {
             let whole = self.cache.len() / autoact_kernels::BLOCK * autoact_kernels::BLOCK;
             self.keep(whole, known);
         }
+        let forced = rows - 1 - draft.tokens.len();
+        let (scored, logits) = logits.split_at_mut(forced * vocabulary);
+        self.score(scored, forced);
+        if let Some(reason) = self.ending {
+            return Ok(Some(reason));
+        }
         if self.work.request.max_tokens == 0 {
             return Ok(Some(FinishReason::Length));
         }
@@ -183,8 +240,16 @@ impl Sequence {
         // `before + right` computed tokens are valid.
         let mut right = 0;
         for (row, logits) in logits.chunks_exact_mut(vocabulary).enumerate() {
-            if row < right {
-                continue; // the grammar forced what follows here
+            // After a rejected token, the remaining rows of the draft are invalid.
+            if row > right {
+                break;
+            }
+            if before + row < self.tokens.len() {
+                self.score_known(logits); // the grammar forced what follows here
+                continue;
+            }
+            if finish.is_some() {
+                break;
             }
             let token = self.choose(logits)?;
             finish = self.accept(token, shared)?;
@@ -192,22 +257,31 @@ impl Sequence {
                 finish = self.force(shared)?;
             }
             right = self.tokens[before..].iter().zip(&draft.tokens).take_while(|(new, drafted)| new == drafted).count();
-            // After a rejected token, the remaining rows of the draft are invalid.
-            if finish.is_some() || right < self.tokens.len() - before {
-                break;
-            }
         }
         drafts.judge(&draft, right, right < self.tokens.len() - before);
         self.drafted += draft.tokens.len();
         self.drafted_right += right;
         self.cache.advance(right);
         self.tell(finish, sender);
-        Ok(finish)
+        Ok(self.ended(finish))
+    }
+
+    /// Samples the next token, and scores it from the logits as the model gave them.
+    fn choose(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
+        let changes = self.work.bias.is_some();
+        let completion = &self.tokens[self.work.tokens.len()..];
+        let sum = self.scoring.as_mut().and_then(|scoring| scoring.read(logits, completion, changes));
+        let token = self.sample(logits)?;
+        if let (Some(scoring), Some(sum)) = (&mut self.scoring, sum) {
+            scoring.sampled(logits, token, sum, changes);
+        }
+        Ok(token)
     }
 
     /// Samples the next token. The grammar checks the sampled token first. The mask of all tokens
-    /// takes much longer, and is computed only if that token is not allowed.
-    fn choose(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
+    /// takes much longer, and is computed only if that token is not allowed. No logit of an allowed
+    /// token changes, except by a bias.
+    fn sample(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
         if let Some(bias) = &self.work.bias {
             bias.add(self.tokens.last().copied(), logits);
         }
@@ -237,6 +311,9 @@ impl Sequence {
 
     fn accept(&mut self, token: u32, shared: &EngineState) -> Result<Option<FinishReason>, GenerateError> {
         self.tokens.push(token);
+        if let Some(scoring) = &mut self.scoring {
+            scoring.accept(shared.tokenizer.bytes(token));
+        }
         if shared.tokenizer.eos().contains(&token) {
             // With a grammar, the end token is only allowed at the end of the grammar.
             return Ok(Some(if self.constraint.is_some() { FinishReason::Grammar } else { FinishReason::Stop }));
@@ -273,11 +350,53 @@ impl Sequence {
         self.tokens.len() - self.work.tokens.len()
     }
 
+    /// Compares the continuations that the request asked for, if no pass so far had the rows for
+    /// it: in a pass of their own, in which both go on from the same keys and values.
+    pub(crate) fn weigh(&mut self, shared: &EngineState, team: &Team, scratch: &mut Scratch) -> Result<(), GenerateError> {
+        let Some(scoring) = &mut self.scoring else { return Ok(()) };
+        let Some(forks) = scoring.unweighed(&shared.tokenizer)? else { return Ok(()) };
+        let end = self.work.tokens.len() + forks.from;
+        let parted = forks.shared();
+        let longest = forks.tokens.iter().map(Vec::len).max().unwrap_or_default();
+        let vocabulary = shared.model.config().vocab_size;
+        let unknown = forks.tokens.iter().flatten().any(|token| *token as usize >= vocabulary);
+        if unknown || end + longest > shared.context_length {
+            return Ok(());
+        }
+        let mut log_probs = [0.0; 2];
+        let Forks { tokens: forks, .. } = forks;
+        let from = self.cache.len().min(end - 1);
+        // One that the other begins with has no tokens to compare, and a log-probability of 0.
+        let sides: Vec<usize> = (0..forks.len()).filter(|side| forks[*side].len() > parted).collect();
+        let texts = sides.iter().map(|side| [&self.tokens[from..end], &forks[*side][..forks[*side].len() - 1]].concat());
+        let texts: Vec<Vec<u32>> = texts.collect();
+        let mut caches = vec![self.cache.clone(); sides.len()];
+        let mut items = Vec::with_capacity(sides.len());
+        for ((side, tokens), cache) in sides.iter().zip(&texts).zip(&mut caches) {
+            cache.rewind(from);
+            let adapter = self.work.adapter.as_ref().map(|a| &a.bound);
+            let adapter_from = self.adapter_from.saturating_sub(from);
+            items.push(Item { tokens, cache, adapter, adapter_from, logits: Logits::Tail(forks[*side].len() - parted) });
+        }
+        if !items.is_empty() {
+            let logits = shared.model.forward(team, &mut items, scratch);
+            let mut rows = logits.chunks_exact(vocabulary);
+            for side in &sides {
+                for (token, row) in forks[*side][parted..].iter().zip(&mut rows) {
+                    log_probs[*side] += f64::from(row[*token as usize]) - log_sum_exp(row);
+                }
+            }
+        }
+        scoring.set_log_odds(log_probs[0] - log_probs[1]);
+        Ok(())
+    }
+
     /// Finishes the request and stores its keys and values and its completion.
     pub(crate) fn finish(mut self, reason: FinishReason, shared: &EngineState, known: &mut Known, drafts: &mut Drafts) -> Generated {
         self.keep(self.tokens.len(), known);
         drafts.remember(&self.tokens, self.work.tokens.len());
         let prefill = self.prefill.unwrap_or_default();
+        let scores = self.scoring.take().and_then(|scoring| scoring.finish(self.text.text().len())).map(Box::new);
         Generated {
             text: self.text.text().to_owned(),
             finish: reason,
@@ -291,6 +410,7 @@ impl Sequence {
             decode: self.started.elapsed().saturating_sub(prefill),
             adapter: self.work.adapter.as_ref().map(|a| a.version.clone()),
             model: shared.name.clone(),
+            scores,
         }
     }
 }

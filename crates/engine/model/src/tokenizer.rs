@@ -82,6 +82,11 @@ impl Tokenizer {
         Ok(ids)
     }
 
+    /// The tokens of text that continues earlier text: no space is put before it.
+    pub(crate) fn encode_continuing(&self, text: &str) -> Result<Vec<u32>, GenerateError> {
+        self.env.plain.encode(text).map_err(|e| GenerateError::engine(e.to_string()))
+    }
+
     /// The bytes of a token; empty for special tokens.
     pub fn bytes(&self, token: u32) -> &[u8] {
         if (token as usize) >= self.env.trie.vocab_size() {

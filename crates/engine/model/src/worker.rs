@@ -179,15 +179,16 @@ impl Worker {
         let mut rest = logits;
         let mut ends = Vec::new();
         for (i, (running, (wish, chunk))) in self.running.iter_mut().zip(wishes.iter().zip(&chunks)).enumerate() {
-            if *chunk < wish.pending {
-                continue;
-            }
-            let rows = running.sequence.rows() * vocabulary;
-            let Some((logits, others)) = rest.split_at_mut_checked(rows) else {
+            let rows = running.sequence.take_rows();
+            let Some((logits, others)) = rest.split_at_mut_checked(rows * vocabulary) else {
                 return Err(GenerateError::engine("a pass gave too few logits"));
             };
             rest = others;
-            match running.sequence.advance(logits, &self.shared, &mut self.known, &mut self.drafts, &mut running.sender) {
+            if *chunk < wish.pending {
+                running.sequence.score(logits, rows);
+                continue;
+            }
+            match running.sequence.advance(logits, rows, &self.shared, &mut self.known, &mut self.drafts, &mut running.sender) {
                 Ok(None) => {}
                 Ok(Some(reason)) => ends.push((i, Ok(reason))),
                 Err(error) => ends.push((i, Err(error))),
@@ -201,7 +202,11 @@ impl Worker {
     }
 
     fn end(&mut self, running: Running, end: Result<FinishReason, GenerateError>) {
-        let Running { sequence, sender, started } = running;
+        let Running { mut sequence, sender, started } = running;
+        let end = end.and_then(|reason| {
+            guard(|| sequence.weigh(&self.shared, &self.team, &mut self.scratch))?;
+            Ok(reason)
+        });
         if let Err(error @ GenerateError::Engine { .. }) = &end {
             let _entered = sequence.span().enter();
             tracing::error!(%error, "a completion failed");

@@ -290,6 +290,7 @@ impl Completion {
             decode: end.saturating_duration_since(first),
             adapter: self.adapter.clone(),
             model: self.server.info.name.clone(),
+            scores: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::{Noise, assert_close, bits};
 use crate::simd::testing::with_each_isa;
-use crate::{Format, Inputs, Team, add, rms_norm, rotate, swiglu};
+use crate::{Format, Inputs, Team, add, log_sum_exp, rms_norm, rotate, swiglu};
 
 #[test]
 fn rows_agree_with_plain_arithmetic() {
@@ -34,6 +34,31 @@ fn rows_agree_with_plain_arithmetic() {
             assert_close(&y, &sum, 1e-6, isa);
         });
     }
+}
+
+#[test]
+fn the_logarithm_of_a_sum_agrees_with_plain_arithmetic() {
+    for n in [1, 15, 16, 17, 1_023, 1_025, 49_152] {
+        let x: Vec<f32> = Noise::new(3).vec(n).iter().map(|x| 12.0 * x).collect();
+        let expected = x.iter().map(|x| f64::from(*x).exp()).sum::<f64>().ln();
+        with_each_isa(|isa| {
+            let found = log_sum_exp(&x);
+            assert!((found - expected).abs() < 1e-6, "{isa}, {n}: {found} {expected}");
+            // far from 0, where the sum itself would overflow or vanish
+            for shift in [-2_000.0, 2_000.0] {
+                let moved: Vec<f32> = x.iter().map(|x| x + shift).collect();
+                let exact = moved.iter().map(|x| (f64::from(*x) - f64::from(shift)).exp()).sum::<f64>().ln() + f64::from(shift);
+                let found = log_sum_exp(&moved);
+                assert!((found - exact).abs() < 1e-6, "{isa}, {n}, {shift}: {found} {exact}");
+            }
+        });
+    }
+    with_each_isa(|isa| {
+        let odd = [f32::NEG_INFINITY, 0.5, f32::NAN];
+        assert!((log_sum_exp(&odd) - 0.5).abs() < 1e-6, "{isa}");
+        assert!(log_sum_exp(&[]) == f64::NEG_INFINITY && log_sum_exp(&odd[..1]) == f64::NEG_INFINITY, "{isa}");
+        assert!(log_sum_exp(&[1.0, f32::INFINITY]) == f64::INFINITY, "{isa}");
+    });
 }
 
 #[test]

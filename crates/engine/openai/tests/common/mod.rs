@@ -119,6 +119,7 @@ impl Backend for Script {
                 adapter: None,
                 model: "script".into(),
                 text: shown,
+                scores: None,
             };
             sender.end(Ok(generated));
         });
