@@ -22,12 +22,20 @@ impl Completion {
         let options = &self.server.options;
         self.pieces = 0;
         self.usage = None;
+        self.gathered.restart(self.text.len());
         self.held = if self.round == 0 { String::new() } else { self.text[self.text.trim_end_matches(' ').len()..].to_owned() };
         let prompt = self.prompt();
         // a grammar constrains from its beginning, so the server can apply it in the first round
         // only
         let guided = self.round == 0;
-        let ask = CompletionRequest { model: self.model(), prompt: &prompt, max_tokens: self.left(), round: self.round, guided };
+        let ask = CompletionRequest {
+            model: self.model(),
+            prompt: &prompt,
+            max_tokens: self.left(),
+            round: self.round,
+            guided,
+            logprobs: self.logprobs(),
+        };
         let body = wire::body(ask, &self.request, options.dialect);
         let body = body.map_err(|error| Failure::last(format!("the request cannot be written as JSON: {error}")))?;
         if self.first.is_none() {
@@ -87,6 +95,10 @@ impl Completion {
         }
         self.usage = chunk.usage.or(self.usage);
         let Some(choice) = chunk.choices.into_iter().next() else { return Ok(false) };
+        if let Some(logprobs) = choice.logprobs.as_ref().filter(|_| end.is_none() && self.logprobs().is_some()) {
+            let at = self.text.len() - self.held.len();
+            self.gathered.add(at, choice.text.as_deref().unwrap_or_default(), logprobs);
+        }
         if let Some(text) = choice.text.filter(|text| !text.is_empty()) {
             if end.is_some() {
                 // text after the end of the grammar
@@ -95,6 +107,7 @@ impl Completion {
             self.pieces += 1;
             self.first.get_or_insert_with(Instant::now);
             *end = self.take(&text)?;
+            self.gathered.cut(self.text.len());
         }
         match choice.finish_reason.as_deref() {
             _ if matches!(end, Some(End::Broken { .. })) => return Ok(true),

@@ -37,6 +37,9 @@ const COUNT_LIMIT: Duration = Duration::from_secs(5);
 /// - **Grammars**: see [`Dialect`](crate::Dialect). If a text violates its grammar, the completion
 ///   continues in a further round: after the forced text if the grammar allows only one
 ///   continuation, or with another sample. After three rounds it is an error.
+/// - **Scores**: `logprobs` are requested and read. Of a server that refuses them, which is
+///   remembered, or that leaves them out, there are no scores, and no log-odds where it does not name
+///   both continuations.
 /// - **Control tokens**: a prompt is sent as one string, in which a server recognises every control
 ///   token. If the prompt's text spells one, a space is inserted after its first character.
 pub struct Remote {
@@ -78,7 +81,17 @@ impl Remote {
         };
         let queue = Arc::new(Queue::new(options.max_in_flight, options.queue));
         let adapters = RwLock::new(adapters);
-        let server = Server { client, options, info, adapters, queue, grammars, spellings, warned: AtomicBool::new(false) };
+        let server = Server {
+            client,
+            options,
+            info,
+            adapters,
+            queue,
+            grammars,
+            spellings,
+            warned: AtomicBool::new(false),
+            scoreless: AtomicBool::new(false),
+        };
         Ok(Remote { server: Arc::new(server), speaker, runtime: Handle::current() })
     }
 

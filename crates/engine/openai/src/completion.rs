@@ -12,6 +12,7 @@ use crate::follow::{Fit, Follow};
 use crate::limit::TimeLimit;
 use crate::queue::Ticket;
 use crate::retry;
+use crate::scores::Gathered;
 use crate::server::Server;
 use crate::wire::Usage;
 
@@ -57,6 +58,11 @@ pub(crate) struct Completion {
     pub(crate) round: u64,
     /// Spaces at the end of the text that are not sent, because tokens of words begin with a space.
     pub(crate) held: String,
+    /// The log-probabilities of the text so far.
+    pub(crate) gathered: Gathered,
+    /// Whether no log-probabilities are asked for any more, because the server refused a request
+    /// for them.
+    plain: bool,
     /// Of this round: the number of pieces of text (an estimate of the tokens), and the server's
     /// usage.
     pub(crate) pieces: usize,
@@ -85,6 +91,8 @@ impl Completion {
             text: String::new(),
             round: 0,
             held: String::new(),
+            gathered: Gathered::default(),
+            plain: false,
             pieces: 0,
             usage: None,
             prompt_tokens: 0,
@@ -136,7 +144,13 @@ impl Completion {
         let mut shortened = false;
         loop {
             let failure = match self.attempt().await {
-                Ok(end) => return Ok(end),
+                Ok(end) => {
+                    // the refusal was about the log-probabilities
+                    if self.plain && !self.server.scoreless.swap(true, Ordering::Relaxed) {
+                        tracing::warn!("the server refuses to report log-probabilities: replies have no scores");
+                    }
+                    return Ok(end);
+                }
                 Err(failure) => failure,
             };
             match failure {
@@ -155,6 +169,10 @@ impl Completion {
                 Failure::TooLong { message, tokens } if !shortened => {
                     shortened = true;
                     self.shorten(message, tokens).await?;
+                }
+                Failure::Refused { message } if self.logprobs().is_some() => {
+                    tracing::debug!(message, "asking the model's server again, without log-probabilities");
+                    self.plain = true;
                 }
                 Failure::UnknownModel => return Err(self.unserved().await),
                 failure => return Err(failure.told()),
@@ -257,6 +275,14 @@ impl Completion {
         Cow::Owned(self.server.spellings.broken_up(&prompt).into_owned())
     }
 
+    /// Number of likely tokens whose log-probabilities are asked for with each token, if any are.
+    pub(crate) fn logprobs(&self) -> Option<u32> {
+        let scores = self.request.scores.as_ref()?;
+        let refused = self.plain || self.server.scoreless.load(Ordering::Relaxed);
+        // servers read 0 as none, and OpenAI's own accepts at most 5
+        (!refused).then_some(if scores.odds.is_some() { 5 } else { 1 })
+    }
+
     /// Number of tokens that may still be generated.
     pub(crate) fn left(&self) -> usize {
         self.most.saturating_sub(self.completion_tokens).max(1)
@@ -277,6 +303,7 @@ impl Completion {
         let end = Instant::now();
         let sent = self.sent.unwrap_or(end);
         let first = self.first.unwrap_or(end);
+        let scores = self.request.scores.as_ref().and_then(|asked| self.gathered.scored(asked, &self.text));
         Generated {
             text: std::mem::take(&mut self.text),
             finish,
@@ -290,7 +317,7 @@ impl Completion {
             decode: end.saturating_duration_since(first),
             adapter: self.adapter.clone(),
             model: self.server.info.name.clone(),
-            scores: None,
+            scores: scores.map(Box::new),
         }
     }
 }

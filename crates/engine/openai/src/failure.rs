@@ -32,6 +32,11 @@ pub(crate) enum Failure {
         /// Number of the prompt's tokens, if the message contains it.
         tokens: Option<usize>,
     },
+    /// The server does not accept the request as it is.
+    Refused {
+        /// The server's message.
+        message: String,
+    },
     /// The name is no longer served.
     UnknownModel,
     /// No retry will succeed.
@@ -59,6 +64,7 @@ impl Failure {
             401 | 403 => Failure::last(format!("{message}; is the API key right?")),
             404 if said.contains("does not exist") || said.contains("model") || said.contains("not found") => Failure::UnknownModel,
             400 | 413 | 422 => Failure::of_bad_request(message, body, &said),
+            501 => Failure::Refused { message },
             _ => Failure::last(message),
         }
     }
@@ -83,14 +89,16 @@ impl Failure {
         if grammar.iter().any(|word| lower.contains(word)) {
             return Failure::Final(GenerateError::InvalidGrammar { reason: message });
         }
-        Failure::last(message)
+        Failure::Refused { message }
     }
 
     /// The error for the caller if there is no further attempt.
     pub(crate) fn told(self) -> GenerateError {
         match self {
             Failure::Again { busy: true, after, .. } => GenerateError::Overloaded { retry_after: after.unwrap_or(BUSY_RETRY) },
-            Failure::Again { message, .. } | Failure::TooLong { message, .. } => GenerateError::engine(message),
+            Failure::Again { message, .. } | Failure::TooLong { message, .. } | Failure::Refused { message } => {
+                GenerateError::engine(message)
+            }
             Failure::UnknownModel => GenerateError::engine("the server does not serve the model any more"),
             Failure::Final(error) => error,
         }
@@ -158,8 +166,11 @@ mod tests {
         for status in [408, 500, 502, 504] {
             assert!(matches!(of(status, None, ""), Failure::Again { busy: false, .. }), "{status}");
         }
-        for status in [400, 401, 403, 418, 301] {
+        for status in [401, 403, 418, 301] {
             assert!(matches!(of(status, None, ""), Failure::Final(_)), "{status}");
+        }
+        for status in [400, 413, 422, 501] {
+            assert!(matches!(of(status, None, ""), Failure::Refused { .. }), "{status}");
         }
         let gone = r#"{"error": {"message": "The model `x` does not exist.", "type": "NotFoundError", "code": 404}}"#;
         assert_eq!(of(404, None, gone), Failure::UnknownModel);

@@ -19,6 +19,7 @@ mod models;
 mod options;
 mod queue;
 mod retry;
+mod scores;
 mod server;
 mod spellings;
 mod sse;

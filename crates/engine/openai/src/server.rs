@@ -29,6 +29,8 @@ pub(crate) struct Server {
     pub(crate) spellings: Spellings,
     /// Whether the warning that the server does not apply grammars has been logged.
     pub(crate) warned: AtomicBool,
+    /// Whether the server refuses requests for log-probabilities, so that none are asked for.
+    pub(crate) scoreless: AtomicBool,
 }
 
 impl Server {

@@ -26,6 +26,8 @@ struct Body<'a> {
     repetition_penalty: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logprobs: Option<u32>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     stop: &'a [String],
     stream: bool,
@@ -57,6 +59,9 @@ pub(crate) struct CompletionRequest<'a> {
     pub(crate) round: u64,
     /// Whether the server applies the grammar, which is possible only before any text exists.
     pub(crate) guided: bool,
+    /// Number of likely tokens whose log-probabilities are reported for each token; `None`: none
+    /// are reported.
+    pub(crate) logprobs: Option<u32>,
 }
 
 /// The request as JSON.
@@ -76,6 +81,7 @@ pub(crate) fn body(ask: CompletionRequest<'_>, request: &GenerateRequest, dialec
         repetition_penalty: None,
         // all 64 bits are sent; the wire format has signed numbers
         seed: drawn.then(|| sampling.seed.wrapping_add(ask.round).cast_signed()),
+        logprobs: ask.logprobs,
         stop: &request.stop,
         stream: true,
         stream_options: json!({ "include_usage": true }),
@@ -132,6 +138,8 @@ pub(crate) struct Choice {
     pub(crate) finish_reason: Option<String>,
     /// vLLM: the stop string or token; absent at the end of the sequence.
     pub(crate) stop_reason: Option<Value>,
+    /// Log-probabilities of the text's tokens, if they were asked for.
+    pub(crate) logprobs: Option<Value>,
 }
 
 /// The tokens of a reply.
@@ -163,7 +171,8 @@ mod tests {
     use super::*;
 
     fn sent(request: &GenerateRequest, dialect: Dialect) -> Value {
-        let ask = CompletionRequest { model: "plan", prompt: &request.prompt, max_tokens: request.max_tokens, round: 0, guided: true };
+        let (prompt, max_tokens) = (&request.prompt, request.max_tokens);
+        let ask = CompletionRequest { model: "plan", prompt, max_tokens, round: 0, guided: true, logprobs: None };
         serde_json::from_slice(&body(ask, request, dialect).unwrap()).unwrap()
     }
 

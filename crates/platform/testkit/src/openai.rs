@@ -38,6 +38,18 @@ pub enum Kind {
     OpenAi,
 }
 
+/// What it does with a request for log-probabilities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Logprobs {
+    /// Reports them. A reply with them is written once it is whole.
+    #[default]
+    Served,
+    /// Leaves them out.
+    LeftOut,
+    /// Refuses the request.
+    Refused,
+}
+
 /// Counts the tokens of a prompt.
 pub type CountTokens = Arc<dyn Fn(&str) -> usize + Send + Sync>;
 
@@ -46,6 +58,10 @@ pub type CountTokens = Arc<dyn Fn(&str) -> usize + Send + Sync>;
 pub struct OpenAiOptions {
     /// Which server it stands for.
     pub kind: Kind,
+    /// What it does with a request for log-probabilities.
+    pub logprobs: Logprobs,
+    /// The tokens that it names beside each chosen one, where more than one is asked for.
+    pub alternatives: Vec<String>,
     /// The key it wants.
     pub api_key: Option<String>,
     /// What refuses prompts that are too long, and serves `/tokenize`; without it the backend's own

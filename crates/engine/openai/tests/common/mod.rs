@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use autoact_model::{
     AdapterVersion, Backend, BackendInfo, Engine, EngineOptions, FinishReason, GenerateError, GenerateEvent, GenerateRequest,
-    GenerateStream, Generated, ModelDir,
+    GenerateStream, Generated, ModelDir, Scored, TokenScore,
 };
 use autoact_openai::{Dialect, Remote, RemoteOptions};
 use autoact_testkit::{Kind, OpenAiOptions, OpenAiServer, files};
@@ -106,6 +106,9 @@ impl Backend for Script {
                 tokio::task::yield_now().await;
             }
             let finish = if whole.len() > request.max_tokens { FinishReason::Length } else { FinishReason::Stop };
+            let token = |at| TokenScore { at, log_prob: -0.5 };
+            let tokens = shown.char_indices().map(|(at, _)| token(at)).collect();
+            let scores = request.scores.map(|_| Box::new(Scored { tokens, log_odds: None }));
             let generated = Generated {
                 finish,
                 prompt_tokens: 7,
@@ -119,7 +122,7 @@ impl Backend for Script {
                 adapter: None,
                 model: "script".into(),
                 text: shown,
-                scores: None,
+                scores,
             };
             sender.end(Ok(generated));
         });

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use autoact_model::{FinishReason, GenerateError, GenerateEvent, GenerateRequest, GenerateStream, Generated};
+use autoact_model::{FinishReason, GenerateError, GenerateEvent, GenerateRequest, GenerateStream, Generated, Odds, Scores};
 use axum::body::Body;
 use axum::response::Response;
 use futures::stream;
@@ -23,6 +23,7 @@ pub(super) async fn completion(state: &Arc<State>, request: Request, fault: Opti
     if !request.stream {
         state.released().await;
     }
+    let likely = Likely { request: request.generate.clone(), most: request.logprobs };
     let tokens = match generate(state, request.generate) {
         Ok(tokens) => tokens,
         Err(refusal) => {
@@ -30,11 +31,13 @@ pub(super) async fn completion(state: &Arc<State>, request: Request, fault: Opti
             return *refusal;
         }
     };
-    let reply = Reply { state: Arc::clone(state), model: request.model, stops, constrained, usage: request.usage };
+    let reply = Reply { state: Arc::clone(state), model: request.model, stops, constrained, usage: request.usage, likely };
     if !request.stream {
         let response = match tokens.finish().await {
             Ok(done) => {
-                let choice = json!({ "index": 0, "text": done.text, "finish_reason": reply.finish(done.finish), "stop_reason": reply.stop_reason(done.finish) });
+                let logprobs = reply.logprobs(&done).await;
+                let logprobs: Value = logprobs.into_iter().fold(Value::Null, joined);
+                let choice = json!({ "index": 0, "text": done.text, "logprobs": logprobs, "finish_reason": reply.finish(done.finish), "stop_reason": reply.stop_reason(done.finish) });
                 answer(
                     StatusCode::OK,
                     &json!({ "id": "cmpl-1", "object": "text_completion", "model": reply.model, "choices": [choice], "usage": reply.costs(&done) }),
@@ -45,7 +48,7 @@ pub(super) async fn completion(state: &Arc<State>, request: Request, fault: Opti
         open.done();
         return response;
     }
-    let writer = Writer { reply, tokens, open: Some(open), fault, pieces: 0, begun: false, rest: Vec::new() };
+    let writer = Writer { reply, tokens, open: Some(open), fault, pieces: 0, begun: false, scored: None, rest: Vec::new() };
     let body = stream::unfold(Some(writer), async |writer| Writer::next(writer?).await);
     let mut response = Response::new(Body::from_stream(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
@@ -108,9 +111,78 @@ struct Reply {
     stops: bool,
     constrained: bool,
     usage: bool,
+    likely: Likely,
+}
+
+/// What log-probabilities are asked for.
+struct Likely {
+    request: GenerateRequest,
+    /// Number of tokens to name for each token; 0: no log-probabilities.
+    most: usize,
+}
+
+/// The pieces of text that have whole characters, with their log-probabilities.
+type Scored = Vec<(String, Value)>;
+
+fn joined(all: Value, (_, piece): (String, Value)) -> Value {
+    let Value::Object(mut all) = all else { return piece };
+    for (field, values) in &mut all {
+        if let (Some(values), Some(more)) = (values.as_array_mut(), piece[field].as_array()) {
+            values.extend(more.iter().cloned());
+        }
+    }
+    Value::Object(all)
 }
 
 impl Reply {
+    /// The whole text in pieces with log-probabilities; nothing if none are asked for, or if the
+    /// backend gives none.
+    async fn logprobs(&self, done: &Generated) -> Scored {
+        let Some(scores) = done.scores.as_ref().filter(|_| self.likely.most > 0) else { return Vec::new() };
+        let mut pieces: Scored = Vec::new();
+        for (i, token) in scores.tokens.iter().enumerate() {
+            let end = scores.tokens.get(i + 1).map_or(done.text.len(), |next| next.at);
+            let bytes = &done.text.as_bytes()[token.at..end];
+            let spelling = String::from_utf8_lossy(bytes).into_owned();
+            let mut top = self.alternatives(&done.text[..done.text.floor_char_boundary(token.at)]).await;
+            top.truncate(self.likely.most - 1);
+            top.push((spelling.clone(), token.log_prob));
+            let top: serde_json::Map<String, Value> = top.into_iter().map(|(token, log_prob)| (token, log_prob.into())).collect();
+            let piece =
+                json!({ "tokens": [spelling], "token_logprobs": [token.log_prob], "top_logprobs": [top], "text_offset": [token.at] });
+            // text that begins within a character comes with the token that began it
+            match pieces.pop() {
+                Some((text, before)) if !done.text.is_char_boundary(token.at) => {
+                    pieces.push((text, joined(before, (String::new(), piece))))
+                }
+                last => {
+                    pieces.extend(last);
+                    let end = scores.tokens[i + 1..].iter().map(|next| next.at).find(|at| done.text.is_char_boundary(*at));
+                    pieces.push((done.text[token.at..end.unwrap_or(done.text.len())].to_owned(), piece));
+                }
+            }
+        }
+        pieces
+    }
+
+    /// The tokens that the server names, the likeliest first, with their log-probabilities after
+    /// `text`.
+    async fn alternatives(&self, text: &str) -> Vec<(String, f64)> {
+        let mut all = Vec::new();
+        for token in self.state.options.alternatives.iter().filter(|_| self.likely.most > 1) {
+            let mut prompt = self.likely.request.prompt.clone();
+            prompt.push_text(text);
+            let odds = Odds { after: String::new(), this: token.clone(), other: String::new() };
+            let scores = Some(Scores { until: None, odds: Some(odds) });
+            let request = GenerateRequest { prompt, max_tokens: 0, grammar: None, scores, ..self.likely.request.clone() };
+            let Ok(stream) = self.state.backend.generate(request) else { continue };
+            let log_prob = stream.finish().await.ok().and_then(|done| done.scores?.log_odds);
+            all.extend(log_prob.map(|log_prob| (token.clone(), log_prob)));
+        }
+        all.sort_by(|a, b| b.1.total_cmp(&a.1));
+        all
+    }
+
     fn finish(&self, finish: FinishReason) -> &'static str {
         if finish == FinishReason::Length { "length" } else { "stop" }
     }
@@ -130,8 +202,9 @@ impl Reply {
         })
     }
 
-    fn chunk(&self, text: &str, finish: Option<FinishReason>) -> String {
-        let mut choice = json!({ "index": 0, "text": text, "logprobs": null, "finish_reason": finish.map(|finish| self.finish(finish)) });
+    fn chunk(&self, text: &str, finish: Option<FinishReason>, logprobs: Value) -> String {
+        let finished = finish.map(|finish| self.finish(finish));
+        let mut choice = json!({ "index": 0, "text": text, "logprobs": logprobs, "finish_reason": finished });
         if self.state.options.kind != Kind::OpenAi {
             choice["stop_reason"] = finish.map_or(Value::Null, |finish| self.stop_reason(finish));
         }
@@ -151,6 +224,8 @@ struct Writer {
     fault: Option<Fault>,
     pieces: usize,
     begun: bool,
+    /// The end, and text with log-probabilities that comes before it, last first.
+    scored: Option<(Scored, Generated)>,
     /// What is left to write, last first.
     rest: Vec<String>,
 }
@@ -172,13 +247,23 @@ impl Writer {
         if self.fault.as_ref().and_then(Fault::after) == Some(self.pieces) {
             return self.fail().await;
         }
-        match self.tokens.next().await? {
+        if let Some((text, logprobs)) = self.scored.as_mut().and_then(|(scored, _)| scored.pop()) {
+            self.pieces += 1;
+            return Some((Ok(self.reply.chunk(&text, None, logprobs)), Some(self)));
+        }
+        let event = match self.scored.take() {
+            Some((_, done)) => Ok(GenerateEvent::Done(done)),
+            None => self.tokens.next().await?,
+        };
+        match event {
+            // it comes with its log-probabilities
+            Ok(GenerateEvent::Token { .. }) if self.reply.likely.most > 0 => Box::pin(self.scored()).await,
             Ok(GenerateEvent::Token { text }) => {
                 self.pieces += 1;
-                Some((Ok(self.reply.chunk(&text, None)), Some(self)))
+                Some((Ok(self.reply.chunk(&text, None, Value::Null)), Some(self)))
             }
             Ok(GenerateEvent::Done(done)) => {
-                let mut events = vec![self.reply.chunk("", Some(done.finish))];
+                let mut events = vec![self.reply.chunk("", Some(done.finish), Value::Null)];
                 if self.reply.usage {
                     events.push(
                         self.reply.event(
@@ -198,6 +283,30 @@ impl Writer {
                 let event = self.reply.event(&event);
                 self.rest = vec!["data: [DONE]\n\n".to_owned()];
                 Some((Ok(event), Some(self)))
+            }
+        }
+    }
+
+    /// Waits for the whole reply, and goes on with its text and log-probabilities.
+    async fn scored(mut self) -> Option<(io::Result<String>, Option<Writer>)> {
+        loop {
+            match self.tokens.next().await? {
+                Ok(GenerateEvent::Token { .. }) => {}
+                Ok(GenerateEvent::Done(done)) => {
+                    let mut pieces = self.reply.logprobs(&done).await;
+                    if pieces.is_empty() {
+                        pieces.push((done.text.clone(), Value::Null));
+                    }
+                    pieces.reverse();
+                    self.scored = Some((pieces, done));
+                    return self.next().await;
+                }
+                Err(failed) => {
+                    let event = json!({ "error": { "message": failed.to_string(), "type": "InternalServerError", "code": 500 } });
+                    let event = self.reply.event(&event);
+                    self.rest = vec!["data: [DONE]\n\n".to_owned()];
+                    return Some((Ok(event), Some(self)));
+                }
             }
         }
     }

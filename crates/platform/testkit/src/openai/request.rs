@@ -1,12 +1,12 @@
 //! Requests as the servers read them, and what they refuse.
 
-use autoact_model::{GenerateRequest, Grammar, Prompt, Sampling};
+use autoact_model::{GenerateRequest, Grammar, Prompt, Sampling, Scores};
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Kind, State, error};
+use super::{Kind, Logprobs, State, error};
 
 /// A request that is served.
 pub(super) struct Request {
@@ -14,6 +14,8 @@ pub(super) struct Request {
     pub(super) generate: GenerateRequest,
     pub(super) stream: bool,
     pub(super) usage: bool,
+    /// Number of tokens to name for each token, the chosen one included; 0: no log-probabilities.
+    pub(super) logprobs: usize,
 }
 
 #[derive(Deserialize)]
@@ -27,6 +29,7 @@ struct Fields {
     top_p: Option<f32>,
     top_k: Option<i64>,
     seed: Option<i64>,
+    logprobs: Option<usize>,
     #[serde(default)]
     stop: Vec<String>,
     #[serde(default)]
@@ -63,8 +66,8 @@ struct Structured {
 }
 
 /// Of OpenAI's own completions API, as far as it concerns us.
-const OPENAI: [&str; 10] =
-    ["model", "prompt", "max_tokens", "temperature", "top_p", "seed", "stop", "stream", "stream_options", "frequency_penalty"];
+const OPENAI: [&str; 11] =
+    ["model", "prompt", "max_tokens", "temperature", "top_p", "seed", "logprobs", "stop", "stream", "stream_options", "frequency_penalty"];
 
 pub(super) fn read(state: &State, json: Value) -> Result<Request, Box<Response>> {
     let bad = |message: &str| Box::new(error(StatusCode::BAD_REQUEST, message));
@@ -78,6 +81,12 @@ pub(super) fn read(state: &State, json: Value) -> Result<Request, Box<Response>>
     if kind == Kind::OpenAi && fields.stop.len() > 4 {
         return Err(bad("stop: at most 4 strings"));
     }
+    let logprobs = match (state.options.logprobs, fields.logprobs) {
+        (Logprobs::Refused, Some(_)) => return Err(bad("This model does not support the parameter `logprobs`.")),
+        (Logprobs::Served, Some(wanted)) if wanted > 5 && kind == Kind::OpenAi => return Err(bad("logprobs: at most 5")),
+        (Logprobs::Served, wanted) => wanted.unwrap_or_default(),
+        (Logprobs::LeftOut | Logprobs::Refused, _) => 0,
+    };
     let info = state.backend.info();
     let adapter = (fields.model != info.name).then(|| fields.model.clone());
     if adapter.as_ref().is_some_and(|name| state.backend.adapters().iter().all(|adapter| adapter.name != *name)) {
@@ -109,11 +118,12 @@ pub(super) fn read(state: &State, json: Value) -> Result<Request, Box<Response>>
             Kind::OpenAi => None,
         },
         add_bos: fields.add_special_tokens,
+        scores: (logprobs > 0).then(Scores::default),
         // these servers recognise control tokens everywhere in a prompt
         ..GenerateRequest::new(Prompt::template(fields.prompt))
     };
     let usage = fields.stream_options.is_some_and(|options| options.include_usage);
-    Ok(Request { model: fields.model, generate, stream: fields.stream, usage })
+    Ok(Request { model: fields.model, generate, stream: fields.stream, usage, logprobs })
 }
 
 fn pick(regex: Option<String>, choice: Option<Vec<String>>, lark: Option<String>, json: Option<Value>) -> Option<Grammar> {
