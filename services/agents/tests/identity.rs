@@ -140,7 +140,7 @@ impl ReflectAgent for Services {
         match asked.await.map_err(failed(Role::Reflect))?.event.unwrap() {
             agents_v1::reflect_response::Event::Result(result) => {
                 let verdict = Verdict::try_from(result.verdict()).unwrap();
-                Ok(Reply::new(Reflection { thought: result.thought, verdict }, usage(result.usage)))
+                Ok(Reply::new(Reflection { thought: result.thought, verdict, log_odds: result.log_odds }, usage(result.usage)))
             }
             other => panic!("{other:?}"),
         }
@@ -180,7 +180,7 @@ impl Contexts for Services {
 
 /// The bodies that the driver writes over the services. With `take_over`, another holder goes on
 /// after every event.
-async fn served(services: &Arc<Services>, tools: &[ToolSpec], options: &RunOptions, take_over: bool) -> Vec<EventBody> {
+async fn served(services: &Arc<Services>, tools: &[ToolSpec], options: &RunOptions, take_over: bool) -> Vec<Said> {
     let agents = Agents {
         plan: Arc::clone(services) as _,
         tool: Arc::clone(services) as _,
@@ -207,9 +207,19 @@ async fn served(services: &Arc<Services>, tools: &[ToolSpec], options: &RunOptio
     bodies(driver.into_parts().1)
 }
 
+/// What happened, and how likely it was to the model.
+type Said = (EventBody, Option<f64>);
+
 /// What happened, without who took the task up.
-fn bodies(log: MemoryLog) -> Vec<EventBody> {
-    log.events.into_iter().map(|event| event.body).filter(|body| !matches!(body, EventBody::Started(_))).collect()
+fn bodies(log: MemoryLog) -> Vec<Said> {
+    let said = log.events.into_iter().map(|event| (event.body, event.usage.and_then(|usage| usage.log_prob)));
+    let said: Vec<Said> = said.filter(|(body, _)| !matches!(body, EventBody::Started(_))).collect();
+    for (body, log_prob) in &said {
+        let spoken = matches!(body, EventBody::Thought(_) | EventBody::Action(_) | EventBody::Reflection(_));
+        assert_eq!(log_prob.is_some(), spoken, "{body:?}");
+        assert!(!matches!(body, EventBody::Reflection(reflection) if reflection.log_odds.is_none()), "{body:?}");
+    }
+    said
 }
 
 /// The bundled tools.
@@ -220,13 +230,13 @@ fn atlas() -> ToolLibrary {
 }
 
 /// How many of the bodies are observations.
-fn observations(bodies: &[EventBody]) -> usize {
-    bodies.iter().filter(|body| matches!(body, EventBody::Observation(_))).count()
+fn observations(bodies: &[Said]) -> usize {
+    bodies.iter().filter(|(body, _)| matches!(body, EventBody::Observation(_))).count()
 }
 
 /// Asks the group in process, over the services, and over services whose gateways take over from
 /// each other, greedily and not. What happened.
-async fn compare(model: &Model, library: ToolLibrary, tools: Vec<ToolSpec>) -> Vec<EventBody> {
+async fn compare(model: &Model, library: ToolLibrary, tools: Vec<ToolSpec>) -> Vec<Said> {
     let library = Arc::new(library);
     let services = Arc::new(Services::start(model, &library).await);
     let engine = Engine::start(&ModelDir::open(&model.dir).unwrap(), EngineOptions::default()).unwrap();
@@ -311,8 +321,8 @@ async fn histories_that_do_not_fit_are_shortened_in_the_same_way() {
         let tools = vec![spec.clone(), finish];
         let happened = compare(&model, library.with_tool(Arc::new(Read(spec))).unwrap(), tools).await;
         assert!(observations(&happened) > 0, "{happened:?}");
-        assert!(happened.iter().any(|body| matches!(body, EventBody::Shortened(_))), "{happened:?}");
-        for body in &happened {
+        assert!(happened.iter().any(|(body, _)| matches!(body, EventBody::Shortened(_))), "{happened:?}");
+        for (body, _) in &happened {
             assert!(!matches!(body, EventBody::Finished(end) if end.reason == FinishReason::Failed), "{body:?}");
         }
     }

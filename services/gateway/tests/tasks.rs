@@ -26,9 +26,13 @@ async fn a_question_is_answered_and_approved() {
     let usage = events[2].usage.as_ref().unwrap();
     assert_eq!(usage.completion_tokens, 5);
     assert!(usage.total.as_ref().unwrap().nanos > 0, "the gateway's own measure");
+    assert_eq!((usage.log_prob, usage.scored_tokens), (Some(-2.5), 5));
+    assert!(matches!(&events[7].body, Some(v1::trajectory_event::Body::Reflection(reflection)) if reflection.log_odds == Some(1.5)));
 
     let task = get(&mut world.client, "t").await;
     assert_eq!((task.state(), task.answer.as_str(), task.turns.len()), (v1::TaskState::Finished, "the answer to Loire", 3));
+    let judged = task.turns.last().and_then(|turn| turn.turn.as_ref());
+    assert!(matches!(judged, Some(v1::turn::Turn::Reflection(reflection)) if reflection.log_odds == Some(1.5)), "{judged:?}");
     assert_eq!(task.last_sequence, events.last().unwrap().sequence);
     let remembered = poll::until(LIMIT, async || world.group.inner.remembered.lock().unwrap().first().cloned()).await.unwrap();
     assert_eq!((remembered.task_id.as_str(), remembered.approved, remembered.steps), ("t", true, 2));

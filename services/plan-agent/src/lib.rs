@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, NoSettings, Reply, Stream, answer};
+use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Generated, NoSettings, Reply, Stream, answer};
 use autoact_service::{Setup, StartError};
 use autoact_trajectory::{Role, Thought, ToolSpec};
 use autoact_wire::agents_v1::plan_agent_server::{PlanAgent, PlanAgentServer};
@@ -48,8 +48,8 @@ impl AgentRole for Planner {
         PlanResponse { event: Some(Event::Delta(delta)) }
     }
 
-    fn result(reply: &str, tools: &[ToolSpec], _: Option<&ToolSpec>, usage: v1::Usage) -> Reply<PlanResponse> {
-        let Thought { thought, tool } = autoact_speaker::thought(reply, tools)?;
+    fn result(reply: &Generated, tools: &[ToolSpec], _: Option<&ToolSpec>, usage: v1::Usage) -> Reply<PlanResponse> {
+        let Thought { thought, tool } = autoact_speaker::thought(&reply.text, tools)?;
         Ok(PlanResponse { event: Some(Event::Result(PlanResult { thought, tool, usage: Some(usage) })) })
     }
 }

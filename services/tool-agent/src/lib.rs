@@ -9,7 +9,7 @@ mod once;
 use std::path::Path;
 use std::sync::Arc;
 
-use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Reply, Stream, answer};
+use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Generated, Reply, Stream, answer};
 use autoact_service::{Flag, Setup, StartError};
 use autoact_tools::{Corpus, ToolLibrary};
 use autoact_trajectory::{Role, ToolSpec};
@@ -73,8 +73,8 @@ impl AgentRole for Operator {
         ParameterizeResponse { event: Some(Event::Delta(delta)) }
     }
 
-    fn result(reply: &str, _: &[ToolSpec], chosen: Option<&ToolSpec>, usage: v1::Usage) -> Reply<ParameterizeResponse> {
-        let params = autoact_speaker::params(reply, chosen)?;
+    fn result(reply: &Generated, _: &[ToolSpec], chosen: Option<&ToolSpec>, usage: v1::Usage) -> Reply<ParameterizeResponse> {
+        let params = autoact_speaker::params(&reply.text, chosen)?;
         Ok(ParameterizeResponse { event: Some(Event::Result(ParameterizeResult { params, usage: Some(usage) })) })
     }
 }

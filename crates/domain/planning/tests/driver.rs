@@ -68,7 +68,7 @@ impl ToolAgent for Group {
 impl ReflectAgent for Group {
     async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
         let verdict = if steps(&call) > 2 { Verdict::Right } else { Verdict::Wrong };
-        self.answer(call, Reflection { thought: format!("seed {}", call.sampling.seed), verdict })
+        self.answer(call, Reflection::new(format!("seed {}", call.sampling.seed), verdict))
     }
 }
 

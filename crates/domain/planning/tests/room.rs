@@ -82,7 +82,7 @@ impl ToolAgent for Models {
 #[async_trait]
 impl ReflectAgent for Models {
     async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
-        self.answer(Role::Reflect, call, Reflection { thought: "So it is.".into(), verdict: Verdict::Right })
+        self.answer(Role::Reflect, call, Reflection::new("So it is.", Verdict::Right))
     }
 }
 

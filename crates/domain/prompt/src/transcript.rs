@@ -184,7 +184,7 @@ mod tests {
                 observation: Some(observation),
                 artifacts: vec![artifact],
             };
-            let reflection = Reflection { thought: judged, verdict: Verdict::Wrong };
+            let reflection = Reflection::new(judged, Verdict::Wrong);
             let turns = vec![Turn::Step(step), Turn::Reflection(reflection)];
             let tools = vec![ToolSpec { multiline, ..table() }];
             let transcript = transcript(&Trajectory { turns, tools, ..Trajectory::default() });
@@ -229,7 +229,7 @@ mod tests {
     fn a_transcript_is_a_prefix_of_the_next_one() {
         let mut trajectory = Trajectory { question: "q".into(), ..Trajectory::default() };
         let mut before = transcript(&trajectory);
-        let reflection = Reflection { thought: "no".into(), verdict: Verdict::Wrong };
+        let reflection = Reflection::new("no", Verdict::Wrong);
         for turn in [step("x"), Turn::Reflection(reflection), step("y")] {
             trajectory.turns.push(turn);
             let now = transcript(&trajectory);

@@ -42,7 +42,7 @@ fn answered() -> Trajectory {
         turns: vec![
             step("Retrieve", "Loire", Some("Loire is a river in France.")),
             step("Finish", "France", None),
-            Turn::Reflection(Reflection { thought: "The page says so.".into(), verdict: Verdict::Right }),
+            Turn::Reflection(Reflection::new("The page says so.", Verdict::Right)),
         ],
         ..Trajectory::default()
     }

@@ -1,7 +1,7 @@
 //! Replies that end too early: a thought that used up its tokens is closed, an input that the
 //! context cut is refused.
 
-use autoact_model::{GenerateError, GenerateRequest, Generated, Grammar};
+use autoact_model::{GenerateError, GenerateRequest, Generated, Grammar, Scored, TokenScore};
 use autoact_trajectory::Role;
 
 /// Tokens to finish a reply whose thought used up its own: a line break, a label and a name.
@@ -65,6 +65,9 @@ fn close(request: &GenerateRequest, context: usize, mut cut: Generated, rest: St
         end -= 1;
     }
     cut.text.truncate(end);
+    if let Some(scores) = &mut cut.scores {
+        scores.truncate(end);
+    }
     let mut prompt = request.prompt.clone();
     prompt.push_text(&cut.text);
     let request = GenerateRequest { prompt, max_tokens: CLOSING_TOKENS, grammar: Some(Grammar::Regex(rest)), ..request.clone() };
@@ -73,6 +76,7 @@ fn close(request: &GenerateRequest, context: usize, mut cut: Generated, rest: St
 
 /// Two completions as one: the second went on where the first was cut.
 pub(crate) fn joined(before: Generated, after: Generated) -> Generated {
+    let scores = joined_scores(before.scores, before.text.len(), after.scores.as_deref());
     Generated {
         text: before.text + &after.text,
         prompt_tokens: before.prompt_tokens,
@@ -83,6 +87,16 @@ pub(crate) fn joined(before: Generated, after: Generated) -> Generated {
         queue: before.queue + after.queue,
         prefill: before.prefill,
         decode: before.decode + after.prefill + after.decode,
+        scores,
         ..after
     }
+}
+
+/// The scores of both parts; `None` if those of one are unknown. The second part begins at byte
+/// `from` of the text.
+fn joined_scores(before: Option<Box<Scored>>, from: usize, after: Option<&Scored>) -> Option<Box<Scored>> {
+    let (mut scores, after) = (before?, after?);
+    scores.tokens.extend(after.tokens.iter().map(|token| TokenScore { at: from + token.at, ..*token }));
+    scores.log_odds = after.log_odds;
+    Some(scores)
 }

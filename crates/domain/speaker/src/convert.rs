@@ -1,8 +1,8 @@
 //! Between the domain's values and the model's.
 
-use autoact_model::{Generated, Grammar, Sampling as ModelSampling};
+use autoact_model::{Generated, Grammar, Odds, Sampling as ModelSampling, Scores};
 use autoact_prompt::Form;
-use autoact_trajectory::{Sampling, Usage};
+use autoact_trajectory::{Role, Sampling, Usage, Verdict};
 
 /// The domain's decoding settings as the model takes them: zero means off.
 pub fn model_sampling(sampling: Sampling) -> ModelSampling {
@@ -23,11 +23,27 @@ pub fn grammar(form: Form) -> Grammar {
     }
 }
 
+/// What is scored of a role's reply: Plan-Agent's and Reflect-Agent's thoughts, Tool-Agent's whole
+/// input, and of Reflect-Agent the two verdicts against each other.
+pub fn scores(role: Role) -> Scores {
+    let until = |label: &str| Some(label.to_owned());
+    match role {
+        Role::Plan => Scores { until: until("\nAction:"), odds: None },
+        Role::Tool => Scores::default(),
+        Role::Reflect => {
+            let word = |verdict: Verdict| format!(" {}", verdict.as_str());
+            let odds = Odds { after: "\nVerdict:".to_owned(), this: word(Verdict::Right), other: word(Verdict::Wrong) };
+            Scores { until: until("\nVerdict:"), odds: Some(odds) }
+        }
+    }
+}
+
 /// What a completion cost. `total` is the caller's to measure.
 pub fn usage(generated: &Generated) -> Usage {
     let count = |tokens: usize| u32::try_from(tokens).unwrap_or(u32::MAX);
     let (adapter, adapter_digest) =
         generated.adapter.as_ref().map(|adapter| (adapter.name.clone(), adapter.digest.clone())).unwrap_or_default();
+    let scored = generated.scores.as_deref().filter(|scored| !scored.tokens.is_empty());
     Usage {
         queue: generated.queue,
         prefill: generated.prefill,
@@ -38,6 +54,8 @@ pub fn usage(generated: &Generated) -> Usage {
         model: generated.model.clone(),
         adapter,
         adapter_digest,
+        log_prob: scored.map(|scored| scored.log_prob()),
+        scored_tokens: count(scored.map_or(0, |scored| scored.tokens.len())),
         ..Usage::default()
     }
 }

@@ -19,7 +19,7 @@ mod speaker;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use convert::{grammar, model_sampling, usage};
+pub use convert::{grammar, model_sampling, scores, usage};
 pub use error::{ParseError, SpeakError};
 pub use parse::{params, reflection, thought};
 pub use reply::{ReplyEvent, ReplyStream};

@@ -1,5 +1,6 @@
 //! A complete reply as a value of the domain.
 
+use autoact_model::Generated;
 use autoact_prompt::{parse_input, parse_plan, parse_reflection};
 use autoact_trajectory::{Reflection, Thought, ToolSpec};
 
@@ -30,13 +31,13 @@ pub fn params(reply: &str, tool: Option<&ToolSpec>) -> Result<String, ParseError
     })
 }
 
-/// Reflect-Agent's thought and verdict.
+/// Reflect-Agent's thought and verdict, with the verdict's log-odds where the model gave them.
 ///
 /// # Errors
 /// A part is missing.
-pub fn reflection(reply: &str) -> Result<Reflection, ParseError> {
-    let (thought, verdict) = parse_reflection(reply)?;
-    Ok(Reflection { thought, verdict })
+pub fn reflection(reply: &Generated) -> Result<Reflection, ParseError> {
+    let (thought, verdict) = parse_reflection(&reply.text)?;
+    Ok(Reflection { thought, verdict, log_odds: reply.scores.as_ref().and_then(|scores| scores.log_odds) })
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use autoact_prompt::{Expect, chat, cue, transcript};
 use autoact_trajectory::{PromptSize, Role, Sampling, Trajectory};
 
 use crate::closing::CLOSING_TOKENS;
-use crate::convert::{grammar, model_sampling};
+use crate::convert::{grammar, model_sampling, scores};
 use crate::error::SpeakError;
 use crate::reply::ReplyStream;
 
@@ -79,6 +79,7 @@ impl Speaker {
             deadline,
             // a chat template writes that token itself
             add_bos: self.template.is_some().then_some(false),
+            scores: Some(scores(role)),
             ..GenerateRequest::new(self.prompt(role, trajectory)?)
         })
     }

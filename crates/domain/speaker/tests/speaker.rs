@@ -112,7 +112,7 @@ fn a_cut_thought_is_closed_once() {
     let trajectory = history(vec![step("Finish", Some("x"))]);
     let (_, generated) = whole(&speaker(&never), &SpeakRequest::new(Role::Reflect, &trajectory)).unwrap();
     assert_eq!(generated.finish, FinishReason::Length);
-    assert!(matches!(reflection(&generated.text), Err(ParseError::Form(_))));
+    assert!(matches!(reflection(&generated), Err(ParseError::Form(_))));
     assert_eq!(never.requests().len(), 2);
 }
 

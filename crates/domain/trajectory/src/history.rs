@@ -55,16 +55,26 @@ impl Verdict {
 }
 
 /// (τ^r, α^r)
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Reflection {
     /// τ^r: why.
     pub thought: String,
     /// α^r
     pub verdict: Verdict,
+    /// `ln p("right") - ln p("wrong")` at the verdict, from the model's raw logits. `None`:
+    /// unknown, since the model's server reports none, or no model judged.
+    pub log_odds: Option<f64>,
+}
+
+impl Reflection {
+    /// A judgement without log-odds.
+    pub fn new(thought: impl Into<String>, verdict: Verdict) -> Reflection {
+        Reflection { thought: thought.into(), verdict, log_odds: None }
+    }
 }
 
 /// One entry of the history.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Turn {
     /// A planning loop, complete or running.
     Step(Step),
@@ -73,7 +83,7 @@ pub enum Turn {
 }
 
 /// The question, the selected tools T_s and the history H_t: all an agent needs to know.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trajectory {
     /// The task this is; empty in training data.
     pub task_id: String,

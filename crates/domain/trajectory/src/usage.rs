@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::bounds::{MAX_NAME_BYTES, cut};
 
-/// Where the time of one agent call went, and its tokens.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Where the time of one agent call went, its tokens, and how likely its words were.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Usage {
     /// Waiting for the model.
     pub queue: Duration,
@@ -29,9 +29,20 @@ pub struct Usage {
     pub adapter: String,
     /// SHA-256 of the adapter that spoke.
     pub adapter_digest: String,
+    /// The sum of the natural log-probabilities of the agent's own words, from the model's raw
+    /// logits: of a thought up to the action or verdict after it, of an input. `None`: unknown,
+    /// since the model's server reports none, or an earlier release wrote the event.
+    pub log_prob: Option<f64>,
+    /// Tokens of these words; 0 without a sum.
+    pub scored_tokens: u32,
 }
 
 impl Usage {
+    /// The mean log-probability of a token of the agent's own words; `None` if it is unknown.
+    pub fn mean_log_prob(&self) -> Option<f64> {
+        self.log_prob.filter(|_| self.scored_tokens > 0).map(|sum| sum / f64::from(self.scored_tokens))
+    }
+
     /// The same with names that fit an event.
     #[must_use]
     pub fn bounded(self) -> Usage {

@@ -39,7 +39,7 @@ fn finished() -> impl Strategy<Value = Vec<Turn>> {
             observation: (!answer).then_some(observation),
             ..Step::default()
         };
-        let reflection = reflection.map(|thought| Turn::Reflection(Reflection { thought, verdict: Verdict::Wrong }));
+        let reflection = reflection.map(|thought| Turn::Reflection(Reflection::new(thought, Verdict::Wrong)));
         [Some(Turn::Step(step)), reflection].into_iter().flatten().collect()
     })
 }

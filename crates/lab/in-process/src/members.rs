@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use autoact_config::duration;
-use autoact_model::{GenerateError, WordBias};
+use autoact_model::{GenerateError, Generated, WordBias};
 use autoact_planning::{Agents, Call, Contexts, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 use autoact_speaker::{ParseError, SpeakError, SpeakRequest, Speaker, params, reflection, thought, usage};
 use autoact_tools::ToolLibrary;
@@ -50,7 +50,7 @@ impl Members {
         call: &Call<'_>,
         adapter: Option<&str>,
         word_bias: Option<&WordBias>,
-        parse: impl Fn(&str) -> Result<T, ParseError> + Send + Sync,
+        parse: impl Fn(&Generated) -> Result<T, ParseError> + Send + Sync,
     ) -> Result<Reply<T>, Failure> {
         let first = Instant::now();
         let deadline = first.checked_add(call.time_left);
@@ -59,7 +59,7 @@ impl Members {
             let begun = Instant::now();
             let error = match self.speaker.reply(&request).await {
                 Ok(generated) => {
-                    let value = parse(&generated.text).map_err(|error| failure(role, error.into()))?;
+                    let value = parse(&generated).map_err(|error| failure(role, error.into()))?;
                     let usage = Usage { total: begun.elapsed(), ..usage(&generated) };
                     return Ok(Reply { value, usage, retry: begun.duration_since(first) });
                 }
@@ -89,7 +89,7 @@ fn wait(pause: Duration) {
 impl PlanAgent for Members {
     async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
         let tools = &call.trajectory.tools;
-        self.say(Role::Plan, &call, self.voices.of(Role::Plan), self.word_bias.as_ref(), |reply| thought(reply, tools)).await
+        self.say(Role::Plan, &call, self.voices.of(Role::Plan), self.word_bias.as_ref(), |reply| thought(&reply.text, tools)).await
     }
 }
 
@@ -98,7 +98,7 @@ impl ToolAgent for Members {
     async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
         let tool = call.trajectory.open_step().map(|step| step.tool.as_str()).unwrap_or_default();
         let spec = call.trajectory.tool(tool);
-        self.say(Role::Tool, &call, self.voices.of_tool(tool), None, |reply| params(reply, spec)).await
+        self.say(Role::Tool, &call, self.voices.of_tool(tool), None, |reply| params(&reply.text, spec)).await
     }
 }
 

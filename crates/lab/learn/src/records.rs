@@ -92,7 +92,7 @@ impl From<&Turn> for TurnRecord {
             Turn::Step(Step { thought, tool, params, observation, artifacts: _ }) => {
                 TurnRecord::Step { thought: thought.clone(), tool: tool.clone(), input: params.clone(), observation: observation.clone() }
             }
-            Turn::Reflection(Reflection { thought, verdict }) => {
+            Turn::Reflection(Reflection { thought, verdict, log_odds: _ }) => {
                 TurnRecord::Reflection { reflection: thought.clone(), verdict: verdict.as_str().to_owned() }
             }
         }
@@ -105,9 +105,7 @@ impl From<&TurnRecord> for Turn {
             TurnRecord::Step { thought, tool, input, observation } => {
                 Turn::Step(Step { thought, tool, params: input, observation, artifacts: Vec::new() })
             }
-            TurnRecord::Reflection { reflection, verdict } => {
-                Turn::Reflection(Reflection { thought: reflection, verdict: verdict_of(&verdict) })
-            }
+            TurnRecord::Reflection { reflection, verdict } => Turn::Reflection(Reflection::new(reflection, verdict_of(&verdict))),
         }
     }
 }

@@ -126,8 +126,8 @@ pub(crate) fn judge(
         Err(SpeakError::Generate(GenerateError::PromptTooLong { .. })) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let parsed = reflection(&reply.text).ok();
-    Ok(parsed.map(|Reflection { thought, verdict }| Judgement { thought, verdict: verdict.as_str().to_owned() }))
+    let parsed = reflection(&reply).ok();
+    Ok(parsed.map(|Reflection { thought, verdict, .. }| Judgement { thought, verdict: verdict.as_str().to_owned() }))
 }
 
 /// Whether a judgement approves the answer.

@@ -47,7 +47,7 @@ fn attempts(desk: &mut Desk<'_>, answer: &mut String) -> Result<bool, Halt> {
         *answer = react::rounds(desk, &prompt)?;
         let asked = format!("{judge}{}{}", desk.scratch.text(), cue(Role::Reflect));
         let (thought, verdict) = parse_reflection(&desk.session.ask(asked, role(Role::Reflect, desk.tools.specs()))?)?;
-        let reflection = Reflection { thought, verdict };
+        let reflection = Reflection::new(thought, verdict);
         desk.scratch.reflect(reflection.clone());
         if verdict == Verdict::Right {
             return Ok(true);

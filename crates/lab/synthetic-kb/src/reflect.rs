@@ -26,7 +26,7 @@ impl Solver<'_> {
             }
             Reason::Missing(reason) => reason,
         };
-        Ok(Reflection { thought, verdict: if right { Verdict::Right } else { Verdict::Wrong } })
+        Ok(Reflection::new(thought, if right { Verdict::Right } else { Verdict::Wrong }))
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use autoact_trajectory::{InvalidSampling, Limits, Sampling, Timing, Usage};
 
-use crate::convert::{duration_from_proto, duration_to_proto};
+use crate::convert::{duration_from_proto, duration_to_proto, known};
 use crate::{ConversionError, store_v2, v1};
 
 /// An absent duration is zero.
@@ -36,6 +36,8 @@ macro_rules! alike {
                     model: usage.model.clone(),
                     adapter: usage.adapter.clone(),
                     adapter_digest: usage.adapter_digest.clone(),
+                    log_prob: usage.log_prob,
+                    scored_tokens: usage.scored_tokens,
                 }
             }
         }
@@ -54,6 +56,8 @@ macro_rules! alike {
                     model: usage.model,
                     adapter: usage.adapter,
                     adapter_digest: usage.adapter_digest,
+                    log_prob: known(usage.log_prob),
+                    scored_tokens: usage.scored_tokens,
                 }
             }
         }

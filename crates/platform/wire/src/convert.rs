@@ -137,9 +137,15 @@ impl TryFrom<v1::Verdict> for Verdict {
     }
 }
 
+/// A number that can be computed with: what is not finite is as good as absent.
+pub fn known(number: Option<f64>) -> Option<f64> {
+    number.filter(|number| number.is_finite())
+}
+
 impl From<&Reflection> for v1::Reflection {
     fn from(reflection: &Reflection) -> Self {
-        v1::Reflection { thought: reflection.thought.clone(), verdict: v1::Verdict::from(reflection.verdict) as i32 }
+        let Reflection { thought, verdict, log_odds } = reflection;
+        v1::Reflection { thought: thought.clone(), verdict: v1::Verdict::from(*verdict) as i32, log_odds: *log_odds }
     }
 }
 
@@ -148,7 +154,7 @@ impl TryFrom<v1::Reflection> for Reflection {
 
     fn try_from(reflection: v1::Reflection) -> Result<Self, Self::Error> {
         let verdict = reflection.verdict().try_into()?;
-        Ok(Reflection { thought: reflection.thought, verdict })
+        Ok(Reflection { thought: reflection.thought, verdict, log_odds: known(reflection.log_odds) })
     }
 }
 

@@ -15,6 +15,7 @@ use autoact_trajectory::{
 use prost::Message;
 
 use crate::context::{context_from_store, stored_context};
+use crate::convert::known;
 pub use crate::digest::digest;
 pub use crate::event::EVENT_VERSION;
 use crate::event::time_from_proto;
@@ -170,7 +171,8 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
                 Verdict::Right => v2::Verdict::Right,
                 Verdict::Wrong => v2::Verdict::Wrong,
             };
-            Body::Reflection(v2::Reflection { thought: reflection.thought.clone(), verdict: verdict as i32 })
+            let log_odds = reflection.log_odds;
+            Body::Reflection(v2::Reflection { thought: reflection.thought.clone(), verdict: verdict as i32, log_odds })
         }
         EventBody::Finished(finished) => Body::Finished(v2::Finished {
             answer: finished.answer.clone(),
@@ -217,7 +219,7 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
                 v2::Verdict::Right => Verdict::Right,
                 v2::Verdict::Wrong | v2::Verdict::Unspecified => Verdict::Wrong,
             };
-            EventBody::Reflection(Reflection { thought: reflection.thought, verdict })
+            EventBody::Reflection(Reflection { thought: reflection.thought, verdict, log_odds: known(reflection.log_odds) })
         }
         Body::Finished(finished) => {
             let reason = v1::FinishReason::try_from(finished.reason).map_or(FinishReason::Other, Into::into);

@@ -269,6 +269,30 @@ fn unknown_enumeration_values_stop_nobody() {
 }
 
 #[test]
+fn log_probabilities_are_stored_and_shown() {
+    let scored = |log_prob, log_odds| Event {
+        usage: Some(Usage { log_prob, scored_tokens: 12, ..usage(20) }),
+        ..event(6, EventBody::Reflection(Reflection { log_odds, ..Reflection::new("So it is.", Verdict::Right) }))
+    };
+    let numbers = |event: &Event| match &event.body {
+        EventBody::Reflection(reflection) => (event.usage.as_ref().unwrap().log_prob, reflection.log_odds),
+        other => panic!("{other:?}"),
+    };
+    for (log_prob, log_odds) in [(Some(-3.25), Some(-0.5)), (Some(-1e-300), Some(0.0)), (None, None)] {
+        let event = scored(log_prob, log_odds);
+        let stored = read(&encode(&event).unwrap()).unwrap();
+        assert_eq!((numbers(&stored), stored.usage), ((log_prob, log_odds), event.usage.clone()));
+        let shown = v1::TrajectoryEvent::from(&event);
+        assert_eq!(shown.usage.as_ref().map(|usage| (usage.log_prob, usage.scored_tokens)), Some((log_prob, 12)));
+        assert!(matches!(shown.body, Some(v1::trajectory_event::Body::Reflection(reflection)) if reflection.log_odds == log_odds));
+    }
+    // what nobody can compute with is as good as absent
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        assert_eq!(numbers(&read(&encode(&scored(Some(odd), Some(odd))).unwrap()).unwrap()), (None, None));
+    }
+}
+
+#[test]
 fn a_tools_schema_and_examples_are_stored() {
     let schema = r#"{"type":"object","properties":{"from":{"type":"string"},"amount":{"type":"number"}}}"#;
     let spec = ToolSpec {
@@ -310,11 +334,12 @@ fn the_largest_parts_make_no_event_too_large() {
         EventBody::Thought(Thought { thought: text(MAX_THOUGHT_BYTES), tool: text(MAX_NAME_BYTES) }),
         EventBody::Action(Action { tool: text(MAX_NAME_BYTES), params: text(MAX_PARAMS_BYTES) }),
         EventBody::Observation(Observation { text: text(MAX_OBSERVATION_BYTES), ..Observation::default() }),
-        EventBody::Reflection(Reflection { thought: text(MAX_THOUGHT_BYTES), verdict: Verdict::Wrong }),
+        EventBody::Reflection(Reflection { log_odds: Some(-1.5), ..Reflection::new(text(MAX_THOUGHT_BYTES), Verdict::Wrong) }),
         EventBody::Finished(finished),
         EventBody::Released(Released { reason, detail: text(MAX_DETAIL_BYTES), may_have_run: true }),
     ];
-    let names = Usage { model: text(999), adapter: text(999), adapter_digest: text(999), ..usage(7) }.bounded();
+    let scores = Usage { log_prob: Some(-1.5), scored_tokens: u32::MAX, ..usage(7) };
+    let names = Usage { model: text(999), adapter: text(999), adapter_digest: text(999), ..scores }.bounded();
     for body in bodies {
         body.check_bounds().unwrap();
         let event = Event { usage: Some(names.clone()), ..event(9, body) };

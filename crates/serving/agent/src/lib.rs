@@ -38,6 +38,7 @@ mod voice;
 mod watch;
 
 pub use agent::{Agent, AgentOptions};
+pub use autoact_model::Generated;
 pub use config::{EngineConfig, without_adapter};
 pub use error::AgentError;
 pub use load::{Sources, load, open};

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use autoact_config::Check;
+use autoact_model::Generated;
 use autoact_service::{Flag, Setup, StartError};
 use autoact_speaker::ParseError;
 use autoact_trajectory::{Role, ToolSpec};
@@ -60,7 +61,7 @@ pub trait AgentRole: Debug + Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// The reply has not the form of this role.
-    fn result(reply: &str, tools: &[ToolSpec], chosen: Option<&ToolSpec>, usage: v1::Usage) -> Reply<Self::Response>;
+    fn result(reply: &Generated, tools: &[ToolSpec], chosen: Option<&ToolSpec>, usage: v1::Usage) -> Reply<Self::Response>;
 }
 
 /// Settings that only one of the agents has. Derive serde with

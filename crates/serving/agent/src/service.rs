@@ -74,7 +74,7 @@ fn stream<R: AgentRole>(speech: Speech) -> Stream<R::Response> {
         Ok(ReplyEvent::Delta(text)) => Ok(R::delta(agents_v1::Delta { text })),
         Ok(ReplyEvent::Done(generated)) => {
             let usage = v1::Usage::from(&usage(&generated));
-            R::result(&generated.text, &tools, chosen.as_ref(), usage).map_err(|error| to_status(&AgentError::Speak(error.into())))
+            R::result(&generated, &tools, chosen.as_ref(), usage).map_err(|error| to_status(&AgentError::Speak(error.into())))
         }
         Err(error) => Err(to_status(&error)),
     });

@@ -113,7 +113,7 @@ async fn random_weights_keep_the_form() {
             match role {
                 Role::Plan => drop(thought(&generated.text, &tools()).unwrap()),
                 Role::Tool => assert!(!params(&generated.text, None).unwrap().is_empty()),
-                Role::Reflect => drop(reflection(&generated.text).unwrap()),
+                Role::Reflect => drop(reflection(&generated).unwrap()),
             }
             assert_eq!(generated.adapter.as_ref().unwrap().name, "adapter");
             assert!(generated.prompt_tokens > 0 && generated.completion_tokens > 0);

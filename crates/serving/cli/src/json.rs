@@ -69,7 +69,9 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
         Some(Body::Observation(body)) => {
             ("observation", json!({ "text": body.text, "is_error": body.is_error, "repeated": body.repeated, "truncated": body.truncated }))
         }
-        Some(Body::Reflection(body)) => ("reflection", json!({ "thought": body.thought, "verdict": verdict_name(body.verdict()) })),
+        Some(Body::Reflection(body)) => {
+            ("reflection", json!({ "thought": body.thought, "verdict": verdict_name(body.verdict()), "log_odds": body.log_odds }))
+        }
         Some(Body::Finished(body)) => (
             "finished",
             json!({ "answer": body.answer, "approved": body.approved, "reason": reason_name(body.reason()), "detail": body.detail }),
@@ -113,6 +115,8 @@ fn usage(usage: &v1::Usage) -> Value {
         "model": usage.model,
         "adapter": usage.adapter,
         "adapter_digest": usage.adapter_digest,
+        "log_prob": usage.log_prob,
+        "scored_tokens": usage.scored_tokens,
     })
 }
 
@@ -171,7 +175,7 @@ fn turn(turn: &v1::Turn) -> Option<Value> {
             "artifacts": step.artifacts.iter().map(|found| artifact(found, None)).collect::<Vec<_>>(),
         }),
         v1::turn::Turn::Reflection(reflection) => json!({
-            "reflection": reflection.thought, "verdict": verdict_name(reflection.verdict()),
+            "reflection": reflection.thought, "verdict": verdict_name(reflection.verdict()), "log_odds": reflection.log_odds,
         }),
     })
 }
@@ -199,7 +203,14 @@ mod tests {
             sequence: 42,
             time: Some(prost_types::Timestamp { seconds: 1_700_000_000, nanos: 250_000_000 }),
             writer: "gateway-1".into(),
-            usage: Some(v1::Usage { prefill: duration(250), total: duration(500), prompt_tokens: 7, ..v1::Usage::default() }),
+            usage: Some(v1::Usage {
+                prefill: duration(250),
+                total: duration(500),
+                prompt_tokens: 7,
+                log_prob: Some(-1.5),
+                scored_tokens: 4,
+                ..v1::Usage::default()
+            }),
             timing: Some(v1::Timing { own: duration(0), bus: duration(125), retry: None }),
             body: Some(Body::Thought(v1::Thought { thought: "I need the country.".into(), tool: "Retrieve".into() })),
             tenant: "default".into(),
@@ -221,7 +232,7 @@ mod tests {
                 "usage": {
                     "queue_seconds": null, "prefill_seconds": 1.25, "decode_seconds": null, "tool_seconds": null,
                     "total_seconds": 1.5, "prompt_tokens": 7, "cached_prompt_tokens": 0, "completion_tokens": 0,
-                    "model": "", "adapter": "", "adapter_digest": ""
+                    "model": "", "adapter": "", "adapter_digest": "", "log_prob": -1.5, "scored_tokens": 4
                 },
                 "timing": { "own_seconds": 1.0, "bus_seconds": 1.125, "retry_seconds": null },
                 "artifacts": []

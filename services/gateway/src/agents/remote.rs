@@ -14,6 +14,7 @@ use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::agents_v1::{parameterize_response, plan_response, reflect_response};
 use autoact_wire::client::{AddressError, connect_lazy};
+use autoact_wire::convert::known;
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::v1::{self};
@@ -286,7 +287,7 @@ impl Remote<ReflectAgentClient<Traced>> {
         });
         let reply = reply.await?.ok_or_else(|| self.broken(ConversionError::MissingField("result")))?;
         let verdict = reply.verdict().try_into().map_err(|error| self.broken(error))?;
-        Ok((Reflection { thought: reply.thought, verdict }, usage(reply.usage)))
+        Ok((Reflection { thought: reply.thought, verdict, log_odds: known(reply.log_odds) }, usage(reply.usage)))
     }
 }
 

@@ -174,7 +174,13 @@ impl Inner {
     fn usage(&self) -> Option<v1::Usage> {
         // agents that count say nothing that the script cannot know
         let prompt_tokens = if self.script.limit > 0 { 0 } else { 10 };
-        Some(v1::Usage { completion_tokens: self.script.tokens, prompt_tokens, ..Default::default() })
+        Some(v1::Usage {
+            completion_tokens: self.script.tokens,
+            prompt_tokens,
+            log_prob: Some(-2.5),
+            scored_tokens: 5,
+            ..Default::default()
+        })
     }
 }
 
@@ -277,7 +283,8 @@ impl ReflectAgent for Inner {
     async fn reflect(&self, request: Request<agents_v1::ReflectRequest>) -> Result<Response<Self::ReflectStream>, Status> {
         let trajectory = request.into_inner().trajectory.unwrap();
         let verdict = if (self.script.right)(&trajectory) { v1::Verdict::Right } else { v1::Verdict::Wrong };
-        let result = agents_v1::ReflectResult { thought: "I looked.".into(), verdict: verdict as i32, usage: self.usage() };
+        let result =
+            agents_v1::ReflectResult { thought: "I looked.".into(), verdict: verdict as i32, usage: self.usage(), log_odds: Some(1.5) };
         Ok(replies(vec![agents_v1::ReflectResponse { event: Some(agents_v1::reflect_response::Event::Result(result)) }]))
     }
 }

@@ -52,7 +52,7 @@ pub fn observation(text: &str) -> EventBody {
 }
 
 pub fn reflection(verdict: Verdict) -> EventBody {
-    EventBody::Reflection(Reflection { thought: "The page says so.".into(), verdict })
+    EventBody::Reflection(Reflection::new("The page says so.", verdict))
 }
 
 pub fn usage(completion_tokens: u32) -> Usage {
@@ -68,6 +68,7 @@ pub fn usage(completion_tokens: u32) -> Usage {
         model: "stem".into(),
         adapter: "plan".into(),
         adapter_digest: "00ff".into(),
+        ..Usage::default()
     }
 }
 
