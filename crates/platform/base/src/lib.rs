@@ -1,5 +1,5 @@
-//! What every crate may use: error chains, durations as text, lines of text, seeded random numbers,
-//! where sentences end.
+//! What every crate may use: error chains, durations as text, lines of text, progress of long work,
+//! seeded random numbers, where sentences end.
 //!
 //! Each of them has one implementation, and it is here. This crate depends on no other crate of the
 //! workspace.
@@ -7,5 +7,6 @@
 pub mod duration;
 pub mod error;
 pub mod lines;
+pub mod progress;
 pub mod random;
 pub mod sentences;
