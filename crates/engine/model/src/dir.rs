@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use autoact_base::progress::Progress;
 use autoact_checkpoint::TokenIds;
 use safetensors::SafeTensors;
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use crate::error::FIX_DIR;
-use crate::{ChatTemplate, LoadError, ModelConfig, Tokenizer, map};
+use crate::{ChatTemplate, Digests, LoadError, ModelConfig, Tokenizer, map};
 
 const GENERATION: &str = "generation_config.json";
 const TOKENIZER: &str = "tokenizer.json";
@@ -21,7 +22,7 @@ const WEIGHTS: &str = "model.safetensors";
 pub(crate) const SOURCE_DIGEST_KEY: &str = "autoact.source_sha256";
 const INDEX: &str = "model.safetensors.index.json";
 
-const FIX_WEIGHTS: &str = "put `model.safetensors`, or the shards and `model.safetensors.index.json`, beside `config.json`";
+pub(crate) const FIX_WEIGHTS: &str = "put `model.safetensors`, or the shards and `model.safetensors.index.json`, beside `config.json`";
 
 /// A Hugging Face model directory. The small files are read and checked; the weights stay on disk.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub struct ModelDir {
     tokenizer_config: TokenizerConfig,
     template: Option<(PathBuf, String)>,
     shards: Vec<PathBuf>,
+    digests: Digests,
+    progress: Progress,
     digest: OnceLock<String>,
     base_digest: OnceLock<String>,
 }
@@ -114,7 +117,16 @@ impl ModelDir {
         let shards = shards(&path)?;
         let name = path.canonicalize().unwrap_or_else(|_| path.clone());
         let name = name.file_name().map_or_else(|| "model".to_owned(), |n| n.to_string_lossy().into_owned());
-        Ok(Self { path, name, config, eos, tokenizer_config, template, shards, digest: OnceLock::new(), base_digest: OnceLock::new() })
+        let (digests, progress) = (Digests::forgotten(), Progress::default());
+        let (digest, base_digest) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { path, name, config, eos, tokenizer_config, template, shards, digests, progress, digest, base_digest })
+    }
+
+    /// The same, with digests of weights remembered in `digests` and their computation counted by
+    /// `progress`. Otherwise each [`ModelDir`] reads all weights for its digest.
+    #[must_use]
+    pub fn with_digests(self, digests: Digests, progress: Progress) -> Self {
+        Self { digests, progress, ..self }
     }
 
     /// The directory.
@@ -158,13 +170,13 @@ impl ModelDir {
     }
 
     /// SHA-256 digest (hex) of `model.safetensors`; for a sharded model, of the concatenated
-    /// digests of its shards. The first call computes it and reads all weights.
+    /// digests of its shards. The first call reads all weights, unless their digests are remembered
+    /// ([`with_digests`](Self::with_digests)). It can take minutes.
     pub fn digest(&self) -> Result<&str, LoadError> {
         if let Some(digest) = self.digest.get() {
             return Ok(digest);
         }
-        let each = self.shards.iter().map(|p| Ok(format!("{:x}", Sha256::digest(&map::map(p, FIX_WEIGHTS)?[..]))));
-        let each = each.collect::<Result<Vec<String>, LoadError>>()?;
+        let each = self.digests.of_files(&self.shards, &self.progress)?;
         let digest = match each.as_slice() {
             [one] => one.clone(),
             many => format!("{:x}", Sha256::digest(many.concat())),

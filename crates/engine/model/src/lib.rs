@@ -1,7 +1,7 @@
 //! The model engine: decoder-only models of the Llama family, with one LoRA adapter per request,
 //! constrained decoding, and one interface ([`Backend`]) for everything that completes prompts.
 //!
-//! [`ModelDir`] reads a Hugging Face directory. [`Transformer`] computes logits over memory-mapped
+//! [`ModelDir`] reads a Hugging Face directory; [`Digests`] remembers what its weights hash to. [`Transformer`] computes logits over memory-mapped
 //! weights. [`Engine`] runs a transformer on its own thread and serves requests from async code
 //! without blocking it. It batches requests continuously (`worker`), shares the KV blocks of common
 //! prefixes (`radix`), and uses speculative decoding by prompt lookup (`draft`). A request gets the
@@ -11,6 +11,7 @@ mod backend;
 mod control;
 mod convert;
 mod detokenize;
+mod digests;
 mod dir;
 mod draft;
 mod engine;
@@ -46,6 +47,7 @@ pub use backend::{
 };
 pub use control::is_control_token;
 pub use convert::{Conversion, convert};
+pub use digests::Digests;
 pub use dir::ModelDir;
 pub use engine::Engine;
 pub use error::LoadError;
