@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// In-flight calls get this long after SIGTERM: below the 30 s that Kubernetes waits before it
 /// kills.
 pub const DEFAULT_GRACE_PERIOD: Duration = Duration::from_secs(25);
-/// What a service needs may be missing this long at its start: below the 300 s that the start-up
-/// probes of `k8s/` allow.
+/// What a service needs may be missing this long at its start, and work without progress may last
+/// this long: below the 300 s that the start-up probes of `k8s/` allow.
 pub const DEFAULT_START_LIMIT: Duration = Duration::from_secs(280);
 /// Where a NATS server listens unless told otherwise.
 pub const DEFAULT_NATS_URL: &str = "nats://127.0.0.1:4222";
@@ -27,7 +27,8 @@ pub struct Common {
     /// How long in-flight calls may take to finish after SIGTERM.
     #[serde(with = "crate::duration")]
     pub grace_period: Duration,
-    /// How long the service waits at its start for what it needs, before it gives up.
+    /// How long the service waits at its start for what it needs, before it gives up. Work that
+    /// makes progress, such as reading weights, is waited for as long as it takes.
     #[serde(with = "crate::duration")]
     pub start_limit: Duration,
     /// The bus.

@@ -33,6 +33,7 @@ mod setup;
 mod shell;
 mod signals;
 mod tasks;
+mod work;
 
 use std::future::Future;
 
@@ -64,6 +65,7 @@ pub trait Service: Sized + Send + 'static {
 
     /// Opens what it needs and registers its gRPC services with [`Setup::serve`]. The ports are
     /// bound already. What may come later (a bus that is not there yet) is waited for with
-    /// [`Setup::wait_for`], or belongs into a task of [`Setup::tasks`] that holds a [`Latch`].
+    /// [`Setup::wait_for`], or belongs into a task of [`Setup::tasks`] that holds a [`Latch`]. What
+    /// takes long and counts its progress is waited for with [`Setup::while_it_goes_on`].
     fn build(config: Self::Config, setup: &mut Setup) -> impl Future<Output = Result<(), StartError>> + Send;
 }

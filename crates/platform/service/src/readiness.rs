@@ -4,13 +4,32 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use autoact_base::progress::Progress;
 use tokio::sync::watch;
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: BTreeMap<u64, &'static str>,
+    waiting: BTreeMap<u64, Missing>,
     next: u64,
     draining: bool,
+}
+
+/// Something that is not there yet.
+#[derive(Debug, Clone)]
+struct Missing {
+    name: &'static str,
+    /// Of the work that brings it.
+    progress: Option<Progress>,
+}
+
+impl Missing {
+    /// The name, and how far the work is: `model (31 of 152 bytes in 2.5 s)`.
+    fn told(&self) -> String {
+        match self.progress.as_ref().and_then(Progress::look) {
+            Some(look) => format!("{} ({} of {} bytes in {:.1} s)", self.name, look.done, look.total, look.elapsed.as_secs_f64()),
+            None => self.name.to_owned(),
+        }
+    }
 }
 
 /// The sum of all latches and conditions; cheap to clone.
@@ -33,24 +52,34 @@ impl Readiness {
 
     /// Something that comes and goes; it starts as not there.
     pub fn condition(&self, name: &'static str) -> Condition {
+        self.missing(Missing { name, progress: None })
+    }
+
+    /// Something that comes by work with progress, which is told as long as it lasts.
+    pub(crate) fn worked_on(&self, name: &'static str, progress: Progress) -> Condition {
+        self.missing(Missing { name, progress: Some(progress) })
+    }
+
+    fn missing(&self, what: Missing) -> Condition {
         let mut id = 0;
         self.state.send_modify(|state| {
             id = state.next;
             state.next += 1;
-            state.waiting.insert(id, name);
+            state.waiting.insert(id, what.clone());
         });
-        Condition { id, name, readiness: self.clone() }
+        Condition { id, what, readiness: self.clone() }
     }
 
     /// Whether calls are welcome.
     pub fn is_ready(&self) -> bool {
-        self.waiting().is_empty()
+        let state = self.state.borrow();
+        state.waiting.is_empty() && !state.draining
     }
 
-    /// What is waited for.
+    /// What is waited for, and how far it is.
     pub fn waiting(&self) -> Vec<String> {
         let state = self.state.borrow();
-        let mut waiting: Vec<String> = state.waiting.values().map(|name| (*name).to_owned()).collect();
+        let mut waiting: Vec<String> = state.waiting.values().map(Missing::told).collect();
         if state.draining {
             waiting.push("draining".to_owned());
         }
@@ -105,7 +134,7 @@ impl Latch {
 #[derive(Debug)]
 pub struct Condition {
     id: u64,
-    name: &'static str,
+    what: Missing,
     readiness: Readiness,
 }
 
@@ -113,7 +142,7 @@ impl Condition {
     /// Says whether it holds now.
     pub fn set(&self, holds: bool) {
         self.readiness.state.send_if_modified(|state| {
-            if holds { state.waiting.remove(&self.id).is_some() } else { state.waiting.insert(self.id, self.name).is_none() }
+            if holds { state.waiting.remove(&self.id).is_some() } else { state.waiting.insert(self.id, self.what.clone()).is_none() }
         });
     }
 }
@@ -136,6 +165,21 @@ mod tests {
         bus.set(true);
         readiness.drain();
         assert_eq!(readiness.waiting(), ["draining"]);
+    }
+
+    #[test]
+    fn work_tells_how_far_it_is() {
+        let (readiness, progress) = (Readiness::default(), Progress::default());
+        let model = readiness.worked_on("model", progress.clone());
+        assert_eq!(readiness.waiting(), ["model"]);
+        progress.begin(152);
+        progress.add(31);
+        let told = readiness.waiting().remove(0);
+        assert!(told.starts_with("model (31 of 152 bytes in 0.") && told.ends_with(" s)"), "{told}");
+        progress.end();
+        assert_eq!(readiness.waiting(), ["model"]);
+        model.set(true);
+        assert!(readiness.is_ready());
     }
 
     #[test]

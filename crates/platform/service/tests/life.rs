@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use autoact_base::progress::Progress;
 use autoact_config::{Common, Loaded, Section};
 use autoact_service::{Absence, App, Checks, Latch, Running, Service, Setup, StartError};
 use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
@@ -284,6 +285,28 @@ async fn what_is_missing_at_the_start_is_waited_for() {
     });
     is_send(&found);
     assert_eq!(found.await.unwrap(), "bus");
+    assert!(get(metrics, "/readyz").await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn readyz_tells_how_far_a_slow_start_is() {
+    let late = Common { start_limit: Duration::from_millis(300), ..DemoConfig::common() };
+    let setup = Setup::bind("plan-agent", late).await.unwrap();
+    let (metrics, progress) = (setup.metrics_addr(), Progress::default());
+    let work = async {
+        progress.begin(152);
+        // longer than the limit, with progress all the time
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(900) {
+            progress.add(1);
+            assert!(get(metrics, "/readyz").await.contains(" of 152 bytes in "));
+            assert!(get(metrics, "/livez").await.starts_with("HTTP/1.1 200"));
+        }
+        "opened"
+    };
+    let opened = setup.while_it_goes_on("model", &progress, work);
+    is_send(&opened);
+    assert_eq!(opened.await.unwrap(), "opened");
     assert!(get(metrics, "/readyz").await.starts_with("HTTP/1.1 200"));
 }
 
