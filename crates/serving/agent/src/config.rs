@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use autoact_config::Check;
-use autoact_model::{EngineOptions, Format};
+use autoact_model::{Digests, EngineOptions, Format};
 use autoact_service::Flag;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,10 @@ pub struct EngineConfig {
     /// A directory in memory (tmpfs) through which agents on one machine share keys and values of
     /// what the base has read: the history, under activated adapters. Empty: each keeps its own.
     pub shared_prefixes: PathBuf,
+    /// A directory in which digests of weights are remembered, so that only the first start reads
+    /// all weights. Empty: the user's cache, `$XDG_CACHE_HOME/autoact/digests` or
+    /// `$HOME/.cache/autoact/digests`.
+    pub digests: PathBuf,
     /// Most tokens that a pass reads on the chance that they come next (drafts, speculative
     /// decoding), at most 16; 0: none. Replies are the same, to the bit.
     pub draft: usize,
@@ -51,6 +55,7 @@ impl Default for EngineConfig {
             queue: DEFAULT_QUEUE,
             cache_bytes: DEFAULT_CACHE_BYTES,
             shared_prefixes: PathBuf::new(),
+            digests: PathBuf::new(),
             draft: EngineOptions::default().draft,
             batch: EngineOptions::default().batch,
             weights: String::new(),
@@ -74,6 +79,11 @@ impl EngineConfig {
             context_length: (self.context_length > 0).then_some(self.context_length),
             ..options
         }
+    }
+
+    /// Where digests of weights are remembered.
+    pub(crate) fn digests(&self) -> Digests {
+        if self.digests.as_os_str().is_empty() { Digests::of_user(|name| std::env::var_os(name)) } else { Digests::in_dir(&self.digests) }
     }
 
     /// What is wrong with it.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use autoact_base::progress::Progress;
 use autoact_model::{AdapterVersion, Backend, Engine, LoadError, ModelDir};
 use autoact_registry::Registry;
 use autoact_service::{Setup, StartError};
@@ -37,7 +38,7 @@ pub struct Sources<'a> {
 pub async fn load(role: Role, model: &Path, adapter: &Path, config: &EngineConfig, capture_content: bool) -> Result<Agent, StartError> {
     let backend = &BackendConfig::default();
     let sources = Sources { model, adapter, registry: Path::new(""), announcements: false, backend };
-    let opened = open_model(role, sources, config).await?;
+    let opened = open_model(role, sources, config, Progress::default()).await?;
     Ok(opened.agent(role, capture_content))
 }
 
@@ -47,7 +48,9 @@ pub async fn open(role: Role, sources: Sources<'_>, config: &EngineConfig, setup
         let agent = remote::agent(role, sources.backend, config, setup.common().telemetry.capture_content).await?;
         return Ok(Arc::new(agent));
     }
-    let mut opened = open_model(role, sources, config).await?;
+    let progress = Progress::default();
+    let opened = open_model(role, sources, config, progress.clone());
+    let mut opened = setup.while_it_goes_on("model", &progress, opened).await??;
     let (followed, adapter) = (opened.followed.take(), opened.adapter.clone());
     let agent = Arc::new(opened.agent(role, setup.common().telemetry.capture_content));
     if let Some((source, speaks)) = followed {
@@ -88,11 +91,11 @@ impl Opened {
     }
 }
 
-async fn open_model(role: Role, sources: Sources<'_>, config: &EngineConfig) -> Result<Opened, StartError> {
+async fn open_model(role: Role, sources: Sources<'_>, config: &EngineConfig, progress: Progress) -> Result<Opened, StartError> {
     let (model, adapter, registry) = (sources.model.to_owned(), sources.adapter.to_owned(), sources.registry.to_owned());
-    let options = config.options();
+    let (options, digests) = (config.options(), config.digests());
     let opened = tokio::task::spawn_blocking(move || {
-        let dir = ModelDir::open(&model).map_err(|error| no_model(&model, &error))?;
+        let dir = ModelDir::open(&model).map_err(|error| no_model(&model, &error))?.with_digests(digests, progress);
         let engine = Arc::new(Engine::start(&dir, options).map_err(|error| no_model(&model, &error))?);
         let adapters = Arc::new(Adapters::new(Arc::clone(&engine)));
         let source = if without_adapter(&registry) { None } else { Some(open_registry(role, registry, &adapter, &adapters)?) };
