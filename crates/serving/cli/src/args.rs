@@ -75,7 +75,7 @@ pub(crate) struct GroupOptions {
     /// The first port: services at +0 to +4, their metrics at +100 to +104, NATS at +22.
     #[arg(long, default_value_t = 7400, value_parser = clap::value_parser!(u16).range(1024..=65431))]
     pub(crate) base_port: u16,
-    /// How long everything may take to start; large models need minutes.
+    /// How long everything may take to start, from the last progress of agents that read weights.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     pub(crate) start_timeout: Duration,
     /// The base model, a Hugging Face directory.

@@ -9,7 +9,9 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::process::{Child, ChildStdin, Command};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
+
+use crate::up::patience::Patience;
 
 /// Runs the program and, beside it, a reader of our pipe. When the pipe closes (we stopped it, or
 /// we died, even by SIGKILL) the program gets SIGTERM and drains. No `prctl`, so no unsafe code.
@@ -116,8 +118,8 @@ pub(crate) async fn stop_all(processes: &mut [Process]) {
     }
 }
 
-/// Polls `ready` until it holds, a process ends, or the deadline passes.
-pub(crate) async fn until<F, Fut>(processes: &mut [Process], deadline: Instant, what: &str, mut ready: F) -> anyhow::Result<()>
+/// Polls `ready` until it holds, a process ends, or there is no patience left.
+pub(crate) async fn until<F, Fut>(processes: &mut [Process], patience: &mut Patience<'_>, what: &str, mut ready: F) -> anyhow::Result<()>
 where
     F: FnMut() -> Fut,
     Fut: Future<Output = bool>,
@@ -133,8 +135,9 @@ where
                 anyhow::bail!("`{}` ended while starting ({status}):\n{}\nlog: {}", process.name, process.tail(), process.log.display());
             }
         }
+        patience.look().await;
         anyhow::ensure!(
-            Instant::now() < deadline,
+            !patience.is_over(),
             "{what} is not ready in time; the logs are next to {}; fix: allow more with `--start-timeout`",
             processes.last().map_or_else(String::new, |process| process.log.display().to_string())
         );

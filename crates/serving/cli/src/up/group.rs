@@ -17,6 +17,7 @@ use tonic_health::pb::health_client::HealthClient;
 use crate::args::GroupOptions;
 use crate::supervise::{self, Process, Program};
 use crate::up::layout::{Ports, StateDir};
+use crate::up::patience::Patience;
 
 /// The services, in the order of their ports.
 const SERVICES: [&str; 5] = ["gateway", "plan-agent", "tool-agent", "reflect-agent", "memory"];
@@ -33,7 +34,7 @@ pub(crate) struct Group {
 
 impl Group {
     /// Starts nats-server and the services, and returns once every one of them is ready. `say`
-    /// hears about progress.
+    /// hears about progress. A start that reads weights is waited for as long as it goes on.
     pub(crate) async fn start(options: &GroupOptions, say: &dyn Fn(&str)) -> anyhow::Result<Group> {
         let ports = Ports::new(options.base_port)?;
         check_files(options)?;
@@ -65,13 +66,15 @@ impl Group {
         say: &dyn Fn(&str),
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
-        let deadline = begun + limit;
+        let ports = self.ports;
+        let readers = SERVICES.into_iter().enumerate().filter(|(_, name)| AGENTS.contains(name));
+        let mut patience = Patience::new(limit, readers.map(|(index, name)| (name, ports.metrics(index as u16))).collect(), say);
         let logs = self.state.join("logs");
         let server =
             Program { name: "nats-server".into(), path: nats, args: vec!["-c".into(), nats_config.display().to_string()], env: Vec::new() };
         self.processes.push(Process::start(&server, &logs)?);
         let address = format!("127.0.0.1:{}", self.ports.nats());
-        supervise::until(&mut self.processes, deadline, "nats-server", || {
+        supervise::until(&mut self.processes, &mut patience, "nats-server", || {
             let address = address.clone();
             async move { TcpStream::connect(address).await.is_ok() }
         })
@@ -90,7 +93,7 @@ impl Group {
         }
         for (index, name) in SERVICES.iter().enumerate() {
             let address = format!("http://127.0.0.1:{}", self.ports.grpc(index as u16));
-            supervise::until(&mut self.processes, deadline, name, || serving(address.clone())).await?;
+            supervise::until(&mut self.processes, &mut patience, name, || serving(address.clone())).await?;
             say(&format!("{name:<15} ready on {}", address.trim_start_matches("http://")));
         }
         say(&format!("the group is up after {:.1} s", begun.elapsed().as_secs_f64()));
