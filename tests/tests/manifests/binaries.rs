@@ -132,8 +132,12 @@ impl Service<'_> {
         }
     }
 
-    /// It gives up by itself, with an error that says why, before its start-up probe does.
+    /// It gives up by itself, with an error that says why, before its start-up probe does. An agent
+    /// that reads weights may take any time, so its start-up probe asks only whether it lives.
     fn starts(&self, config: &toml::Table, complain: &mut impl FnMut(String)) {
+        if config.contains_key("engine") && text(self.container, "startupProbe.httpGet.path") != Some("/livez") {
+            complain("its start-up probe ends it while it reads weights".to_owned());
+        }
         let own = config.get("start_limit").and_then(toml::Value::as_str).and_then(|text| autoact_config::duration::parse(text).ok());
         let probe = |field: &str| number(self.container, &format!("startupProbe.{field}")).unwrap_or_default();
         let pod = Duration::from_secs(probe("periodSeconds") * probe("failureThreshold"));
