@@ -22,13 +22,15 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::clients::{TASK_LIMIT, gateway, long, watch};
+use crate::clients::{gateway, long, watch};
 
 /// How long a service may take to start; the machine may be busy.
 const START_LIMIT: Duration = Duration::from_secs(60);
 const SERVICES: [&str; 4] = ["gateway", "plan-agent", "tool-agent", "reflect-agent"];
 /// Kills of each service while its tasks run.
 const KILLS: usize = 3;
+/// What a task has: kills must not end it for its time.
+const TIME: Duration = Duration::from_secs(300);
 /// Temperatures at which every question is asked.
 const TEMPERATURES: [f32; 2] = [0.0, 0.7];
 
@@ -144,11 +146,12 @@ async fn ask_all(address: String, round: String) -> anyhow::Result<BTreeMap<(Str
                 task_id: format!("{round}-{number}-{}", (temperature * 10.0) as u32),
                 question: question.clone(),
                 sampling: Some(v1::SamplingParams { temperature, seed: 11, ..v1::SamplingParams::default() }),
+                limits: Some(v1::Limits { max_time: Some(TIME.try_into()?), ..v1::Limits::default() }),
                 ..v1::SubmitTaskRequest::default()
             };
             let question = question.clone();
             asked.push(tokio::spawn(async move {
-                let events = tokio::time::timeout(TASK_LIMIT, async {
+                let events = tokio::time::timeout(TIME, async {
                     // a gateway that was killed is asked again: the same id is the same task
                     let mut seen: Vec<TrajectoryEvent> = Vec::new();
                     let mut ticks = tokio::time::interval(Duration::from_millis(50));
