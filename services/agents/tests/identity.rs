@@ -18,8 +18,8 @@ use autoact_service::{Running, Setup};
 use autoact_speaker::testing::tiny_model;
 use autoact_tools::{Corpus, Tool, ToolCall, ToolError, ToolLibrary, ToolOutput};
 use autoact_trajectory::{
-    EventBody, FinishReason, Limits, Observation, PromptSize, Reflection, Role, Sampling, Submitted, Task, TaskId, TaskKey, Tenant,
-    Thought, ToolSpec, Trajectory, Usage, Verdict,
+    EventBody, FinishReason, Judgement, Limits, Observation, PromptSize, Reflection, Role, Sampling, Submitted, Task, TaskId, TaskKey,
+    Tenant, Thought, ToolSpec, Trajectory, Usage, Verdict,
 };
 use autoact_wire::agents_v1;
 use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
@@ -134,13 +134,14 @@ impl ToolAgent for Services {
 
 #[async_trait]
 impl ReflectAgent for Services {
-    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
+    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Judgement>, Failure> {
         let request = agents_v1::ReflectRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
         let asked = async { last(self.reflect.clone().reflect(request).await?.into_inner()).await };
         match asked.await.map_err(failed(Role::Reflect))?.event.unwrap() {
             agents_v1::reflect_response::Event::Result(result) => {
                 let verdict = Verdict::try_from(result.verdict()).unwrap();
-                Ok(Reply::new(Reflection { thought: result.thought, verdict, log_odds: result.log_odds }, usage(result.usage)))
+                let reflection = Reflection { log_odds: result.log_odds, ..Reflection::new(result.thought, verdict) };
+                Ok(Reply::new(reflection.into(), usage(result.usage)))
             }
             other => panic!("{other:?}"),
         }

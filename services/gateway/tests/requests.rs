@@ -4,7 +4,7 @@
 mod common;
 
 use autoact_wire::status::{metadata, reason, retry_after};
-use autoact_wire::v1;
+use autoact_wire::{agents_v1, v1};
 use common::scripted::{Group, Script, steps};
 use common::*;
 use tonic::{Code, Status};
@@ -120,6 +120,34 @@ async fn an_answer_has_several_lines_where_the_task_asks() {
     world.client.submit_task(lines).await.unwrap();
     // and a plain answer is taken as it is
     assert_eq!(end(&ask(&mut world.client, named("plain", "Which rivers?")).await).answer, r#"{"answer":"1. Loire\n2. Rhine"}"#);
+}
+
+#[tokio::test]
+async fn an_approval_needs_the_confidence_that_was_asked_for() {
+    // the confidence follows from the verdict's log-odds, which are 1.5: 0.82
+    let term = agents_v1::Term { part: "verdict".into(), mean: 0.0, deviation: 1.0, weight: 1.0 };
+    let calibration = agents_v1::Calibration { threshold: 0.9, precision: 0.97, intercept: 0.0, terms: vec![term], histories: 10 };
+    let mut world = world(Group::start(Script { calibration: Some(calibration), ..Script::default() }).await).await;
+    let limits = Some(v1::Limits { max_reflections: Some(1), ..Default::default() });
+    let asked = |min_confidence| v1::SubmitTaskRequest { min_confidence, limits, ..task("Loire") };
+    for (least, approved, threshold) in [(None, false, 0.9), (Some(0.5), true, 0.5), (Some(0.85), false, 0.85)] {
+        let events = ask(&mut world.client, asked(least)).await;
+        let finished = end(&events);
+        assert_eq!((finished.approved, finished.answer.as_str()), (approved, "the answer to Loire"), "{least:?}");
+        let request = v1::GetTaskRequest { task_id: events[0].task_id.clone(), view: 0 };
+        let got = world.client.get_task(request).await.unwrap().into_inner().task.unwrap();
+        assert!((got.confidence.unwrap() - 0.817_574).abs() < 1e-6, "{got:?}");
+        assert_eq!(got.min_confidence, least);
+        let judged = got.turns.iter().rev().find_map(|turn| match &turn.turn {
+            Some(v1::turn::Turn::Reflection(reflection)) => Some(reflection.clone()),
+            _ => None,
+        });
+        assert_eq!((judged.as_ref().unwrap().threshold, judged.unwrap().confidence), (Some(threshold), got.confidence));
+    }
+    for least in [-0.1, 1.1, f64::NAN] {
+        let status = refused(&mut world.client, asked(Some(least))).await;
+        assert_eq!(status.code(), Code::InvalidArgument, "{least}");
+    }
 }
 
 #[tokio::test]

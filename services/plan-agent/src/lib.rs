@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Generated, NoSettings, Reply, Stream, answer};
+use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, NoSettings, Reply, Stream, Whole, answer};
 use autoact_service::{Setup, StartError};
-use autoact_trajectory::{Role, Thought, ToolSpec};
+use autoact_trajectory::{Role, Thought};
 use autoact_wire::agents_v1::plan_agent_server::{PlanAgent, PlanAgentServer};
 use autoact_wire::agents_v1::{Delta, PlanRequest, PlanResponse, PlanResult, plan_response::Event};
 use autoact_wire::v1;
@@ -48,7 +48,7 @@ impl AgentRole for Planner {
         PlanResponse { event: Some(Event::Delta(delta)) }
     }
 
-    fn result(reply: &Generated, tools: &[ToolSpec], _: Option<&ToolSpec>, usage: v1::Usage) -> Reply<PlanResponse> {
+    fn result(Whole { reply, tools, .. }: Whole<'_>, usage: v1::Usage) -> Reply<PlanResponse> {
         let Thought { thought, tool } = autoact_speaker::thought(&reply.text, tools)?;
         Ok(PlanResponse { event: Some(Event::Result(PlanResult { thought, tool, usage: Some(usage) })) })
     }

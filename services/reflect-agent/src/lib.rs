@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Generated, NoSettings, Reply, Stream, answer};
+use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, NoSettings, Reply, Stream, Whole, answer};
 use autoact_service::{Setup, StartError};
-use autoact_trajectory::{Reflection, Role, ToolSpec};
+use autoact_trajectory::{Reflection, Role};
 use autoact_wire::agents_v1::reflect_agent_server::{ReflectAgent, ReflectAgentServer};
 use autoact_wire::agents_v1::{Delta, ReflectRequest, ReflectResponse, ReflectResult, reflect_response::Event};
 use autoact_wire::v1;
@@ -48,10 +48,11 @@ impl AgentRole for Judge {
         ReflectResponse { event: Some(Event::Delta(delta)) }
     }
 
-    fn result(reply: &Generated, _: &[ToolSpec], _: Option<&ToolSpec>, usage: v1::Usage) -> Reply<ReflectResponse> {
-        let Reflection { thought, verdict, log_odds } = autoact_speaker::reflection(reply)?;
+    fn result(Whole { reply, calibration, .. }: Whole<'_>, usage: v1::Usage) -> Reply<ReflectResponse> {
+        let Reflection { thought, verdict, log_odds, .. } = autoact_speaker::reflection(reply)?;
         let verdict = v1::Verdict::from(verdict) as i32;
-        Ok(ReflectResponse { event: Some(Event::Result(ReflectResult { thought, verdict, usage: Some(usage), log_odds })) })
+        let calibration = calibration.map(Into::into);
+        Ok(ReflectResponse { event: Some(Event::Result(ReflectResult { thought, verdict, usage: Some(usage), log_odds, calibration })) })
     }
 }
 

@@ -9,10 +9,10 @@ mod once;
 use std::path::Path;
 use std::sync::Arc;
 
-use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Generated, Reply, Stream, answer};
+use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Reply, Stream, Whole, answer};
 use autoact_service::{Flag, Setup, StartError};
 use autoact_tools::{Corpus, ToolLibrary};
-use autoact_trajectory::{Role, ToolSpec};
+use autoact_trajectory::Role;
 use autoact_wire::agents_v1::tool_agent_server::{ToolAgent, ToolAgentServer};
 use autoact_wire::agents_v1::{
     Delta, ExecuteRequest, ExecuteResponse, ListToolsRequest, ListToolsResponse, ParameterizeRequest, ParameterizeResponse,
@@ -73,7 +73,7 @@ impl AgentRole for Operator {
         ParameterizeResponse { event: Some(Event::Delta(delta)) }
     }
 
-    fn result(reply: &Generated, _: &[ToolSpec], chosen: Option<&ToolSpec>, usage: v1::Usage) -> Reply<ParameterizeResponse> {
+    fn result(Whole { reply, chosen, .. }: Whole<'_>, usage: v1::Usage) -> Reply<ParameterizeResponse> {
         let params = autoact_speaker::params(&reply.text, chosen)?;
         Ok(ParameterizeResponse { event: Some(Event::Result(ParameterizeResult { params, usage: Some(usage) })) })
     }

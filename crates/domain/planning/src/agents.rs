@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autoact_trajectory::{
-    Action, CallId, Effect, NewArtifact, Observation, Reflection, Sampling, TaskKey, Thought, ToolSpec, Trajectory, Usage,
+    Action, CallId, Effect, Judgement, NewArtifact, Observation, Sampling, TaskKey, Thought, ToolSpec, Trajectory, Usage,
 };
 
 use crate::contexts::Contexts;
@@ -83,7 +83,7 @@ pub trait ToolAgent: Send + Sync {
 #[async_trait]
 pub trait ReflectAgent: Send + Sync {
     /// τ^r and α^r: a judgement of the answer in the last step.
-    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure>;
+    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Judgement>, Failure>;
 }
 
 /// What a tool's run came to.

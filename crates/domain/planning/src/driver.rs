@@ -258,7 +258,9 @@ impl<L: EventLog> Driver<L> {
         let Some(call) = call(&self.task, &shown) else { return Called::Interrupted };
         let asked = unless(interrupt, self.agents.reflect.reflect(call)).await;
         drop(shown);
-        self.said(asked, EventBody::Reflection)
+        let judged =
+            asked.map(|reply| reply.map(|Reply { value, usage, retry }| Reply { value: self.task.judge(value, &usage), usage, retry }));
+        self.said(judged, EventBody::Reflection)
     }
 
     async fn execute(&mut self, action: &Action, interrupt: impl Future<Output = ()>) -> Called {

@@ -66,9 +66,9 @@ impl ToolAgent for Group {
 
 #[async_trait]
 impl ReflectAgent for Group {
-    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
+    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Judgement>, Failure> {
         let verdict = if steps(&call) > 2 { Verdict::Right } else { Verdict::Wrong };
-        self.answer(call, Reflection::new(format!("seed {}", call.sampling.seed), verdict))
+        self.answer(call, Reflection::new(format!("seed {}", call.sampling.seed), verdict).into())
     }
 }
 

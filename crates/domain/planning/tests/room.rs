@@ -81,8 +81,8 @@ impl ToolAgent for Models {
 
 #[async_trait]
 impl ReflectAgent for Models {
-    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
-        self.answer(Role::Reflect, call, Reflection::new("So it is.", Verdict::Right))
+    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Judgement>, Failure> {
+        self.answer(Role::Reflect, call, Reflection::new("So it is.", Verdict::Right).into())
     }
 }
 

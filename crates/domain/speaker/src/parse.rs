@@ -37,7 +37,7 @@ pub fn params(reply: &str, tool: Option<&ToolSpec>) -> Result<String, ParseError
 /// A part is missing.
 pub fn reflection(reply: &Generated) -> Result<Reflection, ParseError> {
     let (thought, verdict) = parse_reflection(&reply.text)?;
-    Ok(Reflection { thought, verdict, log_odds: reply.scores.as_ref().and_then(|scores| scores.log_odds) })
+    Ok(Reflection { log_odds: reply.scores.as_ref().and_then(|scores| scores.log_odds), ..Reflection::new(thought, verdict) })
 }
 
 #[cfg(test)]

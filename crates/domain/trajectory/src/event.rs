@@ -141,6 +141,9 @@ pub struct Submitted {
     pub context: Box<TaskContext>,
     /// The trace that the request came in: 32 hexadecimal digits (W3C trace context). Empty: none.
     pub trace_id: String,
+    /// The confidence that an approval needs, between 0 and 1. `None`: what the adapters'
+    /// calibration says.
+    pub min_confidence: Option<f64>,
 }
 
 /// A gateway holds the lease now.

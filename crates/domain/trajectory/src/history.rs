@@ -1,6 +1,9 @@
 //! H_t: the history the agents are given.
 
+use std::sync::Arc;
+
 use crate::artifact::Artifact;
+use crate::confidence::Calibration;
 use crate::context::TaskContext;
 use crate::tool::ToolSpec;
 
@@ -64,12 +67,33 @@ pub struct Reflection {
     /// `ln p("right") - ln p("wrong")` at the verdict, from the model's raw logits. `None`:
     /// unknown, since the model's server reports none, or no model judged.
     pub log_odds: Option<f64>,
+    /// The probability that the answer is right, as the adapters' calibration has it. `None`: there
+    /// is no calibration, or a part of its evidence is unknown.
+    pub confidence: Option<f64>,
+    /// The confidence that an approval needed, where one was asked for or the calibration names
+    /// one. An answer below it is not approved, whatever the model wrote.
+    pub threshold: Option<f64>,
 }
 
 impl Reflection {
     /// A judgement without log-odds.
     pub fn new(thought: impl Into<String>, verdict: Verdict) -> Reflection {
-        Reflection { thought: thought.into(), verdict, log_odds: None }
+        Reflection { thought: thought.into(), verdict, log_odds: None, confidence: None, threshold: None }
+    }
+}
+
+/// What Reflect-Agent said, and what its words are worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The model's thought and verdict.
+    pub reflection: Reflection,
+    /// How its adapter's evidence becomes a confidence; `None`: it was not calibrated.
+    pub calibration: Option<Arc<Calibration>>,
+}
+
+impl From<Reflection> for Judgement {
+    fn from(reflection: Reflection) -> Self {
+        Judgement { reflection, calibration: None }
     }
 }
 

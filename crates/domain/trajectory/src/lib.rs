@@ -9,6 +9,7 @@ mod artifact;
 mod bounds;
 mod call;
 mod check;
+mod confidence;
 mod context;
 mod decide;
 mod digest;
@@ -33,13 +34,14 @@ pub use bounds::{
 };
 pub use call::{CallId, CallKind, InvalidCallId, Role};
 pub use check::TooLong;
+pub use confidence::{CALIBRATION_FILE, CALIBRATION_FORMAT, Calibration, Evidence, InvalidCalibration, Likelihood, Term};
 pub use context::{Profile, TaskContext, TaskInfo};
 pub use decide::{Decision, UNKNOWN_OUTCOME, decide};
 pub use digest::Digest;
 pub use event::{
     Event, EventBody, FinishReason, Finished, Observation, ReleaseReason, Released, Shortened, Started, Submitted, Thought, Unknown,
 };
-pub use history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
+pub use history::{Action, Judgement, Reflection, Step, Trajectory, Turn, Verdict};
 pub use id::{InvalidTaskId, TaskId};
 pub use invalid_context::InvalidContext;
 pub use limits::{InvalidSampling, Limits, Sampling};

@@ -6,14 +6,16 @@ use std::time::SystemTime;
 
 use crate::bounds::{MAX_DETAIL_BYTES, MAX_OBSERVATION_BYTES, MAX_PARAMS_BYTES, cut};
 use crate::call::{CallId, CallKind, Role};
+use crate::confidence::{Evidence, Likelihood};
 use crate::context::TaskContext;
 use crate::digest::Digest;
 use crate::event::{Event, EventBody, FinishReason, Finished, Observation, Submitted};
-use crate::history::{Action, Reflection, Step, Trajectory, Turn, Verdict};
+use crate::history::{Action, Judgement, Reflection, Step, Trajectory, Turn, Verdict};
 use crate::id::TaskId;
 use crate::limits::{Limits, Sampling};
 use crate::shortening::Shortening;
 use crate::tenant::TaskKey;
+use crate::usage::Usage;
 
 /// Stands before an observation whose action is the same as the one before: the group reads it and
 /// tries something else.
@@ -158,7 +160,12 @@ pub struct Task {
     wrong: u32,
     prompt_tokens: u64,
     completion_tokens: u64,
-    best_answer: String,
+    likelihood: Likelihood,
+    min_confidence: Option<f64>,
+    /// The latest answer.
+    answer: String,
+    /// The judged answer with the highest confidence so far.
+    surest: Option<(String, f64)>,
     interrupted: bool,
     finished: Option<(Finished, SystemTime)>,
     last_index: u64,
@@ -175,7 +182,8 @@ impl Task {
         if event.index != 1 {
             return Err(FoldError::Gap { expected: 1, found: event.index });
         }
-        let Submitted { question, tools, limits, sampling, labels, conversation, request, context, trace_id } = submitted.clone();
+        let Submitted { question, tools, limits, sampling, labels, conversation, request, context, trace_id, min_confidence } =
+            submitted.clone();
         Ok(Task {
             trajectory: Trajectory {
                 task_id: event.task_id.to_string(),
@@ -202,7 +210,10 @@ impl Task {
             wrong: 0,
             prompt_tokens: 0,
             completion_tokens: 0,
-            best_answer: String::new(),
+            likelihood: Likelihood::default(),
+            min_confidence,
+            answer: String::new(),
+            surest: None,
             interrupted: false,
             finished: None,
             last_index: 1,
@@ -269,6 +280,11 @@ impl Task {
             }
             (EventBody::Reflection(reflection), Phase::Reflecting) => {
                 self.wrong += u32::from(reflection.verdict == Verdict::Wrong);
+                if let Some(confidence) = reflection.confidence
+                    && self.surest.as_ref().is_none_or(|(_, most)| confidence >= *most)
+                {
+                    self.surest = Some((self.answer.clone(), confidence));
+                }
                 self.trajectory.turns.push(Turn::Reflection(reflection.clone()));
             }
             (EventBody::Finished(finished), _) => {
@@ -281,12 +297,17 @@ impl Task {
             }
             _ => return Err(unexpected),
         }
-        let progress =
-            !matches!(event.body, EventBody::Started(_) | EventBody::Released(_) | EventBody::Shortened(_) | EventBody::Unknown(_));
+        // a later program got further with an event that this one cannot read
+        let progress = !matches!(event.body, EventBody::Started(_) | EventBody::Released(_) | EventBody::Shortened(_));
         if progress {
             self.fruitless = 0;
         }
         if let Some(usage) = &event.usage {
+            match event.body {
+                EventBody::Thought(_) => self.likelihood.add(Role::Plan, usage),
+                EventBody::Action(_) => self.likelihood.add(Role::Tool, usage),
+                _ => {}
+            }
             self.prompt_tokens = self.prompt_tokens.saturating_add(u64::from(usage.prompt_tokens));
             self.completion_tokens = self.completion_tokens.saturating_add(u64::from(usage.completion_tokens));
         }
@@ -322,7 +343,7 @@ impl Task {
         }
         step.params = Some(action.params.clone());
         if let Some(tool) = self.trajectory.tool(&action.tool).filter(|tool| tool.terminal) {
-            self.best_answer = tool.answer(&action.params);
+            self.answer = tool.answer(&action.params);
         }
         Ok(())
     }
@@ -374,10 +395,25 @@ impl Task {
         Event { epoch, previous: self.last_digest, ..Event::new(&self.key, self.next_index(), time, writer, body) }
     }
 
+    /// Reflect-Agent's judgement as the task takes it: with its confidence, and approved only if
+    /// that is high enough. `usage` is what the judgement cost.
+    pub fn judge(&self, judgement: Judgement, usage: &Usage) -> Reflection {
+        let Judgement { mut reflection, calibration } = judgement;
+        let evidence = self.likelihood.evidence(reflection.log_odds, usage);
+        reflection.confidence = calibration.as_ref().zip(evidence).map(|(calibration, evidence)| calibration.confidence(&evidence));
+        let known = calibration.filter(|_| reflection.confidence.is_some()).map(|calibration| calibration.threshold);
+        reflection.threshold = self.min_confidence.or(known);
+        // an unknown confidence reaches nothing above 0
+        if reflection.threshold.is_some_and(|least| reflection.confidence.unwrap_or(0.0) < least) {
+            reflection.verdict = Verdict::Wrong;
+        }
+        reflection
+    }
+
     /// How the task ends unapproved: with the best answer so far.
     pub fn finish(&self, reason: FinishReason, detail: impl Into<String>) -> Finished {
         // an answer stored before there was a bound may be longer
-        let (answer, _) = cut(self.best_answer.clone(), MAX_PARAMS_BYTES);
+        let (answer, _) = cut(self.best_answer().to_owned(), MAX_PARAMS_BYTES);
         let (detail, _) = cut(detail.into(), MAX_DETAIL_BYTES);
         Finished { answer, approved: false, reason, detail }
     }
@@ -510,9 +546,36 @@ impl Task {
         self.completion_tokens
     }
 
-    /// The latest answer the group gave; empty if none.
+    /// The answer that the task ends with if it ends now: the approved one, else the one with the
+    /// highest confidence, else the latest. Empty: there is none.
     pub fn best_answer(&self) -> &str {
-        &self.best_answer
+        match &self.surest {
+            Some((answer, _)) if !self.is_approved() => answer,
+            _ => &self.answer,
+        }
+    }
+
+    fn is_approved(&self) -> bool {
+        matches!(self.trajectory.turns.last(), Some(Turn::Reflection(Reflection { verdict: Verdict::Right, .. })))
+    }
+
+    /// The confidence in [`best_answer`](Self::best_answer), where it was judged with one.
+    pub fn confidence(&self) -> Option<f64> {
+        match self.trajectory.turns.last() {
+            Some(Turn::Reflection(Reflection { verdict: Verdict::Right, confidence, .. })) => *confidence,
+            _ => self.surest.as_ref().map(|(_, confidence)| *confidence),
+        }
+    }
+
+    /// The confidence that the client asks of an approval.
+    pub fn min_confidence(&self) -> Option<f64> {
+        self.min_confidence
+    }
+
+    /// How sure the agents were of the answer that is judged next, given the log-odds of its
+    /// verdict and what the judgement cost.
+    pub fn evidence(&self, log_odds: Option<f64>, judgement: &Usage) -> Option<Evidence> {
+        self.likelihood.evidence(log_odds, judgement)
     }
 
     /// Whether the lease changed hands between the open action and its observation: the action may

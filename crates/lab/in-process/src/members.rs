@@ -11,7 +11,7 @@ use autoact_model::{GenerateError, Generated, WordBias};
 use autoact_planning::{Agents, Call, Contexts, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 use autoact_speaker::{ParseError, SpeakError, SpeakRequest, Speaker, params, reflection, thought, usage};
 use autoact_tools::ToolLibrary;
-use autoact_trajectory::{Observation, PromptSize, Reflection, Role, TaskKey, Thought, Trajectory, Usage};
+use autoact_trajectory::{Judgement, Observation, PromptSize, Role, TaskKey, Thought, Trajectory, Usage};
 
 use crate::failure::failure;
 use crate::voices::Voices;
@@ -104,8 +104,8 @@ impl ToolAgent for Members {
 
 #[async_trait]
 impl ReflectAgent for Members {
-    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
-        self.say(Role::Reflect, &call, self.voices.of(Role::Reflect), None, reflection).await
+    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Judgement>, Failure> {
+        self.say(Role::Reflect, &call, self.voices.of(Role::Reflect), None, |reply| reflection(reply).map(Into::into)).await
     }
 }
 

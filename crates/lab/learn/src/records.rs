@@ -92,7 +92,7 @@ impl From<&Turn> for TurnRecord {
             Turn::Step(Step { thought, tool, params, observation, artifacts: _ }) => {
                 TurnRecord::Step { thought: thought.clone(), tool: tool.clone(), input: params.clone(), observation: observation.clone() }
             }
-            Turn::Reflection(Reflection { thought, verdict, log_odds: _ }) => {
+            Turn::Reflection(Reflection { thought, verdict, .. }) => {
                 TurnRecord::Reflection { reflection: thought.clone(), verdict: verdict.as_str().to_owned() }
             }
         }

@@ -15,7 +15,9 @@ pub const SECONDS_BUCKETS: [f64; 21] =
 /// How often [`upkeep`] sorts new samples into their buckets: what is not sorted yet takes 24 bytes
 /// each.
 pub const UPKEEP_PERIOD: Duration = Duration::from_secs(5);
-/// Everything that is not seconds: counts of tokens, of bytes.
+/// Shares, such as a confidence: finest where approvals are decided.
+const SHARE_BUCKETS: [f64; 13] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 0.99, 1.0];
+/// Everything else: counts of tokens, of bytes.
 const COUNT_BUCKETS: [f64; 11] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0];
 
 /// What a service still waits for; ready when empty.
@@ -30,6 +32,7 @@ pub fn recorder() -> Result<PrometheusHandle, BuildError> {
     let recorder = PrometheusBuilder::new()
         .set_buckets(&COUNT_BUCKETS)?
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS_BUCKETS)?
+        .set_buckets_for_metric(Matcher::Suffix("_confidence".to_owned()), &SHARE_BUCKETS)?
         .build_recorder();
     let handle = recorder.handle();
     Ok(HANDLE

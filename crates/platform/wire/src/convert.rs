@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use autoact_trajectory::{
-    Action, Effect, Limits, MAX_OBSERVATION_BYTES, NewArtifact, ParameterSchema, Reflection, Step, ToolSpec, Trajectory, Turn, Verdict,
+    Action, CALIBRATION_FORMAT, Calibration, Effect, InvalidCalibration, Limits, MAX_OBSERVATION_BYTES, NewArtifact, ParameterSchema,
+    Reflection, Step, Term, ToolSpec, Trajectory, Turn, Verdict,
 };
 
 use crate::context::context_to_proto;
@@ -142,10 +143,31 @@ pub fn known(number: Option<f64>) -> Option<f64> {
     number.filter(|number| number.is_finite())
 }
 
+impl From<&Calibration> for agents_v1::Calibration {
+    fn from(calibration: &Calibration) -> Self {
+        let Calibration { format: _, threshold, precision, intercept, terms, histories } = calibration.clone();
+        let term = |Term { part, mean, deviation, weight }| agents_v1::Term { part, mean, deviation, weight };
+        agents_v1::Calibration { threshold, precision, intercept, terms: terms.into_iter().map(term).collect(), histories }
+    }
+}
+
+impl TryFrom<agents_v1::Calibration> for Calibration {
+    type Error = InvalidCalibration;
+
+    fn try_from(calibration: agents_v1::Calibration) -> Result<Self, Self::Error> {
+        let agents_v1::Calibration { threshold, precision, intercept, terms, histories } = calibration;
+        let term = |agents_v1::Term { part, mean, deviation, weight }| Term { part, mean, deviation, weight };
+        let terms = terms.into_iter().map(term).collect();
+        let calibration = Calibration { format: CALIBRATION_FORMAT, threshold, precision, intercept, terms, histories };
+        calibration.check()?;
+        Ok(calibration)
+    }
+}
+
 impl From<&Reflection> for v1::Reflection {
     fn from(reflection: &Reflection) -> Self {
-        let Reflection { thought, verdict, log_odds } = reflection;
-        v1::Reflection { thought: thought.clone(), verdict: v1::Verdict::from(*verdict) as i32, log_odds: *log_odds }
+        let Reflection { thought, verdict, log_odds, confidence, threshold } = reflection.clone();
+        v1::Reflection { thought, verdict: v1::Verdict::from(verdict) as i32, log_odds, confidence, threshold }
     }
 }
 
@@ -154,7 +176,13 @@ impl TryFrom<v1::Reflection> for Reflection {
 
     fn try_from(reflection: v1::Reflection) -> Result<Self, Self::Error> {
         let verdict = reflection.verdict().try_into()?;
-        Ok(Reflection { thought: reflection.thought, verdict, log_odds: known(reflection.log_odds) })
+        Ok(Reflection {
+            thought: reflection.thought,
+            verdict,
+            log_odds: known(reflection.log_odds),
+            confidence: known(reflection.confidence),
+            threshold: known(reflection.threshold),
+        })
     }
 }
 

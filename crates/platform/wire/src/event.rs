@@ -9,6 +9,7 @@ use autoact_trajectory::{
 };
 
 use crate::context::context_to_proto;
+use crate::convert::known;
 pub use crate::event_error::EventError;
 use crate::v1::trajectory_event::Body;
 use crate::{ConversionError, v1};
@@ -107,6 +108,7 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             context: context_to_proto(&submitted.context),
             conversation_id: submitted.conversation.clone(),
             trace_id: submitted.trace_id.clone(),
+            min_confidence: submitted.min_confidence,
         }),
         EventBody::Started(started) => Body::Started(v1::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
         EventBody::Thought(thought) => Body::Thought(v1::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
@@ -166,6 +168,7 @@ impl TryFrom<Body> for EventBody {
                     submitted.context.map(TryInto::try_into).transpose().map_err(ConversionError::Context)?.unwrap_or_default(),
                 ),
                 trace_id: submitted.trace_id,
+                min_confidence: known(submitted.min_confidence),
             }),
             Body::Started(started) => EventBody::Started(Started { gateway: started.gateway, attempt: started.attempt }),
             Body::Thought(thought) => EventBody::Thought(Thought { thought: thought.thought, tool: thought.tool }),
@@ -291,6 +294,8 @@ impl From<&Task> for v1::Task {
             attempts: task.attempt(),
             context: context_to_proto(task.context()),
             trace_id: task.trace_id().to_owned(),
+            confidence: task.confidence(),
+            min_confidence: task.min_confidence(),
         }
     }
 }

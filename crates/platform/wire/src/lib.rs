@@ -79,6 +79,9 @@ pub enum ConversionError {
         /// What is wrong with it.
         source: InvalidSchema,
     },
+    /// What judgements are worth makes no sense.
+    #[error("the calibration: {0}")]
+    Calibration(#[from] autoact_trajectory::InvalidCalibration),
     /// A field of the task's context is out of range.
     #[error(transparent)]
     Context(#[from] autoact_trajectory::InvalidContext),
@@ -91,6 +94,7 @@ impl ConversionError {
             ConversionError::MissingField(field) | ConversionError::UnknownValue { field, .. } => field,
             ConversionError::Schema { .. } => "schema",
             ConversionError::Context(invalid) => invalid.field(),
+            ConversionError::Calibration(_) => "calibration",
         }
     }
 }

@@ -156,6 +156,7 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             request: submitted.request.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default(),
             context: stored_context(&submitted.context),
             trace_id: submitted.trace_id.clone(),
+            min_confidence: submitted.min_confidence,
         }),
         EventBody::Started(started) => Body::Started(v2::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
         EventBody::Thought(thought) => Body::Thought(v2::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
@@ -171,8 +172,8 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
                 Verdict::Right => v2::Verdict::Right,
                 Verdict::Wrong => v2::Verdict::Wrong,
             };
-            let log_odds = reflection.log_odds;
-            Body::Reflection(v2::Reflection { thought: reflection.thought.clone(), verdict: verdict as i32, log_odds })
+            let Reflection { thought, verdict: _, log_odds, confidence, threshold } = reflection.clone();
+            Body::Reflection(v2::Reflection { thought, verdict: verdict as i32, log_odds, confidence, threshold })
         }
         EventBody::Finished(finished) => Body::Finished(v2::Finished {
             answer: finished.answer.clone(),
@@ -203,6 +204,7 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
             request: Digest::from_slice(&submitted.request),
             context: Box::new(submitted.context.map(context_from_store).unwrap_or_default()),
             trace_id: submitted.trace_id,
+            min_confidence: known(submitted.min_confidence),
         }),
         Body::Started(started) => EventBody::Started(Started { gateway: started.gateway, attempt: started.attempt }),
         Body::Thought(thought) => EventBody::Thought(Thought { thought: thought.thought, tool: thought.tool }),
@@ -219,7 +221,13 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
                 v2::Verdict::Right => Verdict::Right,
                 v2::Verdict::Wrong | v2::Verdict::Unspecified => Verdict::Wrong,
             };
-            EventBody::Reflection(Reflection { thought: reflection.thought, verdict, log_odds: known(reflection.log_odds) })
+            EventBody::Reflection(Reflection {
+                thought: reflection.thought,
+                verdict,
+                log_odds: known(reflection.log_odds),
+                confidence: known(reflection.confidence),
+                threshold: known(reflection.threshold),
+            })
         }
         Body::Finished(finished) => {
             let reason = v1::FinishReason::try_from(finished.reason).map_or(FinishReason::Other, Into::into);

@@ -141,7 +141,7 @@ mod tests {
 
     fn reflection() -> v1::Turn {
         let verdict = v1::Verdict::Wrong as i32;
-        v1::Turn { turn: Some(v1::turn::Turn::Reflection(v1::Reflection { thought: "no".into(), verdict, log_odds: None })) }
+        v1::Turn { turn: Some(v1::turn::Turn::Reflection(v1::Reflection { thought: "no".into(), verdict, ..Default::default() })) }
     }
 
     fn history(turns: Vec<v1::Turn>) -> v1::Trajectory {

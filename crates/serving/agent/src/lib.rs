@@ -44,7 +44,7 @@ pub use error::AgentError;
 pub use load::{Sources, load, open};
 pub use registry::Refusal;
 pub use remote::BackendConfig;
-pub use role::{AgentRole, NoSettings, OwnSettings, Reply};
+pub use role::{AgentRole, NoSettings, OwnSettings, Reply, Whole};
 pub use service::{AgentService, Stream, answer, install};
 pub use settings::AgentConfig;
 pub use speech::{Request, Speech};

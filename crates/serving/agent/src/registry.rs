@@ -25,6 +25,14 @@ pub enum Refusal {
         #[source]
         source: Box<LoadError>,
     },
+    /// What its judgements are worth cannot be read.
+    #[error("cannot use the calibration `{}`: {reason}; fix: write it anew with `autoact eval --calibrate`, or remove it", path.display())]
+    Calibration {
+        /// Its file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// The registry held a version and holds none now, which no rollback does.
     #[error("`{}` has lost its `current.json`; fix: mount the registry again, or promote a version", root.display())]
     Lost {
@@ -79,8 +87,7 @@ impl Source {
         version.check_base(&self.adapters.engine().info().digest)?;
         let (role, name) = (self.role.as_str(), version.adapter_name(self.role.as_str()));
         version.record(role)?;
-        let loaded = self.adapters.voice(&name, &version.adapter(role));
-        let (voice, adapter) = loaded.map_err(|source| Refusal::Load { name, source })?;
+        let (voice, adapter) = self.adapters.voice(&name, &version.adapter(role))?;
         // of the bytes that were loaded: a file that changes after a check of its own would not be
         // seen
         version.check_adapter(role, &adapter.digest)?;
@@ -95,7 +102,6 @@ pub(crate) fn configured(adapters: &Arc<Adapters>, role: Role, path: &Path) -> R
     }
     // `models/stem/adapters/plan` is known as `plan`
     let name = path.file_name().map_or_else(|| role.as_str().to_owned(), |name| name.to_string_lossy().into_owned());
-    let loaded = adapters.voice(&name, path);
-    let (voice, version) = loaded.map_err(|source| Refusal::Load { name, source })?;
+    let (voice, version) = adapters.voice(&name, path)?;
     Ok((voice, Some(version)))
 }

@@ -7,7 +7,7 @@ use autoact_config::Check;
 use autoact_model::Generated;
 use autoact_service::{Flag, Setup, StartError};
 use autoact_speaker::ParseError;
-use autoact_trajectory::{Role, ToolSpec};
+use autoact_trajectory::{Calibration, Role, ToolSpec};
 use autoact_wire::{agents_v1, v1};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -56,12 +56,24 @@ pub trait AgentRole: Debug + Clone + Send + Sync + 'static {
     /// The message that carries a piece of text.
     fn delta(delta: agents_v1::Delta) -> Self::Response;
 
-    /// The last message: the whole reply, read. `chosen` is the one of `tools` that the last step
-    /// chose.
+    /// The last message: the whole reply, read.
     ///
     /// # Errors
     /// The reply has not the form of this role.
-    fn result(reply: &Generated, tools: &[ToolSpec], chosen: Option<&ToolSpec>, usage: v1::Usage) -> Reply<Self::Response>;
+    fn result(whole: Whole<'_>, usage: v1::Usage) -> Reply<Self::Response>;
+}
+
+/// A whole reply, and what it takes to read it.
+#[derive(Debug, Clone, Copy)]
+pub struct Whole<'a> {
+    /// What the model wrote.
+    pub reply: &'a Generated,
+    /// The task's tools.
+    pub tools: &'a [ToolSpec],
+    /// The one of them that the last step chose.
+    pub chosen: Option<&'a ToolSpec>,
+    /// What the adapter's judgements are worth.
+    pub calibration: Option<&'a Calibration>,
 }
 
 /// Settings that only one of the agents has. Derive serde with

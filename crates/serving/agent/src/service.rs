@@ -15,7 +15,7 @@ use crate::agent::Agent;
 use crate::config::engine_flags;
 use crate::count::token_counter;
 use crate::error::AgentError;
-use crate::role::AgentRole;
+use crate::role::{AgentRole, Whole};
 use crate::settings::AgentConfig;
 use crate::speech::{self, Speech};
 use crate::watch::watch_health;
@@ -69,12 +69,14 @@ pub async fn answer<R: AgentRole>(agent: &Arc<Agent>, request: Request<R::Reques
 fn stream<R: AgentRole>(speech: Speech) -> Stream<R::Response> {
     let tools = speech.tools().to_vec();
     let chosen = speech.tool().cloned();
+    let calibration = speech.calibration().cloned();
     let spoken = futures::stream::unfold(speech, |mut speech| async move { Some((speech.next().await?, speech)) });
     let responses = spoken.map(move |spoken| match spoken {
         Ok(ReplyEvent::Delta(text)) => Ok(R::delta(agents_v1::Delta { text })),
         Ok(ReplyEvent::Done(generated)) => {
             let usage = v1::Usage::from(&usage(&generated));
-            R::result(&generated, &tools, chosen.as_ref(), usage).map_err(|error| to_status(&AgentError::Speak(error.into())))
+            let whole = Whole { reply: &generated, tools: &tools, chosen: chosen.as_ref(), calibration: calibration.as_deref() };
+            R::result(whole, usage).map_err(|error| to_status(&AgentError::Speak(error.into())))
         }
         Err(error) => Err(to_status(&error)),
     });

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use autoact_model::{GenerateError, GenerateRequest};
 use autoact_speaker::{ReplyEvent, ReplyStream, SpeakError, SpeakRequest};
-use autoact_trajectory::{ToolSpec, Trajectory};
+use autoact_trajectory::{Calibration, ToolSpec, Trajectory};
 use autoact_wire::v1;
 use tracing::Instrument;
 
@@ -60,7 +60,7 @@ impl Agent {
 pub struct Speech {
     agent: Arc<Agent>,
     /// Keeps the adapter it began with in the engine.
-    _voice: Arc<Voice>,
+    voice: Arc<Voice>,
     reply: ReplyStream,
     call: Call,
     tools: Vec<ToolSpec>,
@@ -69,13 +69,18 @@ pub struct Speech {
 }
 
 impl Speech {
+    /// What its adapter's judgements are worth.
+    pub fn calibration(&self) -> Option<&Arc<Calibration>> {
+        self.voice.calibration.as_ref()
+    }
+
     fn begin(agent: Arc<Agent>, voice: Arc<Voice>, trajectory: Trajectory, request: GenerateRequest) -> Result<Speech, AgentError> {
         let mut call = agent.call(&trajectory.task_id, &request);
         // within the span: the model's own log lines belong to this call
         match call.span().in_scope(|| agent.speaker().begin(agent.role(), request)) {
             Ok(reply) => {
                 let chosen = trajectory.open_step().and_then(|step| trajectory.tools.iter().position(|tool| tool.name == step.tool));
-                Ok(Speech { agent, _voice: voice, reply, call, tools: trajectory.tools, chosen })
+                Ok(Speech { agent, voice, reply, call, tools: trajectory.tools, chosen })
             }
             Err(error) => Err(fail(&agent, &mut call, error)),
         }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use autoact_model::{AdapterVersion, Backend, Engine, LoadError};
+use autoact_model::{AdapterVersion, Backend, Engine};
+use autoact_trajectory::{CALIBRATION_FILE, Calibration};
+
+use crate::registry::Refusal;
 
 /// What an agent speaks with. Held by the agent and by every reply that began with it; when the
 /// last of them is done, the engine unloads it.
@@ -12,6 +15,8 @@ use autoact_model::{AdapterVersion, Backend, Engine, LoadError};
 pub(crate) struct Voice {
     /// The adapter's name in the backend; `None`: the base speaks.
     pub(crate) name: Option<String>,
+    /// What its judgements are worth, where it was calibrated.
+    pub(crate) calibration: Option<Arc<Calibration>>,
     /// Where it came from the registry's way: what keeps it loaded.
     _kept: Option<Kept>,
 }
@@ -19,7 +24,7 @@ pub(crate) struct Voice {
 impl Voice {
     /// The base, or an adapter that the backend has for good.
     pub(crate) fn fixed(name: Option<String>) -> Voice {
-        Voice { name, _kept: None }
+        Voice { name, calibration: None, _kept: None }
     }
 }
 
@@ -42,14 +47,17 @@ impl Adapters {
     /// A voice with the adapter in `path`, known as `name`. One that still speaks under this name
     /// is taken as it is: what a name stands for never changes. Blocks while files are read. One
     /// caller at a time.
-    pub(crate) fn voice(self: &Arc<Adapters>, name: &str, path: &Path) -> Result<(Voice, AdapterVersion), Box<LoadError>> {
+    pub(crate) fn voice(self: &Arc<Adapters>, name: &str, path: &Path) -> Result<(Voice, AdapterVersion), Refusal> {
+        let calibration = calibration(path)?.map(Arc::new);
         let kept = self.keep(name);
         let there = self.engine.adapters().into_iter().find(|adapter| adapter.name == name);
         let version = match there {
             Some(version) => version,
-            None => self.engine.load_adapter(name, path)?,
+            None => {
+                self.engine.load_adapter(name, path).map_err(|source| Refusal::Load { name: name.to_owned(), source: source.into() })?
+            }
         };
-        Ok((Voice { name: Some(name.to_owned()), _kept: Some(kept) }, version))
+        Ok((Voice { name: Some(name.to_owned()), calibration, _kept: Some(kept) }, version))
     }
 
     fn keep(self: &Arc<Adapters>, name: &str) -> Kept {
@@ -59,6 +67,17 @@ impl Adapters {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, usize>> {
         self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The calibration in an adapter's directory; `None`: there is none.
+fn calibration(adapter: &Path) -> Result<Option<Calibration>, Refusal> {
+    let path = adapter.join(CALIBRATION_FILE);
+    let refused = |reason: String| Refusal::Calibration { path: path.clone(), reason };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Calibration::parse(&text).map(Some).map_err(|error| refused(error.to_string())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(refused(error.to_string())),
     }
 }
 
@@ -133,5 +152,22 @@ mod tests {
         assert_eq!(names(&adapters), [""; 0]);
         assert!(adapters.voice("plan@c", Path::new("no/such/adapter")).is_err());
         assert!(adapters.lock().is_empty());
+    }
+
+    #[test]
+    fn a_calibration_lies_beside_its_adapter() {
+        let model = tiny_model("llama3").unwrap();
+        let path = model.path().join("adapter");
+        let engine =
+            Engine::start(&ModelDir::open(model.path()).unwrap(), EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
+        let adapters = Arc::new(Adapters::new(Arc::new(engine)));
+        assert_eq!(adapters.voice("reflect", &path).unwrap().0.calibration, None);
+        let json = r#"{"format":1,"threshold":0.9,"precision":0.97,"intercept":1.5,"terms":[],"histories":40}"#;
+        std::fs::write(path.join(CALIBRATION_FILE), json).unwrap();
+        let read = adapters.voice("reflect", &path).unwrap().0.calibration.unwrap();
+        assert_eq!((read.threshold, read.histories), (0.9, 40));
+        std::fs::write(path.join(CALIBRATION_FILE), json.replace("0.9,", "1.9,")).unwrap();
+        assert!(matches!(adapters.voice("reflect", &path), Err(Refusal::Calibration { .. })));
+        assert_eq!(names(&adapters), [""; 0]);
     }
 }

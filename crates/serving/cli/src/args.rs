@@ -139,6 +139,9 @@ pub(crate) struct AskOptions {
     /// The answer may have several lines.
     #[arg(long)]
     pub(crate) multiline: bool,
+    /// The confidence that an approval needs, 0 to 1 [default: what the adapters' calibration says].
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) min_confidence: Option<f64>,
     /// Sampling temperature; 0 always takes the likeliest token.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) temperature: f32,

@@ -125,6 +125,7 @@ fn request(options: &AskOptions) -> anyhow::Result<v1::SubmitTaskRequest> {
         question: options.question.clone(),
         tools: options.tools.clone(),
         multiline_answer: options.multiline,
+        min_confidence: options.min_confidence,
         limits: Some(v1::Limits {
             max_steps: options.max_steps,
             max_time: options.timeout.and_then(|time| time.try_into().ok()),

@@ -69,9 +69,11 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
         Some(Body::Observation(body)) => {
             ("observation", json!({ "text": body.text, "is_error": body.is_error, "repeated": body.repeated, "truncated": body.truncated }))
         }
-        Some(Body::Reflection(body)) => {
-            ("reflection", json!({ "thought": body.thought, "verdict": verdict_name(body.verdict()), "log_odds": body.log_odds }))
-        }
+        Some(Body::Reflection(body)) => (
+            "reflection",
+            json!({ "thought": body.thought, "verdict": verdict_name(body.verdict()), "log_odds": body.log_odds,
+                "confidence": body.confidence, "threshold": body.threshold }),
+        ),
         Some(Body::Finished(body)) => (
             "finished",
             json!({ "answer": body.answer, "approved": body.approved, "reason": reason_name(body.reason()), "detail": body.detail }),
@@ -137,6 +139,8 @@ pub(crate) fn task(task: &v1::Task, state: &str) -> Value {
         "question": task.question,
         "answer": task.answer,
         "approved": task.approved,
+        "confidence": task.confidence,
+        "min_confidence": task.min_confidence,
         "detail": task.detail,
         "tenant": task.tenant,
         "conversation_id": task.conversation_id,
@@ -175,7 +179,7 @@ fn turn(turn: &v1::Turn) -> Option<Value> {
             "artifacts": step.artifacts.iter().map(|found| artifact(found, None)).collect::<Vec<_>>(),
         }),
         v1::turn::Turn::Reflection(reflection) => json!({
-            "reflection": reflection.thought, "verdict": verdict_name(reflection.verdict()), "log_odds": reflection.log_odds,
+            "reflection": reflection.thought, "verdict": verdict_name(reflection.verdict()), "log_odds": reflection.log_odds, "confidence": reflection.confidence, "threshold": reflection.threshold,
         }),
     })
 }

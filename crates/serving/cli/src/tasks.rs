@@ -8,9 +8,10 @@ use crate::client::{self, Service};
 use crate::context;
 use crate::exit;
 use crate::json;
-use crate::names::{reason_name, verdict_name};
+use crate::names::reason_name;
 use crate::out;
 use crate::text::{cut, plain, plain_line};
+use crate::view::verdict;
 
 pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;
@@ -95,8 +96,7 @@ fn shown(task: &v1::Task) -> String {
                 rows.extend(step.artifacts.iter().map(|artifact| ("artifact", artifacts::shown(artifact))));
             }
             Some(v1::turn::Turn::Reflection(reflection)) => {
-                let verdict = verdict_name(reflection.verdict());
-                rows.push(("reflection", format!("{} → {verdict}", plain(&reflection.thought))));
+                rows.push(("reflection", format!("{} → {}", plain(&reflection.thought), verdict(reflection))));
             }
             None => {}
         }

@@ -66,8 +66,7 @@ impl View {
                 format!("{} {}", self.label(&format!("observation {}", self.step), colour), plain(&observation.text))
             }
             Body::Reflection(reflection) => {
-                let verdict = verdict_name(reflection.verdict());
-                format!("{} {} → {verdict}", self.label("reflection", "35"), plain(&reflection.thought))
+                format!("{} {} → {}", self.label("reflection", "35"), plain(&reflection.thought), verdict(reflection))
             }
             Body::Finished(finished) => self.finish(finished),
             Body::Released(released) if released.reason() == v1::ReleaseReason::Waiting => {
@@ -207,4 +206,15 @@ fn duration(value: Option<prost_types::Duration>) -> Duration {
 
 fn ms(value: Duration) -> f64 {
     value.as_secs_f64() * 1e3
+}
+/// A verdict with its confidence: `right (0.98)`, or `wrong (0.71, below 0.95)`.
+pub(crate) fn verdict(reflection: &v1::Reflection) -> String {
+    let verdict = verdict_name(reflection.verdict());
+    let below = reflection.threshold.filter(|least| reflection.confidence.is_none_or(|confidence| confidence < *least));
+    match (reflection.confidence, below) {
+        (Some(confidence), Some(least)) => format!("{verdict} ({confidence:.2}, below {least:.2})"),
+        (Some(confidence), None) => format!("{verdict} ({confidence:.2})"),
+        (None, Some(least)) => format!("{verdict} (uncalibrated, below {least:.2})"),
+        (None, None) => verdict.to_owned(),
+    }
 }

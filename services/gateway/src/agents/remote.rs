@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use autoact_bus::Bus;
 use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 use autoact_telemetry::propagate::TraceInterceptor;
-use autoact_trajectory::{Effect, Observation, Reflection, Thought, ToolSpec, Usage};
+use autoact_trajectory::{Calibration, Effect, Judgement, Observation, Reflection, Thought, ToolSpec, Usage};
 use autoact_wire::agents_v1;
 use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
 use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
@@ -268,13 +268,13 @@ impl Library for Remote<ToolAgentClient<Traced>> {
 
 #[async_trait]
 impl ReflectAgent for Remote<ReflectAgentClient<Traced>> {
-    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Reflection>, Failure> {
+    async fn reflect(&self, call: Call<'_>) -> Result<Reply<Judgement>, Failure> {
         ask(call.id.kind, call.task, self.patience(call.time_left), |attempt| self.reflect_once(call, attempt)).await
     }
 }
 
 impl Remote<ReflectAgentClient<Traced>> {
-    async fn reflect_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(Reflection, Usage), Failure> {
+    async fn reflect_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(Judgement, Usage), Failure> {
         let request = agents_v1::ReflectRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
         let reply = self.within(attempt.limit, request, |mut client, request| async move {
             let stream = client.reflect(request).await;
@@ -287,7 +287,10 @@ impl Remote<ReflectAgentClient<Traced>> {
         });
         let reply = reply.await?.ok_or_else(|| self.broken(ConversionError::MissingField("result")))?;
         let verdict = reply.verdict().try_into().map_err(|error| self.broken(error))?;
-        Ok((Reflection { thought: reply.thought, verdict, log_odds: known(reply.log_odds) }, usage(reply.usage)))
+        let calibration =
+            reply.calibration.map(Calibration::try_from).transpose().map_err(|error| self.broken(error.into()))?.map(Arc::new);
+        let reflection = Reflection { log_odds: known(reply.log_odds), ..Reflection::new(reply.thought, verdict) };
+        Ok((Judgement { reflection, calibration }, usage(reply.usage)))
     }
 }
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use autoact_bus::{Bus, BusError};
 use autoact_planning::{Appended, EventLog, Failure, FailureClass};
-use autoact_trajectory::{Artifact, Event, EventBody, NewArtifact, TaskKey};
+use autoact_trajectory::{Artifact, Event, EventBody, NewArtifact, Reflection, TaskKey};
 use tracing::Instrument;
 
 /// Appends to a task's subject.
@@ -60,7 +60,18 @@ pub(crate) async fn append(bus: &Bus, event: &Event, after: u64) -> Result<Appen
             let kind = if shortened.shortening.left_out > 0 { "steps" } else { "observations" };
             metrics::counter!("autoact_histories_shortened_total", "kind" => kind).increment(1);
         }
+        EventBody::Reflection(reflection) => count_verdict(reflection),
         _ => {}
     }
     Ok(Appended { sequence: stored.sequence, digest: Some(stored.digest) })
+}
+
+/// Counts a verdict with its confidence, where it has one.
+fn count_verdict(reflection: &Reflection) {
+    let verdict = reflection.verdict.as_str();
+    let calibrated = if reflection.confidence.is_some() { "true" } else { "false" };
+    metrics::counter!("autoact_verdicts_total", "verdict" => verdict, "calibrated" => calibrated).increment(1);
+    if let Some(confidence) = reflection.confidence {
+        metrics::histogram!("autoact_verdict_confidence", "verdict" => verdict).record(confidence);
+    }
 }

@@ -29,6 +29,8 @@ pub(crate) enum SubmitError {
     LongLabel(usize),
     #[error("`{field}` is {asked}; at most {most} is allowed here")]
     Limit { field: &'static str, asked: String, most: String },
+    #[error("`min_confidence` is {0}; expected 0 to 1")]
+    MinConfidence(f64),
     #[error(transparent)]
     Sampling(#[from] InvalidSampling),
     #[error(transparent)]

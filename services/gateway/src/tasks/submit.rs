@@ -47,6 +47,8 @@ pub(crate) struct Submission {
     pub(crate) context: TaskContext,
     /// The answer may have several lines.
     pub(crate) multiline_answer: bool,
+    /// The confidence that an approval needs; `None`: what the adapters' calibration says.
+    pub(crate) min_confidence: Option<f64>,
     /// The trace that the request came in; empty: none. It is no part of what is asked for.
     pub(crate) trace_id: String,
 }
@@ -55,7 +57,19 @@ impl Submission {
     /// SHA-256 over all that makes the request: two requests with the same digest ask for the same
     /// task.
     fn digest(&self) -> Digest {
-        let Submission { id: _, question, tools, limits, sampling, labels, conversation, context, multiline_answer, trace_id: _ } = self;
+        let Submission {
+            id: _,
+            question,
+            tools,
+            limits,
+            sampling,
+            labels,
+            conversation,
+            context,
+            multiline_answer,
+            min_confidence,
+            trace_id: _,
+        } = self;
         let mut bytes = Vec::with_capacity(256 + question.len());
         let mut field = |value: &[u8]| add(&mut bytes, value);
         field(question.as_bytes());
@@ -76,7 +90,9 @@ impl Submission {
         // a request without a context has the digest that it had before there were any
         let asked = if context.is_empty() { asked } else { context_digest(asked, context) };
         // likewise a request for a plain answer
-        if *multiline_answer { digest(&[asked.as_bytes(), b"multiline_answer".as_slice()].concat()) } else { asked }
+        let asked = if *multiline_answer { digest(&[asked.as_bytes(), b"multiline_answer".as_slice()].concat()) } else { asked };
+        let Some(least) = min_confidence else { return asked };
+        digest(&[asked.as_bytes(), b"min_confidence".as_slice(), &least.to_bits().to_le_bytes()].concat())
     }
 }
 
@@ -128,7 +144,7 @@ impl Application {
         let key = self.key(&id);
         let tools = self.with_room(&key, &submission, tools).await?;
         let _entering = self.admit().await?;
-        let Submission { question, limits, sampling, labels, conversation, context, trace_id, .. } = submission;
+        let Submission { question, limits, sampling, labels, conversation, context, trace_id, min_confidence, .. } = submission;
         let submitted = Submitted {
             question: question.clone(),
             tools,
@@ -139,6 +155,7 @@ impl Application {
             request: Some(request),
             context: Box::new(context),
             trace_id,
+            min_confidence,
         };
         // first of all: a task that is stored and in no index would never be found by those who
         // look for unqueued ones
@@ -205,8 +222,7 @@ impl Application {
     }
 
     fn check(&self, submission: &Submission) -> Result<(), SubmitError> {
-        let Submission { id: _, question, tools, limits, sampling, labels, conversation, context, multiline_answer: _, trace_id: _ } =
-            submission;
+        let Submission { question, tools, limits, sampling, labels, conversation, context, min_confidence, .. } = submission;
         if question.trim().is_empty() {
             return Err(SubmitError::NoQuestion);
         }
@@ -230,6 +246,9 @@ impl Application {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if conversation.len() > MAX_CONVERSATION_BYTES || !conversation.bytes().all(allowed) {
             return Err(SubmitError::Conversation(conversation.chars().take(MAX_CONVERSATION_BYTES + 1).collect()));
+        }
+        if let Some(least) = min_confidence.filter(|least| !(0.0..=1.0).contains(least)) {
+            return Err(SubmitError::MinConfidence(least));
         }
         sampling.checked()?;
         context.check()?;

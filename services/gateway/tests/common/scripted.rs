@@ -33,6 +33,8 @@ pub struct Script {
     pub execute: Option<Execute>,
     /// Tokens that every reply costs.
     pub tokens: u32,
+    /// What its judgements are worth.
+    pub calibration: Option<agents_v1::Calibration>,
     /// The most tokens of a prompt, one for each byte; 0: the agents do not count.
     pub limit: u32,
 }
@@ -51,6 +53,7 @@ impl Default for Script {
             right: Box::new(|_| true),
             execute: None,
             tokens: 5,
+            calibration: None,
             limit: 0,
         }
     }
@@ -283,8 +286,13 @@ impl ReflectAgent for Inner {
     async fn reflect(&self, request: Request<agents_v1::ReflectRequest>) -> Result<Response<Self::ReflectStream>, Status> {
         let trajectory = request.into_inner().trajectory.unwrap();
         let verdict = if (self.script.right)(&trajectory) { v1::Verdict::Right } else { v1::Verdict::Wrong };
-        let result =
-            agents_v1::ReflectResult { thought: "I looked.".into(), verdict: verdict as i32, usage: self.usage(), log_odds: Some(1.5) };
+        let result = agents_v1::ReflectResult {
+            thought: "I looked.".into(),
+            verdict: verdict as i32,
+            usage: self.usage(),
+            log_odds: Some(1.5),
+            calibration: self.script.calibration.clone(),
+        };
         Ok(replies(vec![agents_v1::ReflectResponse { event: Some(agents_v1::reflect_response::Event::Result(result)) }]))
     }
 }

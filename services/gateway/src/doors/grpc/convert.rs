@@ -28,7 +28,18 @@ const OLDEST: &str = "oldest-";
 /// The task that a request asks for; bounds that it leaves out are `defaults`'. `trace_id`: the
 /// request's, or empty.
 pub(super) fn submission(request: v1::SubmitTaskRequest, defaults: &Limits, trace_id: String) -> Result<Submission, RequestError> {
-    let v1::SubmitTaskRequest { task_id, question, tools, limits, sampling, labels, conversation_id, context, multiline_answer } = request;
+    let v1::SubmitTaskRequest {
+        task_id,
+        question,
+        tools,
+        limits,
+        sampling,
+        labels,
+        conversation_id,
+        context,
+        multiline_answer,
+        min_confidence,
+    } = request;
     let v1::SamplingParams { temperature, top_k, top_p, seed } = sampling.unwrap_or_default();
     Ok(Submission {
         id: if task_id.is_empty() { None } else { Some(task_id.parse().map_err(RequestError::Id)?) },
@@ -40,6 +51,7 @@ pub(super) fn submission(request: v1::SubmitTaskRequest, defaults: &Limits, trac
         conversation: conversation_id,
         context: context.map(TaskContext::try_from).transpose().map_err(RequestError::Context)?.unwrap_or_default(),
         multiline_answer,
+        min_confidence,
         trace_id,
     })
 }

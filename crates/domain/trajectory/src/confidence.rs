@@ -1,0 +1,269 @@
+//! How likely a judged answer is right: a calibrated mix of how sure the agents were of their own
+//! words. The verdict alone says little (DESIGN section 12).
+//!
+//! A [`Calibration`] belongs to the adapters and the base that it was fitted for. The confidence is
+//! logistic: `1 / (1 + exp(-(intercept + Σ weight · (value - mean) / deviation)))`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::Role;
+use crate::usage::Usage;
+
+/// The layout of a stored calibration.
+pub const CALIBRATION_FORMAT: u32 = 1;
+/// The name of a stored calibration, in the directory of Reflect-Agent's adapter.
+pub const CALIBRATION_FILE: &str = "calibration.json";
+
+/// How sure the agents were when an answer was judged. All values are natural logarithms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Evidence {
+    /// ln p(` right`) − ln p(` wrong`) at the verdict.
+    pub verdict: f64,
+    /// The mean log-probability of a token of Plan-Agent's thoughts.
+    pub thoughts: f64,
+    /// The lowest mean of one of these thoughts.
+    pub lowest_thought: f64,
+    /// The mean log-probability of a token of Tool-Agent's inputs.
+    pub inputs: f64,
+    /// The lowest mean of one of these inputs.
+    pub lowest_input: f64,
+    /// The mean log-probability of a token of Reflect-Agent's thought.
+    pub reflection: f64,
+}
+
+impl Evidence {
+    /// The parts' names, in the order of [`values`](Self::values).
+    pub const PARTS: [&str; 6] = ["verdict", "thoughts", "lowest_thought", "inputs", "lowest_input", "reflection"];
+
+    /// The parts' values.
+    pub fn values(&self) -> [f64; 6] {
+        let Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection } = *self;
+        [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection]
+    }
+}
+
+/// What the calls of a task's Plan-Agent and Tool-Agent tell of their certainty so far.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Likelihood {
+    thoughts: Words,
+    inputs: Words,
+}
+
+impl Likelihood {
+    /// Takes in what a call of `role` cost.
+    pub fn add(&mut self, role: Role, usage: &Usage) {
+        match role {
+            Role::Plan => self.thoughts.add(usage),
+            Role::Tool => self.inputs.add(usage),
+            Role::Reflect => {}
+        }
+    }
+
+    /// The evidence for an answer that is judged now: with the verdict's log-odds and what the
+    /// judgement cost. `None` while a part is unknown.
+    pub fn evidence(&self, log_odds: Option<f64>, judgement: &Usage) -> Option<Evidence> {
+        let (thoughts, lowest_thought) = self.thoughts.known()?;
+        let (inputs, lowest_input) = self.inputs.known()?;
+        let (verdict, reflection) = (log_odds?, judgement.mean_log_prob()?);
+        Some(Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection })
+    }
+}
+
+/// The log-probabilities of several calls' words.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Words {
+    sum: f64,
+    tokens: u64,
+    lowest: f64,
+    /// A call whose log-probabilities are unknown.
+    unknown: bool,
+}
+
+impl Words {
+    fn add(&mut self, usage: &Usage) {
+        let Some((sum, mean)) = usage.log_prob.zip(usage.mean_log_prob()) else {
+            self.unknown = true;
+            return;
+        };
+        self.sum += sum;
+        self.tokens = self.tokens.saturating_add(u64::from(usage.scored_tokens));
+        self.lowest = self.lowest.min(mean);
+    }
+
+    /// The mean over all tokens, and the lowest mean of a call.
+    fn known(&self) -> Option<(f64, f64)> {
+        // exact for any number of tokens that a task can have
+        (!self.unknown && self.tokens > 0).then(|| (self.sum / self.tokens as f64, self.lowest))
+    }
+}
+
+/// What one part of the evidence counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Term {
+    /// The part: one of [`Evidence::PARTS`].
+    pub part: String,
+    /// Its mean over the histories that it was fitted on.
+    pub mean: f64,
+    /// Its standard deviation over them.
+    pub deviation: f64,
+    /// What a deviation from the mean counts.
+    pub weight: f64,
+}
+
+/// How evidence becomes a confidence, and the confidence that an approval needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// The layout: [`CALIBRATION_FORMAT`].
+    pub format: u32,
+    /// The least confidence that an approval needs.
+    pub threshold: f64,
+    /// The share of right answers among the approved ones that the threshold was chosen for.
+    pub precision: f64,
+    /// The log-odds at the means.
+    pub intercept: f64,
+    /// The parts that count.
+    pub terms: Vec<Term>,
+    /// How many judged histories it was fitted on.
+    pub histories: u32,
+}
+
+/// A calibration that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidCalibration {
+    /// It is not JSON of the known layout.
+    #[error("it is no calibration: {0}")]
+    Json(String),
+    /// A later program wrote it.
+    #[error("its format is {0}, expected {CALIBRATION_FORMAT}")]
+    Format(u32),
+    /// A number is out of its range, or none at all.
+    #[error("`{field}` is {found}, expected {expected}")]
+    Number {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        found: String,
+        /// What it has to be.
+        expected: &'static str,
+    },
+    /// It uses a part that this program does not know, or one twice.
+    #[error("the part `{0}` is unknown or is there twice")]
+    Part(String),
+}
+
+impl Calibration {
+    /// Reads a calibration from JSON.
+    ///
+    /// # Errors
+    /// The text is no calibration, or one that makes no sense.
+    pub fn parse(json: &str) -> Result<Calibration, InvalidCalibration> {
+        let calibration: Calibration = serde_json::from_str(json).map_err(|error| InvalidCalibration::Json(error.to_string()))?;
+        calibration.check()?;
+        Ok(calibration)
+    }
+
+    /// Whether it can be used.
+    ///
+    /// # Errors
+    /// A later layout, numbers that are none, parts that are unknown.
+    pub fn check(&self) -> Result<(), InvalidCalibration> {
+        if self.format != CALIBRATION_FORMAT {
+            return Err(InvalidCalibration::Format(self.format));
+        }
+        let number = |field, found: f64, fits: bool, expected| {
+            if fits && found.is_finite() { Ok(()) } else { Err(InvalidCalibration::Number { field, found: found.to_string(), expected }) }
+        };
+        let share = |number: f64| (0.0..=1.0).contains(&number);
+        number("threshold", self.threshold, share(self.threshold), "0 to 1")?;
+        number("precision", self.precision, share(self.precision), "0 to 1")?;
+        number("intercept", self.intercept, true, "a number")?;
+        let mut seen = Vec::new();
+        for Term { part, mean, deviation, weight } in &self.terms {
+            if !Evidence::PARTS.contains(&part.as_str()) || seen.contains(&part) {
+                return Err(InvalidCalibration::Part(part.chars().take(64).collect()));
+            }
+            seen.push(part);
+            number("mean", *mean, true, "a number")?;
+            number("deviation", *deviation, *deviation > 0.0, "above 0")?;
+            number("weight", *weight, true, "a number")?;
+        }
+        Ok(())
+    }
+
+    /// The probability that the judged answer is right.
+    pub fn confidence(&self, evidence: &Evidence) -> f64 {
+        let values = evidence.values();
+        let value = |part: &str| Evidence::PARTS.iter().position(|name| *name == part).map_or(0.0, |at| values[at]);
+        let counts = |term: &Term| term.weight * (value(&term.part) - term.mean) / term.deviation;
+        let odds = self.intercept + self.terms.iter().map(counts).sum::<f64>();
+        1.0 / (1.0 + (-odds).exp())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn calibration() -> Calibration {
+        let term = |part: &str, mean, deviation, weight| Term { part: part.to_owned(), mean, deviation, weight };
+        let terms = vec![term("thoughts", -0.5, 0.25, 2.0), term("verdict", 1.0, 2.0, 0.5)];
+        Calibration { format: 1, threshold: 0.9, precision: 0.97, intercept: 1.0, terms, histories: 100 }
+    }
+
+    fn usage(log_prob: f64, scored_tokens: u32) -> Usage {
+        Usage { log_prob: Some(log_prob), scored_tokens, ..Usage::default() }
+    }
+
+    #[test]
+    fn a_confidence_is_logistic() {
+        let at_the_means = Evidence { verdict: 1.0, thoughts: -0.5, lowest_thought: 0.0, inputs: 0.0, lowest_input: 0.0, reflection: 0.0 };
+        let expected = |odds: f64| 1.0 / (1.0 + (-odds).exp());
+        assert!((calibration().confidence(&at_the_means) - expected(1.0)).abs() < 1e-12);
+        let surer = Evidence { thoughts: -0.25, verdict: 3.0, ..at_the_means };
+        assert!((calibration().confidence(&surer) - expected(3.5)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn evidence_is_the_means_of_words() {
+        let mut likelihood = Likelihood::default();
+        assert_eq!(likelihood.evidence(Some(1.0), &usage(-1.0, 2)), None);
+        likelihood.add(Role::Plan, &usage(-4.0, 8));
+        likelihood.add(Role::Plan, &usage(-4.0, 2));
+        likelihood.add(Role::Tool, &usage(-1.0, 4));
+        let evidence = likelihood.evidence(Some(1.5), &usage(-3.0, 6)).unwrap();
+        assert_eq!(evidence.values(), [1.5, -0.8, -2.0, -0.25, -0.25, -0.5]);
+        assert_eq!(likelihood.evidence(None, &usage(-3.0, 6)), None);
+        assert_eq!(likelihood.evidence(Some(1.5), &Usage::default()), None);
+        likelihood.add(Role::Tool, &Usage::default());
+        assert_eq!(likelihood.evidence(Some(1.5), &usage(-3.0, 6)), None);
+    }
+
+    #[test]
+    fn a_calibration_is_checked() {
+        let json = serde_json::to_string(&calibration()).unwrap();
+        assert_eq!(Calibration::parse(&json).unwrap(), calibration());
+        assert!(matches!(Calibration::parse("{"), Err(InvalidCalibration::Json(_))));
+        let checked = |change: fn(&mut Calibration)| {
+            let mut changed = calibration();
+            change(&mut changed);
+            changed.check().unwrap_err()
+        };
+        assert_eq!(checked(|it| it.format = 2), InvalidCalibration::Format(2));
+        assert!(matches!(checked(|it| it.threshold = 1.5), InvalidCalibration::Number { field: "threshold", .. }));
+        assert!(matches!(checked(|it| it.intercept = f64::NAN), InvalidCalibration::Number { field: "intercept", .. }));
+        assert!(matches!(checked(|it| it.terms[0].deviation = 0.0), InvalidCalibration::Number { field: "deviation", .. }));
+        assert!(matches!(checked(|it| it.terms[0].part = "mood".into()), InvalidCalibration::Part(_)));
+        assert!(matches!(checked(|it| it.terms[0].part = "verdict".into()), InvalidCalibration::Part(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_confidence_is_a_probability(values in prop::array::uniform6(-1e6..1e6_f64)) {
+            let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection] = values;
+            let evidence = Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection };
+            prop_assert!((0.0..=1.0).contains(&calibration().confidence(&evidence)));
+        }
+    }
+}
