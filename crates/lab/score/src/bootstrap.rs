@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 const RESAMPLES: usize = 2_000;
 const LEVEL: f64 = 0.95;
 
-/// A mean with its confidence interval.
+/// A mean, or another statistic, with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// The mean of the values.
+    /// The mean of the values, or the statistic.
     pub mean: f64,
     /// The interval's lower end.
     pub low: f64,
@@ -63,11 +63,31 @@ impl Bootstrap {
         }
         let mean = values.iter().sum::<f64>() / count as f64;
         let mut draws = SplitMix64::new(self.seed);
-        let mut means: Vec<f64> =
+        let means: Vec<f64> =
             (0..self.resamples).map(|_| (0..count).filter_map(|_| values.get(draws.below(count))).sum::<f64>() / count as f64).collect();
-        means.sort_by(f64::total_cmp);
+        self.interval(mean, means)
+    }
+
+    /// A statistic of `items` that is no mean, with its interval; `None` if the items have none.
+    /// Resamples that have none, such as those of one class, are left out.
+    pub fn statistic<T: Copy>(&self, items: &[T], statistic: impl Fn(&[T]) -> Option<f64>) -> Option<Interval> {
+        let whole = statistic(items)?;
+        let mut draws = SplitMix64::new(self.seed);
+        let mut drawn = Vec::with_capacity(items.len());
+        let mut resampled = Vec::with_capacity(self.resamples);
+        for _ in 0..self.resamples {
+            drawn.clear();
+            drawn.extend((0..items.len()).filter_map(|_| items.get(draws.below(items.len()))));
+            resampled.extend(statistic(&drawn));
+        }
+        Some(self.interval(whole, resampled))
+    }
+
+    /// The value of the whole sample between the quantiles of the resamples' values.
+    fn interval(&self, mean: f64, mut resampled: Vec<f64>) -> Interval {
+        resampled.sort_by(f64::total_cmp);
         let outside = (1.0 - self.level.clamp(0.0, 1.0)) / 2.0;
-        let at = |quantile: f64| means.get(((means.len().max(1) - 1) as f64 * quantile).round() as usize).copied().unwrap_or(mean);
+        let at = |quantile: f64| resampled.get(((resampled.len().max(1) - 1) as f64 * quantile).round() as usize).copied().unwrap_or(mean);
         Interval { mean, low: at(outside), high: at(1.0 - outside) }
     }
 

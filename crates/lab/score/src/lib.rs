@@ -1,15 +1,21 @@
 //! Scores of answers and their confidence: HotpotQA's exact match and F1, the reward of multiple
-//! choice, bootstrap intervals, paired differences, and the precision and recall of verdicts. Pure
-//! functions without a model and without I/O.
+//! choice, bootstrap intervals, paired differences, the precision and recall of verdicts, how well
+//! a number tells right answers from wrong ones, and the calibration of confidences. Pure functions
+//! without a model and without I/O.
 
 mod answer;
 mod bootstrap;
+mod calibration;
 mod choice;
+mod logistic;
 mod metric;
+mod ranking;
 mod verdicts;
 
 pub use answer::{exact_match, f1, normalize};
 pub use bootstrap::{Bootstrap, Interval, PairError};
+pub use calibration::{FOLDS, FitError, Fitted, Judged, LEAST_QUESTIONS, fit};
 pub use choice::{label, named, options, with_options, without_options};
 pub use metric::{Metric, UnknownMetric};
+pub use ranking::{CurvePoint, auroc, calibration_error, curve, precision_at_least, threshold_for};
 pub use verdicts::Verdicts;
