@@ -9,6 +9,7 @@ mod bad_requests;
 mod bad_starts;
 mod clients;
 mod concurrency;
+mod evaluation;
 mod examples;
 mod identity;
 mod kills;

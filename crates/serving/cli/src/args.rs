@@ -7,6 +7,7 @@ use autoact_trajectory::Tenant;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::adapters::AdaptersOptions;
+use crate::eval::calibrate::CalibrateOptions;
 use crate::eval::compare::options::CompareOptions;
 use crate::learn::LearnArgs;
 use crate::load::LoadOptions;
@@ -351,6 +352,8 @@ pub(crate) struct EvalOptions {
     /// A JSON report for programs.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) calibrate: CalibrateOptions,
     #[command(flatten)]
     pub(crate) compare: CompareOptions,
 }

@@ -1,7 +1,10 @@
 //! `autoact eval`: the whole group (models, tools, bus and all) over a set of questions, exact
 //! match and F1 by kind; or planners in this process, against each other (`compare`).
 
+mod approval;
+pub(crate) mod calibrate;
 pub(crate) mod compare;
+mod judgement;
 mod progress;
 mod report;
 pub(crate) mod set;
@@ -21,6 +24,8 @@ use crate::exit;
 use crate::json;
 use crate::out;
 use crate::up::Group;
+use calibrate::Calibrated;
+use judgement::Judgements;
 use progress::progress;
 use report::{Outcome, Report};
 use set::EvalQuestion;
@@ -34,6 +39,7 @@ pub(crate) async fn run(gateway: &str, options: EvalOptions) -> anyhow::Result<u
     if options.compare.asked() {
         return compare::run(options).await;
     }
+    options.calibrate.check(&options.set)?;
     let scratch = tempfile::tempdir().context("cannot make a temporary directory")?;
     let mut group_options = options.group.clone();
     let mut questions = if options.counterfactual {
@@ -62,11 +68,26 @@ pub(crate) async fn run(gateway: &str, options: EvalOptions) -> anyhow::Result<u
     if let Some(path) = &options.output {
         report.write(path)?;
     }
+    // of some of the questions only, nothing is fitted
+    let calibrate = options.calibrate.calibrate.as_deref().filter(|_| !interrupted);
+    let calibrated = calibrate.map(|path| Calibrated::new(&options.calibrate, path, report.judged(), &options.group.adapters)).transpose();
+    let fitted = calibrated.as_ref().ok().and_then(Option::as_ref);
+    if let Some(path) = &options.compare.plot {
+        let page = report.page(&options, fitted.map(Calibrated::scored).as_deref());
+        std::fs::write(path, page).with_context(|| format!("cannot write `{}`", path.display()))?;
+    }
     if options.json {
-        out::line(report.json(&options))?;
+        let mut json = report.json(&options);
+        if let Some(fitted) = fitted {
+            json["calibration"] = fitted.json();
+        }
+        out::line(json)?;
     } else {
         out::text(report.table(&options))?;
+        fitted.map_or(Ok(()), |fitted| out::text(fitted.text()))?;
     }
+    // what was measured is printed in any case
+    calibrated?;
     Ok(if interrupted { exit::INTERRUPTED } else { exit::OK })
 }
 
@@ -109,8 +130,13 @@ async fn ask_all(address: &str, questions: Vec<EvalQuestion>, options: &EvalOpti
     let mut answers = futures::stream::iter(questions.into_iter().map(|question| {
         let client = client.clone();
         let address = Arc::clone(&address);
-        let (temperature, seed) = (options.temperature, options.seed);
-        async move { one(client, &address, question, temperature, seed).await }
+        let request = v1::SubmitTaskRequest {
+            question: question.question.clone(),
+            sampling: Some(v1::SamplingParams { temperature: options.temperature, seed: options.seed, ..v1::SamplingParams::default() }),
+            min_confidence: options.calibrate.least(),
+            ..v1::SubmitTaskRequest::default()
+        };
+        async move { one(client, &address, question, request).await }
     }))
     .buffered(options.concurrency.clamp(1, 256));
     let mut report = Report::default();
@@ -130,15 +156,10 @@ async fn ask_all(address: &str, questions: Vec<EvalQuestion>, options: &EvalOpti
     Ok((report, interrupted))
 }
 
-async fn one(client: Gateway, address: &str, question: EvalQuestion, temperature: f32, seed: u64) -> anyhow::Result<Outcome> {
+async fn one(client: Gateway, address: &str, question: EvalQuestion, request: v1::SubmitTaskRequest) -> anyhow::Result<Outcome> {
     let begun = Instant::now();
-    let request = v1::SubmitTaskRequest {
-        question: question.question.clone(),
-        sampling: Some(v1::SamplingParams { temperature, seed, ..v1::SamplingParams::default() }),
-        ..v1::SubmitTaskRequest::default()
-    };
     let mut attempts = 0;
-    let (events, finished) = loop {
+    let Answer { events, judgements, finished } = loop {
         match answer(Following::ask(client.clone(), address, request.clone(), RECONNECT)).await {
             Ok(answer) => break answer,
             Err(status) if attempts < FULL_RETRIES && status.code() == tonic::Code::ResourceExhausted => {
@@ -150,19 +171,27 @@ async fn one(client: Gateway, address: &str, question: EvalQuestion, temperature
         }
     };
     let finished = finished.context("a task's stream ended before the task did")?;
-    Ok(Outcome::new(question, &finished, events, begun.elapsed()))
+    Ok(Outcome::new(question, &finished, events, judgements.into_all(), begun.elapsed()))
+}
+
+/// What became of a task.
+#[derive(Default)]
+struct Answer {
+    events: Vec<serde_json::Value>,
+    judgements: Judgements,
+    finished: Option<v1::Finished>,
 }
 
 /// A task's events and its end.
-async fn answer(mut following: Following) -> Result<(Vec<serde_json::Value>, Option<v1::Finished>), tonic::Status> {
-    let mut events = Vec::new();
-    let mut finished = None;
+async fn answer(mut following: Following) -> Result<Answer, tonic::Status> {
+    let mut answer = Answer::default();
     while let Some(update) = following.next().await {
         let Update::Event { event, .. } = update? else { continue };
-        events.push(json::event(&event));
+        answer.events.push(json::event(&event));
+        answer.judgements.take(&event);
         if let Some(Body::Finished(body)) = event.body {
-            finished = Some(body);
+            answer.finished = Some(body);
         }
     }
-    Ok((events, finished))
+    Ok(answer)
 }

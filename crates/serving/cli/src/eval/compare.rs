@@ -6,7 +6,7 @@ mod plot;
 mod problem;
 mod race;
 mod scores;
-mod table;
+pub(super) mod table;
 
 use anyhow::Context as _;
 

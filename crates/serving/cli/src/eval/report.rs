@@ -6,10 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use autoact_score::Judged;
 use autoact_wire::v1;
 use serde_json::json;
 
 use crate::args::EvalOptions;
+use crate::eval::approval::{Approval, Rated};
+use crate::eval::judgement::{Judgement, evidence_json, of_answer};
 use crate::eval::set::EvalQuestion;
 use crate::names::reason_name;
 
@@ -21,14 +24,31 @@ pub(crate) struct Outcome {
     reason: String,
     exact: bool,
     f1: f64,
+    rated: Rated,
+    judgements: Vec<Judgement>,
     events: Vec<serde_json::Value>,
     elapsed: Duration,
 }
 
 impl Outcome {
-    pub(crate) fn new(question: EvalQuestion, finished: &v1::Finished, events: Vec<serde_json::Value>, elapsed: Duration) -> Outcome {
+    pub(super) fn new(
+        question: EvalQuestion,
+        finished: &v1::Finished,
+        events: Vec<serde_json::Value>,
+        judgements: Vec<Judgement>,
+        elapsed: Duration,
+    ) -> Outcome {
+        let exact = question.metric().is_right(&question.question, &finished.answer, &question.answer);
+        let judged = of_answer(&judgements, finished);
         Outcome {
-            exact: question.metric().is_right(&question.question, &finished.answer, &question.answer),
+            rated: Rated {
+                approved: finished.approved,
+                right: exact,
+                confidence: judged.and_then(|judged| judged.confidence),
+                evidence: judged.and_then(|judged| judged.evidence),
+            },
+            exact,
+            judgements,
             f1: question.metric().reward(&question.question, &finished.answer, &question.answer),
             answer: finished.answer.clone(),
             approved: finished.approved,
@@ -37,6 +57,22 @@ impl Outcome {
             events,
             elapsed,
         }
+    }
+
+    fn is_right(&self, judgement: &Judgement) -> bool {
+        self.question.metric().is_right(&self.question.question, &judgement.answer, &self.question.answer)
+    }
+
+    /// Its judged answers, for programs.
+    fn judgements(&self) -> Vec<serde_json::Value> {
+        let one = |judgement: &Judgement| {
+            json!({
+                "answer": judgement.answer, "right": self.is_right(judgement), "approved": judgement.approved,
+                "confidence": judgement.confidence, "threshold": judgement.threshold,
+                "evidence": judgement.evidence.as_ref().map(evidence_json),
+            })
+        };
+        self.judgements.iter().map(one).collect()
     }
 
     /// Planning loops, `Finish` included.
@@ -96,6 +132,27 @@ impl Report {
         row.part(row.exact)
     }
 
+    /// What approval is worth.
+    fn approval(&self) -> Approval {
+        Approval::of(&self.outcomes.iter().map(|outcome| outcome.rated).collect::<Vec<_>>())
+    }
+
+    /// All judged answers that have evidence.
+    pub(super) fn judged(&self) -> Vec<Judged> {
+        let judged = |outcome: &Outcome, one: &Judgement| {
+            let question = outcome.question.question.clone();
+            Some(Judged { question, evidence: one.evidence?, approved: one.approved, right: outcome.is_right(one) })
+        };
+        self.outcomes.iter().flat_map(|outcome| outcome.judgements.iter().filter_map(|one| judged(outcome, one))).collect()
+    }
+
+    /// Precision against coverage, as a page; `fitted` are confidences of a new calibration.
+    pub(super) fn page(&self, options: &EvalOptions, fitted: Option<&[(f64, bool)]>) -> String {
+        let swapped = if options.counterfactual { " on swapped facts" } else { "" };
+        let title = format!("Precision of approval against coverage: set {}{swapped}, {} questions", options.set, self.outcomes.len());
+        self.approval().page(&title, fitted)
+    }
+
     fn total(&self) -> Row {
         let mut row = Row::default();
         self.outcomes.iter().for_each(|outcome| row.add(outcome));
@@ -144,8 +201,8 @@ impl Report {
         }
         let _ = writeln!(
             out,
-            "\napproved answers that are right: {:.1}%; time to the answer with {} at once: median {:.2} s, p95 {:.2} s",
-            100.0 * total.approved_exact as f64 / total.approved.max(1) as f64,
+            "\n{}\ntime to the answer with {} at once: median {:.2} s, p95 {:.2} s",
+            self.approval().text(),
             options.concurrency,
             self.latency(0.5),
             self.latency(0.95)
@@ -161,6 +218,7 @@ impl Report {
             "set": options.set, "counterfactual": options.counterfactual, "seed": options.seed, "temperature": options.temperature,
             "concurrency": options.concurrency, "seconds": self.elapsed.as_secs_f64(), "latency_p50_seconds": self.latency(0.5),
             "latency_p95_seconds": self.latency(0.95), "all": self.total().json(), "kinds": kinds,
+            "approval": self.approval().json(),
         })
     }
 
@@ -171,7 +229,8 @@ impl Report {
             let row = json!({
                 "id": outcome.question.id, "kind": outcome.question.label(), "question": outcome.question.question,
                 "gold": outcome.question.answer, "answer": outcome.answer, "exact": outcome.exact, "f1": outcome.f1,
-                "approved": outcome.approved, "reason": outcome.reason, "seconds": outcome.elapsed.as_secs_f64(), "events": outcome.events,
+                "approved": outcome.approved, "reason": outcome.reason, "seconds": outcome.elapsed.as_secs_f64(), "judgements": outcome.judgements(),
+                "events": outcome.events,
             });
             let _ = writeln!(text, "{row}");
         }

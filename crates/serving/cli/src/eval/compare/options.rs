@@ -23,9 +23,10 @@ pub(crate) struct CompareOptions {
     /// `autoact learn --variants`.
     #[arg(long, value_name = "NUMBER", value_parser = figure_number, requires = "run", conflicts_with_all = ["planner", "table", "running"])]
     figure: Option<u8>,
-    /// Write the scores as a plot, one HTML file without anything from elsewhere.
-    #[arg(long, value_name = "FILE", conflicts_with = "running")]
-    pub(super) plot: Option<PathBuf>,
+    /// Write a plot, one HTML file without anything from elsewhere: the planners' scores, or
+    /// precision against coverage where no planner is named.
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::eval) plot: Option<PathBuf>,
     /// A directory of `autoact learn`: its adapters in place of `--adapters`, the tools it
     /// selected, and with `--table` or `--figure` those that it trained for comparison, all on the
     /// first round's trajectories.

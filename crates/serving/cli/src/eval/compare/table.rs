@@ -40,11 +40,13 @@ pub(crate) fn table(scores: &Scores, options: &EvalOptions) -> String {
     out
 }
 
-fn percent(interval: &Interval) -> String {
+/// A share in percent with its interval.
+pub(in crate::eval) fn percent(interval: &Interval) -> String {
     format!("{:.1}% [{:.1}, {:.1}]", 100.0 * interval.mean, 100.0 * interval.low, 100.0 * interval.high)
 }
 
-fn fraction(interval: &Interval) -> String {
+/// A number with its interval.
+pub(in crate::eval) fn fraction(interval: &Interval) -> String {
     format!("{:.3} [{:.3}, {:.3}]", interval.mean, interval.low, interval.high)
 }
 

@@ -1,0 +1,198 @@
+//! The answers of a task that were judged, and how sure the agents were: from its events, by the
+//! fold that the services use.
+
+use autoact_trajectory::{Event, EventBody, Evidence, Task, Usage, Verdict};
+use autoact_wire::v1;
+use serde_json::{Map, Value, json};
+
+/// An answer that was judged.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Judgement {
+    pub(super) answer: String,
+    /// The verdict, as it was stored: "right" only if the threshold was reached.
+    pub(super) approved: bool,
+    pub(super) confidence: Option<f64>,
+    pub(super) threshold: Option<f64>,
+    pub(super) evidence: Option<Evidence>,
+}
+
+/// The judged answers of one task, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Judgements {
+    task: Option<Task>,
+    /// An event could not be folded: what comes after it stays without evidence.
+    broken: bool,
+    all: Vec<Judgement>,
+}
+
+impl Judgements {
+    /// Takes in the task's next event.
+    pub(super) fn take(&mut self, event: &v1::TrajectoryEvent) {
+        let Ok(event) = Event::try_from(event.clone()) else {
+            self.broken = true;
+            return;
+        };
+        if let EventBody::Reflection(reflection) = &event.body {
+            let usage = event.usage.clone().unwrap_or_default();
+            let (answer, evidence) = self.judged(reflection.log_odds, &usage);
+            self.all.push(Judgement {
+                answer,
+                approved: reflection.verdict == Verdict::Right,
+                confidence: reflection.confidence,
+                threshold: reflection.threshold,
+                evidence,
+            });
+        }
+        self.broken |= match &mut self.task {
+            Some(task) => task.apply(&event).is_err(),
+            none => {
+                *none = Task::begin(&event).ok();
+                none.is_none()
+            }
+        };
+    }
+
+    /// The answer that is judged next, and how sure the agents were of it.
+    fn judged(&self, log_odds: Option<f64>, usage: &Usage) -> (String, Option<Evidence>) {
+        let Some(task) = self.task.as_ref().filter(|_| !self.broken) else { return (String::new(), None) };
+        let open = task.trajectory().open_step();
+        let answer = open.and_then(|step| Some(task.trajectory().tool(&step.tool)?.answer(step.params.as_deref()?)));
+        (answer.unwrap_or_default(), task.evidence(log_odds, usage))
+    }
+
+    pub(super) fn into_all(self) -> Vec<Judgement> {
+        self.all
+    }
+}
+
+/// The judgement of the answer that a task ended with: the last one if it was approved, else the
+/// surest one of this answer. `None`: the answer was never judged.
+pub(super) fn of_answer<'a>(judgements: &'a [Judgement], finished: &v1::Finished) -> Option<&'a Judgement> {
+    if finished.approved {
+        return judgements.last();
+    }
+    let sure = |judgement: &Judgement| judgement.confidence.unwrap_or(f64::NEG_INFINITY);
+    let same = judgements.iter().filter(|judgement| judgement.answer == finished.answer);
+    // the last of equals
+    same.max_by(|left, right| sure(left).total_cmp(&sure(right)))
+}
+
+/// Evidence as JSON, by the names of its parts.
+pub(super) fn evidence_json(evidence: &Evidence) -> Value {
+    let parts: Map<String, Value> =
+        Evidence::PARTS.iter().zip(evidence.values()).map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    Value::Object(parts)
+}
+
+/// The evidence that [`evidence_json`] wrote.
+pub(super) fn evidence_from(value: &Value) -> Option<Evidence> {
+    let part = |name: &str| value.get(name)?.as_f64();
+    Some(Evidence {
+        verdict: part("verdict")?,
+        thoughts: part("thoughts")?,
+        lowest_thought: part("lowest_thought")?,
+        inputs: part("inputs")?,
+        lowest_input: part("lowest_input")?,
+        reflection: part("reflection")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use autoact_trajectory::{Action, Effect, FINISH, FinishReason, Finished, Reflection, Submitted, TaskKey, Tenant, Thought, ToolSpec};
+
+    use super::*;
+
+    fn submitted() -> EventBody {
+        let finish = ToolSpec {
+            name: FINISH.into(),
+            definition: "Ends.".into(),
+            usage: "Finish[answer]".into(),
+            effect: Effect::ReadOnly,
+            timeout: Duration::from_secs(1),
+            max_observation_bytes: 1024,
+            terminal: true,
+            schema: None,
+            examples: Vec::new(),
+            multiline: false,
+        };
+        EventBody::Submitted(Submitted { question: "What is it?".into(), tools: vec![finish], ..Submitted::default() })
+    }
+
+    fn words(log_prob: f64) -> Usage {
+        Usage { log_prob: Some(log_prob), scored_tokens: 2, ..Usage::default() }
+    }
+
+    /// Two answers; the first is judged wrong.
+    fn events() -> Vec<v1::TrajectoryEvent> {
+        let key = TaskKey { tenant: Tenant::default(), id: "a".parse().unwrap() };
+        let thought = |thought: &str| EventBody::Thought(Thought { thought: thought.into(), tool: "Finish".into() });
+        let action = |params: &str| EventBody::Action(Action { tool: "Finish".into(), params: params.into() });
+        let reflection = |verdict, log_odds, confidence| {
+            let thought = "So it is.".to_owned();
+            EventBody::Reflection(Reflection { thought, verdict, log_odds, confidence, threshold: Some(0.0) })
+        };
+        let finished = Finished { answer: "lake".into(), approved: true, reason: FinishReason::Approved, detail: String::new() };
+        let bodies = [
+            (submitted(), None),
+            (thought("It is a river."), Some(words(-2.0))),
+            (action("river"), Some(words(-1.0))),
+            (reflection(Verdict::Wrong, Some(-3.0), Some(0.25)), Some(words(-4.0))),
+            (thought("It is a lake."), Some(words(-1.0))),
+            (action("lake"), Some(words(-0.5))),
+            (reflection(Verdict::Right, Some(2.0), None), Some(words(-0.25))),
+            (EventBody::Finished(finished), None),
+        ];
+        let event = |(at, (body, usage)): (usize, (EventBody, Option<Usage>))| {
+            let event = Event::new(&key, at as u64 + 1, SystemTime::UNIX_EPOCH, "test", body);
+            v1::TrajectoryEvent::from(&Event { usage, ..event })
+        };
+        bodies.into_iter().enumerate().map(event).collect()
+    }
+
+    fn judgements(events: &[v1::TrajectoryEvent]) -> Vec<Judgement> {
+        let mut judgements = Judgements::default();
+        events.iter().for_each(|event| judgements.take(event));
+        judgements.into_all()
+    }
+
+    #[test]
+    fn judged_answers_have_the_evidence_of_the_fold() {
+        let judged = judgements(&events());
+        let values: Vec<[f64; 6]> = judged.iter().map(|one| one.evidence.unwrap().values()).collect();
+        // verdict, thoughts, lowest thought, inputs, lowest input, reflection
+        assert_eq!(values, [[-3.0, -1.0, -1.0, -0.5, -0.5, -2.0], [2.0, -0.75, -1.0, -0.375, -0.5, -0.125]]);
+        let rest: Vec<(&str, bool, Option<f64>)> = judged.iter().map(|one| (one.answer.as_str(), one.approved, one.confidence)).collect();
+        assert_eq!(rest, [("river", false, Some(0.25)), ("lake", true, None)]);
+        assert_eq!(evidence_from(&evidence_json(&judged[0].evidence.unwrap())), judged[0].evidence);
+        assert_eq!(evidence_from(&json!({ "verdict": 1.0 })), None);
+    }
+
+    #[test]
+    fn without_log_probabilities_there_is_no_evidence() {
+        let mut events = events();
+        // the server of one call reported none
+        events[1].usage = Some(v1::Usage::default());
+        assert!(judgements(&events).iter().all(|one| one.evidence.is_none()));
+        // an event that is missing: what follows is not understood, and still counted
+        let gap = [events[..4].to_vec(), events[5..].to_vec()].concat();
+        assert_eq!(judgements(&gap).len(), 2);
+        assert_eq!(
+            judgements(&gap)[1],
+            Judgement { answer: String::new(), approved: true, confidence: None, threshold: Some(0.0), evidence: None }
+        );
+    }
+
+    #[test]
+    fn an_answer_is_known_by_its_surest_judgement() {
+        let one =
+            |answer: &str, confidence| Judgement { answer: answer.into(), approved: false, confidence, threshold: None, evidence: None };
+        let judged = [one("river", Some(0.75)), one("lake", Some(0.5)), one("river", Some(0.25))];
+        let finished = |answer: &str, approved| v1::Finished { answer: answer.into(), approved, ..v1::Finished::default() };
+        assert_eq!(of_answer(&judged, &finished("river", false)), Some(&judged[0]));
+        assert_eq!(of_answer(&judged, &finished("river", true)), Some(&judged[2]));
+        assert_eq!(of_answer(&judged, &finished("sea", false)), None);
+    }
+}
