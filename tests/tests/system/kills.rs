@@ -167,7 +167,12 @@ async fn ask_all(address: String, round: String) -> anyhow::Result<BTreeMap<(Str
                         }
                     }
                 });
-                anyhow::Ok(((question, temperature.to_string()), said(&events.await.context("the task ends")?)))
+                let Ok(events) = events.await else {
+                    let request = v1::GetTaskRequest { task_id: task.task_id.clone(), view: 0 };
+                    let stands = client.get_task(request).await.map(|task| task.into_inner().task);
+                    anyhow::bail!("`{}` has not ended after {TIME:?}: {stands:#?}", task.task_id)
+                };
+                anyhow::Ok(((question, temperature.to_string()), said(&events)))
             }));
         }
     }

@@ -210,11 +210,11 @@ fn ms(value: Duration) -> f64 {
 /// A verdict with its confidence: `right (0.98)`, or `wrong (0.71, below 0.95)`.
 pub(crate) fn verdict(reflection: &v1::Reflection) -> String {
     let verdict = verdict_name(reflection.verdict());
-    let below = reflection.threshold.filter(|least| reflection.confidence.is_none_or(|confidence| confidence < *least));
+    let below = reflection.threshold.filter(|least| reflection.confidence.unwrap_or(0.0) < *least);
     match (reflection.confidence, below) {
         (Some(confidence), Some(least)) => format!("{verdict} ({confidence:.2}, below {least:.2})"),
         (Some(confidence), None) => format!("{verdict} ({confidence:.2})"),
         (None, Some(least)) => format!("{verdict} (uncalibrated, below {least:.2})"),
-        (None, None) => verdict.to_owned(),
+        (None, None) => verdict,
     }
 }

@@ -199,7 +199,12 @@ mod tests {
             let other = (at * 53 % 17) as f64 / 17.0;
             let evidence =
                 Evidence { verdict: other, thoughts, lowest_thought: 2.0 * thoughts, inputs: -other, lowest_input: -1.0, reflection: -0.5 };
-            Judged { question: format!("question {at}"), evidence, approved: at % 20 != 0, right: thoughts > -0.7 && at % 90 != 0 }
+            Judged {
+                question: format!("question {at}"),
+                evidence,
+                approved: !at.is_multiple_of(20),
+                right: thoughts > -0.7 && !at.is_multiple_of(90),
+            }
         };
         (from..from + 200).map(one).collect()
     }
