@@ -1,5 +1,7 @@
 //! One program, run to its end or until it is dropped.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -116,13 +118,15 @@ impl Program {
     /// Starts it with its output captured.
     pub fn start(&self) -> anyhow::Result<Running> {
         let mut command = self.command();
-        let stream = |unread: bool| -> anyhow::Result<Stdio> {
-            // the reading end is dropped here
-            Ok(if unread { Stdio::from(std::io::pipe()?.1) } else { Stdio::piped() })
-        };
-        let child = command.stdout(stream(self.unread.stdout)?).stderr(stream(self.unread.stderr)?).spawn();
+        // the reading end is dropped here
+        let unread = || anyhow::Ok(Stdio::from(std::io::pipe()?.1));
+        // a file: nobody reads the log of a service that runs for minutes, and a full pipe stops it
+        let log = tempfile::tempfile().context("cannot make a file for its standard error")?;
+        let out = if self.unread.stdout { unread()? } else { Stdio::piped() };
+        let err = if self.unread.stderr { unread()? } else { Stdio::from(log.try_clone()?) };
+        let child = command.stdout(out).stderr(err).spawn();
         let child = child.with_context(|| format!("cannot start `{}`", self.path.display()))?;
-        Ok(Running { child, read: Vec::new(), what: format!("`{} {}`", self.path.display(), self.args.join(" ")) })
+        Ok(Running { child, read: Vec::new(), log, what: format!("`{} {}`", self.path.display(), self.args.join(" ")) })
     }
 
     /// Runs it to its end.
@@ -137,6 +141,8 @@ pub struct Running {
     child: Child,
     /// What was read of its standard output before its end.
     read: Vec<u8>,
+    /// Its standard error.
+    log: File,
     what: String,
 }
 
@@ -170,13 +176,15 @@ impl Running {
 
     /// Waits for its end.
     pub async fn output(mut self, limit: Duration) -> anyhow::Result<Output> {
-        let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
+        let stdout = self.child.stdout.take();
         let (mut out, mut err) = (std::mem::take(&mut self.read), Vec::new());
-        let work = async { tokio::try_join!(rest(stdout, &mut out), rest(stderr, &mut err), self.child.wait()) };
+        let work = async { tokio::try_join!(rest(stdout, &mut out), self.child.wait()) };
         let ended = within(limit, &self.what, work).await;
+        self.log.rewind()?;
+        self.log.read_to_end(&mut err)?;
         let (stdout, stderr) = (String::from_utf8_lossy(&out).into_owned(), String::from_utf8_lossy(&err).into_owned());
         match ended {
-            Ok(ended) => Ok(Output { code: ended?.2.code(), stdout, stderr }),
+            Ok(ended) => Ok(Output { code: ended?.1.code(), stdout, stderr }),
             Err(error) => Err(error.context(format!("so far it wrote:\n{stdout}{stderr}"))),
         }
     }
