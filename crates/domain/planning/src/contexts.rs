@@ -55,8 +55,14 @@ pub(crate) fn tightest(sizes: &[PromptSize]) -> Option<PromptSize> {
 /// More tokens than any role's prompt has, whose transcript has so many bytes: a token is at least
 /// a byte.
 pub(crate) fn most_tokens(trajectory: &Trajectory, transcript_bytes: usize) -> usize {
+    transcript_bytes + bytes_beside(trajectory)
+}
+
+/// The most bytes of a prompt that are not of its transcript. They are the same for all prompts of
+/// a task.
+pub(crate) fn bytes_beside(trajectory: &Trajectory) -> usize {
     let tools: usize = trajectory.tools.iter().map(|tool| described(tool).len()).sum();
-    transcript_bytes + tools + TEMPLATE_BYTES
+    tools + TEMPLATE_BYTES
 }
 
 /// Whether what is never left out of a task's prompts leaves room for a reply: the tools, the

@@ -15,6 +15,7 @@ use autoact_trajectory::{
 
 use crate::agents::{Agents, Call, Execution, Reply, Seen};
 use crate::clock::Clock;
+use crate::contexts::bytes_beside;
 use crate::driver::room::Known;
 use crate::failure::{Failure, FailureClass};
 use crate::log::EventLog;
@@ -66,6 +67,8 @@ pub struct Driver<L> {
     options: DriverOptions,
     task: Task,
     clock: Clock,
+    /// The most bytes of a prompt that are not of its transcript.
+    beside: usize,
     /// What is known of the length of its prompts.
     known: Option<Known>,
 }
@@ -133,7 +136,8 @@ impl<L: EventLog> Driver<L> {
         let mut clock = Clock::start();
         clock.read(reading);
         let started = Started { gateway: options.writer.clone(), attempt: task.attempt().saturating_add(1) };
-        let mut driver = Driver { agents, log, options, task, clock, known: None };
+        let beside = bytes_beside(task.trajectory());
+        let mut driver = Driver { agents, log, options, task, clock, beside, known: None };
         driver.append(EventBody::Started(started)).await?;
         Ok(driver)
     }

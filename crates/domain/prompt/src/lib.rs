@@ -43,4 +43,4 @@ pub use autoact_trajectory::Role;
 pub use chat::{ChatMessage, chat};
 pub use expect::{Expect, Form, ParseError, parse_input, parse_plan, parse_reflection};
 pub use tools::described;
-pub use transcript::{Segment, cue, header, segments, transcript};
+pub use transcript::{Segment, cue, header, most_bytes, segments, transcript};

@@ -53,6 +53,34 @@ pub fn transcript(trajectory: &Trajectory) -> String {
     segments(trajectory).into_iter().map(|segment| segment.text).collect()
 }
 
+/// At least as many bytes as the transcript has, without composing it: whatever becomes a line, or
+/// indented lines, is not longer than this. Bounds of parts add up, so what a history grows by is
+/// bounded too.
+pub fn most_bytes(trajectory: &Trajectory) -> usize {
+    // labels, blanks and line breaks of a turn, and the note on steps that are left out
+    const LABELS: usize = 64;
+    let tools: usize = trajectory.tools.iter().map(|tool| tool.usage.len() + 1).sum();
+    let task = tools + context_lines(&trajectory.context).len() + trajectory.question.len() + 2 * LABELS;
+    let turn = |turn: &Turn| match turn {
+        Turn::Reflection(reflection) => LABELS + reflection.thought.len(),
+        Turn::Step(Step { thought, tool, params, observation, artifacts }) => {
+            let params = params.as_ref().map_or(0, String::len);
+            let artifact = |artifact: &Artifact| LABELS + artifact.name.len() + artifact.kind.len() + artifact.text.len();
+            let multiline = trajectory.tool(tool).is_some_and(|tool| tool.multiline);
+            let observed = observation.as_deref().map_or(0, |text| observed_bytes(text, multiline));
+            let artifacts: usize = artifacts.iter().map(artifact).sum();
+            LABELS + thought.len() + tool.len() + params + observed + artifacts
+        }
+    };
+    task + trajectory.turns.iter().map(turn).sum::<usize>()
+}
+
+/// A line break, of one byte at least, can become a line break and an indentation.
+fn observed_bytes(observation: &str, multiline: bool) -> usize {
+    let breaks = if multiline { observation.bytes().filter(|byte| !(b' '..=b'~').contains(byte)).count() + 1 } else { 0 };
+    observation.len() + INDENT.len() * breaks
+}
+
 fn task_segment(trajectory: &Trajectory) -> Segment {
     let context = context_lines(&trajectory.context);
     let mut text = format!("{}{context}Question: {}\n", header(&trajectory.tools), one_line(&trajectory.question));
@@ -192,6 +220,29 @@ mod tests {
             let labels: Vec<&str> = transcript.lines().filter(flush).map(|line| line.split_once(':').map_or(line, |(label, _)| label)).collect();
             let expected = ["Tools", "Question", "Thought", "Action", "Input", "Observation", "Artifact", "Reflection", "Verdict"];
             prop_assert_eq!(labels, expected);
+        }
+    }
+
+    proptest! {
+        /// A bound that is too low would let a prompt through that does not fit.
+        #[test]
+        fn a_transcript_has_no_more_bytes_than_its_bound(
+            texts in prop::collection::vec(prop::array::uniform5(text()), 1..4), question in text(), multiline: bool, left_out in 0_u32..3,
+        ) {
+            let mut trajectory =
+                Trajectory { question, tools: vec![ToolSpec { multiline, ..table() }], left_out, ..Trajectory::default() };
+            for [thought, params, observation, about, judged] in texts {
+                let before = (most_bytes(&trajectory), transcript(&trajectory).len());
+                let artifact = Artifact {
+                    kind: "table".into(), media_type: String::new(), name: "a".into(), object: String::new(), bytes: 1, sha256: None, text: about,
+                };
+                let (params, observation) = (Some(params), Some(observation));
+                let step = Step { thought, tool: "Retrieve".into(), params, observation, artifacts: vec![artifact] };
+                trajectory.turns.extend([Turn::Step(step), Turn::Reflection(Reflection::new(judged, Verdict::Wrong))]);
+                let now = (most_bytes(&trajectory), transcript(&trajectory).len());
+                prop_assert!(now.0 >= now.1, "{now:?}");
+                prop_assert!(now.0 - before.0 >= now.1 - before.1, "{before:?} {now:?}");
+            }
         }
     }
 

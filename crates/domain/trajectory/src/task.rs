@@ -302,12 +302,16 @@ impl Task {
         if progress {
             self.fruitless = 0;
         }
+        let spoke = match event.body {
+            EventBody::Thought(_) => Some(Role::Plan),
+            EventBody::Action(_) => Some(Role::Tool),
+            _ => None,
+        };
+        if let Some(role) = spoke {
+            // words without a usage are as unknown as those of a model that reports nothing
+            self.likelihood.add(role, event.usage.as_ref().unwrap_or(&Usage::default()));
+        }
         if let Some(usage) = &event.usage {
-            match event.body {
-                EventBody::Thought(_) => self.likelihood.add(Role::Plan, usage),
-                EventBody::Action(_) => self.likelihood.add(Role::Tool, usage),
-                _ => {}
-            }
             self.prompt_tokens = self.prompt_tokens.saturating_add(u64::from(usage.prompt_tokens));
             self.completion_tokens = self.completion_tokens.saturating_add(u64::from(usage.completion_tokens));
         }

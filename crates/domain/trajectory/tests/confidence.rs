@@ -70,6 +70,12 @@ fn without_a_calibration_the_verdict_decides_unless_a_confidence_is_asked() {
     let asked = judged(&answered(Some(0.5)), 3.0, None);
     assert_eq!((asked.verdict, asked.confidence, asked.threshold), (Verdict::Wrong, None, Some(0.5)));
     assert_eq!(judged(&answered(Some(0.0)), 3.0, None).verdict, Verdict::Right);
+    // words without any usage: what is known of the others is not enough
+    let mut untold = answered(None);
+    apply(&mut untold, reflection(Verdict::Wrong), None);
+    apply(&mut untold, thought(FINISH), None);
+    apply(&mut untold, action(FINISH, "Paris"), Some(words(-0.5)));
+    assert_eq!(judged(&untold, 3.0, calibration(0.99)).confidence, None);
     // one part of the evidence is unknown
     let mut silent = answered(None);
     apply(&mut silent, reflection(Verdict::Wrong), None);

@@ -137,7 +137,8 @@ pub(crate) struct AskOptions {
     /// How long the group may take: seconds, or a time such as `90s` or `2m`.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
-    /// The answer may have several lines.
+    /// The answer may have several lines: for models that follow instructions, which the bundled
+    /// one does not.
     #[arg(long)]
     pub(crate) multiline: bool,
     /// The confidence that an approval needs, 0 to 1 [default: what the adapters' calibration says].

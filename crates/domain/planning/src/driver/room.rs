@@ -4,11 +4,11 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use autoact_prompt::{Expect, transcript};
+use autoact_prompt::{Expect, most_bytes, transcript};
 use autoact_trajectory::{EventBody, PromptSize, Role, Shortened, Task, Trajectory, Usage, shorten};
 
 use super::{Driver, Progress, Stop, time_left, unless};
-use crate::contexts::{Contexts, measure, most_tokens, tightest};
+use crate::contexts::{Contexts, measure, tightest};
 use crate::failure::Failure;
 use crate::log::EventLog;
 
@@ -19,7 +19,8 @@ const STAYS: (usize, usize) = (3, 4);
 /// own.
 const MARGIN: usize = 128;
 
-/// A length that was told: with so many bytes of transcript, no prompt had more tokens than that.
+/// A length that was told: with so many bytes of transcript at most ([`most_bytes`]), no prompt had
+/// more tokens than that.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     tokens: usize,
@@ -50,9 +51,8 @@ impl<L: EventLog> Driver<L> {
 
     /// More tokens than the next prompt has.
     fn most_tokens(&self) -> usize {
-        let shown = self.task.shown();
-        let now = bytes_of(&shown);
-        let most = most_tokens(&shown, now);
+        let now = most_bytes(&self.task.shown());
+        let most = now + self.beside;
         match self.known {
             Some(Known { tokens, bytes }) => most.min(tokens + now.saturating_sub(bytes) + MARGIN),
             None => most,
@@ -63,7 +63,7 @@ impl<L: EventLog> Driver<L> {
     pub(super) fn told(&mut self, usage: &Usage) {
         self.known = (usage.prompt_tokens > 0).then(|| Known {
             tokens: usage.prompt_tokens as usize + usage.completion_tokens as usize,
-            bytes: bytes_of(&self.task.shown()),
+            bytes: most_bytes(&self.task.shown()),
         });
     }
 
@@ -98,7 +98,7 @@ impl<L: EventLog> Driver<L> {
 async fn plan(contexts: &dyn Contexts, task: &Task, role: Role, refused: Option<PromptSize>, time_left: Duration) -> Result<Plan, Failure> {
     let (history, before, shown) = (task.trajectory(), task.shortening(), task.shown());
     let known = |sizes: &[PromptSize], shown: &Trajectory| {
-        sizes.iter().map(|size| size.tokens).max().map(|tokens| Known { tokens, bytes: bytes_of(shown) })
+        sizes.iter().map(|size| size.tokens).max().map(|tokens| Known { tokens, bytes: most_bytes(shown) })
     };
     if refused.is_none() {
         match contexts.measure(role, task.key(), &shown, time_left).await {
