@@ -331,15 +331,14 @@ impl<L: EventLog> Driver<L> {
         Ok(if self.task.finished().is_some() { Progress::Ended } else { Progress::Advanced })
     }
 
-    /// Stores the next event, then applies it. It is tried on a copy first: a trajectory that does
-    /// not fold is of no use.
+    /// Stores the next event, then applies it. Whether it can follow is checked before: a trajectory
+    /// that does not fold is of no use.
     async fn append(&mut self, said: impl Into<Said>) -> Result<(), Stop<L::Error>> {
         let Said { body, usage, artifacts } = said.into();
         let call = usage.as_ref().and(self.task.call());
         let (usage, timing) = (usage.map(Usage::bounded), Some(self.clock.lap()));
         let mut event = Event { call, usage, timing, artifacts, ..self.task.next_event(SystemTime::now(), &self.options.writer, body) };
-        let mut next = self.task.clone();
-        next.apply(&event)?;
+        self.task.check(&event)?;
         let stored = self.clock.bus(self.log.append(&event, self.task.last_sequence())).await.map_err(Stop::Log)?;
         (event.sequence, event.digest) = (stored.sequence, stored.digest);
         self.task.apply(&event)?;

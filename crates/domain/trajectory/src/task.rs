@@ -232,36 +232,67 @@ impl Task {
         Ok(task)
     }
 
-    /// Takes in the next event; one that does not fit leaves the task as it was.
-    pub fn apply(&mut self, event: &Event) -> Result<(), FoldError> {
+    /// Whether `event` can follow now.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn check(&self, event: &Event) -> Result<(), FoldError> {
         self.check_position(event)?;
         let phase = self.phase();
-        let unexpected = FoldError::Unexpected { event: event.body.name(), phase: phase.as_str() };
+        let unexpected = || Err(FoldError::Unexpected { event: event.body.name(), phase: phase.as_str() });
         match (&event.body, phase) {
             (EventBody::Unknown(unknown), _) if unknown.needed => {
-                return Err(FoldError::Newer { index: event.index, version: unknown.version });
+                Err(FoldError::Newer { index: event.index, version: unknown.version })
             }
-            (EventBody::Unknown(_), _) => {}
-            (EventBody::Submitted(_), _) | (_, Phase::Finished) => return Err(unexpected),
-            (EventBody::Started(started), _) => {
+            (EventBody::Unknown(_), _) => Ok(()),
+            (EventBody::Submitted(_), _) | (_, Phase::Finished) => unexpected(),
+            (EventBody::Started(_) | EventBody::Released(_), _) => Ok(()),
+            (EventBody::Shortened(shortened), Phase::Planning | Phase::Parameterizing | Phase::Reflecting) => {
+                shortened.shortening.check(&self.trajectory, &self.shortening).map_err(FoldError::Shortening)
+            }
+            (EventBody::Thought(thought), Phase::Planning) => match self.trajectory.tool(&thought.tool) {
+                Some(_) => Ok(()),
+                None => Err(FoldError::UnknownTool { tool: thought.tool.clone() }),
+            },
+            (EventBody::Action(action), Phase::Parameterizing) => match self.trajectory.open_step() {
+                Some(step) if step.tool == action.tool => Ok(()),
+                Some(step) => Err(FoldError::OtherTool { expected: step.tool.clone(), found: action.tool.clone() }),
+                None => unexpected(),
+            },
+            (EventBody::Observation(_), Phase::Acting) | (EventBody::Reflection(_), Phase::Reflecting) => Ok(()),
+            (EventBody::Finished(finished), _) => {
+                let approved = phase == Phase::Approved && finished.reason == FinishReason::Approved;
+                if finished.reason != FinishReason::Other && finished.approved != approved {
+                    return Err(FoldError::Approval { approved: finished.approved, reason: finished.reason.as_str() });
+                }
+                Ok(())
+            }
+            _ => unexpected(),
+        }
+    }
+
+    /// Takes in the next event; one that does not fit leaves the task as it was.
+    ///
+    /// # Errors
+    /// See [`check`](Self::check).
+    pub fn apply(&mut self, event: &Event) -> Result<(), FoldError> {
+        self.check(event)?;
+        match &event.body {
+            EventBody::Unknown(_) | EventBody::Submitted(_) => {}
+            EventBody::Started(started) => {
                 self.started_at.get_or_insert(event.time);
+                // whoever held the lease before may have begun to run the open action, unless it
+                // says that it did not
+                let acting = self.phase() == Phase::Acting;
                 self.attempt = started.attempt;
                 let released = self.released.take();
                 // one that gave the task back did not crash
                 self.fruitless += u32::from(released.is_none());
-                // whoever held the lease before may have begun to run the open action, unless it
-                // says that it did not
-                self.interrupted |= phase == Phase::Acting && self.attempt > 1 && released.unwrap_or(true);
+                self.interrupted |= acting && self.attempt > 1 && released.unwrap_or(true);
             }
-            (EventBody::Released(released), _) => self.released = Some(released.may_have_run),
-            (EventBody::Shortened(shortened), Phase::Planning | Phase::Parameterizing | Phase::Reflecting) => {
-                shortened.shortening.check(&self.trajectory, &self.shortening).map_err(FoldError::Shortening)?;
-                self.shortening = shortened.shortening.clone();
-            }
-            (EventBody::Thought(thought), Phase::Planning) => {
-                if self.trajectory.tool(&thought.tool).is_none() {
-                    return Err(FoldError::UnknownTool { tool: thought.tool.clone() });
-                }
+            EventBody::Released(released) => self.released = Some(released.may_have_run),
+            EventBody::Shortened(shortened) => self.shortening = shortened.shortening.clone(),
+            EventBody::Thought(thought) => {
                 self.trajectory.turns.push(Turn::Step(Step {
                     thought: thought.thought.clone(),
                     tool: thought.tool.clone(),
@@ -271,14 +302,22 @@ impl Task {
                 }));
                 self.steps += 1;
             }
-            (EventBody::Action(action), Phase::Parameterizing) => self.fill_params(action, unexpected)?,
-            (EventBody::Observation(observation), Phase::Acting) => {
-                let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() else { return Err(unexpected) };
-                step.observation = Some(observation.text.clone());
-                step.artifacts = event.artifacts.clone();
+            EventBody::Action(action) => {
+                if let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() {
+                    step.params = Some(action.params.clone());
+                }
+                if let Some(tool) = self.trajectory.tool(&action.tool).filter(|tool| tool.terminal) {
+                    self.answer = tool.answer(&action.params);
+                }
+            }
+            EventBody::Observation(observation) => {
+                if let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() {
+                    step.observation = Some(observation.text.clone());
+                    step.artifacts = event.artifacts.clone();
+                }
                 self.interrupted = false;
             }
-            (EventBody::Reflection(reflection), Phase::Reflecting) => {
+            EventBody::Reflection(reflection) => {
                 self.wrong += u32::from(reflection.verdict == Verdict::Wrong);
                 if let Some(confidence) = reflection.confidence
                     && self.surest.as_ref().is_none_or(|(_, most)| confidence >= *most)
@@ -287,15 +326,7 @@ impl Task {
                 }
                 self.trajectory.turns.push(Turn::Reflection(reflection.clone()));
             }
-            (EventBody::Finished(finished), _) => {
-                let approved = phase == Phase::Approved && finished.reason == FinishReason::Approved;
-                let other = finished.reason == FinishReason::Other;
-                if !other && finished.approved != approved {
-                    return Err(FoldError::Approval { approved: finished.approved, reason: finished.reason.as_str() });
-                }
-                self.finished = Some((finished.clone(), event.time));
-            }
-            _ => return Err(unexpected),
+            EventBody::Finished(finished) => self.finished = Some((finished.clone(), event.time)),
         }
         // a later program got further with an event that this one cannot read
         let progress = !matches!(event.body, EventBody::Started(_) | EventBody::Released(_) | EventBody::Shortened(_));
@@ -336,18 +367,6 @@ impl Task {
             && stored != previous
         {
             return Err(FoldError::Chain { index: event.index });
-        }
-        Ok(())
-    }
-
-    fn fill_params(&mut self, action: &Action, unexpected: FoldError) -> Result<(), FoldError> {
-        let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() else { return Err(unexpected) };
-        if step.tool != action.tool {
-            return Err(FoldError::OtherTool { expected: step.tool.clone(), found: action.tool.clone() });
-        }
-        step.params = Some(action.params.clone());
-        if let Some(tool) = self.trajectory.tool(&action.tool).filter(|tool| tool.terminal) {
-            self.answer = tool.answer(&action.params);
         }
         Ok(())
     }

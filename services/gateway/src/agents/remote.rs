@@ -145,7 +145,20 @@ impl<C: Clone> Remote<C> {
     ) -> Result<Option<R>, Status> {
         let mut stream = stream?.into_inner();
         let mut words = self.settings.bus.as_ref().map(|bus| Words::new(bus, call, attempt));
-        while let Some(message) = stream.message().await? {
+        loop {
+            let message = match words.as_ref().and_then(Words::due) {
+                None => stream.message().await?,
+                Some(due) => match tokio::time::timeout_at(due, stream.message()).await {
+                    Ok(message) => message?,
+                    Err(_) => {
+                        if let Some(words) = &mut words {
+                            words.tell().await;
+                        }
+                        continue;
+                    }
+                },
+            };
+            let Some(message) = message else { return Ok(None) };
             match pick(message) {
                 Piece::Result(result) => return Ok(Some(result)),
                 Piece::Words(text) => {
@@ -156,7 +169,6 @@ impl<C: Clone> Remote<C> {
                 Piece::Nothing => {}
             }
         }
-        Ok(None)
     }
 
     /// How long an agent may keep this task waiting.
