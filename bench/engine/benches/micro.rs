@@ -38,7 +38,7 @@ fn events() -> Vec<Event> {
         effect: Effect::ReadOnly,
         timeout: Duration::from_secs(5),
         max_observation_bytes: 2048,
-        terminal: false,
+        terminal: None,
         schema: None,
         examples: Vec::new(),
         multiline: false,

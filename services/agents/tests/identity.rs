@@ -318,7 +318,7 @@ async fn histories_that_do_not_fit_are_shortened_in_the_same_way() {
         let library = atlas();
         let spec =
             ToolSpec { name: "Read".into(), usage: "Read[title]".into(), max_observation_bytes: 16_384, ..library.specs()[0].clone() };
-        let finish = library.specs().iter().find(|spec| spec.terminal).cloned().unwrap();
+        let finish = library.specs().iter().find(|spec| spec.is_answer()).cloned().unwrap();
         let tools = vec![spec.clone(), finish];
         let happened = compare(&model, library.with_tool(Arc::new(Read(spec))).unwrap(), tools).await;
         assert!(observations(&happened) > 0, "{happened:?}");

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use autoact_bus::Bus;
 use autoact_service::App;
-use autoact_trajectory::{Effect, Event, EventBody, FINISH, ReleaseReason, Released, Started, Submitted, TaskKey, Tenant, ToolSpec};
+use autoact_trajectory::{
+    Effect, Event, EventBody, FINISH, ReleaseReason, Released, Started, Submitted, TaskKey, Tenant, Terminal, ToolSpec,
+};
 use autoact_wire::status::reason;
 use autoact_wire::store_v2 as v2;
 use autoact_wire::v1;
@@ -254,7 +256,7 @@ fn tool(name: &str) -> ToolSpec {
         effect: Effect::ReadOnly,
         timeout: Duration::from_secs(1),
         max_observation_bytes: 1000,
-        terminal: name == FINISH,
+        terminal: (name == FINISH).then_some(Terminal::Answer),
         schema: None,
         examples: Vec::new(),
         multiline: false,

@@ -22,7 +22,7 @@ pub enum ExecuteError {
     #[error(transparent)]
     Unknown(#[from] UnknownTool),
     /// The tool is never run.
-    #[error("`{0}` is a terminal tool: its parameters are the answer and nothing is run")]
+    #[error("`{0}` is a terminal tool: its parameters are for the judge and nothing is run")]
     Terminal(String),
     /// The parameters are longer than any tool reads.
     #[error("the parameters are {found} bytes long, expected at most {limit}")]

@@ -107,7 +107,7 @@ impl Executor {
         }
         self.library.select(&[&action.tool])?;
         let spec = self.library.spec(&action.tool).cloned().ok_or(ExecuteError::Missing("action.tool"))?;
-        if spec.terminal {
+        if spec.is_terminal() {
             return Err(ExecuteError::Terminal(action.tool));
         }
         let trajectory = request.trajectory.map(Trajectory::try_from).transpose()?.unwrap_or_default();

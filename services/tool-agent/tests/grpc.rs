@@ -30,7 +30,7 @@ fn spec(name: &str, effect: Effect, timeout: Duration) -> ToolSpec {
         effect,
         timeout,
         max_observation_bytes: 100,
-        terminal: false,
+        terminal: None,
         schema: None,
         examples: Vec::new(),
         multiline: false,

@@ -111,7 +111,7 @@ mod tests {
             effect: Effect::ReadOnly,
             timeout: Duration::from_secs(1),
             max_observation_bytes: 100,
-            terminal: false,
+            terminal: None,
             schema: Some(schema),
             examples: vec![r#"{"unit":"km"}"#.repeat(100)],
             multiline: false,

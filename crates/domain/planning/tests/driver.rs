@@ -47,6 +47,7 @@ impl PlanAgent for Group {
             (0, "fly") => "Teleport",
             (0, "send" | "send table") => "Send",
             (0 | 2, _) => "Retrieve",
+            (_, "nothing") => NOT_FOUND,
             _ => FINISH,
         };
         self.answer(call, Thought { thought: format!("seed {}", call.sampling.seed), tool: tool.into() })
@@ -117,7 +118,11 @@ fn tool(name: &str, effect: Effect) -> ToolSpec {
         effect,
         timeout: Duration::from_secs(5),
         max_observation_bytes: 100,
-        terminal: name == FINISH,
+        terminal: match name {
+            FINISH => Some(Terminal::Answer),
+            NOT_FOUND => Some(Terminal::NoAnswer),
+            _ => None,
+        },
         schema: None,
         examples: Vec::new(),
         multiline: false,
@@ -127,7 +132,12 @@ fn tool(name: &str, effect: Effect) -> ToolSpec {
 fn submitted(question: &str) -> Submitted {
     Submitted {
         question: question.into(),
-        tools: vec![tool("Retrieve", Effect::ReadOnly), tool("Send", Effect::SideEffect), tool(FINISH, Effect::ReadOnly)],
+        tools: vec![
+            tool("Retrieve", Effect::ReadOnly),
+            tool("Send", Effect::SideEffect),
+            tool(FINISH, Effect::ReadOnly),
+            tool(NOT_FOUND, Effect::ReadOnly),
+        ],
         sampling: Sampling { temperature: 0.7, seed: 42, ..Sampling::default() },
         ..Submitted::default()
     }
@@ -170,6 +180,18 @@ fn a_task_runs_to_its_end() {
     let first = ["plan-1-0", "tool-1-0", "execute-1-0", "plan-2-0", "tool-2-0", "reflect-2-0"];
     let second = ["plan-3-1", "tool-3-1", "execute-3-1", "plan-4-1", "tool-4-1", "reflect-4-1"];
     assert_eq!(calls, [first, second].concat());
+}
+
+#[test]
+fn that_there_is_no_answer_is_judged_and_ends_the_task() {
+    let events = whole("nothing");
+    let names: Vec<_> = events.iter().map(|event| event.body.name()).collect();
+    let one_try = ["thought", "action", "observation", "thought", "action", "reflection"];
+    assert_eq!(names, [&["submitted", "started"][..], &one_try, &one_try, &["finished"]].concat());
+    let task = Task::fold(&events).unwrap();
+    let missing = task.trajectory().steps().next_back().unwrap().params.clone().unwrap();
+    let end = Finished { answer: String::new(), approved: false, reason: FinishReason::NoAnswer, detail: missing };
+    assert_eq!(task.finished(), Some(&end));
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn tool(name: &str) -> ToolSpec {
         effect: Effect::ReadOnly,
         timeout: Duration::from_secs(5),
         max_observation_bytes: 100_000,
-        terminal: name == FINISH,
+        terminal: (name == FINISH).then_some(Terminal::Answer),
         schema: None,
         examples: Vec::new(),
         multiline: false,

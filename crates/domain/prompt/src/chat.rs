@@ -40,7 +40,7 @@ pub fn chat(role: Role, trajectory: &Trajectory) -> Vec<ChatMessage> {
 
 /// What the input of `Finish` is.
 fn about_answers(trajectory: &Trajectory) -> &'static str {
-    if trajectory.tools.iter().any(|tool| tool.terminal && tool.object_schema().is_some()) {
+    if trajectory.tools.iter().any(|tool| tool.is_answer() && tool.object_schema().is_some()) {
         " For Finish the input is a JSON object with the answer, in which \\n is a line break."
     } else {
         " For Finish the input is the answer itself, as short as possible."

@@ -39,7 +39,7 @@ mod tests {
             effect: Effect::ReadOnly,
             timeout: Duration::from_secs(1),
             max_observation_bytes: 100,
-            terminal: false,
+            terminal: None,
             schema: schema.map(|text| ParameterSchema::parse(text).unwrap()),
             examples: examples.iter().map(|example| (*example).to_owned()).collect(),
             multiline: false,

@@ -169,7 +169,7 @@ mod tests {
             effect: autoact_trajectory::Effect::ReadOnly,
             timeout: std::time::Duration::ZERO,
             max_observation_bytes: 100,
-            terminal: false,
+            terminal: None,
             schema: None,
             examples: Vec::new(),
             multiline: true,

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use autoact_prompt::{chat, segments, transcript};
 use autoact_trajectory::{
-    Effect, Profile, Reflection, Role, Shortening, Step, TaskContext, TaskInfo, TimeZone, ToolSpec, Trajectory, Turn, Verdict,
+    Effect, Profile, Reflection, Role, Shortening, Step, TaskContext, TaskInfo, Terminal, TimeZone, ToolSpec, Trajectory, Turn, Verdict,
 };
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ fn tool(name: &str) -> ToolSpec {
         effect: Effect::ReadOnly,
         timeout: Duration::from_secs(5),
         max_observation_bytes: 1024,
-        terminal: name == "Finish",
+        terminal: (name == "Finish").then_some(Terminal::Answer),
         schema: None,
         examples: Vec::new(),
         multiline: false,

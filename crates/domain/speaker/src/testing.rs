@@ -10,7 +10,7 @@ use std::time::Duration;
 use autoact_model::{
     AdapterVersion, Backend, BackendInfo, ChatTemplate, FinishReason, GenerateError, GenerateRequest, GenerateStream, Generated,
 };
-use autoact_trajectory::{Effect, ToolSpec};
+use autoact_trajectory::{Effect, Terminal, ToolSpec};
 use futures::FutureExt;
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -160,7 +160,7 @@ pub fn tools() -> Vec<ToolSpec> {
         examples: Vec::new(),
         multiline: false,
     };
-    vec![tool("Retrieve", "Retrieve[title]", false), tool("Finish", "Finish[answer]", true)]
+    vec![tool("Retrieve", "Retrieve[title]", None), tool("Finish", "Finish[answer]", Some(Terminal::Answer))]
 }
 
 /// A copy of a tiny random checkpoint of `tests/golden/fixtures` that reads longer prompts: the

@@ -19,7 +19,7 @@ impl ToolSpec {
     /// The terminal tool for an answer of several lines. A tool that takes an object stays as it is.
     #[must_use]
     pub fn with_multiline_answer(mut self) -> ToolSpec {
-        if self.terminal
+        if self.is_answer()
             && self.object_schema().is_none()
             && let Ok(schema) = ParameterSchema::parse(TEXT_ANSWER)
         {
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
     use crate::parameters::arguments_line;
-    use crate::tool::{Effect, FINISH};
+    use crate::tool::{Effect, FINISH, Terminal};
     use proptest::prelude::*;
 
     fn finish(schema: Option<&str>) -> ToolSpec {
@@ -70,7 +70,7 @@ mod tests {
             effect: Effect::ReadOnly,
             timeout: Duration::from_secs(1),
             max_observation_bytes: 100,
-            terminal: true,
+            terminal: Some(Terminal::Answer),
             schema: schema.map(|text| ParameterSchema::parse(text).unwrap()),
             examples: vec!["Paris".into()],
             multiline: false,
@@ -84,8 +84,10 @@ mod tests {
         assert_eq!((lines.usage.as_str(), lines.examples.len()), (r#"Finish{"answer": string}"#, 0));
         assert_eq!(lines.answer(r#"{"answer":"1. Loire\n2. Rhine\u2028"}"#), "1. Loire\n2. Rhine");
         assert_eq!(lines.clone().with_multiline_answer(), lines);
-        let other = ToolSpec { terminal: false, ..finish(None) };
-        assert_eq!(other.clone().with_multiline_answer(), other);
+        for terminal in [None, Some(Terminal::NoAnswer)] {
+            let other = ToolSpec { terminal, ..finish(None) };
+            assert_eq!(other.clone().with_multiline_answer(), other);
+        }
     }
 
     #[test]

@@ -238,19 +238,22 @@ pub struct Observation {
 pub struct Finished {
     /// The best answer so far when not approved; may be empty.
     pub answer: String,
-    /// Reflect-Agent said "right".
+    /// Reflect-Agent said "right" of an answer.
     pub approved: bool,
     /// Why the task ended.
     pub reason: FinishReason,
-    /// For people: which bound, which error.
+    /// For people: which bound, which error, what is missing.
     pub detail: String,
 }
 
 /// Why a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FinishReason {
-    /// Reflect-Agent said "right".
+    /// Reflect-Agent said "right" of an answer.
     Approved,
+    /// The group said that there is no answer, and Reflect-Agent said "right" of that: the detail
+    /// says what is missing. Not approved, since there is nothing to approve.
+    NoAnswer,
     /// The bound on planning loops.
     MaxSteps,
     /// The bound on verdicts "wrong".
@@ -272,6 +275,7 @@ impl FinishReason {
     pub fn as_str(self) -> &'static str {
         match self {
             FinishReason::Approved => "approved",
+            FinishReason::NoAnswer => "no_answer",
             FinishReason::MaxSteps => "max_steps",
             FinishReason::MaxReflections => "max_reflections",
             FinishReason::MaxTokens => "max_tokens",

@@ -51,5 +51,5 @@ pub use task::{FoldError, Phase, REPEATED_NOTE, Task};
 pub use tenant::{InvalidTenant, TaskKey, Tenant};
 pub use time::rfc3339;
 pub use time_zone::TimeZone;
-pub use tool::{Effect, FINISH, MAX_TOOLS, ToolSpec};
+pub use tool::{Effect, FINISH, MAX_TOOLS, NOT_FOUND, Terminal, ToolSpec};
 pub use usage::{PromptSize, Timing, Usage};

@@ -15,6 +15,7 @@ use crate::id::TaskId;
 use crate::limits::{Limits, Sampling};
 use crate::shortening::Shortening;
 use crate::tenant::TaskKey;
+use crate::tool::ToolSpec;
 use crate::usage::Usage;
 
 /// Stands before an observation whose action is the same as the one before: the group reads it and
@@ -32,7 +33,7 @@ pub enum Phase {
     Acting,
     /// For Reflect-Agent's verdict on an answer.
     Reflecting,
-    /// Reflect-Agent said "right": for the end.
+    /// Reflect-Agent said "right" of an answer, or of there being none: for the end.
     Approved,
     /// For nothing.
     Finished,
@@ -127,7 +128,7 @@ pub enum FoldError {
     /// A shortening that gives the agents nothing less, or cuts what is not there.
     #[error("the shortening does not fit the history: {0}")]
     Shortening(String),
-    /// Approved without approval, or the other way round.
+    /// Approved without approval, or the other way round; or without an answer where nobody said so.
     #[error("`finished` says approved = `{approved}` with reason `{reason}`")]
     Approval {
         /// What it says.
@@ -261,8 +262,14 @@ impl Task {
             },
             (EventBody::Observation(_), Phase::Acting) | (EventBody::Reflection(_), Phase::Reflecting) => Ok(()),
             (EventBody::Finished(finished), _) => {
+                let without = phase == Phase::Approved && self.no_answer().is_some();
                 let approved = phase == Phase::Approved && finished.reason == FinishReason::Approved;
-                if finished.reason != FinishReason::Other && finished.approved != approved {
+                let fits = match finished.reason {
+                    FinishReason::Other => true,
+                    FinishReason::NoAnswer => without && !finished.approved,
+                    _ => finished.approved == approved && !(approved && without),
+                };
+                if !fits {
                     return Err(FoldError::Approval { approved: finished.approved, reason: finished.reason.as_str() });
                 }
                 Ok(())
@@ -306,7 +313,7 @@ impl Task {
                 if let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() {
                     step.params = Some(action.params.clone());
                 }
-                if let Some(tool) = self.trajectory.tool(&action.tool).filter(|tool| tool.terminal) {
+                if let Some(tool) = self.trajectory.tool(&action.tool).filter(|tool| tool.is_answer()) {
                     self.answer = tool.answer(&action.params);
                 }
             }
@@ -320,6 +327,7 @@ impl Task {
             EventBody::Reflection(reflection) => {
                 self.wrong += u32::from(reflection.verdict == Verdict::Wrong);
                 if let Some(confidence) = reflection.confidence
+                    && self.no_answer().is_none()
                     && self.surest.as_ref().is_none_or(|(_, most)| confidence >= *most)
                 {
                     self.surest = Some((self.answer.clone(), confidence));
@@ -372,7 +380,7 @@ impl Task {
     }
 
     fn is_terminal(&self, tool: &str) -> bool {
-        self.trajectory.tool(tool).is_some_and(|tool| tool.terminal)
+        self.trajectory.tool(tool).is_some_and(ToolSpec::is_terminal)
     }
 
     /// What the task waits for.
@@ -569,8 +577,16 @@ impl Task {
         self.completion_tokens
     }
 
+    /// What is missing, where the last step says that there is no answer. Whether Reflect-Agent
+    /// agrees is another matter: in [`Phase::Approved`] it does.
+    pub fn no_answer(&self) -> Option<&str> {
+        let step = self.trajectory.steps().next_back()?;
+        let tool = self.trajectory.tool(&step.tool)?;
+        step.params.as_deref().filter(|_| tool.is_no_answer())
+    }
+
     /// The answer that the task ends with if it ends now: the approved one, else the one with the
-    /// highest confidence, else the latest. Empty: there is none.
+    /// highest confidence, else the latest. Empty: there is none. That there is no answer is none.
     pub fn best_answer(&self) -> &str {
         match &self.surest {
             Some((answer, _)) if !self.is_approved() => answer,

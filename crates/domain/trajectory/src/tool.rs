@@ -11,6 +11,10 @@ use crate::parameters::ParameterSchema;
 /// Reflect-Agent.
 pub const FINISH: &str = "Finish";
 
+/// The terminal tool that says that there is no answer: its parameters are what is missing. Nothing
+/// is run, and the history goes to Reflect-Agent as with [`FINISH`].
+pub const NOT_FOUND: &str = "NotFound";
+
 /// Tools of a task at most, and of a library: each stands in every prompt.
 pub const MAX_TOOLS: usize = 256;
 
@@ -24,6 +28,23 @@ pub enum Effect {
     Idempotent,
     /// Changes the world: never run again when the outcome is unknown.
     SideEffect,
+}
+
+/// What the parameters of a terminal tool are. Nothing is run; the history goes to Reflect-Agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Terminal {
+    /// The answer, as with [`FINISH`].
+    Answer,
+    /// What is missing: there is no answer, as with [`NOT_FOUND`].
+    NoAnswer,
+}
+
+impl Terminal {
+    /// What the two flags of a message say: whether the tool ends the task, and whether without an
+    /// answer. The second alone says nothing.
+    pub fn from_flags(terminal: bool, no_answer: bool) -> Option<Terminal> {
+        terminal.then_some(if no_answer { Terminal::NoAnswer } else { Terminal::Answer })
+    }
 }
 
 /// One tool of the library.
@@ -41,8 +62,9 @@ pub struct ToolSpec {
     pub timeout: Duration,
     /// Longer observations are cut at this many bytes.
     pub max_observation_bytes: usize,
-    /// True for [`FINISH`]: the parameters are the answer.
-    pub terminal: bool,
+    /// What its parameters say of the answer, for a tool that ends the task; `None` for one that is
+    /// run.
+    pub terminal: Option<Terminal>,
     /// What its arguments are; `None`: one line of text.
     pub schema: Option<ParameterSchema>,
     /// Parameters of calls that make sense, as a model writes them: lines.
@@ -52,6 +74,21 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// Whether it ends the task: its parameters go to Reflect-Agent, and nothing is run.
+    pub fn is_terminal(&self) -> bool {
+        self.terminal.is_some()
+    }
+
+    /// Whether its parameters are the answer.
+    pub fn is_answer(&self) -> bool {
+        self.terminal == Some(Terminal::Answer)
+    }
+
+    /// Whether its parameters say why there is no answer.
+    pub fn is_no_answer(&self) -> bool {
+        self.terminal == Some(Terminal::NoAnswer)
+    }
+
     /// The schema of a tool whose arguments are written as a JSON object; `None` for one that takes
     /// a plain line.
     pub fn object_schema(&self) -> Option<&ParameterSchema> {

@@ -15,7 +15,7 @@ fn begun(bodies: impl IntoIterator<Item = EventBody>) -> Task {
 }
 
 fn begun_with(limits: Limits, bodies: impl IntoIterator<Item = EventBody>) -> Task {
-    task([submitted(limits), started(1)].into_iter().chain(bodies))
+    task([submitted_with_not_found(limits), started(1)].into_iter().chain(bodies))
 }
 
 /// A step that answers, and its verdict.
@@ -93,6 +93,38 @@ fn an_approved_answer_beats_every_bound() {
     assert!(matches!(decide(&task, at(1_000_000)), Decision::Finish(Finished { approved: true, .. })));
 }
 
+/// A step that says that there is no answer, and its verdict.
+fn denied(missing: &str, verdict: Verdict) -> [EventBody; 3] {
+    [thought(NOT_FOUND), action(NOT_FOUND, missing), reflection(verdict)]
+}
+
+#[test]
+fn that_there_is_no_answer_is_judged_like_an_answer() {
+    let said = begun([thought(NOT_FOUND), action(NOT_FOUND, "the mouth of Loire")]);
+    assert_eq!((said.phase(), said.no_answer()), (Phase::Reflecting, Some("the mouth of Loire")));
+    assert_eq!(said.best_answer(), "");
+
+    let agreed = begun([answer("Paris", Verdict::Wrong), denied("the mouth of Loire", Verdict::Right)].concat());
+    let end = Finished { answer: String::new(), approved: false, reason: FinishReason::NoAnswer, detail: "the mouth of Loire".into() };
+    assert_eq!(decide(&agreed, at(1_000_000)), Decision::Finish(end.clone()));
+    let mut over = agreed.clone();
+    over.apply(&event(over.next_index(), EventBody::Finished(end))).unwrap();
+    assert_eq!(decide(&over, at(20)), Decision::Done);
+
+    // refused: the group plans on, and an earlier answer is still the best one
+    let refused = begun([answer("Paris", Verdict::Wrong), denied("the mouth of Loire", Verdict::Wrong)].concat());
+    assert_eq!((refused.phase(), refused.best_answer(), refused.wrong_verdicts()), (Phase::Planning, "Paris", 2));
+}
+
+#[test]
+fn a_confidence_in_no_answer_is_of_no_answer() {
+    let judged = |confidence| EventBody::Reflection(Reflection { confidence: Some(confidence), ..Reflection::new("So.", Verdict::Wrong) });
+    let first = vec![thought(FINISH), action(FINISH, "Paris"), judged(0.2)];
+    let second = vec![thought(NOT_FOUND), action(NOT_FOUND, "the mouth of Loire"), judged(0.9)];
+    let task = begun([first, second].concat());
+    assert_eq!((task.best_answer(), task.confidence()), ("Paris", Some(0.2)));
+}
+
 #[test]
 fn a_repeated_action_is_noted() {
     let task = begun([step("Loire").to_vec(), vec![thought("Retrieve"), action("Retrieve", "Loire")]].concat());
@@ -132,6 +164,13 @@ fn events_that_do_not_fit_are_refused() {
     assert!(matches!(refused(&planning, submitted(Limits::default())), Unexpected { .. }));
     assert!(matches!(refused(&planning, thought("Teleport")), UnknownTool { .. }));
     assert!(matches!(refused(&planning, end(FinishReason::Approved, true)), Approval { .. }));
+    let right = begun(answer("Paris", Verdict::Right));
+    let unjudged = begun([thought(NOT_FOUND), action(NOT_FOUND, "it")]);
+    for task in [&planning, &right, &unjudged] {
+        assert!(matches!(refused(task, end(FinishReason::NoAnswer, false)), Approval { .. }));
+    }
+    let agreed = begun(denied("it", Verdict::Right));
+    assert!(matches!(refused(&agreed, end(FinishReason::NoAnswer, true)), Approval { .. }));
     assert!(matches!(refused(&chosen, action("Send", "x")), OtherTool { .. }));
     assert!(matches!(refused(&chosen, thought("Retrieve")), Unexpected { .. }));
     assert!(matches!(refused(&answered, observation("x")), Unexpected { .. }));

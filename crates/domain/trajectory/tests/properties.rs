@@ -19,7 +19,7 @@ struct Reply {
 }
 
 fn reply() -> impl Strategy<Value = Reply> {
-    (0..3usize, "[a-c]{1,2}", prop::bool::weighted(0.2), 0..40u32, 0..4u64, prop::bool::weighted(0.1))
+    (0..4usize, "[a-c]{1,2}", prop::bool::weighted(0.2), 0..40u32, 0..4u64, prop::bool::weighted(0.1))
         .prop_map(|(tool, params, right, tokens, seconds, take_over)| Reply { tool, params, right, tokens, seconds, take_over })
 }
 
@@ -34,14 +34,14 @@ fn limits() -> impl Strategy<Value = Limits> {
 
 /// Runs the loop on a script of replies (repeated as needed) until it is done.
 fn run(limits: Limits, script: &[Reply]) -> Vec<Event> {
-    let mut events = events([submitted(limits), started(1)]);
+    let mut events = events([submitted_with_not_found(limits), started(1)]);
     let mut task = Task::fold(&events).unwrap();
     let mut clock = 10;
     for reply in script.iter().cycle() {
         clock += reply.seconds;
         let body = match decide(&task, at(clock)) {
             _ if reply.take_over && task.finished().is_none() && task.attempt() < 20 => started(task.attempt() + 1),
-            Decision::Plan => thought(["Retrieve", "Send", FINISH][reply.tool]),
+            Decision::Plan => thought(["Retrieve", "Send", FINISH, NOT_FOUND][reply.tool]),
             Decision::Parameterize => action(&task.trajectory().open_step().unwrap().tool.clone(), &reply.params),
             Decision::Execute { .. } => EventBody::Observation(task.observe(reply.params.clone(), false, false)),
             Decision::Observe(observation) => EventBody::Observation(observation),
@@ -66,8 +66,16 @@ proptest! {
         prop_assert!(task.wrong_verdicts() <= limits.max_reflections);
         let last = Task::fold(&events[..events.len() - 1]).unwrap();
         let finished = task.finished().unwrap();
-        prop_assert_eq!(finished.approved, last.phase() == Phase::Approved);
-        prop_assert_eq!(&finished.answer, last.best_answer());
+        let (judged_right, missing) = (last.phase() == Phase::Approved, last.no_answer());
+        prop_assert_eq!(finished.approved, judged_right && missing.is_none());
+        prop_assert_eq!(finished.reason == FinishReason::NoAnswer, judged_right && missing.is_some());
+        if finished.reason == FinishReason::NoAnswer {
+            prop_assert_eq!((finished.answer.as_str(), Some(finished.detail.as_str())), ("", missing));
+        } else {
+            prop_assert_eq!(&finished.answer, last.best_answer());
+        }
+        let answers: Vec<&str> = task.trajectory().steps().filter(|step| step.tool == FINISH).filter_map(|step| step.params.as_deref()).collect();
+        prop_assert!(finished.answer.is_empty() || answers.contains(&finished.answer.as_str()));
         for (event, index) in events.iter().zip(1..) {
             prop_assert_eq!(event.index, index);
         }

@@ -236,7 +236,7 @@ fn with_slow(effect: Effect, timeout: Duration, answer: Option<mpsc::Receiver<()
         effect,
         timeout,
         max_observation_bytes: 1000,
-        terminal: false,
+        terminal: None,
         schema: None,
         examples: Vec::new(),
         multiline: false,

@@ -76,7 +76,7 @@ fn tally(specs: &[ToolSpec], counts: &HashMap<String, usize>, asked: usize, shar
         .iter()
         .map(|spec| {
             let part = counts.get(&spec.name).copied().unwrap_or_default() as f64 / asked.max(1) as f64;
-            Vote { tool: spec.name.clone(), share: part, selected: spec.terminal || part >= share }
+            Vote { tool: spec.name.clone(), share: part, selected: spec.is_terminal() || part >= share }
         })
         .collect();
     let selected = votes.iter().filter(|vote| vote.selected).map(|vote| vote.tool.clone()).collect();
@@ -86,7 +86,7 @@ fn tally(specs: &[ToolSpec], counts: &HashMap<String, usize>, asked: usize, shar
 #[cfg(test)]
 mod tests {
     use super::*;
-    use autoact_trajectory::Effect;
+    use autoact_trajectory::{Effect, Terminal};
 
     #[test]
     fn enough_votes_select_and_terminal_tools_always_stay() {
@@ -97,7 +97,7 @@ mod tests {
             effect: Effect::ReadOnly,
             timeout: std::time::Duration::from_secs(1),
             max_observation_bytes: 100,
-            terminal: name == "Finish",
+            terminal: (name == "Finish").then_some(Terminal::Answer),
             schema: None,
             examples: Vec::new(),
             multiline: false,

@@ -81,7 +81,7 @@ impl Workplace {
         let pages = corpus.clone().map_or_else(placeholder, Ok);
         let library =
             pages.ok().and_then(|pages| ToolLibrary::load(&task.tools, pages).map_err(|error| mistakes.push(error.to_string())).ok());
-        if library.as_ref().is_some_and(|library| !library.specs().iter().any(|spec| spec.terminal)) {
+        if library.as_ref().is_some_and(|library| !library.specs().iter().any(|spec| spec.is_answer())) {
             mistakes
                 .push(format!("the tool library `{}` has no tool of kind `finish`; add one: it gives the answer", task.tools.display()));
         }

@@ -24,7 +24,7 @@ impl Planner for Cot {
 
     fn solve(&self, question: &str, tools: &Toolbox, seed: u64) -> Outcome {
         let mut session = self.0.session(seed);
-        let answering: Vec<ToolSpec> = tools.specs().iter().filter(|spec| spec.terminal).cloned().collect();
+        let answering: Vec<ToolSpec> = tools.specs().iter().filter(|spec| spec.is_answer()).cloned().collect();
         let finish = tools.finish();
         let opening = opening(DUTY, tools, &self.0.options, |example| {
             let (reasoning, answer) = (example.reasoning(), example.answer());

@@ -30,6 +30,8 @@ pub enum Ended {
     Answered,
     /// With an answer that it judged right.
     Approved,
+    /// It said that there is no answer, and judged that right.
+    NoAnswer,
     /// The bound on rounds.
     MaxSteps,
     /// The bound on verdicts "wrong".
@@ -61,6 +63,7 @@ impl Ended {
         let Some(finished) = task.finished() else { return Ended::Answered };
         match finished.reason {
             FinishReason::Approved => Ended::Approved,
+            FinishReason::NoAnswer => Ended::NoAnswer,
             FinishReason::MaxSteps => Ended::MaxSteps,
             FinishReason::MaxReflections => Ended::MaxReflections,
             FinishReason::MaxTokens => Ended::MaxTokens,
@@ -74,6 +77,7 @@ impl Ended {
         match self {
             Ended::Answered => "answered",
             Ended::Approved => "approved",
+            Ended::NoAnswer => "no_answer",
             Ended::MaxSteps => "max_steps",
             Ended::MaxReflections => "max_reflections",
             Ended::MaxTokens => "max_tokens",

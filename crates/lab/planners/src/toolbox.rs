@@ -5,7 +5,7 @@ use std::sync::Arc;
 use autoact_tools::{Corpus, ToolLibrary, UnknownTool};
 use autoact_trajectory::{FINISH, ToolSpec};
 
-/// A tool library and the tools selected from it, T_s. The terminal tool is always among them.
+/// A tool library and the tools selected from it, T_s. The terminal tools are always among them.
 #[derive(Debug, Clone)]
 pub struct Toolbox {
     library: Arc<ToolLibrary>,
@@ -43,18 +43,18 @@ impl Toolbox {
         &self.specs
     }
 
-    /// The name of the terminal tool.
+    /// The name of the terminal tool that answers.
     pub(crate) fn finish(&self) -> &str {
-        self.specs.iter().find(|spec| spec.terminal).map_or(FINISH, |spec| spec.name.as_str())
+        self.specs.iter().find(|spec| spec.is_answer()).map_or(FINISH, |spec| spec.name.as_str())
     }
 
     /// Whether a tool is terminal.
     pub(crate) fn is_finish(&self, tool: &str) -> bool {
-        self.specs.iter().any(|spec| spec.terminal && spec.name == tool)
+        self.specs.iter().any(|spec| spec.is_terminal() && spec.name == tool)
     }
 
-    /// All tools but the terminal one.
+    /// All tools but the terminal ones.
     pub(crate) fn working(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.specs.iter().filter(|spec| !spec.terminal)
+        self.specs.iter().filter(|spec| !spec.is_terminal())
     }
 }

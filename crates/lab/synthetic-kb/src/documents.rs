@@ -59,7 +59,8 @@ pub fn tool_choice(base: &KnowledgeBase, tools: &[ToolSpec], split: Split, rng: 
     text.push_str("Questions:\n");
     questions.iter().for_each(|question| text.push_str(&format!("- {}\n", question.text)));
     let needs = |name: &str, tool: &ToolSpec| tool.name == name && questions.iter().any(|question| uses(question, name));
-    let needed: Vec<&str> = listed.iter().filter(|tool| tool.terminal || needs(&tool.name, tool)).map(|tool| tool.name.as_str()).collect();
+    let needed: Vec<&str> =
+        listed.iter().filter(|tool| tool.is_terminal() || needs(&tool.name, tool)).map(|tool| tool.name.as_str()).collect();
     text.push_str(&format!("Needed: {}\n", needed.join(", ")));
     (!questions.is_empty()).then_some(text)
 }

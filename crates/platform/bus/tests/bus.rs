@@ -149,7 +149,7 @@ fn tool(name: &str) -> ToolSpec {
         effect: Effect::ReadOnly,
         timeout: Duration::from_secs(1),
         max_observation_bytes: 1000,
-        terminal: false,
+        terminal: None,
         schema: None,
         examples: Vec::new(),
         multiline: false,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use autoact_trajectory::{
     Action, CALIBRATION_FORMAT, Calibration, Effect, InvalidCalibration, Limits, MAX_OBSERVATION_BYTES, NewArtifact, ParameterSchema,
-    Reflection, Step, Term, ToolSpec, Trajectory, Turn, Verdict,
+    Reflection, Step, Term, Terminal, ToolSpec, Trajectory, Turn, Verdict,
 };
 
 use crate::context::context_to_proto;
@@ -45,7 +45,8 @@ impl From<&ToolSpec> for v1::ToolSpec {
             effect: v1::Effect::from(spec.effect) as i32,
             timeout: Some(duration_to_proto(spec.timeout)),
             max_observation_bytes: u32::try_from(spec.max_observation_bytes).unwrap_or(u32::MAX),
-            terminal: spec.terminal,
+            terminal: spec.is_terminal(),
+            no_answer: spec.is_no_answer(),
             schema: spec.schema.as_ref().map(|schema| schema.as_str().to_owned()).unwrap_or_default(),
             examples: spec.examples.clone(),
             multiline: spec.multiline,
@@ -75,7 +76,7 @@ impl TryFrom<v1::ToolSpec> for ToolSpec {
             effect,
             timeout: spec.timeout.map_or(DEFAULT_TIMEOUT, duration_from_proto),
             max_observation_bytes: if bound == 0 { DEFAULT_OBSERVATION_BYTES } else { bound.min(MAX_OBSERVATION_BYTES) },
-            terminal: spec.terminal,
+            terminal: Terminal::from_flags(spec.terminal, spec.no_answer),
             name: spec.name,
             definition: spec.definition,
             usage: spec.usage,

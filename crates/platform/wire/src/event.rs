@@ -21,6 +21,7 @@ impl From<FinishReason> for v1::FinishReason {
     fn from(reason: FinishReason) -> Self {
         match reason {
             FinishReason::Approved => v1::FinishReason::Approved,
+            FinishReason::NoAnswer => v1::FinishReason::NoAnswer,
             FinishReason::MaxSteps => v1::FinishReason::MaxSteps,
             FinishReason::MaxReflections => v1::FinishReason::MaxReflections,
             FinishReason::MaxTokens => v1::FinishReason::MaxTokens,
@@ -37,6 +38,7 @@ impl From<v1::FinishReason> for FinishReason {
     fn from(reason: v1::FinishReason) -> Self {
         match reason {
             v1::FinishReason::Approved => FinishReason::Approved,
+            v1::FinishReason::NoAnswer => FinishReason::NoAnswer,
             v1::FinishReason::MaxSteps => FinishReason::MaxSteps,
             v1::FinishReason::MaxReflections => FinishReason::MaxReflections,
             v1::FinishReason::MaxTokens => FinishReason::MaxTokens,
@@ -306,6 +308,7 @@ pub fn outcome(reason: FinishReason) -> v1::TaskOutcome {
         FinishReason::Failed => v1::TaskOutcome::Failed,
         FinishReason::Cancelled => v1::TaskOutcome::Cancelled,
         FinishReason::Approved
+        | FinishReason::NoAnswer
         | FinishReason::MaxSteps
         | FinishReason::MaxReflections
         | FinishReason::MaxTokens

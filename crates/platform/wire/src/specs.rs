@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use autoact_trajectory::{Digest, Effect, ParameterSchema, Submitted, Tenant, ToolSpec};
+use autoact_trajectory::{Digest, Effect, ParameterSchema, Submitted, Tenant, Terminal, ToolSpec};
 use prost::Message;
 
 use crate::convert::{duration_from_proto, duration_to_proto};
@@ -90,7 +90,8 @@ fn tool_to_message(spec: &ToolSpec) -> v2::ToolSpec {
         effect: effect as i32,
         timeout: Some(duration_to_proto(spec.timeout)),
         max_observation_bytes: u32::try_from(spec.max_observation_bytes).unwrap_or(u32::MAX),
-        terminal: spec.terminal,
+        terminal: spec.is_terminal(),
+        no_answer: spec.is_no_answer(),
         schema: spec.schema.as_ref().map(|schema| schema.as_str().to_owned()).unwrap_or_default(),
         examples: spec.examples.clone(),
         multiline: spec.multiline,
@@ -111,7 +112,7 @@ fn tool_from_message(spec: v2::ToolSpec) -> ToolSpec {
         effect,
         timeout: spec.timeout.map(duration_from_proto).unwrap_or_default(),
         max_observation_bytes: spec.max_observation_bytes as usize,
-        terminal: spec.terminal,
+        terminal: Terminal::from_flags(spec.terminal, spec.no_answer),
         name: spec.name,
         definition: spec.definition,
         usage: spec.usage,

@@ -269,6 +269,28 @@ fn unknown_enumeration_values_stop_nobody() {
 }
 
 #[test]
+fn a_tool_that_says_that_there_is_no_answer_keeps_its_meaning() {
+    for terminal in [None, Some(Terminal::Answer), Some(Terminal::NoAnswer)] {
+        let EventBody::Submitted(mut submitted) = submitted(Limits::default()) else { unreachable!() };
+        submitted.tools.truncate(1);
+        submitted.tools[0].terminal = terminal;
+        let stored: Vec<_> = stored_specs(&submitted).map(|(_, stored)| decode_spec(&stored.bytes).unwrap().terminal).collect();
+        assert_eq!(stored, [terminal]);
+        let shown = v1::ToolSpec::from(&submitted.tools[0]);
+        assert_eq!((shown.terminal, shown.no_answer), (terminal.is_some(), terminal == Some(Terminal::NoAnswer)));
+        assert_eq!(ToolSpec::try_from(shown).unwrap().terminal, terminal);
+    }
+    // a tool that is run is not made terminal by the second flag
+    let odd = v2::ToolSpec { name: "Send".into(), no_answer: true, ..v2::ToolSpec::default() };
+    assert_eq!(decode_spec(&odd.encode_to_vec()).unwrap().terminal, None);
+
+    let end = Finished { answer: String::new(), approved: false, reason: FinishReason::NoAnswer, detail: "the mouth of Loire".into() };
+    let event = event(7, EventBody::Finished(end));
+    assert_eq!(read(&encode(&event).unwrap()).unwrap().body, event.body);
+    assert_eq!(Event::try_from(v1::TrajectoryEvent::from(&event)).unwrap().body, event.body);
+}
+
+#[test]
 fn log_probabilities_are_stored_and_shown() {
     let scored = |log_prob, log_odds| Event {
         usage: Some(Usage { log_prob, scored_tokens: 12, ..usage(20) }),

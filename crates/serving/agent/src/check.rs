@@ -39,7 +39,7 @@ struct Tools<'a>(HashMap<&'a str, bool>);
 impl<'a> Tools<'a> {
     fn of(trajectory: &'a Trajectory) -> Tools<'a> {
         // of two tools with one name the first counts, as everywhere
-        Tools(trajectory.tools.iter().rev().map(|tool| (tool.name.as_str(), tool.terminal)).collect())
+        Tools(trajectory.tools.iter().rev().map(|tool| (tool.name.as_str(), tool.is_terminal())).collect())
     }
 
     fn knows(&self, name: &str) -> bool {

@@ -38,6 +38,7 @@ fn object(tool: &v1::ToolSpec) -> Value {
         "examples": tool.examples,
         "effect": effect(tool),
         "terminal": tool.terminal,
+        "no_answer": tool.no_answer,
     })
 }
 

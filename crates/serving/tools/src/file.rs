@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autoact_base::duration;
-use autoact_trajectory::{Effect, FINISH, MAX_OBSERVATION_BYTES, MAX_TOOLS, ParameterSchema, ToolSpec};
+use autoact_trajectory::{Effect, FINISH, MAX_OBSERVATION_BYTES, MAX_TOOLS, NOT_FOUND, ParameterSchema, Terminal, ToolSpec};
 use serde::Deserialize;
 
 use crate::placeholder::{self, Argument};
@@ -70,10 +70,11 @@ pub(crate) enum Implementation {
     Lookup,
     Calculate,
     Finish,
+    NotFound,
     Command { program: String, args: Vec<Argument>, env: BTreeMap<String, String> },
 }
 
-const KINDS: &str = "`search`, `retrieve`, `lookup`, `calculate`, `finish`, `command`";
+const KINDS: &str = "`search`, `retrieve`, `lookup`, `calculate`, `finish`, `not_found`, `command`";
 
 /// A valid entry.
 #[derive(Clone)]
@@ -196,13 +197,15 @@ fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Opti
     };
     let effect = effect(raw.effect.as_deref(), run.as_ref(), mistakes);
     let run = run?;
-    if (run == Implementation::Finish) != (name == FINISH) {
-        mistakes.push(format!("the kind `finish` and the name `{FINISH}` go together"));
+    for (kind, of, expected) in [("finish", Implementation::Finish, FINISH), ("not_found", Implementation::NotFound, NOT_FOUND)] {
+        if (run == of) != (name == expected) {
+            mistakes.push(format!("the kind `{kind}` and the name `{expected}` go together"));
+        }
     }
     if raw.multiline && !matches!(run, Implementation::Command { .. }) {
         mistakes.push("`multiline` is for programs (kind `command`): what its kind returns is one line".to_owned());
     }
-    // `Finish` is never run, so its input may have any form
+    // `Finish` is never run, so its input may have any form; what is missing is a line for people
     let of_a_line = !matches!(run, Implementation::Command { .. } | Implementation::Finish);
     if of_a_line && schema.as_ref().is_some_and(|schema| schema.line_property().is_none()) {
         mistakes.push("its kind takes one line; expected a `schema` with a single property, a required string, or none".to_owned());
@@ -210,7 +213,11 @@ fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Opti
     if mistakes.len() > before {
         return None;
     }
-    let terminal = run == Implementation::Finish;
+    let terminal = match run {
+        Implementation::Finish => Some(Terminal::Answer),
+        Implementation::NotFound => Some(Terminal::NoAnswer),
+        _ => None,
+    };
     let max_observation_bytes = usize::try_from(bytes).ok()?;
     let spec =
         ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples, multiline: raw.multiline };
@@ -271,6 +278,7 @@ fn how(mut run: toml::Table, base: Option<&Path>, schema: Option<&ParameterSchem
         "lookup" => Implementation::Lookup,
         "calculate" => Implementation::Calculate,
         "finish" => Implementation::Finish,
+        "not_found" => Implementation::NotFound,
         "command" => return command(run, base, schema, mistakes),
         _ => {
             mistakes.push(format!("the kind `{}` is unknown; expected one of {KINDS}", quoted(kind)));

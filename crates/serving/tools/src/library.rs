@@ -169,6 +169,7 @@ impl ToolLibrary {
                 Implementation::Lookup => Arc::new(Lookup::new(spec, corpus, retrieve.clone())),
                 Implementation::Calculate => Arc::new(Calculate::new(spec)),
                 Implementation::Finish => Arc::new(Finish::new(spec)),
+                Implementation::NotFound => Arc::new(Finish::not_found(spec)),
                 Implementation::Command { program, args, env } => Arc::new(Command::new(spec, program, args, env)),
             }
         };
@@ -192,12 +193,12 @@ impl ToolLibrary {
         self.specs.iter().map(|spec| spec.name.as_str()).collect()
     }
 
-    /// T_s: the named tools and the terminal one, in the order of the file. No names: all tools.
+    /// T_s: the named tools and the terminal ones, in the order of the file. No names: all tools.
     pub fn select<S: AsRef<str>>(&self, names: &[S]) -> Result<Vec<ToolSpec>, UnknownTool> {
         if let Some(unknown) = names.iter().map(AsRef::as_ref).find(|name| self.spec(name).is_none()) {
             return Err(self.unknown(unknown));
         }
-        let chosen = |spec: &&ToolSpec| names.is_empty() || spec.terminal || names.iter().any(|name| name.as_ref() == spec.name);
+        let chosen = |spec: &&ToolSpec| names.is_empty() || spec.is_terminal() || names.iter().any(|name| name.as_ref() == spec.name);
         Ok(self.specs.iter().filter(chosen).cloned().collect())
     }
 

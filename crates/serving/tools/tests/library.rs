@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autoact_tools::{AddToolError, BUNDLED_TOOLS, Calculate, Corpus, Page, ToolLibrary};
-use autoact_trajectory::{Effect, ToolSpec};
+use autoact_trajectory::{Action, Effect, Terminal, ToolSpec, Trajectory};
 
 fn corpus() -> Arc<Corpus> {
     Arc::new(Corpus::from_pages(vec![Page { title: "A".into(), text: "A.".into() }]).unwrap())
@@ -29,7 +29,7 @@ fn the_bundled_library_is_valid() {
     assert_eq!(library.names(), ["Search", "Retrieve", "Lookup", "Calculate", "Finish"]);
     let search = library.spec("Search").unwrap();
     assert_eq!((search.usage.as_str(), search.effect, search.timeout), ("Search[query]", Effect::ReadOnly, Duration::from_secs(2)));
-    let terminal: Vec<&str> = library.specs().iter().filter(|spec| spec.terminal).map(|spec| spec.name.as_str()).collect();
+    let terminal: Vec<&str> = library.specs().iter().filter(|spec| spec.is_terminal()).map(|spec| spec.name.as_str()).collect();
     assert_eq!(terminal, ["Finish"]);
 }
 
@@ -128,6 +128,21 @@ fn broken_files_are_one_mistake() {
 }
 
 #[test]
+fn a_library_may_say_that_there_is_no_answer() {
+    let not_found = FINISH.replace("Finish", "NotFound").replace("finish", "not_found");
+    let library = ToolLibrary::parse(&format!("{FINISH}{not_found}"), "tools.toml", corpus()).unwrap();
+    let terminal: Vec<_> = library.specs().iter().map(|spec| (spec.name.as_str(), spec.terminal)).collect();
+    assert_eq!(terminal, [("Finish", Some(Terminal::Answer)), ("NotFound", Some(Terminal::NoAnswer))]);
+    // it ends tasks, so every selection has it, and it is never run
+    assert_eq!(library.select(&["Finish"]).unwrap().len(), 2);
+    let action = Action { tool: "NotFound".into(), params: "it".into() };
+    assert!(library.execute(&action, &Trajectory::default()).is_error);
+    // it does not stand for the answer
+    assert_eq!(mistakes(&not_found).len(), 1);
+    assert_eq!(mistakes(&format!("{FINISH}{}", not_found.replace("NotFound", "Missing"))).len(), 1);
+}
+
+#[test]
 fn tools_can_be_added_from_code() {
     let spec = ToolSpec {
         name: "Sum".into(),
@@ -136,7 +151,7 @@ fn tools_can_be_added_from_code() {
         effect: Effect::ReadOnly,
         timeout: Duration::from_secs(1),
         max_observation_bytes: 100,
-        terminal: false,
+        terminal: None,
         schema: None,
         examples: Vec::new(),
         multiline: false,

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use autoact_planning::Failure;
-use autoact_trajectory::{FINISH, ToolSpec};
+use autoact_trajectory::{FINISH, Terminal, ToolSpec};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -82,9 +82,9 @@ impl Catalog {
                 return Err(SelectError::Unknown { name: shortened(name), nearest: nearest(name, &known), known });
             }
         }
-        let selected = |tool: &&ToolSpec| names.is_empty() || tool.terminal || names.contains(&tool.name);
+        let selected = |tool: &&ToolSpec| names.is_empty() || tool.is_terminal() || names.contains(&tool.name);
         let mut tools: Vec<ToolSpec> = library.iter().filter(selected).cloned().collect();
-        if !tools.iter().any(|tool| tool.terminal) {
+        if !tools.iter().any(ToolSpec::is_answer) {
             tools.push(finish());
         }
         Ok(tools)
@@ -118,7 +118,7 @@ fn finish() -> ToolSpec {
         effect: autoact_trajectory::Effect::ReadOnly,
         timeout: Duration::from_secs(1),
         max_observation_bytes: 1,
-        terminal: true,
+        terminal: Some(Terminal::Answer),
         schema: None,
         examples: Vec::new(),
         multiline: false,

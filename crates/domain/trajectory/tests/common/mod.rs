@@ -17,7 +17,11 @@ pub fn tool(name: &str, effect: Effect) -> ToolSpec {
         effect,
         timeout: Duration::from_secs(5),
         max_observation_bytes: 2048,
-        terminal: name == FINISH,
+        terminal: match name {
+            FINISH => Some(Terminal::Answer),
+            NOT_FOUND => Some(Terminal::NoAnswer),
+            _ => None,
+        },
         schema: None,
         examples: Vec::new(),
         multiline: false,
@@ -33,6 +37,13 @@ pub fn submitted(limits: Limits) -> EventBody {
         labels: [("team".to_owned(), "atlas".to_owned())].into(),
         ..Submitted::default()
     })
+}
+
+/// The same with the tool that says that there is no answer.
+pub fn submitted_with_not_found(limits: Limits) -> EventBody {
+    let EventBody::Submitted(mut submitted) = submitted(limits) else { unreachable!() };
+    submitted.tools.push(tool(NOT_FOUND, Effect::ReadOnly));
+    EventBody::Submitted(submitted)
 }
 
 pub fn started(attempt: u32) -> EventBody {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use autoact_synthetic_kb::{Environment, KnowledgeBase, LEAD_SENTENCES};
-use autoact_trajectory::{Action, Effect, ToolSpec, Trajectory};
+use autoact_trajectory::{Action, Effect, Terminal, ToolSpec, Trajectory};
 
 pub(crate) struct Shelf {
     pages: HashMap<String, Vec<String>>,
@@ -96,7 +96,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
             effect: Effect::ReadOnly,
             timeout: Duration::from_secs(1),
             max_observation_bytes: 4096,
-            terminal: name == "Finish",
+            terminal: (name == "Finish").then_some(Terminal::Answer),
             schema: None,
             examples: Vec::new(),
             multiline: false,

@@ -101,7 +101,9 @@ pub(super) fn evidence_from(value: &Value) -> Option<Evidence> {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use autoact_trajectory::{Action, Effect, FINISH, FinishReason, Finished, Reflection, Submitted, TaskKey, Tenant, Thought, ToolSpec};
+    use autoact_trajectory::{
+        Action, Effect, FINISH, FinishReason, Finished, Reflection, Submitted, TaskKey, Tenant, Terminal, Thought, ToolSpec,
+    };
 
     use super::*;
 
@@ -113,7 +115,7 @@ mod tests {
             effect: Effect::ReadOnly,
             timeout: Duration::from_secs(1),
             max_observation_bytes: 1024,
-            terminal: true,
+            terminal: Some(Terminal::Answer),
             schema: None,
             examples: Vec::new(),
             multiline: false,

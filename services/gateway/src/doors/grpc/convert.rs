@@ -10,8 +10,9 @@ use crate::doors::grpc::errors::RequestError;
 use crate::tasks::{Line, List, State, Submission};
 
 /// Every reason a task can end with.
-const REASONS: [FinishReason; 8] = [
+const REASONS: [FinishReason; 9] = [
     FinishReason::Approved,
+    FinishReason::NoAnswer,
     FinishReason::MaxSteps,
     FinishReason::MaxReflections,
     FinishReason::MaxTokens,
