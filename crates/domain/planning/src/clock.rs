@@ -25,6 +25,11 @@ impl Clock {
         done
     }
 
+    /// A call was over, and an event that was being stored beside it took this much longer.
+    pub(crate) fn waited(&mut self, bus: Duration) {
+        self.bus += bus;
+    }
+
     /// The task was read from the log for this long before the clock was started.
     pub(crate) fn read(&mut self, reading: Duration) {
         self.since -= reading;

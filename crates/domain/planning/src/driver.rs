@@ -3,6 +3,7 @@
 //! Plain async code that reads from top to bottom. It knows no transport, no runtime and no actor.
 
 mod room;
+mod storing;
 
 use std::future::Future;
 use std::pin::pin;
@@ -10,15 +11,17 @@ use std::time::{Duration, SystemTime};
 
 use autoact_trajectory::{
     Action, Artifact, Decision, Effect, Event, EventBody, FinishReason, FoldError, MAX_DETAIL_BYTES, NewArtifact, Observation,
-    ReleaseReason, Released, Role, Started, Submitted, Task, TaskKey, Trajectory, UNKNOWN_OUTCOME, Usage, check_artifacts, cut, decide,
+    ReleaseReason, Released, Role, Started, Submitted, Task, TaskKey, ToolSpec, Trajectory, UNKNOWN_OUTCOME, Usage, Verdict,
+    check_artifacts, cut, decide,
 };
 
 use crate::agents::{Agents, Call, Execution, Reply, Seen};
 use crate::clock::Clock;
 use crate::contexts::bytes_beside;
 use crate::driver::room::Known;
+use crate::driver::storing::{Storing, Unstored, beside};
 use crate::failure::{Failure, FailureClass};
-use crate::log::EventLog;
+use crate::log::{Appended, EventLog};
 
 /// The group learns little from a long error.
 const FAILURE_CHARS: usize = 300;
@@ -36,7 +39,8 @@ pub struct DriverOptions {
 /// What a step of the driver came to.
 #[derive(Debug)]
 pub enum Progress {
-    /// An event was stored; there is more to do.
+    /// There is another event, and more to do. The event is stored beside the call of a model that
+    /// comes next, or is stored already.
     Advanced,
     /// The task has ended.
     Ended,
@@ -61,11 +65,16 @@ pub enum Stop<E: std::error::Error + 'static> {
 }
 
 /// A task, the group that works at it, and the log of what happened.
+///
+/// While an event is being stored, the next model can already be asked: what it says changes
+/// nothing in the world. Nothing else happens before the event is stored, tools least of all.
 pub struct Driver<L> {
     agents: Agents,
     log: L,
     options: DriverOptions,
     task: Task,
+    /// The task's last event, if it has yet to be stored.
+    unstored: Option<Unstored>,
     clock: Clock,
     /// The most bytes of a prompt that are not of its transcript.
     beside: usize,
@@ -137,7 +146,7 @@ impl<L: EventLog> Driver<L> {
         clock.read(reading);
         let started = Started { gateway: options.writer.clone(), attempt: task.attempt().saturating_add(1) };
         let beside = bytes_beside(task.trajectory());
-        let mut driver = Driver { agents, log, options, task, clock, beside, known: None };
+        let mut driver = Driver { agents, log, options, task, unstored: None, clock, beside, known: None };
         driver.append(EventBody::Started(started)).await?;
         Ok(driver)
     }
@@ -147,16 +156,19 @@ impl<L: EventLog> Driver<L> {
         &self.task
     }
 
-    /// The task and the log.
+    /// The task and the log. An event that has yet to be stored is not in the log; see
+    /// [`settle`](Self::settle).
     pub fn into_parts(self) -> (Task, L) {
         (self.task, self.log)
     }
 
     /// Does the next thing. `interrupt` ends a call that is being waited for; it is dropped then,
-    /// and with it the work behind it. An event that is being stored is never interrupted.
+    /// and with it the work behind it. An event that is being stored is never interrupted. After
+    /// [`Progress::Advanced`], the last event may have yet to be stored; after any other progress it
+    /// is.
     ///
     /// # Errors
-    /// The event was not stored, or does not continue the task.
+    /// An event was not stored, or does not continue the task.
     pub async fn step(&mut self, interrupt: impl Future<Output = ()>) -> Result<Progress, Stop<L::Error>> {
         let decision = decide(&self.task, SystemTime::now());
         let mut interrupt = pin!(interrupt);
@@ -166,6 +178,9 @@ impl<L: EventLog> Driver<L> {
             Decision::Reflect if !self.options.without_reflection => Some(Role::Reflect),
             _ => None,
         };
+        if role.is_none() {
+            self.settle().await?;
+        }
         if let Some(role) = role
             && let Some(progress) = self.make_room(role, interrupt.as_mut()).await?
         {
@@ -176,10 +191,10 @@ impl<L: EventLog> Driver<L> {
             Decision::Finish(finished) => return self.store(EventBody::Finished(finished)).await,
             Decision::Observe(observation) => return self.store(EventBody::Observation(observation)).await,
             Decision::Reflect if self.options.without_reflection => return Ok(Progress::Answered),
-            Decision::Plan => self.plan(interrupt.as_mut()).await,
-            Decision::Parameterize => self.parameterize(interrupt.as_mut()).await,
+            Decision::Plan => self.plan(interrupt.as_mut()).await?,
+            Decision::Parameterize => self.parameterize(interrupt.as_mut()).await?,
             Decision::Execute { action, .. } => self.execute(&action, interrupt.as_mut()).await,
-            Decision::Reflect => self.reflect(interrupt.as_mut()).await,
+            Decision::Reflect => self.reflect(interrupt.as_mut()).await?,
         };
         match called {
             Called::Said(said) => match said.body.check_bounds() {
@@ -240,31 +255,40 @@ impl<L: EventLog> Driver<L> {
         self.append(EventBody::Released(Released { reason, detail, may_have_run })).await
     }
 
-    async fn plan(&mut self, interrupt: impl Future<Output = ()>) -> Called {
+    async fn plan(&mut self, interrupt: impl Future<Output = ()>) -> Result<Called, Stop<L::Error>> {
         let shown = self.task.shown();
-        let Some(call) = call(&self.task, &shown) else { return Called::Interrupted };
-        let asked = unless(interrupt, self.agents.plan.plan(call)).await;
+        let Some(call) = call(&self.task, &shown) else { return Ok(Called::Interrupted) };
+        let (unstored, after) = (self.unstored.take(), self.task.last_sequence());
+        let asked = unless(interrupt, self.agents.plan.plan(call));
+        let (asked, stored) = beside(&mut self.log, unstored, after, asked).await;
         drop(shown);
-        self.said(asked, EventBody::Thought)
+        self.stored(stored)?;
+        Ok(self.said(asked, EventBody::Thought))
     }
 
-    async fn parameterize(&mut self, interrupt: impl Future<Output = ()>) -> Called {
+    async fn parameterize(&mut self, interrupt: impl Future<Output = ()>) -> Result<Called, Stop<L::Error>> {
         let shown = self.task.shown();
-        let Some(call) = call(&self.task, &shown) else { return Called::Interrupted };
+        let Some(call) = call(&self.task, &shown) else { return Ok(Called::Interrupted) };
+        let (unstored, after) = (self.unstored.take(), self.task.last_sequence());
         let tool = self.task.trajectory().open_step().map(|step| step.tool.clone()).unwrap_or_default();
-        let asked = unless(interrupt, self.agents.tool.parameterize(call)).await;
+        let asked = unless(interrupt, self.agents.tool.parameterize(call));
+        let (asked, stored) = beside(&mut self.log, unstored, after, asked).await;
         drop(shown);
-        self.said(asked, |params| EventBody::Action(Action { tool, params }))
+        self.stored(stored)?;
+        Ok(self.said(asked, |params| EventBody::Action(Action { tool, params })))
     }
 
-    async fn reflect(&mut self, interrupt: impl Future<Output = ()>) -> Called {
+    async fn reflect(&mut self, interrupt: impl Future<Output = ()>) -> Result<Called, Stop<L::Error>> {
         let shown = self.task.shown();
-        let Some(call) = call(&self.task, &shown) else { return Called::Interrupted };
-        let asked = unless(interrupt, self.agents.reflect.reflect(call)).await;
+        let Some(call) = call(&self.task, &shown) else { return Ok(Called::Interrupted) };
+        let (unstored, after) = (self.unstored.take(), self.task.last_sequence());
+        let asked = unless(interrupt, self.agents.reflect.reflect(call));
+        let (asked, stored) = beside(&mut self.log, unstored, after, asked).await;
         drop(shown);
-        let judged =
-            asked.map(|reply| reply.map(|Reply { value, usage, retry }| Reply { value: self.task.judge(value, &usage), usage, retry }));
-        self.said(judged, EventBody::Reflection)
+        self.stored(stored)?;
+        let judge = |reply: Reply<_>| Reply { value: self.task.judge(reply.value, &reply.usage), usage: reply.usage, retry: reply.retry };
+        let judged = asked.map(|reply| reply.map(judge));
+        Ok(self.said(judged, EventBody::Reflection))
     }
 
     async fn execute(&mut self, action: &Action, interrupt: impl Future<Output = ()>) -> Called {
@@ -309,6 +333,7 @@ impl<L: EventLog> Driver<L> {
     /// Somebody gave no answer: what passes by itself is waited for while the task has time;
     /// anything else ends the task.
     async fn failed(&mut self, failure: Failure) -> Result<Progress, Stop<L::Error>> {
+        self.settle().await?;
         let finished = match decide(&self.task, SystemTime::now()) {
             Decision::Finish(mut end) => {
                 (end.detail, _) = cut(format!("{}; {}", end.detail, failure.chain()), MAX_DETAIL_BYTES);
@@ -331,18 +356,62 @@ impl<L: EventLog> Driver<L> {
         Ok(if self.task.finished().is_some() { Progress::Ended } else { Progress::Advanced })
     }
 
-    /// Stores the next event, then applies it. Whether it can follow is checked before: a trajectory
-    /// that does not fold is of no use.
+    /// Makes the next event, and applies it to the task. Whether it can follow is checked before: a
+    /// trajectory that does not fold is of no use. The event is stored here, unless a model is asked
+    /// next: then it is stored beside that call.
     async fn append(&mut self, said: impl Into<Said>) -> Result<(), Stop<L::Error>> {
+        self.settle().await?;
         let Said { body, usage, artifacts } = said.into();
         let call = usage.as_ref().and(self.task.call());
         let (usage, timing) = (usage.map(Usage::bounded), Some(self.clock.lap()));
         let mut event = Event { call, usage, timing, artifacts, ..self.task.next_event(SystemTime::now(), &self.options.writer, body) };
         self.task.check(&event)?;
+        if self.asks_next(&event.body) {
+            let before = self.task.clone();
+            self.task.apply(&event)?;
+            self.unstored = Some(Unstored { event, before });
+            return Ok(());
+        }
         let stored = self.clock.bus(self.log.append(&event, self.task.last_sequence())).await.map_err(Stop::Log)?;
         (event.sequence, event.digest) = (stored.sequence, stored.digest);
         self.task.apply(&event)?;
         Ok(())
+    }
+
+    /// Whether a model is asked after such an event, if no bound ends the task.
+    fn asks_next(&self, body: &EventBody) -> bool {
+        match body {
+            EventBody::Thought(_) | EventBody::Observation(_) => true,
+            EventBody::Action(action) => self.task.trajectory().tool(&action.tool).is_some_and(ToolSpec::is_terminal),
+            EventBody::Reflection(reflection) => reflection.verdict == Verdict::Wrong,
+            _ => false,
+        }
+    }
+
+    /// Stores the last event, if it has yet to be stored: for a holder that stops between two steps.
+    ///
+    /// # Errors
+    /// The event was not stored. The task is as it was before it.
+    pub async fn settle(&mut self) -> Result<(), Stop<L::Error>> {
+        let (unstored, after) = (self.unstored.take(), self.task.last_sequence());
+        let (_, stored) = beside(&mut self.log, unstored, after, std::future::ready(None::<()>)).await;
+        self.stored(stored)
+    }
+
+    /// Takes in what came of storing the last event: one that was not stored has not happened.
+    fn stored(&mut self, stored: Option<Storing<L::Error>>) -> Result<(), Stop<L::Error>> {
+        let Some(Storing { before, result, longer }) = stored else { return Ok(()) };
+        match result {
+            Ok(Appended { sequence, digest }) => {
+                self.task.stored(sequence, digest);
+                self.clock.waited(longer);
+                Ok(())
+            }
+            Err(error) => {
+                self.task = before;
+                Err(Stop::Log(error))
+            }
+        }
     }
 }
 

@@ -155,6 +155,7 @@ fn run(models: &Arc<Models>, hold: usize) -> (Task, Vec<Event>) {
             other => panic!("{other:?}"),
         }
         if step % hold == 0 {
+            block_on(driver.settle()).unwrap();
             let (_, log) = driver.into_parts();
             let task = Task::fold(&log.events).unwrap();
             driver = block_on(Driver::take_up(models.agents(), log, options(), task)).unwrap();

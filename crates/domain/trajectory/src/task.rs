@@ -242,9 +242,7 @@ impl Task {
         let phase = self.phase();
         let unexpected = || Err(FoldError::Unexpected { event: event.body.name(), phase: phase.as_str() });
         match (&event.body, phase) {
-            (EventBody::Unknown(unknown), _) if unknown.needed => {
-                Err(FoldError::Newer { index: event.index, version: unknown.version })
-            }
+            (EventBody::Unknown(unknown), _) if unknown.needed => Err(FoldError::Newer { index: event.index, version: unknown.version }),
             (EventBody::Unknown(_), _) => Ok(()),
             (EventBody::Submitted(_), _) | (_, Phase::Finished) => unexpected(),
             (EventBody::Started(_) | EventBody::Released(_), _) => Ok(()),
@@ -358,6 +356,12 @@ impl Task {
         self.last_sequence = self.last_sequence.max(event.sequence);
         self.last_digest = event.digest;
         Ok(())
+    }
+
+    /// The last event was applied before it was stored; this is its place, and the hash of its bytes.
+    pub fn stored(&mut self, sequence: u64, digest: Option<Digest>) {
+        self.last_sequence = self.last_sequence.max(sequence);
+        self.last_digest = digest;
     }
 
     fn check_position(&self, event: &Event) -> Result<(), FoldError> {

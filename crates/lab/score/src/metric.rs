@@ -50,6 +50,16 @@ impl Metric {
         exact_match(answer, gold)
     }
 
+    /// Whether a reply is exactly right, and its reward. A reply or a gold answer of `None` says that
+    /// there is no answer.
+    pub fn score(self, question: &str, reply: Option<&str>, gold: Option<&str>) -> (bool, f64) {
+        match (reply, gold) {
+            (Some(reply), Some(gold)) => (self.is_right(question, reply, gold), self.reward(question, reply, gold)),
+            (None, None) => (true, 1.0),
+            _ => (false, 0.0),
+        }
+    }
+
     /// `f1`, `exact_match` or `multiple_choice`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -80,6 +90,16 @@ impl FromStr for Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn that_there_is_no_answer_is_right_where_there_is_none() {
+        let score = |reply, gold| Metric::F1.score("Where is it?", reply, gold);
+        assert_eq!(score(None, None), (true, 1.0));
+        assert_eq!(score(None, Some("Lima")), (false, 0.0));
+        assert_eq!(score(Some("Lima"), None), (false, 0.0));
+        assert_eq!(score(Some(""), None), (false, 0.0), "an answer is missing, which is not the same");
+        assert_eq!(score(Some("the Lima"), Some("Lima")), (true, 1.0));
+    }
 
     #[test]
     fn rewards_follow_their_metric() {

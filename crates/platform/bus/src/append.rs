@@ -107,8 +107,9 @@ impl Bus {
     }
 
     async fn publish_once(&self, subject: &str, message: PublishMessage) -> Result<u64, PublishError> {
-        let ack = self.context.send_publish(subject.to_owned(), message).await?.await?;
-        Ok(ack.sequence)
+        // boxed: kilobytes of state that every future around it would move
+        let sent = Box::pin(self.context.send_publish(subject.to_owned(), message)).await?;
+        Ok(sent.await?.sequence)
     }
 }
 

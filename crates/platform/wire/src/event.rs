@@ -307,8 +307,8 @@ pub fn outcome(reason: FinishReason) -> v1::TaskOutcome {
     match reason {
         FinishReason::Failed => v1::TaskOutcome::Failed,
         FinishReason::Cancelled => v1::TaskOutcome::Cancelled,
+        FinishReason::NoAnswer => v1::TaskOutcome::NoAnswer,
         FinishReason::Approved
-        | FinishReason::NoAnswer
         | FinishReason::MaxSteps
         | FinishReason::MaxReflections
         | FinishReason::MaxTokens

@@ -20,7 +20,7 @@ use crate::model::ModelCommand;
     name = "autoact",
     version,
     about = "Start the group, ask it, watch it work, measure it, train its bundled model",
-    after_help = "Examples:\n  autoact up                                        start nats-server and the five services here\n  autoact ask \"What is the capital of Peru?\"         ask and watch the group work\n  autoact ask --json \"…\" | jq .                      the same, one JSON event a line\n  autoact tasks list                                what was asked lately\n  autoact eval --set held-out                       exact match and F1 over the held-out questions\n\nExit codes: 0 done (an approved answer), 1 failed, 3 answered but not approved, 64 bad arguments or configuration, 69 a service cannot be reached or cannot serve now, 130 stopped by Ctrl-C, 141 nobody reads the output any more."
+    after_help = "Examples:\n  autoact up                                        start nats-server and the five services here\n  autoact ask \"What is the capital of Peru?\"         ask and watch the group work\n  autoact ask --json \"…\" | jq .                      the same, one JSON event a line\n  autoact tasks list                                what was asked lately\n  autoact eval --set held-out                       exact match and F1 over the held-out questions\n\nExit codes: 0 done (an approved answer), 1 failed, 3 answered but not approved, 4 the group found no answer, 64 bad arguments or configuration, 69 a service cannot be reached or cannot serve now, 130 stopped by Ctrl-C, 141 nobody reads the output any more."
 )]
 pub(crate) struct Args {
     /// Where the gateway listens.
@@ -326,7 +326,7 @@ pub(crate) enum MemoryCommand {
 pub(crate) struct EvalOptions {
     #[command(flatten)]
     pub(crate) group: GroupOptions,
-    /// `held-out`, `dev`, or a JSONL file with `question`, `answer` and `kind`.
+    /// `held-out`, `dev`, `plain`, or a JSONL file with `question`, `answer` and `kind`.
     #[arg(long, default_value = "held-out")]
     pub(crate) set: String,
     /// Swap the facts of the atlas first: the group has to follow the corpus, not its memory.

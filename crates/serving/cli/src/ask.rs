@@ -57,7 +57,7 @@ pub(crate) async fn run(gateway: &str, options: AskOptions) -> anyhow::Result<u8
 }
 
 /// Sends a task to the gateway and shows its events; the exit code says whether the answer was
-/// approved.
+/// approved, or that there is none.
 pub(crate) async fn ask(gateway: &str, task: v1::SubmitTaskRequest, show: Show, reconnect: Duration) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;
     let mut following = Following::ask(client.clone(), gateway, task, reconnect).with_words(show.words());
@@ -186,7 +186,11 @@ async fn follow(following: &mut Following, show: Show, after: u64) -> anyhow::Re
         Show::AnswerOnly => out::line(plain(&finished.answer))?,
         Show::Json { .. } => {}
     }
-    Ok(if finished.approved { exit::OK } else { exit::UNAPPROVED })
+    Ok(match finished.reason() {
+        _ if finished.approved => exit::OK,
+        v1::FinishReason::NoAnswer => exit::NO_ANSWER,
+        _ => exit::UNAPPROVED,
+    })
 }
 
 /// Why a task was left before its end, and how to come back to it.

@@ -7,6 +7,8 @@ pub(crate) const OK: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
 /// `ask`: an answer came back, but unapproved.
 pub(crate) const UNAPPROVED: u8 = 3;
+/// `ask`: the group says that there is no answer, and Reflect-Agent agrees.
+pub(crate) const NO_ANSWER: u8 = 4;
 /// Bad configuration or arguments (`EX_USAGE`).
 pub(crate) const USAGE: u8 = 64;
 /// A service cannot be reached, or says that it is unavailable (`EX_UNAVAILABLE`).

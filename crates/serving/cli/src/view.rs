@@ -97,6 +97,9 @@ impl View {
     }
 
     fn finish(&self, finished: &v1::Finished) -> String {
+        if finished.reason() == v1::FinishReason::NoAnswer {
+            return format!("{} {}  (approved by reflect-agent)", self.label("not found", "1"), plain(&finished.detail));
+        }
         let answer = if finished.answer.is_empty() { "(none)".to_owned() } else { plain(&finished.answer) };
         let mut line = format!("{} {answer}", self.label("answer", "1"));
         if finished.approved {

@@ -124,7 +124,10 @@ impl<C: Clone> Remote<C> {
     ) -> Result<O, Failure> {
         let mut request = Request::new(message);
         request.set_timeout(limit);
-        match tokio::time::timeout(limit + MARGIN, call(self.client.clone(), request)).await {
+        // A call of tonic's is kilobytes of state. In a box it is moved once, not by every future
+        // around it.
+        let call = Box::pin(call(self.client.clone(), request));
+        match tokio::time::timeout(limit + MARGIN, call).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(status)) => Err(failure(self.who.clone(), status)),
             Err(_) => Err(Failure::new(FailureClass::TimedOut, self.who.clone(), format!("no answer within {limit:?}"))),

@@ -77,7 +77,10 @@ impl<L: EventLog> Driver<L> {
     ) -> Result<Option<Progress>, Stop<L::Error>> {
         let planned = plan(self.agents.contexts.as_ref(), &self.task, role, refused, time_left(&self.task));
         match unless(interrupt, planned).await {
-            None => Ok(Some(Progress::Interrupted)),
+            None => {
+                self.settle().await?;
+                Ok(Some(Progress::Interrupted))
+            }
             Some(Err(failure)) => self.failed(failure).await.map(Some),
             Some(Ok(Plan::Ask(known))) => {
                 self.known = known;

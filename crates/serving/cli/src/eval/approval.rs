@@ -14,6 +14,10 @@ use super::compare::table::{fraction, percent};
 pub(super) struct Rated {
     pub(super) approved: bool,
     pub(super) right: bool,
+    /// Whether the question has an answer.
+    pub(super) answerable: bool,
+    /// The group said that there is none.
+    pub(super) no_answer: bool,
     pub(super) confidence: Option<f64>,
     pub(super) evidence: Option<Evidence>,
 }
@@ -29,6 +33,14 @@ pub(super) struct Approval {
     pub(super) precision: Option<Interval>,
     /// Fraction of the right answers that were approved.
     pub(super) coverage: Option<Interval>,
+    /// Of the questions that have an answer, the fraction whose right answer was approved.
+    answered: Option<Interval>,
+    /// Of the questions that have an answer, the fraction where the group said that there is none.
+    given_up: Option<Interval>,
+    /// Of the questions without an answer, the fraction where the group said so.
+    not_found: Option<Interval>,
+    /// Of the questions without an answer, the fraction that got an approved answer.
+    made_up: Option<Interval>,
     /// Answers with a confidence.
     confidences: Scored,
     /// Per part of the evidence: its value for each answer that has evidence.
@@ -54,7 +66,11 @@ impl Approval {
         Approval {
             share: share(rated.iter().map(|one| one.approved)).unwrap_or(Interval { mean: 0.0, low: 0.0, high: 0.0 }),
             precision: share(rated.iter().filter(|one| one.approved).map(|one| one.right)),
-            coverage: share(rated.iter().filter(|one| one.right).map(|one| one.approved)),
+            coverage: share(rated.iter().filter(|one| one.right && one.answerable).map(|one| one.approved)),
+            answered: share(rated.iter().filter(|one| one.answerable).map(|one| one.approved && one.right)),
+            given_up: share(rated.iter().filter(|one| one.answerable).map(|one| one.no_answer)),
+            not_found: share(rated.iter().filter(|one| !one.answerable).map(|one| one.no_answer)),
+            made_up: share(rated.iter().filter(|one| !one.answerable).map(|one| one.approved)),
             confidences: rated.iter().filter_map(|one| Some((one.confidence?, one.right))).collect(),
             parts: Evidence::PARTS.iter().enumerate().map(part).collect(),
         }
@@ -78,6 +94,17 @@ impl Approval {
             or_dash(&self.coverage, percent)
         );
         // writing to a string cannot fail
+        if self.not_found.is_some() {
+            let lines = [
+                ("answered", &self.answered, "questions with an answer whose right answer is approved"),
+                ("given up", &self.given_up, "questions with an answer that got \"not found\""),
+                ("not found", &self.not_found, "questions without an answer that got \"not found\""),
+                ("made up", &self.made_up, "questions without an answer that got an approved one"),
+            ];
+            for (name, interval, what) in lines {
+                let _ = writeln!(out, "{name:<24}{}  {what}", or_dash(interval, percent));
+            }
+        }
         if self.confidences.is_empty() {
             let _ = writeln!(out, "{:<24}uncalibrated", "confidence");
         } else {
@@ -99,6 +126,7 @@ impl Approval {
         let parts: Map<String, Value> = self.parts.iter().map(|(name, scored)| ((*name).to_owned(), json!(ranked(scored)))).collect();
         json!({
             "approved": self.share, "precision": self.precision, "coverage": self.coverage,
+            "answered": self.answered, "given_up": self.given_up, "not_found": self.not_found, "made_up": self.made_up,
             "confidence": (!self.confidences.is_empty()).then(|| json!({
                 "answers": self.confidences.len(), "auroc": ranked(&self.confidences),
                 "calibration_error": calibration_error(&self.confidences),
@@ -157,7 +185,7 @@ mod tests {
             lowest_input: sure,
             reflection: sure,
         });
-        Rated { approved, right, confidence: sure, evidence }
+        Rated { approved, right, answerable: true, no_answer: false, confidence: sure, evidence }
     }
 
     #[test]
@@ -179,10 +207,26 @@ mod tests {
     }
 
     #[test]
+    fn questions_without_an_answer_are_counted_apart() {
+        let unanswerable = |approved, no_answer| Rated { answerable: false, no_answer, ..rated(approved, no_answer, None) };
+        let given_up = Rated { no_answer: true, ..rated(false, false, None) };
+        let all = [rated(true, true, None), given_up, unanswerable(true, false), unanswerable(false, true), unanswerable(false, false)];
+        let json = Approval::of(&all).json();
+        let near = |name: &str, expected: f64| (json[name]["mean"].as_f64().unwrap() - expected).abs() < 1e-12;
+        assert!(near("precision", 0.5) && near("coverage", 1.0) && near("answered", 0.5) && near("given_up", 0.5), "{json}");
+        assert!(near("not_found", 1.0 / 3.0) && near("made_up", 1.0 / 3.0), "{json}");
+        let text = Approval::of(&all).text();
+        assert!(text.lines().any(|line| line.starts_with("made up") && line.contains("33.3%")), "{text}");
+    }
+
+    #[test]
     fn nothing_is_made_up() {
         let approval = Approval::of(&[rated(false, false, None)]);
         let json = approval.json();
-        assert!(["precision", "coverage", "confidence", "evidence"].iter().all(|name| json[*name].is_null()), "{json}");
+        assert!(
+            ["precision", "coverage", "not_found", "made_up", "confidence", "evidence"].iter().all(|name| json[*name].is_null()),
+            "{json}"
+        );
         assert!(approval.text().contains("uncalibrated\n") && !approval.text().contains("evidence"), "{}", approval.text());
         assert!(approval.page("t", None).contains("Uncalibrated"));
         assert_eq!(Approval::of(&[]).json()["approved"]["mean"], 0.0);

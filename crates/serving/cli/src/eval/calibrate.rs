@@ -120,6 +120,8 @@ impl Calibrated {
         let rated = |(one, confidence): (&Judged, &f64)| Rated {
             approved: one.approved && *confidence >= threshold,
             right: one.right,
+            answerable: true,
+            no_answer: false,
             confidence: Some(*confidence),
             evidence: None,
         };

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 /// An answer that was judged.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Judgement {
-    pub(super) answer: String,
+    /// `None`: that there is no answer.
+    pub(super) answer: Option<String>,
     /// The verdict, as it was stored: "right" only if the threshold was reached.
     pub(super) approved: bool,
     pub(super) confidence: Option<f64>,
@@ -53,11 +54,12 @@ impl Judgements {
     }
 
     /// The answer that is judged next, and how sure the agents were of it.
-    fn judged(&self, log_odds: Option<f64>, usage: &Usage) -> (String, Option<Evidence>) {
-        let Some(task) = self.task.as_ref().filter(|_| !self.broken) else { return (String::new(), None) };
+    fn judged(&self, log_odds: Option<f64>, usage: &Usage) -> (Option<String>, Option<Evidence>) {
+        let Some(task) = self.task.as_ref().filter(|_| !self.broken) else { return (Some(String::new()), None) };
         let open = task.trajectory().open_step();
         let answer = open.and_then(|step| Some(task.trajectory().tool(&step.tool)?.answer(step.params.as_deref()?)));
-        (answer.unwrap_or_default(), task.evidence(log_odds, usage))
+        let answer = if task.no_answer().is_some() { None } else { Some(answer.unwrap_or_default()) };
+        (answer, task.evidence(log_odds, usage))
     }
 
     pub(super) fn into_all(self) -> Vec<Judgement> {
@@ -68,11 +70,11 @@ impl Judgements {
 /// The judgement of the answer that a task ended with: the last one if it was approved, else the
 /// surest one of this answer. `None`: the answer was never judged.
 pub(super) fn of_answer<'a>(judgements: &'a [Judgement], finished: &v1::Finished) -> Option<&'a Judgement> {
-    if finished.approved {
+    if finished.approved || finished.reason() == v1::FinishReason::NoAnswer {
         return judgements.last();
     }
     let sure = |judgement: &Judgement| judgement.confidence.unwrap_or(f64::NEG_INFINITY);
-    let same = judgements.iter().filter(|judgement| judgement.answer == finished.answer);
+    let same = judgements.iter().filter(|judgement| judgement.answer.as_deref() == Some(finished.answer.as_str()));
     // the last of equals
     same.max_by(|left, right| sure(left).total_cmp(&sure(right)))
 }
@@ -166,7 +168,8 @@ mod tests {
         let values: Vec<[f64; 6]> = judged.iter().map(|one| one.evidence.unwrap().values()).collect();
         // verdict, thoughts, lowest thought, inputs, lowest input, reflection
         assert_eq!(values, [[-3.0, -1.0, -1.0, -0.5, -0.5, -2.0], [2.0, -0.75, -1.0, -0.375, -0.5, -0.125]]);
-        let rest: Vec<(&str, bool, Option<f64>)> = judged.iter().map(|one| (one.answer.as_str(), one.approved, one.confidence)).collect();
+        let rest: Vec<(&str, bool, Option<f64>)> =
+            judged.iter().map(|one| (one.answer.as_deref().unwrap(), one.approved, one.confidence)).collect();
         assert_eq!(rest, [("river", false, Some(0.25)), ("lake", true, None)]);
         assert_eq!(evidence_from(&evidence_json(&judged[0].evidence.unwrap())), judged[0].evidence);
         assert_eq!(evidence_from(&json!({ "verdict": 1.0 })), None);
@@ -183,14 +186,19 @@ mod tests {
         assert_eq!(judgements(&gap).len(), 2);
         assert_eq!(
             judgements(&gap)[1],
-            Judgement { answer: String::new(), approved: true, confidence: None, threshold: Some(0.0), evidence: None }
+            Judgement { answer: Some(String::new()), approved: true, confidence: None, threshold: Some(0.0), evidence: None }
         );
     }
 
     #[test]
     fn an_answer_is_known_by_its_surest_judgement() {
-        let one =
-            |answer: &str, confidence| Judgement { answer: answer.into(), approved: false, confidence, threshold: None, evidence: None };
+        let one = |answer: &str, confidence| Judgement {
+            answer: Some(answer.into()),
+            approved: false,
+            confidence,
+            threshold: None,
+            evidence: None,
+        };
         let judged = [one("river", Some(0.75)), one("lake", Some(0.5)), one("river", Some(0.25))];
         let finished = |answer: &str, approved| v1::Finished { answer: answer.into(), approved, ..v1::Finished::default() };
         assert_eq!(of_answer(&judged, &finished("river", false)), Some(&judged[0]));

@@ -38,18 +38,22 @@ impl Outcome {
         judgements: Vec<Judgement>,
         elapsed: Duration,
     ) -> Outcome {
-        let exact = question.metric().is_right(&question.question, &finished.answer, &question.answer);
+        let no_answer = finished.reason() == v1::FinishReason::NoAnswer;
+        let reply = (!no_answer).then_some(finished.answer.as_str());
+        let (exact, f1) = question.score(reply);
         let judged = of_answer(&judgements, finished);
         Outcome {
             rated: Rated {
                 approved: finished.approved,
                 right: exact,
+                answerable: question.answer.is_some(),
+                no_answer,
                 confidence: judged.and_then(|judged| judged.confidence),
                 evidence: judged.and_then(|judged| judged.evidence),
             },
             exact,
             judgements,
-            f1: question.metric().reward(&question.question, &finished.answer, &question.answer),
+            f1,
             answer: finished.answer.clone(),
             approved: finished.approved,
             reason: reason_name(finished.reason()),
@@ -60,7 +64,7 @@ impl Outcome {
     }
 
     fn is_right(&self, judgement: &Judgement) -> bool {
-        self.question.metric().is_right(&self.question.question, &judgement.answer, &self.question.answer)
+        self.question.score(judgement.answer.as_deref()).0
     }
 
     /// Its judged answers, for programs.
@@ -79,6 +83,25 @@ impl Outcome {
     fn rounds(&self) -> usize {
         self.events.iter().filter(|event| event["event"] == "thought").count()
     }
+}
+
+/// Rows for people, below the name of what they are labelled by.
+fn table(by: &str, rows: BTreeMap<String, Row>, total: Option<&Row>) -> String {
+    let width = rows.keys().map(String::len).max().unwrap_or_default().max(10) + 2;
+    let mut out = format!("{by:<width$}{:>10}{:>14}{:>8}{:>11}{:>8}\n", "questions", "exact match", "F1", "approved", "rounds");
+    for (label, row) in rows.iter().map(|(label, row)| (label.as_str(), row)).chain(total.map(|total| ("all", total))) {
+        // writing to a string cannot fail
+        let _ = writeln!(
+            out,
+            "{label:<width$}{:>10}{:>13.1}%{:>8.3}{:>10.1}%{:>8.2}",
+            row.count,
+            100.0 * row.part(row.exact),
+            row.f1 / row.count.max(1) as f64,
+            100.0 * row.part(row.approved),
+            row.part(row.rounds)
+        );
+    }
+    out
 }
 
 /// All results so far.
@@ -159,10 +182,14 @@ impl Report {
         row
     }
 
-    fn rows(&self) -> BTreeMap<String, Row> {
+    /// Sums by the label that `of` gives a question; one without a label is in no row.
+    fn rows(&self, of: impl Fn(&EvalQuestion) -> String) -> BTreeMap<String, Row> {
         let mut rows: BTreeMap<String, Row> = BTreeMap::new();
         for outcome in &self.outcomes {
-            rows.entry(outcome.question.label()).or_default().add(outcome);
+            let label = of(&outcome.question);
+            if !label.is_empty() {
+                rows.entry(label).or_default().add(outcome);
+            }
         }
         rows
     }
@@ -185,19 +212,11 @@ impl Report {
             options.temperature,
             self.elapsed.as_secs_f64()
         );
-        let _ = writeln!(out, "{:<12}{:>10}{:>14}{:>8}{:>11}{:>8}", "kind", "questions", "exact match", "F1", "approved", "rounds");
-        let rows = self.rows();
         let total = self.total();
-        for (label, row) in rows.iter().map(|(label, row)| (label.as_str(), row)).chain([("all", &total)]) {
-            let _ = writeln!(
-                out,
-                "{label:<12}{:>10}{:>13.1}%{:>8.3}{:>10.1}%{:>8.2}",
-                row.count,
-                100.0 * row.part(row.exact),
-                row.f1 / row.count.max(1) as f64,
-                100.0 * row.part(row.approved),
-                row.part(row.rounds)
-            );
+        out.push_str(&table("kind", self.rows(EvalQuestion::label), Some(&total)));
+        let forms = self.rows(|question| question.form.clone());
+        if !forms.is_empty() {
+            let _ = write!(out, "\n{}", table("form", forms, None));
         }
         let _ = writeln!(
             out,
@@ -212,12 +231,15 @@ impl Report {
 
     /// For programs.
     pub(crate) fn json(&self, options: &EvalOptions) -> serde_json::Value {
-        let kinds: serde_json::Map<String, serde_json::Value> =
-            self.rows().iter().map(|(label, row)| (label.clone(), row.json())).collect();
+        let rows = |rows: BTreeMap<String, Row>| -> serde_json::Map<String, serde_json::Value> {
+            rows.iter().map(|(label, row)| (label.clone(), row.json())).collect()
+        };
+        let kinds = rows(self.rows(EvalQuestion::label));
+        let forms = rows(self.rows(|question| question.form.clone()));
         json!({
             "set": options.set, "counterfactual": options.counterfactual, "seed": options.seed, "temperature": options.temperature,
             "concurrency": options.concurrency, "seconds": self.elapsed.as_secs_f64(), "latency_p50_seconds": self.latency(0.5),
-            "latency_p95_seconds": self.latency(0.95), "all": self.total().json(), "kinds": kinds,
+            "latency_p95_seconds": self.latency(0.95), "all": self.total().json(), "kinds": kinds, "forms": forms,
             "approval": self.approval().json(),
         })
     }
@@ -227,7 +249,7 @@ impl Report {
         let mut text = String::new();
         for outcome in &self.outcomes {
             let row = json!({
-                "id": outcome.question.id, "kind": outcome.question.label(), "question": outcome.question.question,
+                "id": outcome.question.id, "kind": outcome.question.label(), "form": outcome.question.form, "question": outcome.question.question,
                 "gold": outcome.question.answer, "answer": outcome.answer, "exact": outcome.exact, "f1": outcome.f1,
                 "approved": outcome.approved, "reason": outcome.reason, "seconds": outcome.elapsed.as_secs_f64(), "judgements": outcome.judgements(),
                 "events": outcome.events,

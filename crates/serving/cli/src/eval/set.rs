@@ -10,16 +10,21 @@ use serde::Deserialize;
 /// The bundled atlas.
 const ATLAS: &str = "corpora/atlas";
 
-/// A question with its answer. A user's own file needs only these two fields.
+/// A question with its answer. A user's own file needs only these two fields. The answer `null`
+/// means that the pages do not say: the right reply is that there is none.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct EvalQuestion {
     #[serde(default)]
     pub(crate) id: String,
     #[serde(alias = "text")]
     pub(crate) question: String,
-    pub(crate) answer: String,
+    #[serde(deserialize_with = "present")]
+    pub(crate) answer: Option<String>,
     #[serde(default)]
     kind: String,
+    /// How it is worded, in sets that say so.
+    #[serde(default)]
+    pub(crate) form: String,
     #[serde(default)]
     hops: usize,
     /// What there is to choose from; it stands in the question's text once the question is loaded.
@@ -41,6 +46,16 @@ impl EvalQuestion {
     pub(crate) fn metric(&self) -> Metric {
         if self.options.is_empty() { Metric::F1 } else { Metric::MultipleChoice }
     }
+
+    /// Whether this is the right reply, and its reward; `None`: that there is no answer.
+    pub(crate) fn score(&self, reply: Option<&str>) -> (bool, f64) {
+        self.metric().score(&self.question, reply, self.answer.as_deref())
+    }
+}
+
+/// A field that has to be there, and may be `null`.
+fn present<'de, D: serde::Deserializer<'de>>(field: D) -> Result<Option<String>, D::Error> {
+    Option::deserialize(field)
 }
 
 impl From<&Question> for EvalQuestion {
@@ -48,19 +63,23 @@ impl From<&Question> for EvalQuestion {
         EvalQuestion {
             id: question.id.clone(),
             question: question.text.clone(),
-            answer: question.answer.clone(),
+            answer: Some(question.answer.clone()),
             kind: question.label(),
+            form: String::new(),
             hops: question.hops,
             options: Vec::new(),
         }
     }
 }
 
-/// `held-out` and `dev` are the atlas's; anything else is a JSONL file.
+/// `held-out`, `dev` and `plain` are the atlas's; anything else is a JSONL file.
 pub(crate) fn load(set: &str) -> anyhow::Result<Vec<EvalQuestion>> {
     let path = path_of(set);
     let text = std::fs::read_to_string(&path).with_context(|| {
-        format!("cannot read the questions `{}`; fix: run in the project's root, or name `held-out`, `dev` or a JSONL file", path.display())
+        format!(
+            "cannot read the questions `{}`; fix: run in the project's root, or name `held-out`, `dev`, `plain` or a JSONL file",
+            path.display()
+        )
     })?;
     let questions = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(|(at, line)| {
         serde_json::from_str(line)
@@ -72,7 +91,7 @@ pub(crate) fn load(set: &str) -> anyhow::Result<Vec<EvalQuestion>> {
 
 pub(crate) fn path_of(set: &str) -> PathBuf {
     match set {
-        "held-out" | "dev" => Path::new(ATLAS).join(format!("questions/{set}.jsonl")),
+        "held-out" | "dev" | "plain" => Path::new(ATLAS).join(format!("questions/{set}.jsonl")),
         file => PathBuf::from(file),
     }
 }

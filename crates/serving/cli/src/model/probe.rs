@@ -9,8 +9,8 @@ use std::sync::Arc;
 use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::{Engine, EngineOptions, Format, ModelDir};
 use autoact_prompt::{Role, transcript};
-use autoact_score::exact_match;
 use autoact_tools::{Corpus, ToolLibrary};
+use autoact_trajectory::FinishReason;
 use clap::Args;
 
 use crate::eval::set;
@@ -53,7 +53,8 @@ pub(crate) fn run(options: &ProbeOptions) -> anyhow::Result<u8> {
     for question in &questions {
         let task = group.run(&question.question, group.library().specs(), &run)?;
         let approved = task.finished().is_some_and(|finished| finished.approved);
-        let right = exact_match(task.best_answer(), &question.answer);
+        let no_answer = task.finished().is_some_and(|finished| finished.reason == FinishReason::NoAnswer);
+        let (right, _) = question.score((!no_answer).then(|| task.best_answer()));
         for label in [question.label(), "all".to_owned()] {
             let row = rows.entry(label).or_default();
             row[0] += 1;
@@ -62,7 +63,8 @@ pub(crate) fn run(options: &ProbeOptions) -> anyhow::Result<u8> {
             row[3] += usize::from(approved && right);
         }
         if options.wrong && !right {
-            out::line(format_args!("{}expected: {}\n", transcript(task.trajectory()), question.answer))?;
+            let expected = question.answer.as_deref().unwrap_or("(no answer)");
+            out::line(format_args!("{}expected: {expected}\n", transcript(task.trajectory())))?;
         }
     }
     out::line(format_args!("{:<12}{:>10}{:>14}{:>11}{:>22}", "kind", "questions", "exact match", "approved", "approved and right"))?;

@@ -14,7 +14,8 @@ use crate::eval::set::EvalQuestion;
 pub(crate) struct Problem {
     pub(crate) id: String,
     pub(crate) question: String,
-    pub(crate) answer: String,
+    /// `None`: the pages do not say.
+    pub(crate) answer: Option<String>,
     /// The row it counts in.
     pub(crate) label: String,
     pub(crate) metric: Metric,
@@ -25,6 +26,11 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
+    /// Whether this is the right reply, and its reward; `None`: that there is no answer.
+    pub(crate) fn score(&self, reply: Option<&str>) -> (bool, f64) {
+        self.metric.score(&self.question, reply, self.answer.as_deref())
+    }
+
     /// The tools this question is answered with, given everybody's.
     pub(crate) fn tools(&self, everybodys: &Toolbox) -> Result<Toolbox, CorpusError> {
         if self.pages.is_empty() {
@@ -57,7 +63,7 @@ pub(crate) fn published(format: Format, path: &Path) -> anyhow::Result<Vec<Probl
     let problem = |Record { id, question, answer, level, pages }: Record| Problem {
         id,
         question,
-        answer,
+        answer: Some(answer),
         label: level,
         metric: format.metric(),
         pages,

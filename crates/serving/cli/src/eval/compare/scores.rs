@@ -27,9 +27,10 @@ pub(crate) struct Scored {
 
 impl Scored {
     pub(crate) fn new(problem: &Problem, outcome: &Outcome) -> Scored {
+        let (right, reward) = problem.score((outcome.ended != Ended::NoAnswer).then_some(outcome.answer.as_str()));
         Scored {
-            right: problem.metric.is_right(&problem.question, &outcome.answer, &problem.answer),
-            reward: problem.metric.reward(&problem.question, &outcome.answer, &problem.answer),
+            right,
+            reward,
             approved: outcome.approved,
             rounds: outcome.steps,
             calls: outcome.cost.calls,
