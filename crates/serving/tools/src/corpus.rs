@@ -29,6 +29,19 @@ pub struct Page {
     pub text: String,
 }
 
+/// A line of a corpus file: a page, and other names by which people ask for it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PageLine {
+    title: String,
+    text: String,
+    #[serde(default)]
+    aliases: Vec<String>,
+}
+
+/// A page and its aliases.
+type Aliased = (Page, Vec<String>);
+
 /// A mistake in a corpus file, or in a list of pages (whose first page is line 1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineMistake {
@@ -110,11 +123,17 @@ impl fmt::Debug for Corpus {
 impl Corpus {
     /// Indexes pages. Empty and duplicate titles and empty texts are mistakes.
     pub fn from_pages(pages: Vec<Page>) -> Result<Corpus, CorpusError> {
+        Corpus::with_aliases(pages.into_iter().map(|page| (page, Vec::new())))
+    }
+
+    /// Indexes pages with other names by which they are found. A title goes before an alias, and an
+    /// alias of two pages is that of the first.
+    pub fn with_aliases(pages: impl IntoIterator<Item = (Page, Vec<String>)>) -> Result<Corpus, CorpusError> {
         Corpus::check("pages", pages.into_iter().enumerate().map(|(at, page)| (at + 1, Ok(page))))
     }
 
-    /// Reads JSON lines `{"title": "…", "text": "…"}`; blank lines are skipped. Every mistake names
-    /// its line.
+    /// Reads JSON lines `{"title": "…", "text": "…"}`, with `"aliases": ["…"]` where a page has
+    /// other names; blank lines are skipped. Every mistake names its line.
     pub fn load(path: impl AsRef<Path>) -> Result<Corpus, CorpusError> {
         let path = path.as_ref();
         let read_error = |source| CorpusError::Read { path: path.to_owned(), source };
@@ -132,19 +151,24 @@ impl Corpus {
             }
             let line = line.trim_ascii();
             if !line.is_empty() {
-                lines.push((number, serde_json::from_slice::<Page>(line).map_err(|error| page_error(&error))));
+                let page = serde_json::from_slice::<PageLine>(line).map_err(|error| page_error(&error));
+                lines.push((number, page.map(|line| (Page { title: line.title, text: line.text }, line.aliases))));
             }
         }
         Corpus::check(&path.display().to_string(), lines.into_iter())
     }
 
-    fn check(origin: &str, lines: impl Iterator<Item = (usize, Result<Page, String>)>) -> Result<Corpus, CorpusError> {
+    fn check(origin: &str, lines: impl Iterator<Item = (usize, Result<Aliased, String>)>) -> Result<Corpus, CorpusError> {
         let mut pages: Vec<Page> = Vec::new();
+        let mut aliases: Vec<Vec<String>> = Vec::new();
         let mut mistakes = Vec::new();
         let mut seen: HashMap<String, usize> = HashMap::new();
         for (line, page) in lines {
-            match page.and_then(|page| accept(page, line, &mut seen)) {
-                Ok(page) => pages.push(page),
+            match page.and_then(|(page, names)| Ok((accept(page, line, &mut seen)?, names))) {
+                Ok((page, names)) => {
+                    pages.push(page);
+                    aliases.push(names);
+                }
                 Err(message) => mistakes.push(LineMistake { line, message }),
             }
         }
@@ -158,7 +182,8 @@ impl Corpus {
         }
         let index = PageIndex::new(pages.iter().map(|page| (page.title.as_str(), page.text.as_str())))
             .map_err(|source| CorpusError::Index { origin: origin.to_owned(), source: Box::new(source) })?;
-        let titles = Titles::new(pages.iter().map(|page| page.title.as_str()));
+        let mut titles = Titles::new(pages.iter().map(|page| page.title.as_str()));
+        aliases.iter().enumerate().for_each(|(at, names)| names.iter().for_each(|name| titles.add_alias(name, at)));
         Ok(Corpus { pages, titles, index })
     }
 
@@ -168,9 +193,14 @@ impl Corpus {
     }
 
     /// The page that a title names: exactly, else up to case, diacritics, blanks and punctuation,
-    /// else up to a leading "the".
+    /// else up to a leading "the", else by an alias.
     pub fn page(&self, title: &str) -> Option<&Page> {
         self.titles.find(title).map(|at| &self.pages[at])
+    }
+
+    /// Whether a page is found by this name, and the name is none of its title's spellings.
+    pub(crate) fn is_alias(&self, name: &str) -> bool {
+        self.titles.find_title(name).is_none() && self.titles.find_alias(name).is_some()
     }
 
     /// The pages whose titles are most like `title`, best first.
@@ -179,9 +209,15 @@ impl Corpus {
     }
 
     /// The pages that match a query best, best first, with their scores. The query is plain words:
-    /// it has no syntax to get wrong.
+    /// it has no syntax to get wrong. A query that is an alias finds its page first.
     pub fn search(&self, query: &str, limit: usize) -> Result<Vec<(&Page, f32)>, tantivy::TantivyError> {
-        let hits = self.index.search(&query_stems(query), limit)?;
+        let mut hits = self.index.search(&query_stems(query), limit)?;
+        if let Some(at) = self.titles.find_alias(query).filter(|_| limit > 0) {
+            let best = hits.first().map_or(1.0, |(_, score)| *score);
+            hits.retain(|(other, _)| *other != at);
+            hits.insert(0, (at, best));
+            hits.truncate(limit);
+        }
         Ok(hits.into_iter().filter_map(|(at, score)| Some((self.pages.get(at)?, score))).collect())
     }
 }

@@ -7,6 +7,9 @@ use crate::text::fold;
 /// Below this a title is not similar any more.
 const LEAST_SIMILAR: f64 = 0.4;
 
+/// How many names of one page are expected among the most similar ones.
+const MOST_NAMES: usize = 4;
+
 /// Titles in three strictnesses. Positions are those of the corpus's pages.
 #[derive(Debug)]
 pub(crate) struct Titles {
@@ -14,12 +17,17 @@ pub(crate) struct Titles {
     folded: HashMap<String, usize>,
     /// Folded titles in page order.
     order: Vec<String>,
+    /// Folded aliases that are no title, and the pages that they name.
+    aliases: HashMap<String, usize>,
+    /// The same, in the order they were added.
+    alias_order: Vec<(String, usize)>,
 }
 
 impl Titles {
     /// Indexes distinct titles; where two fold to the same, the first is found by it.
     pub(crate) fn new<'a>(titles: impl Iterator<Item = &'a str>) -> Titles {
-        let mut index = Titles { exact: HashMap::new(), folded: HashMap::new(), order: Vec::new() };
+        let mut index =
+            Titles { exact: HashMap::new(), folded: HashMap::new(), order: Vec::new(), aliases: HashMap::new(), alias_order: Vec::new() };
         for (at, title) in titles.enumerate() {
             let folded = fold(title);
             index.exact.insert(title.to_owned(), at);
@@ -29,9 +37,35 @@ impl Titles {
         index
     }
 
+    /// Adds another name of the page at `at`. Names that are titles, or aliases of an earlier page,
+    /// stay what they are.
+    pub(crate) fn add_alias(&mut self, alias: &str, at: usize) {
+        let folded = fold(alias);
+        if !folded.is_empty() && !self.folded.contains_key(&folded) && !self.aliases.contains_key(&folded) {
+            self.aliases.insert(folded.clone(), at);
+            self.alias_order.push((folded, at));
+        }
+    }
+
+    /// The page that has this alias, up to case, diacritics, blanks, punctuation and a leading
+    /// "the".
+    pub(crate) fn find_alias(&self, alias: &str) -> Option<usize> {
+        if self.aliases.is_empty() {
+            return None;
+        }
+        let folded = fold(alias);
+        let bare = folded.strip_prefix("the ").unwrap_or(&folded);
+        [folded.as_str(), bare].iter().find_map(|form| self.aliases.get(*form)).copied()
+    }
+
     /// The page that a title names: exactly, else up to case, diacritics, blanks and punctuation,
-    /// else up to a leading "the".
+    /// else up to a leading "the", else by an alias.
     pub(crate) fn find(&self, title: &str) -> Option<usize> {
+        self.find_title(title).or_else(|| self.find_alias(title))
+    }
+
+    /// [`Titles::find`] without aliases.
+    pub(crate) fn find_title(&self, title: &str) -> Option<usize> {
         if let Some(at) = self.exact.get(title.trim()) {
             return Some(*at);
         }
@@ -41,9 +75,18 @@ impl Titles {
         [folded.as_str(), bare, &with_the].iter().find_map(|form| self.folded.get(*form)).copied()
     }
 
-    /// The pages with the titles most like `title`, best first.
+    /// The pages with the titles or aliases most like `title`, best first.
     pub(crate) fn similar(&self, title: &str, limit: usize) -> Vec<usize> {
-        similar(title, self.order.iter().map(String::as_str), limit)
+        let names = self.order.iter().map(String::as_str).chain(self.alias_order.iter().map(|(alias, _)| alias.as_str()));
+        let page = |name: usize| name.checked_sub(self.order.len()).and_then(|at| self.alias_order.get(at)).map_or(name, |(_, page)| *page);
+        let mut pages = Vec::new();
+        // a page may be found by its title and by its aliases
+        for at in similar(title, names, limit.saturating_mul(MOST_NAMES)).into_iter().map(page) {
+            if pages.len() < limit && !pages.contains(&at) {
+                pages.push(at);
+            }
+        }
+        pages
     }
 }
 
@@ -123,6 +166,21 @@ mod tests {
         assert_eq!(titles().find("the Loire"), Some(0));
         assert_eq!(titles().find("Berlin"), None);
         assert_eq!(titles().find(""), None);
+    }
+
+    #[test]
+    fn an_alias_is_found_after_every_title() {
+        let mut titles = titles();
+        titles.add_alias("La Ville-Lumière", 5);
+        titles.add_alias("Loire", 5);
+        titles.add_alias("Den Haag", 1);
+        titles.add_alias("Den Haag", 2);
+        assert_eq!(titles.find("la ville lumiere"), Some(5));
+        assert_eq!(titles.find("the Den Haag"), Some(1));
+        assert_eq!(titles.find("Loire"), Some(0));
+        assert_eq!(titles.similar("Den Hag", 1), [1]);
+        assert_eq!(titles.similar("Paris Ville-Lumière", 3), [5]);
+        assert_eq!(titles.find_alias("Paris"), None);
     }
 
     #[test]

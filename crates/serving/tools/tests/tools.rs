@@ -61,6 +61,30 @@ fn history(actions: &[(&str, &str)]) -> Trajectory {
 }
 
 #[test]
+fn a_page_is_found_by_its_alias() {
+    let people = [
+        (page("Wolfgang Amadeus Mozart", "Wolfgang Amadeus Mozart is known for music."), vec!["Mozart".to_owned(), "Paris".to_owned()]),
+        (page("Paris", "A city of light."), vec!["Lutetia".to_owned()]),
+    ];
+    let library = ToolLibrary::bundled(Arc::new(Corpus::with_aliases(people).unwrap())).unwrap();
+    let run = |tool: &str, params: &str| library.execute(&Action { tool: tool.into(), params: params.into() }, &Trajectory::default()).text;
+    assert_eq!(run("Retrieve", "mozart"), "Wolfgang Amadeus Mozart is known for music.");
+    assert_eq!(run("Retrieve", "Mozrat"), "No page is titled Mozrat. Similar: Wolfgang Amadeus Mozart.");
+    // a title goes before an alias, and an alias makes the title visible
+    assert_eq!(run("Retrieve", "Paris"), "A city of light.");
+    assert_eq!(run("Retrieve", "the Lutetia"), "Paris: A city of light.");
+    assert_eq!(run("Search", "Lutetia"), "Paris: A city of light.");
+}
+
+#[test]
+fn a_corpus_file_has_aliases() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pages.jsonl");
+    std::fs::write(&path, "{\"title\":\"Netherlands\",\"text\":\"A country.\",\"aliases\":[\"Holland\"]}\n").unwrap();
+    assert_eq!(Corpus::load(&path).unwrap().page("holland").unwrap().title, "Netherlands");
+}
+
+#[test]
 fn search_shows_the_best_sentence_of_the_best_pages() {
     check(
         "Search",

@@ -46,6 +46,10 @@ impl Tool for Retrieve {
         };
         let sentences = page.sentences();
         let mut text = one_line(&sentences[..sentences.len().min(LEAD_SENTENCES)].join(" "));
+        // who asked for an alias must see the title
+        if self.corpus.is_alias(title) && !text.contains(&page.title) {
+            text = format!("{}: {text}", page.title);
+        }
         if sentences.len() > LEAD_SENTENCES {
             match &self.lookup {
                 Some(lookup) => text.push_str(&format!(" (More: use {lookup}.)")),
