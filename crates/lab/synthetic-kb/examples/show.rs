@@ -1,11 +1,12 @@
 //! Prints pages, questions and gold trajectories of a synthetic knowledge base or the atlas:
 //! `cargo run -p autoact-synthetic-kb --example show -- KIND [SEED] [COUNT] [QUESTIONS] [STYLE]`.
 //! KIND is `worlds`, `invented` or `atlas`; QUESTIONS is `1`, `2`, `3`, `comparison`, `yes-no`,
-//! `inverse` or `mix`.
+//! `inverse`, `difference` or `mix`. A last argument `reworded` gives the questions as people type
+//! them, `phrased` the same without noise.
 
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-#[path = "support/mod.rs"]
+#[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::error::Error;
@@ -14,9 +15,11 @@ use std::sync::Arc;
 
 use autoact_base::random::Rng;
 use autoact_prompt::transcript;
-use autoact_synthetic_kb::{Atlas, KnowledgeBase, Mix, NameMaker, Question, Schema, Solver, Split, ThoughtStyle, World, WorldSize};
+use autoact_synthetic_kb::{
+    Atlas, KnowledgeBase, Mix, NameMaker, Noise, Question, Schema, Solver, Split, ThoughtStyle, Wording, World, WorldSize,
+};
 use autoact_trajectory::{Trajectory, Turn};
-use support::{Shelf, tools};
+use support::RealTools;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -36,24 +39,32 @@ fn main() -> Result<(), Box<dyn Error>> {
         "comparison" => Mix::only_comparison(),
         "yes-no" => Mix::only_yes_no(),
         "inverse" => Mix::only_inverse(),
+        "difference" => Mix::only_difference(),
         "mix" => Mix::default(),
         hops => Mix::only_hops(hops.parse()?),
     };
-    show(&base, seed, arg(2, "5").parse()?, &mix, &arg(4, "canonical"))
+    show(&base, seed, arg(2, "5").parse()?, &mix, &arg(4, "canonical"), &arg(5, "plain"))
 }
 
-fn show(base: &KnowledgeBase, seed: u64, count: usize, mix: &Mix, style: &str) -> Result<(), Box<dyn Error>> {
+fn show(base: &KnowledgeBase, seed: u64, count: usize, mix: &Mix, style: &str, words: &str) -> Result<(), Box<dyn Error>> {
     let style = ThoughtStyle::ALL.iter().find(|s| s.name == style).ok_or("no such style")?;
     let mut rng = Rng::new(seed);
     for _ in 0..count {
         let page = base.page(rng.below(base.entities().len())).ok_or("no page")?;
         println!("## {}\n{}\n", page.title, page.text().replace('\n', " "));
     }
-    let tools = tools();
+    let mut shelf = RealTools::over(base);
+    let tools = shelf.0.specs().to_vec();
     let solver = Solver { base, style, tools: &tools, detours: 0.05 };
-    let mut shelf = Shelf::new(base);
+    let noise = if words == "phrased" { Noise::default() } else { Noise::TYPED };
+    let wording = Wording { noise, ..Wording::TRAIN };
     for _ in 0..count {
-        let Some(question) = base.question(&mut rng, mix, Split::Any) else { continue };
+        let Some(mut question) = base.question(&mut rng, mix, Split::Any) else { continue };
+        if words != "plain"
+            && let Some(reworded) = base.reword(&question, &wording, &mut rng)
+        {
+            question = reworded;
+        }
         println!("# {} {} -> {}", question.id, question.chain.join(" > "), question.answer);
         match solver.solve(&question, &mut shelf, &mut rng) {
             Ok(trajectory) => show_all(&solver, &question, trajectory, &mut shelf, &mut rng)?,
@@ -68,7 +79,7 @@ fn show_all(
     solver: &Solver<'_>,
     question: &Question,
     mut gold: Trajectory,
-    shelf: &mut Shelf,
+    shelf: &mut RealTools,
     rng: &mut Rng,
 ) -> Result<(), Box<dyn Error>> {
     let spoilt = solver.spoil(question, &gold, shelf, rng);

@@ -20,12 +20,13 @@ const WHOSE: f64 = 0.3;
 impl KnowledgeBase {
     /// A random question; `None` if the base has none of the kind that was drawn.
     pub fn question(&self, rng: &mut Rng, mix: &Mix, split: Split) -> Option<Question> {
-        let weights = [mix.hops[0], mix.hops[1], mix.hops[2], mix.inverse, mix.comparison, mix.yes_no];
+        let weights = [mix.hops[0], mix.hops[1], mix.hops[2], mix.inverse, mix.comparison, mix.yes_no, mix.difference];
         let kind = rng.weighted(&weights)?;
         (0..TRIES).find_map(|_| match kind {
             0..=2 => self.ask_chain(kind + 1, mix, split, rng),
             3 => self.ask_inverse(rng),
             4 => self.ask_comparison(split, rng),
+            6 => self.ask_difference(split, rng),
             _ => self.ask_yes_no(split, rng),
         })
     }
@@ -49,12 +50,12 @@ impl KnowledgeBase {
     }
 
     /// A random relation that satisfies the condition `fits`.
-    fn pick_relation(&self, rng: &mut Rng, fits: impl Fn(RelationRef) -> bool) -> Option<RelationRef> {
+    pub(crate) fn pick_relation(&self, rng: &mut Rng, fits: impl Fn(RelationRef) -> bool) -> Option<RelationRef> {
         let all: Vec<RelationRef> = self.schema.relations().filter(|at| fits(*at)).collect();
         rng.pick(&all).copied()
     }
 
-    fn pick_entity(&self, kind: usize, rng: &mut Rng) -> Option<EntityId> {
+    pub(crate) fn pick_entity(&self, kind: usize, rng: &mut Rng) -> Option<EntityId> {
         rng.pick(self.of_type(kind)).copied()
     }
 
@@ -255,7 +256,7 @@ impl KnowledgeBase {
     }
 
     #[allow(clippy::too_many_arguments)] // the fields of a question, put together in one place
-    fn finish(
+    pub(crate) fn finish(
         &self,
         kind: Kind,
         text: String,
@@ -269,7 +270,8 @@ impl KnowledgeBase {
         // a title may itself end in a question mark
         let text = text.replace("??", "?");
         let what = format!("{kind:?} {chain:?} {plan:?}");
-        let mut question = Question { id: String::new(), text, answer, kind, hops: chain.len(), chain, entities, plan, written };
+        let (hops, spelt) = (chain.len(), Vec::new());
+        let mut question = Question { id: String::new(), text, answer, kind, hops, chain, entities, plan, written, spelt, family: None };
         question.id = format!("{}-{:010x}", question.label(), stable_hash(&what) >> 24);
         question
     }

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::base::{Entity, EntityId, Fact, KnowledgeBase};
-use crate::exam::{dev_set, held_out_set};
+use crate::exam::{dev_set, held_out_set, phrasing_set};
 use crate::page::PageStyle;
 use crate::question::Question;
 use crate::schema::{Relation, Schema, SchemaError, TypeId};
 
 /// Fixed, because it determines the order and wording of the sentences in `corpora/atlas`.
 const ATLAS_SEED: u64 = 1;
+
+/// The optional column with an entity's other names, separated by semicolons.
+const ALIASES: &str = "aliases";
 
 /// A mistake in a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +79,7 @@ impl Atlas {
                 Err(error) => reader.mistake(&file, 0, format!("cannot be read: {error}")),
             }
         }
+        reader.check_aliases();
         let Reader { rows, by_name, mistakes, .. } = reader;
         if !mistakes.is_empty() {
             return Err(AtlasError::Tables { dir: dir.display().to_string(), mistakes });
@@ -105,6 +109,12 @@ impl Atlas {
         dev_set(&self.base)
     }
 
+    /// Questions of forms that training contains, in wordings of families that it never makes. Only
+    /// the phrasing is new.
+    pub fn phrasings(&self) -> Vec<Question> {
+        phrasing_set(&self.base)
+    }
+
     /// The atlas with permuted facts: see [`KnowledgeBase::counterfactual`].
     pub fn counterfactual(&self, seed: u64) -> KnowledgeBase {
         self.base.counterfactual(seed)
@@ -113,12 +123,13 @@ impl Atlas {
     /// The generated files: the name within the atlas's directory, and the content.
     pub fn files(&self) -> Result<Vec<(&'static str, String)>, AtlasError> {
         let pages = self.base.pages();
-        let pages = pages.iter().map(|(title, text)| PageLine { title, text });
-        let (held_out, dev) = (self.held_out(), self.dev());
+        let pages = pages.iter().enumerate().map(|(id, (title, text))| PageLine { title, text, aliases: self.base.aliases(id) });
+        let (held_out, dev, phrasings) = (self.held_out(), self.dev(), self.phrasings());
         Ok(vec![
             lines("pages.jsonl", pages)?,
             lines("questions/held-out.jsonl", held_out.iter())?,
             lines("questions/dev.jsonl", dev.iter())?,
+            lines("questions/phrasings.jsonl", phrasings.iter())?,
         ])
     }
 }
@@ -127,6 +138,8 @@ impl Atlas {
 struct PageLine<'a> {
     title: &'a str,
     text: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    aliases: &'a [String],
 }
 
 fn lines(file: &'static str, items: impl Iterator<Item = impl Serialize>) -> Result<(&'static str, String), AtlasError> {
@@ -141,6 +154,7 @@ fn lines(file: &'static str, items: impl Iterator<Item = impl Serialize>) -> Res
 struct Row {
     kind: TypeId,
     name: String,
+    aliases: Vec<String>,
     cells: Vec<Option<String>>,
 }
 
@@ -166,7 +180,8 @@ impl Reader<'_> {
         let mut columns = Vec::new();
         for column in &header[1..] {
             match relations.iter().position(|relation| relation.name == *column) {
-                Some(index) => columns.push(index),
+                Some(index) => columns.push(Some(index)),
+                None if *column == ALIASES => columns.push(None),
                 None => return self.mistake(file, 1, format!("the column `{column}` is no relation of the schema")),
             }
         }
@@ -184,8 +199,12 @@ impl Reader<'_> {
                 self.mistake(file, number, format!("`{name}` has {} cells, the table has {} columns", cells.len(), header.len()));
                 continue;
             }
-            let mut row = Row { kind, name: name.clone(), cells: vec![None; relations.len()] };
+            let mut row = Row { kind, name: name.clone(), aliases: Vec::new(), cells: vec![None; relations.len()] };
             for (cell, index) in cells[1..].iter().zip(&columns).filter(|(cell, _)| !cell.is_empty()) {
+                let Some(index) = index else {
+                    row.aliases = cell.split(';').map(|alias| alias.trim().to_owned()).filter(|alias| !alias.is_empty()).collect();
+                    continue;
+                };
                 let relation = &relations[*index];
                 if relation.target.is_none() && relation.range != "word" && parse_number(cell).is_none() {
                     self.mistake(file, number, format!("`{name}`: the {} `{cell}` is no number", relation.noun));
@@ -196,6 +215,26 @@ impl Reader<'_> {
                 self.mistake(file, number, format!("`{name}` is in this table twice"));
             }
             self.rows.push(row);
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// A name in a table, or another entity's alias, cannot be an alias: the tools would open
+    /// another page.
+    fn check_aliases(&mut self) {
+        let mut owners: HashMap<String, String> = self.rows.iter().map(|row| (row.name.to_lowercase(), row.name.clone())).collect();
+        let mut taken = Vec::new();
+        for row in &self.rows {
+            for alias in &row.aliases {
+                if let Some(owner) = owners.insert(alias.to_lowercase(), row.name.clone()) {
+                    taken.push((row.kind, format!("`{}`: the alias `{alias}` already means `{owner}`", row.name)));
+                }
+            }
+        }
+        for (kind, message) in taken {
+            let file = format!("{}.tsv", self.schema.types[kind].name);
+            self.mistake(&file, 0, message);
         }
     }
 }
@@ -226,7 +265,7 @@ fn link(schema: &Schema, rows: Vec<Row>, by_name: &[HashMap<String, EntityId>]) 
             let facts =
                 kind.relations.iter().zip(&row.cells).map(|(relation, cell)| cell.as_ref().map(|cell| fact(relation, cell))).collect();
             let title = if owns(index) { row.name.clone() } else { format!("{} ({})", row.name, kind.noun) };
-            Entity { title, kind: row.kind, facts }
+            Entity { title, kind: row.kind, aliases: row.aliases.clone(), facts }
         })
         .collect()
 }

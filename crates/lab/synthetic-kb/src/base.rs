@@ -35,6 +35,8 @@ pub struct Entity {
     pub title: String,
     /// Its type.
     pub kind: TypeId,
+    /// Other names that mean this entity alone; the most usual one first.
+    pub aliases: Vec<String>,
     /// Its facts, indexed by relation of its type; `None` if unknown.
     pub facts: Vec<Option<Fact>>,
 }
@@ -117,6 +119,11 @@ impl KnowledgeBase {
     /// The title and text of every page, one sentence per line, in the order of the entities.
     pub fn pages(&self) -> Vec<(String, String)> {
         self.pages.iter().map(|page| (page.title.clone(), page.text())).collect()
+    }
+
+    /// The other names of an entity. The tools find its page by them.
+    pub fn aliases(&self, entity: EntityId) -> &[String] {
+        self.entities.get(entity).map(|entity| entity.aliases.as_slice()).unwrap_or_default()
     }
 
     /// An entity's name in running text, with its article: `the Loire`, `Lima`.

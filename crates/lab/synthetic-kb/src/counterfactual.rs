@@ -128,6 +128,11 @@ impl KnowledgeBase {
                 };
                 Some((answer, path))
             }
+            QuestionPlan::Difference { .. } => {
+                let answer = self.gap(question)?.answer;
+                let named = contains_words(&question.text.to_lowercase(), &answer.to_lowercase());
+                (!named).then(|| (answer, question.entities.clone()))
+            }
             QuestionPlan::Inverse { value } => {
                 let at = *chain.first()?;
                 let has = |id: &&EntityId| self.fact(**id, at.relation).is_some_and(|fact| fact.text == *value);

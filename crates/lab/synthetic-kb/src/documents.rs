@@ -8,18 +8,22 @@ use crate::base::KnowledgeBase;
 use crate::question::{Kind, Mix, Question};
 use crate::solve::{CALCULATE, RETRIEVE, SEARCH};
 use crate::split::Split;
+use crate::wording::Wording;
 
 /// Probability that all questions of a list have one kind, so that the next question's kind
 /// follows from the context.
 const ONE_KIND: f64 = 0.5;
 
 /// A list of questions, each after the pages that answer it. A model can continue such a list with
-/// a question of its own about given pages. `None` if the knowledge base has no such question.
-pub fn question_list(base: &KnowledgeBase, count: usize, split: Split, rng: &mut Rng) -> Option<String> {
+/// a question of its own about given pages. The fraction `reworded` of the questions is in other
+/// words, without noise. `None` if the knowledge base has no such question.
+pub fn question_list(base: &KnowledgeBase, count: usize, split: Split, reworded: f64, rng: &mut Rng) -> Option<String> {
     let mix = if rng.chance(ONE_KIND) { one_kind(rng) } else { Mix::default() };
     let mut text = String::new();
     for _ in 0..count {
         let Some(question) = base.question(rng, &Mix { misspelt: 0.0, ..mix }, split) else { continue };
+        let wanted = reworded > 0.0 && rng.chance(reworded);
+        let question = if wanted { base.reword(&question, &Wording::CLEAN, rng).unwrap_or(question) } else { question };
         let pages = question.entities.iter().filter_map(|title| base.page(base.find(title)?));
         let pages: Vec<(&str, String)> = pages.map(|page| (page.title.as_str(), page.text())).collect();
         text.push_str(&question_after_pages(&pages, &question.text, &question.answer));
@@ -70,7 +74,8 @@ fn uses(question: &Question, tool: &str) -> bool {
     match tool {
         SEARCH => question.kind == Kind::Inverse,
         CALCULATE => {
-            matches!(question.plan, crate::question::QuestionPlan::Compare { .. } | crate::question::QuestionPlan::IsMore { .. })
+            use crate::question::QuestionPlan::{Compare, Difference, IsMore};
+            matches!(question.plan, Compare { .. } | IsMore { .. } | Difference { .. })
         }
         RETRIEVE => true,
         _ => tool == crate::solve::LOOKUP && question.kind != Kind::Inverse,

@@ -8,6 +8,8 @@ use crate::base::KnowledgeBase;
 use crate::question::{Kind, Mix, Question};
 use crate::schema::RelationRef;
 use crate::split::Split;
+use crate::wording::{Families, HELD_OUT_FAMILIES, Wording};
+use crate::wording_noise::Noise;
 
 /// Number of questions of each kind: chains of one, two and three relations, comparisons, yes/no.
 struct Counts {
@@ -22,6 +24,10 @@ const DEV: Counts = Counts { hops: [35, 30, 25], comparison: 15, yes_no: 15 };
 const HELD_OUT_SEED: u64 = 20_261;
 /// See [`HELD_OUT_SEED`].
 const DEV_SEED: u64 = 20_262;
+/// See [`HELD_OUT_SEED`].
+const PHRASINGS_SEED: u64 = 20_263;
+/// Number of questions in each held-out family of wordings.
+const PHRASINGS: usize = 34;
 /// Entities tried for one chain before it is skipped in this round.
 const TRIES: usize = 30;
 /// Draws for each comparison or yes/no question that is wanted.
@@ -35,6 +41,43 @@ pub(crate) fn dev_set(base: &KnowledgeBase) -> Vec<Question> {
     let mut exam = Exam::new(base, DEV_SEED, Split::Train);
     exam.ids = held_out_set(base).into_iter().map(|question| question.id).collect();
     exam.set(&DEV)
+}
+
+/// Questions in held-out families of wordings. Their chains are not held out, and they have no
+/// noise and no aliases, so that only the phrasing is new.
+pub(crate) fn phrasing_set(base: &KnowledgeBase) -> Vec<Question> {
+    let mut exam = Exam::new(base, PHRASINGS_SEED, Split::Train);
+    exam.ids = held_out_set(base).into_iter().chain(dev_set(base)).map(|question| question.id).collect();
+    let mut questions = Vec::new();
+    for (family, _) in HELD_OUT_FAMILIES {
+        let wording = Wording { families: Families::HeldOut(family), aliases: 0.0, noise: Noise::default() };
+        let mut taken: HashMap<Vec<String>, usize> = HashMap::new();
+        let mut yes_no: HashMap<String, usize> = HashMap::new();
+        let wanted = questions.len() + PHRASINGS;
+        for draw in 0..PHRASINGS * DRAWS {
+            if questions.len() == wanted {
+                break;
+            }
+            // chains of one and two relations, comparisons, yes/no; a family has no form of some
+            let mix = match draw % 5 {
+                0 | 1 => Mix::only_hops(1),
+                2 => Mix::only_hops(2),
+                3 => Mix::only_comparison(),
+                _ => Mix::only_yes_no(),
+            };
+            let Some(question) = base.question(&mut exam.rng, &mix, exam.split) else { continue };
+            let balanced = question.kind != Kind::YesNo || yes_no.get(&question.answer).copied().unwrap_or(0) < PHRASINGS.div_ceil(2);
+            if !balanced || exam.ids.contains(&question.id) || taken.get(&question.chain).is_some_and(|count| *count > 1) {
+                continue;
+            }
+            let Some(reworded) = base.reword(&question, &wording, &mut exam.rng) else { continue };
+            exam.ids.insert(question.id.clone());
+            *taken.entry(question.chain.clone()).or_default() += 1;
+            *yes_no.entry(question.answer.clone()).or_default() += 1;
+            questions.push(reworded);
+        }
+    }
+    questions
 }
 
 struct Exam<'a> {

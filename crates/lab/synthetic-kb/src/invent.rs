@@ -47,7 +47,7 @@ impl World {
                 let source = rng.pick(&kind.spelling).cloned().unwrap_or_default();
                 let title = names.invent(&source, &kind.forms, &kind.words, &mut used, &mut rng);
                 by_type[id].push(entities.len());
-                entities.push(Entity { title, kind: id, facts: Vec::new() });
+                entities.push(Entity { title, kind: id, aliases: Vec::new(), facts: Vec::new() });
             }
         }
         let titles: Vec<String> = entities.iter().map(|entity| entity.title.clone()).collect();

@@ -2,10 +2,12 @@
 //! (the atlas) or synthetic (a *world* in identifiers). The crate generates their pages, questions
 //! about them, and gold trajectories that answer the questions with the real tools.
 
+mod alias;
 mod ask;
 mod atlas;
 mod base;
 mod counterfactual;
+mod difference;
 mod documents;
 mod drill;
 mod exam;
@@ -24,6 +26,9 @@ mod spoil;
 mod strange;
 mod style;
 mod text;
+mod wording;
+mod wording_grammar;
+mod wording_noise;
 mod write_page;
 
 pub use atlas::{Atlas, AtlasError, TableMistake};
@@ -33,7 +38,7 @@ pub use drill::{DrillLines, DrillPiece, drill};
 pub use invent::{World, WorldSize};
 pub use names::NameMaker;
 pub use page::{LEAD_SENTENCES, Page, PageSentence, PageStyle};
-pub use question::{Kind, Mix, Question, QuestionPlan};
+pub use question::{Kind, Mix, Question, QuestionPlan, Spelling};
 pub use schema::{
     Compare, ConditionalSentence, EntityType, Generic, Relation, RelationId, RelationRef, Schema, SchemaError, Sentence, TypeId,
 };
@@ -42,3 +47,5 @@ pub use split::{Split, held_out};
 pub use spoil::Fault;
 pub use strange::Nouns;
 pub use style::ThoughtStyle;
+pub use wording::{Families, HELD_OUT_FAMILIES, Wording};
+pub use wording_noise::Noise;

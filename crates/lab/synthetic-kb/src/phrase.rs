@@ -103,11 +103,16 @@ fn pick_wording<'a>(
 /// A misspelling that still shows which title is meant: two letters swapped, or one left out,
 /// doubled or replaced.
 pub(crate) fn misspell(title: &str, rng: &mut Rng) -> Option<String> {
+    slip(title, 6, rng)
+}
+
+/// A slip of the pen in a text of at least `shortest` letters.
+pub(crate) fn slip(title: &str, shortest: usize, rng: &mut Rng) -> Option<String> {
     let mut letters: Vec<char> = title.chars().collect();
     let inner: Vec<usize> = (1..letters.len().saturating_sub(1))
         .filter(|i| letters[*i].is_lowercase() && letters[*i + 1].is_lowercase() && letters[*i] != letters[*i + 1])
         .collect();
-    if letters.len() < 6 {
+    if letters.len() < shortest {
         return None;
     }
     let at = *rng.pick(&inner)?;

@@ -14,6 +14,8 @@ pub enum Kind {
     Comparison,
     /// Yes or no.
     YesNo,
+    /// The difference of two numbers or years.
+    Difference,
 }
 
 /// The facts needed to answer a question. They are named by titles and the question's chain, so a
@@ -56,6 +58,18 @@ pub enum QuestionPlan {
         /// The value the question claims.
         claim: String,
     },
+    /// How much larger (or smaller) the first entity's value is.
+    Difference {
+        /// The first title named.
+        a: String,
+        /// The second; the same as `a` for a difference of two of its own facts.
+        b: String,
+        /// Whether the value of `b` is taken from that of `a`, or the other way round.
+        more: bool,
+        /// The path of the relation of `b`, where it is another one than the chain's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        minus: Option<String>,
+    },
     /// Whether two entities share the value of a relation.
     IsSame {
         /// The first title named.
@@ -63,6 +77,16 @@ pub enum QuestionPlan {
         /// The second.
         b: String,
     },
+}
+
+/// A name as a question writes it: lower case, a surname, an alias, misspelt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spelling {
+    /// The title, or the claimed value.
+    pub title: String,
+    /// How the question writes it.
+    pub written: String,
 }
 
 /// A question with one right answer.
@@ -88,16 +112,23 @@ pub struct Question {
     /// The misspelt name of the first entity, if the question misspells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
+    /// Names and values that the question does not write as pages do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spelt: Vec<Spelling>,
+    /// The family of its wording, if it was reworded. Evaluation reports these by family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
 }
 
 impl Question {
-    /// `1-hop`, `2-hop`, `3-hop`, `comparison`, `yes-no` or `inverse`.
+    /// `1-hop`, `2-hop`, `3-hop`, `comparison`, `yes-no`, `inverse` or `difference`.
     pub fn label(&self) -> String {
         match self.kind {
             Kind::Hop => format!("{}-hop", self.hops),
             Kind::Inverse => "inverse".to_owned(),
             Kind::Comparison => "comparison".to_owned(),
             Kind::YesNo => "yes-no".to_owned(),
+            Kind::Difference => "difference".to_owned(),
         }
     }
 }
@@ -113,14 +144,17 @@ pub struct Mix {
     pub comparison: f64,
     /// Yes or no.
     pub yes_no: f64,
+    /// How much one value is above another.
+    pub difference: f64,
     /// Probability that the first name of a chain is misspelt. Not a relative frequency.
     pub misspelt: f64,
 }
 
 impl Default for Mix {
-    /// Harder questions are more frequent than easy ones, because they contain them.
+    /// Harder questions are more frequent than easy ones, because they contain them. There are no
+    /// differences.
     fn default() -> Self {
-        Mix { hops: [0.22, 0.28, 0.2], inverse: 0.05, comparison: 0.09, yes_no: 0.16, misspelt: 0.02 }
+        Mix { hops: [0.22, 0.28, 0.2], inverse: 0.05, comparison: 0.09, yes_no: 0.16, difference: 0.0, misspelt: 0.02 }
     }
 }
 
@@ -149,7 +183,12 @@ impl Mix {
         Mix { inverse: 1.0, ..Mix::none() }
     }
 
+    /// Only differences.
+    pub fn only_difference() -> Mix {
+        Mix { difference: 1.0, ..Mix::none() }
+    }
+
     fn none() -> Mix {
-        Mix { hops: [0.0; 3], inverse: 0.0, comparison: 0.0, yes_no: 0.0, misspelt: 0.0 }
+        Mix { hops: [0.0; 3], inverse: 0.0, comparison: 0.0, yes_no: 0.0, difference: 0.0, misspelt: 0.0 }
     }
 }

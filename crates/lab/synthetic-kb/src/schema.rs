@@ -118,10 +118,16 @@ pub struct Compare {
     /// Templates of comparisons: `Which is {c}, {a} or {b}?`
     pub which: Vec<String>,
     /// Templates of yes/no questions: `Is {a} {c} than {b}?`
+    #[serde(default)]
     pub than: Vec<String>,
     /// The end of `Whose author …`: `was born {c}`. `None`: no comparisons after another relation.
     #[serde(default)]
     pub whose: Option<String>,
+    /// The same comparison in other words (`older`, `younger`), for [`KnowledgeBase::reword`] only.
+    ///
+    /// [`KnowledgeBase::reword`]: crate::KnowledgeBase::reword
+    #[serde(default)]
+    pub also: Vec<Compare>,
 }
 
 /// A relation of a type, and its wordings.
@@ -179,6 +185,10 @@ pub struct Relation {
     /// The relation from whose value an invented one is counted: a death year follows a birth year.
     #[serde(default)]
     pub after: Option<String>,
+    /// Questions for the difference between the value and that of `after`: `How many years did {x}
+    /// live?`
+    #[serde(default)]
+    pub ages: Vec<String>,
     /// The words from which an invented value is drawn.
     #[serde(default)]
     pub values: Vec<String>,
@@ -237,6 +247,12 @@ pub struct EntityType {
     /// Words for `{w}` in `forms`.
     #[serde(default)]
     pub words: Vec<String>,
+    /// Whether its entities are also called by the last word of their name: Mozart.
+    #[serde(default)]
+    pub surnames: bool,
+    /// Words that people leave out at either end of a name: `Mount`.
+    #[serde(default)]
+    pub drops: Vec<String>,
     /// First sentences: `{e} is a river in {country}.` Those that state the most are preferred.
     pub leads: Vec<Sentence>,
     /// Sentences without facts, for synthetic knowledge bases.

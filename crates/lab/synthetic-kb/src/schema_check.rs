@@ -36,7 +36,8 @@ pub(crate) fn problems(generic: &Generic, types: &[EntityType], distinct: usize)
             relation.checks.iter().for_each(|text| template(&format!("{place}.checks"), text, &["v", "x"], &["v", "x"]));
             relation.inverse.iter().for_each(|text| template(&format!("{place}.inverse"), text, &["v"], &["v"]));
             relation.same.iter().for_each(|text| template(&format!("{place}.same"), text, &["a", "b"], &["a", "b"]));
-            if let Some(compare) = &relation.compare {
+            relation.ages.iter().for_each(|text| template(&format!("{place}.ages"), text, &["x"], &["x"]));
+            for compare in relation.compare.iter().flat_map(|compare| compare.also.iter().chain([compare])) {
                 compare.which.iter().for_each(|text| template(&format!("{place}.compare.which"), text, &["a", "b", "c"], &["a", "b", "c"]));
                 compare.than.iter().for_each(|text| template(&format!("{place}.compare.than"), text, &["a", "b", "c"], &["a", "b", "c"]));
                 compare.whose.iter().for_each(|text| template(&format!("{place}.compare.whose"), text, &["c"], &["c"]));
@@ -75,6 +76,12 @@ fn relation_problems(generic: &Generic, kind: &EntityType, relation: &Relation, 
     }
     if relation.compare.is_some() && !matches!(relation.range.as_str(), "number" | "year") {
         out.push(format!("{place}: `compare` needs a `number` or a `year`, not `{}`", relation.range));
+    }
+    if !relation.ages.is_empty() && relation.after.is_none() {
+        out.push(format!("{place}: `ages` needs `after`, the relation that the difference is taken from"));
+    }
+    if relation.compare.as_ref().is_some_and(|compare| compare.than.is_empty()) {
+        out.push(format!("{place}: `compare.than` is empty"));
     }
     let fits = relation.generic;
     for (what, own, shared) in [

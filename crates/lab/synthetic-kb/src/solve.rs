@@ -100,9 +100,15 @@ pub(crate) fn resolve(base: &KnowledgeBase, question: &Question) -> Result<Vec<R
     question.chain.iter().map(|path| base.schema.relation_at(path).ok_or_else(|| SolveError::Unknown(path.clone()))).collect()
 }
 
-/// The title that a question misspells, and the misspelling.
-pub(crate) fn misspelt(question: &Question) -> Option<(String, String)> {
-    Some((question.entities.first()?.clone(), question.written.clone()?))
+/// The titles and values that a question writes in another way, and how it writes them.
+pub(crate) fn misspelt(question: &Question) -> Vec<(String, String)> {
+    let spelt = question.spelt.iter().map(|spelling| (spelling.title.clone(), spelling.written.clone()));
+    spelt.chain(question.entities.first().cloned().zip(question.written.clone())).collect()
+}
+
+/// A title or value as the question writes it.
+pub(crate) fn as_written<'t>(written: &'t [(String, String)], text: &'t str) -> &'t str {
+    written.iter().find(|(title, _)| title == text).map_or(text, |(_, written)| written.as_str())
 }
 
 /// The last step: thought, `Finish`, the answer.
@@ -111,8 +117,10 @@ pub(crate) fn finish_step(thought: String, answer: &str) -> Turn {
 }
 
 /// Whether an observation shows the sentence of this page. The page matters, because a sentence
-/// such as `Its industry is food.` does not name its subject.
-pub(crate) fn shows(trajectory: &Trajectory, title: &str, sentence: &str) -> bool {
+/// such as `Its industry is food.` does not name its subject. `written` is how the question writes
+/// titles: a page may have been opened by such a name.
+pub(crate) fn shows(trajectory: &Trajectory, title: &str, sentence: &str, written: &[(String, String)]) -> bool {
+    let asked = as_written(written, title);
     let mut open = None;
     trajectory.steps().any(|step| {
         let (Some(params), Some(observation)) = (&step.params, &step.observation) else { return false };
@@ -121,11 +129,16 @@ pub(crate) fn shows(trajectory: &Trajectory, title: &str, sentence: &str) -> boo
         }
         let told = observation.contains(sentence);
         match step.tool.as_str() {
-            RETRIEVE | LOOKUP => told && open == Some(title),
+            RETRIEVE | LOOKUP => told && open.is_some_and(|open| open == title || open == asked),
             SEARCH => told && (sentence.contains(title) || observation.contains(&format!("{title}: {sentence}"))),
             _ => false,
         }
     })
+}
+
+/// A truth as the calculator writes it.
+fn truth(holds: bool) -> &'static str {
+    if holds { "true" } else { "false" }
 }
 
 /// A number as the calculator reads it: the fact's text without its unit.
@@ -139,8 +152,8 @@ pub(crate) struct Walk<'a, 'b> {
     pub(crate) trajectory: Trajectory,
     /// The beginning of the next step's thought.
     pub(crate) thought: String,
-    /// A title and how the question misspells it.
-    pub(crate) written: Option<(String, String)>,
+    /// Titles and values, and how the question writes them.
+    pub(crate) written: Vec<(String, String)>,
 }
 
 impl<'a> Walk<'a, '_> {
@@ -154,13 +167,14 @@ impl<'a> Walk<'a, '_> {
             }
             QuestionPlan::IsValue { start, claim } => {
                 let fact = self.follow(start, chain)?;
-                self.think(style.claim, &[("v", claim)]);
-                self.same(&fact.text, claim)
+                let said = as_written(&self.written, claim).to_owned();
+                self.think(style.claim, &[("v", &said)]);
+                self.same(&fact.text, &said, fact.text == *claim)
             }
             QuestionPlan::IsSame { a, b } => {
                 let first = self.follow(a, chain)?;
                 let second = self.follow(b, chain)?;
-                self.same(&first.text, &second.text)
+                self.same(&first.text, &second.text, first.text == second.text)
             }
             QuestionPlan::IsMore { a, b, more } => {
                 let holds = self.compare(a, b, *more, chain)?;
@@ -173,24 +187,24 @@ impl<'a> Walk<'a, '_> {
                 self.think(style.so, &[("v", answer)]);
                 Ok(answer.clone())
             }
+            QuestionPlan::Difference { .. } => self.difference(question, chain),
             QuestionPlan::Inverse { value } => self.inverse(&question.answer, value, chain),
         }
     }
 
-    /// Compares two texts; the answer is yes or no.
-    fn same(&mut self, a: &str, b: &str) -> Result<String, SolveError> {
+    /// Compares two texts, which are values that are the `same` or not; the answer is yes or no.
+    fn same(&mut self, a: &str, b: &str, same: bool) -> Result<String, SolveError> {
         let style = self.solver.style;
-        let same = a == b;
         if let Some(alike) = style.alike {
-            self.calculate(format!("{a} = {b}"), same, alike, &[("a", a), ("b", b)])?;
+            self.calculate(format!("{a} = {b}"), truth(same), alike, &[("a", a), ("b", b)])?;
         }
         self.think(if same { style.same } else { style.different }, &[]);
         Ok(if same { "yes" } else { "no" }.to_owned())
     }
 
-    /// Runs a comparison on the calculator unless the history already has it. It is an error if the
-    /// result is not the expected one.
-    fn calculate(&mut self, action: String, expected: bool, why: &str, slots: &[(&str, &str)]) -> Result<(), SolveError> {
+    /// Runs a calculation unless the history already has it. It is an error if the result is not the
+    /// expected one.
+    fn calculate(&mut self, action: String, expected: &str, why: &str, slots: &[(&str, &str)]) -> Result<(), SolveError> {
         let done = |step: &Step| (step.tool == CALCULATE && step.params.as_ref() == Some(&action)).then(|| step.observation.clone());
         let earlier = self.trajectory.steps().find_map(done).flatten();
         let observation = match earlier {
@@ -203,11 +217,29 @@ impl<'a> Walk<'a, '_> {
                 self.act(CALCULATE, &action)
             }
         };
-        let expected = if expected { "true" } else { "false" };
-        if !observation.to_lowercase().contains(expected) {
-            return Err(SolveError::Miscalculated { action, observation, expected: expected.to_owned() });
-        }
-        Ok(())
+        let told = observation.to_lowercase();
+        if told.contains(expected) { Ok(()) } else { Err(SolveError::Miscalculated { action, observation, expected: expected.to_owned() }) }
+    }
+
+    /// Reads two numbers and takes one from the other, on the calculator.
+    fn difference(&mut self, question: &Question, chain: &[RelationRef]) -> Result<String, SolveError> {
+        let base = self.solver.base;
+        let style = self.solver.style;
+        let unknown = || SolveError::Unknown(question.text.clone());
+        let QuestionPlan::Difference { a, b, minus, .. } = &question.plan else { return Err(unknown()) };
+        let gap = base.gap(question).ok_or_else(unknown)?;
+        self.follow(a, chain)?;
+        match minus {
+            Some(path) => self.follow(b, &[base.schema().relation_at(path).ok_or_else(unknown)?])?,
+            None => self.follow(b, chain)?,
+        };
+        let [from, take] = gap.terms().map(digits);
+        let expected = gap.answer.split(' ').next().unwrap_or_default();
+        let slots = [("a", from), ("b", take), ("v", expected)];
+        self.calculate(format!("{from} - {take}"), expected, style.minus, &slots)?;
+        self.think(style.gap, &slots);
+        self.think(style.so, &[("v", &gap.answer)]);
+        Ok(gap.answer)
     }
 
     /// Adds a sentence to the next thought.
@@ -260,7 +292,7 @@ impl<'a> Walk<'a, '_> {
     pub(crate) fn shown(&self, entity: EntityId, link: RelationRef) -> bool {
         let base = self.solver.base;
         let title = &base.entities()[entity].title;
-        base.sentence(entity, link.relation).is_some_and(|sentence| shows(&self.trajectory, title, sentence))
+        base.sentence(entity, link.relation).is_some_and(|sentence| shows(&self.trajectory, title, sentence, &self.written))
     }
 
     /// Reads one fact, with tools unless the history already shows it. The next thought begins with
@@ -274,13 +306,13 @@ impl<'a> Walk<'a, '_> {
         let fact = base.fact(entity, link.relation).ok_or_else(unseen)?;
         let sentence = base.sentence(entity, link.relation).ok_or_else(unseen)?;
         let slots = [("r", relation.noun.as_str()), ("e", title.as_str()), ("v", fact.text.as_str())];
-        if !shows(&self.trajectory, title, sentence) {
+        if !shows(&self.trajectory, title, sentence, &self.written) {
             self.think(style.need, &slots);
             let tried = |written: &str| self.trajectory.steps().any(|step| step.params.as_deref() == Some(written));
             let written =
-                self.written.as_ref().filter(|(start, written)| start == title && !tried(written)).map(|(_, written)| written.clone());
+                self.written.iter().find(|(start, written)| start == title && !tried(written)).map(|(_, written)| written.clone());
             let mut observation = match written {
-                Some(written) => self.retrieve_misspelt(&written, title, &slots)?,
+                Some(written) => self.retrieve_written(&written, title, &slots)?,
                 None => self.act(RETRIEVE, title),
             };
             if !observation.contains(sentence) {
@@ -298,7 +330,7 @@ impl<'a> Walk<'a, '_> {
 
     /// Retrieves the name as the question spells it. If there is no such page, retrieves the
     /// similar title that the observation suggests.
-    fn retrieve_misspelt(&mut self, written: &str, title: &str, slots: &[(&str, &str)]) -> Result<String, SolveError> {
+    fn retrieve_written(&mut self, written: &str, title: &str, slots: &[(&str, &str)]) -> Result<String, SolveError> {
         // the thought can only use the name in the question
         self.thought = self.thought.replace(title, written);
         let observation = self.act(RETRIEVE, written);
@@ -311,7 +343,8 @@ impl<'a> Walk<'a, '_> {
             self.think(style.need, slots);
             return Ok(self.act(RETRIEVE, title));
         }
-        Ok(observation)
+        // another page that happens to have this name, or a page that does not say its title
+        if observation.contains(title) { Ok(observation) } else { Err(SolveError::Unknown(written.to_owned())) }
     }
 
     /// Whether `a` has the larger (or smaller) value, computed by the calculator.
@@ -323,7 +356,7 @@ impl<'a> Walk<'a, '_> {
         let (op, sign) = if more { ("more", ">") } else { ("less", "<") };
         let slots = [("a", x), ("b", y), ("op", op), ("sign", sign)];
         let holds = if more { first.number > second.number } else { first.number < second.number };
-        self.calculate(format!("{x} {sign} {y}"), holds, style.whether, &slots)?;
+        self.calculate(format!("{x} {sign} {y}"), truth(holds), style.whether, &slots)?;
         self.think(if holds { style.holds } else { style.fails }, &slots);
         Ok(holds)
     }
@@ -337,13 +370,14 @@ impl<'a> Walk<'a, '_> {
         let noun = base.schema().types[link.kind].noun.as_str();
         let sentence = base.sentence(entity, link.relation).unwrap_or_default();
         let unseen = || SolveError::Unseen { relation: relation.name.clone(), title: answer.to_owned() };
-        if !shows(&self.trajectory, answer, sentence) {
-            self.think(style.seek, &[("t", noun), ("r", &relation.noun), ("v", value)]);
-            let observation = self.act(SEARCH, &format!("{} {value}", relation.noun));
+        if !shows(&self.trajectory, answer, sentence, &self.written) {
+            let asked = as_written(&self.written, value).to_owned();
+            self.think(style.seek, &[("t", noun), ("r", &relation.noun), ("v", &asked)]);
+            let observation = self.act(SEARCH, &format!("{} {asked}", relation.noun));
             if !observation.contains(answer) {
                 return Err(unseen());
             }
-            if !shows(&self.trajectory, answer, sentence) {
+            if !shows(&self.trajectory, answer, sentence, &self.written) {
                 self.think(style.check, &[("e", answer)]);
             }
         }
@@ -356,7 +390,7 @@ impl<'a> Walk<'a, '_> {
     /// open.
     fn detour(&mut self, question: &Question, chain: &[RelationRef], rng: &mut Rng) -> Result<(), SolveError> {
         let (QuestionPlan::Follow { start } | QuestionPlan::IsValue { start, .. }) = &question.plan else { return Ok(()) };
-        let Some(link) = chain.first().filter(|_| self.written.is_none()) else { return Ok(()) };
+        let Some(link) = chain.first().filter(|_| self.written.is_empty()) else { return Ok(()) };
         let style = self.solver.style;
         let noun = &self.solver.base.schema().relation(*link).noun;
         self.think(style.need, &[("r", noun), ("e", start)]);

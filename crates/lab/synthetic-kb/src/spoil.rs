@@ -8,7 +8,7 @@ use autoact_trajectory::{FINISH, Step, Trajectory, Turn};
 use crate::base::EntityId;
 use crate::question::{Question, QuestionPlan};
 use crate::schema::{RelationId, RelationRef};
-use crate::solve::{CALCULATE, Environment, SEARCH, SolveError, Solver, Walk, digits, finish_step, misspelt, resolve};
+use crate::solve::{CALCULATE, Environment, SEARCH, SolveError, Solver, Walk, as_written, digits, finish_step, misspelt, resolve};
 
 /// How a trajectory was made wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,7 +21,8 @@ pub enum Fault {
     WrongRelation,
     /// The other entity of a comparison, or the opposite of yes or no.
     Flipped,
-    /// The numbers were compared with the opposite sign, with a real observation.
+    /// The numbers were compared with the opposite sign, or taken from each other in the wrong
+    /// order, with a real observation.
     WrongSign,
     /// The answer is another page of the search results.
     OtherPage,
@@ -49,13 +50,18 @@ impl Solver<'_> {
                 // the claim is compared with the value read so far, which is another one
                 let mut spoilt = self.early_stop(start, &chain, gold, rng)?;
                 if let Some(Turn::Step(step)) = spoilt.turns.last_mut() {
-                    let answer = format!("{} {}", say(self.style.claim, &[("v", claim)]), self.style.different);
+                    let answer =
+                        format!("{} {}", say(self.style.claim, &[("v", as_written(&misspelt(question), claim))]), self.style.different);
                     let value = step.params.replace("no".to_owned()).unwrap_or_default();
                     step.thought = step.thought.replace(&say(self.style.answer, &[("v", &value)]), &answer);
                 }
                 (spoilt, Fault::EarlyStop)
             }
             QuestionPlan::IsValue { .. } | QuestionPlan::IsSame { .. } => (flipped(question, gold)?, Fault::Flipped),
+            QuestionPlan::Difference { .. } => {
+                let fault = if rng.chance(0.6) { Fault::WrongSign } else { Fault::OtherValue };
+                (self.wrong_difference(question, gold, fault, env)?, fault)
+            }
             QuestionPlan::Inverse { .. } => (self.other_page(question, gold, rng)?, Fault::OtherPage),
         };
         let answer = trajectory.steps().next_back()?.params.as_ref()?;
@@ -183,7 +189,7 @@ impl Solver<'_> {
         let asked = say(self.style.whether, &[("a", digits(x)), ("b", digits(y)), ("op", right), ("sign", gold_sign)]);
         let trajectory = Trajectory { turns: gold.turns[..calculated].to_vec(), ..gold.clone() };
         let thought = thought.replace(&asked, &say(self.style.whether, &slots));
-        let mut walk = Walk { solver: self, env, trajectory, thought, written: None };
+        let mut walk = Walk { solver: self, env, trajectory, thought, written: Vec::new() };
         let outcome = walk.act(CALCULATE, &format!("{} {sign} {}", digits(x), digits(y)));
         let holds = outcome.to_lowercase().contains("true");
         walk.think(if holds { self.style.holds } else { self.style.fails }, &slots);
@@ -191,6 +197,31 @@ impl Solver<'_> {
             QuestionPlan::Compare { .. } => (if holds { a } else { b }).to_owned(),
             _ => (if holds { "yes" } else { "no" }).to_owned(),
         };
+        walk.think(self.style.so, &[("v", &answer)]);
+        let thought = std::mem::take(&mut walk.thought);
+        walk.trajectory.turns.push(finish_step(thought, &answer));
+        Some(walk.trajectory)
+    }
+
+    /// Takes the numbers from each other in the wrong order, or answers with one of them.
+    fn wrong_difference(&self, question: &Question, gold: &Trajectory, fault: Fault, env: &mut dyn Environment) -> Option<Trajectory> {
+        let gap = self.base.gap(question)?;
+        let [from, take] = gap.terms();
+        let mut trajectory = gold.clone();
+        if fault == Fault::OtherValue {
+            set_answer(&mut trajectory, &from.text)?;
+            return Some(trajectory);
+        }
+        let calculated = gold.turns.iter().rposition(|turn| matches!(turn, Turn::Step(step) if step.tool == CALCULATE))?;
+        let Turn::Step(Step { thought, .. }) = &gold.turns[calculated] else { return None };
+        let asked = |a, b| say(self.style.minus, &[("a", digits(a)), ("b", digits(b))]);
+        let thought = thought.replace(&asked(from, take), &asked(take, from));
+        trajectory.turns.truncate(calculated);
+        let mut walk = Walk { solver: self, env, trajectory, thought, written: Vec::new() };
+        let outcome = walk.act(CALCULATE, &format!("{} - {}", digits(take), digits(from)));
+        let unit = gap.answer.split_once(' ').map_or(String::new(), |(_, unit)| format!(" {unit}"));
+        let answer = format!("{outcome}{unit}");
+        walk.think(self.style.gap, &[("a", digits(take)), ("b", digits(from)), ("v", &outcome)]);
         walk.think(self.style.so, &[("v", &answer)]);
         let thought = std::mem::take(&mut walk.thought);
         walk.trajectory.turns.push(finish_step(thought, &answer));

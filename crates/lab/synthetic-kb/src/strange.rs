@@ -74,6 +74,7 @@ fn rename(relation: &mut Relation, nouns: &Nouns, used: &mut HashSet<String>, rn
     relation.inverse.clear();
     relation.same.clear();
     relation.compare = None;
+    relation.ages.clear();
     true
 }
 

@@ -26,7 +26,11 @@ pub struct ThoughtStyle {
     pub holds: &'static str,
     /// The comparison is false.
     pub fails: &'static str,
-    /// The answer that follows from a comparison.
+    /// Announces a subtraction of two numbers.
+    pub minus: &'static str,
+    /// The result `{v}` of the subtraction.
+    pub gap: &'static str,
+    /// The answer that follows from a calculation.
     pub so: &'static str,
     /// The value that the question claims.
     pub claim: &'static str,
@@ -75,6 +79,8 @@ impl ThoughtStyle {
         whether: "I need to know whether {a} is {op} than {b}.",
         holds: "It is true that {a} is {op} than {b}.",
         fails: "It is false that {a} is {op} than {b}.",
+        minus: "I need to know what {a} minus {b} is.",
+        gap: "The difference of {a} and {b} is {v}.",
         so: "The answer is {v}.",
         claim: "The question says {v}.",
         alike: None,
@@ -104,6 +110,8 @@ impl ThoughtStyle {
             whether: "Now check whether {a} is {op} than {b}.",
             holds: "Yes, {a} is {op} than {b}.",
             fails: "No, {a} is not {op} than {b}.",
+            minus: "Now take {b} from {a}.",
+            gap: "{a} less {b} gives {v}.",
             so: "So the answer is {v}.",
             claim: "Asked was {v}.",
             alike: None,
@@ -129,6 +137,8 @@ impl ThoughtStyle {
             whether: "Is {a} {op} than {b}?",
             holds: "{a} is {op} than {b}.",
             fails: "{a} is not {op} than {b}.",
+            minus: "What is {a} minus {b}?",
+            gap: "{a} minus {b} is {v}.",
             so: "That makes it {v}.",
             claim: "I was asked about {v}.",
             alike: None,
@@ -154,6 +164,8 @@ impl ThoughtStyle {
             whether: "Let me see if {a} is {op} than {b}.",
             holds: "I see that {a} is {op} than {b}.",
             fails: "I see that {a} is not {op} than {b}.",
+            minus: "Let me take {b} from {a}.",
+            gap: "I see that {b} from {a} leaves {v}.",
             so: "I can answer {v}.",
             claim: "The question has {v}.",
             alike: None,
@@ -179,6 +191,8 @@ impl ThoughtStyle {
             whether: "Compare: {a} {sign} {b}.",
             holds: "{a} {sign} {b} holds.",
             fails: "{a} {sign} {b} fails.",
+            minus: "Compute: {a} - {b}.",
+            gap: "{a} - {b} = {v}.",
             so: "Answer: {v}.",
             claim: "Claimed: {v}.",
             alike: None,
@@ -204,6 +218,8 @@ impl ThoughtStyle {
             whether: "I have to find out if {a} is {op} than {b}.",
             holds: "Indeed {a} is {op} than {b}.",
             fails: "In fact {a} is not {op} than {b}.",
+            minus: "I have to find out what {a} less {b} comes to.",
+            gap: "{a} less {b} comes to {v}.",
             so: "Therefore it is {v}.",
             claim: "According to the question it would be {v}.",
             alike: None,

@@ -15,7 +15,8 @@ const LESSER_LEAD: f64 = 0.35;
 
 impl KnowledgeBase {
     /// Builds a knowledge base from entities and writes their pages. Titles must be distinct.
-    pub fn new(schema: Arc<Schema>, entities: Vec<Entity>, seed: u64, style: PageStyle) -> KnowledgeBase {
+    pub fn new(schema: Arc<Schema>, mut entities: Vec<Entity>, seed: u64, style: PageStyle) -> KnowledgeBase {
+        crate::alias::derive(&schema, &mut entities);
         let mut base = KnowledgeBase::without_pages(schema, entities, seed);
         base.pages = (0..base.entities.len()).map(|id| write_page(&base, id, style)).collect();
         base

@@ -130,7 +130,7 @@ fn plain_documents_have_their_form() {
     let tools = RealTools::over(&base);
     let mut rng = Rng::new(1);
     for _ in 0..20 {
-        let list = question_list(&base, 6, Split::Any, &mut rng).unwrap();
+        let list = question_list(&base, 6, Split::Any, 0.5, &mut rng).unwrap();
         assert!(list.contains("\nQuestion: ") && list.ends_with("\n\n"), "{list}");
         let choice = tool_choice(&base, tools.0.specs(), Split::Any, &mut rng).unwrap();
         assert!(choice.lines().last().unwrap().starts_with("Needed: ") && choice.contains("Finish"), "{choice}");

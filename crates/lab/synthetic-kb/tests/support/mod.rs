@@ -32,8 +32,8 @@ pub(crate) struct RealTools(pub(crate) ToolLibrary);
 
 impl RealTools {
     pub(crate) fn over(base: &KnowledgeBase) -> RealTools {
-        let pages = base.pages().into_iter().map(|(title, text)| Page { title, text }).collect();
-        RealTools(ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap())
+        let pages = base.pages().into_iter().enumerate().map(|(id, (title, text))| (Page { title, text }, base.aliases(id).to_vec()));
+        RealTools(ToolLibrary::bundled(Arc::new(Corpus::with_aliases(pages).unwrap())).unwrap())
     }
 }
 
