@@ -7,8 +7,8 @@ use std::sync::Arc;
 use autoact_base::random::Rng;
 use autoact_prompt::Role;
 use autoact_synthetic_kb::{
-    Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NameMaker, Nouns, Question, Schema, SchemaError, Solver, Split, ThoughtStyle, World,
-    WorldSize, drill, question_list, tool_choice,
+    Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NameMaker, Nouns, Question, Schema, SchemaError, Solver, Split, ThoughtStyle,
+    Wording, World, WorldSize, drill, question_list, tool_choice,
 };
 use autoact_tools::ToolLibrary;
 use autoact_train::{Document, DocumentSource};
@@ -63,6 +63,10 @@ pub struct Worlds {
     /// Nouns for renamed relations in the base's knowledge bases, and the fraction renamed.
     nouns: Arc<Nouns>,
     strange: f64,
+    /// Fraction of questions that are reworded.
+    reworded: f64,
+    /// The kinds of questions.
+    mix: Mix,
     atlas: Arc<Schema>,
     names: Arc<NameMaker>,
     library: Arc<ToolLibrary>,
@@ -79,6 +83,8 @@ impl Worlds {
             base: Arc::new(Schema::load(&beside)?),
             nouns: Arc::new(Nouns::parse(&nouns)),
             strange: recipe.worlds.strange,
+            reworded: recipe.worlds.reworded,
+            mix: Mix { difference: recipe.worlds.differences, ..Mix::default() },
             atlas: Arc::new(Schema::load(&paths.atlas.join("schema.toml"))?),
             names: Arc::new(NameMaker::fit(atlas.base())),
             library: Arc::new(Tools::bundled()?),
@@ -110,6 +116,8 @@ struct Made {
     seed: u64,
     label: &'static str,
     number: u64,
+    reworded: f64,
+    mix: Mix,
 }
 
 impl Made {
@@ -121,7 +129,7 @@ impl Made {
             Arc::ptr_eq(schema, &worlds.base).then(|| Arc::new(schema.with_strange_relations(&worlds.nouns, worlds.strange, world_seed)));
         let base = World::invent(strange.as_ref().unwrap_or(schema), &worlds.names, world_seed, WorldSize::default());
         let tools = Tools::over(&worlds.library, &base)?;
-        Ok(Made { base, tools, seed: world_seed, label, number })
+        Ok(Made { base, tools, seed: world_seed, label, number, reworded: worlds.reworded, mix: worlds.mix })
     }
 
     /// The random number generator of the knowledge base's document `at`.
@@ -134,9 +142,14 @@ impl Made {
     }
 
     fn gold(&self, rng: &mut Rng, style: &ThoughtStyle, detours: f64, split: Split) -> Option<(Trajectory, Question)> {
-        let mix = Mix::default();
         (0..TRIES).find_map(|_| {
-            let question = self.base.question(rng, &mix, split)?;
+            let mut question = self.base.question(rng, &self.mix, split)?;
+            if self.reworded > 0.0
+                && rng.chance(self.reworded)
+                && let Some(reworded) = self.base.reword(&question, &Wording::TRAIN, rng)
+            {
+                question = reworded;
+            }
             let gold = self.solver(style, detours).solve(&question, &mut self.tools.clone(), rng).ok()?;
             Some((gold, question))
         })
@@ -172,7 +185,7 @@ impl Made {
         if rng.chance(TOOL_CHOICES) {
             return tool_choice(&self.base, self.tools.specs(), Split::Train, rng);
         }
-        question_list(&self.base, LIST_QUESTIONS, Split::Train, rng)
+        question_list(&self.base, LIST_QUESTIONS, Split::Train, self.reworded, rng)
     }
 }
 
@@ -226,7 +239,7 @@ impl BaseDocuments {
         if rng.chance(recipe.reading) {
             self.reading.at = self.stream.at - 1;
             let (world, mut rng) = self.reading.next()?;
-            return encoder.text(&question_list(&world.base, LIST_QUESTIONS, Split::Train, &mut rng)?).ok();
+            return encoder.text(&question_list(&world.base, LIST_QUESTIONS, Split::Train, world.reworded, &mut rng)?).ok();
         }
         if rng.chance(recipe.lists) {
             return encoder.text(&world.plain(rng)?).ok();

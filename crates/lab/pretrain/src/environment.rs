@@ -23,8 +23,8 @@ impl Tools {
 
     /// The tools of `library` over the pages of `world`.
     pub fn over(library: &ToolLibrary, world: &KnowledgeBase) -> Result<Tools, ToolsError> {
-        let pages = world.pages().into_iter().map(|(title, text)| Page { title, text }).collect();
-        Ok(Tools { library: Arc::new(library.with_corpus(&Arc::new(Corpus::from_pages(pages)?))) })
+        let pages = world.pages().into_iter().enumerate().map(|(id, (title, text))| (Page { title, text }, world.aliases(id).to_vec()));
+        Ok(Tools { library: Arc::new(library.with_corpus(&Arc::new(Corpus::with_aliases(pages)?))) })
     }
 
     /// The tools' specifications, as prompts show them.

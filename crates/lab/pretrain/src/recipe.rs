@@ -99,6 +99,12 @@ pub struct WorldsRecipe {
     pub strange: f64,
     /// Number of documents made from one knowledge base.
     pub documents: u64,
+    /// Fraction of questions that are reworded as people type them.
+    #[serde(default)]
+    pub reworded: f64,
+    /// Relative frequency of questions for a difference, beside the other kinds, which make 1.
+    #[serde(default)]
+    pub differences: f64,
 }
 
 /// `[base]`: the composition of the base's training data. All values are fractions.
