@@ -22,8 +22,8 @@ pub(crate) struct EvalQuestion {
     pub(crate) answer: Option<String>,
     #[serde(default)]
     kind: String,
-    /// How it is worded, in sets that say so.
-    #[serde(default)]
+    /// How it is worded, in sets that say so: the family of wordings of generated ones.
+    #[serde(default, alias = "family")]
     pub(crate) form: String,
     #[serde(default)]
     hops: usize,
@@ -65,19 +65,19 @@ impl From<&Question> for EvalQuestion {
             question: question.text.clone(),
             answer: Some(question.answer.clone()),
             kind: question.label(),
-            form: String::new(),
+            form: question.family.clone().unwrap_or_default(),
             hops: question.hops,
             options: Vec::new(),
         }
     }
 }
 
-/// `held-out`, `dev` and `plain` are the atlas's; anything else is a JSONL file.
+/// `held-out`, `dev`, `phrasings` and `plain` are the atlas's; anything else is a JSONL file.
 pub(crate) fn load(set: &str) -> anyhow::Result<Vec<EvalQuestion>> {
     let path = path_of(set);
     let text = std::fs::read_to_string(&path).with_context(|| {
         format!(
-            "cannot read the questions `{}`; fix: run in the project's root, or name `held-out`, `dev`, `plain` or a JSONL file",
+            "cannot read the questions `{}`; fix: run in the project's root, or name `held-out`, `dev`, `phrasings`, `plain` or a JSONL file",
             path.display()
         )
     })?;
@@ -91,7 +91,7 @@ pub(crate) fn load(set: &str) -> anyhow::Result<Vec<EvalQuestion>> {
 
 pub(crate) fn path_of(set: &str) -> PathBuf {
     match set {
-        "held-out" | "dev" | "plain" => Path::new(ATLAS).join(format!("questions/{set}.jsonl")),
+        "held-out" | "dev" | "phrasings" | "plain" => Path::new(ATLAS).join(format!("questions/{set}.jsonl")),
         file => PathBuf::from(file),
     }
 }
@@ -104,7 +104,10 @@ pub(crate) struct Swapped {
 
 /// Swaps the atlas's facts, writes its pages into `dir`, and answers the set's questions anew.
 pub(crate) fn counterfactual(set: &str, seed: u64, dir: &Path) -> anyhow::Result<Swapped> {
-    anyhow::ensure!(matches!(set, "held-out" | "dev"), "`--counterfactual` swaps the atlas's facts; fix: `--set held-out` or `--set dev`");
+    anyhow::ensure!(
+        matches!(set, "held-out" | "dev" | "phrasings"),
+        "`--counterfactual` swaps the atlas's facts; fix: `--set held-out`, `--set dev` or `--set phrasings`"
+    );
     let atlas = Atlas::load(Path::new(ATLAS))?;
     let text = std::fs::read_to_string(path_of(set)).with_context(|| format!("cannot read the set `{set}`"))?;
     let questions: Vec<Question> =
@@ -113,8 +116,8 @@ pub(crate) fn counterfactual(set: &str, seed: u64, dir: &Path) -> anyhow::Result
     let changed: Vec<EvalQuestion> = swapped.reanswer(&questions).iter().map(EvalQuestion::from).collect();
     let corpus = dir.join("pages.jsonl");
     let mut pages = String::new();
-    for (title, text) in swapped.pages() {
-        pages.push_str(&serde_json::json!({ "title": title, "text": text }).to_string());
+    for (id, (title, text)) in swapped.pages().into_iter().enumerate() {
+        pages.push_str(&serde_json::json!({ "title": title, "text": text, "aliases": swapped.aliases(id) }).to_string());
         pages.push('\n');
     }
     std::fs::write(&corpus, pages).with_context(|| format!("cannot write `{}`", corpus.display()))?;
