@@ -153,6 +153,11 @@ pub struct Relation {
     /// Whole questions: `Where was {x} born?`
     #[serde(default)]
     pub questions: Vec<String>,
+    /// More whole questions, for [`KnowledgeBase::reword`] only: `Who is {x} by?`
+    ///
+    /// [`KnowledgeBase::reword`]: crate::KnowledgeBase::reword
+    #[serde(default)]
+    pub asked: Vec<String>,
     /// Yes/no questions: `Was {x} born in {v}?`
     #[serde(default)]
     pub checks: Vec<String>,

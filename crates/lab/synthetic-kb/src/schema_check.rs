@@ -33,6 +33,7 @@ pub(crate) fn problems(generic: &Generic, types: &[EntityType], distinct: usize)
             relation.sentences.iter().for_each(|s| template(&format!("{place}.sentences"), s.text(), &["v"], &["v", "e"]));
             relation.phrases.iter().for_each(|text| template(&format!("{place}.phrases"), text, &["x"], &["x"]));
             relation.questions.iter().for_each(|text| template(&format!("{place}.questions"), text, &["x"], &["x"]));
+            relation.asked.iter().for_each(|text| template(&format!("{place}.asked"), text, &["x"], &["x"]));
             relation.checks.iter().for_each(|text| template(&format!("{place}.checks"), text, &["v", "x"], &["v", "x"]));
             relation.inverse.iter().for_each(|text| template(&format!("{place}.inverse"), text, &["v"], &["v"]));
             relation.same.iter().for_each(|text| template(&format!("{place}.same"), text, &["a", "b"], &["a", "b"]));

@@ -70,6 +70,7 @@ fn rename(relation: &mut Relation, nouns: &Nouns, used: &mut HashSet<String>, rn
     relation.sentences.clear();
     relation.phrases.clear();
     relation.questions.clear();
+    relation.asked.clear();
     relation.checks.clear();
     relation.inverse.clear();
     relation.same.clear();

@@ -57,12 +57,16 @@ impl Wording {
     pub const CLEAN: Wording = Wording { families: Families::Train, aliases: 0.0, noise: Noise::NONE };
 }
 
+/// Probability of a whole question that only rewording has, where the schema has any.
+const OTHERWISE: f64 = 0.35;
+/// Probability of `what` in place of `which`.
+const WHAT: f64 = 0.3;
 /// Attempts before a question counts as having no other wording.
 const TRIES: usize = 12;
 
 /// Requests that a clause (`how long the Loire is`) or a noun phrase (`the length of the Loire`)
 /// completes.
-const REQUESTS: [&str; 22] = [
+const REQUESTS: [&str; 20] = [
     "Tell me {i}.",
     "Tell me {i}.",
     "Please tell me {i}.",
@@ -83,9 +87,11 @@ const REQUESTS: [&str; 22] = [
     "Let me know {i}.",
     "Can you find out {i}?",
     "Could you find out {i}?",
-    "Can I ask {i}?",
-    "Please say {i}.",
 ];
+/// Requests that only a clause completes.
+const QUESTIONS: [&str; 2] = ["Can I ask {i}?", "Please say {i}."];
+/// Fraction of these among the requests with a clause.
+const ONLY_CLAUSE: f64 = 0.08;
 /// Requests that only a noun phrase completes.
 const IMPERATIVES: [&str; 14] = [
     "Give me {i}.",
@@ -310,7 +316,12 @@ impl Composer<'_> {
             let p = self.noun_phrase(*last, &x, nested, rng);
             return (!p.starts_with("what ")).then_some(Form { text: say(rng.pick(&ECHOES)?, &[("p", &p), ("w", what)]), family: "echo" });
         }
-        let direct = question(self.base, *last, &x, nested, rng);
+        let asked: Vec<&String> = relation.asked.iter().filter(|asked| !nested || !asked.contains("{x}'s")).collect();
+        let direct = match rng.pick(&asked).filter(|_| rng.chance(OTHERWISE)) {
+            Some(template) => say(template, &[("x", &x)]),
+            None => question(self.base, *last, &x, nested, rng),
+        };
+        let direct = with_what(direct, rng);
         if self.holds("wonder") {
             return self.wondering(&indirect(&direct, &x)?, rng);
         }
@@ -331,7 +342,7 @@ impl Composer<'_> {
                     let template = if named { rng.pick(&NAMING)? } else { rng.pick(&IMPERATIVES)? };
                     return Some(Form { text: say(template, &[("i", &p)]), family: "imperative" });
                 }
-                self.asking(&p, rng)
+                Some(Form { text: say(rng.pick(&REQUESTS)?, &[("i", &p)]), family: "request" })
             }
             5 => self.keywords(relation, *last, &x, nested, rng),
             _ => {
@@ -372,7 +383,8 @@ impl Composer<'_> {
 
     /// A clause in a request.
     fn asking(&self, clause: &str, rng: &mut Rng) -> Option<Form> {
-        Some(Form { text: say(rng.pick(&REQUESTS)?, &[("i", clause)]), family: "request" })
+        let template = if rng.chance(ONLY_CLAUSE) { rng.pick(&QUESTIONS)? } else { rng.pick(&REQUESTS)? };
+        Some(Form { text: say(template, &[("i", clause)]), family: "request" })
     }
 
     /// A clause in a wish.
@@ -556,6 +568,22 @@ impl Composer<'_> {
         }
         if rng.chance(0.55) { Some(Form { text: direct, family: "direct" }) } else { self.asking(&indirect(&direct, &a)?, rng) }
     }
+}
+
+/// `What year` and `In what year` for `In which year`, `What river` for `Which river`.
+fn with_what(question: String, rng: &mut Rng) -> String {
+    if !rng.chance(WHAT) {
+        return question;
+    }
+    if let Some(rest) = question.strip_prefix("In which year ") {
+        return if rng.chance(0.5) { format!("What year {rest}") } else { format!("In what year {rest}") };
+    }
+    for (which, what) in [("In which ", "In what "), ("On which ", "On what "), ("Which ", "What ")] {
+        if let Some(rest) = question.strip_prefix(which) {
+            return format!("{what}{rest}");
+        }
+    }
+    question
 }
 
 /// Whether the relation's noun reads well alone: `the length of X`.

@@ -33,8 +33,7 @@ fn one_question_has_thousands_of_forms() {
     let atlas = atlas();
     let base = atlas.base();
     let mut rng = Rng::new(1);
-    for (name, path, least) in [("Don Quixote", "book.author", 1_000), ("Loire", "river.length", 1_000), ("Peru", "country.capital", 1_000)]
-    {
+    for (name, path) in [("Don Quixote", "book.author"), ("Loire", "river.length"), ("Peru", "country.capital")] {
         let chain = [base.schema().relation_at(path).unwrap()];
         let question = base.question_of_chain(base.find(name).unwrap(), &chain, 0.0, &mut rng).unwrap();
         let mut count = |wording: &Wording, draws: usize| {
@@ -42,8 +41,8 @@ fn one_question_has_thousands_of_forms() {
             forms.len()
         };
         let (quiet, noisy) = (count(&QUIET, 20_000), count(&Wording::TRAIN, 20_000));
-        assert!(quiet > 250, "{name}: {quiet} forms without noise");
-        assert!(noisy > least, "{name}: {noisy} forms");
+        assert!(quiet > 800, "{name}: {quiet} forms without noise");
+        assert!(noisy > 3_000, "{name}: {noisy} forms");
     }
 }
 
@@ -88,13 +87,13 @@ fn training_never_makes_a_held_out_family() {
     for (family, _) in HELD_OUT_FAMILIES {
         let wording = Wording { families: Families::HeldOut(family), ..QUIET };
         let mut made = 0;
-        for _ in 0..200 {
+        for _ in 0..500 {
             let Some(question) = base.question(&mut rng, &mix(), Split::Train) else { continue };
             let Some(question) = base.reword(&question, &wording, &mut rng) else { continue };
             assert_eq!(question.family.as_deref(), Some(family));
             made += 1;
         }
-        assert!(made > 10, "{family}: {made}");
+        assert!(made > 15, "{family}: {made}");
     }
 }
 
