@@ -1,8 +1,8 @@
 //! Prints pages, questions and gold trajectories of a synthetic knowledge base or the atlas:
 //! `cargo run -p autoact-synthetic-kb --example show -- KIND [SEED] [COUNT] [QUESTIONS] [STYLE]`.
 //! KIND is `worlds`, `invented` or `atlas`; QUESTIONS is `1`, `2`, `3`, `comparison`, `yes-no`,
-//! `inverse`, `difference` or `mix`. A last argument `reworded` gives the questions as people type
-//! them, `phrased` the same without noise.
+//! `inverse`, `difference`, `arithmetic`, `unanswerable`, `mix` or `all`. A last argument `reworded`
+//! gives the questions as people type them, `phrased` the same without noise.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -40,7 +40,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         "yes-no" => Mix::only_yes_no(),
         "inverse" => Mix::only_inverse(),
         "difference" => Mix::only_difference(),
+        "arithmetic" => Mix::only_arithmetic(),
+        "unanswerable" => Mix::only_unanswerable(),
         "mix" => Mix::default(),
+        "all" => Mix::default().with(0.03, 0.15),
         hops => Mix::only_hops(hops.parse()?),
     };
     show(&base, seed, arg(2, "5").parse()?, &mix, &arg(4, "canonical"), &arg(5, "plain"))
@@ -88,7 +91,7 @@ fn show_all(
     if let Some((spoilt, fault)) = spoilt {
         let mut repaired = solver.mend(question, &spoilt, shelf, rng)?;
         repaired.turns.push(Turn::Reflection(solver.reflect(question, &repaired)?));
-        println!("--- {fault:?}\n{}", transcript(&repaired));
+        println!("--- {}\n{}", fault.as_str(), transcript(&repaired));
     }
     Ok(())
 }

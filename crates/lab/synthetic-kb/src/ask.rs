@@ -3,6 +3,7 @@
 
 use autoact_base::random::{Rng, stable_hash};
 
+use crate::arithmetic::arithmetic;
 use crate::base::{EntityId, Fact, KnowledgeBase};
 use crate::phrase::{misspell, name, phrase, phrase_of_chain, question};
 use crate::question::{Kind, Mix, Question, QuestionPlan};
@@ -20,13 +21,25 @@ const WHOSE: f64 = 0.3;
 impl KnowledgeBase {
     /// A random question; `None` if the base has none of the kind that was drawn.
     pub fn question(&self, rng: &mut Rng, mix: &Mix, split: Split) -> Option<Question> {
-        let weights = [mix.hops[0], mix.hops[1], mix.hops[2], mix.inverse, mix.comparison, mix.yes_no, mix.difference];
+        let weights = [
+            mix.hops[0],
+            mix.hops[1],
+            mix.hops[2],
+            mix.inverse,
+            mix.comparison,
+            mix.yes_no,
+            mix.difference,
+            mix.arithmetic,
+            mix.unanswerable,
+        ];
         let kind = rng.weighted(&weights)?;
         (0..TRIES).find_map(|_| match kind {
             0..=2 => self.ask_chain(kind + 1, mix, split, rng),
             3 => self.ask_inverse(rng),
             4 => self.ask_comparison(split, rng),
             6 => self.ask_difference(split, rng),
+            7 => arithmetic(rng),
+            8 => self.unanswerable(split, rng),
             _ => self.ask_yes_no(split, rng),
         })
     }

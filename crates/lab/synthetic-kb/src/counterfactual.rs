@@ -133,6 +133,9 @@ impl KnowledgeBase {
                 let named = contains_words(&question.text.to_lowercase(), &answer.to_lowercase());
                 (!named).then(|| (answer, question.entities.clone()))
             }
+            // their answers are not the knowledge base's
+            QuestionPlan::Calculate { .. } => Some((question.answer.clone(), Vec::new())),
+            QuestionPlan::Missing { .. } | QuestionPlan::NoQuestion { .. } => None,
             QuestionPlan::Inverse { value } => {
                 let at = *chain.first()?;
                 let has = |id: &&EntityId| self.fact(**id, at.relation).is_some_and(|fact| fact.text == *value);

@@ -71,6 +71,9 @@ pub fn tool_choice(base: &KnowledgeBase, tools: &[ToolSpec], split: Split, rng: 
 
 /// Whether the gold trajectory of a question uses a tool. Every page may need Lookup.
 fn uses(question: &Question, tool: &str) -> bool {
+    if question.kind == Kind::Arithmetic {
+        return tool == CALCULATE;
+    }
     match tool {
         SEARCH => question.kind == Kind::Inverse,
         CALCULATE => {

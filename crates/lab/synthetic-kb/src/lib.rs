@@ -3,6 +3,7 @@
 //! about them, and gold trajectories that answer the questions with the real tools.
 
 mod alias;
+mod arithmetic;
 mod ask;
 mod atlas;
 mod base;
@@ -11,6 +12,7 @@ mod difference;
 mod documents;
 mod drill;
 mod exam;
+mod idle;
 mod invent;
 mod names;
 mod page;
@@ -26,6 +28,7 @@ mod spoil;
 mod strange;
 mod style;
 mod text;
+mod unanswerable;
 mod wording;
 mod wording_grammar;
 mod wording_noise;
@@ -38,7 +41,7 @@ pub use drill::{DrillLines, DrillPiece, drill};
 pub use invent::{World, WorldSize};
 pub use names::NameMaker;
 pub use page::{LEAD_SENTENCES, Page, PageSentence, PageStyle};
-pub use question::{Kind, Mix, Question, QuestionPlan, Spelling};
+pub use question::{Asks, Kind, Mix, Question, QuestionPlan, Read, Spelling, Why};
 pub use schema::{
     Compare, ConditionalSentence, EntityType, Generic, Relation, RelationId, RelationRef, Schema, SchemaError, Sentence, TypeId,
 };

@@ -3,10 +3,10 @@
 //! trajectory.
 
 use autoact_base::random::Rng;
-use autoact_trajectory::{Action, FINISH, Step, ToolSpec, Trajectory, Turn};
+use autoact_trajectory::{Action, FINISH, NOT_FOUND, Step, ToolSpec, Trajectory, Turn};
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
-use crate::question::{Question, QuestionPlan};
+use crate::question::{Asks, Question, QuestionPlan, Read, Why};
 use crate::schema::RelationRef;
 use crate::style::ThoughtStyle;
 use crate::text::fill;
@@ -19,6 +19,15 @@ pub const LOOKUP: &str = "Lookup";
 pub const SEARCH: &str = "Search";
 /// The name of the calculator.
 pub const CALCULATE: &str = "Calculate";
+
+/// What is missing where nothing is asked.
+const NO_QUESTION: &str = "a question";
+/// Probability of a search after a name turned out to have no page.
+const SEARCHES: f64 = 0.2;
+/// How the observation of a page that is not there begins.
+pub(crate) const NO_PAGE: &str = "No page is titled";
+/// How the observation of a keyword that is not on the page begins.
+pub(crate) const NO_SENTENCE: &str = "No sentence of";
 
 /// Runs the tools over a knowledge base's pages. In training and tests this is the real library.
 pub trait Environment {
@@ -67,10 +76,24 @@ pub struct Solver<'a> {
 }
 
 impl Solver<'_> {
-    /// A correct trajectory, including `Finish`.
+    /// A correct trajectory, including `Finish` or `NotFound`.
     pub fn solve(&self, question: &Question, env: &mut dyn Environment, rng: &mut Rng) -> Result<Trajectory, SolveError> {
         let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
         self.go_on(question, trajectory, env, rng)
+    }
+
+    /// What the trajectory of a question without an answer says is missing.
+    pub(crate) fn missing(&self, question: &Question) -> Option<String> {
+        match &question.plan {
+            QuestionPlan::Missing { asks: Asks::Owner { kind, noun, value }, .. } => {
+                Some(format!("the {kind} with the {noun} {}", as_written(&misspelt(question), value)))
+            }
+            // a page says its title; a name without one is only in the question
+            QuestionPlan::Missing { noun, name, .. } if self.base.find(name).is_some() => Some(format!("the {noun} of {name}")),
+            QuestionPlan::Missing { noun, name, .. } => Some(format!("the {noun} of {}", as_written(&misspelt(question), name))),
+            QuestionPlan::NoQuestion { .. } => Some(NO_QUESTION.to_owned()),
+            _ => None,
+        }
     }
 
     /// The correct continuation of a trajectory. Facts that its observations already show are not
@@ -88,9 +111,27 @@ impl Solver<'_> {
         if fresh && rng.chance(self.detours) {
             walk.detour(question, &chain, rng)?;
         }
-        let answer = walk.answer(question, &chain)?;
-        let thought = std::mem::take(&mut walk.thought);
-        walk.trajectory.turns.push(finish_step(thought, &answer));
+        let last = match &question.plan {
+            QuestionPlan::Missing { asks: Asks::Owner { kind, noun, value }, .. } => {
+                walk.seek_owner_in_vain(kind, noun, value)?;
+                not_found_step(std::mem::take(&mut walk.thought), &self.missing(question).unwrap_or_default())
+            }
+            QuestionPlan::Missing { why, read, name, noun, .. } => {
+                let searches = rng.chance(SEARCHES);
+                walk.seek_in_vain(*why, read, name, noun, searches)?;
+                let missing = self.missing(question).unwrap_or_default();
+                not_found_step(std::mem::take(&mut walk.thought), &missing)
+            }
+            QuestionPlan::NoQuestion { what } => {
+                walk.think(self.style.nothing, &[("w", what)]);
+                not_found_step(std::mem::take(&mut walk.thought), NO_QUESTION)
+            }
+            _ => {
+                let answer = walk.answer(question, &chain)?;
+                finish_step(std::mem::take(&mut walk.thought), &answer)
+            }
+        };
+        walk.trajectory.turns.push(last);
         Ok(walk.trajectory)
     }
 }
@@ -111,9 +152,25 @@ pub(crate) fn as_written<'t>(written: &'t [(String, String)], text: &'t str) -> 
     written.iter().find(|(title, _)| title == text).map_or(text, |(_, written)| written.as_str())
 }
 
+/// The title or value that the question writes like this.
+pub(crate) fn meant<'t>(written: &'t [(String, String)], text: &'t str) -> &'t str {
+    written.iter().find(|(_, written)| written == text).map_or(text, |(title, _)| title.as_str())
+}
+
+/// A title as thoughts name it: as the question writes it, until an observation shows the title.
+pub(crate) fn told_as<'t>(trajectory: &Trajectory, written: &'t [(String, String)], title: &'t str) -> &'t str {
+    let told = trajectory.steps().filter_map(|step| step.observation.as_deref()).any(|text| text.contains(title));
+    if told { title } else { as_written(written, title) }
+}
+
 /// The last step: thought, `Finish`, the answer.
 pub(crate) fn finish_step(thought: String, answer: &str) -> Turn {
     Turn::Step(Step { thought, tool: FINISH.to_owned(), params: Some(answer.to_owned()), observation: None, artifacts: Vec::new() })
+}
+
+/// The last step of a question without an answer: thought, `NotFound`, what is missing.
+pub(crate) fn not_found_step(thought: String, missing: &str) -> Turn {
+    Turn::Step(Step { thought, tool: NOT_FOUND.to_owned(), params: Some(missing.to_owned()), observation: None, artifacts: Vec::new() })
 }
 
 /// Whether an observation shows the sentence of this page. The page matters, because a sentence
@@ -124,7 +181,7 @@ pub(crate) fn shows(trajectory: &Trajectory, title: &str, sentence: &str, writte
     let mut open = None;
     trajectory.steps().any(|step| {
         let (Some(params), Some(observation)) = (&step.params, &step.observation) else { return false };
-        if step.tool == RETRIEVE && !observation.starts_with("No page") {
+        if step.tool == RETRIEVE && !observation.contains(NO_PAGE) {
             open = Some(params.as_str());
         }
         let told = observation.contains(sentence);
@@ -189,7 +246,132 @@ impl<'a> Walk<'a, '_> {
             }
             QuestionPlan::Difference { .. } => self.difference(question, chain),
             QuestionPlan::Inverse { value } => self.inverse(&question.answer, value, chain),
+            QuestionPlan::Calculate { expression } => self.arithmetic(expression, &question.answer),
+            QuestionPlan::Missing { .. } | QuestionPlan::NoQuestion { .. } => Err(SolveError::Unknown(question.text.clone())),
         }
+    }
+
+    /// The observation of the first such action, if it was done.
+    pub(crate) fn seen(&self, tool: &str, params: &str) -> Option<String> {
+        let done = |step: &Step| step.tool == tool && step.params.as_deref() == Some(params);
+        self.trajectory.steps().find(|step| done(step)).and_then(|step| step.observation.clone())
+    }
+
+    /// Computes an expression, whose result is the answer.
+    fn arithmetic(&mut self, expression: &str, answer: &str) -> Result<String, SolveError> {
+        let style = self.solver.style;
+        let observation = match self.seen(CALCULATE, expression) {
+            Some(observation) => observation,
+            None => {
+                self.think(style.compute, &[("a", expression)]);
+                self.act(CALCULATE, expression)
+            }
+        };
+        let truth = |text: &str| match text {
+            "yes" => "true".to_owned(),
+            "no" => "false".to_owned(),
+            other => other.to_owned(),
+        };
+        if observation != truth(answer) {
+            let (action, expected) = (expression.to_owned(), truth(answer));
+            return Err(SolveError::Miscalculated { action, observation, expected });
+        }
+        self.think(style.so, &[("v", answer)]);
+        Ok(answer.to_owned())
+    }
+
+    /// Reads the facts that lead to a missing one, and sees that it is missing. It is an error if
+    /// the tools show what should not be there.
+    fn seek_in_vain(&mut self, why: Why, read: &[Read], name: &str, noun: &str, searches: bool) -> Result<(), SolveError> {
+        let (base, style) = (self.solver.base, self.solver.style);
+        let written = as_written(&self.written, name).to_owned();
+        let titled = base.find(name).is_some();
+        let asked = [("r", noun), ("e", written.as_str()), ("w", written.as_str())];
+        // a page says its title
+        let slots = if titled { [("r", noun), ("e", name), ("w", name)] } else { asked };
+        let odd = || SolveError::Unknown(format!("{noun} of {name}"));
+        for Read { title, path } in read {
+            let entity = base.find(title).ok_or_else(|| SolveError::Unknown(title.clone()))?;
+            let link = base.schema().relation_at(path).ok_or_else(|| SolveError::Unknown(path.clone()))?;
+            self.obtain(entity, link)?;
+        }
+        let opened = self.seen(RETRIEVE, name).filter(|found| !titled || !found.starts_with(NO_PAGE));
+        let found = match opened.or_else(|| self.seen(RETRIEVE, &written)) {
+            Some(found) => found,
+            None if titled && written != name => {
+                self.think(style.need, &slots);
+                self.retrieve_written(&written, name, &slots)?
+            }
+            None => {
+                self.think(style.need, &asked);
+                self.act(RETRIEVE, &written)
+            }
+        };
+        if found.starts_with(NO_PAGE) {
+            if titled {
+                return Err(odd());
+            }
+            self.think(style.unknown, &slots);
+            let query = format!("{written} {noun}");
+            // pages that tell of a name without a page would be worth a look
+            let action = Action { tool: SEARCH.to_owned(), params: query.clone() };
+            if searches
+                && self.seen(SEARCH, &query).is_none()
+                && !crate::text::contains_words(&self.env.run(&action, &self.trajectory).replace(&query, ""), &written)
+            {
+                self.think(style.need, &slots);
+                self.act(SEARCH, &query);
+                self.think(style.vain, &slots);
+            }
+        } else {
+            if why == Why::Entity || !titled {
+                return Err(odd());
+            }
+            let looked = self.trajectory.steps().filter(|step| step.tool == LOOKUP && step.params.as_deref() == Some(noun));
+            let nothing = format!("{NO_SENTENCE} {name} contains");
+            if !looked.filter_map(|step| step.observation.as_ref()).any(|seen| seen.contains(&nothing)) {
+                self.think(style.hidden, &slots);
+                self.think(style.need, &slots);
+                if self.open().as_deref().is_none_or(|open| open != name && open != written) {
+                    self.act(RETRIEVE, name);
+                    self.think(style.hidden, &slots);
+                }
+                let seen = self.act(LOOKUP, noun);
+                if !seen.starts_with(&nothing) {
+                    return Err(odd());
+                }
+            }
+        }
+        self.think(style.lacking, &slots);
+        Ok(())
+    }
+
+    /// Sees that no entity has a value.
+    fn seek_owner_in_vain(&mut self, kind: &str, noun: &str, value: &str) -> Result<(), SolveError> {
+        let style = self.solver.style;
+        let value = as_written(&self.written, value).to_owned();
+        let value = value.as_str();
+        let slots = [("t", kind), ("r", noun), ("v", value)];
+        let query = format!("{noun} {value}");
+        let shown = match self.seen(SEARCH, &query) {
+            Some(shown) => shown,
+            None => {
+                self.think(style.seek, &slots);
+                self.act(SEARCH, &query)
+            }
+        };
+        if crate::text::contains_words(&shown.replace(&query, ""), value) {
+            return Err(SolveError::Unknown(value.to_owned()));
+        }
+        self.think(style.vain, &slots);
+        self.think(style.unowned, &slots);
+        Ok(())
+    }
+
+    /// The title of the page that was opened last.
+    fn open(&self) -> Option<String> {
+        let opened = |step: &Step| step.tool == RETRIEVE && !step.observation.as_deref().unwrap_or(NO_PAGE).starts_with(NO_PAGE);
+        self.trajectory.steps().rev().find(|step| opened(step)).and_then(|step| step.params.clone())
     }
 
     /// Compares two texts, which are values that are the `same` or not; the answer is yes or no.

@@ -3,69 +3,161 @@
 
 use autoact_base::random::Rng;
 use autoact_score::exact_match;
-use autoact_trajectory::{FINISH, Step, Trajectory, Turn};
+use autoact_trajectory::{FINISH, NOT_FOUND, REPEATED_NOTE, Step, ToolSpec, Trajectory, Turn};
 
-use crate::base::EntityId;
-use crate::question::{Question, QuestionPlan};
+use crate::base::{EntityId, Fact};
+use crate::idle::mashed;
+use crate::question::{Asks, Question, QuestionPlan};
 use crate::schema::{RelationId, RelationRef};
-use crate::solve::{CALCULATE, Environment, SEARCH, SolveError, Solver, Walk, as_written, digits, finish_step, misspelt, resolve};
+use crate::solve::{
+    CALCULATE, Environment, RETRIEVE, SEARCH, SolveError, Solver, Walk, as_written, digits, finish_step, meant, misspelt, not_found_step,
+    resolve, told_as,
+};
+
+/// Draws of a wrong value or page before a fault does not fit.
+const TRIES: usize = 20;
 
 /// How a trajectory was made wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
     /// All facts were read, but the answer is another value of the last page.
     OtherValue,
-    /// The answer is an intermediate value of the chain.
+    /// The answer is an intermediate value of the chain, or was given after one side of a
+    /// comparison.
     EarlyStop,
     /// A relation other than the one asked for was followed, with real observations.
     WrongRelation,
+    /// The page of another entity was read, with real observations.
+    WrongEntity,
     /// The other entity of a comparison, or the opposite of yes or no.
     Flipped,
-    /// The numbers were compared with the opposite sign, or taken from each other in the wrong
-    /// order, with a real observation.
+    /// The numbers were compared with the opposite sign, taken from each other in the wrong order,
+    /// or calculated with another one, with a real observation.
     WrongSign,
     /// The answer is another page of the search results.
     OtherPage,
+    /// The answer is a value of the right kind that no observation shows.
+    Unsupported,
+    /// The answer is of another kind than the question asks for.
+    WrongType,
+    /// The question has no answer, and one was given.
+    Answered,
+    /// The question has an answer, and it was given up.
+    GaveUp,
+    /// The same action again and again, then a guess.
+    Loop,
+    /// The answer is no word.
+    Gibberish,
+}
+
+impl Fault {
+    /// Every kind.
+    pub const ALL: [Fault; 13] = [
+        Fault::OtherValue,
+        Fault::EarlyStop,
+        Fault::WrongRelation,
+        Fault::WrongEntity,
+        Fault::Flipped,
+        Fault::WrongSign,
+        Fault::OtherPage,
+        Fault::Unsupported,
+        Fault::WrongType,
+        Fault::Answered,
+        Fault::GaveUp,
+        Fault::Loop,
+        Fault::Gibberish,
+    ];
+
+    /// Its name in reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Fault::OtherValue => "other_value",
+            Fault::EarlyStop => "early_stop",
+            Fault::WrongRelation => "wrong_relation",
+            Fault::WrongEntity => "wrong_entity",
+            Fault::Flipped => "flipped",
+            Fault::WrongSign => "wrong_sign",
+            Fault::OtherPage => "other_page",
+            Fault::Unsupported => "unsupported",
+            Fault::WrongType => "wrong_type",
+            Fault::Answered => "answered",
+            Fault::GaveUp => "gave_up",
+            Fault::Loop => "loop",
+            Fault::Gibberish => "gibberish",
+        }
+    }
+
+    /// How often it is tried first. A fault that fits few questions is preferred where it does, so
+    /// that each kind is about as frequent as the others.
+    fn weight(self) -> f64 {
+        match self {
+            Fault::OtherPage => 12.0,
+            Fault::Answered => 3.0,
+            Fault::WrongSign | Fault::Flipped => 3.0,
+            Fault::EarlyStop => 1.8,
+            Fault::Unsupported => 1.3,
+            Fault::OtherValue | Fault::WrongRelation | Fault::WrongEntity => 1.1,
+            Fault::WrongType | Fault::GaveUp | Fault::Loop | Fault::Gibberish => 0.75,
+        }
+    }
 }
 
 impl Solver<'_> {
-    /// A wrong trajectory made from a correct one. `None` if the question does not allow the kind
-    /// of fault that was drawn.
+    /// A wrong trajectory made from a correct one. The kind of fault is drawn from those that fit
+    /// the question; `None` if none does.
     pub fn spoil(&self, question: &Question, gold: &Trajectory, env: &mut dyn Environment, rng: &mut Rng) -> Option<(Trajectory, Fault)> {
         let chain = resolve(self.base, question).ok()?;
-        let (trajectory, fault) = match &question.plan {
-            QuestionPlan::Follow { start } => match rng.below(if chain.len() > 1 { 3 } else { 2 }) {
-                0 => (self.other_value(start, &chain, gold, rng)?, Fault::OtherValue),
-                1 => (self.wrong_relation(question, start, &chain, env, rng)?, Fault::WrongRelation),
-                _ => (self.early_stop(start, &chain, gold, rng)?, Fault::EarlyStop),
-            },
-            QuestionPlan::Compare { a, b, more } | QuestionPlan::IsMore { a, b, more } => {
-                if rng.chance(0.5) {
-                    (self.wrong_sign(question, a, b, *more, gold, env)?, Fault::WrongSign)
-                } else {
-                    (flipped(question, gold)?, Fault::Flipped)
-                }
+        let mut weights = Fault::ALL.map(Fault::weight);
+        loop {
+            let at = rng.weighted(&weights).filter(|at| weights[*at] > 0.0)?;
+            weights[at] = 0.0;
+            let fault = Fault::ALL[at];
+            if let Some(trajectory) = self.with_fault(fault, question, &chain, gold, env, rng)
+                && is_wrong(question, &trajectory)
+            {
+                return Some((trajectory, fault));
             }
-            QuestionPlan::IsValue { start, claim } if chain.len() > 1 && question.answer == "yes" && rng.chance(0.3) => {
-                // the claim is compared with the value read so far, which is another one
-                let mut spoilt = self.early_stop(start, &chain, gold, rng)?;
-                if let Some(Turn::Step(step)) = spoilt.turns.last_mut() {
-                    let answer =
-                        format!("{} {}", say(self.style.claim, &[("v", as_written(&misspelt(question), claim))]), self.style.different);
-                    let value = step.params.replace("no".to_owned()).unwrap_or_default();
-                    step.thought = step.thought.replace(&say(self.style.answer, &[("v", &value)]), &answer);
-                }
-                (spoilt, Fault::EarlyStop)
-            }
-            QuestionPlan::IsValue { .. } | QuestionPlan::IsSame { .. } => (flipped(question, gold)?, Fault::Flipped),
-            QuestionPlan::Difference { .. } => {
-                let fault = if rng.chance(0.6) { Fault::WrongSign } else { Fault::OtherValue };
-                (self.wrong_difference(question, gold, fault, env)?, fault)
-            }
-            QuestionPlan::Inverse { .. } => (self.other_page(question, gold, rng)?, Fault::OtherPage),
+        }
+    }
+
+    fn with_fault(
+        &self,
+        fault: Fault,
+        question: &Question,
+        chain: &[RelationRef],
+        gold: &Trajectory,
+        env: &mut dyn Environment,
+        rng: &mut Rng,
+    ) -> Option<Trajectory> {
+        let follows = match &question.plan {
+            QuestionPlan::Follow { start } => Some(start.as_str()),
+            _ => None,
         };
-        let answer = trajectory.steps().next_back()?.params.as_ref()?;
-        (!exact_match(answer, &question.answer)).then_some((trajectory, fault))
+        match fault {
+            Fault::OtherValue => match &question.plan {
+                QuestionPlan::Difference { .. } => self.wrong_difference(question, gold, fault, env),
+                _ => self.other_value(follows?, chain, gold, rng),
+            },
+            Fault::WrongRelation => self.wrong_relation(question, follows?, chain, env, rng),
+            Fault::WrongEntity => self.wrong_entity(question, follows?, chain, env, rng),
+            Fault::EarlyStop => self.stopped(question, chain, gold, rng),
+            Fault::Flipped => flipped(question, gold),
+            Fault::WrongSign => match &question.plan {
+                QuestionPlan::Compare { a, b, more } | QuestionPlan::IsMore { a, b, more } => {
+                    self.wrong_sign(question, a, b, *more, gold, env)
+                }
+                QuestionPlan::Difference { .. } => self.wrong_difference(question, gold, fault, env),
+                QuestionPlan::Calculate { expression } => self.wrong_operator(question, expression, env, rng),
+                _ => None,
+            },
+            Fault::OtherPage => self.other_page(question, gold, rng),
+            Fault::Unsupported => self.unsupported(question, chain, gold, rng),
+            Fault::WrongType => self.wrong_type(question, chain, gold, rng),
+            Fault::Answered => self.answered(question, gold, env, rng),
+            Fault::GaveUp => self.gave_up(question, chain, gold, rng),
+            Fault::Loop => self.looped(question, gold, env, rng),
+            Fault::Gibberish => self.gibberish(gold, rng),
+        }
     }
 
     /// A wrong trajectory made from a correct one, its rejection, and the correct steps to the
@@ -119,6 +211,336 @@ impl Solver<'_> {
         let thought = format!("{} {}", say(self.style.found, &slots), say(self.style.answer, &slots));
         trajectory.turns.push(finish_step(thought, wrong));
         Some(trajectory)
+    }
+
+    /// Answers before all was read: with an intermediate value, or after one side of a comparison.
+    fn stopped(&self, question: &Question, chain: &[RelationRef], gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
+        match &question.plan {
+            QuestionPlan::Follow { start } if chain.len() > 1 => self.early_stop(start, chain, gold, rng),
+            QuestionPlan::IsValue { start, claim } if chain.len() > 1 && question.answer == "yes" => {
+                // the claim is compared with the value read so far, which is another one
+                let mut spoilt = self.early_stop(start, chain, gold, rng)?;
+                if let Some(Turn::Step(step)) = spoilt.turns.last_mut() {
+                    let answer =
+                        format!("{} {}", say(self.style.claim, &[("v", as_written(&misspelt(question), claim))]), self.style.different);
+                    let value = step.params.replace("no".to_owned()).unwrap_or_default();
+                    step.thought = step.thought.replace(&say(self.style.answer, &[("v", &value)]), &answer);
+                }
+                Some(spoilt)
+            }
+            QuestionPlan::Compare { a, b, .. } => {
+                let written = misspelt(question);
+                let opens = |step: &Step| step.params.as_deref().is_some_and(|params| params == b || params == as_written(&written, b));
+                let opened = gold.turns.iter().position(|turn| matches!(turn, Turn::Step(step) if opens(step)))?;
+                let mut spoilt = Trajectory { turns: gold.turns[..opened].to_vec(), ..gold.clone() };
+                spoilt.turns.push(finish_step(say(self.style.so, &[("v", a)]), a));
+                (opened > 0).then_some(spoilt)
+            }
+            _ => None,
+        }
+    }
+
+    /// Reads the facts of another entity of the same type.
+    fn wrong_entity(
+        &self,
+        question: &Question,
+        start: &str,
+        chain: &[RelationRef],
+        env: &mut dyn Environment,
+        rng: &mut Rng,
+    ) -> Option<Trajectory> {
+        let kind = chain.first()?.kind;
+        let right = self.base.find(start)?;
+        let other = (0..TRIES).find_map(|_| {
+            let other = *rng.pick(self.base.of_type(kind))?;
+            (other != right && self.base.follow(other, chain).is_some()).then_some(other)
+        })?;
+        let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
+        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: Vec::new() };
+        let answer = walk.follow(&self.base.entities()[other].title, chain).ok()?.text.clone();
+        walk.think(self.style.answer, &[("v", &answer)]);
+        let thought = std::mem::take(&mut walk.thought);
+        walk.trajectory.turns.push(finish_step(thought, &answer));
+        Some(walk.trajectory)
+    }
+
+    /// Calculates with another operator.
+    fn wrong_operator(&self, question: &Question, expression: &str, env: &mut dyn Environment, rng: &mut Rng) -> Option<Trajectory> {
+        let others: Vec<&str> = ["+", "-", "*", ">", "<"].into_iter().filter(|sign| !expression.contains(&format!(" {sign} "))).collect();
+        let compares = expression.contains([' ', '>', '<']) && question.answer.parse::<f64>().is_err();
+        let others: Vec<&str> = others.into_iter().filter(|sign| matches!(*sign, ">" | "<") == compares).collect();
+        let sign = rng.pick(&others)?;
+        let parts: Vec<&str> = expression.splitn(3, ' ').collect();
+        let [a, _, b] = parts.as_slice() else { return None };
+        let wrong = format!("{a} {sign} {b}");
+        let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
+        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: Vec::new() };
+        walk.think(self.style.compute, &[("a", &wrong)]);
+        let seen = walk.act(CALCULATE, &wrong);
+        let answer = match seen.as_str() {
+            "true" => "yes",
+            "false" => "no",
+            other => other,
+        };
+        walk.think(self.style.so, &[("v", answer)]);
+        let thought = std::mem::take(&mut walk.thought);
+        walk.trajectory.turns.push(finish_step(thought, answer));
+        Some(walk.trajectory)
+    }
+
+    /// The last step answers `wrong`, with the thought of somebody who believes it.
+    fn claim(&self, question: &Question, mut trajectory: Trajectory, wrong: &str) -> Trajectory {
+        let believed = match self.needed(question, &trajectory) {
+            Some((noun, name)) if !matches!(wrong, "yes" | "no") => {
+                let slots = [("r", noun.as_str()), ("e", name.as_str()), ("v", wrong)];
+                format!("{} {}", say(self.style.found, &slots), say(self.style.answer, &slots))
+            }
+            _ => say(self.style.so, &[("v", wrong)]),
+        };
+        trajectory.turns.push(finish_step(believed, wrong));
+        trajectory
+    }
+
+    /// The relation's noun and the name of the fact that a question needs in the end.
+    fn needed(&self, question: &Question, trajectory: &Trajectory) -> Option<(String, String)> {
+        match &question.plan {
+            QuestionPlan::Missing { asks: Asks::Owner { .. }, .. } => None,
+            QuestionPlan::Missing { noun, name, .. } => {
+                Some((noun.clone(), told_as(trajectory, &misspelt(question), name).to_owned()))
+            }
+            QuestionPlan::Follow { .. } | QuestionPlan::IsValue { .. } | QuestionPlan::Difference { .. } => {
+                self.open_fact(question, trajectory)
+            }
+            _ => None,
+        }
+    }
+
+    /// The first fact that the history does not show, else the last one.
+    fn open_fact(&self, question: &Question, trajectory: &Trajectory) -> Option<(String, String)> {
+        let chain = resolve(self.base, question).ok()?;
+        let ways: Vec<(&str, Vec<RelationRef>)> = match &question.plan {
+            QuestionPlan::Follow { start } | QuestionPlan::IsValue { start, .. } => vec![(start, chain)],
+            QuestionPlan::Compare { a, b, .. } | QuestionPlan::IsMore { a, b, .. } | QuestionPlan::IsSame { a, b } => {
+                vec![(a, chain.clone()), (b, chain)]
+            }
+            QuestionPlan::Difference { a, b, minus, .. } => {
+                let other = match minus {
+                    Some(path) => vec![self.base.schema().relation_at(path)?],
+                    None => chain.clone(),
+                };
+                vec![(a, chain), (b, other)]
+            }
+            _ => return None,
+        };
+        let written = misspelt(question);
+        let mut last = None;
+        for (start, chain) in ways {
+            for (entity, link) in self.stations(start, &chain)?.into_iter().zip(&chain) {
+                let title = &self.base.entities()[entity].title;
+                last = Some((self.base.schema().relation(*link).noun.clone(), told_as(trajectory, &written, title).to_owned()));
+                let sentence = self.base.sentence(entity, link.relation)?;
+                if !crate::solve::shows(trajectory, title, sentence, &written) {
+                    return last;
+                }
+            }
+        }
+        last
+    }
+
+    /// The steps of a trajectory before its last, or none of them.
+    fn cut(gold: &Trajectory, steps: usize) -> Trajectory {
+        Trajectory { turns: gold.turns[..steps.min(gold.turns.len() - 1)].to_vec(), ..gold.clone() }
+    }
+
+    /// A value of the right kind that no observation shows.
+    fn unsupported(&self, question: &Question, chain: &[RelationRef], gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
+        let before = Self::cut(gold, if rng.chance(0.5) { rng.below(gold.turns.len()) } else { gold.turns.len() });
+        let wrong = (0..TRIES).find_map(|_| {
+            let value = match &question.plan {
+                QuestionPlan::Follow { .. } => self.some_value(*chain.last()?, rng)?,
+                QuestionPlan::Compare { .. } | QuestionPlan::Inverse { .. } => {
+                    self.base.entities()[*rng.pick(self.base.of_type(chain.first()?.kind))?].title.clone()
+                }
+                QuestionPlan::Difference { .. } => {
+                    let unit = question.answer.split_once(' ').map_or(String::new(), |(_, unit)| format!(" {unit}"));
+                    format!("{}{unit}", rng.between(2, 5000))
+                }
+                QuestionPlan::Calculate { .. } if question.answer.parse::<f64>().is_ok() => rng.between(2, 5000).to_string(),
+                _ => return None,
+            };
+            let told = before.steps().filter_map(|step| step.observation.as_deref()).any(|text| text.contains(&value));
+            (!told && !question.text.contains(&value)).then_some(value)
+        })?;
+        Some(self.claim(question, before, &wrong))
+    }
+
+    fn some_value(&self, at: RelationRef, rng: &mut Rng) -> Option<String> {
+        let entity = *rng.pick(self.base.of_type(at.kind))?;
+        Some(self.base.fact(entity, at.relation)?.text.clone())
+    }
+
+    /// An answer of another kind: a number for a name, a name for a number, anything for yes or no.
+    fn wrong_type(&self, question: &Question, chain: &[RelationRef], gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
+        let numeric = |at: RelationRef| matches!(self.base.schema().relation(at).range.as_str(), "number" | "year");
+        let wants = match &question.plan {
+            _ if matches!(question.answer.as_str(), "yes" | "no") => Wanted::Decision,
+            QuestionPlan::Follow { .. } if numeric(*chain.last()?) => Wanted::Number,
+            QuestionPlan::Follow { .. } | QuestionPlan::Compare { .. } | QuestionPlan::Inverse { .. } => Wanted::Name,
+            QuestionPlan::Calculate { .. } | QuestionPlan::Difference { .. } => Wanted::Number,
+            _ => return None,
+        };
+        let seen: Vec<&Fact> = self.seen_facts(question, gold);
+        let name = |rng: &mut Rng| {
+            let shown: Vec<&str> = seen.iter().filter(|fact| fact.number.is_none()).map(|fact| fact.text.as_str()).collect();
+            rng.pick(&shown)
+                .map(|text| (*text).to_owned())
+                .or_else(|| Some(self.base.entities()[rng.below(self.base.entities().len())].title.clone()))
+        };
+        let number = |rng: &mut Rng| {
+            let shown: Vec<&str> = seen.iter().filter(|fact| fact.number.is_some()).map(|fact| fact.text.as_str()).collect();
+            rng.pick(&shown).map(|text| (*text).to_owned()).or_else(|| Some(rng.between(2, 3000).to_string()))
+        };
+        let decision = |rng: &mut Rng| Some(if rng.chance(0.5) { "yes" } else { "no" }.to_owned());
+        let wrong = match (wants, rng.below(3)) {
+            (Wanted::Decision, 0) | (Wanted::Name, 1 | 2) => number(rng),
+            (Wanted::Decision, _) | (Wanted::Number, 1 | 2) => name(rng),
+            (Wanted::Number | Wanted::Name, _) => decision(rng),
+        }?;
+        let before = Self::cut(gold, gold.turns.len());
+        Some(self.claim(question, before, &wrong))
+    }
+
+    /// The facts that pages state which a trajectory opened.
+    fn seen_facts(&self, question: &Question, trajectory: &Trajectory) -> Vec<&Fact> {
+        let written = misspelt(question);
+        let opened = trajectory.steps().filter(|step| step.tool == RETRIEVE);
+        let opened = opened.filter_map(|step| self.base.find(meant(&written, step.params.as_deref()?)));
+        opened.flat_map(|entity| self.base.entities()[entity].facts.iter().flatten()).collect()
+    }
+
+    /// An answer to a question that has none: a value that was read, a similar title, or anything.
+    fn answered(&self, question: &Question, gold: &Trajectory, env: &mut dyn Environment, rng: &mut Rng) -> Option<Trajectory> {
+        if question.is_answerable() {
+            return None;
+        }
+        let mut before = Self::cut(gold, if rng.chance(0.25) { rng.below(gold.turns.len()) } else { gold.turns.len() });
+        if before.turns.is_empty() && rng.chance(0.5) {
+            // what was searched for is the question itself
+            let mut walk = Walk { solver: self, env, trajectory: before, thought: String::new(), written: Vec::new() };
+            let query: String = question.text.chars().filter(|c| !c.is_ascii_punctuation()).collect();
+            walk.think(self.style.seek, &[("t", "page"), ("r", "words"), ("v", &query)]);
+            walk.act(SEARCH, &query);
+            before = walk.trajectory;
+        }
+        let told: String = before.steps().filter_map(|step| step.observation.as_deref()).collect::<Vec<_>>().join(" ");
+        let titles: Vec<&str> = told
+            .split([';', '|'])
+            .filter_map(|part| part.rsplit("Similar: ").next()?.trim().trim_end_matches('.').split(": ").next())
+            .filter(|title| self.base.find(title).is_some())
+            .collect();
+        let seen: Vec<&str> =
+            self.seen_facts(question, &before).into_iter().map(|fact| fact.text.as_str()).filter(|text| told.contains(text)).collect();
+        let any = match rng.below(3) {
+            0 => self.base.entities()[rng.below(self.base.entities().len())].title.as_str(),
+            _ => self.base.entities()[rng.below(self.base.entities().len())].facts.iter().flatten().next()?.text.as_str(),
+        };
+        let pool: &[&str] = if !seen.is_empty() && rng.chance(0.7) { &seen } else { &titles };
+        let mut wrong = rng.pick(pool).filter(|_| rng.chance(0.7)).copied().unwrap_or(any).to_owned();
+        if let QuestionPlan::Missing { asks: Asks::Both { a, b, .. }, .. } = &question.plan
+            && rng.chance(0.6)
+        {
+            wrong = if rng.chance(0.5) { a } else { b }.clone();
+        }
+        Some(self.claim(question, before, &wrong))
+    }
+
+    /// Says that there is no answer, somewhere on the way to it.
+    fn gave_up(&self, question: &Question, chain: &[RelationRef], gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
+        // without the tool nobody can
+        if !question.is_answerable() || !self.tools.iter().any(ToolSpec::is_no_answer) {
+            return None;
+        }
+        let mut before = Self::cut(gold, rng.below(gold.turns.len()));
+        let (thought, missing) = match &question.plan {
+            QuestionPlan::Inverse { value } => {
+                let schema = self.base.schema();
+                let link = *chain.first()?;
+                let (kind, noun) = (&schema.types[link.kind].noun, &schema.relation(link).noun);
+                let written = misspelt(question);
+                let value = as_written(&written, value);
+                let thought = say(self.style.unowned, &[("t", kind), ("r", noun), ("v", value)]);
+                (thought, format!("the {kind} with the {noun} {value}"))
+            }
+            QuestionPlan::Calculate { expression } => {
+                (say(self.style.nothing, &[("w", "nonsense")]), format!("the result of {expression}"))
+            }
+            _ => {
+                let (noun, name) = self.open_fact(question, &before)?;
+                (say(self.style.lacking, &[("r", &noun), ("e", &name)]), format!("the {noun} of {name}"))
+            }
+        };
+        before.turns.push(not_found_step(thought, &missing));
+        Some(before)
+    }
+
+    /// Repeats an action, then guesses.
+    fn looped(&self, question: &Question, gold: &Trajectory, env: &mut dyn Environment, rng: &mut Rng) -> Option<Trajectory> {
+        let steps = gold.turns.len() - 1;
+        if steps == 0 {
+            return None;
+        }
+        let before = Self::cut(gold, 1 + rng.below(steps));
+        let Some(Turn::Step(again)) = before.turns.last() else { return None };
+        let (again, mut trajectory) = (again.clone(), before.clone());
+        for _ in 0..1 + rng.below(2) {
+            let mut walk = Walk { solver: self, env: &mut *env, trajectory, thought: again.thought.clone(), written: Vec::new() };
+            walk.act(&again.tool, again.params.as_deref()?);
+            trajectory = walk.trajectory;
+            if let Some(Turn::Step(Step { observation: Some(seen), .. })) = trajectory.turns.last_mut() {
+                *seen = format!("{REPEATED_NOTE} {seen}");
+            }
+        }
+        let seen: Vec<&str> = self.seen_facts(question, &trajectory).into_iter().map(|fact| fact.text.as_str()).collect();
+        let guess = match &question.plan {
+            QuestionPlan::Compare { a, b, .. } | QuestionPlan::IsMore { a, b, .. } | QuestionPlan::IsSame { a, b } => {
+                if matches!(question.answer.as_str(), "yes" | "no") {
+                    opposite(question)?
+                } else if *a == question.answer {
+                    b.clone()
+                } else {
+                    a.clone()
+                }
+            }
+            QuestionPlan::IsValue { .. } => opposite(question)?,
+            _ if rng.chance(0.6) && !seen.is_empty() => (*rng.pick(&seen)?).to_owned(),
+            _ => self.base.entities()[rng.below(self.base.entities().len())].title.clone(),
+        };
+        Some(self.claim(question, trajectory, &guess))
+    }
+
+    /// Answers with letters, a word over and over, or loose words.
+    fn gibberish(&self, gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
+        let before = Self::cut(gold, if rng.chance(0.4) { rng.below(gold.turns.len()) } else { gold.turns.len() });
+        let letters = 3 + rng.below(7);
+        let made = mashed(letters, rng);
+        let wrong = match rng.below(5) {
+            0 => made,
+            1 => vec![made.as_str(); 2 + rng.below(4)].join(" "),
+            2 => {
+                let words = ["the", "of", "is", "and", "it", "no", "page", "a"];
+                (0..2 + rng.below(5)).map(|_| rng.pick(&words).copied().unwrap_or_default()).collect::<Vec<_>>().join(" ")
+            }
+            3 => {
+                let title = &self.base.entities()[rng.below(self.base.entities().len())].title;
+                let piece: String = title.chars().take(3).collect();
+                piece.repeat(2 + rng.below(4))
+            }
+            _ => format!("{made}, {}", rng.between(0, 99)),
+        };
+        let mut spoilt = before;
+        let thought = if rng.chance(0.5) { say(self.style.so, &[("v", &wrong)]) } else { self.style.answer.replace("{v}", &wrong) };
+        spoilt.turns.push(finish_step(thought, &wrong));
+        Some(spoilt)
     }
 
     /// Stops before the last page is opened. `None` unless every fact was read from its own page,
@@ -241,6 +663,22 @@ impl Solver<'_> {
         trajectory.turns.push(finish_step(thought, wrong));
         Some(trajectory)
     }
+}
+
+/// What kind of answer is wanted.
+enum Wanted {
+    Decision,
+    Number,
+    Name,
+}
+
+/// Whether the last step of a trajectory is wrong for the question.
+fn is_wrong(question: &Question, trajectory: &Trajectory) -> bool {
+    trajectory.steps().next_back().is_some_and(|step| {
+        let denied = step.tool == NOT_FOUND;
+        let matches = step.params.as_deref().is_some_and(|given| exact_match(given, &question.answer));
+        if question.is_answerable() { denied || !matches } else { !denied }
+    })
 }
 
 fn say(template: &str, values: &[(&str, &str)]) -> String {

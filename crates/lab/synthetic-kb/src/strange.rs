@@ -34,7 +34,8 @@ impl Nouns {
         nouns
     }
 
-    fn draw(&self, rng: &mut Rng) -> Option<String> {
+    /// A noun, with or without a qualifier.
+    pub(crate) fn draw(&self, rng: &mut Rng) -> Option<String> {
         let noun = rng.pick(&self.nouns)?;
         let before = if rng.chance(QUALIFIED) { rng.pick(&self.before) } else { None };
         Some(before.map_or_else(|| noun.clone(), |before| format!("{before} {noun}")))

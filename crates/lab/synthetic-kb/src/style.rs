@@ -2,7 +2,8 @@
 //! [`ThoughtStyle::ADAPTER`].
 //!
 //! Slots: `{r}` a relation's noun, `{e}` a title, `{v}` a value, `{w}` the question's spelling,
-//! `{t}` a type's noun, `{a}` and `{b}` two numbers, `{op}` and `{sign}` their comparison.
+//! `{t}` a type's noun, `{a}` and `{b}` two numbers, `{op}` and `{sign}` their comparison, `{p}` and
+//! `{q}` phrases for facts.
 
 /// One set of wordings of thoughts: short and regular, with names copied exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,12 +54,46 @@ pub struct ThoughtStyle {
     pub agrees: &'static str,
     /// Reflection: the answer is another value.
     pub disagrees: &'static str,
-    /// Reflection: only an intermediate fact was found.
-    pub early: &'static str,
     /// Reflection: the entity that an inverse question asks for.
     pub sought: &'static str,
     /// Reflection: the answer that follows from a comparison.
     pub must: &'static str,
+    /// A noun phrase for a fact: `{r}` of `{e}`, which may be such a phrase itself.
+    pub of: &'static str,
+    /// Announces a calculation, `{a}`.
+    pub compute: &'static str,
+    /// No page has the name `{w}`. It begins like `closest`.
+    pub unknown: &'static str,
+    /// A search did not show it either.
+    pub vain: &'static str,
+    /// No page gives the relation.
+    pub lacking: &'static str,
+    /// No page shows the entity that an inverse question asks for.
+    pub unowned: &'static str,
+    /// The question asks for no fact: `{w}` is what it is.
+    pub nothing: &'static str,
+    /// Reflection: what the question asks for, the phrase `{p}`.
+    pub wants: &'static str,
+    /// Reflection: the two phrases that the question compares, `{p}` and `{q}`.
+    pub compares: &'static str,
+    /// Reflection: the entity that an inverse question asks for, not yet found.
+    pub wanted: &'static str,
+    /// Reflection: no observation shows this fact.
+    pub unread: &'static str,
+    /// Reflection: nobody calculated `{a}`.
+    pub uncomputed: &'static str,
+    /// Reflection: no observation shows the answer.
+    pub unsupported: &'static str,
+    /// Reflection: the answer is not of the kind `{t}` that is asked for.
+    pub mistyped: &'static str,
+    /// Reflection: the answer is no word at all.
+    pub garbled: &'static str,
+    /// Reflection: the same action was repeated.
+    pub looped: &'static str,
+    /// Reflection: that there is no answer was said too early.
+    pub denied: &'static str,
+    /// Reflection: that there is no answer is right.
+    pub conceded: &'static str,
 }
 
 impl ThoughtStyle {
@@ -89,12 +124,29 @@ impl ThoughtStyle {
         seek: "I need the {t} with the {r} {v}.",
         check: "It may be {e}.",
         mistake: "That did not help.",
-        asked: "The question asks for the {r} of {e}. It is {v}.",
+        asked: "The question asks for the {r} of {e}. The {r} of {e} is {v}.",
         agrees: "The answer is {v}, which is right.",
         disagrees: "The answer is {v}, which is not it.",
-        early: "The question asks for the {r} of {e}, but that was not found.",
         sought: "The question asks for the {t} with the {r} {v}. It is {e}.",
         must: "It should be {v}.",
+        of: "the {r} of {e}",
+        compute: "I need to compute {a}.",
+        unknown: "There is no page {w}.",
+        vain: "The search does not show it.",
+        lacking: "No page gives the {r} of {e}.",
+        unowned: "No page shows the {t} with the {r} {v}.",
+        nothing: "This is {w}, no question for a fact.",
+        wants: "The question asks for {p}.",
+        compares: "The question compares {p} and {q}.",
+        wanted: "The question asks for the {t} with the {r} {v}.",
+        unread: "No observation shows the {r} of {e}.",
+        uncomputed: "Nobody computed {a}.",
+        unsupported: "No observation shows {v}.",
+        mistyped: "{v} is not {t}.",
+        garbled: "{v} makes no sense.",
+        looped: "The same action was repeated.",
+        denied: "It was given up too early.",
+        conceded: "It was not found, which is right.",
     };
 
     /// Every style, the canonical one first.
@@ -120,12 +172,29 @@ impl ThoughtStyle {
             seek: "Find the {t} that has the {r} {v}.",
             check: "{e} could be it.",
             mistake: "This was the wrong tool.",
-            asked: "Asked for: the {r} of {e}. Read: {v}.",
+            asked: "Asked for: the {r} of {e}. {e} has the {r} {v}.",
             agrees: "{v} was answered, so it is correct.",
             disagrees: "{v} was answered, so it is not correct.",
-            early: "Asked for: the {r} of {e}. That was never read.",
             sought: "Asked for: the {t} that has the {r} {v}. Read: {e}.",
             must: "The right one is {v}.",
+            of: "the {r} of {e}",
+            compute: "Now compute {a}.",
+            unknown: "{w} is not a title.",
+            vain: "Nor does the search find it.",
+            lacking: "{e} has no {r} on any page.",
+            unowned: "No {t} has the {r} {v} on any page.",
+            nothing: "Nothing to find: this is {w}.",
+            wants: "Asked for: {p}.",
+            compares: "Asked for: {p} beside {q}.",
+            wanted: "Asked for: the {t} that has the {r} {v}.",
+            unread: "The {r} of {e} was never read.",
+            uncomputed: "{a} was never computed.",
+            unsupported: "{v} was never read.",
+            mistyped: "{v} is of another kind than {t}.",
+            garbled: "{v} is no word.",
+            looped: "One action was done twice.",
+            denied: "The group stopped too early.",
+            conceded: "That it is missing is correct.",
         },
         ThoughtStyle {
             name: "questions",
@@ -147,12 +216,29 @@ impl ThoughtStyle {
             seek: "Which {t} has the {r} {v}?",
             check: "Is it {e}?",
             mistake: "That led nowhere.",
-            asked: "What is the {r} of {e}? The page says {v}.",
+            asked: "What is the {r} of {e}? The page says that the {r} of {e} is {v}.",
             agrees: "The group says {v}. This is right.",
             disagrees: "The group says {v}. This is wrong.",
-            early: "What is the {r} of {e}? The group did not find it.",
             sought: "Which {t} has the {r} {v}? The page says {e}.",
             must: "So it must be {v}.",
+            of: "the {r} of {e}",
+            compute: "What is {a}?",
+            unknown: "Nothing is called {w}.",
+            vain: "Searching shows nothing of it.",
+            lacking: "The pages do not say the {r} of {e}.",
+            unowned: "The pages show no {t} with the {r} {v}.",
+            nothing: "Here is nothing to answer, it is {w}.",
+            wants: "What is {p}?",
+            compares: "What are {p} and {q}?",
+            wanted: "Which {t} has the {r} {v}?",
+            unread: "The group never saw the {r} of {e}.",
+            uncomputed: "The group never worked out {a}.",
+            unsupported: "The group never saw {v}.",
+            mistyped: "Is {v} {t}? It is not.",
+            garbled: "The words {v} mean nothing.",
+            looped: "The group did the same thing again.",
+            denied: "The group gave in before it had looked.",
+            conceded: "The group says that nothing is there. This is right.",
         },
         ThoughtStyle {
             name: "possessive",
@@ -174,12 +260,29 @@ impl ThoughtStyle {
             seek: "Let me look for the {t} whose {r} is {v}.",
             check: "Let me check {e}.",
             mistake: "Let me try another way.",
-            asked: "I look for {e}'s {r}, and it is {v}.",
+            asked: "I look for {e}'s {r}. {e}'s {r} is {v}.",
             agrees: "They answered {v}, and I agree.",
             disagrees: "They answered {v}, and I do not agree.",
-            early: "I look for {e}'s {r}, and nobody has found it.",
             sought: "I look for the {t} whose {r} is {v}, and it is {e}.",
             must: "I would say {v}.",
+            of: "{e}'s {r}",
+            compute: "Let me compute {a}.",
+            unknown: "I find no {w}.",
+            vain: "I find nothing with a search.",
+            lacking: "I find no {r} for {e}.",
+            unowned: "I find no {t} whose {r} is {v}.",
+            nothing: "I see {w} and nothing to look for.",
+            wants: "I look for {p}.",
+            compares: "I look for {p} and {q}.",
+            wanted: "I look for the {t} whose {r} is {v}.",
+            unread: "I see nowhere {e}'s {r}.",
+            uncomputed: "I see nowhere what {a} is.",
+            unsupported: "I see {v} nowhere.",
+            mistyped: "I see that {v} is not {t}.",
+            garbled: "I cannot read {v}.",
+            looped: "I see the same action twice.",
+            denied: "They gave up, and I do not agree.",
+            conceded: "They found nothing, and I agree.",
         },
         ThoughtStyle {
             name: "terse",
@@ -201,12 +304,29 @@ impl ThoughtStyle {
             seek: "Need: {t} with {r} {v}.",
             check: "Candidate: {e}.",
             mistake: "No use.",
-            asked: "Asked: {r} of {e}. Known: {v}.",
+            asked: "Asked: {r} of {e}. {r} of {e}: {v}.",
             agrees: "Answer: {v}. Same.",
             disagrees: "Answer: {v}. Not the same.",
-            early: "Asked: {r} of {e}. Not known.",
             sought: "Asked: {t} with {r} {v}. Known: {e}.",
             must: "Expected: {v}.",
+            of: "{r} of {e}",
+            compute: "Compute: {a}.",
+            unknown: "{w} unknown.",
+            vain: "Search: nothing.",
+            lacking: "{r} of {e}: on no page.",
+            unowned: "{t} with {r} {v}: on no page.",
+            nothing: "Not a question: {w}.",
+            wants: "Asked: {p}.",
+            compares: "Asked: {p}; {q}.",
+            wanted: "Asked: {t} with {r} {v}.",
+            unread: "{r} of {e}: not read.",
+            uncomputed: "{a}: not computed.",
+            unsupported: "{v}: not read.",
+            mistyped: "{v}: not {t}.",
+            garbled: "{v}: unreadable.",
+            looped: "Repeated action.",
+            denied: "Given up early.",
+            conceded: "Not found: right.",
         },
         ThoughtStyle {
             name: "careful",
@@ -228,12 +348,29 @@ impl ThoughtStyle {
             seek: "I have to find a {t} having {v} as its {r}.",
             check: "{e} looks promising.",
             mistake: "I chose the wrong tool there.",
-            asked: "To be found was the {r} of {e}, which is {v}.",
+            asked: "To be found was the {r} of {e}. Now I know that the {r} of {e} is {v}.",
             agrees: "Given was {v}. That is well.",
             disagrees: "Given was {v}. That is a mistake.",
-            early: "To be found was the {r} of {e}, and that is still open.",
             sought: "To be found was a {t} having {v} as its {r}, which is {e}.",
             must: "That makes {v} the one.",
+            of: "the {r} of {e}",
+            compute: "I have to work out {a}.",
+            unknown: "No page is called {w}.",
+            vain: "A search brings nothing to light.",
+            lacking: "In no place is the {r} of {e} given.",
+            unowned: "In no place is a {t} with {v} as its {r} given.",
+            nothing: "What was written is {w}, without a question in it.",
+            wants: "To be found was {p}.",
+            compares: "To be compared were {p} and {q}.",
+            wanted: "To be found was a {t} having {v} as its {r}.",
+            unread: "Still open is the {r} of {e}.",
+            uncomputed: "Still open is what {a} makes.",
+            unsupported: "Nowhere does it say {v}.",
+            mistyped: "By its kind {v} is not {t}.",
+            garbled: "Nobody can make sense of {v}.",
+            looped: "Twice the same was done.",
+            denied: "To stop there was a mistake.",
+            conceded: "To say that it is not there is well.",
         },
     ];
 }
