@@ -51,14 +51,15 @@ impl<'a> Scratch<'a> {
     }
 
     /// Sets the input of the current round and runs its tool. Returns the answer if the tool is
-    /// terminal.
+    /// terminal: an empty one if the tool says that there is none.
     pub(crate) fn run(&mut self, input: String) -> Option<String> {
         let before = self.trajectory.steps().rev().nth(1).and_then(Step::action);
         let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() else { return None };
         step.params = Some(input.clone());
         let action = Action { tool: step.tool.clone(), params: input };
         if self.tools.is_finish(&action.tool) {
-            return Some(action.params);
+            let answers = self.tools.specs().iter().any(|spec| spec.is_answer() && spec.name == action.tool);
+            return Some(if answers { action.params } else { String::new() });
         }
         let seen = self.tools.library().execute(&action, &self.trajectory).text;
         let seen = if before.as_ref() == Some(&action) { format!("{REPEATED_NOTE} {seen}") } else { seen };

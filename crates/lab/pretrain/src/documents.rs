@@ -12,12 +12,12 @@ use autoact_synthetic_kb::{
 };
 use autoact_tools::ToolLibrary;
 use autoact_train::{Document, DocumentSource};
-use autoact_trajectory::{Trajectory, Turn};
+use autoact_trajectory::{ToolSpec, Trajectory, Turn};
 
 use crate::encode::{EncodeError, Encoder};
 use crate::environment::{Tools, ToolsError};
 use crate::paths::Paths;
-use crate::recipe::{AdapterRecipe, BaseRecipe, Recipe};
+use crate::recipe::{AdapterRecipe, BaseRecipe, Recipe, WorldsRecipe};
 
 /// Questions tried for one document, because some have no gold trajectory. If none has one, the
 /// document is empty and the trainer skips it.
@@ -62,11 +62,7 @@ pub struct Worlds {
     base: Arc<Schema>,
     /// Nouns for renamed relations in the base's knowledge bases, and the fraction renamed.
     nouns: Arc<Nouns>,
-    strange: f64,
-    /// Fraction of questions that are reworded.
-    reworded: f64,
-    /// The kinds of questions.
-    mix: Mix,
+    recipe: WorldsRecipe,
     atlas: Arc<Schema>,
     names: Arc<NameMaker>,
     library: Arc<ToolLibrary>,
@@ -82,9 +78,7 @@ impl Worlds {
         Ok(Worlds {
             base: Arc::new(Schema::load(&beside)?),
             nouns: Arc::new(Nouns::parse(&nouns)),
-            strange: recipe.worlds.strange,
-            reworded: recipe.worlds.reworded,
-            mix: Mix { difference: recipe.worlds.differences, ..Mix::default() },
+            recipe: recipe.worlds,
             atlas: Arc::new(Schema::load(&paths.atlas.join("schema.toml"))?),
             names: Arc::new(NameMaker::fit(atlas.base())),
             library: Arc::new(Tools::bundled()?),
@@ -100,8 +94,8 @@ impl Worlds {
                 texts.extend(world.base.pages().into_iter().map(|(title, text)| format!("{title}: {text}")));
                 for at in 0..recipe.worlds.documents {
                     let mut rng = world.rng(at);
-                    let trajectory = world.gold(&mut rng, &ThoughtStyle::CANONICAL, DETOURS, Split::Train).map(|(gold, _)| gold);
-                    texts.extend(trajectory.map(|gold| autoact_prompt::transcript(&gold)));
+                    let trajectory = world.kit(&mut rng).gold(&mut rng, &ThoughtStyle::CANONICAL, DETOURS, Split::Train);
+                    texts.extend(trajectory.map(|(gold, _)| autoact_prompt::transcript(&gold)));
                 }
             }
         }
@@ -113,11 +107,10 @@ impl Worlds {
 struct Made {
     base: KnowledgeBase,
     tools: Tools,
+    recipe: WorldsRecipe,
     seed: u64,
     label: &'static str,
     number: u64,
-    reworded: f64,
-    mix: Mix,
 }
 
 impl Made {
@@ -125,11 +118,11 @@ impl Made {
         let world_seed = Rng::numbered(seed, number, label).next_u64();
         // only the base's schema is renamed: adapters have to learn the atlas's relations, while
         // the base has to learn to copy whatever noun it reads
-        let strange =
-            Arc::ptr_eq(schema, &worlds.base).then(|| Arc::new(schema.with_strange_relations(&worlds.nouns, worlds.strange, world_seed)));
+        let strange = Arc::ptr_eq(schema, &worlds.base)
+            .then(|| Arc::new(schema.with_strange_relations(&worlds.nouns, worlds.recipe.strange, world_seed)));
         let base = World::invent(strange.as_ref().unwrap_or(schema), &worlds.names, world_seed, WorldSize::default());
         let tools = Tools::over(&worlds.library, &base)?;
-        Ok(Made { base, tools, seed: world_seed, label, number, reworded: worlds.reworded, mix: worlds.mix })
+        Ok(Made { base, tools, recipe: worlds.recipe, seed: world_seed, label, number })
     }
 
     /// The random number generator of the knowledge base's document `at`.
@@ -137,20 +130,55 @@ impl Made {
         Rng::labelled(self.seed.wrapping_add(at.wrapping_mul(0x2545_f491_4f6c_dd1d)), self.label)
     }
 
+    /// The tools and the questions of one document.
+    fn kit(&self, rng: &mut Rng) -> Kit<'_> {
+        let WorldsRecipe { differences, unanswerable, arithmetic, always_answered, .. } = self.recipe;
+        let of_pages = Mix { difference: differences, ..Mix::default() };
+        let (mut specs, mut mix) = (self.tools.specs().to_vec(), of_pages.with(arithmetic, unanswerable));
+        if rng.chance(always_answered) {
+            specs.retain(|spec| !spec.is_no_answer());
+            mix = of_pages.with(arithmetic, 0.0);
+        }
+        Kit { world: self, specs, mix }
+    }
+
+    /// A plain text: either pages with questions and answers, in the form that self-instruct uses,
+    /// or questions with the tools that they need.
+    fn plain(&self, rng: &mut Rng) -> Option<String> {
+        if rng.chance(TOOL_CHOICES) {
+            return tool_choice(&self.base, self.tools.specs(), Split::Train, rng);
+        }
+        question_list(&self.base, LIST_QUESTIONS, Split::Train, self.recipe.reworded, rng)
+    }
+}
+
+/// The tools of one document's trajectory and the mix that its question is drawn from.
+struct Kit<'a> {
+    world: &'a Made,
+    specs: Vec<ToolSpec>,
+    mix: Mix,
+}
+
+impl Kit<'_> {
     fn solver<'a>(&'a self, style: &'a ThoughtStyle, detours: f64) -> Solver<'a> {
-        Solver { base: &self.base, style, tools: self.tools.specs(), detours }
+        Solver { base: &self.world.base, style, tools: &self.specs, detours }
+    }
+
+    fn tools(&self) -> Tools {
+        self.world.tools.clone()
     }
 
     fn gold(&self, rng: &mut Rng, style: &ThoughtStyle, detours: f64, split: Split) -> Option<(Trajectory, Question)> {
         (0..TRIES).find_map(|_| {
-            let mut question = self.base.question(rng, &self.mix, split)?;
-            if self.reworded > 0.0
-                && rng.chance(self.reworded)
-                && let Some(reworded) = self.base.reword(&question, &Wording::TRAIN, rng)
+            let mut question = self.world.base.question(rng, &self.mix, split)?;
+            let reworded = self.world.recipe.reworded;
+            if reworded > 0.0
+                && rng.chance(reworded)
+                && let Some(reworded) = self.world.base.reword(&question, &Wording::TRAIN, rng)
             {
                 question = reworded;
             }
-            let gold = self.solver(style, detours).solve(&question, &mut self.tools.clone(), rng).ok()?;
+            let gold = self.solver(style, detours).solve(&question, &mut self.tools(), rng).ok()?;
             Some((gold, question))
         })
     }
@@ -160,7 +188,7 @@ impl Made {
         let solver = self.solver(style, 0.0);
         let mut history = gold;
         if rng.chance(spoiled)
-            && let Some((wrong, _)) = solver.spoil(question, &history, &mut self.tools.clone(), rng)
+            && let Some((wrong, _)) = solver.spoil(question, &history, &mut self.tools(), rng)
         {
             history = wrong;
         }
@@ -173,19 +201,10 @@ impl Made {
     /// A trajectory with a wrong answer, its rejection, the right answer and its approval.
     fn repaired(&self, gold: &Trajectory, question: &Question, style: &ThoughtStyle, rng: &mut Rng) -> Option<Trajectory> {
         let solver = self.solver(style, 0.0);
-        let mut history = solver.repair(question, gold, &mut self.tools.clone(), rng).ok()??;
+        let mut history = solver.repair(question, gold, &mut self.tools(), rng).ok()??;
         let reflection = solver.reflect(question, &history).ok()?;
         history.turns.push(Turn::Reflection(reflection));
         Some(history)
-    }
-
-    /// A plain text: either pages with questions and answers, in the form that self-instruct uses,
-    /// or questions with the tools that they need.
-    fn plain(&self, rng: &mut Rng) -> Option<String> {
-        if rng.chance(TOOL_CHOICES) {
-            return tool_choice(&self.base, self.tools.specs(), Split::Train, rng);
-        }
-        question_list(&self.base, LIST_QUESTIONS, Split::Train, self.reworded, rng)
     }
 }
 
@@ -239,7 +258,7 @@ impl BaseDocuments {
         if rng.chance(recipe.reading) {
             self.reading.at = self.stream.at - 1;
             let (world, mut rng) = self.reading.next()?;
-            return encoder.text(&question_list(&world.base, LIST_QUESTIONS, Split::Train, world.reworded, &mut rng)?).ok();
+            return encoder.text(&question_list(&world.base, LIST_QUESTIONS, Split::Train, world.recipe.reworded, &mut rng)?).ok();
         }
         if rng.chance(recipe.lists) {
             return encoder.text(&world.plain(rng)?).ok();
@@ -248,11 +267,12 @@ impl BaseDocuments {
         if rng.chance(recipe.drills) {
             return encoder.drill(&drill(&world.base, &style, DrillLines::All, rng)?).ok();
         }
-        let (gold, question) = world.gold(rng, &style, DETOURS, Split::Any)?;
-        let repaired = if rng.chance(recipe.repaired) { world.repaired(&gold, &question, &style, rng) } else { None };
+        let kit = world.kit(rng);
+        let (gold, question) = kit.gold(rng, &style, DETOURS, Split::Any)?;
+        let repaired = if rng.chance(recipe.repaired) { kit.repaired(&gold, &question, &style, rng) } else { None };
         let history = match repaired {
             Some(history) => history,
-            None if rng.chance(recipe.judged) => world.judged(gold, &question, &style, recipe.spoiled, rng),
+            None if rng.chance(recipe.judged) => kit.judged(gold, &question, &style, recipe.spoiled, rng),
             None => gold,
         };
         let whole = rng.chance(recipe.whole_text);
@@ -306,11 +326,12 @@ impl AdapterDocuments {
         if let Some(lines) = lines.filter(|_| rng.chance(recipe.drills)) {
             return encoder.drill(&drill(&world.base, style, lines, rng)?).ok();
         }
-        let (gold, question) = world.gold(rng, style, ADAPTER_DETOURS, Split::Train)?;
-        let repaired = if rng.chance(recipe.repaired) { world.repaired(&gold, &question, style, rng) } else { None };
+        let kit = world.kit(rng);
+        let (gold, question) = kit.gold(rng, style, ADAPTER_DETOURS, Split::Train)?;
+        let repaired = if rng.chance(recipe.repaired) { kit.repaired(&gold, &question, style, rng) } else { None };
         let history = match (repaired, role) {
             (Some(history), _) => history,
-            (None, Role::Reflect) => world.judged(gold, &question, style, recipe.spoiled, rng),
+            (None, Role::Reflect) => kit.judged(gold, &question, style, recipe.spoiled, rng),
             (None, _) => gold,
         };
         // the steps before a rejected answer were wrong, so plan and tool learn only from later
@@ -348,4 +369,39 @@ fn stream(worlds: Worlds, schema: Arc<Schema>, label: &'static str, recipe: &Rec
 /// The document, or an empty one, which the trainer skips, if none could be generated.
 fn next_of(document: impl FnOnce() -> Option<Document>) -> Document {
     document().unwrap_or(Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use autoact_trajectory::NOT_FOUND;
+
+    #[test]
+    fn documents_have_the_fractions_of_the_recipe() {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..");
+        let recipe = root.join("models/stem/recipe/recipe.toml");
+        let paths = Paths { recipe: recipe.clone(), atlas: root.join("corpora/atlas"), model: PathBuf::new(), work: PathBuf::new() };
+        let recipe = Recipe::load(&recipe).unwrap();
+        let worlds = Worlds::load(&paths, &recipe).unwrap();
+        let (mut documents, mut without, mut unanswerable, mut wrong) = (0, 0, 0, 0);
+        for (schema, number) in [&worlds.base, &worlds.atlas].into_iter().flat_map(|schema| (0..6).map(move |number| (schema, number))) {
+            let made = Made::new(&worlds, schema, "test", 1, number).unwrap();
+            for at in 0..100 {
+                let mut rng = made.rng(at);
+                let kit = made.kit(&mut rng);
+                let Some((gold, question)) = kit.gold(&mut rng, &ThoughtStyle::ADAPTER, 0.0, Split::Train) else { continue };
+                documents += 1;
+                let can_say = gold.tools.iter().any(|spec| spec.name == NOT_FOUND);
+                without += usize::from(!can_say);
+                unanswerable += usize::from(!question.is_answerable());
+                let history = kit.judged(gold, &question, &ThoughtStyle::ADAPTER, 0.5, &mut rng);
+                wrong += usize::from(spoiled_answer(&history));
+                assert!(can_say || history.steps().all(|step| step.tool != NOT_FOUND), "{history:#?}");
+            }
+        }
+        let near = |count: usize, part: f64| (count as f64 / f64::from(documents) - part).abs() < 0.04;
+        assert!(near(without, recipe.worlds.always_answered), "{without} of {documents}");
+        assert!(near(unanswerable, recipe.worlds.unanswerable), "{unanswerable} of {documents}");
+        assert!(near(wrong, 0.5), "{wrong} of {documents}");
+    }
 }

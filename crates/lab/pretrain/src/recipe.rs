@@ -105,6 +105,13 @@ pub struct WorldsRecipe {
     /// Relative frequency of questions for a difference, beside the other kinds, which make 1.
     #[serde(default)]
     pub differences: f64,
+    /// Fraction of questions that the pages do not answer.
+    pub unanswerable: f64,
+    /// Fraction of questions of arithmetic.
+    pub arithmetic: f64,
+    /// Fraction of trajectories whose tools cannot say that there is no answer, so that a task
+    /// without that tool still works. All of their questions have an answer.
+    pub always_answered: f64,
 }
 
 /// `[base]`: the composition of the base's training data. All values are fractions.

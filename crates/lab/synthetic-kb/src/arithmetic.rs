@@ -121,7 +121,19 @@ fn compared(rng: &mut Rng) -> Option<Question> {
 fn question(text: String, answer: String, expression: String) -> Question {
     let id = format!("arithmetic-{:010x}", stable_hash(&expression) >> 24);
     let plan = QuestionPlan::Calculate { expression };
-    Question { id, text, answer, kind: Kind::Arithmetic, hops: 0, chain: Vec::new(), entities: Vec::new(), plan, written: None }
+    Question {
+        id,
+        text,
+        answer,
+        kind: Kind::Arithmetic,
+        hops: 0,
+        chain: Vec::new(),
+        entities: Vec::new(),
+        plan,
+        written: None,
+        spelt: Vec::new(),
+        family: None,
+    }
 }
 
 /// Two numbers whose result is a whole number, and not below zero more often than not.

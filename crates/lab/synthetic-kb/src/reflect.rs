@@ -9,7 +9,8 @@ use crate::base::{EntityId, Fact, KnowledgeBase};
 use crate::question::{Asks, Kind, Question, QuestionPlan, Read, Why};
 use crate::schema::RelationRef;
 use crate::solve::{
-    CALCULATE, LOOKUP, NO_PAGE, NO_SENTENCE, RETRIEVE, SEARCH, SolveError, Solver, as_written, digits, meant, misspelt, resolve, shows, told_as,
+    CALCULATE, LOOKUP, NO_PAGE, NO_SENTENCE, RETRIEVE, SEARCH, SolveError, Solver, as_written, digits, meant, misspelt, resolve, shows,
+    told_as,
 };
 use crate::text::{contains_words, fill, with_article};
 
@@ -216,9 +217,11 @@ impl<'a> Judge<'a> {
         let seen = |step: &Step, start: &str| {
             step.observation.as_deref().is_some_and(|text| text.trim_start_matches(REPEATED_NOTE).trim_start().starts_with(start))
         };
-        let no_page =
-            self.base().find(name).is_none() && self.trajectory.steps().any(|step| {
-                step.params.as_deref().is_some_and(|params| meant(&self.written, params) == name) && step.tool == RETRIEVE && seen(step, NO_PAGE)
+        let no_page = self.base().find(name).is_none()
+            && self.trajectory.steps().any(|step| {
+                step.params.as_deref().is_some_and(|params| meant(&self.written, params) == name)
+                    && step.tool == RETRIEVE
+                    && seen(step, NO_PAGE)
             });
         let no_sentence = format!("{NO_SENTENCE} {name} contains");
         let looked = |step: &Step| step.tool == LOOKUP && step.params.as_deref() == Some(noun) && seen(step, &no_sentence);
@@ -317,7 +320,8 @@ impl<'a> Judge<'a> {
         opened.into_iter().rev().find_map(|entity| {
             let title = base.entities()[entity].title.as_str();
             let fits = |relation: &usize| {
-                let stated = base.sentence(entity, *relation).is_some_and(|sentence| shows(self.trajectory, title, sentence, &self.written));
+                let stated =
+                    base.sentence(entity, *relation).is_some_and(|sentence| shows(self.trajectory, title, sentence, &self.written));
                 stated && base.fact(entity, *relation).is_some_and(|fact| fact.text == given)
             };
             let relation = (0..base.entities()[entity].facts.len()).find(fits)?;

@@ -69,7 +69,8 @@ pub struct Solver<'a> {
     pub base: &'a KnowledgeBase,
     /// The wording of thoughts.
     pub style: &'a ThoughtStyle,
-    /// T_s, the tools in every trajectory. It must contain the five tools that trajectories use.
+    /// T_s, the tools in every trajectory. It must contain the tools that trajectories use; without
+    /// `NotFound`, no trajectory is given up.
     pub tools: &'a [ToolSpec],
     /// Probability that the first tool is a wrong one, from which the trajectory recovers.
     pub detours: f64,

@@ -7,15 +7,19 @@ use autoact_trajectory::{FINISH, NOT_FOUND, REPEATED_NOTE, Step, ToolSpec, Traje
 
 use crate::base::{EntityId, Fact};
 use crate::idle::mashed;
+use crate::phrase::misspell;
 use crate::question::{Asks, Question, QuestionPlan};
 use crate::schema::{RelationId, RelationRef};
 use crate::solve::{
-    CALCULATE, Environment, RETRIEVE, SEARCH, SolveError, Solver, Walk, as_written, digits, finish_step, meant, misspelt, not_found_step,
-    resolve, told_as,
+    CALCULATE, Environment, LOOKUP, NO_PAGE, NO_SENTENCE, RETRIEVE, SEARCH, SolveError, Solver, Walk, as_written, digits, finish_step,
+    meant, misspelt, not_found_step, resolve, told_as,
 };
 
 /// Draws of a wrong value or page before a fault does not fit.
 const TRIES: usize = 20;
+/// Probability that a question of a chain is given up after a look at the wrong place, instead of
+/// somewhere on the right way.
+const SOUGHT_WRONGLY: f64 = 0.4;
 
 /// How a trajectory was made wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -154,7 +158,10 @@ impl Solver<'_> {
             Fault::Unsupported => self.unsupported(question, chain, gold, rng),
             Fault::WrongType => self.wrong_type(question, chain, gold, rng),
             Fault::Answered => self.answered(question, gold, env, rng),
-            Fault::GaveUp => self.gave_up(question, chain, gold, rng),
+            Fault::GaveUp => match &question.plan {
+                QuestionPlan::Follow { start } if rng.chance(SOUGHT_WRONGLY) => self.sought_wrongly(question, start, chain, env, rng),
+                _ => self.gave_up(question, chain, gold, rng),
+            },
             Fault::Loop => self.looped(question, gold, env, rng),
             Fault::Gibberish => self.gibberish(gold, rng),
         }
@@ -305,9 +312,7 @@ impl Solver<'_> {
     fn needed(&self, question: &Question, trajectory: &Trajectory) -> Option<(String, String)> {
         match &question.plan {
             QuestionPlan::Missing { asks: Asks::Owner { .. }, .. } => None,
-            QuestionPlan::Missing { noun, name, .. } => {
-                Some((noun.clone(), told_as(trajectory, &misspelt(question), name).to_owned()))
-            }
+            QuestionPlan::Missing { noun, name, .. } => Some((noun.clone(), told_as(trajectory, &misspelt(question), name).to_owned())),
             QuestionPlan::Follow { .. } | QuestionPlan::IsValue { .. } | QuestionPlan::Difference { .. } => {
                 self.open_fact(question, trajectory)
             }
@@ -454,10 +459,55 @@ impl Solver<'_> {
         Some(self.claim(question, before, &wrong))
     }
 
+    /// Without the tool nobody can say that there is no answer.
+    fn can_give_up(&self) -> bool {
+        self.tools.iter().any(ToolSpec::is_no_answer)
+    }
+
+    /// Says that there is no answer after a look at the wrong place: a name that was copied wrongly,
+    /// or a keyword that the question does not ask for.
+    fn sought_wrongly(
+        &self,
+        question: &Question,
+        start: &str,
+        chain: &[RelationRef],
+        env: &mut dyn Environment,
+        rng: &mut Rng,
+    ) -> Option<Trajectory> {
+        let first = *chain.first()?;
+        let noun = self.base.schema().relation(first).noun.as_str();
+        let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
+        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: Vec::new() };
+        let written = misspelt(question);
+        let asked = as_written(&written, start);
+        let miscopied = misspell(asked, rng).filter(|name| rng.chance(0.5) && self.base.find(name).is_none());
+        let name = miscopied.as_deref().unwrap_or(asked);
+        let slots = [("r", noun), ("e", name), ("w", name)];
+        walk.think(self.style.need, &slots);
+        let seen = walk.act(RETRIEVE, name);
+        let missing = if seen.starts_with(NO_PAGE) {
+            walk.think(self.style.unknown, &slots);
+            walk.think(self.style.lacking, &slots);
+            format!("the {noun} of {name}")
+        } else {
+            let other = self.base.foreign_noun(first.kind, rng)?;
+            let slots = [("r", other.as_str()), ("e", start)];
+            walk.think(self.style.hidden, &slots);
+            walk.think(self.style.need, &slots);
+            if !walk.act(LOOKUP, &other).starts_with(NO_SENTENCE) {
+                return None;
+            }
+            walk.think(self.style.lacking, &slots);
+            format!("the {other} of {start}")
+        };
+        let thought = std::mem::take(&mut walk.thought);
+        walk.trajectory.turns.push(not_found_step(thought, &missing));
+        self.can_give_up().then_some(walk.trajectory)
+    }
+
     /// Says that there is no answer, somewhere on the way to it.
     fn gave_up(&self, question: &Question, chain: &[RelationRef], gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
-        // without the tool nobody can
-        if !question.is_answerable() || !self.tools.iter().any(ToolSpec::is_no_answer) {
+        if !question.is_answerable() || !self.can_give_up() {
             return None;
         }
         let mut before = Self::cut(gold, rng.below(gold.turns.len()));

@@ -262,7 +262,7 @@ impl KnowledgeBase {
             let lower = made.to_lowercase();
             let near = |title: &str| distance(&title.to_lowercase(), &lower) < LEAST_DISTANCE.max(lower.chars().count() / 3);
             let long = made.chars().count();
-            (long >= 5 && long <= 28 && !self.entities.iter().any(|entity| near(&entity.title))).then_some(made)
+            ((5..=28).contains(&long) && !self.entities.iter().any(|entity| near(&entity.title))).then_some(made)
         })
     }
 

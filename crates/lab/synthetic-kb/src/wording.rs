@@ -7,7 +7,7 @@ use autoact_base::random::Rng;
 use crate::base::{EntityId, KnowledgeBase};
 use crate::difference::{difference_text, forms};
 use crate::phrase::{phrase, phrase_of_chain, question};
-use crate::question::{Question, QuestionPlan, Spelling};
+use crate::question::{Asks, Question, QuestionPlan, Spelling};
 use crate::schema::{Compare, Relation, RelationRef};
 use crate::text::{contains_words, fill, with_article};
 use crate::wording_grammar::{comparing, contracted, indirect, lower_first, statement, upper_first};
@@ -61,6 +61,8 @@ impl Wording {
 const OTHERWISE: f64 = 0.35;
 /// Probability of `what` in place of `which`.
 const WHAT: f64 = 0.3;
+/// Probability of a contraction in a question without an answer.
+const CONTRACTED: f64 = 0.4;
 /// Attempts before a question counts as having no other wording.
 const TRIES: usize = 12;
 
@@ -163,6 +165,14 @@ const BETWEEN: [&str; 6] = [
     "If you compare {a} and {b}, {q}?",
 ];
 
+/// The text as it is, or contracted.
+fn as_asked(text: String, rng: &mut Rng) -> Form {
+    match contracted(&text).filter(|_| rng.chance(CONTRACTED)) {
+        Some(text) => Form { text, family: "contraction" },
+        None => Form { text, family: "direct" },
+    }
+}
+
 /// A composed text without names, and its family.
 struct Form {
     text: String,
@@ -215,10 +225,14 @@ impl Composer<'_> {
             QuestionPlan::IsSame { a, b } => self.is_same(a, b, *chain.first()?, rng),
             QuestionPlan::IsValue { start, claim } => self.is_value(start, claim, chain, rng),
             QuestionPlan::Difference { a, b, more, minus } => self.difference(a, b, *more, minus.is_some(), *chain.first()?, rng),
-            #[allow(unreachable_patterns)] // plans without other wordings
-            _ => None,
+            QuestionPlan::Missing { asks, .. } => self.missing(&question.text, asks, rng),
+            QuestionPlan::Calculate { .. } => Some(as_asked(question.text.clone(), rng)),
+            QuestionPlan::NoQuestion { .. } => Some(Form { text: question.text.clone(), family: "direct" }),
         }?;
         let form = self.end(form, rng)?;
+        if matches!(question.plan, QuestionPlan::NoQuestion { .. }) {
+            return Some(form); // it has a greeting of its own, or is one
+        }
         if form.family == "keywords" {
             return Some(Form { text: lower_first(&form.text), family: form.family });
         }
@@ -252,6 +266,25 @@ impl Composer<'_> {
             }
             Families::HeldOut(_) => None,
         }
+    }
+
+    /// A question that no page answers, in its own words; names are known to the noise.
+    fn missing(&mut self, text: &str, asks: &Asks, rng: &mut Rng) -> Option<Form> {
+        let names: Vec<&str> = match asks {
+            Asks::Value { start, .. } => vec![start],
+            Asks::Both { a, b, .. } => vec![a, b],
+            Asks::Owner { value, .. } => vec![value],
+        };
+        let mut text = text.to_owned();
+        for name in names {
+            let at = text.find(name)?;
+            let page = self.base.find(name);
+            let titled = text[..at].ends_with("the ") || text[..at].ends_with("The ");
+            let alias = page.filter(|_| !titled && rng.chance(self.aliases)).and_then(|id| self.pick_alias(id, rng));
+            let mark = self.add(name, alias.unwrap_or_else(|| name.to_owned()), page.is_some());
+            text.replace_range(at..at + name.len(), &mark);
+        }
+        Some(as_asked(text, rng))
     }
 
     /// The placeholder of a page's name, without an article, and the name with it.
