@@ -41,7 +41,7 @@ fn measure(name: &str, count: usize, source: &mut dyn DocumentSource) {
     let at = |part: f64| lengths.get((part * (count - 1) as f64) as usize).copied().unwrap_or_default();
     println!(
         "{name}: {:.0} documents and {:.0} tokens a second; median {}, 95 % {}, longest {}; over 640: {:.1} %, 700: {:.1} %, \
-         704: {:.1} %, 768: {:.1} %, 896: {:.1} %; empty {empty}",
+         704: {:.1} %, 768: {:.1} %, 960: {:.1} %; empty {empty}",
         count as f64 / seconds,
         tokens as f64 / seconds,
         at(0.5),
@@ -51,6 +51,6 @@ fn measure(name: &str, count: usize, source: &mut dyn DocumentSource) {
         over(700),
         over(704),
         over(768),
-        over(896),
+        over(960),
     );
 }
