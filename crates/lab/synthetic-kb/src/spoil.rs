@@ -313,9 +313,7 @@ impl Solver<'_> {
         match &question.plan {
             QuestionPlan::Missing { asks: Asks::Owner { .. }, .. } => None,
             QuestionPlan::Missing { noun, name, .. } => Some((noun.clone(), told_as(trajectory, &misspelt(question), name).to_owned())),
-            QuestionPlan::Follow { .. } | QuestionPlan::IsValue { .. } | QuestionPlan::Difference { .. } => {
-                self.open_fact(question, trajectory)
-            }
+            QuestionPlan::Follow { .. } | QuestionPlan::IsValue { .. } => self.open_fact(question, trajectory),
             _ => None,
         }
     }
