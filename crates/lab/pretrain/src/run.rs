@@ -56,10 +56,13 @@ pub enum StemError {
 }
 
 /// Options of a training run.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Length in tokens, instead of the recipe's.
     pub tokens: Option<u64>,
+    /// The model directory whose weights the base's training starts from, instead of random ones.
+    /// Its shape and its tokenizer have to be the recipe's.
+    pub from: Option<PathBuf>,
     /// Delete earlier checkpoints and start from the beginning.
     pub restart: bool,
 }
@@ -85,15 +88,18 @@ pub fn train_tokenizer(paths: &Paths) -> Result<usize, StemError> {
     Ok(fitted.get_vocab_size(true))
 }
 
-/// Trains the base from random weights; writes `config.json` and `model.safetensors` in bf16.
+/// Trains the base, from random weights unless the options say otherwise; writes `config.json` and `model.safetensors` in bf16.
 /// `on_step` is called after every step and can stop the run.
 pub fn train_base(paths: &Paths, options: Options, on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>) -> Result<Outcome, StemError> {
     let recipe = Recipe::load(&paths.recipe)?;
     let encoder = encoder(&paths.model)?;
     let model = recipe.model.config(encoder.vocab_size(), encoder.end());
-    let config = configured(&recipe.base.train, recipe.seed, paths.work.join("base"), options)?;
+    let config = configured(&recipe.base.train, recipe.seed, paths.work.join("base"), &options)?;
     let mut source = BaseDocuments::new(Worlds::load(paths, &recipe)?, encoder, &recipe)?;
-    let weights = Weights::init(&model, recipe.seed)?;
+    let weights = match &options.from {
+        Some(from) => Weights::load(from, &model)?,
+        None => Weights::init(&model, recipe.seed)?,
+    };
     let mut trainer = Trainer::new(model.clone(), weights, config)?;
     let report = drive(&mut trainer, &mut source, on_step)?;
     if report.stopped {
@@ -115,7 +121,7 @@ pub fn train_adapter(
     let encoder = encoder(&paths.model)?;
     let model = ModelConfig::load(&paths.model)?;
     let weights = Weights::load(&paths.model, &model)?;
-    let mut config = configured(&recipe.adapters.train, recipe.seed + role as u64, paths.work.join(role.as_str()), options)?;
+    let mut config = configured(&recipe.adapters.train, recipe.seed + role as u64, paths.work.join(role.as_str()), &options)?;
     if let Some(lora) = &mut config.lora {
         lora.base_model = Some("models/stem".to_owned());
     }
@@ -156,7 +162,7 @@ fn drive(
     Ok(report)
 }
 
-fn configured(train: &TrainConfig, seed: u64, checkpoints: PathBuf, options: Options) -> Result<TrainConfig, StemError> {
+fn configured(train: &TrainConfig, seed: u64, checkpoints: PathBuf, options: &Options) -> Result<TrainConfig, StemError> {
     if options.restart && checkpoints.exists() {
         std::fs::remove_dir_all(&checkpoints).map_err(io("remove", &checkpoints))?;
     }

@@ -64,6 +64,10 @@ pub(crate) struct TrainOptions {
     /// Train on so many tokens instead of the recipe's number.
     #[arg(long)]
     tokens: Option<u64>,
+    /// Start the base from the weights of this model directory, with its tokenizer, instead of
+    /// random weights.
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
     /// Forget earlier checkpoints.
     #[arg(long)]
     restart: bool,
@@ -91,7 +95,7 @@ pub(crate) async fn run(command: ModelCommand) -> anyhow::Result<u8> {
 fn train(options: &TrainOptions, stop: &AtomicBool) -> anyhow::Result<u8> {
     let paths =
         Paths { recipe: options.recipe.clone(), atlas: options.atlas.clone(), model: options.model.clone(), work: options.work.clone() };
-    let run = Options { tokens: options.tokens, restart: options.restart };
+    let run = Options { tokens: options.tokens, from: options.from.clone(), restart: options.restart };
     let parts: Vec<Part> = if options.part == Part::All { Part::EACH.to_vec() } else { vec![options.part] };
     for part in parts {
         let name = part.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
@@ -103,10 +107,10 @@ fn train(options: &TrainOptions, stop: &AtomicBool) -> anyhow::Result<u8> {
                 out::note(format_args!("tokenizer: {size} tokens → {}", paths.model.join("tokenizer.json").display()));
                 continue;
             }
-            Part::Base => autoact_pretrain::train_base(&paths, run, &mut on_step)?,
-            Part::Plan => autoact_pretrain::train_adapter(Role::Plan, &paths, run, &mut on_step)?,
-            Part::Tool => autoact_pretrain::train_adapter(Role::Tool, &paths, run, &mut on_step)?,
-            Part::Reflect => autoact_pretrain::train_adapter(Role::Reflect, &paths, run, &mut on_step)?,
+            Part::Base => autoact_pretrain::train_base(&paths, run.clone(), &mut on_step)?,
+            Part::Plan => autoact_pretrain::train_adapter(Role::Plan, &paths, run.clone(), &mut on_step)?,
+            Part::Tool => autoact_pretrain::train_adapter(Role::Tool, &paths, run.clone(), &mut on_step)?,
+            Part::Reflect => autoact_pretrain::train_adapter(Role::Reflect, &paths, run.clone(), &mut on_step)?,
         };
         match outcome {
             Outcome::Done(report) => out::note(format_args!(
