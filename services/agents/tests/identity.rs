@@ -200,6 +200,7 @@ async fn served(services: &Arc<Services>, tools: &[ToolSpec], options: &RunOptio
     let settings = DriverOptions { writer: "served".to_owned(), without_reflection: false };
     let mut driver = Driver::begin(agents.clone(), MemoryLog::default(), settings.clone(), &key, submitted).await.unwrap();
     while take_over && matches!(driver.step(std::future::pending()).await.unwrap(), Progress::Advanced) {
+        driver.settle().await.unwrap();
         let (_, log) = driver.into_parts();
         let task = Task::fold(&log.events).unwrap();
         driver = Driver::take_up(agents.clone(), log, settings.clone(), task).await.unwrap();

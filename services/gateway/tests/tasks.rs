@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use autoact_wire::{agents_v1, v1};
 use common::scripted::{Execute, Group, Script, reflections, steps};
 use common::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Semaphore;
 
 #[tokio::test]
 async fn a_question_is_answered_and_approved() {
@@ -210,7 +212,9 @@ async fn thirty_two_tasks_at_once() {
 #[tokio::test]
 async fn words_arrive_before_their_event() {
     use tokio_stream::StreamExt;
-    let mut world = world(Group::start(Script::default()).await).await;
+    let held = Arc::new(Semaphore::new(0));
+    let script = Script { after_words: Some(held.clone()), ..Script::default() };
+    let mut world = world(Group::start(script).await).await;
     // also through a gateway that does not run the task
     let (second, mut other) = start(config(&world.nats, &world.group)).await;
     world.group.hold_after(0);
@@ -226,6 +230,8 @@ async fn words_arrive_before_their_event() {
         let piece = piece.unwrap();
         assert!(piece.event.is_some() != piece.delta.is_some(), "one of the two");
         events += usize::from(piece.event.is_some());
+        // a thought ends once its first words are here
+        held.add_permits(usize::from(piece.delta.is_some()));
         words.extend(piece.delta);
     }
     assert!(events > 5, "{events}");

@@ -1,6 +1,7 @@
 //! Agents that follow a script instead of a model, over real gRPC. For tests only.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use autoact_wire::v1;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use tokio_stream::Stream;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
@@ -35,6 +37,8 @@ pub struct Script {
     pub tokens: u32,
     /// What its judgements are worth.
     pub calibration: Option<agents_v1::Calibration>,
+    /// Plan-Agent's thoughts wait for a permit after their first words; `None`: they do not.
+    pub after_words: Option<Arc<Semaphore>>,
     /// The most tokens of a prompt, one for each byte; 0: the agents do not count.
     pub limit: u32,
 }
@@ -54,6 +58,7 @@ impl Default for Script {
             execute: None,
             tokens: 5,
             calibration: None,
+            after_words: None,
             limit: 0,
         }
     }
@@ -208,7 +213,7 @@ impl Drop for Open<'_> {
 
 #[tonic::async_trait]
 impl PlanAgent for Inner {
-    type PlanStream = Replies<agents_v1::PlanResponse>;
+    type PlanStream = Pin<Box<dyn Stream<Item = Result<agents_v1::PlanResponse, Status>> + Send>>;
 
     async fn plan(&self, request: Request<agents_v1::PlanRequest>) -> Result<Response<Self::PlanStream>, Status> {
         self.open.fetch_add(1, Ordering::SeqCst);
@@ -221,10 +226,16 @@ impl PlanAgent for Inner {
         let trajectory = request.into_inner().trajectory.unwrap();
         let tool = (self.script.plan)(&trajectory);
         let result = agents_v1::PlanResult { thought: format!("I use {tool}."), tool, usage: self.usage() };
-        Ok(replies(vec![
-            agents_v1::PlanResponse { event: Some(agents_v1::plan_response::Event::Delta(delta())) },
-            agents_v1::PlanResponse { event: Some(agents_v1::plan_response::Event::Result(result)) },
-        ]))
+        let words = agents_v1::PlanResponse { event: Some(agents_v1::plan_response::Event::Delta(delta())) };
+        let result = agents_v1::PlanResponse { event: Some(agents_v1::plan_response::Event::Result(result)) };
+        let held = self.script.after_words.clone();
+        let last = futures::stream::once(async move {
+            if let Some(held) = held {
+                held.acquire().await.unwrap().forget();
+            }
+            Ok(result)
+        });
+        Ok(Response::new(Box::pin(futures::StreamExt::chain(tokio_stream::once(Ok(words)), last))))
     }
 }
 
