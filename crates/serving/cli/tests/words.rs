@@ -230,3 +230,28 @@ async fn what_is_no_terminal_gets_whole_lines() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("question ") && !text.contains("I need it") && !text.contains('\u{1b}'), "{text}");
 }
+
+#[tokio::test]
+async fn the_exit_code_says_how_a_task_ended() {
+    let finished = |approved, reason: v1::FinishReason, detail: &str| v1::Finished {
+        approved,
+        reason: reason as i32,
+        detail: detail.into(),
+        ..v1::Finished::default()
+    };
+    for (finished, code, line) in [
+        (finished(true, v1::FinishReason::Approved, ""), 0, "answer "),
+        (finished(false, v1::FinishReason::MaxSteps, "bound on steps: 1"), 3, "answer "),
+        (finished(false, v1::FinishReason::NoAnswer, "the mascot of Lima"), 4, "not found      the mascot of Lima"),
+    ] {
+        let (address, gateway) = gateway().await;
+        gateway.send(submitted()).unwrap();
+        gateway.send(event(2, "", Body::Finished(finished))).unwrap();
+        let mut command = autoact(&address, &[]);
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap());
+        let output = tokio::time::timeout(LIMIT, output).await.unwrap().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{text}");
+        assert!(text.lines().any(|shown| shown.starts_with(line)), "{text}");
+    }
+}
