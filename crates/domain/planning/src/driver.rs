@@ -258,9 +258,9 @@ impl<L: EventLog> Driver<L> {
     async fn plan(&mut self, interrupt: impl Future<Output = ()>) -> Result<Called, Stop<L::Error>> {
         let shown = self.task.shown();
         let Some(call) = call(&self.task, &shown) else { return Ok(Called::Interrupted) };
-        let (unstored, after) = (self.unstored.take(), self.task.last_sequence());
+        let unstored = self.unstored.take();
         let asked = unless(interrupt, self.agents.plan.plan(call));
-        let (asked, stored) = beside(&mut self.log, unstored, after, asked).await;
+        let (asked, stored) = beside(&mut self.log, unstored, asked).await;
         drop(shown);
         self.stored(stored)?;
         Ok(self.said(asked, EventBody::Thought))
@@ -269,10 +269,10 @@ impl<L: EventLog> Driver<L> {
     async fn parameterize(&mut self, interrupt: impl Future<Output = ()>) -> Result<Called, Stop<L::Error>> {
         let shown = self.task.shown();
         let Some(call) = call(&self.task, &shown) else { return Ok(Called::Interrupted) };
-        let (unstored, after) = (self.unstored.take(), self.task.last_sequence());
+        let unstored = self.unstored.take();
         let tool = self.task.trajectory().open_step().map(|step| step.tool.clone()).unwrap_or_default();
         let asked = unless(interrupt, self.agents.tool.parameterize(call));
-        let (asked, stored) = beside(&mut self.log, unstored, after, asked).await;
+        let (asked, stored) = beside(&mut self.log, unstored, asked).await;
         drop(shown);
         self.stored(stored)?;
         Ok(self.said(asked, |params| EventBody::Action(Action { tool, params })))
@@ -281,9 +281,9 @@ impl<L: EventLog> Driver<L> {
     async fn reflect(&mut self, interrupt: impl Future<Output = ()>) -> Result<Called, Stop<L::Error>> {
         let shown = self.task.shown();
         let Some(call) = call(&self.task, &shown) else { return Ok(Called::Interrupted) };
-        let (unstored, after) = (self.unstored.take(), self.task.last_sequence());
+        let unstored = self.unstored.take();
         let asked = unless(interrupt, self.agents.reflect.reflect(call));
-        let (asked, stored) = beside(&mut self.log, unstored, after, asked).await;
+        let (asked, stored) = beside(&mut self.log, unstored, asked).await;
         drop(shown);
         self.stored(stored)?;
         let judge = |reply: Reply<_>| Reply { value: self.task.judge(reply.value, &reply.usage), usage: reply.usage, retry: reply.retry };
@@ -393,8 +393,8 @@ impl<L: EventLog> Driver<L> {
     /// # Errors
     /// The event was not stored. The task is as it was before it.
     pub async fn settle(&mut self) -> Result<(), Stop<L::Error>> {
-        let (unstored, after) = (self.unstored.take(), self.task.last_sequence());
-        let (_, stored) = beside(&mut self.log, unstored, after, std::future::ready(None::<()>)).await;
+        let unstored = self.unstored.take();
+        let (_, stored) = beside(&mut self.log, unstored, std::future::ready(None::<()>)).await;
         self.stored(stored)
     }
 

@@ -25,41 +25,37 @@ pub(super) struct Storing<E> {
     pub(super) longer: Duration,
 }
 
-/// Stores an event after the one at sequence `after`, and makes a call meanwhile. The call is
-/// dropped if the event cannot be stored; its answer is `None` then.
+/// Stores an event, and makes a call meanwhile. The call is dropped if the event cannot be stored;
+/// its answer is `None` then.
 pub(super) async fn beside<L: EventLog, T>(
     log: &mut L,
     unstored: Option<Unstored>,
-    after: u64,
     call: impl Future<Output = Option<T>>,
 ) -> (Option<T>, Option<Storing<L::Error>>) {
     let Some(Unstored { event, before }) = unstored else { return (call.await, None) };
-    let (mut storing, mut call) = (pin!(log.append(&event, after)), pin!(call));
+    let (mut storing, mut call) = (pin!(log.append(&event, before.last_sequence())), pin!(call));
     let (mut stored, mut answer, mut answered) = (None, None, None);
-    poll_fn(|context| {
+    let result = poll_fn(|context| {
         if stored.is_none()
             && let Poll::Ready(result) = storing.as_mut().poll(context)
         {
-            stored = Some(result);
+            // nothing that a call says can follow an event that is not there
+            stored = Some(result?);
         }
         if answered.is_none()
-            && !matches!(stored, Some(Err(_)))
             && let Poll::Ready(reply) = call.as_mut().poll(context)
         {
             (answer, answered) = (reply, Some(Instant::now()));
         }
-        match &stored {
-            Some(Err(_)) => Poll::Ready(()),
-            Some(Ok(_)) if answered.is_some() => Poll::Ready(()),
+        match (stored, answered) {
+            (Some(appended), Some(_)) => Poll::Ready(Ok(appended)),
             _ => Poll::Pending,
         }
     })
     .await;
-    let longer = answered.map(|at| at.elapsed()).unwrap_or_default();
-    match stored {
-        Some(Err(error)) => (None, Some(Storing { before, result: Err(error), longer })),
-        Some(Ok(appended)) => (answer, Some(Storing { before, result: Ok(appended), longer })),
-        // not reached: it is waited for
-        None => (answer, None),
+    if result.is_err() {
+        answer = None;
     }
+    let longer = answered.map(|at| at.elapsed()).unwrap_or_default();
+    (answer, Some(Storing { before, result, longer }))
 }
