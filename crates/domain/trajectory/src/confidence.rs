@@ -11,8 +11,6 @@ use crate::usage::Usage;
 
 /// The layout of a stored calibration.
 pub const CALIBRATION_FORMAT: u32 = 1;
-/// The name of a stored calibration, in the directory of Reflect-Agent's adapter.
-pub const CALIBRATION_FILE: &str = "calibration.json";
 
 /// How sure the agents were when an answer was judged. All values are natural logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -59,6 +59,11 @@ impl Lock {
     }
 }
 
+/// SHA-256 digest (hex) of bytes.
+pub fn sha256(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
+}
+
 /// SHA-256 digest (hex) of a file, as in [`DataRecord::sha256`](crate::DataRecord::sha256).
 pub fn sha256_file(path: &Path) -> Result<String, RegistryError> {
     let mut sha = Sha256::new();

@@ -5,7 +5,7 @@
 //!   current.json                         which version is in service, and those before it
 //!   versions/atlas-3fa9c1d2e0/
 //!     manifest.json                      base, digests, data, settings, metrics, parent
-//!     plan/  tool/  reflect/             one PEFT adapter each
+//!     plan/  tool/  reflect/             one PEFT adapter each; a calibration beside it
 //! ```
 //!
 //! A version is immutable. [`Registry::publish`] fills a directory under a temporary name and
@@ -26,7 +26,7 @@ mod publish;
 mod registry;
 mod verify;
 
-pub use disk::sha256_file;
+pub use disk::{sha256, sha256_file};
 pub use error::RegistryError;
 pub use id::VersionId;
 pub use manifest::{AdapterRecord, BaseRecord, DataRecord, Manifest};
@@ -36,3 +36,6 @@ pub use registry::{Listing, Registry, Version};
 
 /// The agents a version has an adapter for: the names of its directories.
 pub const ROLES: [&str; 3] = ["plan", "tool", "reflect"];
+
+/// What Reflect-Agent's judgements are worth with an adapter: a file in the adapter's directory.
+pub const CALIBRATION_FILE: &str = "calibration.json";

@@ -55,6 +55,9 @@ pub struct AdapterRecord {
     pub sha256: String,
     /// Size of both files in bytes.
     pub bytes: u64,
+    /// SHA-256 digest (hex) of its `calibration.json`; absent: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration_sha256: Option<String>,
 }
 
 /// A data set.

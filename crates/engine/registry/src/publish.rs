@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use autoact_lora::{Adapter, CONFIG_FILE, WEIGHTS_FILE};
 use serde_json::Value;
 
-use crate::disk::{self, io};
+use crate::disk::{self, io, sha256};
 use crate::manifest::FORMAT;
 use crate::registry::now;
-use crate::{AdapterRecord, BaseRecord, DataRecord, Manifest, ROLES, Registry, RegistryError, Version, VersionId};
+use crate::{AdapterRecord, BaseRecord, CALIBRATION_FILE, DataRecord, Manifest, ROLES, Registry, RegistryError, Version, VersionId};
 
 /// Prefix of the names of versions during publication; no id begins with it.
 const UNFINISHED: &str = ".new-";
@@ -49,6 +49,8 @@ impl Registry {
         let mut named = Vec::with_capacity(ROLES.len());
         for (role, digest) in ROLES.iter().zip(digests) {
             named.push(((*role).to_owned(), digest?));
+            let calibration = calibration(&new.adapters.join(role))?;
+            named.extend(calibration.map(|bytes| (format!("{role} calibration"), sha256(&bytes))));
         }
         let id = VersionId::of(&new.task, &new.base_sha256, named);
         let _lock = self.lock()?;
@@ -102,9 +104,16 @@ fn fill(dir: &Path, new: NewVersion, id: &VersionId) -> Result<Manifest, Registr
             bytes += content.len() as u64;
             disk::write_synced(&to.join(name), &content)?;
         }
+        let calibration = calibration(&from)?;
+        if let Some(content) = &calibration {
+            disk::write_synced(&to.join(CALIBRATION_FILE), content)?;
+        }
         disk::sync_dir(&to)?;
         // the digest of the copy, which is what is published
-        adapters.insert(role.to_owned(), AdapterRecord { sha256: digest(role, &to, &new.base_sha256)?, bytes });
+        adapters.insert(
+            role.to_owned(),
+            AdapterRecord { sha256: digest(role, &to, &new.base_sha256)?, bytes, calibration_sha256: calibration.as_deref().map(sha256) },
+        );
     }
     let manifest = Manifest {
         format: FORMAT,
@@ -124,6 +133,16 @@ fn fill(dir: &Path, new: NewVersion, id: &VersionId) -> Result<Manifest, Registr
     disk::write_synced(&path, &text)?;
     disk::sync_dir(dir)?;
     Ok(manifest)
+}
+
+/// What lies as `calibration.json` in an adapter's directory. Whether it is one is for its readers.
+pub(crate) fn calibration(adapter: &Path) -> Result<Option<Vec<u8>>, RegistryError> {
+    let path = adapter.join(CALIBRATION_FILE);
+    match fs::read(&path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io("read", &path)(error)),
+    }
 }
 
 /// The digest of a valid adapter that belongs to the base.

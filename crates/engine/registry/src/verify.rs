@@ -1,7 +1,8 @@
 //! Verification of a version: unchanged since it was published, and of the expected base.
 
-use crate::publish::digest;
-use crate::{AdapterRecord, ROLES, Registry, RegistryError, Version};
+use crate::disk::sha256;
+use crate::publish::{calibration, digest};
+use crate::{AdapterRecord, CALIBRATION_FILE, ROLES, Registry, RegistryError, Version};
 
 impl Registry {
     /// Refuses a version of another base than the one with sha256 `base_sha256`, and a version
@@ -17,6 +18,7 @@ impl Registry {
         for role in ROLES {
             let found = digest(role, &version.adapter(role), &version.manifest.base.sha256)?;
             version.check_adapter(role, &found)?;
+            version.check_calibration(role, calibration(&version.adapter(role))?.as_deref().map(sha256).as_deref())?;
         }
         Ok(())
     }
@@ -49,6 +51,23 @@ impl Version {
             path: self.adapter(role),
             expected: expected.clone(),
             found: found.to_owned(),
+        })
+    }
+
+    /// Refuses an agent's calibration whose digest, as it was read, is not the published one; `None`:
+    /// there is no such file.
+    pub fn check_calibration(&self, role: &str, found: Option<&str>) -> Result<(), RegistryError> {
+        let expected = self.record(role)?.calibration_sha256.as_deref();
+        if expected == found {
+            return Ok(());
+        }
+        let told = |digest: Option<&str>| digest.unwrap_or("none").to_owned();
+        Err(RegistryError::Changed {
+            version: self.id().clone(),
+            role: role.to_owned(),
+            path: self.adapter(role).join(CALIBRATION_FILE),
+            expected: told(expected),
+            found: told(found),
         })
     }
 

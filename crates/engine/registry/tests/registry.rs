@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
-use autoact_registry::{DataRecord, NewVersion, ROLES, Registry, RegistryError, VersionId, sha256_file};
+use autoact_registry::{CALIBRATION_FILE, DataRecord, NewVersion, ROLES, Registry, RegistryError, VersionId, sha256_file};
 use tempfile::TempDir;
 
 /// The base that the fixture says it was made for.
@@ -136,6 +136,31 @@ fn another_base_and_changed_bytes_are_refused() {
     fs::write(version.adapter("plan").join("adapter_model.safetensors"), b"cut").unwrap();
     assert!(matches!(registry.verify(&version, BASE), Err(RegistryError::Adapter { .. })));
     assert!(matches!(registry.promote(version.id()), Err(RegistryError::Adapter { .. })));
+}
+
+#[test]
+fn a_calibration_belongs_to_its_version() {
+    let (dir, registry) = empty();
+    let plain = registry.publish(new(dir.path(), 8)).unwrap();
+    assert_eq!(plain.record("reflect").unwrap().calibration_sha256, None);
+    let asked = new(dir.path(), 8);
+    fs::write(asked.adapters.join("reflect").join(CALIBRATION_FILE), "{}").unwrap();
+    let calibrated = registry.publish(asked).unwrap();
+    assert_ne!(calibrated.id(), plain.id(), "it approves other answers");
+    let copy = calibrated.adapter("reflect").join(CALIBRATION_FILE);
+    assert_eq!(fs::read(&copy).unwrap(), b"{}");
+    registry.verify(&calibrated, BASE).unwrap();
+    for change in [Some("{ }"), None] {
+        match change {
+            Some(text) => fs::write(&copy, text).unwrap(),
+            None => fs::remove_file(&copy).unwrap(),
+        }
+        let error = registry.verify(&calibrated, BASE).unwrap_err();
+        assert!(matches!(&error, RegistryError::Changed { role, .. } if role == "reflect"), "{error}");
+    }
+    // one that was put beside a published adapter later
+    fs::write(plain.adapter("reflect").join(CALIBRATION_FILE), "{}").unwrap();
+    assert!(matches!(registry.promote(plain.id()), Err(RegistryError::Changed { .. })));
 }
 
 #[test]

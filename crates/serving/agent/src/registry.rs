@@ -91,6 +91,7 @@ impl Source {
         // of the bytes that were loaded: a file that changes after a check of its own would not be
         // seen
         version.check_adapter(role, &adapter.digest)?;
+        version.check_calibration(role, voice.calibration_digest.as_deref())?;
         Ok((voice, Some(adapter)))
     }
 }

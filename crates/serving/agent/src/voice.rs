@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use autoact_model::{AdapterVersion, Backend, Engine};
-use autoact_trajectory::{CALIBRATION_FILE, Calibration};
+use autoact_registry::{CALIBRATION_FILE, sha256};
+use autoact_trajectory::Calibration;
 
 use crate::registry::Refusal;
 
@@ -17,6 +18,8 @@ pub(crate) struct Voice {
     pub(crate) name: Option<String>,
     /// What its judgements are worth, where it was calibrated.
     pub(crate) calibration: Option<Arc<Calibration>>,
+    /// SHA-256 digest (hex) of the calibration's file, as it was read.
+    pub(crate) calibration_digest: Option<String>,
     /// Where it came from the registry's way: what keeps it loaded.
     _kept: Option<Kept>,
 }
@@ -24,7 +27,7 @@ pub(crate) struct Voice {
 impl Voice {
     /// The base, or an adapter that the backend has for good.
     pub(crate) fn fixed(name: Option<String>) -> Voice {
-        Voice { name, calibration: None, _kept: None }
+        Voice { name, calibration: None, calibration_digest: None, _kept: None }
     }
 }
 
@@ -48,7 +51,7 @@ impl Adapters {
     /// is taken as it is: what a name stands for never changes. Blocks while files are read. One
     /// caller at a time.
     pub(crate) fn voice(self: &Arc<Adapters>, name: &str, path: &Path) -> Result<(Voice, AdapterVersion), Refusal> {
-        let calibration = calibration(path)?.map(Arc::new);
+        let (calibration, calibration_digest) = calibration(path)?.unzip();
         let kept = self.keep(name);
         let there = self.engine.adapters().into_iter().find(|adapter| adapter.name == name);
         let version = match there {
@@ -57,7 +60,7 @@ impl Adapters {
                 self.engine.load_adapter(name, path).map_err(|source| Refusal::Load { name: name.to_owned(), source: source.into() })?
             }
         };
-        Ok((Voice { name: Some(name.to_owned()), calibration, _kept: Some(kept) }, version))
+        Ok((Voice { name: Some(name.to_owned()), calibration: calibration.map(Arc::new), calibration_digest, _kept: Some(kept) }, version))
     }
 
     fn keep(self: &Arc<Adapters>, name: &str) -> Kept {
@@ -70,12 +73,12 @@ impl Adapters {
     }
 }
 
-/// The calibration in an adapter's directory; `None`: there is none.
-fn calibration(adapter: &Path) -> Result<Option<Calibration>, Refusal> {
+/// The calibration in an adapter's directory, with the digest of its file; `None`: there is none.
+fn calibration(adapter: &Path) -> Result<Option<(Calibration, String)>, Refusal> {
     let path = adapter.join(CALIBRATION_FILE);
     let refused = |reason: String| Refusal::Calibration { path: path.clone(), reason };
     match std::fs::read_to_string(&path) {
-        Ok(text) => Calibration::parse(&text).map(Some).map_err(|error| refused(error.to_string())),
+        Ok(text) => Calibration::parse(&text).map(|read| Some((read, sha256(text.as_bytes())))).map_err(|error| refused(error.to_string())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(refused(error.to_string())),
     }

@@ -5,8 +5,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use autoact_registry::CALIBRATION_FILE;
 use autoact_score::{Fitted, Judged, calibration_error, fit};
-use autoact_trajectory::{CALIBRATION_FILE, Calibration};
+use autoact_trajectory::Calibration;
 use clap::Args;
 use serde_json::{Value, json};
 
