@@ -14,6 +14,7 @@ mod context;
 mod decide;
 mod digest;
 mod event;
+mod fold_error;
 mod history;
 mod id;
 mod invalid_context;
@@ -34,20 +35,21 @@ pub use bounds::{
 };
 pub use call::{CallId, CallKind, InvalidCallId, Role};
 pub use check::TooLong;
-pub use confidence::{CALIBRATION_FILE, CALIBRATION_FORMAT, Calibration, Evidence, InvalidCalibration, Likelihood, Term};
+pub use confidence::{CALIBRATION_FORMAT, Calibration, Evidence, InvalidCalibration, Likelihood, Term};
 pub use context::{Profile, TaskContext, TaskInfo};
 pub use decide::{Decision, UNKNOWN_OUTCOME, decide};
 pub use digest::Digest;
 pub use event::{
     Event, EventBody, FinishReason, Finished, Observation, ReleaseReason, Released, Shortened, Started, Submitted, Thought, Unknown,
 };
+pub use fold_error::FoldError;
 pub use history::{Action, Judgement, Reflection, Step, Trajectory, Turn, Verdict};
 pub use id::{InvalidTaskId, TaskId};
 pub use invalid_context::InvalidContext;
 pub use limits::{InvalidSampling, Limits, Sampling};
 pub use parameters::{Arguments, InvalidArguments, InvalidSchema, MAX_SCHEMA_BYTES, ParameterSchema, arguments_line};
 pub use shortening::{Cut, Shortening, shorten};
-pub use task::{FoldError, Phase, REPEATED_NOTE, Task};
+pub use task::{Phase, REPEATED_NOTE, Task};
 pub use tenant::{InvalidTenant, TaskKey, Tenant};
 pub use time::rfc3339;
 pub use time_zone::TimeZone;
