@@ -3,108 +3,20 @@
 
 use autoact_base::random::Rng;
 use autoact_score::exact_match;
-use autoact_trajectory::{FINISH, NOT_FOUND, REPEATED_NOTE, Step, ToolSpec, Trajectory, Turn};
+use autoact_trajectory::{FINISH, NOT_FOUND, REPEATED_NOTE, Step, Trajectory, Turn};
 
 use crate::base::{EntityId, Fact};
+use crate::fault::Fault;
 use crate::idle::mashed;
-use crate::phrase::misspell;
 use crate::question::{Asks, Question, QuestionPlan};
 use crate::schema::{RelationId, RelationRef};
-use crate::solve::{
-    CALCULATE, Environment, LOOKUP, NO_PAGE, NO_SENTENCE, RETRIEVE, SEARCH, SolveError, Solver, Walk, as_written, digits, finish_step,
-    meant, misspelt, not_found_step, resolve, told_as,
-};
+use crate::solve::{Environment, RETRIEVE, SEARCH, SolveError, Solver, Walk, as_written, finish_step, meant, misspelt, resolve, told_as};
 
 /// Draws of a wrong value or page before a fault does not fit.
 const TRIES: usize = 20;
 /// Probability that a question of a chain is given up after a look at the wrong place, instead of
 /// somewhere on the right way.
 const SOUGHT_WRONGLY: f64 = 0.4;
-
-/// How a trajectory was made wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Fault {
-    /// All facts were read, but the answer is another value of the last page.
-    OtherValue,
-    /// The answer is an intermediate value of the chain, or was given after one side of a
-    /// comparison.
-    EarlyStop,
-    /// A relation other than the one asked for was followed, with real observations.
-    WrongRelation,
-    /// The page of another entity was read, with real observations.
-    WrongEntity,
-    /// The other entity of a comparison, or the opposite of yes or no.
-    Flipped,
-    /// The numbers were compared with the opposite sign, taken from each other in the wrong order,
-    /// or calculated with another one, with a real observation.
-    WrongSign,
-    /// The answer is another page of the search results.
-    OtherPage,
-    /// The answer is a value of the right kind that no observation shows.
-    Unsupported,
-    /// The answer is of another kind than the question asks for.
-    WrongType,
-    /// The question has no answer, and one was given.
-    Answered,
-    /// The question has an answer, and it was given up.
-    GaveUp,
-    /// The same action again and again, then a guess.
-    Loop,
-    /// The answer is no word.
-    Gibberish,
-}
-
-impl Fault {
-    /// Every kind.
-    pub const ALL: [Fault; 13] = [
-        Fault::OtherValue,
-        Fault::EarlyStop,
-        Fault::WrongRelation,
-        Fault::WrongEntity,
-        Fault::Flipped,
-        Fault::WrongSign,
-        Fault::OtherPage,
-        Fault::Unsupported,
-        Fault::WrongType,
-        Fault::Answered,
-        Fault::GaveUp,
-        Fault::Loop,
-        Fault::Gibberish,
-    ];
-
-    /// Its name in reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Fault::OtherValue => "other_value",
-            Fault::EarlyStop => "early_stop",
-            Fault::WrongRelation => "wrong_relation",
-            Fault::WrongEntity => "wrong_entity",
-            Fault::Flipped => "flipped",
-            Fault::WrongSign => "wrong_sign",
-            Fault::OtherPage => "other_page",
-            Fault::Unsupported => "unsupported",
-            Fault::WrongType => "wrong_type",
-            Fault::Answered => "answered",
-            Fault::GaveUp => "gave_up",
-            Fault::Loop => "loop",
-            Fault::Gibberish => "gibberish",
-        }
-    }
-
-    /// How often it is tried first. A fault that fits few questions is preferred where it does, so
-    /// that each kind is about as frequent as the others.
-    fn weight(self) -> f64 {
-        match self {
-            Fault::OtherPage => 12.0,
-            Fault::Answered => 3.0,
-            Fault::WrongSign | Fault::Flipped => 3.0,
-            Fault::EarlyStop => 1.8,
-            Fault::Unsupported => 1.3,
-            Fault::OtherValue | Fault::WrongRelation | Fault::WrongEntity => 1.1,
-            Fault::WrongType | Fault::GaveUp | Fault::Loop | Fault::Gibberish => 0.75,
-        }
-    }
-}
 
 impl Solver<'_> {
     /// A wrong trajectory made from a correct one. The kind of fault is drawn from those that fit
@@ -271,32 +183,8 @@ impl Solver<'_> {
         Some(walk.trajectory)
     }
 
-    /// Calculates with another operator.
-    fn wrong_operator(&self, question: &Question, expression: &str, env: &mut dyn Environment, rng: &mut Rng) -> Option<Trajectory> {
-        let others: Vec<&str> = ["+", "-", "*", ">", "<"].into_iter().filter(|sign| !expression.contains(&format!(" {sign} "))).collect();
-        let compares = expression.contains([' ', '>', '<']) && question.answer.parse::<f64>().is_err();
-        let others: Vec<&str> = others.into_iter().filter(|sign| matches!(*sign, ">" | "<") == compares).collect();
-        let sign = rng.pick(&others)?;
-        let parts: Vec<&str> = expression.splitn(3, ' ').collect();
-        let [a, _, b] = parts.as_slice() else { return None };
-        let wrong = format!("{a} {sign} {b}");
-        let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
-        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: Vec::new() };
-        walk.think(self.style.compute, &[("a", &wrong)]);
-        let seen = walk.act(CALCULATE, &wrong);
-        let answer = match seen.as_str() {
-            "true" => "yes",
-            "false" => "no",
-            other => other,
-        };
-        walk.think(self.style.so, &[("v", answer)]);
-        let thought = std::mem::take(&mut walk.thought);
-        walk.trajectory.turns.push(finish_step(thought, answer));
-        Some(walk.trajectory)
-    }
-
     /// The last step answers `wrong`, with the thought of somebody who believes it.
-    fn claim(&self, question: &Question, mut trajectory: Trajectory, wrong: &str) -> Trajectory {
+    pub(crate) fn claim(&self, question: &Question, mut trajectory: Trajectory, wrong: &str) -> Trajectory {
         let believed = match self.needed(question, &trajectory) {
             Some((noun, name)) if !matches!(wrong, "yes" | "no") => {
                 let slots = [("r", noun.as_str()), ("e", name.as_str()), ("v", wrong)];
@@ -319,7 +207,7 @@ impl Solver<'_> {
     }
 
     /// The first fact that the history does not show, else the last one.
-    fn open_fact(&self, question: &Question, trajectory: &Trajectory) -> Option<(String, String)> {
+    pub(crate) fn open_fact(&self, question: &Question, trajectory: &Trajectory) -> Option<(String, String)> {
         let chain = resolve(self.base, question).ok()?;
         let ways: Vec<(&str, Vec<RelationRef>)> = match &question.plan {
             QuestionPlan::Follow { start } | QuestionPlan::IsValue { start, .. } => vec![(start, chain)],
@@ -351,7 +239,7 @@ impl Solver<'_> {
     }
 
     /// The steps of a trajectory before its last, or none of them.
-    fn cut(gold: &Trajectory, steps: usize) -> Trajectory {
+    pub(crate) fn cut(gold: &Trajectory, steps: usize) -> Trajectory {
         Trajectory { turns: gold.turns[..steps.min(gold.turns.len() - 1)].to_vec(), ..gold.clone() }
     }
 
@@ -414,121 +302,11 @@ impl Solver<'_> {
     }
 
     /// The facts that pages state which a trajectory opened.
-    fn seen_facts(&self, question: &Question, trajectory: &Trajectory) -> Vec<&Fact> {
+    pub(crate) fn seen_facts(&self, question: &Question, trajectory: &Trajectory) -> Vec<&Fact> {
         let written = misspelt(question);
         let opened = trajectory.steps().filter(|step| step.tool == RETRIEVE);
         let opened = opened.filter_map(|step| self.base.find(meant(&written, step.params.as_deref()?)));
         opened.flat_map(|entity| self.base.entities()[entity].facts.iter().flatten()).collect()
-    }
-
-    /// An answer to a question that has none: a value that was read, a similar title, or anything.
-    fn answered(&self, question: &Question, gold: &Trajectory, env: &mut dyn Environment, rng: &mut Rng) -> Option<Trajectory> {
-        if question.is_answerable() {
-            return None;
-        }
-        let mut before = Self::cut(gold, if rng.chance(0.25) { rng.below(gold.turns.len()) } else { gold.turns.len() });
-        if before.turns.is_empty() && rng.chance(0.5) {
-            // what was searched for is the question itself
-            let mut walk = Walk { solver: self, env, trajectory: before, thought: String::new(), written: Vec::new() };
-            let query: String = question.text.chars().filter(|c| !c.is_ascii_punctuation()).collect();
-            walk.think(self.style.seek, &[("t", "page"), ("r", "words"), ("v", &query)]);
-            walk.act(SEARCH, &query);
-            before = walk.trajectory;
-        }
-        let told: String = before.steps().filter_map(|step| step.observation.as_deref()).collect::<Vec<_>>().join(" ");
-        let titles: Vec<&str> = told
-            .split([';', '|'])
-            .filter_map(|part| part.rsplit("Similar: ").next()?.trim().trim_end_matches('.').split(": ").next())
-            .filter(|title| self.base.find(title).is_some())
-            .collect();
-        let seen: Vec<&str> =
-            self.seen_facts(question, &before).into_iter().map(|fact| fact.text.as_str()).filter(|text| told.contains(text)).collect();
-        let any = match rng.below(3) {
-            0 => self.base.entities()[rng.below(self.base.entities().len())].title.as_str(),
-            _ => self.base.entities()[rng.below(self.base.entities().len())].facts.iter().flatten().next()?.text.as_str(),
-        };
-        let pool: &[&str] = if !seen.is_empty() && rng.chance(0.7) { &seen } else { &titles };
-        let mut wrong = rng.pick(pool).filter(|_| rng.chance(0.7)).copied().unwrap_or(any).to_owned();
-        if let QuestionPlan::Missing { asks: Asks::Both { a, b, .. }, .. } = &question.plan
-            && rng.chance(0.6)
-        {
-            wrong = if rng.chance(0.5) { a } else { b }.clone();
-        }
-        Some(self.claim(question, before, &wrong))
-    }
-
-    /// Without the tool nobody can say that there is no answer.
-    fn can_give_up(&self) -> bool {
-        self.tools.iter().any(ToolSpec::is_no_answer)
-    }
-
-    /// Says that there is no answer after a look at the wrong place: a name that was copied wrongly,
-    /// or a keyword that the question does not ask for.
-    fn sought_wrongly(
-        &self,
-        question: &Question,
-        start: &str,
-        chain: &[RelationRef],
-        env: &mut dyn Environment,
-        rng: &mut Rng,
-    ) -> Option<Trajectory> {
-        let first = *chain.first()?;
-        let noun = self.base.schema().relation(first).noun.as_str();
-        let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
-        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: Vec::new() };
-        let written = misspelt(question);
-        let asked = as_written(&written, start);
-        let miscopied = misspell(asked, rng).filter(|name| rng.chance(0.5) && self.base.find(name).is_none());
-        let name = miscopied.as_deref().unwrap_or(asked);
-        let slots = [("r", noun), ("e", name), ("w", name)];
-        walk.think(self.style.need, &slots);
-        let seen = walk.act(RETRIEVE, name);
-        let missing = if seen.starts_with(NO_PAGE) {
-            walk.think(self.style.unknown, &slots);
-            walk.think(self.style.lacking, &slots);
-            format!("the {noun} of {name}")
-        } else {
-            let other = self.base.foreign_noun(first.kind, rng)?;
-            let slots = [("r", other.as_str()), ("e", start)];
-            walk.think(self.style.hidden, &slots);
-            walk.think(self.style.need, &slots);
-            if !walk.act(LOOKUP, &other).starts_with(NO_SENTENCE) {
-                return None;
-            }
-            walk.think(self.style.lacking, &slots);
-            format!("the {other} of {start}")
-        };
-        let thought = std::mem::take(&mut walk.thought);
-        walk.trajectory.turns.push(not_found_step(thought, &missing));
-        self.can_give_up().then_some(walk.trajectory)
-    }
-
-    /// Says that there is no answer, somewhere on the way to it.
-    fn gave_up(&self, question: &Question, chain: &[RelationRef], gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
-        if !question.is_answerable() || !self.can_give_up() {
-            return None;
-        }
-        let mut before = Self::cut(gold, rng.below(gold.turns.len()));
-        let (thought, missing) = match &question.plan {
-            QuestionPlan::Inverse { value } => {
-                let schema = self.base.schema();
-                let link = *chain.first()?;
-                let (kind, noun) = (&schema.types[link.kind].noun, &schema.relation(link).noun);
-                let written = misspelt(question);
-                let value = as_written(&written, value);
-                let thought = say(self.style.unowned, &[("t", kind), ("r", noun), ("v", value)]);
-                (thought, format!("the {kind} with the {noun} {value}"))
-            }
-            QuestionPlan::Calculate { expression } => {
-                (say(self.style.nothing, &[("w", "nonsense")]), format!("the result of {expression}"))
-            }
-            _ => {
-                let (noun, name) = self.open_fact(question, &before)?;
-                (say(self.style.lacking, &[("r", &noun), ("e", &name)]), format!("the {noun} of {name}"))
-            }
-        };
-        before.turns.push(not_found_step(thought, &missing));
-        Some(before)
     }
 
     /// Repeats an action, then guesses.
@@ -638,66 +416,6 @@ impl Solver<'_> {
         Some(walk.trajectory)
     }
 
-    /// Compares the right numbers with the opposite sign.
-    fn wrong_sign(
-        &self,
-        question: &Question,
-        a: &str,
-        b: &str,
-        more: bool,
-        gold: &Trajectory,
-        env: &mut dyn Environment,
-    ) -> Option<Trajectory> {
-        let chain = resolve(self.base, question).ok()?;
-        let (first, second) = (self.base.find(a)?, self.base.find(b)?);
-        let (x, y) = (*self.base.follow(first, &chain)?.last()?, *self.base.follow(second, &chain)?.last()?);
-        let calculated = gold.turns.iter().rposition(|turn| matches!(turn, Turn::Step(step) if step.tool == CALCULATE))?;
-        let Turn::Step(Step { thought, .. }) = &gold.turns[calculated] else { return None };
-        let (right, wrong, sign) = if more { ("more", "less", "<") } else { ("less", "more", ">") };
-        let slots = [("a", digits(x)), ("b", digits(y)), ("op", wrong), ("sign", sign)];
-        let gold_sign = if more { ">" } else { "<" };
-        let asked = say(self.style.whether, &[("a", digits(x)), ("b", digits(y)), ("op", right), ("sign", gold_sign)]);
-        let trajectory = Trajectory { turns: gold.turns[..calculated].to_vec(), ..gold.clone() };
-        let thought = thought.replace(&asked, &say(self.style.whether, &slots));
-        let mut walk = Walk { solver: self, env, trajectory, thought, written: Vec::new() };
-        let outcome = walk.act(CALCULATE, &format!("{} {sign} {}", digits(x), digits(y)));
-        let holds = outcome.to_lowercase().contains("true");
-        walk.think(if holds { self.style.holds } else { self.style.fails }, &slots);
-        let answer = match &question.plan {
-            QuestionPlan::Compare { .. } => (if holds { a } else { b }).to_owned(),
-            _ => (if holds { "yes" } else { "no" }).to_owned(),
-        };
-        walk.think(self.style.so, &[("v", &answer)]);
-        let thought = std::mem::take(&mut walk.thought);
-        walk.trajectory.turns.push(finish_step(thought, &answer));
-        Some(walk.trajectory)
-    }
-
-    /// Takes the numbers from each other in the wrong order, or answers with one of them.
-    fn wrong_difference(&self, question: &Question, gold: &Trajectory, fault: Fault, env: &mut dyn Environment) -> Option<Trajectory> {
-        let gap = self.base.gap(question)?;
-        let [from, take] = gap.terms();
-        let mut trajectory = gold.clone();
-        if fault == Fault::OtherValue {
-            set_answer(&mut trajectory, &from.text)?;
-            return Some(trajectory);
-        }
-        let calculated = gold.turns.iter().rposition(|turn| matches!(turn, Turn::Step(step) if step.tool == CALCULATE))?;
-        let Turn::Step(Step { thought, .. }) = &gold.turns[calculated] else { return None };
-        let asked = |a, b| say(self.style.minus, &[("a", digits(a)), ("b", digits(b))]);
-        let thought = thought.replace(&asked(from, take), &asked(take, from));
-        trajectory.turns.truncate(calculated);
-        let mut walk = Walk { solver: self, env, trajectory, thought, written: Vec::new() };
-        let outcome = walk.act(CALCULATE, &format!("{} - {}", digits(take), digits(from)));
-        let unit = gap.answer.split_once(' ').map_or(String::new(), |(_, unit)| format!(" {unit}"));
-        let answer = format!("{outcome}{unit}");
-        walk.think(self.style.gap, &[("a", digits(take)), ("b", digits(from)), ("v", &outcome)]);
-        walk.think(self.style.so, &[("v", &answer)]);
-        let thought = std::mem::take(&mut walk.thought);
-        walk.trajectory.turns.push(finish_step(thought, &answer));
-        Some(walk.trajectory)
-    }
-
     /// Answers with another page of the search results.
     fn other_page(&self, question: &Question, gold: &Trajectory, rng: &mut Rng) -> Option<Trajectory> {
         let search = gold.turns.iter().position(|turn| matches!(turn, Turn::Step(step) if step.tool == SEARCH))?;
@@ -729,7 +447,7 @@ fn is_wrong(question: &Question, trajectory: &Trajectory) -> bool {
     })
 }
 
-fn say(template: &str, values: &[(&str, &str)]) -> String {
+pub(crate) fn say(template: &str, values: &[(&str, &str)]) -> String {
     crate::text::fill(template, |slot| values.iter().find(|(name, _)| *name == slot).map(|(_, value)| (*value).to_owned()))
 }
 
@@ -752,7 +470,7 @@ fn opposite(question: &Question) -> Option<String> {
 }
 
 /// Gives the last step another answer, in its thought as well where that names the answer.
-fn set_answer(trajectory: &mut Trajectory, answer: &str) -> Option<()> {
+pub(crate) fn set_answer(trajectory: &mut Trajectory, answer: &str) -> Option<()> {
     let Some(Turn::Step(step)) = trajectory.turns.last_mut() else { return None };
     if step.tool != FINISH {
         return None;

@@ -8,12 +8,14 @@ use autoact_base::random::{Rng, stable_hash};
 
 use crate::base::{EntityId, KnowledgeBase};
 use crate::idle::idle;
+use crate::made_name::made_name;
 use crate::phrase::{phrase_of_chain, question};
 use crate::question::{Asks, Kind, Question, QuestionPlan, Read, Why};
 use crate::schema::{RelationId, RelationRef};
 use crate::split::Split;
 use crate::strange::Nouns;
 use crate::text::{contains_words, fill, sentence_case, with_article};
+use crate::unanswerable_words::{EVERYDAY, FRAMES, OF_THINGS, PROPERTIES, THINGS};
 
 /// Nouns of no page of the atlas; the base renames relations with them.
 static NOUNS: LazyLock<Nouns> = LazyLock::new(|| Nouns::parse(include_str!("../../../../models/stem/recipe/nouns.txt")));
@@ -26,212 +28,8 @@ const SHARES: [f64; 8] = [0.22, 0.13, 0.16, 0.12, 0.12, 0.09, 0.04, 0.12];
 const DEEP: f64 = 0.3;
 /// Probability that such a question is a yes-no question.
 const CHECKED: f64 = 0.15;
-/// A made name differs from every title by at least so many letters, and by a third of its own:
-/// fewer are a misspelling.
-const LEAST_DISTANCE: usize = 4;
-/// Attempts at a made name, or at a noun that a page does not have.
+/// Attempts at a noun that a page does not have.
 const TRIES: usize = 30;
-
-/// Everyday nouns that no encyclopaedia of places, people and works gives.
-const EVERYDAY: [&str; 72] = [
-    "weight",
-    "price",
-    "temperature",
-    "colour",
-    "smell",
-    "taste",
-    "shoe size",
-    "phone number",
-    "email address",
-    "blood type",
-    "salary",
-    "password",
-    "postcode",
-    "website",
-    "opening time",
-    "ticket price",
-    "horoscope",
-    "star sign",
-    "hobby",
-    "favourite song",
-    "favourite dish",
-    "hair colour",
-    "eye colour",
-    "voice",
-    "dentist",
-    "lawyer",
-    "landlord",
-    "best friend",
-    "pet",
-    "bicycle",
-    "car",
-    "bank",
-    "tax rate",
-    "speed limit",
-    "wifi password",
-    "room number",
-    "dress code",
-    "weather",
-    "noise level",
-    "recipe",
-    "melting point",
-    "density",
-    "voltage",
-    "battery life",
-    "warranty",
-    "serial number",
-    "licence plate",
-    "insurance",
-    "parking fee",
-    "bus stop",
-    "ring tone",
-    "lucky number",
-    "middle name",
-    "signature",
-    "handwriting",
-    "wedding date",
-    "bedtime",
-    "breakfast",
-    "shopping list",
-    "timetable",
-    "interest rate",
-    "share price",
-    "rental price",
-    "customer service",
-    "return policy",
-    "calorie count",
-    "allergy",
-    "vaccine",
-    "screen size",
-    "top speed",
-    "power consumption",
-    "fan club",
-];
-
-/// Everyday things without a page.
-const THINGS: [&str; 60] = [
-    "a banana",
-    "an elephant",
-    "my car",
-    "the kitchen sink",
-    "a bicycle",
-    "gold",
-    "sugar",
-    "the internet",
-    "my neighbour",
-    "a spider",
-    "cheese",
-    "the stapler",
-    "a violin",
-    "bread",
-    "a laptop",
-    "my dog",
-    "the sofa",
-    "a pencil",
-    "copper",
-    "rice",
-    "a dolphin",
-    "the fridge",
-    "an umbrella",
-    "a mosquito",
-    "chocolate",
-    "my landlord",
-    "the printer",
-    "a trombone",
-    "vinegar",
-    "a giraffe",
-    "glass",
-    "the elevator",
-    "a sandwich",
-    "helium",
-    "my homework",
-    "a tractor",
-    "wool",
-    "the dishwasher",
-    "a penguin",
-    "coffee",
-    "a parachute",
-    "honey",
-    "the washing machine",
-    "a lobster",
-    "cement",
-    "my boss",
-    "a trampoline",
-    "salt",
-    "the bus driver",
-    "a cactus",
-    "rubber",
-    "an envelope",
-    "a microwave",
-    "butter",
-    "the lawn",
-    "a hamster",
-    "paper",
-    "my grandmother",
-    "a keyboard",
-    "soap",
-];
-
-/// Questions about a property, with the noun of what they ask for: `{x}` is the name or thing.
-const PROPERTIES: [(&str, &str); 34] = [
-    ("How heavy is {x}?", "weight"),
-    ("How much does {x} weigh?", "weight"),
-    ("How much does {x} cost?", "price"),
-    ("What does {x} cost?", "price"),
-    ("How fast is {x}?", "speed"),
-    ("How hot is {x}?", "temperature"),
-    ("What colour is {x}?", "colour"),
-    ("Which colour has {x}?", "colour"),
-    ("How many legs does {x} have?", "number of legs"),
-    ("How many wheels does {x} have?", "number of wheels"),
-    ("How many calories are in {x}?", "number of calories"),
-    ("How many teeth does {x} have?", "number of teeth"),
-    ("What does {x} smell of?", "smell"),
-    ("What does {x} taste like?", "taste"),
-    ("Where can I buy {x}?", "shop"),
-    ("Who sells {x}?", "seller"),
-    ("What does {x} eat?", "food"),
-    ("How do you repair {x}?", "repair"),
-    ("Why is {x} so loud?", "reason"),
-    ("What is {x} made of?", "material"),
-    ("How many bones does {x} have?", "number of bones"),
-    ("Which shoe size does {x} have?", "shoe size"),
-    ("What is {x}'s phone number?", "phone number"),
-    ("Who is the dentist of {x}?", "dentist"),
-    ("Is {x} poisonous?", "poison"),
-    ("Which bus goes to {x}?", "bus"),
-    ("How many stars does {x} have on the web?", "number of stars"),
-    ("When does {x} open tomorrow?", "opening time"),
-    ("What will the weather be like in {x} tomorrow?", "weather"),
-    ("Who will win the next election in {x}?", "winner"),
-    ("How much is the rent in {x}?", "rent"),
-    ("What is the best restaurant in {x}?", "restaurant"),
-    ("How do I get a visa for {x}?", "visa"),
-    ("What is the wifi password of {x}?", "wifi password"),
-];
-
-/// The first of them fit things, the others places and people.
-const OF_THINGS: usize = 21;
-
-/// How a noun is asked for.
-const FRAMES: [&str; 16] = [
-    "What is the {r} of {x}?",
-    "What's the {r} of {x}?",
-    "Tell me the {r} of {x}.",
-    "What {r} does {x} have?",
-    "Which {r} has {x}?",
-    "Do you know the {r} of {x}?",
-    "Name the {r} of {x}.",
-    "What is {x}'s {r}?",
-    "Give me the {r} of {x}.",
-    "I would like to know the {r} of {x}.",
-    "Can you tell me {x}'s {r}?",
-    "the {r} of {x}",
-    "{x} {r}",
-    "Does {x} have {a r}?",
-    "what {r} has {x}",
-    "Find the {r} of {x}.",
-];
 
 impl KnowledgeBase {
     /// A random question that the pages do not answer.
@@ -250,20 +48,10 @@ impl KnowledgeBase {
         Some(question)
     }
 
-    /// A name in the spelling of a type's titles that no page has, and that misspells none. It is
-    /// put together from the beginnings and ends of titles.
+    /// A name in the spelling of a type's titles that no page has.
     pub(crate) fn made_name(&self, kind: usize, rng: &mut Rng) -> Option<String> {
-        (0..TRIES).find_map(|_| {
-            let titles: Vec<&str> = (0..2).filter_map(|_| Some(self.entities[self.pick_entity(kind, rng)?].title.as_str())).collect();
-            let [first, second] = titles.as_slice() else { return None };
-            let words: Vec<String> =
-                first.split(' ').map(|word| joined(word, rng.pick(&second.split(' ').collect::<Vec<_>>())?, rng)).collect::<Option<_>>()?;
-            let made = words.join(" ");
-            let lower = made.to_lowercase();
-            let near = |title: &str| distance(&title.to_lowercase(), &lower) < LEAST_DISTANCE.max(lower.chars().count() / 3);
-            let long = made.chars().count();
-            ((5..=28).contains(&long) && !self.entities.iter().any(|entity| near(&entity.title))).then_some(made)
-        })
+        let draw = |rng: &mut Rng| Some(self.entities[self.pick_entity(kind, rng)?].title.as_str());
+        made_name(draw, self.entities.iter().map(|entity| entity.title.as_str()), rng)
     }
 
     fn unknown_entity(&self, split: Split, rng: &mut Rng) -> Option<Question> {
@@ -540,51 +328,4 @@ fn carelessly(text: String, rng: &mut Rng) -> String {
         text.replace_range(..1, &first.to_ascii_lowercase().to_string());
     }
     text
-}
-
-/// The beginning of one word and the end of another, or letters in their place.
-fn joined(first: &str, second: &str, rng: &mut Rng) -> Option<String> {
-    if first.chars().next().is_some_and(char::is_lowercase) || first.chars().count() < 3 {
-        return Some(first.to_owned());
-    }
-    let (a, b): (Vec<char>, Vec<char>) = (first.chars().collect(), second.chars().collect());
-    let head = 2 + rng.below(a.len().saturating_sub(2).clamp(1, 3));
-    let tail = b.len().saturating_sub(2 + rng.below(3)).max(1).min(b.len());
-    let mut made: String = a[..head.min(a.len())].iter().collect();
-    if rng.chance(0.3) {
-        made.push(*rng.pick(&['a', 'e', 'i', 'o', 'u'])?);
-        made.push(*rng.pick(&['l', 'r', 'n', 's', 't', 'm', 'd'])?);
-    }
-    made.extend(b[tail.min(b.len())..].iter().flat_map(|c| c.to_lowercase()));
-    if made.chars().count() < 4 {
-        made.push_str(rng.pick(&["ano", "eris", "ulm", "ost"])?);
-    }
-    Some(made)
-}
-
-/// Levenshtein's distance in letters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let (mut left, mut corner) = (i + 1, i);
-        for (j, y) in b.iter().enumerate() {
-            let cost = (corner + usize::from(x != *y)).min(left + 1).min(row[j + 1] + 1);
-            corner = row[j + 1];
-            row[j] = left;
-            left = cost;
-        }
-        row[b.len()] = left;
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn letters_are_counted() {
-        assert_eq!((distance("loire", "loire"), distance("loire", "lore"), distance("", "abc")), (0, 1, 3));
-    }
 }

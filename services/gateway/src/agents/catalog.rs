@@ -133,27 +133,11 @@ fn nearest(name: &str, known: &[String]) -> Option<String> {
     if name.len() > 64 {
         return None;
     }
-    let distances = known.iter().map(|candidate| (distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate));
+    let distances = known.iter().map(|candidate| (strsim::levenshtein(&name.to_lowercase(), &candidate.to_lowercase()), candidate));
     distances
         .min_by_key(|(distance, _)| *distance)
         .filter(|(distance, _)| *distance <= MAX_DISTANCE)
         .map(|(_, candidate)| candidate.clone())
-}
-
-/// How many letters have to be inserted, removed or replaced.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -165,6 +149,5 @@ mod tests {
         let known = ["Search", "Retrieve", "Finish"].map(str::to_owned);
         assert_eq!(nearest("retreive", &known).as_deref(), Some("Retrieve"));
         assert_eq!(nearest("Teleport", &known), None);
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 }
