@@ -405,3 +405,7 @@ mod tests {
         assert!(near(wrong, 0.5), "{wrong} of {documents}");
     }
 }
+
+#[cfg(test)]
+#[path = "leak_tests.rs"]
+mod leak_tests;
