@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::Backend;
-use autoact_score::{Metric, f1, with_options};
+use autoact_score::{Metric, with_options};
 use autoact_trajectory::{Sampling, ToolSpec};
 
 use crate::differentiate::held_back;
@@ -15,6 +15,7 @@ use crate::error::LearnError;
 use crate::iterate::{GROUP, chosen};
 use crate::records::{AnswerRecord, JudgementRecord, TrajectoryRecord};
 use crate::reflect::{approves, histories, judge};
+use crate::reward::{Said, scores};
 use crate::round::Round;
 use crate::row::{AUTOACT, BASE, ONE_ROUND, Row};
 use crate::run::Run;
@@ -116,17 +117,19 @@ fn ask(
     let begun = Instant::now();
     let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), row.voices.clone());
     let task = group.run(&asked, tools, &options)?;
-    let answer = task.best_answer().to_owned();
+    let said = Said::of(&task);
     let metric = if question.options.is_empty() { Metric::ExactMatch } else { Metric::MultipleChoice };
+    let (exact, f1) = scores(&said, metric, &asked, question.answer.as_deref());
     Ok(AnswerRecord {
         row: row.name.to_owned(),
         at,
         kind: question.label(),
         question: question.question.clone(),
         gold: question.answer.clone(),
-        exact: !answer.is_empty() && metric.is_right(&asked, &answer, &question.answer),
-        f1: if answer.is_empty() { 0.0 } else { f1(&answer, &question.answer) },
-        answer,
+        exact,
+        f1,
+        answer: said.answer().to_owned(),
+        no_answer: said == Said::NoAnswer,
         approved: task.finished().is_some_and(|finished| finished.approved),
         steps: task.steps(),
         millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use autoact_base::random::Rng;
 use autoact_model::{Backend, GenerateRequest, Grammar, Sampling};
+use autoact_trajectory::ToolSpec;
 
 use crate::error::LearnError;
 use crate::filter::{Cause, Known, check_format};
@@ -17,12 +18,15 @@ use crate::records::{QuestionRecord, RejectedRecord};
 use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::Store;
+use crate::unanswerable::{wanted, without_answer};
 use crate::workplace::Workplace;
 
 /// Maximum number of tokens of a reply: a question, its answer, and a margin of about 40.
 const REPLY_TOKENS: usize = 120;
 /// Probability that the examples in a prompt have as many pages as the new question.
 const ALIKE: f64 = 0.7;
+/// Attempts at a question without an answer, for each that is wanted.
+const TRIES_PER_UNANSWERABLE: usize = 20;
 
 /// The reply to one generation, with the pages that its prompt showed.
 struct Reply {
@@ -41,12 +45,13 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
     let (mut rejected, losses) = Store::<RejectedRecord>::open(&run.path("rejected.jsonl"))?;
     let mut causes: BTreeMap<String, u64> = BTreeMap::new();
     losses.iter().for_each(|loss| *causes.entry(loss.cause.clone()).or_default() += 1);
+    let unanswerable: Vec<QuestionRecord> = database.extract_if(.., |entry| entry.answer.is_none()).collect();
     for example in work.task.examples.iter().skip(database.len()) {
         let pages = work.pages.about(&example.question, &example.answer);
         let entry = QuestionRecord {
             attempt: None,
             question: example.question.clone(),
-            answer: example.answer.clone(),
+            answer: Some(example.answer.clone()),
             options: example.options.clone(),
             pages: titles(work, &pages),
         };
@@ -54,7 +59,7 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
         database.push(entry);
     }
     let mut known = Known::new(settings.similarity, work.evaluation.iter().map(|question| question.question.as_str()));
-    database.iter().for_each(|entry| known.insert(&entry.question));
+    database.iter().chain(&unanswerable).for_each(|entry| known.insert(&entry.question));
     let done = |last: Option<u64>| last.map_or(0, |last| last + 1);
     let mut next = done(database.iter().filter_map(|entry| entry.attempt).max()).max(done(losses.iter().map(|loss| loss.attempt).max()));
 
@@ -105,9 +110,14 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
         )?;
     }
     work.go_on(Stage::Instruct)?;
+    let unanswerable = add_unanswerable(work, &mut questions, &database, &mut known, unanswerable.len())?;
     questions.sync()?;
     let told: Vec<String> = causes.iter().map(|(cause, count)| format!("{cause} {count}")).collect();
-    work.view.end(&format!("{} questions of {next} generations; rejected: {}", database.len(), told.join(", ")));
+    work.view.end(&format!(
+        "{} questions of {next} generations, {unanswerable} more without an answer; rejected: {}",
+        database.len(),
+        told.join(", ")
+    ));
     let learned = database.len() - work.task.examples.len().min(database.len());
     if learned == 0 {
         return Err(LearnError::TooFew {
@@ -117,6 +127,35 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
         });
     }
     Ok(())
+}
+
+/// Adds the questions without an answer, made from the others. A run that was interrupted here makes
+/// the same ones again, and those that are there already are duplicates. Returns how many there are.
+fn add_unanswerable(
+    work: &Workplace,
+    questions: &mut Store<QuestionRecord>,
+    database: &[QuestionRecord],
+    known: &mut Known,
+    there: usize,
+) -> Result<usize, LearnError> {
+    let possible = work.library.specs().iter().any(ToolSpec::is_no_answer) && !work.task.has_options();
+    let generated: Vec<&QuestionRecord> = database.iter().filter(|entry| entry.attempt.is_some()).collect();
+    let target = if possible { wanted(database.len(), work.task.settings.instruct.unanswerable) } else { 0 };
+    let mut count = there;
+    for number in 0..target * TRIES_PER_UNANSWERABLE {
+        if count >= target {
+            break;
+        }
+        let mut rng = Rng::numbered(work.task.seed, number as u64, "unanswerable");
+        let Some(from) = rng.pick(&generated) else { break };
+        let Some(entry) = without_answer(&work.pages, from, &mut rng) else { continue };
+        if known.check(&entry.question).is_ok() {
+            known.insert(&entry.question);
+            questions.push(&entry)?;
+            count += 1;
+        }
+    }
+    Ok(count)
 }
 
 fn titles(work: &Workplace, pages: &[usize]) -> Vec<String> {
@@ -145,7 +184,7 @@ fn generate(
         let shot = Entry {
             pages: entry.pages.iter().filter_map(|title| work.pages.find(title)).map(|page| work.pages.line(page)).collect(),
             question: entry.question.clone(),
-            answer: entry.answer.clone(),
+            answer: entry.answer.clone().unwrap_or_default(),
         };
         if !shots.contains(&shot) {
             shots.push(shot);
@@ -183,5 +222,5 @@ fn accept(work: &Workplace, database: &[QuestionRecord], known: &Known, reply: &
     } else {
         Vec::new()
     };
-    Ok(QuestionRecord { attempt: Some(reply.attempt), question, answer, options, pages: titles(work, &reply.pages) })
+    Ok(QuestionRecord { attempt: Some(reply.attempt), question, answer: Some(answer), options, pages: titles(work, &reply.pages) })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use autoact_in_process::{LocalGroup, RunOptions};
-use autoact_score::{f1, with_options};
+use autoact_score::with_options;
 use serde::{Deserialize, Serialize};
 
 use crate::differentiate::{differentiate, held_back};
@@ -16,6 +16,7 @@ use crate::error::LearnError;
 use crate::keep::filter;
 use crate::records::{AnswerRecord, QuestionRecord};
 use crate::reflect::reflect;
+use crate::reward::{Said, scores};
 use crate::round::Round;
 use crate::run::Run;
 use crate::stage::Stage;
@@ -135,16 +136,18 @@ fn validate(work: &Workplace, run: &Run, round: &Round) -> Result<RoundReport, L
             let begun = Instant::now();
             let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), voices.clone());
             let task = group.run(&question, &tools, &options)?;
-            let answer = task.best_answer().to_owned();
+            let said = Said::of(&task);
+            let (exact, f1) = scores(&said, work.task.metric, &question, entry.answer.as_deref());
             Ok(AnswerRecord {
                 row: round.number.to_string(),
                 at: *id,
                 kind: String::new(),
-                exact: !answer.is_empty() && work.task.metric.is_right(&question, &answer, &entry.answer),
-                f1: if answer.is_empty() { 0.0 } else { f1(&answer, &entry.answer) },
+                exact,
+                f1,
                 question,
                 gold: entry.answer.clone(),
-                answer,
+                answer: said.answer().to_owned(),
+                no_answer: said == Said::NoAnswer,
                 approved: false,
                 steps: task.steps(),
                 millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),

@@ -6,12 +6,14 @@ use std::collections::{BTreeMap, HashSet};
 use autoact_score::normalize;
 use serde::{Deserialize, Serialize};
 
+use crate::differentiate::thin;
 use crate::error::LearnError;
 use crate::records::TrajectoryRecord;
 use crate::round::Round;
 use crate::settings::Filter;
 use crate::stage::Stage;
 use crate::store::{read, write_atomic, write_json};
+use crate::unanswerable::wanted;
 use crate::workplace::Workplace;
 
 /// `filter.json`: the number of trajectories by result of the filter.
@@ -40,8 +42,14 @@ pub struct Kept {
     pub identical: usize,
     /// Of the right ones: those beyond the maximum for one question.
     pub surplus: usize,
+    /// Of the right ones: those to questions without an answer, beyond the share of such questions.
+    #[serde(default)]
+    pub unbalanced: usize,
     /// Trajectories kept.
     pub kept: usize,
+    /// Of the kept ones: those that say that there is no answer.
+    #[serde(default)]
+    pub no_answer: usize,
     /// Questions with at least one kept trajectory, which confirms the database's answer.
     pub confirmed: usize,
 }
@@ -55,7 +63,8 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
     work.view.begin(Stage::Filter, "trajectories", 0, all.len() as u64);
     let settings = &work.task.settings;
     let weights = work.vocabulary.weigh(all.iter());
-    let (kept, counts) = keep(all, settings.differentiate.per_question, &settings.filter, |record| weights.coverage(record));
+    let (mut kept, mut counts) = keep(all, settings.differentiate.per_question, &settings.filter, |record| weights.coverage(record));
+    balance(&mut kept, &mut counts, settings.instruct.unanswerable, work.task.seed);
     if kept.is_empty() {
         return Err(LearnError::TooFew {
             what: "no trajectory is left after filtering",
@@ -78,7 +87,7 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
     work.view.advance(counts.trajectories as u64, "");
     work.view.end(&format!(
         "{} of {} kept, for {} of {} questions ({} wrong, {} without an answer, {} perhaps guessed, {} off topic, {} repeating, \
-         {} identical, {} surplus)",
+         {} identical, {} surplus); {} of the kept have no answer",
         counts.kept,
         counts.trajectories,
         counts.confirmed,
@@ -89,7 +98,8 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
         counts.off_topic,
         counts.repeating,
         counts.identical,
-        counts.surplus
+        counts.surplus + counts.unbalanced,
+        counts.no_answer
     ));
     Ok(())
 }
@@ -145,9 +155,25 @@ pub(crate) fn keep(
     (kept, counts)
 }
 
-/// Whether the answer can be right by chance: yes or no, or a name that the question contains.
+/// Leaves out questions without an answer beyond their share of all, so that a group does not learn
+/// to give up: they are the easier ones.
+fn balance(kept: &mut Vec<TrajectoryRecord>, counts: &mut Kept, share: f64, seed: u64) {
+    let (mut without, with): (Vec<_>, Vec<_>) = std::mem::take(kept).into_iter().partition(|record| record.gold.is_none());
+    let most = wanted(with.len(), share);
+    counts.unbalanced = without.len().saturating_sub(most);
+    if most == 0 {
+        without.clear();
+    }
+    thin(&mut without, most, seed);
+    counts.no_answer = without.len();
+    kept.extend(with.into_iter().chain(without));
+    kept.sort_by_key(|record| record.id);
+    counts.kept = kept.len();
+}
+
+/// Whether the answer can be right by chance: none, yes or no, or a name that the question contains.
 fn guessable(record: &TrajectoryRecord) -> bool {
-    let gold = normalize(&record.gold);
+    let Some(gold) = record.gold.as_deref().map(normalize) else { return true };
     matches!(gold.as_str(), "yes" | "no") || format!(" {} ", normalize(&record.question)).contains(&format!(" {gold} "))
 }
 
@@ -162,8 +188,9 @@ mod tests {
             id,
             sample,
             question: "Who?".into(),
-            gold: "a".into(),
+            gold: Some("a".into()),
             answer: "a".into(),
+            no_answer: false,
             reward,
             failed: if reward < 0.0 { "max_steps".into() } else { String::new() },
             tools: Vec::new(),
@@ -200,6 +227,7 @@ mod tests {
             surplus: 1,
             kept: 3,
             confirmed: 2,
+            ..Kept::default()
         };
         assert_eq!(counts, expected);
     }
@@ -214,7 +242,8 @@ mod tests {
 
     #[test]
     fn guesses_count_only_where_most_are_right() {
-        let yes = |id, sample, reward| TrajectoryRecord { gold: "yes".into(), ..record(id, sample, reward, &[&format!("{id} {sample}")]) };
+        let yes =
+            |id, sample, reward| TrajectoryRecord { gold: Some("yes".into()), ..record(id, sample, reward, &[&format!("{id} {sample}")]) };
         let all = vec![yes(0, 0, 1.0), yes(0, 1, 0.0), yes(1, 0, 1.0), yes(1, 1, 1.0), yes(1, 2, 1.0), yes(1, 3, 0.0)];
         let (kept, counts) = keep(all, 9, &Filter::default(), |_| 1.0);
         assert_eq!((kept.len(), counts.lucky, counts.confirmed), (3, 1, 1));
@@ -225,5 +254,20 @@ mod tests {
         let all = vec![record(0, 0, 1.0, &["x"]), record(0, 1, 1.0, &["long", "way"]), record(1, 0, 1.0, &["x"])];
         let (kept, counts) = keep(all, 1, &Filter { coverage: 0.5, ..Filter::default() }, |record| record.turns.len() as f64 / 3.0);
         assert_eq!((kept.len(), kept[0].sample, counts.off_topic, counts.confirmed), (1, 1, 2, 1));
+    }
+
+    #[test]
+    fn questions_without_an_answer_keep_their_share() {
+        let none = |id| TrajectoryRecord { gold: None, no_answer: true, ..record(id, 0, 1.0, &["none"]) };
+        let all: Vec<_> = (0..18).map(|id| record(id, 0, 1.0, &["x"])).chain((18..30).map(none)).collect();
+        let (mut kept, mut counts) = keep(all, 1, &Filter::default(), |_| 1.0);
+        assert_eq!((kept.len(), counts.lucky), (30, 0), "every try agrees");
+        balance(&mut kept, &mut counts, 0.1, 7);
+        assert_eq!((kept.len(), counts.kept, counts.no_answer, counts.unbalanced), (20, 20, 2, 10));
+        balance(&mut kept, &mut counts, 0.0, 7);
+        assert_eq!((kept.len(), counts.no_answer), (18, 0));
+        // one of two tries is too few to believe it
+        let doubtful = vec![none(0), TrajectoryRecord { sample: 1, reward: 0.0, no_answer: false, ..none(0) }];
+        assert_eq!(keep(doubtful, 1, &Filter::default(), |_| 1.0).1.lucky, 1);
     }
 }

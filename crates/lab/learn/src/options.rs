@@ -34,11 +34,10 @@ pub(crate) fn draw(work: &Workplace, database: &[QuestionRecord], question: &str
     let opening = |text: &str| text.split_whitespace().take(OPENING).map(str::to_lowercase).collect::<Vec<_>>();
     let asked = opening(question);
     let numeric = |text: &str| text.chars().any(|c| c.is_ascii_digit());
-    let like =
-        |entry: &&QuestionRecord| numeric(&entry.answer) == numeric(answer) && !matches!(normalize(&entry.answer).as_str(), "yes" | "no");
+    let like = |other: &str| numeric(other) == numeric(answer) && !matches!(normalize(other).as_str(), "yes" | "no");
     let answers = |close: bool| -> Vec<String> {
-        let chosen = database.iter().filter(like).filter(|entry| !close || opening(&entry.question) == asked);
-        chosen.map(bare).collect()
+        let chosen = database.iter().filter(|entry| entry.answer.as_deref().is_some_and(like));
+        chosen.filter(|entry| !close || opening(&entry.question) == asked).filter_map(bare).collect()
     };
     add(answers(true), &mut rng);
     add(answers(false), &mut rng);
@@ -50,6 +49,7 @@ pub(crate) fn draw(work: &Workplace, database: &[QuestionRecord], question: &str
 }
 
 /// The text of an entry's answer; examples may give it as an option's letter.
-fn bare(entry: &QuestionRecord) -> String {
-    autoact_score::named(&entry.answer, &entry.options).map_or_else(|| entry.answer.clone(), |at| entry.options[at].clone())
+fn bare(entry: &QuestionRecord) -> Option<String> {
+    let answer = entry.answer.as_ref()?;
+    Some(autoact_score::named(answer, &entry.options).map_or_else(|| answer.clone(), |at| entry.options[at].clone()))
 }

@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use autoact_base::random::Rng;
 use autoact_score::normalize;
+use autoact_synthetic_kb::made_name;
 use autoact_tools::{Corpus, Page};
 
 /// Maximum number of words of a title that is found in a text.
 const LONGEST_TITLE: usize = 8;
+/// Fewest pages of a kind from whose titles a new name is made.
+const FEWEST_ALIKE: usize = 4;
 /// Number of words after the title in the first sentence that identify a page's kind: `is a river`.
 const KIND_WORDS: usize = 3;
 
@@ -107,6 +110,22 @@ impl Pages {
         let Some(page) = self.find(title) else { return Vec::new() };
         let others = self.kinds[self.kind_of[page]].iter().filter(|other| **other != page);
         others.map(|other| self.all()[*other].title.clone()).collect()
+    }
+
+    /// A name in the spelling of the titles of a page's kind that no page has in title or text.
+    pub(crate) fn absent_name(&self, page: usize, rng: &mut Rng) -> Option<String> {
+        let alike = &self.kinds[self.kind_of[page]];
+        // a kind with few pages has too few spellings
+        let from = |rng: &mut Rng| if alike.len() >= FEWEST_ALIKE { rng.pick(alike).copied() } else { Some(rng.below(self.all().len())) };
+        let made = made_name(|rng| Some(self.all()[from(rng)?].title.as_str()), self.all().iter().map(|page| page.title.as_str()), rng)?;
+        (!self.all().iter().any(|page| page.text.contains(&made))).then_some(made)
+    }
+
+    /// The title of a random page of another kind that is not linked with this one.
+    pub(crate) fn of_another_kind(&self, page: usize, rng: &mut Rng) -> Option<&str> {
+        let other = rng.below(self.all().len());
+        let apart = self.kind_of[other] != self.kind_of[page] && !self.links[page].contains(&other) && !self.links[other].contains(&page);
+        apart.then(|| self.all()[other].title.as_str())
     }
 
     /// The page with this title.

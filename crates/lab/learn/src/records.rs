@@ -13,8 +13,8 @@ pub struct QuestionRecord {
     pub attempt: Option<u64>,
     /// The question.
     pub question: String,
-    /// Its answer. It may be wrong, because nobody has checked it.
-    pub answer: String,
+    /// Its answer; `None` if the pages have none. It may be wrong, because nobody has checked it.
+    pub answer: Option<String>,
     /// The options, if it is a multiple-choice question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
@@ -130,13 +130,16 @@ pub struct TrajectoryRecord {
     pub sample: usize,
     /// The question as agents read it, with its options.
     pub question: String,
-    /// The answer in the database.
-    pub gold: String,
+    /// The answer in the database; `None` if the question has none.
+    pub gold: Option<String>,
     /// The answer given; empty if there is none.
     pub answer: String,
+    /// Whether it ends by saying that there is no answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_answer: bool,
     /// The reward, from 0 to 1.
     pub reward: f64,
-    /// Why there is no answer; empty if there is one.
+    /// Why it came to no end; empty if it did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed: String,
     /// The names of the tools, T_s.
@@ -165,7 +168,7 @@ impl TrajectoryRecord {
         })
     }
 
-    /// Whether it ends with an answer.
+    /// Whether it ends with an answer, or with there being none.
     pub fn has_answer(&self) -> bool {
         self.failed.is_empty()
     }
@@ -265,10 +268,13 @@ pub struct AnswerRecord {
     pub kind: String,
     /// The question.
     pub question: String,
-    /// The gold answer.
-    pub gold: String,
+    /// The gold answer; `None` if the question has none.
+    pub gold: Option<String>,
     /// The answer given.
     pub answer: String,
+    /// Whether the group said that there is no answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_answer: bool,
     /// Whether it matches exactly, or is the right option.
     pub exact: bool,
     /// F1 over words, from 0 to 1.

@@ -78,6 +78,9 @@ pub struct InstructReport {
     pub generated: usize,
     /// Those that became questions.
     pub accepted: usize,
+    /// Questions without an answer that were made of these.
+    #[serde(default)]
+    pub unanswerable: usize,
     /// Rejected generations by cause.
     pub rejected: BTreeMap<String, usize>,
     /// A sample of the questions, for readers of the report.
@@ -219,12 +222,14 @@ fn instructed(work: &Workplace, run: &Run) -> Result<InstructReport, LearnError>
     let mut rejected: BTreeMap<String, usize> = BTreeMap::new();
     rejections.into_iter().for_each(|one| *rejected.entry(one.cause).or_default() += 1);
     let generated: Vec<QuestionRecord> = database.into_iter().filter(|entry| entry.attempt.is_some()).collect();
-    let accepted = generated.len();
-    let step = (accepted / SAMPLES).max(1);
+    let unanswerable = generated.iter().filter(|entry| entry.answer.is_none()).count();
+    let accepted = generated.len() - unanswerable;
+    let step = (generated.len() / SAMPLES).max(1);
     Ok(InstructReport {
         examples: work.task.examples.len(),
         generated: accepted + rejected.values().sum::<usize>(),
         accepted,
+        unanswerable,
         rejected,
         samples: generated.into_iter().step_by(step).take(SAMPLES).collect(),
     })

@@ -105,7 +105,8 @@ fn funnel(report: &Report, page: &mut String) {
     row("examples", instruct.examples.to_string(), String::new());
     let causes: Vec<String> = instruct.rejected.iter().map(|(cause, count)| format!("{} {count}", escape(cause))).collect();
     row("generations", instruct.generated.to_string(), format!("rejected: {}", causes.join(", ")));
-    row("questions", (instruct.examples + instruct.accepted).to_string(), String::new());
+    let without = format!("and {} without an answer", instruct.unanswerable);
+    row("questions", (instruct.examples + instruct.accepted).to_string(), without);
     if let Some(selection) = &report.selection {
         let votes: Vec<String> = selection.votes.iter().map(|vote| format!("{} {:.0}%", escape(&vote.tool), 100.0 * vote.share)).collect();
         row("tools selected", selection.selected.len().to_string(), format!("votes: {}", votes.join(", ")));
@@ -115,8 +116,14 @@ fn funnel(report: &Report, page: &mut String) {
         row("trajectories", kept.trajectories.to_string(), note);
         row("with reward 1", kept.right.to_string(), format!("{} wrong, {} without an answer", kept.wrong, kept.unanswered));
         let note = format!(
-            "{} perhaps guessed, {} off topic, {} repeating, {} identical, {} surplus; {} questions confirmed",
-            kept.lucky, kept.off_topic, kept.repeating, kept.identical, kept.surplus, kept.confirmed
+            "{} perhaps guessed, {} off topic, {} repeating, {} identical, {} surplus; {} questions confirmed; {} of them have no answer",
+            kept.lucky,
+            kept.off_topic,
+            kept.repeating,
+            kept.identical,
+            kept.surplus + kept.unbalanced,
+            kept.confirmed,
+            kept.no_answer
         );
         row("kept", kept.kept.to_string(), note);
     }
@@ -214,7 +221,8 @@ fn questions(report: &Report, page: &mut String) {
     for entry in &report.instruct.samples {
         let question = autoact_score::with_options(&entry.question, &entry.options);
         let pages = escape(&entry.pages.join(", "));
-        let _ = write!(page, "<tr><td>{}<td>{}<td class=soft>{pages}", escape(&question), escape(&entry.answer));
+        let _ =
+            write!(page, "<tr><td>{}<td>{}<td class=soft>{pages}", escape(&question), escape(entry.answer.as_deref().unwrap_or("none")));
     }
     page.push_str("</table>");
 }

@@ -72,6 +72,10 @@ section! {
         pub similarity: f64 = 0.75,
         /// Whether answers, except yes and no, must occur in the pages shown.
         pub grounded: bool = true,
+        /// Fraction of the questions that the pages do not answer, and of the kept trajectories
+        /// that say so. They need a tool of kind `not_found` in the library; without one, and in
+        /// multiple-choice tasks, there are none.
+        pub unanswerable: f64 = 0.1,
     }
 }
 
@@ -287,6 +291,7 @@ impl Settings {
         }
         let parts = [
             ("instruct.similarity", self.instruct.similarity),
+            ("instruct.unanswerable", self.instruct.unanswerable),
             ("select.share", self.select.share),
             ("filter.sure", self.filter.sure),
             ("filter.coverage", self.filter.coverage),
@@ -296,6 +301,7 @@ impl Settings {
         for (key, value) in parts {
             rule((0.0..=1.0).contains(&value), key, value.to_string(), "0 to 1");
         }
+        rule(self.instruct.unanswerable <= 0.5, "instruct.unanswerable", self.instruct.unanswerable.to_string(), "at most 0.5");
         rule(self.differentiate.validation <= 0.5, "differentiate.validation", self.differentiate.validation.to_string(), "at most 0.5");
         rule((0.0..1.0).contains(&self.train.lora.dropout), "train.lora.dropout", self.train.lora.dropout.to_string(), "0 to below 1");
         let positive = |value: f64| value.is_finite() && value > 0.0;

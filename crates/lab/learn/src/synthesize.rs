@@ -13,6 +13,7 @@ use autoact_trajectory::{Limits, Sampling, ToolSpec};
 
 use crate::error::LearnError;
 use crate::records::{QuestionRecord, Selection, TrajectoryRecord, TurnRecord};
+use crate::reward::Said;
 use crate::round::Round;
 use crate::run::Run;
 use crate::settings::Synthesize;
@@ -99,14 +100,15 @@ fn attempt(
     let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), speakers.clone());
     let task = group.run(&question, tools, &options)?;
     let failed = task.finished().map(|finished| format!("{}: {}", finished.reason.as_str(), finished.detail));
-    let answer = if failed.is_some() { "" } else { task.best_answer() };
-    let reward = if answer.is_empty() { 0.0 } else { work.task.metric.reward(&question, answer, &entry.answer) };
+    let said = if failed.is_some() { Said::Nothing } else { Said::of(&task) };
+    let (_, reward) = said.score(work.task.metric, &question, entry.answer.as_deref());
     Ok(TrajectoryRecord {
         id: one.id,
         sample: one.sample,
         question,
         gold: entry.answer.clone(),
-        answer: answer.to_owned(),
+        answer: said.answer().to_owned(),
+        no_answer: said == Said::NoAnswer,
         reward,
         failed: failed.unwrap_or_default(),
         tools: tools.iter().map(|tool| tool.name.clone()).collect(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use autoact_model::ModelDir;
 use autoact_tools::{Corpus, ToolLibrary};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::coverage::Vocabulary;
@@ -23,8 +23,9 @@ pub(crate) struct EvaluationQuestion {
     /// The question's text.
     #[serde(alias = "text")]
     pub(crate) question: String,
-    /// The gold answer.
-    pub(crate) answer: String,
+    /// The gold answer; `null` in the file if there is none.
+    #[serde(deserialize_with = "nullable")]
+    pub(crate) answer: Option<String>,
     /// The options of a multiple-choice question.
     #[serde(default)]
     pub(crate) options: Vec<String>,
@@ -43,6 +44,11 @@ impl EvaluationQuestion {
             (kind, _) => kind.replace('_', "-"),
         }
     }
+}
+
+/// A field that may be `null`, but not absent.
+fn nullable<'de, D: Deserializer<'de>>(field: D) -> Result<Option<String>, D::Error> {
+    Option::deserialize(field)
 }
 
 /// What all stages use.
