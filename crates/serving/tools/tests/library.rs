@@ -26,19 +26,19 @@ run = { kind = "finish" }
 #[test]
 fn the_bundled_library_is_valid() {
     let library = ToolLibrary::bundled(corpus()).unwrap();
-    assert_eq!(library.names(), ["Search", "Retrieve", "Lookup", "Calculate", "Finish"]);
+    assert_eq!(library.names(), ["Search", "Retrieve", "Lookup", "Calculate", "Finish", "NotFound"]);
     let search = library.spec("Search").unwrap();
     assert_eq!((search.usage.as_str(), search.effect, search.timeout), ("Search[query]", Effect::ReadOnly, Duration::from_secs(2)));
     let terminal: Vec<&str> = library.specs().iter().filter(|spec| spec.is_terminal()).map(|spec| spec.name.as_str()).collect();
-    assert_eq!(terminal, ["Finish"]);
+    assert_eq!(terminal, ["Finish", "NotFound"]);
 }
 
 #[test]
 fn tools_are_selected_in_the_order_of_the_file() {
     let library = ToolLibrary::bundled(corpus()).unwrap();
     let names = |specs: Vec<ToolSpec>| specs.into_iter().map(|spec| spec.name).collect::<Vec<_>>();
-    assert_eq!(names(library.select(&["Retrieve", "Search", "Retrieve"]).unwrap()), ["Search", "Retrieve", "Finish"]);
-    assert_eq!(names(library.select::<&str>(&[]).unwrap()).len(), 5);
+    assert_eq!(names(library.select(&["Retrieve", "Search", "Retrieve"]).unwrap()), ["Search", "Retrieve", "Finish", "NotFound"]);
+    assert_eq!(names(library.select::<&str>(&[]).unwrap()).len(), 6);
     let error = library.select(&["Search", "serch"]).unwrap_err();
     assert_eq!((error.name.as_str(), error.similar.as_slice()), ("serch", &["Search".to_owned()][..]));
     assert!(error.to_string().contains("did you mean `Search`; the library has `Search`, `Retrieve`"), "{error}");
