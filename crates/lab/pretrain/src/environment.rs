@@ -4,19 +4,8 @@
 use std::sync::Arc;
 
 use autoact_synthetic_kb::{Environment, KnowledgeBase};
-use autoact_tools::{BUNDLED_TOOLS, Corpus, CorpusError, LibraryError, Page, ToolLibrary};
-use autoact_trajectory::{Action, NOT_FOUND, ToolSpec, Trajectory};
-
-/// The tool that says that there is no answer, for a library that lacks it: a model is trained with
-/// it before the library has it.
-const NOT_FOUND_ENTRY: &str = r#"
-[[tool]]
-name = "NotFound"
-definition = "Says that the answer cannot be found."
-usage = "NotFound[what is missing]"
-effect = "read_only"
-run = { kind = "not_found" }
-"#;
+use autoact_tools::{Corpus, CorpusError, LibraryError, Page, ToolLibrary};
+use autoact_trajectory::{Action, ToolSpec, Trajectory};
 
 /// A tool library over one knowledge base.
 #[derive(Clone)]
@@ -25,16 +14,10 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// The bundled tools, with `NotFound` in any case, over a placeholder corpus of one page.
-    /// [`Tools::over`] replaces the corpus.
+    /// The bundled tools over a placeholder corpus of one page. [`Tools::over`] replaces the corpus.
     pub fn bundled() -> Result<ToolLibrary, ToolsError> {
         let nothing = Page { title: "Nothing".to_owned(), text: "Nothing is known.".to_owned() };
-        let corpus = Arc::new(Corpus::from_pages(vec![nothing])?);
-        let bundled = ToolLibrary::bundled(Arc::clone(&corpus))?;
-        if bundled.spec(NOT_FOUND).is_some() {
-            return Ok(bundled);
-        }
-        Ok(ToolLibrary::parse(&format!("{BUNDLED_TOOLS}{NOT_FOUND_ENTRY}"), "the bundled tools", corpus)?)
+        Ok(ToolLibrary::bundled(Arc::new(Corpus::from_pages(vec![nothing])?))?)
     }
 
     /// The tools of `library` over the pages of `world`.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use autoact_synthetic_kb::{Atlas, Environment, KnowledgeBase, NameMaker, Schema, World, WorldSize};
-use autoact_tools::{BUNDLED_TOOLS, Corpus, Page, ToolLibrary};
+use autoact_tools::{Corpus, Page, ToolLibrary};
 use autoact_trajectory::{Action, Trajectory};
 
 pub(crate) fn root() -> PathBuf {
@@ -28,24 +28,13 @@ pub(crate) fn world(schema: &Arc<Schema>, names: &NameMaker, seed: u64) -> Knowl
     World::invent(schema, names, seed, WorldSize::default())
 }
 
-/// For a bundled library without it.
-const NOT_FOUND: &str = r#"
-[[tool]]
-name = "NotFound"
-definition = "Says that the answer cannot be found."
-usage = "NotFound[what is missing]"
-effect = "read_only"
-run = { kind = "not_found" }
-"#;
-
 pub(crate) struct RealTools(pub(crate) ToolLibrary);
 
 impl RealTools {
     pub(crate) fn over(base: &KnowledgeBase) -> RealTools {
         let pages = base.pages().into_iter().enumerate().map(|(id, (title, text))| (Page { title, text }, base.aliases(id).to_vec()));
         let corpus = Arc::new(Corpus::with_aliases(pages).unwrap());
-        let more = if BUNDLED_TOOLS.contains("\"not_found\" }") { "" } else { NOT_FOUND };
-        RealTools(ToolLibrary::parse(&format!("{BUNDLED_TOOLS}{more}"), "tools", corpus).unwrap())
+        RealTools(ToolLibrary::bundled(corpus).unwrap())
     }
 }
 
