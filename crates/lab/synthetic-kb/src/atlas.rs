@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::base::{Entity, EntityId, Fact, KnowledgeBase};
-use crate::exam::{dev_set, held_out_set, phrasing_set};
+use crate::exam::{dev_set, held_out_set, phrasing_set, typed_set};
 use crate::page::PageStyle;
-use crate::question::Question;
+use crate::question::{Kind, Question};
 use crate::schema::{Relation, Schema, SchemaError, TypeId};
 
 /// Fixed, because it determines the order and wording of the sentences in `corpora/atlas`.
@@ -115,6 +115,11 @@ impl Atlas {
         phrasing_set(&self.base)
     }
 
+    /// Questions as people type them, in the wordings of training, for calibration.
+    pub fn typed(&self) -> Vec<Question> {
+        typed_set(&self.base)
+    }
+
     /// The atlas with permuted facts: see [`KnowledgeBase::counterfactual`].
     pub fn counterfactual(&self, seed: u64) -> KnowledgeBase {
         self.base.counterfactual(seed)
@@ -130,6 +135,7 @@ impl Atlas {
             lines("questions/held-out.jsonl", held_out.iter())?,
             lines("questions/dev.jsonl", dev.iter())?,
             lines("questions/phrasings.jsonl", phrasings.iter())?,
+            lines("questions/typed.jsonl", self.typed().iter().map(TypedLine::from))?,
         ])
     }
 }
@@ -140,6 +146,31 @@ struct PageLine<'a> {
     text: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     aliases: &'a [String],
+}
+
+/// A question whose answer is `null` if it has none.
+#[derive(Serialize)]
+struct TypedLine<'a> {
+    id: &'a str,
+    question: &'a str,
+    answer: Option<&'a str>,
+    kind: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    form: Option<&'a str>,
+    hops: usize,
+}
+
+impl<'a> From<&'a Question> for TypedLine<'a> {
+    fn from(question: &'a Question) -> Self {
+        TypedLine {
+            id: &question.id,
+            question: &question.text,
+            answer: question.is_answerable().then_some(question.answer.as_str()),
+            kind: question.kind,
+            form: question.family.as_deref(),
+            hops: question.hops,
+        }
+    }
 }
 
 fn lines(file: &'static str, items: impl Iterator<Item = impl Serialize>) -> Result<(&'static str, String), AtlasError> {

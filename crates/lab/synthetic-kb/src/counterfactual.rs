@@ -4,6 +4,7 @@
 use autoact_base::random::Rng;
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
+use crate::exam::typed_set;
 use crate::page::PageStyle;
 use crate::question::{Question, QuestionPlan};
 use crate::schema::{RelationId, RelationRef, TypeId};
@@ -13,6 +14,11 @@ use crate::text::contains_words;
 const TRIES: usize = 40;
 
 impl KnowledgeBase {
+    /// Questions as people type them, of every kind, some of them without an answer.
+    pub fn typed(&self) -> Vec<Question> {
+        typed_set(self)
+    }
+
     /// The knowledge base with the values of every relation permuted among the entities that have
     /// it. References keep their type and unique values stay unique. Almost every value changes. A
     /// relation derived from another (a death year from a birth year) is permuted with it.

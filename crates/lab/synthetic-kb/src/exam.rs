@@ -28,6 +28,16 @@ const DEV_SEED: u64 = 20_262;
 const PHRASINGS_SEED: u64 = 20_263;
 /// Number of questions in each held-out family of wordings.
 const PHRASINGS: usize = 34;
+/// See [`HELD_OUT_SEED`].
+const TYPED_SEED: u64 = 20_264;
+/// Number of questions as people type them.
+const TYPED: usize = 400;
+/// Differences among these, relative to all questions that pages answer.
+const TYPED_DIFFERENCE: f64 = 0.06;
+/// Fraction of these that are arithmetic.
+const TYPED_ARITHMETIC: f64 = 0.05;
+/// Fraction of these that have no answer.
+const TYPED_UNANSWERABLE: f64 = 0.25;
 /// Entities tried for one chain before it is skipped in this round.
 const TRIES: usize = 30;
 /// Draws for each comparison or yes/no question that is wanted.
@@ -75,6 +85,28 @@ pub(crate) fn phrasing_set(base: &KnowledgeBase) -> Vec<Question> {
             *taken.entry(question.chain.clone()).or_default() += 1;
             *yes_no.entry(question.answer.clone()).or_default() += 1;
             questions.push(reworded);
+        }
+    }
+    questions
+}
+
+/// Questions as people type them, of every kind, a quarter of them without an answer, in the wordings
+/// and with the noise of training. A calibration is fitted on such questions: a threshold holds for
+/// the kind of questions that it was chosen on.
+pub(crate) fn typed_set(base: &KnowledgeBase) -> Vec<Question> {
+    let mut rng = Rng::new(TYPED_SEED);
+    let mix = Mix { difference: TYPED_DIFFERENCE, ..Mix::default() }.with(TYPED_ARITHMETIC, TYPED_UNANSWERABLE);
+    let mut texts = HashSet::new();
+    let mut questions = Vec::new();
+    for _ in 0..TYPED * DRAWS {
+        if questions.len() == TYPED {
+            break;
+        }
+        let Some(question) = base.question(&mut rng, &mix, Split::Train) else { continue };
+        // what is no question for a fact has no other wording
+        let question = base.reword(&question, &Wording::TRAIN, &mut rng).unwrap_or(question);
+        if texts.insert(question.text.to_lowercase()) {
+            questions.push(question);
         }
     }
     questions

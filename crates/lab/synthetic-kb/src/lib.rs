@@ -4,6 +4,7 @@
 
 mod alias;
 mod arithmetic;
+mod arithmetic_words;
 mod ask;
 mod atlas;
 mod base;

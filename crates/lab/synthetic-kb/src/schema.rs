@@ -123,10 +123,29 @@ pub struct Compare {
     /// The end of `Whose author …`: `was born {c}`. `None`: no comparisons after another relation.
     #[serde(default)]
     pub whose: Option<String>,
-    /// The same comparison in other words (`older`, `younger`), for [`KnowledgeBase::reword`] only.
-    ///
-    /// [`KnowledgeBase::reword`]: crate::KnowledgeBase::reword
-    #[serde(default)]
+    /// The same comparison in other words (`older`, `younger`), for rewording only.
+    #[serde(skip)]
+    pub also: Vec<Compare>,
+}
+
+/// Wordings of a relation for [`KnowledgeBase::reword`] only: they stand in `wordings.toml` beside
+/// the schema. The slots are those of the schema's own wordings.
+///
+/// [`KnowledgeBase::reword`]: crate::KnowledgeBase::reword
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wordings {
+    /// Whole questions: `Who is {x} by?`
+    pub questions: Vec<String>,
+    /// Noun phrases: `whoever wrote {x}`.
+    pub phrases: Vec<String>,
+    /// Yes/no questions: `Is {v} behind {x}?`
+    pub checks: Vec<String>,
+    /// Questions from the value to the entity.
+    pub inverse: Vec<String>,
+    /// Yes/no questions whether two entities share the value.
+    pub same: Vec<String>,
+    /// Comparisons in other words.
     pub also: Vec<Compare>,
 }
 
@@ -153,11 +172,9 @@ pub struct Relation {
     /// Whole questions: `Where was {x} born?`
     #[serde(default)]
     pub questions: Vec<String>,
-    /// More whole questions, for [`KnowledgeBase::reword`] only: `Who is {x} by?`
-    ///
-    /// [`KnowledgeBase::reword`]: crate::KnowledgeBase::reword
-    #[serde(default)]
-    pub asked: Vec<String>,
+    /// How it is asked for in other words.
+    #[serde(skip)]
+    pub asked: Wordings,
     /// Yes/no questions: `Was {x} born in {v}?`
     #[serde(default)]
     pub checks: Vec<String>,

@@ -31,12 +31,16 @@ pub(crate) fn problems(generic: &Generic, types: &[EntityType], distinct: usize)
         for relation in &kind.relations {
             let place = format!("{}.{}", kind.name, relation.name);
             relation.sentences.iter().for_each(|s| template(&format!("{place}.sentences"), s.text(), &["v"], &["v", "e"]));
-            relation.phrases.iter().for_each(|text| template(&format!("{place}.phrases"), text, &["x"], &["x"]));
+            let phrases = relation.phrases.iter().chain(&relation.asked.phrases);
+            phrases.for_each(|text| template(&format!("{place}.phrases"), text, &["x"], &["x"]));
             relation.questions.iter().for_each(|text| template(&format!("{place}.questions"), text, &["x"], &["x"]));
-            relation.asked.iter().for_each(|text| template(&format!("{place}.asked"), text, &["x"], &["x"]));
-            relation.checks.iter().for_each(|text| template(&format!("{place}.checks"), text, &["v", "x"], &["v", "x"]));
-            relation.inverse.iter().for_each(|text| template(&format!("{place}.inverse"), text, &["v"], &["v"]));
-            relation.same.iter().for_each(|text| template(&format!("{place}.same"), text, &["a", "b"], &["a", "b"]));
+            relation.asked.questions.iter().for_each(|text| template(&format!("{place}.questions"), text, &["x"], &["x"]));
+            let checks = relation.checks.iter().chain(&relation.asked.checks);
+            checks.for_each(|text| template(&format!("{place}.checks"), text, &["v", "x"], &["v", "x"]));
+            let inverse = relation.inverse.iter().chain(&relation.asked.inverse);
+            inverse.for_each(|text| template(&format!("{place}.inverse"), text, &["v"], &["v"]));
+            let same = relation.same.iter().chain(&relation.asked.same);
+            same.for_each(|text| template(&format!("{place}.same"), text, &["a", "b"], &["a", "b"]));
             relation.ages.iter().for_each(|text| template(&format!("{place}.ages"), text, &["x"], &["x"]));
             for compare in relation.compare.iter().flat_map(|compare| compare.also.iter().chain([compare])) {
                 compare.which.iter().for_each(|text| template(&format!("{place}.compare.which"), text, &["a", "b", "c"], &["a", "b", "c"]));

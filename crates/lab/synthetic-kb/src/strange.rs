@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use autoact_base::random::Rng;
 
-use crate::schema::{EntityType, Relation, Schema};
+use crate::schema::{EntityType, Relation, Schema, Wordings};
 use crate::text::slots;
 
 /// Probability that a noun gets a qualifier in front.
@@ -71,7 +71,7 @@ fn rename(relation: &mut Relation, nouns: &Nouns, used: &mut HashSet<String>, rn
     relation.sentences.clear();
     relation.phrases.clear();
     relation.questions.clear();
-    relation.asked.clear();
+    relation.asked = Wordings::default();
     relation.checks.clear();
     relation.inverse.clear();
     relation.same.clear();

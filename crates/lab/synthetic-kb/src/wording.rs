@@ -6,7 +6,7 @@ use autoact_base::random::Rng;
 
 use crate::base::{EntityId, KnowledgeBase};
 use crate::difference::{difference_text, forms};
-use crate::phrase::{phrase, phrase_of_chain, question};
+use crate::phrase::{phrase, question};
 use crate::question::{Asks, Question, QuestionPlan, Spelling};
 use crate::schema::{Compare, Relation, RelationRef};
 use crate::text::{contains_words, fill, with_article};
@@ -61,7 +61,7 @@ impl Wording {
 }
 
 /// Probability of a whole question that only rewording has, where the schema has any.
-const OTHERWISE: f64 = 0.35;
+const OTHERWISE: f64 = 0.5;
 /// Probability of `what` in place of `which`.
 const WHAT: f64 = 0.3;
 /// Probability of a contraction in a question without an answer.
@@ -237,12 +237,33 @@ impl Composer<'_> {
         self.families.holds(family)
     }
 
+    /// The phrase of a whole chain around a name; the name itself for an empty chain.
+    fn referring(&self, chain: &[RelationRef], name: String, rng: &mut Rng) -> String {
+        let mut x = name;
+        for (depth, at) in chain.iter().enumerate() {
+            let relation = self.base.schema().relation(*at);
+            let fits = |text: &&String| depth == 0 || !text.contains("{x}'s");
+            let asked: Vec<&String> = relation.asked.phrases.iter().filter(fits).collect();
+            x = match rng.pick(&asked).filter(|_| rng.chance(OTHERWISE)) {
+                Some(template) => say(template, &[("x", &x)]),
+                None => phrase(self.base, *at, &x, depth > 0, rng),
+            };
+        }
+        x
+    }
+
+    /// One of the forms that only rewording has, or one of the others.
+    fn either<'b>(asked: &'b [String], others: &'b [String], rng: &mut Rng) -> Option<&'b String> {
+        let other = others.is_empty() || rng.chance(OTHERWISE);
+        rng.pick(if other && !asked.is_empty() { asked } else { others })
+    }
+
     /// A question about the value at the end of a chain.
     fn follow(&mut self, start: &str, chain: &[RelationRef], rng: &mut Rng) -> Option<Form> {
         let (last, inner) = chain.split_last()?;
         let name = self.name(start, rng)?;
         let nested = !inner.is_empty();
-        let x = phrase_of_chain(self.base, inner, name, rng);
+        let x = self.referring(inner, name, rng);
         let relation = self.base.schema().relation(*last);
         let who = self.base.schema().relation(*last).target.is_some_and(|kind| self.base.schema().types[kind].surnames);
         let what = if who { "who" } else { "what" };
@@ -256,7 +277,7 @@ impl Composer<'_> {
             let p = self.noun_phrase(*last, &x, nested, rng);
             return (!p.starts_with("what ")).then_some(Form { text: say(rng.pick(&ECHOES)?, &[("p", &p), ("w", what)]), family: "echo" });
         }
-        let asked: Vec<&String> = relation.asked.iter().filter(|asked| !nested || !asked.contains("{x}'s")).collect();
+        let asked: Vec<&String> = relation.asked.questions.iter().filter(|asked| !nested || !asked.contains("{x}'s")).collect();
         let direct = match rng.pick(&asked).filter(|_| rng.chance(OTHERWISE)) {
             Some(template) => say(template, &[("x", &x)]),
             None => question(self.base, *last, &x, nested, rng),
@@ -335,7 +356,7 @@ impl Composer<'_> {
     fn inverse(&mut self, value: &str, at: RelationRef, rng: &mut Rng) -> Option<Form> {
         let (v, _) = self.value(at, value);
         let relation = self.base.schema().relation(at);
-        let direct = fill(rng.pick(&relation.inverse)?, |slot| (slot == "v").then(|| v.clone()));
+        let direct = fill(Self::either(&relation.asked.inverse, &relation.inverse, rng)?, |slot| (slot == "v").then(|| v.clone()));
         if self.holds("wonder") {
             return self.wondering(&indirect(&direct, &v)?, rng);
         }
@@ -462,17 +483,18 @@ impl Composer<'_> {
         let (a, b) = (self.name(a, rng)?, self.name(b, rng)?);
         let relation = self.base.schema().relation(at);
         let pool = if relation.same.is_empty() { &self.base.schema().generic.same } else { &relation.same };
-        let direct = say(rng.pick(pool)?, &[("a", &a), ("b", &b), ("r", &relation.noun)]);
+        let direct = say(Self::either(&relation.asked.same, pool, rng)?, &[("a", &a), ("b", &b), ("r", &relation.noun)]);
         self.check(&direct, &[&format!("{a} and {b}")], rng)
     }
 
     fn is_value(&mut self, start: &str, claim: &str, chain: &[RelationRef], rng: &mut Rng) -> Option<Form> {
         let (last, inner) = chain.split_last()?;
         let name = self.name(start, rng)?;
-        let x = phrase_of_chain(self.base, inner, name, rng);
+        let x = self.referring(inner, name, rng);
         let (v, a_v) = self.value(*last, claim);
         let relation = self.base.schema().relation(*last);
-        let own = rng.pick(&relation.checks).filter(|_| !relation.generic || !rng.chance(self.base.schema().generic.rate));
+        let own = Self::either(&relation.asked.checks, &relation.checks, rng)
+            .filter(|_| !relation.generic || !rng.chance(self.base.schema().generic.rate));
         let p;
         let direct = match own {
             Some(template) => say(template, &[("v", &v), ("a v", &a_v), ("x", &x)]),

@@ -25,7 +25,7 @@ impl Noise {
     pub const NONE: Noise = Noise { lower: 0.0, unmarked: 0.0, bare: 0.0, typo: 0.0, spaces: 0.0 };
 
     /// The noise of training data: about half of the questions have some.
-    pub const TYPED: Noise = Noise { lower: 0.3, unmarked: 0.25, bare: 0.08, typo: 0.08, spaces: 0.04 };
+    pub const TYPED: Noise = Noise { lower: 0.3, unmarked: 0.25, bare: 0.08, typo: 0.14, spaces: 0.04 };
 }
 
 /// Letters that a word has at least to be misspelt.

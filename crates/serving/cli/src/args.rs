@@ -326,7 +326,7 @@ pub(crate) enum MemoryCommand {
 pub(crate) struct EvalOptions {
     #[command(flatten)]
     pub(crate) group: GroupOptions,
-    /// `held-out`, `dev`, `phrasings`, `plain`, or a JSONL file with `question`, `answer` and `kind`.
+    /// `held-out`, `dev`, `phrasings`, `plain`, `typed`, or a JSONL file with `question`, `answer` and `kind`.
     #[arg(long, default_value = "held-out")]
     pub(crate) set: String,
     /// Swap the facts of the atlas first: the group has to follow the corpus, not its memory.

@@ -63,7 +63,7 @@ impl From<&Question> for EvalQuestion {
         EvalQuestion {
             id: question.id.clone(),
             question: question.text.clone(),
-            answer: Some(question.answer.clone()),
+            answer: question.is_answerable().then(|| question.answer.clone()),
             kind: question.label(),
             form: question.family.clone().unwrap_or_default(),
             hops: question.hops,
@@ -72,12 +72,12 @@ impl From<&Question> for EvalQuestion {
     }
 }
 
-/// `held-out`, `dev`, `phrasings` and `plain` are the atlas's; anything else is a JSONL file.
+/// `held-out`, `dev`, `phrasings`, `plain` and `typed` are the atlas's; anything else is a JSONL file.
 pub(crate) fn load(set: &str) -> anyhow::Result<Vec<EvalQuestion>> {
     let path = path_of(set);
     let text = std::fs::read_to_string(&path).with_context(|| {
         format!(
-            "cannot read the questions `{}`; fix: run in the project's root, or name `held-out`, `dev`, `phrasings`, `plain` or a JSONL file",
+            "cannot read the questions `{}`; fix: run in the project's root, or name `held-out`, `dev`, `phrasings`, `plain`, `typed` or a JSONL file",
             path.display()
         )
     })?;
@@ -91,7 +91,7 @@ pub(crate) fn load(set: &str) -> anyhow::Result<Vec<EvalQuestion>> {
 
 pub(crate) fn path_of(set: &str) -> PathBuf {
     match set {
-        "held-out" | "dev" | "phrasings" | "plain" => Path::new(ATLAS).join(format!("questions/{set}.jsonl")),
+        "held-out" | "dev" | "phrasings" | "plain" | "typed" => Path::new(ATLAS).join(format!("questions/{set}.jsonl")),
         file => PathBuf::from(file),
     }
 }
@@ -105,15 +105,15 @@ pub(crate) struct Swapped {
 /// Swaps the atlas's facts, writes its pages into `dir`, and answers the set's questions anew.
 pub(crate) fn counterfactual(set: &str, seed: u64, dir: &Path) -> anyhow::Result<Swapped> {
     anyhow::ensure!(
-        matches!(set, "held-out" | "dev" | "phrasings"),
-        "`--counterfactual` swaps the atlas's facts; fix: `--set held-out`, `--set dev` or `--set phrasings`"
+        matches!(set, "held-out" | "dev" | "phrasings" | "typed"),
+        "`--counterfactual` swaps the atlas's facts; fix: `--set held-out`, `--set dev`, `--set phrasings` or `--set typed`"
     );
-    let atlas = Atlas::load(Path::new(ATLAS))?;
-    let text = std::fs::read_to_string(path_of(set)).with_context(|| format!("cannot read the set `{set}`"))?;
-    let questions: Vec<Question> =
-        text.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("the set is not the atlas's own")?;
-    let swapped = atlas.counterfactual(seed);
-    let changed: Vec<EvalQuestion> = swapped.reanswer(&questions).iter().map(EvalQuestion::from).collect();
+    let swapped = Atlas::load(Path::new(ATLAS))?.counterfactual(seed);
+    // these are no fixed questions: they are drawn from the swapped facts
+    let changed: Vec<EvalQuestion> = match set {
+        "typed" => swapped.typed().iter().map(EvalQuestion::from).collect(),
+        _ => swapped.reanswer(&own_questions(set)?).iter().map(EvalQuestion::from).collect(),
+    };
     let corpus = dir.join("pages.jsonl");
     let mut pages = String::new();
     for (id, (title, text)) in swapped.pages().into_iter().enumerate() {
@@ -122,4 +122,10 @@ pub(crate) fn counterfactual(set: &str, seed: u64, dir: &Path) -> anyhow::Result
     }
     std::fs::write(&corpus, pages).with_context(|| format!("cannot write `{}`", corpus.display()))?;
     Ok(Swapped { corpus, questions: changed })
+}
+
+/// The questions of a set of the atlas's, with the facts that they are about.
+fn own_questions(set: &str) -> anyhow::Result<Vec<Question>> {
+    let text = std::fs::read_to_string(path_of(set)).with_context(|| format!("cannot read the set `{set}`"))?;
+    text.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("the set is not the atlas's own")
 }

@@ -26,7 +26,7 @@ pub(crate) struct ProbeOptions {
     /// Directory with the adapters; `none` for the base alone.
     #[arg(long, default_value = "models/stem/adapters")]
     adapters: PathBuf,
-    /// `held-out`, `dev`, `phrasings`, `plain`, or a JSONL file.
+    /// `held-out`, `dev`, `phrasings`, `plain`, `typed`, or a JSONL file.
     #[arg(long, default_value = "dev")]
     set: String,
     /// The pages.
