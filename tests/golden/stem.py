@@ -21,7 +21,7 @@ NEW_TOKENS = 40
 # Two logits closer than this would make the greedy text a matter of rounding.
 TIE = 1e-2
 
-TOOLS = "Tools: Search[query] Retrieve[title] Lookup[keyword] Calculate[expression] Finish[answer]\n"
+TOOLS = "Tools: Search[query] Retrieve[title] Lookup[keyword] Calculate[expression] Finish[answer] NotFound[what is missing]\n"
 KABUL = (
     TOOLS + "Question: Are Kabul and Varanasi in the same country?\n"
     "Thought: I need the country of Kabul.\nAction: Retrieve\nInput: Kabul\n"

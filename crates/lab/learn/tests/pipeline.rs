@@ -116,12 +116,13 @@ fn a_run_that_is_stopped_repeatedly_completes() {
     };
     assert!(stops > 2, "stopped {stops} times");
     let questions: Vec<QuestionRecord> = lines(&run.join("questions.jsonl"));
-    assert_eq!(questions.len(), 32);
+    let unanswerable = questions.iter().filter(|question| question.answer.is_none()).count();
+    assert_eq!((questions.len() - unanswerable, unanswerable), (32, 4));
     let tries: Vec<TrajectoryRecord> = lines(&run.join("trajectories.jsonl"));
     let mut keys: Vec<_> = tries.iter().map(|one| (one.id, one.sample)).collect();
     keys.sort_unstable();
     keys.dedup();
-    assert_eq!((keys.len(), tries.len()), (64, 64));
+    assert_eq!((keys.len(), tries.len()), (72, 72));
     for role in ["plan", "tool", "reflect"] {
         assert!(run.join("adapters").join(role).join("adapter_model.safetensors").is_file());
     }

@@ -48,8 +48,11 @@ impl CalibrateOptions {
             return Ok(());
         }
         let file = |set: &str| path_of(set).canonicalize().ok();
-        let held_out = set == "held-out" || file(set).is_some_and(|set| file("held-out") == Some(set));
-        anyhow::ensure!(!held_out, "the held-out questions measure what was fitted elsewhere; fix: `--set dev`, or a set of your own");
+        let measures = |own: &str| set == own || file(set).is_some_and(|set| file(own) == Some(set));
+        anyhow::ensure!(
+            !["held-out", "plain"].into_iter().any(measures),
+            "`held-out` and `plain` measure what was fitted elsewhere; fix: `--set typed`, `--set dev`, or a set of your own"
+        );
         self.earlier().map(drop)
     }
 
@@ -252,7 +255,7 @@ mod tests {
     #[test]
     fn nothing_is_fitted_on_questions_that_measure() {
         let options = CalibrateOptions { calibrate: Some("c.json".into()), ..CalibrateOptions::default() };
-        assert!(options.check("held-out").is_err() && options.check("dev").is_ok());
+        assert!(options.check("held-out").is_err() && options.check("plain").is_err() && options.check("dev").is_ok());
         assert_eq!((options.least(), CalibrateOptions::default().least()), (Some(0.0), None));
         assert!(CalibrateOptions::default().check("held-out").is_ok());
     }
