@@ -58,9 +58,12 @@ pub struct Cost {
 }
 
 impl Ended {
-    /// How a task of the group ended. A task that was stopped before its reflection was answered.
+    /// How a task of the group ended. A task that was stopped before its reflection was answered, or
+    /// says that there is no answer.
     pub(crate) fn of(task: &Task) -> Ended {
-        let Some(finished) = task.finished() else { return Ended::Answered };
+        let Some(finished) = task.finished() else {
+            return if task.no_answer().is_some() { Ended::NoAnswer } else { Ended::Answered };
+        };
         match finished.reason {
             FinishReason::Approved => Ended::Approved,
             FinishReason::NoAnswer => Ended::NoAnswer,
