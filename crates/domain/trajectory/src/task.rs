@@ -345,14 +345,15 @@ impl Task {
         Event { epoch, previous: self.last_digest, ..Event::new(&self.key, self.next_index(), time, writer, body) }
     }
 
-    /// Reflect-Agent's judgement as the task takes it: with its confidence, and approved only if
-    /// that is high enough. `usage` is what the judgement cost.
+    /// Reflect-Agent's judgement as the task takes it: with its confidence, and an answer approved
+    /// only if that is high enough. That there is no answer claims nothing, so it needs no
+    /// confidence. `usage` is what the judgement cost.
     pub fn judge(&self, judgement: Judgement, usage: &Usage) -> Reflection {
         let Judgement { mut reflection, calibration } = judgement;
         let evidence = self.likelihood.evidence(reflection.log_odds, usage);
         reflection.confidence = calibration.as_ref().zip(evidence).map(|(calibration, evidence)| calibration.confidence(&evidence));
         let known = calibration.filter(|_| reflection.confidence.is_some()).map(|calibration| calibration.threshold);
-        reflection.threshold = self.min_confidence.or(known);
+        reflection.threshold = self.min_confidence.or(known).filter(|_| self.no_answer().is_none());
         // an unknown confidence reaches nothing above 0
         if reflection.threshold.is_some_and(|least| reflection.confidence.unwrap_or(0.0) < least) {
             reflection.verdict = Verdict::Wrong;

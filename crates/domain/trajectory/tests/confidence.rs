@@ -117,3 +117,15 @@ fn an_event_of_a_later_program_is_progress() {
     apply(&mut task, started(20), None);
     assert_eq!(task.fruitless_attempts(), 1);
 }
+
+#[test]
+fn that_there_is_no_answer_needs_no_confidence() {
+    let EventBody::Submitted(submitted) = submitted_with_not_found(Limits::default()) else { unreachable!() };
+    let mut task = Task::begin(&event(1, EventBody::Submitted(Submitted { min_confidence: Some(0.99), ..submitted }))).unwrap();
+    apply(&mut task, started(1), None);
+    apply(&mut task, thought(NOT_FOUND), Some(words(-1.0)));
+    apply(&mut task, action(NOT_FOUND, "the mouth of Loire"), Some(words(-0.5)));
+    let unsure = judged(&task, 2.0, calibration(0.9));
+    assert_eq!((unsure.verdict, unsure.threshold), (Verdict::Right, None));
+    assert!(unsure.confidence.is_some());
+}

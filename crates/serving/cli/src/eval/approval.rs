@@ -59,8 +59,10 @@ pub(super) fn ranked(scored: &[(f64, bool)]) -> Option<Interval> {
 
 impl Approval {
     pub(super) fn of(rated: &[Rated]) -> Approval {
+        // a confidence is that of an answer: that there is none needs no confidence
+        let answers = || rated.iter().filter(|one| !one.no_answer);
         let part = |(at, name): (usize, &&'static str)| {
-            let scored = rated.iter().filter_map(|one| Some((one.evidence?.values()[at], one.right))).collect();
+            let scored = answers().filter_map(|one| Some((one.evidence?.values()[at], one.right))).collect();
             (*name, scored)
         };
         Approval {
@@ -71,7 +73,7 @@ impl Approval {
             given_up: share(rated.iter().filter(|one| one.answerable).map(|one| one.no_answer)),
             not_found: share(rated.iter().filter(|one| !one.answerable).map(|one| one.no_answer)),
             made_up: share(rated.iter().filter(|one| !one.answerable).map(|one| one.approved)),
-            confidences: rated.iter().filter_map(|one| Some((one.confidence?, one.right))).collect(),
+            confidences: answers().filter_map(|one| Some((one.confidence?, one.right))).collect(),
             parts: Evidence::PARTS.iter().enumerate().map(part).collect(),
         }
     }

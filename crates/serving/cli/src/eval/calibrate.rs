@@ -80,7 +80,8 @@ fn read(line: &str) -> anyhow::Result<Vec<Judged>> {
     let question = row["question"].as_str().context("not a row of `autoact eval --output`")?;
     let judgements = row["judgements"].as_array().context("no `judgements`; fix: run `autoact eval --output` again")?;
     let mut judged = Vec::new();
-    for one in judgements {
+    // that there is no answer needs no confidence
+    for one in judgements.iter().filter(|one| !one["answer"].is_null()) {
         let asked = one["threshold"].as_f64().unwrap_or_default();
         anyhow::ensure!(asked <= 0.0, "asked with a threshold, so its verdicts are unknown; fix: ask with `--min-confidence 0`");
         if let Some(evidence) = evidence_from(&one["evidence"]) {

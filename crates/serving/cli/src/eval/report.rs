@@ -166,7 +166,11 @@ impl Report {
             let question = outcome.question.question.clone();
             Some(Judged { question, evidence: one.evidence?, approved: one.approved, right: outcome.is_right(one) })
         };
-        self.outcomes.iter().flat_map(|outcome| outcome.judgements.iter().filter_map(|one| judged(outcome, one))).collect()
+        // that there is no answer needs no confidence
+        let answers = |outcome: &'_ Outcome| -> Vec<Judged> {
+            outcome.judgements.iter().filter(|one| one.answer.is_some()).filter_map(|one| judged(outcome, one)).collect()
+        };
+        self.outcomes.iter().flat_map(answers).collect()
     }
 
     /// Precision against coverage, as a page; `fitted` are confidences of a new calibration.
