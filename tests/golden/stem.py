@@ -42,8 +42,8 @@ LOIRE = TOOLS + "Question: What is the capital of the country where the Loire fl
 
 # An adapter (None = the base alone) and the text it continues.
 CASES = [
-    (None, LOIRE + "Thought:"),
-    (None, KABUL + "Thought: The country of Varanasi is India."),
+    (None, LOIRE + "Thought: I need the country of"),
+    (None, KENYA + "Thought: The currency of Kenya is"),
     ("plan", LOIRE + "Thought:"),
     ("plan", KABUL + "Thought:"),
     ("plan", KENYA + "Thought:"),
