@@ -58,7 +58,7 @@ fn killed_or_ended_it_goes_on_where_it_was() {
     let before = questions(dir.path());
     let output = command(dir.path(), "instruct").output().unwrap();
     assert!(output.status.success(), "{}", log(&output));
-    assert_eq!(questions(dir.path()), 40);
+    assert_eq!(questions(dir.path()), 40 + 4, "four have no answer");
     assert!(before >= 14);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["instruct"]["accepted"], 38);
@@ -79,7 +79,7 @@ fn a_full_disk_is_told_and_what_was_done_is_kept() {
     assert!(before > 2);
     let output = command(dir.path(), "instruct").output().unwrap();
     assert!(output.status.success(), "{}", log(&output));
-    assert_eq!(questions(dir.path()), 40);
+    assert_eq!(questions(dir.path()), 40 + 4, "four have no answer");
 }
 
 #[test]

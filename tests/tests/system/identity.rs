@@ -9,7 +9,7 @@ use autoact_model::{Engine, EngineOptions, ModelDir};
 use autoact_speaker::testing::tiny_model;
 use autoact_testkit::{Assets, Group, GroupOptions};
 use autoact_tools::{Corpus, ToolLibrary};
-use autoact_trajectory::{Limits, Role, Sampling};
+use autoact_trajectory::{Calibration, Limits, Role, Sampling};
 use autoact_wire::v1::trajectory_event::Body;
 use autoact_wire::v1::{self, TrajectoryEvent};
 
@@ -89,7 +89,12 @@ fn local(assets: &Assets) -> anyhow::Result<LocalGroup> {
         }
     }
     let library = ToolLibrary::load(&assets.tools, Arc::new(Corpus::load(&assets.corpus)?))?;
-    Ok(LocalGroup::new(Arc::new(engine), Arc::new(library), voices))
+    let group = LocalGroup::new(Arc::new(engine), Arc::new(library), voices);
+    match std::fs::read_to_string(assets.adapters.join("reflect/calibration.json")) {
+        Ok(text) => Ok(group.calibrated(Calibration::parse(&text)?)),
+        // a model without adapters has none
+        Err(_) => Ok(group),
+    }
 }
 
 /// What happened, without who took the task up and what only the door knows of the request.

@@ -6,7 +6,7 @@ use autoact_model::{Backend, WordBias};
 use autoact_planning::{Driver, DriverOptions, FailureClass, MemoryLog, NeverFails, Progress, Stop};
 use autoact_speaker::Speaker;
 use autoact_tools::ToolLibrary;
-use autoact_trajectory::{FoldError, Limits, Sampling, Submitted, Task, TaskContext, TaskId, TaskKey, Tenant, ToolSpec};
+use autoact_trajectory::{Calibration, FoldError, Limits, Sampling, Submitted, Task, TaskContext, TaskId, TaskKey, Tenant, ToolSpec};
 
 use crate::members::Members;
 use crate::voices::Voices;
@@ -53,13 +53,20 @@ pub struct LocalGroup {
     speaker: Speaker,
     library: Arc<ToolLibrary>,
     voices: Voices,
+    calibration: Option<Arc<Calibration>>,
 }
 
 impl LocalGroup {
     /// A group over a backend in which the adapters named by `voices` are loaded. If the model has
     /// a chat template, it is used.
     pub fn new(backend: Arc<dyn Backend>, library: Arc<ToolLibrary>, voices: Voices) -> LocalGroup {
-        LocalGroup { speaker: Speaker::new(backend), library, voices }
+        LocalGroup { speaker: Speaker::new(backend), library, voices, calibration: None }
+    }
+
+    /// The same group, whose approvals need a confidence.
+    #[must_use]
+    pub fn calibrated(self, calibration: Calibration) -> LocalGroup {
+        LocalGroup { calibration: Some(Arc::new(calibration)), ..self }
     }
 
     /// The tool library.
@@ -96,6 +103,7 @@ impl LocalGroup {
             voices: self.voices.clone(),
             library: Arc::clone(&self.library),
             word_bias: options.word_bias.clone(),
+            calibration: self.calibration.clone(),
         };
         let settings = DriverOptions { writer: WRITER.to_owned(), without_reflection: options.without_reflection };
         let key = TaskKey::new(Tenant::default(), TaskId::generate());

@@ -11,7 +11,7 @@ use autoact_model::{GenerateError, Generated, WordBias};
 use autoact_planning::{Agents, Call, Contexts, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 use autoact_speaker::{ParseError, SpeakError, SpeakRequest, Speaker, params, reflection, thought, usage};
 use autoact_tools::ToolLibrary;
-use autoact_trajectory::{Judgement, Observation, PromptSize, Role, TaskKey, Thought, Trajectory, Usage};
+use autoact_trajectory::{Calibration, Judgement, Observation, PromptSize, Role, TaskKey, Thought, Trajectory, Usage};
 
 use crate::failure::failure;
 use crate::voices::Voices;
@@ -28,6 +28,8 @@ pub(crate) struct Members {
     pub(crate) library: Arc<ToolLibrary>,
     /// Logit bias on words, for Plan-Agent only.
     pub(crate) word_bias: Option<WordBias>,
+    /// What Reflect-Agent's judgements are worth.
+    pub(crate) calibration: Option<Arc<Calibration>>,
 }
 
 impl Members {
@@ -105,7 +107,10 @@ impl ToolAgent for Members {
 #[async_trait]
 impl ReflectAgent for Members {
     async fn reflect(&self, call: Call<'_>) -> Result<Reply<Judgement>, Failure> {
-        self.say(Role::Reflect, &call, self.voices.of(Role::Reflect), None, |reply| reflection(reply).map(Into::into)).await
+        self.say(Role::Reflect, &call, self.voices.of(Role::Reflect), None, |reply| {
+            Ok(Judgement { reflection: reflection(reply)?, calibration: self.calibration.clone() })
+        })
+        .await
     }
 }
 

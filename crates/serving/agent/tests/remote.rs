@@ -56,7 +56,7 @@ fn asked(question: &str, turns: Vec<v1::Turn>) -> v1::Trajectory {
 }
 
 fn histories(role: Role) -> Vec<v1::Trajectory> {
-    let loire = "Loire is a river in France. The Loire flows into the Atlantic Ocean.";
+    let loire = "The Loire is a river in France. It is 1006 km long. It flows into the Atlantic Ocean.";
     let done = || step("Retrieve", Some("Loire"), Some(loire));
     let question = "What is the capital of the country where the Loire flows?";
     match role {
