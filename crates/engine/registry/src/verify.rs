@@ -54,8 +54,8 @@ impl Version {
         })
     }
 
-    /// Refuses an agent's calibration whose digest, as it was read, is not the published one; `None`:
-    /// there is no such file.
+    /// Refuses an agent's calibration whose digest, as it was read, is not the published one;
+    /// `None`: there is no such file.
     pub fn check_calibration(&self, role: &str, found: Option<&str>) -> Result<(), RegistryError> {
         let expected = self.record(role)?.calibration_sha256.as_deref();
         if expected == found {

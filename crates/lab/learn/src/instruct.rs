@@ -129,8 +129,9 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
     Ok(())
 }
 
-/// Adds the questions without an answer, made from the others. A run that was interrupted here makes
-/// the same ones again, and those that are there already are duplicates. Returns how many there are.
+/// Adds the questions without an answer, made from the others. A run that was interrupted here
+/// makes the same ones again, and those that are there already are duplicates. Returns how many
+/// there are.
 fn add_unanswerable(
     work: &Workplace,
     questions: &mut Store<QuestionRecord>,

@@ -58,8 +58,8 @@ pub struct Cost {
 }
 
 impl Ended {
-    /// How a task of the group ended. A task that was stopped before its reflection was answered, or
-    /// says that there is no answer.
+    /// How a task of the group ended. A task that was stopped before its reflection was answered,
+    /// or says that there is no answer.
     pub(crate) fn of(task: &Task) -> Ended {
         let Some(finished) = task.finished() else {
             return if task.no_answer().is_some() { Ended::NoAnswer } else { Ended::Answered };

@@ -90,9 +90,10 @@ pub(crate) fn phrasing_set(base: &KnowledgeBase) -> Vec<Question> {
     questions
 }
 
-/// Questions as people type them, of every kind, a quarter of them without an answer, in the wordings
-/// and with the noise of training. A calibration is fitted on such questions: a threshold holds for
-/// the kind of questions that it was chosen on.
+/// Questions as people type them, of every kind, a quarter of them without an answer, in the
+/// wordings and with the noise of training. A calibration is fitted on such questions: a threshold
+/// holds
+/// for the kind of questions that it was chosen on.
 pub(crate) fn typed_set(base: &KnowledgeBase) -> Vec<Question> {
     let mut rng = Rng::new(TYPED_SEED);
     let mix = Mix { difference: TYPED_DIFFERENCE, ..Mix::default() }.with(TYPED_ARITHMETIC, TYPED_UNANSWERABLE);

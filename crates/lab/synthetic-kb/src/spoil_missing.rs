@@ -51,8 +51,8 @@ impl Solver<'_> {
         self.tools.iter().any(ToolSpec::is_no_answer)
     }
 
-    /// Says that there is no answer after a look at the wrong place: a name that was copied wrongly,
-    /// or a keyword that the question does not ask for.
+    /// Says that there is no answer after a look at the wrong place: a name that was copied
+    /// wrongly, or a keyword that the question does not ask for.
     pub(crate) fn sought_wrongly(
         &self,
         question: &Question,

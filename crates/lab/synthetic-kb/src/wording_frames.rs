@@ -1,5 +1,5 @@
-//! The frames that questions are worded in. `{i}` is a clause or a noun phrase, other slots are named
-//! with each.
+//! The frames that questions are worded in. `{i}` is a clause or a noun phrase, other slots are
+//! named with each.
 
 /// Requests that a clause (`how long the Loire is`) or a noun phrase (`the length of the Loire`)
 /// completes.
