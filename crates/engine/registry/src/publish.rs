@@ -135,8 +135,12 @@ fn fill(dir: &Path, new: NewVersion, id: &VersionId) -> Result<Manifest, Registr
     Ok(manifest)
 }
 
-/// What lies as `calibration.json` in an adapter's directory. Whether it is one is for its readers.
-pub(crate) fn calibration(adapter: &Path) -> Result<Option<Vec<u8>>, RegistryError> {
+/// The bytes of `calibration.json` in an adapter's directory; `None`: it has none. What they say is
+/// for the caller to check.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn calibration(adapter: &Path) -> Result<Option<Vec<u8>>, RegistryError> {
     let path = adapter.join(CALIBRATION_FILE);
     match fs::read(&path) {
         Ok(bytes) => Ok(Some(bytes)),

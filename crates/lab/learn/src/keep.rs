@@ -87,7 +87,7 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
     work.view.advance(counts.trajectories as u64, "");
     work.view.end(&format!(
         "{} of {} kept, for {} of {} questions ({} wrong, {} without an answer, {} perhaps guessed, {} off topic, {} repeating, \
-         {} identical, {} surplus); {} of the kept have no answer",
+         {} identical, {} surplus); {} of the kept say that there is no answer",
         counts.kept,
         counts.trajectories,
         counts.confirmed,
@@ -169,6 +169,7 @@ fn balance(kept: &mut Vec<TrajectoryRecord>, counts: &mut Kept, share: f64, seed
     kept.extend(with.into_iter().chain(without));
     kept.sort_by_key(|record| record.id);
     counts.kept = kept.len();
+    counts.confirmed = kept.iter().map(|record| record.id).collect::<HashSet<_>>().len();
 }
 
 /// Whether the answer can be right by chance: none, yes or no, or a name that the question contains.
@@ -263,7 +264,7 @@ mod tests {
         let (mut kept, mut counts) = keep(all, 1, &Filter::default(), |_| 1.0);
         assert_eq!((kept.len(), counts.lucky), (30, 0), "every try agrees");
         balance(&mut kept, &mut counts, 0.1, 7);
-        assert_eq!((kept.len(), counts.kept, counts.no_answer, counts.unbalanced), (20, 20, 2, 10));
+        assert_eq!((kept.len(), counts.kept, counts.no_answer, counts.unbalanced, counts.confirmed), (20, 20, 2, 10, 20));
         balance(&mut kept, &mut counts, 0.0, 7);
         assert_eq!((kept.len(), counts.no_answer), (18, 0));
         // one of two tries is too few to believe it

@@ -116,7 +116,7 @@ fn funnel(report: &Report, page: &mut String) {
         row("trajectories", kept.trajectories.to_string(), note);
         row("with reward 1", kept.right.to_string(), format!("{} wrong, {} without an answer", kept.wrong, kept.unanswered));
         let note = format!(
-            "{} perhaps guessed, {} off topic, {} repeating, {} identical, {} surplus; {} questions confirmed; {} of them have no answer",
+            "{} perhaps guessed, {} off topic, {} repeating, {} identical, {} surplus; {} questions confirmed; {} of the kept say that there is no answer",
             kept.lucky,
             kept.off_topic,
             kept.repeating,

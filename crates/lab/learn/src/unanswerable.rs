@@ -13,9 +13,9 @@ use crate::records::QuestionRecord;
 const MADE: f64 = 0.6;
 
 /// The number of questions without an answer that makes them this share of all, beside `answerable`
-/// ones.
+/// ones. `share` is below 1.
 pub(crate) fn wanted(answerable: usize, share: f64) -> usize {
-    if share >= 1.0 { answerable } else { (answerable as f64 * share / (1.0 - share)).round() as usize }
+    (answerable as f64 * share / (1.0 - share)).round() as usize
 }
 
 /// The question with another name, and without an answer. `None` if it has no name that can be
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_share_is_of_all_questions() {
-        assert_eq!((wanted(90, 0.1), wanted(400, 0.0), wanted(9, 1.0)), (10, 0, 9));
+        assert_eq!((wanted(90, 0.1), wanted(400, 0.0), wanted(9, 0.5)), (10, 0, 9));
     }
 
     #[test]

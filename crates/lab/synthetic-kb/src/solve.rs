@@ -204,6 +204,14 @@ pub(crate) fn digits(fact: &Fact) -> &str {
     fact.text.split(' ').next().unwrap_or_default()
 }
 
+impl Solver<'_> {
+    /// An empty trajectory of the question, to be walked.
+    pub(crate) fn begin<'s, 'b>(&'s self, question: &Question, env: &'b mut dyn Environment) -> Walk<'s, 'b> {
+        let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
+        Walk { solver: self, env, trajectory, thought: String::new(), written: Vec::new() }
+    }
+}
+
 pub(crate) struct Walk<'a, 'b> {
     pub(crate) solver: &'a Solver<'a>,
     pub(crate) env: &'b mut dyn Environment,

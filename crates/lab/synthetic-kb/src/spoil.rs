@@ -174,8 +174,7 @@ impl Solver<'_> {
             let other = *rng.pick(self.base.of_type(kind))?;
             (other != right && self.base.follow(other, chain).is_some()).then_some(other)
         })?;
-        let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
-        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: Vec::new() };
+        let mut walk = self.begin(question, env);
         let answer = walk.follow(&self.base.entities()[other].title, chain).ok()?.text.clone();
         walk.think(self.style.answer, &[("v", &answer)]);
         let thought = std::mem::take(&mut walk.thought);

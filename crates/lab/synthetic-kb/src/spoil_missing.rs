@@ -63,8 +63,7 @@ impl Solver<'_> {
     ) -> Option<Trajectory> {
         let first = *chain.first()?;
         let noun = self.base.schema().relation(first).noun.as_str();
-        let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
-        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: Vec::new() };
+        let mut walk = self.begin(question, env);
         let written = misspelt(question);
         let asked = as_written(&written, start);
         let miscopied = misspell(asked, rng).filter(|name| rng.chance(0.5) && self.base.find(name).is_none());

@@ -24,8 +24,7 @@ impl Solver<'_> {
         let parts: Vec<&str> = expression.splitn(3, ' ').collect();
         let [a, _, b] = parts.as_slice() else { return None };
         let wrong = format!("{a} {sign} {b}");
-        let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
-        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: Vec::new() };
+        let mut walk = self.begin(question, env);
         walk.think(self.style.compute, &[("a", &wrong)]);
         let seen = walk.act(CALCULATE, &wrong);
         let answer = match seen.as_str() {

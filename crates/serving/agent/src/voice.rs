@@ -75,12 +75,10 @@ impl Adapters {
 
 /// The calibration in an adapter's directory, with the digest of its file; `None`: there is none.
 fn calibration(adapter: &Path) -> Result<Option<(Calibration, String)>, Refusal> {
-    let path = adapter.join(CALIBRATION_FILE);
-    let refused = |reason: String| Refusal::Calibration { path: path.clone(), reason };
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Calibration::parse(&text).map(|read| Some((read, sha256(text.as_bytes())))).map_err(|error| refused(error.to_string())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(refused(error.to_string())),
+    let Some(bytes) = autoact_registry::calibration(adapter)? else { return Ok(None) };
+    match Calibration::parse(&String::from_utf8_lossy(&bytes)) {
+        Ok(read) => Ok(Some((read, sha256(&bytes)))),
+        Err(error) => Err(Refusal::Calibration { path: adapter.join(CALIBRATION_FILE), reason: error.to_string() }),
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use autoact_base::error::chain;
 use autoact_bus::{AdapterAnnouncement, AdapterBoard, BusConfig};
 use autoact_model::ModelDir;
-use autoact_registry::{CALIBRATION_FILE, NewVersion, Pointer, Registry, RegistryError, Version, VersionId};
+use autoact_registry::{CALIBRATION_FILE, NewVersion, Pointer, Registry, RegistryError, Version, VersionId, calibration};
 use autoact_trajectory::Calibration;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -258,7 +258,7 @@ fn verify(registry: &Registry, versions: &[VersionId], model: &Path, as_json: bo
 }
 
 fn publish(registry: &Registry, adapters: &Path, task: &str, model: &Path, as_json: bool) -> anyhow::Result<u8> {
-    check_calibration(&adapters.join("reflect").join(CALIBRATION_FILE))?;
+    check_calibration(&adapters.join("reflect"))?;
     let dir = ModelDir::open(model)?;
     let new = NewVersion {
         task: task.to_owned(),
@@ -282,14 +282,12 @@ fn publish(registry: &Registry, adapters: &Path, task: &str, model: &Path, as_js
 }
 
 /// Refuses a calibration that no agent could load.
-fn check_calibration(path: &Path) -> anyhow::Result<()> {
-    let cannot =
-        || format!("cannot use the calibration `{}`; fix: write it anew with `autoact eval --calibrate`, or remove it", path.display());
-    match std::fs::read_to_string(path) {
-        Ok(text) => Calibration::parse(&text).map(|_| ()).with_context(cannot),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error).with_context(cannot),
-    }
+fn check_calibration(adapter: &Path) -> anyhow::Result<()> {
+    let Some(bytes) = calibration(adapter)? else { return Ok(()) };
+    Calibration::parse(&String::from_utf8_lossy(&bytes)).map(drop).with_context(|| {
+        let path = adapter.join(CALIBRATION_FILE);
+        format!("cannot use the calibration `{}`; fix: write it anew with `autoact eval --calibrate`, or remove it", path.display())
+    })
 }
 
 fn base_digest(model: &Path) -> anyhow::Result<String> {
