@@ -1,7 +1,8 @@
 //! Arithmetic: a Pratt parser that computes while it reads.
 //!
 //! `comparison = sum [(> | < | >= | <= | = | !=) sum]`; then + -, then * / %, then unary -, then ^
-//! (right to left), then numbers, parentheses and the functions `min max abs sqrt round`.
+//! (right to left), then numbers, parentheses and the functions `min max abs sqrt round`. A number
+//! may have a unit, `8849 m`. Units are compared, not converted.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,23 +17,35 @@ const DIGITS: usize = 15;
 
 /// What an expression is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Value {
+pub enum Value<'a> {
     /// A finite number.
-    Number(f64),
+    Number(Quantity<'a>),
     /// The outcome of a comparison.
     Truth(bool),
 }
 
-impl fmt::Display for Value {
+/// A number and its unit as written; `""` is none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quantity<'a> {
+    number: f64,
+    unit: &'a str,
+}
+
+impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
+        match self {
             Value::Truth(truth) => write!(f, "{truth}"),
-            Value::Number(number) => {
-                let number = rounded(number);
-                let size = number.abs();
-                if size >= 1e15 || (size > 0.0 && size < 1e-6) { write!(f, "{number:e}") } else { write!(f, "{number}") }
-            }
+            Value::Number(quantity) => write!(f, "{quantity}"),
         }
+    }
+}
+
+impl fmt::Display for Quantity<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = rounded(self.number);
+        let size = number.abs();
+        if size >= 1e15 || (size > 0.0 && size < 1e-6) { write!(f, "{number:e}") } else { write!(f, "{number}") }?;
+        if self.unit.is_empty() { Ok(()) } else { write!(f, " {}", self.unit) }
     }
 }
 
@@ -45,7 +58,7 @@ pub struct CalcError {
 }
 
 /// Computes an expression.
-pub fn calculate(expression: &str) -> Result<Value, CalcError> {
+pub fn calculate(expression: &str) -> Result<Value<'_>, CalcError> {
     let error = |cause| CalcError { expression: crate::text::quoted(expression), cause };
     if expression.len() > LONGEST {
         return Err(error(format!("it is longer than {LONGEST} bytes")));
@@ -197,7 +210,7 @@ impl<'a> Parser<'a> {
         finite(number)
     }
 
-    fn expression(&mut self, least: u8) -> Result<Value, String> {
+    fn expression(&mut self, least: u8) -> Result<Value<'a>, String> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(format!("it nests deeper than {DEEPEST}"));
@@ -211,17 +224,20 @@ impl<'a> Parser<'a> {
             }
             self.next()?;
             let right = self.expression(to_right)?;
-            left = apply(operator, number(left)?, number(right)?)?;
+            left = apply(operator, quantity(left)?, quantity(right)?)?;
         }
         self.depth -= 1;
         Ok(left)
     }
 
-    fn operand(&mut self) -> Result<Value, String> {
+    fn operand(&mut self) -> Result<Value<'a>, String> {
         match self.next()? {
-            Token::Number(number) => Ok(Value::Number(number)),
-            Token::Operator("-") => Ok(Value::Number(-number(self.expression(SIGN)?)?)),
-            Token::Operator("+") => Ok(Value::Number(number(self.expression(SIGN)?)?)),
+            Token::Number(number) => Ok(Value::Number(Quantity { number, unit: self.unit()? })),
+            Token::Operator("-") => {
+                let Quantity { number, unit } = quantity(self.expression(SIGN)?)?;
+                Ok(Value::Number(Quantity { number: -number, unit }))
+            }
+            Token::Operator("+") => Ok(Value::Number(quantity(self.expression(SIGN)?)?)),
             Token::Open => {
                 let arguments = std::mem::take(&mut self.arguments);
                 let value = self.expression(0)?;
@@ -235,9 +251,20 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// The unit after a number: a word, perhaps with a raised figure (`km²`).
+    fn unit(&mut self) -> Result<&'a str, String> {
+        match *self.peek()? {
+            Token::Name(name) => {
+                self.next()?;
+                Ok(name)
+            }
+            _ => Ok(""),
+        }
+    }
+
     /// The list is lexed as arguments up to its closing bracket, which is consumed before the old
     /// state returns.
-    fn function(&mut self, name: &str) -> Result<Value, String> {
+    fn function(&mut self, name: &str) -> Result<Value<'a>, String> {
         let known = name.to_lowercase();
         if !matches!(known.as_str(), "min" | "max" | "abs" | "sqrt" | "round") {
             let name = crate::text::quoted(name);
@@ -248,10 +275,10 @@ impl<'a> Parser<'a> {
             token => return Err(format!("expected `(` after `{known}`, found {token}")),
         }
         self.arguments += 1;
-        let mut arguments = vec![number(self.expression(0)?)?];
+        let mut arguments = vec![quantity(self.expression(0)?)?];
         while *self.peek()? == Token::Comma {
             self.next()?;
-            arguments.push(number(self.expression(0)?)?);
+            arguments.push(quantity(self.expression(0)?)?);
         }
         self.close()?;
         self.arguments -= 1;
@@ -267,9 +294,9 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn number(value: Value) -> Result<f64, String> {
+fn quantity(value: Value<'_>) -> Result<Quantity<'_>, String> {
     match value {
-        Value::Number(number) => Ok(number),
+        Value::Number(quantity) => Ok(quantity),
         Value::Truth(truth) => Err(format!("a comparison is `{truth}`, which is not a number")),
     }
 }
@@ -284,7 +311,25 @@ fn finite(number: f64) -> Result<f64, String> {
     }
 }
 
-fn apply(operator: &str, left: f64, right: f64) -> Result<Value, String> {
+/// The unit of both, which must be the same.
+fn common<'a>(what: &str, left: Quantity<'a>, right: Quantity<'a>) -> Result<&'a str, String> {
+    if left.unit == right.unit { Ok(left.unit) } else { Err(format!("{what} takes numbers of one unit, found `{left}` and `{right}`")) }
+}
+
+/// The unit of the result.
+fn unit_of<'a>(operator: &str, left: Quantity<'a>, right: Quantity<'a>) -> Result<&'a str, String> {
+    match (operator, left.unit, right.unit) {
+        (_, "", "") | ("*" | "/", _, "") => Ok(left.unit),
+        ("*", "", unit) => Ok(unit),
+        ("/", one, other) if one == other => Ok(""),
+        ("*" | "/" | "^", ..) => Err(format!("`{operator}` has no unit for `{left}` and `{right}`")),
+        _ => common(&format!("`{operator}`"), left, right),
+    }
+}
+
+fn apply<'a>(operator: &str, left: Quantity<'a>, right: Quantity<'a>) -> Result<Value<'a>, String> {
+    let unit = unit_of(operator, left, right)?;
+    let (left, right) = (left.number, right.number);
     if matches!(operator, "/" | "%") && right == 0.0 {
         return Err("division by zero".to_owned());
     }
@@ -304,15 +349,24 @@ fn apply(operator: &str, left: f64, right: f64) -> Result<Value, String> {
         "!=" => return Ok(Value::Truth(order.is_ne())),
         _ => return Ok(Value::Truth(order.is_eq())),
     };
-    finite(result).map(Value::Number)
+    Ok(Value::Number(Quantity { number: finite(result)?, unit }))
 }
 
-fn call(name: &str, arguments: &[f64]) -> Result<Value, String> {
-    let result = match (name, arguments) {
+fn call<'a>(name: &str, arguments: &[Quantity<'a>]) -> Result<Value<'a>, String> {
+    let plain = |number: f64| Quantity { number, unit: "" };
+    let unit = match (name, arguments) {
+        // the places have no unit
+        ("round", [x, places]) if places.unit.is_empty() => x.unit,
+        ("sqrt", [x]) if !x.unit.is_empty() => return Err(format!("`sqrt` has no unit for `{x}`")),
+        (_, []) => "",
+        (_, [first, rest @ ..]) => rest.iter().try_fold(first.unit, |_, other| common(&format!("`{name}`"), *first, *other))?,
+    };
+    let numbers: Vec<f64> = arguments.iter().map(|argument| argument.number).collect();
+    let result = match (name, numbers.as_slice()) {
         ("min", all) => all.iter().copied().fold(f64::INFINITY, f64::min),
         ("max", all) => all.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         ("abs", [x]) => x.abs(),
-        ("sqrt", [x]) if *x < 0.0 => return Err(format!("`sqrt` of the negative number {}", Value::Number(*x))),
+        ("sqrt", [x]) if *x < 0.0 => return Err(format!("`sqrt` of the negative number {}", plain(*x))),
         ("sqrt", [x]) => x.sqrt(),
         ("round", [x]) => x.round(),
         ("round", [x, places]) if places.fract() == 0.0 && (0.0..=15.0).contains(places) => {
@@ -325,7 +379,7 @@ fn call(name: &str, arguments: &[f64]) -> Result<Value, String> {
         ("round", _) => return Err(format!("`round` takes a number and optionally places, found {} arguments", arguments.len())),
         _ => return Err(format!("`{name}` takes one argument, found {}", arguments.len())),
     };
-    finite(result).map(Value::Number)
+    Ok(Value::Number(Quantity { number: finite(result)?, unit }))
 }
 
 /// To [`DIGITS`] significant digits, and without a negative zero.
@@ -410,6 +464,33 @@ mod tests {
     }
 
     #[test]
+    fn units_are_kept() {
+        for (expression, expected) in [
+            ("8849 m - 8611 m", "238 m"),
+            ("643801km² - 505990 km²", "137811 km²"),
+            ("-3 km + 5 km", "2 km"),
+            ("3 * 5 km", "15 km"),
+            ("10 km / 4", "2.5 km"),
+            ("10 km / 4 km", "2.5"),
+            ("828 m > 632 m", "true"),
+            ("max(3 days, 4 days)", "4 days"),
+            ("round(2.56 m, 1)", "2.6 m"),
+            ("abs(-3 km)", "3 km"),
+            ("5 km", "5 km"),
+            ("5 km - 3", "`-` takes numbers of one unit, found `5 km` and `3`"),
+            ("5 km > 3 m", "`>` takes numbers of one unit, found `5 km` and `3 m`"),
+            ("5 km * 3 km", "`*` has no unit for `5 km` and `3 km`"),
+            ("5 / 3 km", "`/` has no unit for `5` and `3 km`"),
+            ("5 km ^ 2", "`^` has no unit for `5 km` and `2`"),
+            ("min(1 km, 2 m)", "`min` takes numbers of one unit, found `1 km` and `2 m`"),
+            ("sqrt(4 m)", "`sqrt` has no unit for `4 m`"),
+            ("5 km km", "expected an operator, found `km`"),
+        ] {
+            assert_eq!(told(expression), expected, "{expression}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_told() {
         for (expression, expected) in [
             ("1 +", "expected a number at the end"),
@@ -418,7 +499,7 @@ mod tests {
             ("(1", "expected `)` at the end"),
             ("1)", "expected an operator, found `)`"),
             ("* 2", "expected a number, found `*`"),
-            ("5 km", "expected an operator, found `km`"),
+            ("5 (km)", "expected an operator, found `(`"),
             ("1 / 0", "division by zero"),
             ("1 % 0", "division by zero"),
             ("0 ^ -1", "division by zero"),
@@ -451,8 +532,8 @@ mod tests {
 
         #[test]
         fn nothing_panics_on_what_looks_like_arithmetic(expression in "([0-9]{1,4}|[-+*/%^(),.<>=! e]|min|max|round|sqrt){0,40}") {
-            if let Ok(Value::Number(number)) = calculate(&expression) {
-                prop_assert!(number.is_finite());
+            if let Ok(Value::Number(quantity)) = calculate(&expression) {
+                prop_assert!(quantity.number.is_finite());
             }
         }
 
