@@ -198,9 +198,15 @@ impl Corpus {
         self.titles.find(title).map(|at| &self.pages[at])
     }
 
-    /// Whether a page is found by this name, and the name is none of its title's spellings.
-    pub(crate) fn is_alias(&self, name: &str) -> bool {
-        self.titles.find_title(name).is_none() && self.titles.find_alias(name).is_some()
+    /// The page that a name means: [`Corpus::page`], else the only page whose title or alias the name
+    /// misspells, else the only one whose name stands in it among words that name nothing.
+    pub fn meant(&self, name: &str) -> Option<&Page> {
+        self.page(name).or_else(|| self.titles.meant(name).map(|at| &self.pages[at]))
+    }
+
+    /// Whether a name is one of the spellings of a title.
+    pub(crate) fn is_title(&self, name: &str) -> bool {
+        self.titles.find_title(name).is_some()
     }
 
     /// The pages whose titles are most like `title`, best first.

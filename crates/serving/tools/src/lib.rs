@@ -23,6 +23,7 @@ mod takes;
 pub mod text;
 mod titles;
 mod tool;
+mod typo;
 mod validator;
 
 pub use builtin::{Calculate, Finish, LEAD_SENTENCES, Lookup, Retrieve, Search};

@@ -54,7 +54,7 @@ pub fn query_stems(query: &str) -> Vec<String> {
 
 /// Stop words are short enough to be their own stems, but for a few whose stem is compared here as
 /// well.
-fn is_stop_word(stem: &str) -> bool {
+pub(crate) fn is_stop_word(stem: &str) -> bool {
     STOP_WORDS.contains(&stem) || matches!(stem, "doe" | "ha" | "wa" | "whi" | "thi")
 }
 

@@ -2,13 +2,22 @@
 
 use std::collections::HashMap;
 
-use crate::text::fold;
+use crate::text::{fold, is_stop_word};
+use crate::typo::slips;
 
 /// Below this a title is not similar any more.
 const LEAST_SIMILAR: f64 = 0.4;
 
 /// How many names of one page are expected among the most similar ones.
 const MOST_NAMES: usize = 4;
+
+/// A name within other words has at least so many letters.
+const LEAST_WITHIN: usize = 4;
+
+/// So many other words may stand around a name.
+const MOST_OTHER_WORDS: usize = 3;
+/// Longer texts are not searched for a name.
+const MOST_WORDS: usize = 16;
 
 /// Titles in three strictnesses. Positions are those of the corpus's pages.
 #[derive(Debug)]
@@ -73,6 +82,59 @@ impl Titles {
         let with_the = format!("the {folded}");
         let bare = folded.strip_prefix("the ").unwrap_or(&folded);
         [folded.as_str(), bare, &with_the].iter().find_map(|form| self.folded.get(*form)).copied()
+    }
+
+    /// The page that a name means, where no page is found by it: the only page with a title or alias
+    /// that this name misspells; else the only page whose name stands in it among words that name
+    /// nothing (`Danube flow into`).
+    pub(crate) fn meant(&self, written: &str) -> Option<usize> {
+        self.misspelt(&fold(written)).or_else(|| self.within(written))
+    }
+
+    /// All names with their pages.
+    fn names(&self) -> impl Iterator<Item = (&str, usize)> {
+        let titles = self.order.iter().enumerate().map(|(at, title)| (title.as_str(), at));
+        titles.chain(self.alias_order.iter().map(|(alias, at)| (alias.as_str(), *at)))
+    }
+
+    /// The only page that has one of the names that `written` misspells by the fewest letters.
+    fn misspelt(&self, written: &str) -> Option<usize> {
+        let bare = |name: &'_ str| name.strip_prefix("the ").unwrap_or(name).to_owned();
+        let candidates = self.names().filter_map(|(name, page)| Some((slips(&bare(written), &bare(name))?, page)));
+        let mut best: Option<(usize, Option<usize>)> = None;
+        for (count, page) in candidates {
+            best = match best {
+                Some((least, _)) if least < count => best,
+                Some((least, other)) if least == count => Some((least, other.filter(|other| *other == page))),
+                _ => Some((count, Some(page))),
+            };
+        }
+        best?.1
+    }
+
+    /// The only page whose name is a part of `written`. The other words must name nothing: they are
+    /// in lower case or too common to be a name.
+    fn within(&self, written: &str) -> Option<usize> {
+        let spelt: Vec<&str> = written.split_whitespace().collect();
+        let words: Vec<String> = spelt.iter().map(|word| fold(word)).collect();
+        let named = |from: usize, to: usize| {
+            let part = words[from..to].join(" ");
+            (part.chars().count() >= LEAST_WITHIN).then(|| self.find(&part)).flatten()
+        };
+        let count = words.len();
+        if count > MOST_WORDS {
+            return None;
+        }
+        let spans = (0..count).flat_map(|from| (from + 1..=count).map(move |to| (from, to)));
+        let found: Vec<(usize, usize, usize)> = spans.filter_map(|(from, to)| Some((from, to, named(from, to)?))).collect();
+        // `Blue Danube` also contains `Danube`: the longer name counts
+        let longest =
+            |&&(from, to, _): &&(usize, usize, usize)| !found.iter().any(|&(a, b, _)| a <= from && to <= b && (a, b) != (from, to));
+        let mut pages = found.iter().filter(longest).map(|(_, _, page)| *page);
+        let (from, to, page) = found.iter().find(|span| longest(span)).copied()?;
+        let plain = |at: &usize| spelt[*at].chars().all(|c| !c.is_uppercase() && !c.is_ascii_digit()) || is_stop_word(&words[*at]);
+        let rest = (0..count).filter(|at| !(from..to).contains(at));
+        (pages.all(|other| other == page) && rest.clone().all(|at| plain(&at)) && rest.count() <= MOST_OTHER_WORDS).then_some(page)
     }
 
     /// The pages with the titles or aliases most like `title`, best first.
@@ -181,6 +243,35 @@ mod tests {
         assert_eq!(titles.similar("Den Hag", 1), [1]);
         assert_eq!(titles.similar("Paris Ville-Lumière", 3), [5]);
         assert_eq!(titles.find_alias("Paris"), None);
+    }
+
+    #[test]
+    fn a_misspelt_name_means_the_only_page_like_it() {
+        let mut titles = Titles::new(
+            ["The Barber of Seville", "Rhône", "Rhine", "Charles Darwin", "Charles Dickens", "Lake Garda", "Apollo 11", "Apollo 12"]
+                .into_iter(),
+        );
+        titles.add_alias("Il barbiere di Siviglia", 0);
+        assert_eq!(titles.meant("Barber of Sevile"), Some(0));
+        assert_eq!(titles.meant("il barbiere di Sivilgia"), Some(0));
+        assert_eq!(titles.meant("Rhônne"), Some(1));
+        assert_eq!(titles.meant("Charles Drawin"), Some(3));
+        assert_eq!(titles.meant("LakeGarda"), Some(5));
+        // as like the one as the other, another first letter, a number that is another
+        for other in ["Rhane", "Phine", "Apollo 13", "Lake Guarana", "Charles", ""] {
+            assert_eq!(titles.meant(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_among_words_that_name_nothing() {
+        let titles = Titles::new(["Danube", "The Blue Danube", "Paris", "Canada", "Toronto", "Picasso", "K2"].into_iter());
+        assert_eq!(titles.meant("Danube flow into"), Some(0));
+        assert_eq!(titles.meant("composer the blue danube"), Some(1));
+        assert_eq!(titles.meant("Picasso,"), Some(5));
+        for other in ["Canada Toronto", "canada or toronto", "Paris Hilton", "Danube River", "K2 climbed", "paris a b c d", "paris 2024"] {
+            assert_eq!(titles.meant(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -69,7 +69,10 @@ fn a_page_is_found_by_its_alias() {
     let library = ToolLibrary::bundled(Arc::new(Corpus::with_aliases(people).unwrap())).unwrap();
     let run = |tool: &str, params: &str| library.execute(&Action { tool: tool.into(), params: params.into() }, &Trajectory::default()).text;
     assert_eq!(run("Retrieve", "mozart"), "Wolfgang Amadeus Mozart is known for music.");
-    assert_eq!(run("Retrieve", "Mozrat"), "No page is titled Mozrat. Similar: Wolfgang Amadeus Mozart.");
+    // as is one by its name with a typo, or among words that name nothing
+    assert_eq!(run("Retrieve", "Mozrat"), "Wolfgang Amadeus Mozart is known for music.");
+    assert_eq!(run("Retrieve", "Mozart die"), "Wolfgang Amadeus Mozart is known for music.");
+    assert_eq!(run("Retrieve", "Mozartkugel"), "No page is titled Mozartkugel. Similar: Wolfgang Amadeus Mozart.");
     // a title goes before an alias, and an alias makes the title visible
     assert_eq!(run("Retrieve", "Paris"), "A city of light.");
     assert_eq!(run("Retrieve", "the Lutetia"), "Paris: A city of light.");
@@ -132,6 +135,9 @@ fn lookup_looks_into_the_page_retrieved_last() {
     assert_eq!(look(&[("Retrieve", "Loire")], "flood"), "(1 of 1) The river floods in spring.");
     assert_eq!(look(&[("Retrieve", "Loire")], "Berlin"), "No sentence of Loire contains Berlin.");
     assert_eq!(look(&[("Retrieve", "Loire")], ""), "No sentence of Loire contains .");
+    // with a typo, in the keyword or in what was retrieved
+    assert_eq!(look(&[("Retrieve", "Loire")], "vallye"), "(1 of 1) Its valley is known for wine.");
+    assert_eq!(look(&[("Retrieve", "Lorie")], "wine"), "(1 of 1) Its valley is known for wine.");
     // a failed Retrieve leaves the page where it was
     assert_eq!(look(&[("Retrieve", "Loire"), ("Retrieve", "xyzzy")], "wine"), "(1 of 1) Its valley is known for wine.");
     assert_eq!(look(&[("Retrieve", "Loire"), ("Retrieve", "Paris")], "Seine"), "(1 of 1) It lies on the Seine.");
@@ -156,6 +162,7 @@ fn lookup_goes_on_where_it_was() {
 fn calculate_computes_and_compares() {
     check("Calculate", "1006 - 6", "1000");
     check("Calculate", "1006 > 777", "true");
+    check("Calculate", "1006 km - 777 km", "229 km");
     let failed = observe("Calculate", "1 +", &Trajectory::default());
     assert_eq!(failed.text, "cannot calculate `1 +`: expected a number at the end");
     assert!(failed.is_error);

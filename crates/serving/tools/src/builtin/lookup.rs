@@ -8,6 +8,7 @@ use autoact_trajectory::{ToolSpec, Trajectory};
 use crate::corpus::{Corpus, Page};
 use crate::text::{analyzer, fold, one_line, query_stems, quoted, stems_with};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
+use crate::typo::is_typo_of;
 
 /// Finds a word on the page that was retrieved last: `(1 of 2) sentence`, and with the same keyword
 /// again the next one. It keeps no state; the trajectory says what was retrieved and shown.
@@ -31,7 +32,7 @@ impl Lookup {
         for step in trajectory.steps().rev().filter(|step| step.observation.is_some()) {
             let Some(params) = &step.params else { continue };
             if self.retrieve.contains(&step.tool) {
-                if let Some(page) = self.corpus.page(params) {
+                if let Some(page) = self.corpus.meant(params) {
                     return Some((page, shown));
                 }
             } else if step.tool == self.spec.name && fold(params) == keyword {
@@ -53,16 +54,13 @@ impl Tool for Lookup {
             let first = self.retrieve.first().map_or(String::new(), |tool| format!(" Use {tool} first."));
             return Ok(format!("No page has been retrieved yet.{first}").into());
         };
-        let wanted = query_stems(keyword);
         let mut analyzer = analyzer();
-        let matches: Vec<&str> = page
-            .sentences()
-            .into_iter()
-            .filter(|sentence| {
-                let stems: HashSet<String> = stems_with(&mut analyzer, sentence).into_iter().collect();
-                !wanted.is_empty() && wanted.iter().all(|stem| stems.contains(stem))
-            })
-            .collect();
+        let sentences = page.sentences();
+        let stems: Vec<HashSet<String>> =
+            sentences.iter().map(|sentence| stems_with(&mut analyzer, sentence).into_iter().collect()).collect();
+        let wanted = spelt_as_on(&stems, query_stems(keyword));
+        let has_all = |stems: &HashSet<String>| !wanted.is_empty() && wanted.iter().all(|stem| stems.contains(stem));
+        let matches: Vec<&str> = sentences.iter().zip(&stems).filter(|(_, stems)| has_all(stems)).map(|(sentence, _)| *sentence).collect();
         let text = match matches.get(shown) {
             Some(sentence) => format!("({} of {}) {}", shown + 1, matches.len(), one_line(sentence)),
             None if matches.is_empty() => format!("No sentence of {} contains {}.", page.title, quoted(keyword)),
@@ -70,4 +68,20 @@ impl Tool for Lookup {
         };
         Ok(text.into())
     }
+}
+
+/// The stems of a keyword. One that the page does not have, but misspells just one of the page's,
+/// becomes that one.
+fn spelt_as_on(page: &[HashSet<String>], wanted: Vec<String>) -> Vec<String> {
+    let corrected = |stem: String| {
+        if page.iter().any(|sentence| sentence.contains(&stem)) {
+            return stem;
+        }
+        let meant: HashSet<&String> = page.iter().flatten().filter(|word| is_typo_of(&stem, word)).collect();
+        match meant.into_iter().collect::<Vec<_>>().as_slice() {
+            [only] => (*only).clone(),
+            _ => stem,
+        }
+    };
+    wanted.into_iter().map(corrected).collect()
 }

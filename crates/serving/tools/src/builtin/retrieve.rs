@@ -14,7 +14,7 @@ pub const LEAD_SENTENCES: usize = 6;
 /// How many similar titles an unknown one is answered with.
 const SIMILAR: usize = 3;
 
-/// The first sentences of the page with a title, or the titles like it.
+/// The first sentences of the page that a name means, or the titles like it.
 pub struct Retrieve {
     spec: ToolSpec,
     corpus: Arc<Corpus>,
@@ -36,7 +36,7 @@ impl Tool for Retrieve {
 
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let title = call.params.trim();
-        let Some(page) = self.corpus.page(title) else {
+        let Some(page) = self.corpus.meant(title) else {
             let mut text = format!("No page is titled {}.", quoted(title));
             let similar: Vec<&str> = self.corpus.similar(title, SIMILAR).into_iter().map(|page| page.title.as_str()).collect();
             if !similar.is_empty() {
@@ -46,8 +46,8 @@ impl Tool for Retrieve {
         };
         let sentences = page.sentences();
         let mut text = one_line(&sentences[..sentences.len().min(LEAD_SENTENCES)].join(" "));
-        // who asked for an alias must see the title
-        if self.corpus.is_alias(title) && !text.contains(&page.title) {
+        // who asked by another name must see the title
+        if !self.corpus.is_title(title) && !text.contains(&page.title) {
             text = format!("{}: {text}", page.title);
         }
         if sentences.len() > LEAD_SENTENCES {
