@@ -61,7 +61,7 @@ pub struct Options {
     /// Length in tokens, instead of the recipe's.
     pub tokens: Option<u64>,
     /// The model directory whose weights the base's training starts from, instead of random ones.
-    /// Its shape and its tokenizer have to be the recipe's.
+    /// Its tokenizer has to be the recipe's, and so has its shape, but for fewer layers.
     pub from: Option<PathBuf>,
     /// Delete earlier checkpoints and start from the beginning.
     pub restart: bool,
@@ -97,7 +97,10 @@ pub fn train_base(paths: &Paths, options: Options, on_step: &mut dyn FnMut(&Prog
     let config = configured(&recipe.base.train, recipe.seed, paths.work.join("base"), &options)?;
     let mut source = BaseDocuments::new(Worlds::load(paths, &recipe)?, encoder, &recipe)?;
     let weights = match &options.from {
-        Some(from) => Weights::load(from, &model)?,
+        Some(from) => {
+            let shape = ModelConfig::load(from)?;
+            Weights::load(from, &shape)?.deepened(&shape, &model)?
+        }
         None => Weights::init(&model, recipe.seed)?,
     };
     let mut trainer = Trainer::new(model.clone(), weights, config)?;

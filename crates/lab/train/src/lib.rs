@@ -26,6 +26,7 @@ mod attention;
 mod checkpoint;
 mod config;
 mod data;
+mod deepen;
 mod error;
 mod layout;
 mod lora;

@@ -279,3 +279,24 @@ fn a_source_without_targets_is_an_error_not_a_hang() {
     let result = t.run(&mut Hopeless, &mut |_| ControlFlow::Continue(()));
     assert!(matches!(result, Err(TrainError::Document { .. })));
 }
+
+#[test]
+fn a_deeper_model_begins_with_the_same_function() {
+    let shallow = ModelConfig { num_hidden_layers: 3, ..model() };
+    let deep = ModelConfig { num_hidden_layers: 5, ..model() };
+    let weights = Weights::init(&shallow, 5).unwrap();
+    let deepened = weights.clone().deepened(&shallow, &deep).unwrap();
+    let loss = |model: &ModelConfig, weights: Weights| {
+        Trainer::new(model.clone(), weights, settings(20)).unwrap().evaluate(&held_out()).unwrap().to_bits()
+    };
+    assert_eq!(loss(&deep, deepened.clone()), loss(&shallow, weights.clone()));
+    // it can be trained
+    let mut trainer = Trainer::new(deep.clone(), deepened, settings(20)).unwrap();
+    let before = trainer.evaluate(&held_out()).unwrap();
+    run(&mut trainer);
+    assert!(trainer.evaluate(&held_out()).unwrap() < before);
+    // nothing but layers can be added
+    let wide = ModelConfig { hidden_size: 64, ..deep.clone() };
+    assert!(matches!(weights.clone().deepened(&shallow, &wide), Err(TrainError::Config(_))));
+    assert!(matches!(weights.deepened(&deep, &shallow), Err(TrainError::Config(_))));
+}
