@@ -132,8 +132,8 @@ impl Made {
 
     /// The tools and the questions of one document.
     fn kit(&self, rng: &mut Rng) -> Kit<'_> {
-        let WorldsRecipe { differences, unanswerable, arithmetic, always_answered, .. } = self.recipe;
-        let of_pages = Mix { difference: differences, ..Mix::default() };
+        let WorldsRecipe { differences, inverse, unanswerable, arithmetic, always_answered, .. } = self.recipe;
+        let of_pages = Mix { difference: differences, inverse, ..Mix::default() };
         let (mut specs, mut mix) = (self.tools.specs().to_vec(), of_pages.with(arithmetic, unanswerable));
         if rng.chance(always_answered) {
             specs.retain(|spec| !spec.is_no_answer());

@@ -5,12 +5,16 @@ use autoact_base::random::Rng;
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
 use crate::question::{Kind, Question, QuestionPlan};
-use crate::schema::{Compare, Relation, RelationRef};
+use crate::schema::{Compare, Relation, RelationRef, Schema};
 use crate::split::Split;
 use crate::text::{contains_words, fill, sentence_case};
 
 /// Fraction of differences that are between two facts of one entity, where the schema has any.
-const AGES: f64 = 0.4;
+const AGES: f64 = 0.45;
+/// Fraction of these that are between a person's year and that of a work.
+const AGES_AT: f64 = 0.5;
+/// Fraction of these that do not name the person.
+const UNNAMED: f64 = 0.3;
 
 /// The two numbers of a difference, the larger one first, and the answer.
 #[derive(Debug, Clone)]
@@ -46,15 +50,15 @@ impl KnowledgeBase {
     /// positive difference.
     pub(crate) fn gap(&self, question: &Question) -> Option<Gap<'_>> {
         let QuestionPlan::Difference { a, b, more, minus } = &question.plan else { return None };
-        let at = self.schema.relation_at(question.chain.first()?)?;
-        let other = minus.as_ref().map_or(Some(at), |path| self.schema.relation_at(path))?;
-        let fact = |title: &str, at: RelationRef| self.fact(self.find(title)?, at.relation);
-        Gap::of(fact(a, at)?, fact(b, other)?, *more)
+        let first = relations(&self.schema, &question.chain)?;
+        let second = relations(&self.schema, if minus.is_empty() { &question.chain } else { minus })?;
+        let fact = |title: &str, chain: &[RelationRef]| self.follow(self.find(title)?, chain)?.last().copied();
+        Gap::of(fact(a, &first)?, fact(b, &second)?, *more)
     }
 
     pub(crate) fn ask_difference(&self, split: Split, rng: &mut Rng) -> Option<Question> {
         if rng.chance(AGES)
-            && let Some(question) = self.ask_age(rng)
+            && let Some(question) = if rng.chance(AGES_AT) { self.ask_age_at(rng) } else { self.ask_age(rng) }
         {
             return Some(question);
         }
@@ -69,7 +73,7 @@ impl KnowledgeBase {
         let (a, b) = if (x > y) == more { (a, b) } else { (b, a) };
         let names = [self.named(a), self.named(b)];
         let text = difference_text(rng.pick(&forms(self.schema.relation(at)))?, more, &names[0], &names[1]);
-        let plan = QuestionPlan::Difference { a: self.title(a), b: self.title(b), more, minus: None };
+        let plan = QuestionPlan::Difference { a: self.title(a), b: self.title(b), more, minus: Vec::new() };
         self.finish_difference(text, at, vec![self.title(a), self.title(b)], plan)
     }
 
@@ -81,9 +85,28 @@ impl KnowledgeBase {
         let entity = self.pick_entity(at.kind, rng)?;
         let template = rng.pick(&relation.ages)?;
         let text = fill(template, |slot| (slot == "x").then(|| self.named(entity)));
-        let minus = Some(self.schema.path(RelationRef { kind: at.kind, relation: base }));
+        let minus = vec![self.schema.path(RelationRef { kind: at.kind, relation: base })];
         let plan = QuestionPlan::Difference { a: self.title(entity), b: self.title(entity), more: true, minus };
         self.finish_difference(text, at, vec![self.title(entity)], plan)
+    }
+
+    /// `How old was Tolkien when The Hobbit came out?`
+    fn ask_age_at(&self, rng: &mut Rng) -> Option<Question> {
+        let age = rng.pick(&self.schema.ages_at)?;
+        let entity = self.pick_entity(age.year.kind, rng)?;
+        let person = self.fact(entity, age.who.relation)?.target?;
+        let unnamed = !age.unnamed.is_empty() && rng.chance(UNNAMED);
+        let template = rng.pick(if unnamed { &age.unnamed } else { &age.questions })?;
+        let text = fill(template, |slot| match slot {
+            "x" => Some(self.named(entity)),
+            "y" => Some(self.named(person)),
+            _ => None,
+        });
+        let born = self.schema.path(age.born);
+        let (a, y) = (self.title(entity), self.title(person));
+        let (b, minus) = if unnamed { (a.clone(), vec![self.schema.path(age.who), born]) } else { (y.clone(), vec![born]) };
+        let plan = QuestionPlan::Difference { a: a.clone(), b, more: true, minus };
+        self.finish_difference(text, age.year, vec![a, y], plan)
     }
 
     fn title(&self, entity: EntityId) -> String {
@@ -96,6 +119,11 @@ impl KnowledgeBase {
         let named = contains_words(&question.text.to_lowercase(), &question.answer.to_lowercase());
         (!named).then_some(question)
     }
+}
+
+/// The relations at these paths.
+pub(crate) fn relations(schema: &Schema, paths: &[String]) -> Option<Vec<RelationRef>> {
+    paths.iter().map(|path| schema.relation_at(path)).collect()
 }
 
 /// A template of a question for a difference, and the comparing words that fit it.

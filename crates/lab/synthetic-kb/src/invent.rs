@@ -76,6 +76,8 @@ const UNIQUE_TRIES: usize = 30;
 /// Probability that an open word is one that another entity already has: people share languages
 /// and currencies.
 const SHARED_WORD: f64 = 0.35;
+/// Probability of a round number.
+const ROUND: f64 = 0.3;
 
 impl FactMaker<'_> {
     fn facts(&mut self, kind: TypeId, id: EntityId, rng: &mut Rng) -> Vec<Option<Fact>> {
@@ -160,7 +162,16 @@ fn number(relation: &Relation, base: Option<f64>, rng: &mut Rng) -> Fact {
         None if relation.range == "number" && low > 0.0 && high / low > 20.0 => low * (high / low).powf(rng.unit()),
         None => low + rng.unit() * (high - low),
     };
+    let drawn = if relation.range == "number" && relation.decimals == 0 && rng.chance(ROUND) { round(drawn, rng) } else { drawn };
     fact_of_number(drawn, if relation.range == "year" { 0 } else { relation.decimals }, &relation.unit)
+}
+
+/// The number with one to three digits that are not zero: pages have many such numbers, and their
+/// zeros are hard to copy.
+fn round(number: f64, rng: &mut Rng) -> f64 {
+    let digits = rng.between(1, 3) as i32;
+    let unit = 10f64.powi((number.abs().max(1.0).log10().floor() as i32 + 1 - digits).max(0));
+    (number / unit).round().max(1.0) * unit
 }
 
 /// A number or year as a fact: `1006 km`, `1889`.

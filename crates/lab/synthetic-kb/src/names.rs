@@ -18,8 +18,11 @@ const SHAPE_COUNT: usize = 4;
 const SHAPE_SHARE: f64 = 0.02;
 /// Probability that a slot of a template with several words gets a real word of another title.
 const REAL_WORD: f64 = 0.25;
-/// Probability of a short and unusual name such as `K2`.
-const ODD: f64 = 0.01;
+/// Probability of an unusual name such as `K2` or `J. R. R. Arlen`. Real names are odd more rarely,
+/// but a small model copies only what it has often copied.
+const ODD: f64 = 0.08;
+/// Probability of a letter with a diacritic in place of one without.
+const ACCENTED: f64 = 0.04;
 /// Maximum length of an invented name, in characters.
 const LONGEST: usize = 28;
 /// Unit of attempts: the constraints on a name are relaxed after multiples of it.
@@ -111,9 +114,12 @@ impl NameMaker {
                     }
                     out
                 }
-                None if rng.chance(ODD) => odd(rng),
+                None if rng.chance(ODD) => odd(spelling, rng),
                 None => spelling.title(rng),
             };
+            if rng.chance(ACCENTED) {
+                name = accented(&name, rng);
+            }
             let length = name.chars().count();
             // short names are rare, and none ends like a sentence
             let least = if attempt < TRIES { 4 } else { 2 };
@@ -150,13 +156,63 @@ impl NameMaker {
     }
 }
 
-fn odd(rng: &mut Rng) -> String {
-    let letter = |rng: &mut Rng| char::from(b'A' + rng.below(26) as u8);
-    match rng.below(3) {
-        0 => format!("{}{}", letter(rng), rng.between(1, 99)),
-        1 => format!("{}{}{}", letter(rng), letter(rng), rng.between(1, 999)),
-        _ => format!("{}{}{}", letter(rng), letter(rng), letter(rng)),
+/// A name with initials, capitals, figures, a hyphen or a syllable that repeats itself.
+fn odd(spelling: &Spelling, rng: &mut Rng) -> String {
+    let capital = |rng: &mut Rng| char::from(b'A' + rng.below(26) as u8);
+    let word = |rng: &mut Rng| spelling.word(false, true, rng);
+    match rng.below(10) {
+        0 => format!("{}{}", capital(rng), rng.between(1, 99)),
+        1 => format!("{}{}{}", capital(rng), capital(rng), rng.between(1, 999)),
+        2 => (0..2 + rng.below(4)).map(|_| capital(rng)).collect(),
+        3 => {
+            let first = capital(rng);
+            let second = if rng.chance(0.5) { first } else { capital(rng) };
+            let initials = if rng.chance(0.5) { format!("{}. {first}. {second}.", capital(rng)) } else { format!("{first}. {second}.") };
+            format!("{initials} {}", word(rng))
+        }
+        4 => {
+            let syllable: String = word(rng).to_lowercase().chars().take(2 + rng.below(2)).collect();
+            let repeated = capitalised(&syllable.repeat(2 + rng.below(2)));
+            if rng.chance(0.5) { format!("{repeated}{}", word(rng).to_lowercase().chars().take(3).collect::<String>()) } else { repeated }
+        }
+        5 => format!("{}-{}", word(rng), if rng.chance(0.5) { word(rng) } else { word(rng).to_lowercase() }),
+        6 => format!("{}{}", ["O'", "Mc", "D'", "L'"][rng.below(4)], word(rng)),
+        7 => format!("{} {}", word(rng), ["II", "III", "IV", "7", "21", "101", "1900", "360"][rng.below(8)]),
+        8 => {
+            let twice = word(rng);
+            format!("{twice} {twice}")
+        }
+        _ => format!("{}{}", word(rng), word(rng)),
     }
+}
+
+/// The name with one letter that has a diacritic.
+fn accented(name: &str, rng: &mut Rng) -> String {
+    const MARKED: [(char, &str); 14] = [
+        ('a', "áàâãäåăąā"),
+        ('e', "éèêëęěē"),
+        ('i', "íìîïī"),
+        ('o', "óòôõöøőō"),
+        ('u', "úùûüůűū"),
+        ('c', "çćč"),
+        ('n', "ñńň"),
+        ('s', "śšş"),
+        ('z', "źżž"),
+        ('l', "ł"),
+        ('r', "ř"),
+        ('y', "ý"),
+        ('g', "ğ"),
+        ('t', "ť"),
+    ];
+    let mut letters: Vec<char> = name.chars().collect();
+    let marked = |letter: char| MARKED.iter().find(|(plain, _)| *plain == letter).map(|(_, marked)| marked.chars().collect::<Vec<_>>());
+    let at: Vec<usize> = (1..letters.len()).filter(|at| marked(letters[*at]).is_some()).collect();
+    if let Some(at) = rng.pick(&at)
+        && let Some(letter) = marked(letters[*at]).as_deref().and_then(|marked| rng.pick(marked))
+    {
+        letters[*at] = *letter;
+    }
+    letters.into_iter().collect()
 }
 
 impl Spelling {

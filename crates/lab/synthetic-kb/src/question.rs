@@ -70,9 +70,9 @@ pub enum QuestionPlan {
         b: String,
         /// Whether the value of `b` is taken from that of `a`, or the other way round.
         more: bool,
-        /// The path of the relation of `b`, where it is another one than the chain's.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        minus: Option<String>,
+        /// The paths that lead from `b` to its value, where they are others than the chain's.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        minus: Vec<String>,
     },
     /// Whether two entities share the value of a relation.
     IsSame {

@@ -6,6 +6,7 @@ use autoact_score::exact_match;
 use autoact_trajectory::{NOT_FOUND, REPEATED_NOTE, Reflection, Step, Trajectory, Verdict};
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
+use crate::difference::relations;
 use crate::question::{Asks, Kind, Question, QuestionPlan, Read, Why};
 use crate::schema::RelationRef;
 use crate::solve::{
@@ -127,7 +128,7 @@ impl<'a> Judge<'a> {
                 let outcome = say(if holds { style.holds } else { style.fails }, &slots);
                 vec![outcome, say(style.must, &[("v", &self.question.answer)])]
             }),
-            QuestionPlan::Difference { a, b, minus, .. } => self.difference(a, b, minus.as_deref()),
+            QuestionPlan::Difference { a, b, minus, .. } => self.difference(a, b, minus),
             QuestionPlan::Inverse { value } => self.owner(self.asked(value)),
             QuestionPlan::Calculate { expression } => {
                 let wants = say(style.wants, &[("p", expression)]);
@@ -152,12 +153,12 @@ impl<'a> Judge<'a> {
     }
 
     /// Two facts, and what one leaves of the other.
-    fn difference(&self, a: &str, b: &str, minus: Option<&str>) -> Result<Vec<String>, SolveError> {
+    fn difference(&self, a: &str, b: &str, minus: &[String]) -> Result<Vec<String>, SolveError> {
         let style = self.solver.style;
         let unknown = || SolveError::Unknown(self.question.text.clone());
         let schema = self.base().schema();
-        let other = minus.map(|path| schema.relation_at(path).ok_or_else(unknown)).transpose()?;
-        let second = other.map_or(self.chain.clone(), |link| vec![link]);
+        let other = relations(schema, minus).ok_or_else(unknown)?;
+        let second = if other.is_empty() { self.chain.clone() } else { other };
         let nouns = |chain: &[RelationRef]| chain.iter().map(|link| schema.relation(*link).noun.as_str()).collect::<Vec<_>>();
         let (p, q) = (self.phrase(self.asked(a), self.nouns()), self.phrase(self.asked(b), nouns(&second)));
         let mut told = vec![say(style.compares, &[("p", &p), ("q", &q)])];
@@ -166,8 +167,8 @@ impl<'a> Judge<'a> {
         told.extend(first.told.into_iter().chain(last.told));
         if shown {
             let gap = self.base().gap(self.question).ok_or_else(unknown)?;
-            let [from, take] = gap.terms().map(digits);
-            told.push(say(style.gap, &[("a", from), ("b", take), ("v", gap.answer.split(' ').next().unwrap_or_default())]));
+            let [from, take] = gap.terms().map(|fact| fact.text.as_str());
+            told.push(say(style.gap, &[("a", from), ("b", take), ("v", &gap.answer)]));
             told.push(say(style.must, &[("v", &gap.answer)]));
         }
         Ok(told)

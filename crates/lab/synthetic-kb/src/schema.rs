@@ -145,8 +145,40 @@ pub struct Wordings {
     pub inverse: Vec<String>,
     /// Yes/no questions whether two entities share the value.
     pub same: Vec<String>,
+    /// Questions how far apart two values are, whichever is larger: `{a}`, `{b}`.
+    pub gaps: Vec<String>,
     /// Comparisons in other words.
     pub also: Vec<Compare>,
+}
+
+/// Wordings of two relations in one breath, without what is between them: `In which country is {x}?`
+/// of a landmark, whose page tells its city. They stand in `wordings.toml` too.
+#[derive(Debug, Clone)]
+pub struct Together {
+    /// The two relations.
+    pub chain: [RelationRef; 2],
+    /// Whole questions: `{x}`.
+    pub questions: Vec<String>,
+    /// Noun phrases: `{x}`.
+    pub phrases: Vec<String>,
+    /// Yes/no questions: `{v}`, `{x}`.
+    pub checks: Vec<String>,
+}
+
+/// Questions for the years between something in a person's life and something that the person made:
+/// `How old was {y} when {x} came out?`
+#[derive(Debug, Clone)]
+pub struct AgeAt {
+    /// The year of the thing.
+    pub year: RelationRef,
+    /// From the thing to the person.
+    pub who: RelationRef,
+    /// The year of the person.
+    pub born: RelationRef,
+    /// Questions that name both: `{x}`, `{y}`.
+    pub questions: Vec<String>,
+    /// Questions that name the thing only: `{x}`.
+    pub unnamed: Vec<String>,
 }
 
 /// A relation of a type, and its wordings.
@@ -313,6 +345,10 @@ pub struct Schema {
     /// Chains by number of relations minus one, then by [`Split`]: all, train, held out.
     chains: [[Vec<Vec<RelationRef>>; 3]; 3],
     by_path: HashMap<String, RelationRef>,
+    /// Wordings of two relations at once.
+    pub together: Vec<Together>,
+    /// Questions for somebody's age at a point in time.
+    pub ages_at: Vec<AgeAt>,
 }
 
 impl Schema {
@@ -321,7 +357,7 @@ impl Schema {
         let by_path = all_relations(&types)
             .map(|at| (format!("{}.{}", types[at.kind].name, types[at.kind].relations[at.relation].name), at))
             .collect();
-        let mut schema = Schema { chains: Default::default(), generic, types, by_path };
+        let mut schema = Schema { chains: Default::default(), generic, types, by_path, together: Vec::new(), ages_at: Vec::new() };
         schema.chains = schema.split_chains();
         schema
     }
@@ -352,6 +388,11 @@ impl Schema {
     /// The key of a chain, whose hash decides the split: `river.country>country.capital`.
     pub fn chain_key(&self, chain: &[RelationRef]) -> String {
         chain.iter().map(|at| self.path(*at)).collect::<Vec<_>>().join(">")
+    }
+
+    /// The wordings of the two relations at once, if there are any.
+    pub(crate) fn together(&self, chain: &[RelationRef]) -> Option<&Together> {
+        self.together.iter().find(|together| together.chain == chain)
     }
 
     /// All relations of all types.

@@ -41,6 +41,7 @@ pub(crate) fn problems(generic: &Generic, types: &[EntityType], distinct: usize)
             inverse.for_each(|text| template(&format!("{place}.inverse"), text, &["v"], &["v"]));
             let same = relation.same.iter().chain(&relation.asked.same);
             same.for_each(|text| template(&format!("{place}.same"), text, &["a", "b"], &["a", "b"]));
+            relation.asked.gaps.iter().for_each(|text| template(&format!("{place}.gaps"), text, &["a", "b"], &["a", "b"]));
             relation.ages.iter().for_each(|text| template(&format!("{place}.ages"), text, &["x"], &["x"]));
             for compare in relation.compare.iter().flat_map(|compare| compare.also.iter().chain([compare])) {
                 compare.which.iter().for_each(|text| template(&format!("{place}.compare.which"), text, &["a", "b", "c"], &["a", "b", "c"]));
@@ -55,6 +56,21 @@ pub(crate) fn problems(generic: &Generic, types: &[EntityType], distinct: usize)
         }
         for relation in &kind.relations {
             relation_problems(generic, kind, relation, &mut out);
+        }
+    }
+    out
+}
+
+/// What is wrong with wordings of several relations: each needs these slots, and has no other.
+pub(crate) fn joint(place: &str, texts: &[String], needs: &[&str]) -> Vec<String> {
+    let mut out = Vec::new();
+    for text in texts {
+        let found = slots(text);
+        for need in needs.iter().filter(|need| !found.iter().any(|slot| slot_of(slot) == **need)) {
+            out.push(format!("{place}: `{text}` lacks the slot `{{{need}}}`"));
+        }
+        for slot in found.iter().filter(|slot| !needs.contains(&slot_of(slot))) {
+            out.push(format!("{place}: `{text}` has the unknown slot `{{{slot}}}`"));
         }
     }
     out
@@ -81,6 +97,9 @@ fn relation_problems(generic: &Generic, kind: &EntityType, relation: &Relation, 
     }
     if relation.compare.is_some() && !matches!(relation.range.as_str(), "number" | "year") {
         out.push(format!("{place}: `compare` needs a `number` or a `year`, not `{}`", relation.range));
+    }
+    if !relation.asked.gaps.is_empty() && !matches!(relation.range.as_str(), "number" | "year") {
+        out.push(format!("{place}: `gaps` needs a `number` or a `year`, not `{}`", relation.range));
     }
     if !relation.ages.is_empty() && relation.after.is_none() {
         out.push(format!("{place}: `ages` needs `after`, the relation that the difference is taken from"));

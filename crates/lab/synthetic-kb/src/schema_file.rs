@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::schema::{EntityType, Generic, Schema, SchemaError, TypeId, Wordings};
+use crate::schema::{AgeAt, EntityType, Generic, RelationRef, Schema, SchemaError, Together, TypeId, Wordings};
 use crate::schema_check;
 
 #[derive(Debug, Deserialize)]
@@ -19,7 +19,38 @@ struct RawSchema {
 /// The file beside a schema with the wordings of its relations, by type and relation.
 const WORDINGS: &str = "wordings.toml";
 
-type AllWordings = BTreeMap<String, BTreeMap<String, Wordings>>;
+/// The file: wordings by type and relation, and those of several relations.
+#[derive(Debug, Default, Deserialize)]
+struct AllWordings {
+    #[serde(default)]
+    together: Vec<RawTogether>,
+    #[serde(default)]
+    age_at: Vec<RawAgeAt>,
+    #[serde(flatten)]
+    relations: BTreeMap<String, BTreeMap<String, Wordings>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTogether {
+    chain: [String; 2],
+    questions: Vec<String>,
+    #[serde(default)]
+    phrases: Vec<String>,
+    #[serde(default)]
+    checks: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawAgeAt {
+    year: String,
+    who: String,
+    born: String,
+    questions: Vec<String>,
+    #[serde(default)]
+    unnamed: Vec<String>,
+}
 
 impl Schema {
     /// Reads and checks a schema file, and `wordings.toml` beside it if it is there.
@@ -27,14 +58,14 @@ impl Schema {
         let beside = path.with_file_name(WORDINGS);
         let wordings = match beside.exists() {
             true => toml::from_str(&read(&beside)?).map_err(invalid(&beside.display().to_string()))?,
-            false => AllWordings::new(),
+            false => AllWordings::default(),
         };
         Schema::build(&read(path)?, wordings, &path.display().to_string())
     }
 
     /// Parses and checks a schema without further wordings; `path` is used in error messages only.
     pub fn parse(text: &str, path: &str) -> Result<Schema, SchemaError> {
-        Schema::build(text, AllWordings::new(), path)
+        Schema::build(text, AllWordings::default(), path)
     }
 
     fn build(text: &str, mut wordings: AllWordings, path: &str) -> Result<Schema, SchemaError> {
@@ -52,19 +83,60 @@ impl Schema {
             for relation in &mut kind.relations {
                 default_to(&mut relation.noun, &relation.name);
                 relation.target = names.get(&relation.range).copied();
-                relation.asked = wordings.get_mut(&kind.name).and_then(|own| own.remove(&relation.name)).unwrap_or_default();
+                relation.asked = wordings.relations.get_mut(&kind.name).and_then(|own| own.remove(&relation.name)).unwrap_or_default();
                 if let Some(compare) = &mut relation.compare {
                     compare.also = std::mem::take(&mut relation.asked.also);
                 }
             }
         }
         let mut problems = schema_check::problems(&raw.generic, &types, names.len());
-        let strangers = wordings.into_iter().flat_map(|(kind, own)| own.into_keys().map(move |relation| format!("{kind}.{relation}")));
+        let strangers =
+            wordings.relations.into_iter().flat_map(|(kind, own)| own.into_keys().map(move |relation| format!("{kind}.{relation}")));
         problems.extend(strangers.map(|place| format!("{WORDINGS}: `{place}` is no relation of the schema")));
+        let mut schema = Schema::new(raw.generic, types);
+        problems.extend(schema.add_joint(wordings.together, wordings.age_at));
         if !problems.is_empty() {
             return Err(SchemaError::Invalid { path: path.to_owned(), problems });
         }
-        Ok(Schema::new(raw.generic, types))
+        Ok(schema)
+    }
+
+    /// Adds the wordings of several relations, and returns what is wrong with them.
+    fn add_joint(&mut self, together: Vec<RawTogether>, ages: Vec<RawAgeAt>) -> Vec<String> {
+        let mut problems = Vec::new();
+        for raw in together {
+            let place = format!("{WORDINGS}: together {}", raw.chain.join(" > "));
+            let chain = raw.chain.each_ref().map(|path| self.relation_at(path));
+            let [Some(first), Some(second)] = chain else {
+                problems.push(format!("{place}: no relations of the schema"));
+                continue;
+            };
+            if self.relation(first).target != Some(second.kind) {
+                problems.push(format!("{place}: the first does not lead to the second"));
+            }
+            problems.extend(schema_check::joint(&place, &raw.questions, &["x"]));
+            problems.extend(schema_check::joint(&place, &raw.phrases, &["x"]));
+            problems.extend(schema_check::joint(&place, &raw.checks, &["v", "x"]));
+            let RawTogether { questions, phrases, checks, .. } = raw;
+            self.together.push(Together { chain: [first, second], questions, phrases, checks });
+        }
+        for raw in ages {
+            let place = format!("{WORDINGS}: age_at {}", raw.year);
+            let relations: [Option<RelationRef>; 3] = [&raw.year, &raw.who, &raw.born].map(|path| self.relation_at(path));
+            let [Some(year), Some(who), Some(born)] = relations else {
+                problems.push(format!("{place}: no relations of the schema"));
+                continue;
+            };
+            let years = [year, born].into_iter().all(|at| self.relation(at).range == "year");
+            if who.kind != year.kind || self.relation(who).target != Some(born.kind) || !years {
+                problems.push(format!("{place}: `who` does not lead from the thing of `year` to the person of `born`"));
+            }
+            problems.extend(schema_check::joint(&place, &raw.questions, &["x", "y"]));
+            problems.extend(schema_check::joint(&place, &raw.unnamed, &["x"]));
+            let RawAgeAt { questions, unnamed, .. } = raw;
+            self.ages_at.push(AgeAt { year, who, born, questions, unnamed });
+        }
+        problems
     }
 }
 

@@ -6,6 +6,7 @@ use autoact_base::random::Rng;
 use autoact_trajectory::{Action, FINISH, NOT_FOUND, Step, ToolSpec, Trajectory, Turn};
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
+use crate::difference::relations;
 use crate::question::{Asks, Question, QuestionPlan, Read, Why};
 use crate::schema::RelationRef;
 use crate::style::ThoughtStyle;
@@ -412,7 +413,7 @@ impl<'a> Walk<'a, '_> {
         if told.contains(expected) { Ok(()) } else { Err(SolveError::Miscalculated { action, observation, expected: expected.to_owned() }) }
     }
 
-    /// Reads two numbers and takes one from the other, on the calculator.
+    /// Reads two numbers and takes one from the other, on the calculator, with their units.
     fn difference(&mut self, question: &Question, chain: &[RelationRef]) -> Result<String, SolveError> {
         let base = self.solver.base;
         let style = self.solver.style;
@@ -420,14 +421,11 @@ impl<'a> Walk<'a, '_> {
         let QuestionPlan::Difference { a, b, minus, .. } = &question.plan else { return Err(unknown()) };
         let gap = base.gap(question).ok_or_else(unknown)?;
         self.follow(a, chain)?;
-        match minus {
-            Some(path) => self.follow(b, &[base.schema().relation_at(path).ok_or_else(unknown)?])?,
-            None => self.follow(b, chain)?,
-        };
-        let [from, take] = gap.terms().map(digits);
-        let expected = gap.answer.split(' ').next().unwrap_or_default();
-        let slots = [("a", from), ("b", take), ("v", expected)];
-        self.calculate(format!("{from} - {take}"), expected, style.minus, &slots)?;
+        let second = relations(base.schema(), minus).ok_or_else(unknown)?;
+        self.follow(b, if second.is_empty() { chain } else { &second })?;
+        let [from, take] = gap.terms().map(|fact| fact.text.as_str());
+        let slots = [("a", from), ("b", take), ("v", gap.answer.as_str())];
+        self.calculate(format!("{from} - {take}"), &gap.answer, style.minus, &slots)?;
         self.think(style.gap, &slots);
         self.think(style.so, &[("v", &gap.answer)]);
         Ok(gap.answer)

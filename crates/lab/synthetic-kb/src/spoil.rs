@@ -6,6 +6,7 @@ use autoact_score::exact_match;
 use autoact_trajectory::{FINISH, NOT_FOUND, REPEATED_NOTE, Step, Trajectory, Turn};
 
 use crate::base::{EntityId, Fact};
+use crate::difference::relations;
 use crate::fault::Fault;
 use crate::idle::mashed;
 use crate::question::{Asks, Question, QuestionPlan};
@@ -214,11 +215,8 @@ impl Solver<'_> {
                 vec![(a, chain.clone()), (b, chain)]
             }
             QuestionPlan::Difference { a, b, minus, .. } => {
-                let other = match minus {
-                    Some(path) => vec![self.base.schema().relation_at(path)?],
-                    None => chain.clone(),
-                };
-                vec![(a, chain), (b, other)]
+                let other = relations(self.base.schema(), minus)?;
+                vec![(a, chain.clone()), (b, if other.is_empty() { chain } else { other })]
             }
             _ => return None,
         };

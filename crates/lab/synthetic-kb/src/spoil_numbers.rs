@@ -3,6 +3,7 @@
 use autoact_base::random::Rng;
 use autoact_trajectory::{Step, Trajectory, Turn};
 
+use crate::base::Fact;
 use crate::fault::Fault;
 use crate::question::{Question, QuestionPlan};
 use crate::solve::{CALCULATE, Environment, Solver, Walk, digits, finish_step, resolve};
@@ -90,17 +91,15 @@ impl Solver<'_> {
         }
         let calculated = gold.turns.iter().rposition(|turn| matches!(turn, Turn::Step(step) if step.tool == CALCULATE))?;
         let Turn::Step(Step { thought, .. }) = &gold.turns[calculated] else { return None };
-        let asked = |a, b| say(self.style.minus, &[("a", digits(a)), ("b", digits(b))]);
+        let asked = |a: &Fact, b: &Fact| say(self.style.minus, &[("a", a.text.as_str()), ("b", b.text.as_str())]);
         let thought = thought.replace(&asked(from, take), &asked(take, from));
         trajectory.turns.truncate(calculated);
         let mut walk = Walk { solver: self, env, trajectory, thought, written: Vec::new() };
-        let outcome = walk.act(CALCULATE, &format!("{} - {}", digits(take), digits(from)));
-        let unit = gap.answer.split_once(' ').map_or(String::new(), |(_, unit)| format!(" {unit}"));
-        let answer = format!("{outcome}{unit}");
-        walk.think(self.style.gap, &[("a", digits(take)), ("b", digits(from)), ("v", &outcome)]);
-        walk.think(self.style.so, &[("v", &answer)]);
+        let outcome = walk.act(CALCULATE, &format!("{} - {}", take.text, from.text));
+        walk.think(self.style.gap, &[("a", &take.text), ("b", &from.text), ("v", &outcome)]);
+        walk.think(self.style.so, &[("v", &outcome)]);
         let thought = std::mem::take(&mut walk.thought);
-        walk.trajectory.turns.push(finish_step(thought, &answer));
+        walk.trajectory.turns.push(finish_step(thought, &outcome));
         Some(walk.trajectory)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use autoact_base::random::Rng;
 
-use crate::schema::{EntityType, Relation, Schema, Wordings};
+use crate::schema::{EntityType, Relation, RelationRef, Schema, Wordings};
 use crate::text::slots;
 
 /// Probability that a noun gets a qualifier in front.
@@ -49,15 +49,19 @@ impl Schema {
         let mut rng = Rng::labelled(seed, "strange relations");
         let mut schema = self.clone();
         let mut used: HashSet<String> = self.relations().map(|at| self.relation(at).noun.clone()).collect();
-        for kind in &mut schema.types {
+        let mut all_renamed = HashSet::new();
+        for (id, kind) in schema.types.iter_mut().enumerate() {
             let mut renamed = HashSet::new();
-            for relation in &mut kind.relations {
+            for (index, relation) in kind.relations.iter_mut().enumerate() {
                 if relation.generic && rng.chance(share) && rename(relation, nouns, &mut used, &mut rng) {
                     renamed.insert(relation.name.clone());
+                    all_renamed.insert(RelationRef { kind: id, relation: index });
                 }
             }
             drop_leads(kind, &renamed);
         }
+        schema.together.retain(|together| together.chain.iter().all(|at| !all_renamed.contains(at)));
+        schema.ages_at.retain(|age| [age.year, age.who, age.born].iter().all(|at| !all_renamed.contains(at)));
         schema
     }
 }

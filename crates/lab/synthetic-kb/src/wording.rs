@@ -8,7 +8,7 @@ use crate::base::{EntityId, KnowledgeBase};
 use crate::difference::{difference_text, forms};
 use crate::phrase::{phrase, question};
 use crate::question::{Asks, Question, QuestionPlan, Spelling};
-use crate::schema::{Compare, Relation, RelationRef};
+use crate::schema::{Compare, Relation, RelationRef, Together};
 use crate::text::{contains_words, fill, with_article};
 use crate::wording_frames::{
     BELIEFS, BETWEEN, ECHOES, GREETINGS, IMPERATIVES, NAMING, QUESTIONS, REQUESTS, THANKS, TOPICS, VERIFY, WISHES,
@@ -62,6 +62,14 @@ impl Wording {
 
 /// Probability of a whole question that only rewording has, where the schema has any.
 const OTHERWISE: f64 = 0.5;
+/// Probability that two relations are asked for at once, where there is a wording for it.
+const FUSED: f64 = 0.5;
+/// Probability of a phrase in such a question.
+const FUSED_PHRASE: f64 = 0.3;
+/// Probability of a difference that does not say which value is larger.
+const GAP: f64 = 0.4;
+/// Probability that such a question has the relation's own wording, where another would do.
+const OWN_GAP: f64 = 0.75;
 /// Probability of `what` in place of `which`.
 const WHAT: f64 = 0.3;
 /// Probability of a contraction in a question without an answer.
@@ -131,7 +139,8 @@ impl Composer<'_> {
             QuestionPlan::IsMore { a, b, more } => self.is_more(a, b, *more, *chain.first()?, rng),
             QuestionPlan::IsSame { a, b } => self.is_same(a, b, *chain.first()?, rng),
             QuestionPlan::IsValue { start, claim } => self.is_value(start, claim, chain, rng),
-            QuestionPlan::Difference { a, b, more, minus } => self.difference(a, b, *more, minus.is_some(), *chain.first()?, rng),
+            QuestionPlan::Difference { a, b, more, minus } if minus.is_empty() => self.difference(a, b, *more, *chain.first()?, rng),
+            QuestionPlan::Difference { a, b, .. } => self.age(a, b, question, *chain.first()?, rng),
             QuestionPlan::Missing { asks, .. } => self.missing(&question.text, asks, rng),
             QuestionPlan::Calculate { .. } => Some(as_asked(question.text.clone(), rng)),
             QuestionPlan::NoQuestion { .. } => Some(Form { text: question.text.clone(), family: "direct" }),
@@ -240,7 +249,16 @@ impl Composer<'_> {
     /// The phrase of a whole chain around a name; the name itself for an empty chain.
     fn referring(&self, chain: &[RelationRef], name: String, rng: &mut Rng) -> String {
         let mut x = name;
+        let mut fused = false;
         for (depth, at) in chain.iter().enumerate() {
+            if std::mem::take(&mut fused) {
+                continue;
+            }
+            if let Some(template) = chain.get(depth..depth + 2).and_then(|two| self.fused(two, |together| &together.phrases, rng)) {
+                x = say(template, &[("x", &x)]);
+                fused = true;
+                continue;
+            }
             let relation = self.base.schema().relation(*at);
             let fits = |text: &&String| depth == 0 || !text.contains("{x}'s");
             let asked: Vec<&String> = relation.asked.phrases.iter().filter(fits).collect();
@@ -252,6 +270,42 @@ impl Composer<'_> {
         x
     }
 
+    /// A wording of two relations at once, if there is one that may be made.
+    fn fused(&self, two: &[RelationRef], which: fn(&Together) -> &Vec<String>, rng: &mut Rng) -> Option<&String> {
+        let together = self.base.schema().together(two).filter(|_| self.families == Families::Train)?;
+        rng.pick(which(together)).filter(|_| rng.chance(FUSED))
+    }
+
+    /// A question about the end of a chain whose last two relations are asked for at once.
+    fn follow_fused(&mut self, start: &str, chain: &[RelationRef], rng: &mut Rng) -> Option<Form> {
+        let before = chain.len().checked_sub(2)?;
+        let (inner, two) = chain.split_at(before);
+        let template = self.fused(two, |together| &together.questions, rng)?.clone();
+        let phrases = self.base.schema().together(two).map(|together| together.phrases.clone()).unwrap_or_default();
+        let name = self.name(start, rng)?;
+        let x = self.referring(inner, name, rng);
+        if rng.chance(FUSED_PHRASE)
+            && let Some(template) = rng.pick(&phrases)
+        {
+            let p = say(template, &[("x", &x)]);
+            return Some(match rng.below(4) {
+                0 => Form { text: format!("What's {p}?"), family: "noun-phrase" },
+                1 => Form { text: say(rng.pick(&IMPERATIVES)?, &[("i", &p)]), family: "imperative" },
+                2 => Form { text: p.strip_prefix("the ").unwrap_or(&p).to_owned(), family: "keywords" },
+                _ => Form { text: say(rng.pick(&REQUESTS)?, &[("i", &p)]), family: "request" },
+            });
+        }
+        let direct = with_what(say(&template, &[("x", &x)]), rng);
+        match rng.weighted(&[0.5, 0.2, 0.3])? {
+            0 => Some(Form { text: direct, family: "direct" }),
+            1 => Some(as_asked(direct, rng)),
+            _ => match indirect(&direct, &x) {
+                Some(clause) => self.asking(&clause, rng),
+                None => Some(Form { text: direct, family: "direct" }),
+            },
+        }
+    }
+
     /// One of the forms that only rewording has, or one of the others.
     fn either<'b>(asked: &'b [String], others: &'b [String], rng: &mut Rng) -> Option<&'b String> {
         let other = others.is_empty() || rng.chance(OTHERWISE);
@@ -260,6 +314,9 @@ impl Composer<'_> {
 
     /// A question about the value at the end of a chain.
     fn follow(&mut self, start: &str, chain: &[RelationRef], rng: &mut Rng) -> Option<Form> {
+        if let Some(form) = self.follow_fused(start, chain, rng) {
+            return Some(form);
+        }
         let (last, inner) = chain.split_last()?;
         let name = self.name(start, rng)?;
         let nested = !inner.is_empty();
@@ -488,13 +545,19 @@ impl Composer<'_> {
     }
 
     fn is_value(&mut self, start: &str, claim: &str, chain: &[RelationRef], rng: &mut Rng) -> Option<Form> {
-        let (last, inner) = chain.split_last()?;
+        let two = chain.len().checked_sub(2).map(|before| &chain[before..]);
+        let fused = two.and_then(|two| self.fused(two, |together| &together.checks, rng)).cloned();
+        let (last, inner) = match &fused {
+            Some(_) => (chain.last()?, &chain[..chain.len() - 2]),
+            None => chain.split_last()?,
+        };
         let name = self.name(start, rng)?;
         let x = self.referring(inner, name, rng);
         let (v, a_v) = self.value(*last, claim);
         let relation = self.base.schema().relation(*last);
         let own = Self::either(&relation.asked.checks, &relation.checks, rng)
             .filter(|_| !relation.generic || !rng.chance(self.base.schema().generic.rate));
+        let own = fused.as_ref().or(own);
         let p;
         let direct = match own {
             Some(template) => say(template, &[("v", &v), ("a v", &a_v), ("x", &x)]),
@@ -510,25 +573,50 @@ impl Composer<'_> {
         self.check(&direct, &[&x, &v, &the_v], rng)
     }
 
-    fn difference(&mut self, a: &str, b: &str, more: bool, age: bool, at: RelationRef, rng: &mut Rng) -> Option<Form> {
-        let a = self.name(a, rng)?;
+    fn difference(&mut self, a: &str, b: &str, more: bool, at: RelationRef, rng: &mut Rng) -> Option<Form> {
+        let (a, b) = (self.name(a, rng)?, self.name(b, rng)?);
         let relation = self.base.schema().relation(at);
-        let direct = if age {
-            say(rng.pick(&relation.ages)?, &[("x", &a)])
-        } else {
-            let b = self.name(b, rng)?;
-            if !self.holds_any() && plain_noun(relation) && rng.chance(0.25) {
-                let r = relation.noun.as_str();
-                let templates =
-                    ["What is the difference between the {r} of {a} and that of {b}?", "What's the difference in {r} between {a} and {b}?"];
-                return Some(Form { text: say(rng.pick(&templates)?, &[("r", r), ("a", &a), ("b", &b)]), family: "gap" });
-            }
-            difference_text(rng.pick(&forms(relation))?, more, &a, &b)
-        };
-        if self.holds("wonder") {
-            return self.wondering(&indirect(&direct, &a)?, rng);
+        if !self.holds_any() && rng.chance(GAP) {
+            let r = relation.noun.as_str();
+            let templates =
+                ["What is the difference between the {r} of {a} and that of {b}?", "What's the difference in {r} between {a} and {b}?"];
+            let own = rng.pick(&relation.asked.gaps).filter(|_| !plain_noun(relation) || rng.chance(OWN_GAP));
+            let text = match own {
+                Some(own) => say(own, &[("a", &a), ("b", &b)]),
+                None if plain_noun(relation) => say(rng.pick(&templates)?, &[("r", r), ("a", &a), ("b", &b)]),
+                None => difference_text(rng.pick(&forms(relation))?, more, &a, &b),
+            };
+            return Some(Form { text, family: "gap" });
         }
-        if rng.chance(0.55) { Some(Form { text: direct, family: "direct" }) } else { self.asking(&indirect(&direct, &a)?, rng) }
+        let direct = difference_text(rng.pick(&forms(relation))?, more, &a, &b);
+        self.direct_or_asked(direct, &a, rng)
+    }
+
+    /// How long something lasted, or somebody's age at a point in time.
+    fn age(&mut self, a: &str, b: &str, question: &Question, at: RelationRef, rng: &mut Rng) -> Option<Form> {
+        let x = self.name(a, rng)?;
+        let schema = self.base.schema();
+        let QuestionPlan::Difference { minus, .. } = &question.plan else { return None };
+        let made = a != b || minus.len() > 1;
+        let direct = if made {
+            let age = schema.ages_at.iter().find(|age| age.year == at)?;
+            if a == b {
+                say(rng.pick(&age.unnamed)?, &[("x", &x)])
+            } else {
+                say(rng.pick(&age.questions)?, &[("x", &x), ("y", &self.name(b, rng)?)])
+            }
+        } else {
+            say(rng.pick(&schema.relation(at).ages)?, &[("x", &x)])
+        };
+        self.direct_or_asked(direct, &x, rng)
+    }
+
+    /// The question as it is, or within a request.
+    fn direct_or_asked(&self, direct: String, a: &str, rng: &mut Rng) -> Option<Form> {
+        if self.holds("wonder") {
+            return self.wondering(&indirect(&direct, a)?, rng);
+        }
+        if rng.chance(0.55) { Some(Form { text: direct, family: "direct" }) } else { self.asking(&indirect(&direct, a)?, rng) }
     }
 }
 

@@ -82,7 +82,7 @@ fn nearly_every_question_of_an_invented_world_is_answerable() {
 }
 
 #[test]
-fn a_misspelt_name_is_found_by_similarity() {
+fn a_misspelt_name_is_found() {
     let names = NameMaker::fit(atlas().base());
     let base = world(&schema(WORLDS), &names, 4);
     let mut tools = RealTools::over(&base);
@@ -90,17 +90,20 @@ fn a_misspelt_name_is_found_by_similarity() {
     let solver = Solver { base: &base, style: &ThoughtStyle::CANONICAL, tools: &specs, detours: 0.0 };
     let mut rng = Rng::new(1);
     let mix = Mix { misspelt: 1.0, ..Mix::only_hops(2) };
-    let mut recovered = 0;
-    for _ in 0..60 {
+    let (mut direct, mut by_similarity) = (0, 0);
+    for _ in 0..120 {
         let question = base.question(&mut rng, &mix, Split::Any).unwrap();
         let Some(written) = &question.written else { continue };
         assert!(question.text.contains(written), "{question:?}");
         let Ok(gold) = solver.solve(&question, &mut tools, &mut rng) else { continue };
         let first = gold.steps().next().unwrap();
         assert_eq!(first.params.as_deref(), Some(written.as_str()));
-        recovered += usize::from(first.observation.as_ref().unwrap().starts_with("No page"));
+        let unknown = first.observation.as_ref().unwrap().starts_with("No page");
+        direct += usize::from(!unknown);
+        by_similarity += usize::from(unknown);
     }
-    assert!(recovered > 20, "{recovered}");
+    // the tool knows most slips of the hand; of the others it shows the similar titles
+    assert!(direct > 40 && by_similarity > 5, "{direct} {by_similarity}");
 }
 
 #[test]

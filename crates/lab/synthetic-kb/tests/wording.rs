@@ -65,8 +65,10 @@ fn training_never_makes_a_held_out_family() {
         "am i right",
         "as for ",
         "speaking of",
-        "is who",
-        "is what",
+        "is who?",
+        "is what?",
+        "is who exactly",
+        "is what exactly",
         "always forget",
         "friend",
         "somebody",
@@ -214,14 +216,18 @@ fn differences_are_calculated() {
     let mut tools = RealTools::over(&base);
     let specs = tools.0.specs().to_vec();
     let mut rng = Rng::new(6);
-    let (mut ages, mut gaps) = (0, 0);
-    for round in 0..150 {
+    let (mut ages, mut named, mut unnamed, mut gaps) = (0, 0, 0, 0);
+    for round in 0..250 {
         let solver = Solver { base: &base, style: &ThoughtStyle::ALL[round % 6], tools: &specs, detours: 0.0 };
         let Some(question) = base.question(&mut rng, &Mix::only_difference(), Split::Any) else { continue };
         assert_eq!(base.answer(&question), Some((question.answer.clone(), question.entities.clone())));
         let QuestionPlan::Difference { minus, .. } = &question.plan else { panic!("{question:?}") };
-        ages += usize::from(minus.is_some());
-        gaps += usize::from(minus.is_none());
+        match (minus.len(), question.entities.len()) {
+            (0, _) => gaps += 1,
+            (1, 1) => ages += 1,
+            (1, _) => named += 1,
+            _ => unnamed += 1,
+        }
         let gold = solver.solve(&question, &mut tools, &mut rng).unwrap();
         let steps: Vec<_> = gold.steps().collect();
         assert!(steps.iter().any(|step| step.tool == "Calculate" && step.params.as_ref().unwrap().contains(" - ")), "{gold:#?}");
@@ -230,5 +236,27 @@ fn differences_are_calculated() {
         assert!(number > 0.0);
         assert_eq!(solver.reflect(&question, &gold).unwrap().verdict, Verdict::Right);
     }
-    assert!(ages > 20 && gaps > 50, "{ages} {gaps}");
+    assert!(ages > 20 && named > 15 && unnamed > 5 && gaps > 50, "{ages} {named} {unnamed} {gaps}");
+}
+
+#[test]
+fn two_relations_are_asked_in_one_breath() {
+    let base = atlas().into_base();
+    let mut tools = RealTools::over(&base);
+    let specs = tools.0.specs().to_vec();
+    let solver = Solver { base: &base, style: &ThoughtStyle::ADAPTER, tools: &specs, detours: 0.0 };
+    let mut rng = Rng::new(8);
+    let chain = ["landmark.city", "city.country"].map(|path| base.schema().relation_at(path).unwrap());
+    let question = base.question_of_chain(base.find("Taj Mahal").unwrap(), &chain, 0.0, &mut rng).unwrap();
+    assert!(question.text.contains("city") || question.text.contains("where"), "{}", question.text);
+    let reworded: Vec<Question> = (0..200).filter_map(|_| base.reword(&question, &QUIET, &mut rng)).collect();
+    let fused: Vec<&Question> = reworded.iter().filter(|question| masked(question).ends_with("country is X in?")).collect();
+    assert!(!fused.is_empty());
+    let gold = solver.solve(fused[0], &mut tools, &mut rng).unwrap();
+    let opened: Vec<&str> = gold.steps().filter_map(|step| step.params.as_deref()).collect();
+    assert_eq!(opened, ["Taj Mahal", "Agra", "India"]);
+    // held-out families are made of single relations, as before
+    let apart = Wording { families: Families::HeldOut("polite"), ..QUIET };
+    let mut texts = (0..200).filter_map(|_| base.reword(&question, &apart, &mut rng)).map(|question| masked(&question));
+    assert!(!texts.any(|text| text.contains("country is X in")));
 }
