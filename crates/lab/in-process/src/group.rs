@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use autoact_model::{Backend, WordBias};
 use autoact_planning::{Driver, DriverOptions, FailureClass, MemoryLog, NeverFails, Progress, Stop};
-use autoact_speaker::Speaker;
+use autoact_speaker::{SpeakError, SpeakRequest, Speaker, reflection};
 use autoact_tools::ToolLibrary;
-use autoact_trajectory::{Calibration, FoldError, Limits, Sampling, Submitted, Task, TaskContext, TaskId, TaskKey, Tenant, ToolSpec};
+use autoact_trajectory::{
+    Calibration, FoldError, Limits, Reflection, Role, Sampling, Submitted, Task, TaskContext, TaskId, TaskKey, Tenant, ToolSpec, Trajectory,
+};
 
 use crate::members::Members;
 use crate::voices::Voices;
@@ -72,6 +74,17 @@ impl LocalGroup {
     /// The tool library.
     pub fn library(&self) -> &ToolLibrary {
         &self.library
+    }
+
+    /// What Reflect-Agent says of a history that ends in an answer, greedily, with its own adapter.
+    /// It blocks the thread like [`LocalGroup::run`].
+    ///
+    /// # Errors
+    /// If the model fails, or its reply has no verdict.
+    pub fn reflect(&self, trajectory: &Trajectory) -> Result<Reflection, SpeakError> {
+        let request = SpeakRequest { adapter: self.voices.of(Role::Reflect), ..SpeakRequest::new(Role::Reflect, trajectory) };
+        let reply = futures::executor::block_on(self.speaker.reply(&request))?;
+        Ok(reflection(&reply)?)
     }
 
     /// Runs a question with the given tools until the task ends. It blocks the thread, so it must

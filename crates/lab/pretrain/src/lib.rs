@@ -7,6 +7,7 @@
 mod documents;
 mod encode;
 mod environment;
+mod histories;
 mod paths;
 mod recipe;
 mod run;
@@ -16,6 +17,7 @@ pub use autoact_prompt::Role;
 pub use documents::{AdapterDocuments, BaseDocuments, SourceError, Worlds};
 pub use encode::{EncodeError, Encoder};
 pub use environment::{Tools, ToolsError};
+pub use histories::{History, histories};
 pub use paths::Paths;
 pub use recipe::{AdapterRecipe, BaseRecipe, Recipe, RecipeError};
 pub use run::{Options, Outcome, StemError, train_adapter, train_base, train_tokenizer};

@@ -70,6 +70,22 @@ impl Fault {
         }
     }
 
+    /// What a person would call it. Reports of a judge's recall are by these.
+    pub fn family(self) -> &'static str {
+        match self {
+            Fault::OtherValue | Fault::WrongRelation => "wrong relation",
+            Fault::WrongEntity | Fault::OtherPage => "wrong entity",
+            Fault::Flipped | Fault::WrongSign => "wrong side",
+            Fault::Unsupported => "not supported",
+            Fault::WrongType => "wrong type",
+            Fault::Answered => "not answerable",
+            Fault::GaveUp => "given up",
+            Fault::Loop => "loop",
+            Fault::Gibberish => "gibberish",
+            Fault::EarlyStop => "stopped early",
+        }
+    }
+
     /// How often it is tried first. A fault that fits few questions is preferred where it does, so
     /// that each kind is about as frequent as the others.
     pub(crate) fn weight(self) -> f64 {

@@ -17,22 +17,6 @@ fn worlds() -> Vec<KnowledgeBase> {
     [WORLDS, ATLAS].iter().flat_map(|file| (0..3).map(|seed| world(&schema(file), &names, seed)).collect::<Vec<_>>()).collect()
 }
 
-/// The kinds of fault of which a judge's recall is reported.
-fn family(fault: Fault) -> &'static str {
-    match fault {
-        Fault::OtherValue | Fault::WrongRelation => "wrong relation",
-        Fault::WrongEntity | Fault::OtherPage => "wrong entity",
-        Fault::Flipped | Fault::WrongSign => "wrong side",
-        Fault::Unsupported => "unsupported",
-        Fault::WrongType => "wrong type",
-        Fault::Answered => "answered",
-        Fault::GaveUp => "gave up",
-        Fault::Loop => "loop",
-        Fault::Gibberish => "gibberish",
-        Fault::EarlyStop => "stopped early",
-    }
-}
-
 fn last(trajectory: &Trajectory) -> (&str, &str) {
     let step = trajectory.steps().next_back().unwrap();
     (step.tool.as_str(), step.params.as_deref().unwrap())
@@ -132,7 +116,7 @@ fn every_fault_is_judged_wrong_mended_and_about_as_frequent_as_the_others() {
             tried += 1;
             let Some((spoilt, fault)) = solver.spoil(&question, &gold, &mut tools, &mut rng) else { continue };
             *faults.entry(fault).or_default() += 1;
-            *families.entry(family(fault)).or_default() += 1;
+            *families.entry(fault.family()).or_default() += 1;
             let judged = solver.reflect(&question, &spoilt).unwrap();
             assert_eq!(judged.verdict, Verdict::Wrong, "{fault:?} {question:?}\n{spoilt:#?}");
             longest = longest.max(judged.thought.chars().count());

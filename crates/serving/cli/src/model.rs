@@ -1,6 +1,7 @@
 //! `autoact model`: look at a model, try it, train the bundled one.
 
 mod convert;
+mod judge;
 mod probe;
 
 use std::ops::ControlFlow;
@@ -24,6 +25,8 @@ pub(crate) enum ModelCommand {
     Train(TrainOptions),
     /// Try the agents on the atlas in this process: no services, no bus. For working on recipes.
     Probe(probe::ProbeOptions),
+    /// Ask Reflect-Agent about histories that are right, or wrong in every way: its recall per fault.
+    Judge(judge::JudgeOptions),
     /// Write a model in another number format, which the agents then read where it is mapped.
     Convert(convert::ConvertOptions),
 }
@@ -65,7 +68,7 @@ pub(crate) struct TrainOptions {
     #[arg(long)]
     tokens: Option<u64>,
     /// Start the base from the weights of this model directory, with its tokenizer, instead of
-    /// random weights.
+    /// random weights. It may have fewer layers than the recipe; others are added.
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
     /// Forget earlier checkpoints.
@@ -88,6 +91,7 @@ pub(crate) async fn run(command: ModelCommand) -> anyhow::Result<u8> {
             code
         }
         ModelCommand::Probe(options) => tokio::task::spawn_blocking(move || probe::run(&options)).await?,
+        ModelCommand::Judge(options) => tokio::task::spawn_blocking(move || judge::run(&options)).await?,
         ModelCommand::Convert(options) => tokio::task::spawn_blocking(move || convert::run(&options)).await?,
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct Approval {
     pub(super) precision: Option<Interval>,
     /// Fraction of the right answers that were approved.
     pub(super) coverage: Option<Interval>,
+    /// Fraction of the wrong answers that were not approved.
+    caught: Option<Interval>,
     /// Of the questions that have an answer, the fraction whose right answer was approved.
     answered: Option<Interval>,
     /// Of the questions that have an answer, the fraction where the group said that there is none.
@@ -69,6 +71,7 @@ impl Approval {
             share: share(rated.iter().map(|one| one.approved)).unwrap_or(Interval { mean: 0.0, low: 0.0, high: 0.0 }),
             precision: share(rated.iter().filter(|one| one.approved).map(|one| one.right)),
             coverage: share(rated.iter().filter(|one| one.right && one.answerable).map(|one| one.approved)),
+            caught: share(answers().filter(|one| !one.right).map(|one| !one.approved)),
             answered: share(rated.iter().filter(|one| one.answerable).map(|one| one.approved && one.right)),
             given_up: share(rated.iter().filter(|one| one.answerable).map(|one| one.no_answer)),
             not_found: share(rated.iter().filter(|one| !one.answerable).map(|one| one.no_answer)),
@@ -87,13 +90,15 @@ impl Approval {
     pub(super) fn text(&self) -> String {
         let or_dash = |interval: &Option<Interval>, show: fn(&Interval) -> String| interval.as_ref().map_or_else(|| "–".to_owned(), show);
         let mut out = format!(
-            "{:<24}{}\n{:<24}{}  approved answers that are right\n{:<24}{}  right answers that are approved\n",
+            "{:<24}{}\n{:<24}{}  approved answers that are right\n{:<24}{}  right answers that are approved\n{:<24}{}  wrong answers that are not approved\n",
             "approved",
             percent(&self.share),
             "precision of approval",
             or_dash(&self.precision, percent),
             "coverage",
-            or_dash(&self.coverage, percent)
+            or_dash(&self.coverage, percent),
+            "caught",
+            or_dash(&self.caught, percent)
         );
         // writing to a string cannot fail
         if self.not_found.is_some() {
@@ -127,7 +132,7 @@ impl Approval {
     pub(super) fn json(&self) -> Value {
         let parts: Map<String, Value> = self.parts.iter().map(|(name, scored)| ((*name).to_owned(), json!(ranked(scored)))).collect();
         json!({
-            "approved": self.share, "precision": self.precision, "coverage": self.coverage,
+            "approved": self.share, "precision": self.precision, "coverage": self.coverage, "caught": self.caught,
             "answered": self.answered, "given_up": self.given_up, "not_found": self.not_found, "made_up": self.made_up,
             "confidence": (!self.confidences.is_empty()).then(|| json!({
                 "answers": self.confidences.len(), "auroc": ranked(&self.confidences),

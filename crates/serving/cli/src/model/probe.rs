@@ -17,24 +17,45 @@ use crate::eval::set;
 use crate::exit;
 use crate::out;
 
-/// `autoact model probe`
+/// The model that is tried in this process.
 #[derive(Debug, Args)]
-pub(crate) struct ProbeOptions {
+pub(super) struct ModelFiles {
     /// The base model.
     #[arg(long, default_value = "models/stem")]
     model: PathBuf,
     /// Directory with the adapters; `none` for the base alone.
     #[arg(long, default_value = "models/stem/adapters")]
     adapters: PathBuf,
+    /// What the weights are computed in: `f32`, `bf16` or `q8_0`; default: as in the file.
+    #[arg(long)]
+    weights: Option<Format>,
+}
+
+impl ModelFiles {
+    /// The group over the model, with the adapters or without.
+    pub(super) fn group(&self, library: Arc<ToolLibrary>) -> anyhow::Result<LocalGroup> {
+        let engine = Engine::start(&ModelDir::open(&self.model)?, EngineOptions { weights: self.weights, ..EngineOptions::default() })?;
+        let voices = if self.adapters == Path::new("none") { Voices::base() } else { Voices::by_role() };
+        for role in Role::ALL {
+            if let Some(name) = voices.of(role) {
+                engine.load_adapter(name, self.adapters.join(role.as_str()))?;
+            }
+        }
+        Ok(LocalGroup::new(Arc::new(engine), library, voices))
+    }
+}
+
+/// `autoact model probe`
+#[derive(Debug, Args)]
+pub(crate) struct ProbeOptions {
+    #[command(flatten)]
+    model: ModelFiles,
     /// `held-out`, `dev`, `phrasings`, `plain`, `typed`, or a JSONL file.
     #[arg(long, default_value = "dev")]
     set: String,
     /// The pages.
     #[arg(long, default_value = "corpora/atlas/pages.jsonl")]
     corpus: PathBuf,
-    /// What the weights are computed in: `f32`, `bf16` or `q8_0`; default: as in the file.
-    #[arg(long)]
-    weights: Option<Format>,
     /// Only the first so many questions.
     #[arg(long)]
     limit: Option<usize>,
@@ -44,7 +65,7 @@ pub(crate) struct ProbeOptions {
 }
 
 pub(crate) fn run(options: &ProbeOptions) -> anyhow::Result<u8> {
-    let group = group(options)?;
+    let group = options.model.group(Arc::new(ToolLibrary::bundled(Arc::new(Corpus::load(&options.corpus)?))?))?;
     let run = RunOptions::default();
     let mut questions = set::load(&options.set)?;
     questions.truncate(options.limit.unwrap_or(usize::MAX));
@@ -74,17 +95,4 @@ pub(crate) fn run(options: &ProbeOptions) -> anyhow::Result<u8> {
     }
     out::line(format_args!("{:.0} ms a question", begun.elapsed().as_secs_f64() * 1e3 / questions.len().max(1) as f64))?;
     Ok(exit::OK)
-}
-
-/// The group over the model, with the adapters or without.
-fn group(options: &ProbeOptions) -> anyhow::Result<LocalGroup> {
-    let engine = Engine::start(&ModelDir::open(&options.model)?, EngineOptions { weights: options.weights, ..EngineOptions::default() })?;
-    let voices = if options.adapters == Path::new("none") { Voices::base() } else { Voices::by_role() };
-    for role in Role::ALL {
-        if let Some(name) = voices.of(role) {
-            engine.load_adapter(name, options.adapters.join(role.as_str()))?;
-        }
-    }
-    let library = ToolLibrary::bundled(Arc::new(Corpus::load(&options.corpus)?))?;
-    Ok(LocalGroup::new(Arc::new(engine), Arc::new(library), voices))
 }
