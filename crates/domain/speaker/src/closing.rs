@@ -1,8 +1,10 @@
 //! Replies that end too early: a thought that used up its tokens is closed, an input that the
-//! context cut is refused.
+//! context cut is refused. What repeats itself is cut back to the first copy.
 
-use autoact_model::{GenerateError, GenerateRequest, Generated, Grammar, Scored, TokenScore};
+use autoact_model::{FinishReason, GenerateError, GenerateRequest, Generated, Grammar, Scored, TokenScore};
 use autoact_trajectory::Role;
+
+use crate::repetition::first_copy;
 
 /// Tokens to finish a reply whose thought used up its own: a line break, a label and a name.
 pub(crate) const CLOSING_TOKENS: usize = 64;
@@ -23,7 +25,11 @@ pub(crate) enum Cut {
 
 /// Looks at the reply of `role` to `request`, which ended for its length, in a context of so many
 /// tokens.
-pub(crate) fn look(role: Role, request: &GenerateRequest, context: usize, reply: Generated) -> Result<Cut, GenerateError> {
+pub(crate) fn look(role: Role, request: &GenerateRequest, context: usize, mut reply: Generated) -> Result<Cut, GenerateError> {
+    if let Some(end) = first_copy(&reply.text) {
+        truncate(&mut reply, end);
+        reply.finish = FinishReason::Repetition;
+    }
     if let Some(rest) = rest(role, request, &reply.text) {
         return close(request, context, reply, rest);
     }
@@ -64,14 +70,18 @@ fn close(request: &GenerateRequest, context: usize, mut cut: Generated, rest: St
     while !cut.text.is_char_boundary(end) {
         end -= 1;
     }
-    cut.text.truncate(end);
-    if let Some(scores) = &mut cut.scores {
-        scores.truncate(end);
-    }
+    truncate(&mut cut, end);
     let mut prompt = request.prompt.clone();
     prompt.push_text(&cut.text);
     let request = GenerateRequest { prompt, max_tokens: CLOSING_TOKENS, grammar: Some(Grammar::Regex(rest)), ..request.clone() };
     Ok(Cut::Close { thought: cut, request: Box::new(request) })
+}
+
+fn truncate(reply: &mut Generated, end: usize) {
+    reply.text.truncate(end);
+    if let Some(scores) = &mut reply.scores {
+        scores.truncate(end);
+    }
 }
 
 /// Two completions as one: the second went on where the first was cut.
@@ -79,6 +89,7 @@ pub(crate) fn joined(before: Generated, after: Generated) -> Generated {
     let scores = joined_scores(before.scores, before.text.len(), after.scores.as_deref());
     Generated {
         text: before.text + &after.text,
+        finish: if before.finish == FinishReason::Repetition { before.finish } else { after.finish },
         prompt_tokens: before.prompt_tokens,
         cached_prompt_tokens: before.cached_prompt_tokens,
         completion_tokens: before.completion_tokens + after.completion_tokens,

@@ -14,6 +14,7 @@ mod closing;
 mod convert;
 mod error;
 mod parse;
+mod repetition;
 mod reply;
 mod speaker;
 #[cfg(feature = "testing")]

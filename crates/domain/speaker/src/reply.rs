@@ -70,7 +70,8 @@ impl ReplyStream {
             Cut::Whole(generated) => Ok(Some(generated)),
             Cut::Close { thought, request } => {
                 let tokens = thought.completion_tokens;
-                tracing::debug!(agent = self.role.as_str(), tokens, "a long thought was cut");
+                let repeated = thought.finish == FinishReason::Repetition;
+                tracing::debug!(agent = self.role.as_str(), tokens, repeated, "a long thought was cut");
                 self.stream = self.backend.generate(*request)?;
                 self.cut = Some(thought);
                 Ok(None)

@@ -92,11 +92,33 @@ fn the_models_template_is_used_unless_another_is_set() {
     assert!(matches!(whole(&broken, &request), Err(SpeakError::Template(why)) if why.contains("no system role")));
 }
 
+/// A thought without an end that never says the same twice.
+fn rambling() -> String {
+    (0..400).map(|number| format!(" {number}")).collect()
+}
+
+#[test]
+fn a_repeated_thought_keeps_its_first_copy() {
+    let repeats = Arc::new(ScriptedBackend::new(|request| {
+        let closing = matches!(&request.grammar, Some(Grammar::Regex(regex)) if regex.starts_with("\\nAction: "));
+        Ok(if closing { "\nAction: Retrieve\n".to_owned() } else { format!(" I need it.{}", " It is R.".repeat(400)) })
+    }));
+    let trajectory = history(vec![]);
+    let (_, generated) = whole(&speaker(&repeats), &SpeakRequest::new(Role::Plan, &trajectory)).unwrap();
+    assert_eq!(generated.text, " I need it. It is R\nAction: Retrieve\n");
+    assert_eq!(generated.finish, FinishReason::Repetition);
+    // and an input
+    let repeats = Arc::new(ScriptedBackend::new(|_| Ok(format!(" J.{}", " R.".repeat(400)))));
+    let trajectory = history(vec![step("Retrieve", None)]);
+    let (_, generated) = whole(&speaker(&repeats), &SpeakRequest::new(Role::Tool, &trajectory)).unwrap();
+    assert_eq!((generated.text.as_str(), generated.finish), (" J. R", FinishReason::Repetition));
+}
+
 #[test]
 fn a_cut_thought_is_closed_once() {
     let closes = Arc::new(ScriptedBackend::new(|request| {
         let closing = matches!(&request.grammar, Some(Grammar::Regex(regex)) if regex.starts_with("\\nAction: "));
-        Ok(if closing { "\nAction: Retrieve\n".to_owned() } else { " hm".repeat(400) })
+        Ok(if closing { "\nAction: Retrieve\n".to_owned() } else { rambling() })
     }));
     let trajectory = history(vec![]);
     let (deltas, generated) = whole(&speaker(&closes), &SpeakRequest::new(Role::Plan, &trajectory)).unwrap();
@@ -104,11 +126,12 @@ fn a_cut_thought_is_closed_once() {
     assert_eq!(thought(&generated.text, &trajectory.tools).unwrap().tool, "Retrieve");
     let asked = closes.requests();
     assert_eq!(asked.len(), 2);
-    assert!(asked[1].prompt.starts_with(asked[0].prompt.as_str()) && asked[1].prompt.ends_with(" hm "), "{}", asked[1].prompt);
+    assert!(asked[1].prompt.starts_with(asked[0].prompt.as_str()) && asked[1].prompt.contains(" 100 "), "{}", asked[1].prompt);
+    assert_ne!(generated.finish, FinishReason::Repetition);
     assert_eq!(asked[1].sampling, asked[0].sampling);
 
     // the closing is cut as well: no loop
-    let never = Arc::new(ScriptedBackend::new(|_| Ok(" hm".repeat(400))));
+    let never = Arc::new(ScriptedBackend::new(|_| Ok(rambling())));
     let trajectory = history(vec![step("Finish", Some("x"))]);
     let (_, generated) = whole(&speaker(&never), &SpeakRequest::new(Role::Reflect, &trajectory)).unwrap();
     assert_eq!(generated.finish, FinishReason::Length);

@@ -108,6 +108,9 @@ pub enum FinishReason {
     Grammar,
     /// `max_tokens` or the end of the context.
     Length,
+    /// The text repeated itself up to one of these, and was cut back to the first copy. No backend
+    /// says so; what composes prompts does.
+    Repetition,
 }
 
 /// An adapter, identified by name and content.

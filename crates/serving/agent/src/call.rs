@@ -39,6 +39,7 @@ impl Call {
         let finish = match generated.finish {
             FinishReason::Stop | FinishReason::Grammar => "stop",
             FinishReason::Length => "length",
+            FinishReason::Repetition => "repetition",
         };
         self.span.record(gen_ai::RESPONSE_FINISH_REASONS, finish);
         self.span.record(gen_ai::USAGE_INPUT_TOKENS, generated.prompt_tokens);
@@ -63,7 +64,7 @@ impl Call {
         if let Some(bytes) = cache_bytes {
             metrics::gauge!("autoact_model_cache_bytes", "agent" => self.agent).set(bytes as f64);
         }
-        self.end("ok");
+        self.end(if generated.finish == FinishReason::Repetition { "repeated" } else { "ok" });
     }
 
     pub(crate) fn failed(&mut self, error: &GenerateError) {
