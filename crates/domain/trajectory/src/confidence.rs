@@ -38,6 +38,11 @@ impl Evidence {
         let Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection } = *self;
         [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection]
     }
+
+    /// The evidence with these values, in the order of [`PARTS`](Self::PARTS).
+    pub fn from_values([verdict, thoughts, lowest_thought, inputs, lowest_input, reflection]: [f64; 6]) -> Evidence {
+        Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection }
+    }
 }
 
 /// What the calls of a task's Plan-Agent and Tool-Agent tell of their certainty so far.

@@ -8,8 +8,9 @@ use std::time::Instant;
 use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::Backend;
 use autoact_score::{Metric, with_options};
-use autoact_trajectory::{Sampling, ToolSpec};
+use autoact_trajectory::{Calibration, Sampling, ToolSpec};
 
+use crate::calibrate::calibrate;
 use crate::differentiate::held_back;
 use crate::error::LearnError;
 use crate::iterate::{GROUP, chosen};
@@ -53,11 +54,13 @@ pub(crate) fn evaluate(work: &mut Workplace, run: &Run) -> Result<(), LearnError
     if chosen.number > 1 {
         Round::new(run, 1).load(work, &GROUP)?;
     }
-    answer(work, run)?;
+    let calibration = calibrate(work, run)?;
+    answer(work, run, calibration.as_ref())?;
     judge_held_out(work, run)
 }
 
-fn answer(work: &Workplace, run: &Run) -> Result<(), LearnError> {
+/// The learned group needs the confidence of its calibration; the others' verdicts decide.
+fn answer(work: &Workplace, run: &Run, calibration: Option<&Calibration>) -> Result<(), LearnError> {
     let tools = selected(work, run)?;
     let (mut store, there) = Store::<AnswerRecord>::open(&run.path("evaluation.jsonl"))?;
     let done: HashSet<(String, usize)> = there.iter().map(|record| (record.row.clone(), record.at)).collect();
@@ -72,7 +75,10 @@ fn answer(work: &Workplace, run: &Run) -> Result<(), LearnError> {
     work.pool()?.each(
         &todo,
         &work.stop,
-        |(row, at), backend| ask(work, row, *at, &work.evaluation[*at], &tools, backend),
+        |(row, at), backend| {
+            let calibration = calibration.filter(|_| row.name == AUTOACT);
+            ask(work, row, *at, &work.evaluation[*at], &tools, backend, calibration)
+        },
         |_, record| {
             store.push(&record)?;
             records.push(record);
@@ -111,11 +117,13 @@ fn ask(
     question: &EvaluationQuestion,
     tools: &[ToolSpec],
     backend: &Arc<dyn Backend>,
+    calibration: Option<&Calibration>,
 ) -> Result<AnswerRecord, LearnError> {
     let options = RunOptions { without_reflection: row.without_reflection, ..RunOptions::default() };
     let asked = with_options(&question.question, &question.options);
     let begun = Instant::now();
     let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), row.voices.clone());
+    let group = calibration.into_iter().fold(group, |group, calibration| group.calibrated(calibration.clone()));
     let task = group.run(&asked, tools, &options)?;
     let said = Said::of(&task);
     let metric = if question.options.is_empty() { Metric::ExactMatch } else { Metric::MultipleChoice };

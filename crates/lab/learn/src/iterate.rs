@@ -11,6 +11,7 @@ use autoact_in_process::{LocalGroup, RunOptions};
 use autoact_score::with_options;
 use serde::{Deserialize, Serialize};
 
+use crate::calibrate::forget;
 use crate::differentiate::{differentiate, held_back};
 use crate::error::LearnError;
 use crate::keep::filter;
@@ -179,5 +180,6 @@ pub(crate) fn install(run: &Run, round: &Round) -> Result<(), LearnError> {
             write_atomic(&run.path(&format!("adapters/{name}/{file}")), &bytes)?;
         }
     }
-    Ok(())
+    // a calibration belongs to the adapters that it was fitted with
+    forget(run)
 }

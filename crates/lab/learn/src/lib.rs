@@ -10,6 +10,7 @@
 //! files and continues where they end. So a run that was interrupted in any way is continued by
 //! starting it again. A [`View`] receives progress.
 
+mod calibrate;
 mod coverage;
 mod differentiate;
 mod error;
@@ -46,6 +47,7 @@ mod variants;
 mod view;
 mod workplace;
 
+pub use calibrate::CalibrationReport;
 pub use error::{LearnError, TaskMistakes};
 pub use iterate::{Iterated, RoundReport, installed_round};
 pub use keep::Kept;

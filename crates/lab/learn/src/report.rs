@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use autoact_score::{Bootstrap, Interval, Verdicts};
 use serde::{Deserialize, Serialize};
 
+use crate::calibrate::{CalibrationReport, calibrated};
 use crate::error::LearnError;
 use crate::evaluate::rows;
 use crate::iterate::{GROUP, Iterated};
@@ -60,6 +61,9 @@ pub struct Report {
     pub gain: Option<Interval>,
     /// The judges' results on validation trajectories.
     pub judges: Vec<JudgeReport>,
+    /// What came of the calibration; `None`: the run has not come that far.
+    #[serde(default)]
+    pub calibration: Option<CalibrationReport>,
     /// The version in the adapter registry, if published.
     #[serde(default)]
     pub version: Option<String>,
@@ -210,6 +214,7 @@ pub(crate) fn compute(work: &Workplace, run: &Run) -> Result<Report, LearnError>
         gain: gain(&answers, work.task.seed),
         evaluation: rows(run, true)?.iter().filter_map(|row| evaluated(row, &answers, work.task.seed)).collect(),
         judges: [AUTOACT, BASE, ONE_ROUND].into_iter().filter_map(|row| judged(row, &judgements)).collect(),
+        calibration: calibrated(run)?,
         version: None,
         seconds: seconds.clone(),
         peak_memory: peak_memory.max(crate::run::peak_memory()),

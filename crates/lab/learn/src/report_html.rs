@@ -214,6 +214,9 @@ fn judges(report: &Report, page: &mut String) {
         );
     }
     page.push_str("</table>");
+    if let Some(calibration) = &report.calibration {
+        let _ = write!(page, "<p>{}.", escape(&calibration.to_string()));
+    }
 }
 
 fn questions(report: &Report, page: &mut String) {

@@ -175,7 +175,7 @@ fn made_by(stage: Stage) -> &'static [&'static str] {
             "iterate.json",
             "validation.jsonl",
         ],
-        Stage::Evaluate => &["evaluation.jsonl", "held-out-judgements.jsonl"],
+        Stage::Evaluate => &["calibration-answers.jsonl", "calibrated.json", "evaluation.jsonl", "held-out-judgements.jsonl"],
         Stage::Report => &["report.json", "report.html"],
     }
 }

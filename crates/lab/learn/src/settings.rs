@@ -229,7 +229,19 @@ section! {
     pub struct Evaluate {
         /// Number of questions of the evaluation file, evenly spread over it; 0: all.
         pub questions: usize = 160,
+        /// The share of approved answers that is to be right: approval needs a confidence, whose
+        /// threshold is chosen on the validation questions. A server that gives no
+        /// log-probabilities has no confidence; then verdicts alone decide.
+        // not serialised if it is the default, so that runs made before it existed can continue
+        #[serde(skip_serializing_if = "is_usual_precision")]
+        pub precision: f64 = 0.9,
     }
+}
+
+/// Whether it is the default of `evaluate.precision`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_usual_precision(precision: &f64) -> bool {
+    (*precision - 0.9).abs() < f64::EPSILON
 }
 
 impl Settings {
@@ -301,6 +313,8 @@ impl Settings {
         for (key, value) in parts {
             rule((0.0..=1.0).contains(&value), key, value.to_string(), "0 to 1");
         }
+        let precision = self.evaluate.precision;
+        rule(precision > 0.0 && precision < 1.0, "evaluate.precision", precision.to_string(), "more than 0 and less than 1");
         rule(self.instruct.unanswerable <= 0.5, "instruct.unanswerable", self.instruct.unanswerable.to_string(), "at most 0.5");
         rule(self.differentiate.validation <= 0.5, "differentiate.validation", self.differentiate.validation.to_string(), "at most 0.5");
         rule((0.0..1.0).contains(&self.train.lora.dropout), "train.lora.dropout", self.train.lora.dropout.to_string(), "0 to below 1");

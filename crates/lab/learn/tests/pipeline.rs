@@ -127,6 +127,10 @@ fn a_run_that_is_stopped_repeatedly_completes() {
         assert!(run.join("adapters").join(role).join("adapter_model.safetensors").is_file());
     }
     assert!(report.evaluation.iter().all(|row| row.questions == 2));
+    // so few questions make no calibration, and the report says why
+    let calibration = report.calibration.unwrap();
+    assert!(calibration.questions > 0 && calibration.threshold.is_none() && !calibration.why.is_empty(), "{calibration:?}");
+    assert!(!run.join("adapters/reflect/calibration.json").exists());
     assert!(std::fs::read_to_string(run.join("report.html")).unwrap().contains("</html>"));
 
     // variants can be requested later
@@ -150,7 +154,7 @@ fn a_run_that_is_stopped_repeatedly_completes() {
     let before = weights(&run);
     all(&LearningPlan { until: Stage::Train, again: Some(Stage::Train), ..plan.clone() }).unwrap();
     assert!(before == weights(&run));
-    assert!(!run.join("evaluation.jsonl").exists());
+    assert!(!run.join("evaluation.jsonl").exists() && !run.join("calibrated.json").exists());
 
     // results of other settings are not mixed with existing ones
     let text = std::fs::read_to_string(&plan.task).unwrap().replace("samples = 2", "samples = 3");

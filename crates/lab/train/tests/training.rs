@@ -296,7 +296,7 @@ fn a_deeper_model_begins_with_the_same_function() {
     run(&mut trainer);
     assert!(trainer.evaluate(&held_out()).unwrap() < before);
     // nothing but layers can be added
-    let wide = ModelConfig { hidden_size: 64, ..deep.clone() };
+    let wide = ModelConfig { hidden_size: 64, ..deep };
     assert!(matches!(weights.clone().deepened(&shallow, &wide), Err(TrainError::Config(_))));
     assert!(matches!(weights.deepened(&deep, &shallow), Err(TrainError::Config(_))));
 }

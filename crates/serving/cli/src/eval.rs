@@ -24,8 +24,8 @@ use crate::exit;
 use crate::json;
 use crate::out;
 use crate::up::Group;
+use autoact_trajectory::JudgedAnswers;
 use calibrate::Calibrated;
-use judgement::Judgements;
 use progress::progress;
 use report::{Outcome, Report};
 use set::EvalQuestion;
@@ -178,7 +178,7 @@ async fn one(client: Gateway, address: &str, question: EvalQuestion, request: v1
 #[derive(Default)]
 struct Answer {
     events: Vec<serde_json::Value>,
-    judgements: Judgements,
+    judgements: JudgedAnswers,
     finished: Option<v1::Finished>,
 }
 
@@ -188,7 +188,7 @@ async fn answer(mut following: Following) -> Result<Answer, tonic::Status> {
     while let Some(update) = following.next().await {
         let Update::Event { event, .. } = update? else { continue };
         answer.events.push(json::event(&event));
-        answer.judgements.take(&event);
+        judgement::take(&mut answer.judgements, &event);
         if let Some(Body::Finished(body)) = event.body {
             answer.finished = Some(body);
         }

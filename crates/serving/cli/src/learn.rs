@@ -108,6 +108,9 @@ fn told(report: &Report, plan: &LearningPlan) -> String {
             judge.right.0 + judge.wrong.0
         ));
     }
+    if let Some(calibration) = &report.calibration {
+        text.push_str(&format!("{calibration}\n"));
+    }
     let seconds: f64 = report.seconds.values().sum();
     text.push_str(&format!("{:.1} minutes, {:.0} MB at most", seconds / 60.0, report.peak_memory as f64 / 1e6));
     if plan.only.is_none() && plan.until == Stage::Report {

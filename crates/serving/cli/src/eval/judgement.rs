@@ -1,69 +1,16 @@
-//! The answers of a task that were judged, and how sure the agents were: from its events, by the
-//! fold that the services use.
+//! The judged answers of a task, from the events that the gateway streams, and their form in files.
 
-use autoact_trajectory::{Event, EventBody, Evidence, Task, Usage, Verdict};
+use autoact_trajectory::{Event, Evidence, JudgedAnswers};
 use autoact_wire::v1;
 use serde_json::{Map, Value, json};
 
-/// An answer that was judged.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Judgement {
-    /// `None`: that there is no answer.
-    pub(super) answer: Option<String>,
-    /// The verdict, as it was stored: "right" only if the threshold was reached.
-    pub(super) approved: bool,
-    pub(super) confidence: Option<f64>,
-    pub(super) threshold: Option<f64>,
-    pub(super) evidence: Option<Evidence>,
-}
+pub(super) use autoact_trajectory::JudgedAnswer as Judgement;
 
-/// The judged answers of one task, in their order.
-#[derive(Debug, Default)]
-pub(super) struct Judgements {
-    task: Option<Task>,
-    /// An event could not be folded: what comes after it stays without evidence.
-    broken: bool,
-    all: Vec<Judgement>,
-}
-
-impl Judgements {
-    /// Takes in the task's next event.
-    pub(super) fn take(&mut self, event: &v1::TrajectoryEvent) {
-        let Ok(event) = Event::try_from(event.clone()) else {
-            self.broken = true;
-            return;
-        };
-        if let EventBody::Reflection(reflection) = &event.body {
-            let usage = event.usage.clone().unwrap_or_default();
-            let (answer, evidence) = self.judged(reflection.log_odds, &usage);
-            self.all.push(Judgement {
-                answer,
-                approved: reflection.verdict == Verdict::Right,
-                confidence: reflection.confidence,
-                threshold: reflection.threshold,
-                evidence,
-            });
-        }
-        self.broken |= match &mut self.task {
-            Some(task) => task.apply(&event).is_err(),
-            none => {
-                *none = Task::begin(&event).ok();
-                none.is_none()
-            }
-        };
-    }
-
-    /// The answer that is judged next, and how sure the agents were of it.
-    fn judged(&self, log_odds: Option<f64>, usage: &Usage) -> (Option<String>, Option<Evidence>) {
-        let Some(task) = self.task.as_ref().filter(|_| !self.broken) else { return (Some(String::new()), None) };
-        let open = task.trajectory().open_step();
-        let answer = open.and_then(|step| Some(task.trajectory().tool(&step.tool)?.answer(step.params.as_deref()?)));
-        let answer = if task.no_answer().is_some() { None } else { Some(answer.unwrap_or_default()) };
-        (answer, task.evidence(log_odds, usage))
-    }
-
-    pub(super) fn into_all(self) -> Vec<Judgement> {
-        self.all
+/// Takes in the task's next event.
+pub(super) fn take(judgements: &mut JudgedAnswers, event: &v1::TrajectoryEvent) {
+    match Event::try_from(event.clone()) {
+        Ok(event) => judgements.take(&event),
+        Err(_) => judgements.lose(),
     }
 }
 
@@ -104,7 +51,8 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use autoact_trajectory::{
-        Action, Effect, FINISH, FinishReason, Finished, Reflection, Submitted, TaskKey, Tenant, Terminal, Thought, ToolSpec,
+        Action, Effect, EventBody, FINISH, FinishReason, Finished, Reflection, Submitted, TaskKey, Tenant, Terminal, Thought, ToolSpec,
+        Usage, Verdict,
     };
 
     use super::*;
@@ -157,8 +105,8 @@ mod tests {
     }
 
     fn judgements(events: &[v1::TrajectoryEvent]) -> Vec<Judgement> {
-        let mut judgements = Judgements::default();
-        events.iter().for_each(|event| judgements.take(event));
+        let mut judgements = JudgedAnswers::default();
+        events.iter().for_each(|event| take(&mut judgements, event));
         judgements.into_all()
     }
 

@@ -1,0 +1,178 @@
+//! What an approval by the learned group is worth: a calibration fitted on the validation questions,
+//! on which no round trains. It is written beside Reflect-Agent's adapter, where services look.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use autoact_in_process::{LocalGroup, RunOptions};
+use autoact_registry::CALIBRATION_FILE;
+use autoact_score::{Fitted, Judged, fit, with_options};
+use autoact_trajectory::{Calibration, Evidence, JudgedAnswers};
+use serde::{Deserialize, Serialize};
+
+use crate::differentiate::held_back;
+use crate::error::LearnError;
+use crate::iterate::chosen;
+use crate::records::QuestionRecord;
+use crate::run::Run;
+use crate::stage::Stage;
+use crate::store::{Store, read, read_json, write_json};
+use crate::synthesize::selected;
+use crate::workplace::Workplace;
+
+/// `calibration-answers.jsonl`: the judged answers to one validation question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct AnswersRecord {
+    /// The question's number.
+    id: usize,
+    /// Its answers. Those that there is none need no confidence and are left out.
+    answers: Vec<AnswerRecord>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct AnswerRecord {
+    /// The answer.
+    answer: String,
+    /// The verdict.
+    approved: bool,
+    /// Whether it is right by the task's measure.
+    right: bool,
+    /// The parts of the evidence, in the order of [`Evidence::PARTS`].
+    evidence: [f64; 6],
+}
+
+/// `calibrated.json`: what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationReport {
+    /// Number of validation questions asked.
+    pub questions: usize,
+    /// Number of judged answers with evidence.
+    pub answers: usize,
+    /// The share of approved answers that is to be right.
+    pub precision: f64,
+    /// The confidence that an approval needs; `None`: there is no calibration.
+    pub threshold: Option<f64>,
+    /// The share of right answers that it would approve, on answers that its fit has not seen.
+    pub coverage: Option<f64>,
+    /// Why there is none; empty if there is one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+}
+
+/// Fits and installs the calibration of the chosen round's group, whose adapters are loaded. If none
+/// can be fitted, there is none, and verdicts alone decide.
+///
+/// # Errors
+/// The model or a file fails, or a stop was requested.
+pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibration>, LearnError> {
+    let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
+    let tools = selected(work, run)?;
+    let (mut store, mut records) = Store::<AnswersRecord>::open(&run.path("calibration-answers.jsonl"))?;
+    let done: HashSet<usize> = records.iter().map(|record| record.id).collect();
+    let part = work.task.settings.differentiate.validation;
+    let held: Vec<usize> = (0..database.len()).filter(|id| held_back(*id, work.task.seed, part)).collect();
+    let todo: Vec<usize> = held.iter().copied().filter(|id| !done.contains(id)).collect();
+    let voices = chosen(run)?.group();
+    work.view.begin(Stage::Evaluate, "calibration", records.len() as u64, held.len() as u64);
+    work.pool()?.each(
+        &todo,
+        &work.stop,
+        |id, backend| {
+            let entry = &database[*id];
+            let question = with_options(&entry.question, &entry.options);
+            let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), voices.clone());
+            let (_, log) = group.run_logged(&question, &tools, &RunOptions::default())?;
+            let mut judged = JudgedAnswers::default();
+            log.events.iter().for_each(|event| judged.take(event));
+            let answers = judged.into_all().into_iter().filter_map(|one| {
+                let (answer, evidence) = (one.answer?, one.evidence?.values());
+                let right = work.task.metric.score(&question, Some(&answer), entry.answer.as_deref()).0;
+                evidence.into_iter().all(f64::is_finite).then_some(AnswerRecord { answer, approved: one.approved, right, evidence })
+            });
+            Ok(AnswersRecord { id: *id, answers: answers.collect() })
+        },
+        |_, record| {
+            store.push(&record)?;
+            records.push(record);
+            work.view.advance(records.len() as u64, "");
+            Ok::<(), LearnError>(())
+        },
+    )?;
+    store.sync()?;
+    work.go_on(Stage::Evaluate)?;
+    // whatever the order in which the questions were answered
+    records.sort_by_key(|record| record.id);
+    let of = |record: &AnswersRecord| -> Vec<Judged> {
+        let question = record.id.to_string();
+        let judged = |one: &AnswerRecord| Judged {
+            question: question.clone(),
+            evidence: Evidence::from_values(one.evidence),
+            approved: one.approved,
+            right: one.right,
+        };
+        record.answers.iter().map(judged).collect()
+    };
+    let judged: Vec<Judged> = records.iter().flat_map(of).collect();
+    let precision = work.task.settings.evaluate.precision;
+    let fitted = fit(&judged, precision);
+    let report = CalibrationReport {
+        questions: records.len(),
+        answers: judged.len(),
+        precision,
+        threshold: fitted.as_ref().ok().map(|fitted| fitted.calibration.threshold),
+        coverage: fitted.as_ref().ok().map(|fitted| coverage(&judged, fitted)),
+        why: fitted.as_ref().err().map(ToString::to_string).unwrap_or_default(),
+    };
+    work.view.end(&report.to_string());
+    let calibration = fitted.ok().map(|fitted| fitted.calibration);
+    let path = run.path(&format!("adapters/reflect/{CALIBRATION_FILE}"));
+    match &calibration {
+        Some(calibration) => write_json(&path, calibration)?,
+        None => forget(run)?,
+    }
+    write_json(&run.path("calibrated.json"), &report)?;
+    Ok(calibration)
+}
+
+/// Removes the calibration of other adapters.
+///
+/// # Errors
+/// The file cannot be removed.
+pub(crate) fn forget(run: &Run) -> Result<(), LearnError> {
+    let path = run.path(&format!("adapters/reflect/{CALIBRATION_FILE}"));
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(LearnError::io("remove", &path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// What came of the calibration of a run, if it got that far.
+///
+/// # Errors
+/// The file cannot be read.
+pub(crate) fn calibrated(run: &Run) -> Result<Option<CalibrationReport>, LearnError> {
+    read_json(&run.path("calibrated.json"))
+}
+
+/// The share of the right answers that the threshold approves.
+fn coverage(judged: &[Judged], fitted: &Fitted) -> f64 {
+    let right = || judged.iter().zip(&fitted.confidences).filter(|(one, _)| one.right);
+    let approved = right().filter(|(one, confidence)| one.approved && **confidence >= fitted.calibration.threshold).count();
+    approved as f64 / right().count().max(1) as f64
+}
+
+impl fmt::Display for CalibrationReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.threshold, self.coverage) {
+            (Some(threshold), Some(coverage)) => write!(
+                f,
+                "approval needs a confidence of {threshold:.2}, for {:.0}% precision; it finds {:.0}% of the right answers to {} validation questions",
+                100.0 * self.precision,
+                100.0 * coverage,
+                self.questions
+            ),
+            _ => write!(f, "no calibration, so verdicts alone decide: {}", self.why),
+        }
+    }
+}
