@@ -123,12 +123,12 @@ fn a_cut_thought_is_closed() {
         Some(Grammar::Regex(regex)) if regex.starts_with("\\nAction: ") => Ok("\nAction: Retrieve\n".to_owned()),
         Some(Grammar::Regex(regex)) if regex.starts_with("\\nVerdict: ") => Ok("\nVerdict: right\n".to_owned()),
         _ if request.prompt.ends_with("Input:") => script(&request.prompt, "right"),
-        _ => Ok(" hm".repeat(RAMBLING)),
+        _ => Ok((0..RAMBLING).map(|number| format!(" {number}")).collect()),
     };
     let (task, requests) = run(ScriptedBackend::new(rambles), &RunOptions::default());
     assert!(task.finished().unwrap().approved, "{:?}", task.finished());
     assert_eq!(task.best_answer(), "France");
-    assert!(task.trajectory().steps().all(|step| step.thought.starts_with("hm hm ") && step.thought.len() > 500));
+    assert!(task.trajectory().steps().all(|step| step.thought.starts_with("0 1 2 ") && step.thought.len() > 500));
     assert_eq!(requests.len(), 3 * 2 + 2, "each thought is closed by a second request");
     assert!(requests[1].prompt.starts_with(requests[0].prompt.as_str()) && requests[1].sampling == requests[0].sampling);
 }

@@ -63,12 +63,12 @@ async fn a_chat_model_is_asked_with_its_template() {
 async fn a_closed_thought_is_one_call() {
     let backend = Arc::new(ScriptedBackend::new(|request| {
         let closing = matches!(&request.grammar, Some(Grammar::Regex(regex)) if regex.starts_with("\\nAction: "));
-        Ok(if closing { "\nAction: Retrieve\n".to_owned() } else { " hm".repeat(400) })
+        Ok(if closing { "\nAction: Retrieve\n".to_owned() } else { (0..400).map(|number| format!(" {number}")).collect() })
     }));
     let agent = agent(Role::Plan, &backend, AgentOptions::default());
     let (streamed, generated) = whole(&agent, history(vec![])).await.unwrap();
     assert_eq!(streamed, generated.text);
-    assert!(generated.text.ends_with(" hm \nAction: Retrieve\n"), "{}", generated.text);
+    assert!(generated.text.ends_with(" 254 \nAction: Retrieve\n"), "{}", generated.text);
     assert_eq!(generated.completion_tokens, 256 + 2, "of both completions");
     assert_eq!(backend.requests().len(), 2);
 }
