@@ -9,15 +9,7 @@ pub(crate) fn problems(generic: &Generic, types: &[EntityType], distinct: usize)
     if distinct != types.len() {
         out.push("two types have the same `name`".to_owned());
     }
-    let mut template = |place: &str, text: &str, needs: &[&str], knows: &[&str]| {
-        let found = slots(text);
-        for need in needs.iter().filter(|need| !found.iter().any(|slot| slot_of(slot) == **need)) {
-            out.push(format!("{place}: `{text}` lacks the slot `{{{need}}}`"));
-        }
-        for slot in found.iter().filter(|slot| !knows.contains(&slot_of(slot))) {
-            out.push(format!("{place}: `{text}` has the unknown slot `{{{slot}}}`"));
-        }
-    };
+    let mut template = |place: &str, text: &str, needs: &[&str], knows: &[&str]| out.extend(of_template(place, text, needs, knows));
     generic.sentences.iter().for_each(|text| template("generic.sentences", text, &["r", "v"], &["r", "v", "e", "its"]));
     generic.phrases.iter().for_each(|text| template("generic.phrases", text, &["r", "x"], &["r", "x"]));
     generic.questions.iter().for_each(|text| template("generic.questions", text, &["r", "x"], &["r", "x"]));
@@ -63,17 +55,16 @@ pub(crate) fn problems(generic: &Generic, types: &[EntityType], distinct: usize)
 
 /// What is wrong with wordings of several relations: each needs these slots, and has no other.
 pub(crate) fn joint(place: &str, texts: &[String], needs: &[&str]) -> Vec<String> {
-    let mut out = Vec::new();
-    for text in texts {
-        let found = slots(text);
-        for need in needs.iter().filter(|need| !found.iter().any(|slot| slot_of(slot) == **need)) {
-            out.push(format!("{place}: `{text}` lacks the slot `{{{need}}}`"));
-        }
-        for slot in found.iter().filter(|slot| !needs.contains(&slot_of(slot))) {
-            out.push(format!("{place}: `{text}` has the unknown slot `{{{slot}}}`"));
-        }
-    }
-    out
+    texts.iter().flat_map(|text| of_template(place, text, needs, needs)).collect()
+}
+
+/// What is wrong with the slots of a template.
+fn of_template(place: &str, text: &str, needs: &[&str], knows: &[&str]) -> Vec<String> {
+    let found = slots(text);
+    let lacking = needs.iter().filter(|need| !found.iter().any(|slot| slot_of(slot) == **need));
+    let lacking = lacking.map(|need| format!("{place}: `{text}` lacks the slot `{{{need}}}`"));
+    let unknown = found.iter().filter(|slot| !knows.contains(&slot_of(slot)));
+    lacking.chain(unknown.map(|slot| format!("{place}: `{text}` has the unknown slot `{{{slot}}}`"))).collect()
 }
 
 /// The slot's name without an article: `v` for `the v` and `a v`.

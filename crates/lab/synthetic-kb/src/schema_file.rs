@@ -153,3 +153,57 @@ fn default_to(noun: &mut String, name: &str) {
         *noun = name.replace('_', " ");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: &str = r#"
+        types = [
+            { name = "city", leads = ["{e} is a city."], relations = [{ name = "river", range = "word", generic = true }] },
+            { name = "person", leads = ["{e} is a person."], relations = [
+                { name = "home", range = "city" }, { name = "born", range = "year" }, { name = "trade", range = "word" },
+            ] },
+            { name = "book", leads = ["{e} is a book."], relations = [{ name = "author", range = "person" }, { name = "year", range = "year" }] },
+        ]
+        [generic]
+        sentences = ["The {r} of {e} is {v}."]
+        phrases = ["the {r} of {x}"]
+        questions = ["What is the {r} of {x}?"]
+    "#;
+
+    fn load(wordings: &str) -> Result<Schema, SchemaError> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("schema.toml"), SCHEMA).unwrap();
+        std::fs::write(dir.path().join(WORDINGS), wordings).unwrap();
+        Schema::load(&dir.path().join("schema.toml"))
+    }
+
+    #[test]
+    fn wordings_of_several_relations_are_read() {
+        let schema = load(
+            "[[together]]\nchain = [\"person.home\", \"city.river\"]\nquestions = [\"Near which river does {x} live?\"]\n\
+             [[age_at]]\nyear = \"book.year\"\nwho = \"book.author\"\nborn = \"person.born\"\nquestions = [\"How old was {y} at {x}?\"]\n",
+        )
+        .unwrap();
+        let chain = ["person.home", "city.river"].map(|path| schema.relation_at(path).unwrap());
+        assert_eq!(schema.together(&chain).unwrap().questions, ["Near which river does {x} live?"]);
+        assert_eq!(schema.ages_at.len(), 1);
+    }
+
+    #[test]
+    fn mistakes_in_them_are_told() {
+        for (wordings, expected) in [
+            ("[[together]]\nchain = [\"person.home\", \"city.lake\"]\nquestions = []", "no relations of the schema"),
+            ("[[together]]\nchain = [\"person.trade\", \"city.river\"]\nquestions = []", "does not lead to the second"),
+            ("[[together]]\nchain = [\"person.home\", \"city.river\"]\nquestions = [\"Where?\"]", "lacks the slot `{x}`"),
+            ("[[together]]\nchain = [\"person.home\", \"city.river\"]\nquestions = [\"{x} {z}?\"]", "unknown slot `{z}`"),
+            ("[[age_at]]\nyear = \"book.year\"\nwho = \"book.author\"\nborn = \"person.trade\"\nquestions = []", "does not lead"),
+            ("[person.trade]\ngaps = [\"{a} {b}?\"]", "needs a `number` or a `year`"),
+            ("[person.size]\nquestions = [\"{x}?\"]", "is no relation"),
+        ] {
+            let Err(SchemaError::Invalid { problems, .. }) = load(wordings) else { panic!("{wordings}") };
+            assert!(problems.iter().any(|problem| problem.contains(expected)), "{problems:?}");
+        }
+    }
+}
