@@ -1,10 +1,11 @@
 //! Replies that end too early: a thought that used up its tokens is closed, an input that the
-//! context cut is refused. What repeats itself is cut back to the first copy.
+//! context cut is refused. What repeats itself is marked so. It stays as it is: a value that ends
+//! within its first copy would look whole (`J. R`), and be approved.
 
 use autoact_model::{FinishReason, GenerateError, GenerateRequest, Generated, Grammar, Scored, TokenScore};
 use autoact_trajectory::Role;
 
-use crate::repetition::first_copy;
+use crate::repetition::repeats_itself;
 
 /// Tokens to finish a reply whose thought used up its own: a line break, a label and a name.
 pub(crate) const CLOSING_TOKENS: usize = 64;
@@ -26,8 +27,7 @@ pub(crate) enum Cut {
 /// Looks at the reply of `role` to `request`, which ended for its length, in a context of so many
 /// tokens.
 pub(crate) fn look(role: Role, request: &GenerateRequest, context: usize, mut reply: Generated) -> Result<Cut, GenerateError> {
-    if let Some(end) = first_copy(&reply.text) {
-        truncate(&mut reply, end);
+    if repeats_itself(&reply.text) {
         reply.finish = FinishReason::Repetition;
     }
     if let Some(rest) = rest(role, request, &reply.text) {
@@ -70,18 +70,14 @@ fn close(request: &GenerateRequest, context: usize, mut cut: Generated, rest: St
     while !cut.text.is_char_boundary(end) {
         end -= 1;
     }
-    truncate(&mut cut, end);
+    cut.text.truncate(end);
+    if let Some(scores) = &mut cut.scores {
+        scores.truncate(end);
+    }
     let mut prompt = request.prompt.clone();
     prompt.push_text(&cut.text);
     let request = GenerateRequest { prompt, max_tokens: CLOSING_TOKENS, grammar: Some(Grammar::Regex(rest)), ..request.clone() };
     Ok(Cut::Close { thought: cut, request: Box::new(request) })
-}
-
-fn truncate(reply: &mut Generated, end: usize) {
-    reply.text.truncate(end);
-    if let Some(scores) = &mut reply.scores {
-        scores.truncate(end);
-    }
 }
 
 /// Two completions as one: the second went on where the first was cut.

@@ -108,8 +108,8 @@ pub enum FinishReason {
     Grammar,
     /// `max_tokens` or the end of the context.
     Length,
-    /// The text repeated itself up to one of these, and was cut back to the first copy. No backend
-    /// says so; what composes prompts does.
+    /// The same, and the text repeats itself up to its end. No backend says so; what composes
+    /// prompts does.
     Repetition,
 }
 

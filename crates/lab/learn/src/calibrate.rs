@@ -11,7 +11,7 @@ use autoact_score::{Fitted, Judged, fit, with_options};
 use autoact_trajectory::{Calibration, Evidence, JudgedAnswers};
 use serde::{Deserialize, Serialize};
 
-use crate::differentiate::held_back;
+use crate::differentiate::validation_questions;
 use crate::error::LearnError;
 use crate::iterate::chosen;
 use crate::records::QuestionRecord;
@@ -70,11 +70,9 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
     let tools = selected(work, run)?;
     let (mut store, mut records) = Store::<AnswersRecord>::open(&run.path("calibration-answers.jsonl"))?;
     let done: HashSet<usize> = records.iter().map(|record| record.id).collect();
-    let part = work.task.settings.differentiate.validation;
-    let held: Vec<usize> = (0..database.len()).filter(|id| held_back(*id, work.task.seed, part)).collect();
-    let todo: Vec<usize> = held.iter().copied().filter(|id| !done.contains(id)).collect();
+    let todo: Vec<usize> = validation_questions(work, database.len()).into_iter().filter(|id| !done.contains(id)).collect();
     let voices = chosen(run)?.group();
-    work.view.begin(Stage::Evaluate, "calibration", records.len() as u64, held.len() as u64);
+    work.view.begin(Stage::Evaluate, "calibration", records.len() as u64, (records.len() + todo.len()) as u64);
     work.pool()?.each(
         &todo,
         &work.stop,

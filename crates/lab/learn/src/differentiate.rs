@@ -97,6 +97,12 @@ pub(crate) fn held_back(id: usize, seed: u64, part: f64) -> bool {
     Rng::new(stable_hash(&format!("validation {id}")) ^ seed).chance(part)
 }
 
+/// The validation questions among the first `count` of the database.
+pub(crate) fn validation_questions(work: &Workplace, count: usize) -> Vec<usize> {
+    let part = work.task.settings.differentiate.validation;
+    (0..count).filter(|id| held_back(*id, work.task.seed, part)).collect()
+}
+
 pub(crate) fn document(work: &Workplace, one: &TrajectoryRecord, role: Role, judgement: Option<Judgement>) -> DocumentRecord {
     let mut turns = one.turns.clone();
     turns.extend(judgement.map(|judgement| TurnRecord::Reflection { reflection: judgement.thought, verdict: judgement.verdict }));

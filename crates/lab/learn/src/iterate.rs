@@ -12,7 +12,7 @@ use autoact_score::with_options;
 use serde::{Deserialize, Serialize};
 
 use crate::calibrate::forget;
-use crate::differentiate::{differentiate, held_back};
+use crate::differentiate::{differentiate, validation_questions};
 use crate::error::LearnError;
 use crate::keep::filter;
 use crate::records::{AnswerRecord, QuestionRecord};
@@ -121,9 +121,7 @@ fn validate(work: &Workplace, run: &Run, round: &Round) -> Result<RoundReport, L
     let tools = selected(work, run)?;
     let (mut store, mut records) = Store::<AnswerRecord>::open(&round.path("validation.jsonl"))?;
     let done: HashSet<usize> = records.iter().map(|record| record.at).collect();
-    let settings = &work.task.settings.differentiate;
-    let chosen = (0..database.len()).filter(|id| held_back(*id, work.task.seed, settings.validation));
-    let todo: Vec<usize> = chosen.filter(|id| !done.contains(id)).collect();
+    let todo: Vec<usize> = validation_questions(work, database.len()).into_iter().filter(|id| !done.contains(id)).collect();
     round.load(work, &GROUP)?;
     let options = RunOptions { without_reflection: true, ..RunOptions::default() };
     let voices = round.group();

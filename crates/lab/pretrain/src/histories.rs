@@ -43,7 +43,7 @@ pub fn histories(base: &KnowledgeBase, library: &ToolLibrary, count: usize, seed
     let most = (count - count / 2).div_ceil(Fault::ALL.len());
     let mut out = Vec::with_capacity(count);
     for _ in 0..count * DRAWS {
-        let right = out.iter().filter(|history: &&History| history.fault.is_none()).count();
+        let right = out.len() - counts.iter().sum::<usize>();
         if out.len() == count {
             break;
         }

@@ -249,14 +249,11 @@ impl Composer<'_> {
     /// The phrase of a whole chain around a name; the name itself for an empty chain.
     fn referring(&self, chain: &[RelationRef], name: String, rng: &mut Rng) -> String {
         let mut x = name;
-        let mut fused = false;
-        for (depth, at) in chain.iter().enumerate() {
-            if std::mem::take(&mut fused) {
-                continue;
-            }
+        let mut depth = 0;
+        while let Some(at) = chain.get(depth) {
             if let Some(template) = chain.get(depth..depth + 2).and_then(|two| self.fused(two, |together| &together.phrases, rng)) {
                 x = say(template, &[("x", &x)]);
-                fused = true;
+                depth += 2;
                 continue;
             }
             let relation = self.base.schema().relation(*at);
@@ -266,6 +263,7 @@ impl Composer<'_> {
                 Some(template) => say(template, &[("x", &x)]),
                 None => phrase(self.base, *at, &x, depth > 0, rng),
             };
+            depth += 1;
         }
         x
     }

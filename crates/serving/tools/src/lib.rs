@@ -29,7 +29,7 @@ mod validator;
 pub use builtin::{Calculate, Finish, LEAD_SENTENCES, Lookup, Retrieve, Search};
 pub use command::Command;
 pub use corpus::{Corpus, CorpusError, LineMistake, Page};
-pub use expression::{CalcError, Value, calculate};
+pub use expression::{CalcError, Quantity, Value, calculate};
 pub use file::{BUNDLED_TOOLS, LibraryError};
 pub use library::{AddToolError, Observation, ToolLibrary, UnknownTool};
 pub use placeholder::Argument;

@@ -63,7 +63,7 @@ impl Titles {
             return None;
         }
         let folded = fold(alias);
-        let bare = folded.strip_prefix("the ").unwrap_or(&folded);
+        let bare = without_the(&folded);
         [folded.as_str(), bare].iter().find_map(|form| self.aliases.get(*form)).copied()
     }
 
@@ -80,7 +80,7 @@ impl Titles {
         }
         let folded = fold(title);
         let with_the = format!("the {folded}");
-        let bare = folded.strip_prefix("the ").unwrap_or(&folded);
+        let bare = without_the(&folded);
         [folded.as_str(), bare, &with_the].iter().find_map(|form| self.folded.get(*form)).copied()
     }
 
@@ -99,8 +99,8 @@ impl Titles {
 
     /// The only page that has one of the names that `written` misspells by the fewest letters.
     fn misspelt(&self, written: &str) -> Option<usize> {
-        let bare = |name: &'_ str| name.strip_prefix("the ").unwrap_or(name).to_owned();
-        let candidates = self.names().filter_map(|(name, page)| Some((slips(&bare(written), &bare(name))?, page)));
+        let written = without_the(written);
+        let candidates = self.names().filter_map(|(name, page)| Some((slips(written, without_the(name))?, page)));
         let mut best: Option<(usize, Option<usize>)> = None;
         for (count, page) in candidates {
             best = match best {
@@ -115,16 +115,16 @@ impl Titles {
     /// The only page whose name is a part of `written`. The other words must name nothing: they are
     /// in lower case or too common to be a name.
     fn within(&self, written: &str) -> Option<usize> {
-        let spelt: Vec<&str> = written.split_whitespace().collect();
+        let spelt: Vec<&str> = written.split_whitespace().take(MOST_WORDS + 1).collect();
+        let count = spelt.len();
+        if count > MOST_WORDS {
+            return None;
+        }
         let words: Vec<String> = spelt.iter().map(|word| fold(word)).collect();
         let named = |from: usize, to: usize| {
             let part = words[from..to].join(" ");
             (part.chars().count() >= LEAST_WITHIN).then(|| self.find(&part)).flatten()
         };
-        let count = words.len();
-        if count > MOST_WORDS {
-            return None;
-        }
         let spans = (0..count).flat_map(|from| (from + 1..=count).map(move |to| (from, to)));
         let found: Vec<(usize, usize, usize)> = spans.filter_map(|(from, to)| Some((from, to, named(from, to)?))).collect();
         // `Blue Danube` also contains `Danube`: the longer name counts
@@ -150,6 +150,11 @@ impl Titles {
         }
         pages
     }
+}
+
+/// A folded name without its leading article.
+fn without_the(name: &str) -> &str {
+    name.strip_prefix("the ").unwrap_or(name)
 }
 
 /// The positions of the (folded) candidates most like `wanted`, best first; ties keep their order.

@@ -10,6 +10,7 @@ use autoact_score::{Bootstrap, Interval, auroc};
 use autoact_synthetic_kb::Atlas;
 use autoact_trajectory::Verdict;
 use clap::Args;
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use super::probe;
@@ -63,7 +64,9 @@ pub(crate) fn run(options: &JudgeOptions) -> anyhow::Result<u8> {
     let mut rows: BTreeMap<&str, Row> = BTreeMap::new();
     let mut scored: Vec<(f64, bool)> = Vec::new();
     let mut unread = 0;
-    for history in histories(atlas.base(), &library, options.histories as usize, options.seed)? {
+    let all = histories(atlas.base(), &library, options.histories as usize, options.seed)?;
+    let bar = if options.wrong { ProgressBar::hidden() } else { ProgressBar::new(all.len() as u64) };
+    for history in bar.wrap_iter(all.iter()) {
         let right = history.fault.is_none();
         let told = group.reflect(&history.trajectory);
         // a reply without a verdict approves nothing
@@ -83,6 +86,7 @@ pub(crate) fn run(options: &JudgeOptions) -> anyhow::Result<u8> {
             out::line(format_args!("{text}{name}; said: {said}\nexpected: {}\n", history.reflection.thought))?;
         }
     }
+    bar.finish_and_clear();
     let ranking = Bootstrap::default().statistic(&scored, auroc);
     if options.json {
         let of = |row: &Row| json!({ "histories": row.hits.len(), "share": row.share() });
