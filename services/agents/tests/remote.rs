@@ -22,7 +22,8 @@ const URL: &str = "http://127.0.0.1:9/v1";
 fn what_does_not_go_together_is_a_mistake_with_its_place() {
     for (args, parts) in [
         (&["--backend", URL, "--adapter", "x"][..], &["flag `--adapter`", "the adapters are the server's", "found `x`"][..]),
-        (&["--backend", URL, "--adapter-registry", "r"], &["flag `--adapter-registry`", "found `r`"]),
+        (&["--set", "backend.registry_path=r"], &["`backend.registry_path`", "found `r`"]),
+        (&["--backend", URL, "--backend-api", "chat", "--set", "backend.chat_template=t"], &["`backend.chat_template`", "found `t`"]),
         (&["--backend", "vllm:8000"], &["flag `--backend`", "an address such as"]),
         (&["--backend-model", "plan"], &["flag `--backend-model`", "`backend.model`"]),
         (&["--backend", URL, "--set", "backend.api_key=k3y", "--backend-key-file", "f"], &["`backend.api_key_file`"]),

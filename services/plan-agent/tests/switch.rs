@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use autoact_agent::EngineConfig;
 use autoact_agent::testing::{history, tiny_model};
+use autoact_agent::{BackendConfig, EngineConfig};
 use autoact_config::{Common, Section};
-use autoact_model::ModelDir;
+use autoact_model::{Backend, Engine, EngineOptions, ModelDir};
 use autoact_registry::{NewVersion, Pointer, Promotion, ROLES, Registry, Version};
 use autoact_service::{Running, Service, Setup};
+use autoact_testkit::{OpenAiOptions, OpenAiServer};
 use autoact_wire::agents_v1::PlanRequest;
 use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
 use autoact_wire::agents_v1::plan_response::Event;
@@ -71,12 +72,15 @@ impl Group {
 
     /// The agent as its binary runs it: an adapter of its own, and the registry.
     async fn start(&self) -> Running {
+        let adapter = self.model.path().join("adapter");
+        self.start_as(PlanAgentConfig { model: self.model.path().to_owned(), adapter, ..PlanAgentConfig::default() }).await
+    }
+
+    async fn start_as(&self, config: PlanAgentConfig) -> Running {
         let config = PlanAgentConfig {
-            model: self.model.path().to_owned(),
-            adapter: self.model.path().join("adapter"),
             adapter_registry: self.registry.root().to_owned(),
             engine: EngineConfig { threads: 1, ..EngineConfig::default() },
-            ..PlanAgentConfig::default()
+            ..config
         };
         let common = Common { grace_period: Duration::from_secs(5), ..Common::on_ports(0, 0) };
         let mut setup = Setup::bind(PlanAgentConfig::NAME, common).await.unwrap();
@@ -255,6 +259,54 @@ async fn what_does_not_verify_is_refused_and_the_old_goes_on() {
     let running = elsewhere.start().await;
     assert_eq!(plan(&running.addr().to_string()).await.unwrap().adapter, "adapter");
     assert!(metric(refused) > before);
+    running.stop().await.unwrap();
+}
+
+/// The adapter that speaks, as soon as it is this one.
+async fn until_it_speaks(address: &str, name: &str) {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        let speaks = plan(address).await.unwrap().adapter;
+        if speaks == name {
+            return;
+        }
+        assert!(Instant::now() < deadline, "waited for `{name}`, `{speaks}` speaks");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// The server stands for vLLM with `VLLM_ALLOW_RUNTIME_LORA_UPDATING`; the model behind it is real.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_loads_what_is_promoted() {
+    let group = Group::new();
+    let (first, second) = (group.publish(8), group.publish(9));
+    let model = ModelDir::open(group.model.path()).unwrap();
+    let engine = Engine::start(&model, EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
+    let base = engine.info().name.clone();
+    let server = OpenAiServer::of_engine(Arc::new(engine), OpenAiOptions::default()).await.unwrap();
+    // the server sees the registry elsewhere
+    let seen = group.dir.path().join("mounted");
+    std::os::unix::fs::symlink(group.registry.root(), &seen).unwrap();
+    let backend = BackendConfig { url: server.url(), model: base, registry_path: seen.clone(), ..BackendConfig::default() };
+    let running = group.start_as(PlanAgentConfig { adapter: PathBuf::new(), backend, ..PlanAgentConfig::default() }).await;
+    let address = running.addr().to_string();
+
+    assert_eq!(plan(&address).await.unwrap().adapter, "", "nothing is promoted: the base speaks");
+    group.registry.promote(first.id()).unwrap();
+    until_it_speaks(&address, &first.adapter_name("plan")).await;
+    group.registry.promote(second.id()).unwrap();
+    until_it_speaks(&address, &second.adapter_name("plan")).await;
+    let loaded: Vec<PathBuf> = server.loaded().iter().map(PathBuf::from).collect();
+    assert_eq!(loaded.len(), 2);
+    assert!(loaded.iter().all(|path| path.starts_with(&seen)), "{loaded:?}");
+    group.registry.rollback().unwrap();
+    until_it_speaks(&address, &first.adapter_name("plan")).await;
+    running.stop().await.unwrap();
+
+    // one that starts now speaks with it from its first word
+    let backend = BackendConfig { url: server.url(), model: server.base(), ..BackendConfig::default() };
+    let running = group.start_as(PlanAgentConfig { adapter: PathBuf::new(), backend, ..PlanAgentConfig::default() }).await;
+    assert_eq!(plan(&running.addr().to_string()).await.unwrap().adapter, first.adapter_name("plan"));
     running.stop().await.unwrap();
 }
 

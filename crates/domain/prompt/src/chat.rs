@@ -55,7 +55,8 @@ fn duty(role: Role) -> &'static str {
     match role {
         Role::Plan => {
             "You plan how a group of agents answers a question with tools. Continue the transcript with one thought about what is still \
-             unknown and the name of the tool to use next. Choose Finish once the observations hold the answer."
+             unknown and the name of the tool to use next, in two lines: the thought, then `Action:` and the name. Choose Finish once the \
+             observations hold the answer."
         }
         Role::Tool => {
             "You operate the tools for a group of agents that answers a question. Continue the transcript with the input of the tool that \
@@ -63,7 +64,7 @@ fn duty(role: Role) -> &'static str {
         }
         Role::Reflect => {
             "You check the work of a group of agents that answered a question with tools. Continue the transcript with one thought on \
-             whether the observations support the answer, and a verdict: right or wrong."
+             whether the observations support the answer, and a verdict, in two lines: the thought, then `Verdict:` and right or wrong."
         }
     }
 }

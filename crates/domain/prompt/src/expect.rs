@@ -37,6 +37,25 @@ impl Expect {
         Expect { form: Form::Regex(regex), max_tokens }
     }
 
+    /// The same form with up to `max_tokens` tokens, and texts that are as much longer; never
+    /// shorter.
+    #[must_use]
+    pub fn with_tokens(self, max_tokens: usize) -> Expect {
+        if max_tokens <= self.max_tokens {
+            return self;
+        }
+        let form = match self.form {
+            Form::Regex(regex) => {
+                let written = |bound: usize| format!("{{1,{bound}}}");
+                let bound = [MAX_THOUGHT, MAX_INPUT].into_iter().find(|bound| regex.contains(&written(*bound)));
+                let longer = bound.map(|bound| regex.replace(&written(bound), &written(bound * max_tokens / self.max_tokens)));
+                Form::Regex(longer.unwrap_or(regex))
+            }
+            form @ Form::Arguments(_) => form,
+        };
+        Expect { form, max_tokens }
+    }
+
     /// How `role` may go on with a trajectory. The input of a tool with several or typed arguments
     /// is a JSON object.
     pub fn next(role: Role, trajectory: &Trajectory) -> Expect {
@@ -131,6 +150,16 @@ mod tests {
         assert_eq!(parse_plan(" I need it.\nAction: Retrieve\n").unwrap(), ("I need it.".into(), "Retrieve".into()));
         assert_eq!(parse_input(" New York City\n").unwrap(), "New York City");
         assert_eq!(parse_reflection(" Yes.\nVerdict: wrong\n").unwrap().1, Verdict::Wrong);
+    }
+
+    #[test]
+    fn replies_may_be_longer_and_never_shorter() {
+        let plan = Expect::new(Role::Plan, &[]);
+        assert_eq!(plan.clone().with_tokens(0), plan);
+        assert_eq!(plan.clone().with_tokens(LINE_TOKENS), plan);
+        let longer = plan.with_tokens(4 * LINE_TOKENS);
+        assert_eq!((longer.max_tokens, longer.form), (1024, Form::Regex(r" [^\n]{1,2400}\nAction: ()\n".into())));
+        assert_eq!(Expect::new(Role::Tool, &[]).with_tokens(512).form, Form::Regex(r" [^\n]{1,2000}\n".into()));
     }
 
     #[test]

@@ -41,14 +41,22 @@ impl<'a> SpeakRequest<'a> {
 pub struct Speaker {
     backend: Arc<dyn Backend>,
     template: Option<Arc<ChatTemplate>>,
+    /// The most tokens of a reply; 0: as its form says.
+    reply_tokens: usize,
 }
 
 impl Speaker {
-    /// Asks with the chat template that the model brings, or with the plain transcript where it
-    /// brings none.
+    /// Asks with the chat template that the model brings, in messages where a server applies it, or
+    /// with the plain transcript where there is none.
     pub fn new(backend: Arc<dyn Backend>) -> Speaker {
         let template = backend.chat_template().cloned().map(Arc::new);
-        Speaker { backend, template }
+        Speaker { backend, template, reply_tokens: 0 }
+    }
+
+    /// The same model, with replies of up to so many tokens where their form allows fewer.
+    #[must_use]
+    pub fn with_reply_tokens(self, reply_tokens: usize) -> Speaker {
+        Speaker { reply_tokens, ..self }
     }
 
     /// The same model, asked with another template than its own.
@@ -69,7 +77,7 @@ impl Speaker {
     /// The chat template fails.
     pub fn compose(&self, request: &SpeakRequest<'_>) -> Result<GenerateRequest, SpeakError> {
         let SpeakRequest { role, trajectory, sampling, adapter, word_bias, deadline } = *request;
-        let expect = Expect::next(role, trajectory);
+        let expect = Expect::next(role, trajectory).with_tokens(self.reply_tokens);
         Ok(GenerateRequest {
             adapter: adapter.map(str::to_owned),
             sampling: model_sampling(sampling),
@@ -102,11 +110,12 @@ impl Speaker {
     }
 
     fn prompt(&self, role: Role, trajectory: &Trajectory) -> Result<Prompt, SpeakError> {
+        let messages = || chat(role, trajectory).into_iter().map(|message| Message::new(message.role, message.content)).collect();
         let mut prompt = match &self.template {
+            None if self.backend.takes_messages() => Prompt::reply_to(messages()),
             None => transcript(trajectory).into(),
             Some(template) => {
-                let messages: Vec<Message> =
-                    chat(role, trajectory).into_iter().map(|message| Message::new(message.role, message.content)).collect();
+                let messages: Vec<Message> = messages();
                 template.render(&messages, true).map_err(|error| SpeakError::Template(error.to_string()))?
             }
         };

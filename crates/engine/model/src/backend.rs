@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatTemplate, GenerateStream, Grammar, Prompt, Sampling, Scored, Scores, WordBias};
+use crate::{ChatTemplate, GenerateStream, Grammar, Message, Prompt, Sampling, Scored, Scores, WordBias};
 
 /// A prompt, and how to complete it.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,17 +152,31 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// Whether a prompt is to be messages ([`Prompt::reply_to`]), which a remote server renders with
+    /// its model's chat template.
+    fn takes_messages(&self) -> bool {
+        false
+    }
+
     /// The tokens of a prompt. `add_bos` is as in [`GenerateRequest`]. A backend without a
     /// tokenizer estimates them, rather too high.
     fn count_tokens(&self, prompt: &Prompt, add_bos: Option<bool>) -> BoxFuture<'_, Result<usize, GenerateError>> {
         let _ = add_bos;
-        std::future::ready(Ok(estimated_tokens(prompt))).boxed()
+        std::future::ready(Ok(estimated_prompt_tokens(prompt))).boxed()
     }
 
     /// Bytes of keys and values in this process; `None` if the model runs elsewhere.
     fn cache_bytes(&self) -> Option<usize> {
         None
     }
+}
+
+/// [`estimated_tokens`] of all that a prompt says, its messages included, and of what a chat
+/// template puts around each of them.
+pub fn estimated_prompt_tokens(prompt: &Prompt) -> usize {
+    const AROUND: usize = 8;
+    let message = |message: &Message| estimated_tokens(&message.content) + AROUND;
+    estimated_tokens(prompt) + prompt.messages().iter().map(message).sum::<usize>()
 }
 
 /// Tokens that a text has at most with most vocabularies: a word of English has four or five
@@ -201,6 +215,12 @@ pub enum GenerateError {
     #[error("the grammar does not compile: {reason}")]
     InvalidGrammar {
         /// The position and the cause.
+        reason: String,
+    },
+    /// A server's reply does not match the grammar, after as many attempts as are made.
+    #[error("the model's reply does not have the form that is needed: {reason}")]
+    Malformed {
+        /// Where it leaves the grammar.
         reason: String,
     },
     /// The request's deadline passed before it was done.

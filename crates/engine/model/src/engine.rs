@@ -165,6 +165,9 @@ impl Backend for Engine {
     /// Grammars are compiled on the engine's thread, so an invalid one is the stream's first event.
     fn generate(&self, request: GenerateRequest) -> Result<GenerateStream, GenerateError> {
         let adapter = request.adapter.as_deref().map(|name| self.adapter(name)).transpose()?;
+        if !request.prompt.messages().is_empty() {
+            return Err(GenerateError::engine("the engine takes prompts, not messages; render them with the model's chat template"));
+        }
         let tokens = self.shared.tokenizer.encode(&request.prompt, request.add_bos)?;
         let limit = self.shared.context_length - 1;
         if tokens.len() > limit {

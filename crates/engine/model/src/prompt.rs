@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::{Deref, Range};
 
+use crate::template::Message;
+
 /// A prompt: a sequence of text parts and template parts.
 ///
 /// Text is what users, tools and models wrote. It may spell a control token (`<|eot_id|>`, `</s>`),
@@ -10,8 +12,14 @@ use std::ops::{Deref, Range};
 ///
 /// A string converts to a prompt of text only. The prompt dereferences to its whole text. Tokenise
 /// the prompt itself, because its text alone does not say which parts are the template's.
+///
+/// A server that applies its model's chat template itself takes messages instead
+/// ([`Backend::takes_messages`](crate::Backend::takes_messages)). The text is then the beginning of
+/// the reply to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompt {
+    /// What comes before the text, for the server to render.
+    messages: Vec<Message>,
     text: String,
     /// The template parts: in order, not empty, not adjacent.
     template: Vec<Range<usize>>,
@@ -27,7 +35,12 @@ pub struct PromptRef<'a> {
 impl Prompt {
     /// A prompt of text only.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), template: Vec::new() }
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// The reply to `messages`, of which nothing is written yet.
+    pub fn reply_to(messages: Vec<Message>) -> Self {
+        Self { messages, ..Self::default() }
     }
 
     /// A prompt that is one template part, so that control tokens are recognised everywhere. Only
@@ -35,7 +48,12 @@ impl Prompt {
     pub fn template(text: impl Into<String>) -> Self {
         let text = text.into();
         let template = if text.is_empty() { Vec::new() } else { std::iter::once(0..text.len()).collect() };
-        Self { text, template }
+        Self { text, template, ..Self::default() }
+    }
+
+    /// The messages before the text; none where the text is the whole prompt.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
     }
 
     /// Appends text.

@@ -7,11 +7,11 @@ use http::header::CONTENT_TYPE;
 use hyper::body::Incoming;
 
 use crate::completion::{Completion, End};
-use crate::failure::{Failure, clip};
+use crate::failure::{Failure, clip, failed};
 use crate::follow::Fit;
-use crate::http::{HttpError, more, whole};
+use crate::http::{more, whole};
 use crate::sse::{Events, TooLong};
-use crate::wire::{self, Chunk, CompletionRequest};
+use crate::wire::{self, Asked, Chunk, CompletionRequest};
 
 /// The data of the last event of a stream.
 const DONE: &str = "[DONE]";
@@ -19,29 +19,37 @@ const DONE: &str = "[DONE]";
 impl Completion {
     /// Sends one request. Text that matches the grammar goes to the reader as it arrives.
     pub(crate) async fn attempt(&mut self) -> Result<End, Failure> {
-        let options = &self.server.options;
         self.pieces = 0;
         self.usage = None;
         self.gathered.restart(self.text.len());
         self.held = if self.round == 0 { String::new() } else { self.text[self.text.trim_end_matches(' ').len()..].to_owned() };
+        if let Some(whole) = &mut self.whole {
+            whole.reply.clear();
+        }
         let prompt = self.prompt();
+        let mut asked = Asked::new(self.server.style, &self.server.spellings, &prompt);
+        if let (Some(whole), Asked::Messages { messages, .. }) = (&self.whole, &mut asked) {
+            whole.remind(messages);
+        }
+        let left_out = self.server.left_out();
         // a grammar constrains from its beginning, so the server can apply it in the first round
         // only
-        let guided = self.round == 0;
+        let guided = self.round == 0 || self.whole.is_some();
         let ask = CompletionRequest {
             model: self.model(),
-            prompt: &prompt,
+            asked,
             max_tokens: self.left(),
             round: self.round,
             guided,
             logprobs: self.logprobs(),
+            left_out: &left_out,
         };
-        let body = wire::body(ask, &self.request, options.dialect);
+        let body = wire::body(ask, &self.request, self.server.dialect);
         let body = body.map_err(|error| Failure::last(format!("the request cannot be written as JSON: {error}")))?;
         if self.first.is_none() {
             self.sent = Some(Instant::now());
         }
-        let url = self.server.client.url("/completions");
+        let url = self.server.client.url(self.server.style.path());
         let sent = self.limit.wait(&self.sender, self.server.client.post(&url, body)).await.map_err(Failure::Final)?;
         let (parts, body) = sent.map_err(failed)?.into_parts();
         if parts.status != StatusCode::OK {
@@ -97,16 +105,16 @@ impl Completion {
         let Some(choice) = chunk.choices.into_iter().next() else { return Ok(false) };
         if let Some(logprobs) = choice.logprobs.as_ref().filter(|_| end.is_none() && self.logprobs().is_some()) {
             let at = self.text.len() - self.held.len();
-            self.gathered.add(at, choice.text.as_deref().unwrap_or_default(), logprobs);
+            self.gathered.add(at, choice.words().unwrap_or_default(), logprobs);
         }
-        if let Some(text) = choice.text.filter(|text| !text.is_empty()) {
+        if let Some(text) = choice.words() {
             if end.is_some() {
                 // text after the end of the grammar
                 return Ok(true);
             }
             self.pieces += 1;
             self.first.get_or_insert_with(Instant::now);
-            *end = self.take(&text)?;
+            *end = self.take(text)?;
             self.gathered.cut(self.text.len());
         }
         match choice.finish_reason.as_deref() {
@@ -122,12 +130,17 @@ impl Completion {
             Some(other) => return Err(Failure::last(format!("the server ended the reply with `{}`", clip(other)))),
         }
         // a server that knows the grammar ends by itself, and then sends the usage
-        let told = self.server.options.dialect.guides() && self.round == 0;
+        let told = self.server.dialect.guides() && self.round == 0;
         Ok(matches!(end, Some(End::Complete)) && !told)
     }
 
-    /// Gives the reader the part of a piece that matches the grammar.
+    /// Gives the reader the part of a piece that matches the grammar. Of a reply that is read whole
+    /// first, the reader gets nothing yet.
     fn take(&mut self, piece: &str) -> Result<Option<End>, Failure> {
+        if let Some(whole) = &mut self.whole {
+            whole.reply.push_str(piece);
+            return Ok(None);
+        }
         let piece = self.unheld(piece);
         let Some(follow) = &mut self.follow else {
             self.give(piece);
@@ -143,7 +156,7 @@ impl Completion {
         Ok(end)
     }
 
-    fn give(&mut self, text: &str) {
+    pub(crate) fn give(&mut self, text: &str) {
         self.text.push_str(text);
         self.sender.text(text);
     }
@@ -161,10 +174,6 @@ impl Completion {
         }
         piece
     }
-}
-
-fn failed(error: HttpError) -> Failure {
-    if error.lasting { Failure::last(error.reason) } else { Failure::again(error.reason) }
 }
 
 fn cut() -> Failure {

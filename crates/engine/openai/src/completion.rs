@@ -1,20 +1,23 @@
 //! One completion: its attempts, and its rounds if the text violates the grammar.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use autoact_model::{AdapterVersion, FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated, estimated_tokens};
+use autoact_model::{
+    AdapterVersion, FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated, Prompt, estimated_prompt_tokens,
+};
 
 use crate::failure::{Failure, clip};
 use crate::follow::{Fit, Follow};
 use crate::limit::TimeLimit;
+use crate::probe::Style;
 use crate::queue::Ticket;
 use crate::retry;
 use crate::scores::Gathered;
 use crate::server::Server;
-use crate::wire::Usage;
+use crate::whole::Whole;
+use crate::wire::{Asked, LOGPROBS, Usage, refused_fields};
 
 /// Maximum number of further rounds after a violation of the grammar.
 const MAX_ROUNDS: u64 = 3;
@@ -52,6 +55,9 @@ pub(crate) struct Completion {
     pub(crate) most: usize,
     /// The grammar's state after the text.
     pub(crate) follow: Option<Follow>,
+    /// Of a chat that the server does not continue: what is read of the reply before the reader
+    /// gets any of it.
+    pub(crate) whole: Option<Whole>,
     /// All text that the reader has.
     pub(crate) text: String,
     /// Number of the current round, from 0.
@@ -88,6 +94,7 @@ impl Completion {
             ticket,
             adapter: None,
             follow: None,
+            whole: None,
             text: String::new(),
             round: 0,
             held: String::new(),
@@ -119,7 +126,12 @@ impl Completion {
             self.adapter = Some(self.limit.wait(&self.sender, server.adapter(&name)).await??);
         }
         if let Some(grammar) = &self.request.grammar {
-            self.follow = Some(server.grammars.start(grammar)?);
+            let follow = server.grammars.start(grammar)?;
+            if server.style == Style::Chat && !self.request.prompt.messages().is_empty() {
+                self.whole = Some(Whole::new(grammar.clone(), &self.request.prompt));
+            } else {
+                self.follow = Some(follow);
+            }
         }
         if self.request.max_tokens == 0 {
             return Ok(self.generated(FinishReason::Length));
@@ -130,7 +142,7 @@ impl Completion {
             if let Some(finish) = self.judge(&end)? {
                 return Ok(self.generated(finish));
             }
-            if self.completion_tokens >= self.most {
+            if self.whole.is_none() && self.completion_tokens >= self.most {
                 return Ok(self.generated(FinishReason::Length));
             }
             self.round += 1;
@@ -170,9 +182,17 @@ impl Completion {
                     shortened = true;
                     self.shorten(message, tokens).await?;
                 }
-                Failure::Refused { message } if self.logprobs().is_some() => {
-                    tracing::debug!(message, "asking the model's server again, without log-probabilities");
-                    self.plain = true;
+                Failure::Refused { message } => {
+                    let mut fields = refused_fields(&message);
+                    let scores = fields.contains(&LOGPROBS) || fields.is_empty();
+                    fields.retain(|field| *field != LOGPROBS);
+                    if !self.server.leave_out(fields) {
+                        if !(scores && self.logprobs().is_some()) {
+                            return Err(Failure::Refused { message }.told());
+                        }
+                        tracing::debug!(message, "asking the model's server again, without log-probabilities");
+                        self.plain = true;
+                    }
                 }
                 Failure::UnknownModel => return Err(self.unserved().await),
                 failure => return Err(failure.told()),
@@ -193,7 +213,7 @@ impl Completion {
             // prompt may fit
             counted => {
                 tracing::debug!(message, ?counted, "the server refuses a prompt as too long");
-                let tokens = counted.unwrap_or_else(|| estimated_tokens(&self.request.prompt)).max(1);
+                let tokens = counted.unwrap_or_else(|| estimated_prompt_tokens(&self.request.prompt)).max(1);
                 Err(GenerateError::PromptTooLong { tokens, limit: tokens - 1 })
             }
         }
@@ -202,7 +222,8 @@ impl Completion {
     /// Number of the prompt's tokens according to vLLM; `None` if the server cannot count.
     async fn counted(&self) -> Result<Option<usize>, GenerateError> {
         let prompt = self.prompt();
-        let ask = self.server.counted(self.model(), &prompt, self.request.add_bos);
+        let asked = Asked::new(self.server.style, &self.server.spellings, &prompt);
+        let ask = self.server.counted(self.model(), &asked, self.request.add_bos);
         self.limit.wait(&self.sender, ask).await
     }
 
@@ -216,7 +237,10 @@ impl Completion {
 
     /// The meaning of an end; `None`: the text continues in another round.
     fn judge(&mut self, end: &End) -> Result<Option<FinishReason>, GenerateError> {
-        let guides = self.server.options.dialect.guides();
+        if self.whole.is_some() {
+            return self.judge_whole(end);
+        }
+        let guides = self.server.dialect.guides();
         match (end, &self.follow) {
             (End::Complete, _) => return Ok(Some(FinishReason::Grammar)),
             (End::Length, _) => return Ok(Some(FinishReason::Length)),
@@ -233,12 +257,12 @@ impl Completion {
         }
         let astray = self.astray(end);
         if guides && !self.server.warned.swap(true, Ordering::Relaxed) {
-            let dialect = self.server.options.dialect;
+            let dialect = self.server.dialect;
             tracing::warn!(?dialect, astray, "the server does not hold its model to the grammar; is it another dialect's?");
         }
         let forced = follow.forced()?;
         if self.round >= MAX_ROUNDS || (forced.is_empty() && self.request.sampling.temperature <= 0.0) {
-            return Err(GenerateError::engine(format!("the server's reply does not fit the grammar: {astray}")));
+            return Err(GenerateError::Malformed { reason: astray });
         }
         tracing::debug!(astray, forced, "a reply is led back to its grammar");
         self.text.push_str(&forced);
@@ -263,28 +287,49 @@ impl Completion {
         self.request.adapter.as_deref().unwrap_or(&self.server.info.name)
     }
 
-    /// The prompt, followed by the text so far. Spellings of control tokens in text parts are
-    /// broken up.
-    pub(crate) fn prompt(&self) -> Cow<'_, str> {
-        let text = self.text.strip_suffix(&self.held).unwrap_or(&self.text);
-        if text.is_empty() {
-            return self.server.spellings.broken_up(&self.request.prompt);
-        }
+    /// The meaning of the end of a reply that was read whole; `None`: it is asked for again.
+    fn judge_whole(&mut self, end: &End) -> Result<Option<FinishReason>, GenerateError> {
+        let Some(whole) = &mut self.whole else { return Ok(None) };
+        let fitted = whole.fitted(&self.server.grammars)?;
+        let text = match fitted {
+            Ok(text) => text,
+            // a reply that was cut ends where it was cut
+            Err(unfit) if *end == End::Length => {
+                self.give(&unfit.begins);
+                return Ok(Some(FinishReason::Length));
+            }
+            Err(unfit) if self.round >= MAX_ROUNDS => return Err(GenerateError::Malformed { reason: unfit.reason }),
+            Err(unfit) => {
+                tracing::debug!(reason = unfit.reason, "a reply is asked for again");
+                whole.reject(&unfit.reason);
+                return Ok(None);
+            }
+        };
+        self.give(&text);
+        Ok(Some(FinishReason::Grammar))
+    }
+
+    /// The prompt, followed by the text so far.
+    pub(crate) fn prompt(&self) -> Prompt {
         let mut prompt = self.request.prompt.clone();
-        prompt.push_text(text);
-        Cow::Owned(self.server.spellings.broken_up(&prompt).into_owned())
+        prompt.push_text(self.text.strip_suffix(&self.held).unwrap_or(&self.text));
+        prompt
     }
 
     /// Number of likely tokens whose log-probabilities are asked for with each token, if any are.
     pub(crate) fn logprobs(&self) -> Option<u32> {
         let scores = self.request.scores.as_ref()?;
-        let refused = self.plain || self.server.scoreless.load(Ordering::Relaxed);
+        // those of a reply that is not taken as it is would be another text's
+        let refused = self.whole.is_some() || self.plain || self.server.scoreless.load(Ordering::Relaxed);
         // servers read 0 as none, and OpenAI's own accepts at most 5
         (!refused).then_some(if scores.odds.is_some() { 5 } else { 1 })
     }
 
     /// Number of tokens that may still be generated.
     pub(crate) fn left(&self) -> usize {
+        if self.whole.is_some() {
+            return self.most;
+        }
         self.most.saturating_sub(self.completion_tokens).max(1)
     }
 

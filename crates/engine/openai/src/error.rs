@@ -49,8 +49,8 @@ pub enum RemoteError {
         /// The server's message.
         reason: String,
     },
-    /// The server does not serve the name.
-    #[error("the server at `{url}` serves no `{model}`; it serves `{}`", served.join("`, `"))]
+    /// The server does not serve the name: it is not in its list, and a request with it fails.
+    #[error("the server at `{url}` serves no `{model}`; it serves {}", names(served))]
     UnknownModel {
         /// The server.
         url: String,
@@ -59,13 +59,15 @@ pub enum RemoteError {
         /// The served names.
         served: Vec<String>,
     },
-    /// Neither the server nor the settings define the context length.
-    #[error("the server at `{url}` does not say how many tokens `{model}` reads; set the context length")]
-    NoContextLength {
+    /// The server completes nothing, neither as a text nor as a chat.
+    #[error("the server at `{url}` completes nothing as `{model}`: {reason}")]
+    Mute {
         /// The server.
         url: String,
-        /// The model.
+        /// The requested name.
         model: String,
+        /// Its answers.
+        reason: String,
     },
     /// The spellings of control tokens cannot be searched for.
     #[error("cannot prepare the spellings of `{count}` control tokens: {reason}")]
@@ -81,4 +83,8 @@ pub enum RemoteError {
         /// Its message.
         reason: String,
     },
+}
+
+fn names(served: &[String]) -> String {
+    if served.is_empty() { "nothing by name".to_owned() } else { format!("`{}`", served.join("`, `")) }
 }

@@ -8,6 +8,9 @@ use http::{HeaderMap, StatusCode};
 use regex::Regex;
 use serde_json::Value;
 
+use crate::http::HttpError;
+use crate::wire::refused_fields;
+
 /// Maximum length of a server's message in an error, in characters.
 const SHOWN: usize = 400;
 /// Retry delay for the caller if a busy server names none.
@@ -62,7 +65,13 @@ impl Failure {
             503 if retry_after(headers).is_some() => Failure::Again { message, after: retry_after(headers), busy: true },
             408 | 500 | 502..=504 => Failure::Again { message, after: retry_after(headers), busy: false },
             401 | 403 => Failure::last(format!("{message}; is the API key right?")),
-            404 if said.contains("does not exist") || said.contains("model") || said.contains("not found") => Failure::UnknownModel,
+            404 if said.contains("does not exist")
+                || said.contains("cannot be found")
+                || said.contains("model")
+                || said.contains("not found") =>
+            {
+                Failure::UnknownModel
+            }
             400 | 413 | 422 => Failure::of_bad_request(message, body, &said),
             501 => Failure::Refused { message },
             _ => Failure::last(message),
@@ -85,6 +94,9 @@ impl Failure {
         if code == Some("context_length_exceeded") || long.iter().any(|words| lower.contains(words)) {
             return Failure::TooLong { message, tokens: prompt_tokens(&lower) };
         }
+        if !refused_fields(said).is_empty() {
+            return Failure::Refused { message };
+        }
         let grammar = ["grammar", "regex", "structured", "guided", "xgrammar", "guidance", "json schema", "json_schema"];
         if grammar.iter().any(|word| lower.contains(word)) {
             return Failure::Final(GenerateError::InvalidGrammar { reason: message });
@@ -103,6 +115,11 @@ impl Failure {
             Failure::Final(error) => error,
         }
     }
+}
+
+/// The failure of a request that got no response.
+pub(crate) fn failed(error: HttpError) -> Failure {
+    if error.lasting { Failure::last(error.reason) } else { Failure::again(error.reason) }
 }
 
 /// `Retry-After` in seconds; dates are ignored.

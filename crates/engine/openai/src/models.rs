@@ -3,10 +3,11 @@
 use autoact_model::AdapterVersion;
 use serde::Deserialize;
 
-use crate::error::RemoteError;
+/// Who owns vLLM's models, as it says.
+const VLLM: &str = "vllm";
 
 /// The server's reply.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(crate) struct Listing {
     data: Vec<Card>,
 }
@@ -18,6 +19,7 @@ struct Card {
     /// The base of an adapter.
     parent: Option<String>,
     max_model_len: Option<usize>,
+    owned_by: Option<String>,
 }
 
 /// A base with its adapters.
@@ -29,12 +31,19 @@ pub(crate) struct Served {
 }
 
 impl Listing {
-    /// The base that is `model`, or whose adapter `model` is.
-    pub(crate) fn around(&self, url: &str, model: &str) -> Result<Served, RemoteError> {
-        let Some(card) = self.data.iter().find(|card| card.id == model) else {
-            let served = self.data.iter().map(|card| card.id.clone()).collect();
-            return Err(RemoteError::UnknownModel { url: url.to_owned(), model: model.to_owned(), served });
-        };
+    /// Whether the server is vLLM.
+    pub(crate) fn is_of_vllm(&self) -> bool {
+        self.data.iter().any(|card| card.owned_by.as_deref() == Some(VLLM))
+    }
+
+    /// The served names.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.data.iter().map(|card| card.id.clone()).collect()
+    }
+
+    /// The base that is `model`, or whose adapter `model` is; `None` if the list does not name it.
+    pub(crate) fn around(&self, model: &str) -> Option<Served> {
+        let card = self.data.iter().find(|card| card.id == model)?;
         let base = match &card.parent {
             Some(parent) if *parent != card.id => parent.clone(),
             _ => card.id.clone(),
@@ -44,7 +53,14 @@ impl Listing {
         let adapters = of_base.map(|card| AdapterVersion { name: card.id.clone(), digest: String::new() }).collect();
         let of_the_base = || self.data.iter().find(|other| other.id == base).and_then(|base| base.max_model_len);
         let context_length = card.max_model_len.or_else(of_the_base);
-        Ok(Served { base, adapters, context_length })
+        Some(Served { base, adapters, context_length })
+    }
+}
+
+impl Served {
+    /// A model that its server does not list.
+    pub(crate) fn unlisted(model: &str) -> Served {
+        Served { base: model.to_owned(), adapters: Vec::new(), context_length: None }
     }
 }
 
@@ -52,7 +68,7 @@ impl Listing {
 mod tests {
     use super::*;
 
-    const VLLM: &str = r#"{"object": "list", "data": [
+    const VLLM_REPLY: &str = r#"{"object": "list", "data": [
         {"id": "stem", "object": "model", "created": 1, "owned_by": "vllm", "root": "/models/stem", "parent": null, "max_model_len": 2048, "permission": []},
         {"id": "plan", "object": "model", "root": "/adapters/plan", "parent": "stem", "max_model_len": null},
         {"id": "tool", "object": "model", "root": "/adapters/tool", "parent": "stem"},
@@ -60,24 +76,25 @@ mod tests {
 
     #[test]
     fn an_adapter_is_found_with_its_base() {
-        let listing: Listing = serde_json::from_str(VLLM).unwrap();
-        let served = listing.around("u", "plan").unwrap();
+        let listing: Listing = serde_json::from_str(VLLM_REPLY).unwrap();
+        let served = listing.around("plan").unwrap();
         assert_eq!((served.base.as_str(), served.context_length), ("stem", Some(2048)));
         assert_eq!(served.adapters.iter().map(|adapter| adapter.name.as_str()).collect::<Vec<_>>(), ["plan", "tool"]);
-        assert_eq!(listing.around("u", "stem").unwrap(), served);
+        assert_eq!(listing.around("stem").unwrap(), served);
+        assert!(listing.is_of_vllm());
     }
 
     #[test]
-    fn a_name_that_is_not_served_is_told_with_those_that_are() {
-        let listing: Listing = serde_json::from_str(VLLM).unwrap();
-        let error = listing.around("u", "reflect").unwrap_err().to_string();
-        assert!(error.contains("`reflect`") && error.contains("`stem`, `plan`, `tool`, `other`"), "{error}");
+    fn a_name_that_is_not_served_is_not_found() {
+        let listing: Listing = serde_json::from_str(VLLM_REPLY).unwrap();
+        assert_eq!(listing.around("reflect"), None);
+        assert_eq!(listing.names(), ["stem", "plan", "tool", "other"]);
     }
 
     #[test]
     fn openai_says_names_only() {
         let listing: Listing = serde_json::from_str(r#"{"data": [{"id": "plan", "object": "model", "owned_by": "me"}]}"#).unwrap();
-        let served = listing.around("u", "plan").unwrap();
-        assert_eq!(served, Served { base: "plan".into(), adapters: vec![], context_length: None });
+        assert_eq!(listing.around("plan").unwrap(), Served::unlisted("plan"));
+        assert!(!listing.is_of_vllm());
     }
 }

@@ -10,20 +10,37 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
-    /// vLLM 0.12 and later: `structured_outputs`.
+    /// As the server's list of models says: vLLM names itself there, and has its version at
+    /// `/version`. Any other is [`Openai`](Dialect::Openai).
     #[default]
+    Auto,
+    /// vLLM 0.12 and later: `structured_outputs`.
     Vllm,
     /// vLLM before 0.12: `guided_regex`, `guided_choice`, `guided_grammar`, `guided_json`.
     VllmGuided,
-    /// OpenAI's own fields only. The server does not apply the grammar. The reply is cut where the
+    /// OpenAI's own fields only: of grammars, a JSON schema in a chat. The reply is cut where the
     /// grammar is complete, and continued in a further round where it violates the grammar.
     Openai,
+}
+
+/// Which of the server's interfaces completes prompts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Api {
+    /// Found out with one token at the start: a chat where the server has a chat template for the
+    /// model, otherwise completions.
+    #[default]
+    Auto,
+    /// `/completions`: the prompt is one text.
+    Completions,
+    /// `/chat/completions`: the prompt is messages, and the server applies the chat template.
+    Chat,
 }
 
 impl Dialect {
     /// Whether the grammar is sent to the server.
     pub(crate) fn guides(self) -> bool {
-        self != Dialect::Openai
+        matches!(self, Dialect::Vllm | Dialect::VllmGuided)
     }
 }
 
@@ -37,6 +54,9 @@ const DEFAULT_RETRIES: u32 = 3;
 const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A server that was just started loads its model for up to minutes.
 const DEFAULT_START_TIMEOUT: Duration = Duration::from_secs(120);
+/// Tokens that models of the last years read at least; a prompt that is refused as too long is
+/// shortened.
+pub(crate) const ASSUMED_CONTEXT: usize = 4096;
 /// Time limit of a completion without a deadline.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -49,12 +69,14 @@ pub struct RemoteOptions {
     pub model: String,
     /// How a grammar is sent to the server.
     pub dialect: Dialect,
+    /// Which interface completes prompts.
+    pub api: Api,
     /// API key, sent as a bearer token; empty: none.
     pub api_key: Secret,
     /// PEM file of certificate authorities to trust, in addition to the system's.
     pub ca_file: Option<PathBuf>,
-    /// Maximum number of tokens of prompt and completion. Needed if the server does not report it;
-    /// it can also reduce the server's value.
+    /// Maximum number of tokens of prompt and completion, for a server that does not report it; it
+    /// can also reduce the server's value. Without either, 4,096 are assumed.
     pub context_length: Option<usize>,
     /// Spellings of the model's control tokens, which are broken up in text parts. Empty: those of
     /// the known model families.
@@ -81,6 +103,7 @@ impl RemoteOptions {
             url: url.into(),
             model: model.into(),
             dialect: Dialect::default(),
+            api: Api::default(),
             api_key: Secret::default(),
             ca_file: None,
             context_length: None,

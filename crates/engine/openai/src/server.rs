@@ -1,28 +1,30 @@
 //! The server: what it serves, and what all completions on it use.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use autoact_model::{AdapterVersion, BackendInfo, GenerateError};
-use http::StatusCode;
-use tokio::time::Instant;
+use serde_json::Value;
 
 use crate::error::RemoteError;
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, failed, shown};
 use crate::follow::Grammars;
 use crate::http::{Client, whole};
-use crate::models::{Listing, Served};
 use crate::options::{Dialect, RemoteOptions};
+use crate::probe::{Style, list};
 use crate::queue::Queue;
-use crate::retry;
 use crate::spellings::Spellings;
-use crate::wire::Counted;
+use crate::wire::{Asked, Counted};
 
 /// A server and the state that all completions on it share.
 pub(crate) struct Server {
     pub(crate) client: Client,
     pub(crate) options: RemoteOptions,
     pub(crate) info: BackendInfo,
+    /// How it is asked.
+    pub(crate) style: Style,
+    /// How it is told a grammar.
+    pub(crate) dialect: Dialect,
     pub(crate) adapters: RwLock<Vec<AdapterVersion>>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) grammars: Grammars,
@@ -31,6 +33,8 @@ pub(crate) struct Server {
     pub(crate) warned: AtomicBool,
     /// Whether the server refuses requests for log-probabilities, so that none are asked for.
     pub(crate) scoreless: AtomicBool,
+    /// Optional fields of requests that the server refuses, so that they are left out.
+    pub(crate) refused: Mutex<Vec<&'static str>>,
 }
 
 impl Server {
@@ -44,11 +48,12 @@ impl Server {
     }
 
     /// Number of a prompt's tokens according to vLLM; `None` if the server cannot count.
-    pub(crate) async fn counted(&self, model: &str, prompt: &str, add_bos: Option<bool>) -> Option<usize> {
-        if self.options.dialect == Dialect::Openai {
+    pub(crate) async fn counted(&self, model: &str, asked: &Asked<'_>, add_bos: Option<bool>) -> Option<usize> {
+        if !self.dialect.guides() {
             return None;
         }
-        let mut body = serde_json::json!({ "model": model, "prompt": prompt });
+        let mut body = asked.to_json();
+        body["model"] = model.into();
         if let Some(bos) = add_bos {
             body["add_special_tokens"] = bos.into();
         }
@@ -62,10 +67,44 @@ impl Server {
         counted.map(|counted| counted.count)
     }
 
+    /// A request whose answer is a status alone.
+    pub(crate) async fn tell(&self, path: &str, body: &Value) -> Result<(), Failure> {
+        let url = self.client.url(path);
+        let asked = async {
+            let response = self.client.post(&url, body.to_string().into_bytes()).await.map_err(failed)?;
+            let (parts, body) = response.into_parts();
+            let body = whole(body).await.map_err(failed)?;
+            if parts.status.is_success() { Ok(()) } else { Err(Failure::of_status(&url, parts.status, &parts.headers, &body)) }
+        };
+        let late = |_| Failure::again(format!("`{url}` did not answer within `{:?}`", self.options.timeout));
+        tokio::time::timeout(self.options.timeout, asked).await.map_err(late)?
+    }
+
+    /// The optional fields that requests leave out.
+    pub(crate) fn left_out(&self) -> Vec<&'static str> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on requests leave out `fields`. Whether one of them is new.
+    pub(crate) fn leave_out(&self, fields: Vec<&'static str>) -> bool {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = refused.len();
+        for field in fields {
+            if !refused.contains(&field) {
+                tracing::warn!(field, "the server refuses this field of a request: it is left out");
+                refused.push(field);
+            }
+        }
+        refused.len() > before
+    }
+
     /// Asks the server for its models again.
     pub(crate) async fn look_again(&self) -> Result<(), GenerateError> {
-        let listing = list(&self.client).await.map_err(Failure::told)?;
-        let served = listing.around(&self.options.url, &self.info.name).map_err(|error| GenerateError::engine(error.to_string()))?;
+        let Ok(listing) = list(&self.client).await.map_err(Failure::told)? else { return Ok(()) };
+        let Some(served) = listing.around(&self.info.name) else {
+            let (url, model) = (self.options.url.clone(), self.info.name.clone());
+            return Err(GenerateError::engine(RemoteError::UnknownModel { url, model, served: listing.names() }.to_string()));
+        };
         *self.adapters.write().unwrap_or_else(PoisonError::into_inner) = served.adapters;
         Ok(())
     }
@@ -78,47 +117,4 @@ impl Server {
     fn known(&self, name: &str) -> Option<AdapterVersion> {
         self.adapters.read().unwrap_or_else(PoisonError::into_inner).iter().find(|adapter| adapter.name == name).cloned()
     }
-}
-
-/// The list of models, as soon as the server answers.
-pub(crate) async fn wait_for(client: &Client, options: &RemoteOptions) -> Result<Served, RemoteError> {
-    let url = client.url("/models");
-    let end = Instant::now() + options.start_timeout;
-    let mut attempt = 0;
-    loop {
-        let unreachable = |reason: String| RemoteError::Unreachable { url: url.clone(), waited: options.start_timeout, reason };
-        let reason = match tokio::time::timeout_at(end, list(client)).await {
-            Ok(Ok(listing)) => return listing.around(&options.url, &options.model),
-            Ok(Err(Failure::Again { message, .. })) => message,
-            Ok(Err(refused)) => return Err(RemoteError::Refused { url, reason: refused.told().to_string() }),
-            Err(_) => return Err(unreachable("it accepts connections and says nothing".to_owned())),
-        };
-        let pause = retry::pause(attempt, None);
-        if Instant::now() + pause >= end {
-            return Err(unreachable(reason));
-        }
-        if attempt == 0 {
-            tracing::warn!(url, reason, limit = ?options.start_timeout, "waiting for the model's server");
-        }
-        tokio::time::sleep(pause).await;
-        attempt += 1;
-    }
-}
-
-async fn list(client: &Client) -> Result<Listing, Failure> {
-    let url = client.url("/models");
-    let lasting = |error: crate::http::HttpError| {
-        if error.lasting { Failure::last(error.reason) } else { Failure::again(error.reason) }
-    };
-    let response = client.get(&url).await.map_err(lasting)?;
-    let (parts, body) = response.into_parts();
-    let body = whole(body).await.map_err(lasting)?;
-    if parts.status != StatusCode::OK {
-        return Err(match Failure::of_status(&url, parts.status, &parts.headers, &body) {
-            Failure::UnknownModel => Failure::last(format!("`{url}` answered 404: {}", shown(&body))),
-            other => other,
-        });
-    }
-    let no_list = |error: serde_json::Error| Failure::last(format!("`{url}` answered with no list of models ({error}): {}", shown(&body)));
-    serde_json::from_slice(&body).map_err(no_list)
 }

@@ -1,58 +1,150 @@
 //! The wire format: requests in the server's dialect, and chunks of replies.
 
-use autoact_model::{GenerateRequest, Grammar};
+use std::borrow::Cow;
+
+use autoact_model::{GenerateRequest, Grammar, Message, Prompt};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::options::Dialect;
+use crate::probe::Style;
+use crate::spellings::Spellings;
 
 /// vLLM's value for "no `top_k`", which all its versions accept.
 const NO_TOP_K: i64 = -1;
+/// The name of a schema, which the API wants and nobody reads.
+const SCHEMA_NAME: &str = "reply";
 
-/// `POST /completions`.
+/// The fields that a request can do without. `max_tokens` has another name, the others say what
+/// makes a reply better.
+const OPTIONAL: [&str; 17] = [
+    "add_special_tokens",
+    "guided_choice",
+    "guided_grammar",
+    "guided_json",
+    "guided_regex",
+    MAX_TOKENS,
+    "min_p",
+    "repetition_penalty",
+    "response_format",
+    "seed",
+    "stop",
+    "stream_options",
+    "structured_outputs",
+    "temperature",
+    "top_k",
+    "top_p",
+    LOGPROBS,
+];
+/// The limit of a reply.
+const MAX_TOKENS: &str = "max_tokens";
+/// The same, for OpenAI's models that refuse [`MAX_TOKENS`] in a chat.
+const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
+/// What asks for log-probabilities.
+pub(crate) const LOGPROBS: &str = "logprobs";
+
+/// The words with which servers refuse a field.
+const REFUSALS: [&str; 9] = [
+    "unexpected field",
+    "unexpected keyword",
+    "unrecognized",
+    "unknown",
+    "unsupported",
+    "not supported",
+    "does not support",
+    "not permitted",
+    "not allowed",
+];
+
+/// The optional fields that a server's message refuses by name.
+pub(crate) fn refused_fields(message: &str) -> Vec<&'static str> {
+    let lower = message.to_lowercase();
+    if !REFUSALS.iter().any(|words| lower.contains(words)) {
+        return Vec::new();
+    }
+    let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '_').collect::<Vec<_>>();
+    words.retain(|word| !word.is_empty());
+    OPTIONAL.into_iter().filter(|field| words.contains(field)).collect()
+}
+
+/// What a server is asked with.
+#[derive(Debug)]
+pub(crate) enum Asked<'a> {
+    /// One text.
+    Text(Cow<'a, str>),
+    /// A chat.
+    Messages {
+        /// The messages, at least one.
+        messages: Vec<Said<'a>>,
+        /// Whether the last message is the beginning of the reply.
+        continues: bool,
+    },
+}
+
+/// One message of a chat.
 #[derive(Debug, Serialize)]
-struct Body<'a> {
-    model: &'a str,
-    prompt: &'a str,
-    max_tokens: usize,
-    temperature: f32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_p: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    top_k: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    min_p: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repetition_penalty: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seed: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    logprobs: Option<u32>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    stop: &'a [String],
-    stream: bool,
-    stream_options: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    add_special_tokens: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    structured_outputs: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    guided_regex: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    guided_choice: Option<&'a [String]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    guided_grammar: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    guided_json: Option<&'a Value>,
+pub(crate) struct Said<'a> {
+    role: &'a str,
+    content: Cow<'a, str>,
+}
+
+impl<'a> Said<'a> {
+    /// A message of the user.
+    pub(crate) fn by_user(content: impl Into<Cow<'a, str>>) -> Said<'a> {
+        Said { role: "user", content: content.into() }
+    }
+
+    /// A message of the model.
+    pub(crate) fn by_model(content: impl Into<Cow<'a, str>>) -> Said<'a> {
+        Said { role: "assistant", content: content.into() }
+    }
+}
+
+impl<'a> Asked<'a> {
+    /// A prompt, in the form that the server takes. Spellings of control tokens in text parts are
+    /// broken up.
+    pub(crate) fn new(style: Style, spellings: &Spellings, prompt: &'a Prompt) -> Asked<'a> {
+        let text = spellings.broken_up(prompt);
+        if style == Style::Completions {
+            return Asked::Text(text);
+        }
+        let said = |message: &'a Message| {
+            let content = spellings.broken_up(&Prompt::text(message.content.as_str())).into_owned();
+            Said { role: message.role.as_str(), content: content.into() }
+        };
+        let mut messages: Vec<Said<'a>> = prompt.messages().iter().map(said).collect();
+        match messages.last_mut() {
+            None => messages.push(Said::by_user(text)),
+            Some(_) if text.is_empty() => {}
+            Some(_) if style == Style::ContinuedChat => {
+                messages.push(Said::by_model(text));
+                return Asked::Messages { messages, continues: true };
+            }
+            // the server begins a new message, so what the reply has begun with stands before it
+            Some(last) => last.content = format!("{}{text}", last.content).into(),
+        }
+        Asked::Messages { messages, continues: false }
+    }
+
+    /// The fields of a request.
+    pub(crate) fn to_json(&self) -> Value {
+        match self {
+            Asked::Text(text) => json!({ "prompt": text }),
+            Asked::Messages { messages, continues: false } => json!({ "messages": messages }),
+            Asked::Messages { messages, continues: true } => {
+                json!({ "messages": messages, "add_generation_prompt": false, "continue_final_message": true })
+            }
+        }
+    }
 }
 
 /// The parameters that differ between the requests for one completion.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct CompletionRequest<'a> {
     /// The served name.
     pub(crate) model: &'a str,
     /// The prompt, with the text so far.
-    pub(crate) prompt: &'a str,
+    pub(crate) asked: Asked<'a>,
     /// Maximum number of tokens.
     pub(crate) max_tokens: usize,
     /// Number of the round, from 0.
@@ -62,62 +154,90 @@ pub(crate) struct CompletionRequest<'a> {
     /// Number of likely tokens whose log-probabilities are reported for each token; `None`: none
     /// are reported.
     pub(crate) logprobs: Option<u32>,
+    /// Optional fields that the server refuses.
+    pub(crate) left_out: &'a [&'static str],
 }
 
 /// The request as JSON.
 pub(crate) fn body(ask: CompletionRequest<'_>, request: &GenerateRequest, dialect: Dialect) -> Result<Vec<u8>, serde_json::Error> {
+    let chat = matches!(ask.asked, Asked::Messages { .. });
+    let mut body = match ask.asked.to_json() {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    let mut set = |field: &str, value: Value| drop(body.insert(field.to_owned(), value));
     let sampling = request.sampling;
     let drawn = sampling.temperature > 0.0;
     let vllm = dialect.guides();
-    let mut body = Body {
-        model: ask.model,
-        prompt: ask.prompt,
-        max_tokens: ask.max_tokens,
-        // NaN is greedy, as in the engine
-        temperature: if drawn { sampling.temperature } else { 0.0 },
-        top_p: sampling.top_p.filter(|_| drawn),
-        top_k: sampling.top_k.filter(|_| drawn).and_then(|k| i64::try_from(k).ok()),
-        min_p: None,
-        repetition_penalty: None,
-        // all 64 bits are sent; the wire format has signed numbers
-        seed: drawn.then(|| sampling.seed.wrapping_add(ask.round).cast_signed()),
-        logprobs: ask.logprobs,
-        stop: &request.stop,
-        stream: true,
-        stream_options: json!({ "include_usage": true }),
-        add_special_tokens: request.add_bos.filter(|_| vllm),
-        structured_outputs: None,
-        guided_regex: None,
-        guided_choice: None,
-        guided_grammar: None,
-        guided_json: None,
-    };
-    if vllm {
-        // if absent, these come from the model's own `generation_config.json`
-        body.top_p = body.top_p.or(Some(1.0));
-        body.top_k = body.top_k.or(Some(NO_TOP_K));
-        body.min_p = Some(0.0);
-        body.repetition_penalty = Some(1.0);
+    set("model", ask.model.into());
+    let limit = if ask.left_out.contains(&MAX_TOKENS) { MAX_COMPLETION_TOKENS } else { MAX_TOKENS };
+    set(limit, ask.max_tokens.into());
+    // NaN is greedy, as in the engine
+    set("temperature", json!(if drawn { sampling.temperature } else { 0.0 }));
+    if let Some(top_p) = sampling.top_p.filter(|_| drawn).or(vllm.then_some(1.0)) {
+        set("top_p", json!(top_p));
     }
-    let grammar = request.grammar.as_ref().filter(|_| ask.guided);
-    match (dialect, grammar) {
-        (Dialect::Openai, _) | (_, None) => {}
-        (Dialect::Vllm, Some(grammar)) => {
-            body.structured_outputs = Some(match grammar {
+    let top_k = sampling.top_k.filter(|_| drawn).and_then(|k| i64::try_from(k).ok());
+    // if absent, these come from the model's own `generation_config.json`
+    if let Some(top_k) = top_k.or(vllm.then_some(NO_TOP_K)) {
+        set("top_k", top_k.into());
+    }
+    if vllm {
+        set("min_p", json!(0.0));
+        set("repetition_penalty", json!(1.0));
+    }
+    if drawn {
+        // all 64 bits are sent; the wire format has signed numbers
+        set("seed", sampling.seed.wrapping_add(ask.round).cast_signed().into());
+    }
+    match ask.logprobs {
+        Some(likely) if chat => {
+            set(LOGPROBS, true.into());
+            set("top_logprobs", likely.into());
+        }
+        Some(likely) => set(LOGPROBS, likely.into()),
+        None => {}
+    }
+    if !request.stop.is_empty() {
+        set("stop", json!(request.stop));
+    }
+    set("stream", true.into());
+    set("stream_options", json!({ "include_usage": true }));
+    if let Some(bos) = request.add_bos.filter(|_| vllm && !chat) {
+        set("add_special_tokens", bos.into());
+    }
+    if let Some(grammar) = request.grammar.as_ref().filter(|_| ask.guided)
+        && let Some((field, value)) = constraint(grammar, dialect, chat)
+    {
+        set(field, value);
+    }
+    for field in ask.left_out {
+        body.remove(*field);
+    }
+    serde_json::to_vec(&body)
+}
+
+/// The field that says a grammar; `None` if there is none for it.
+fn constraint(grammar: &Grammar, dialect: Dialect, chat: bool) -> Option<(&'static str, Value)> {
+    Some(match (dialect, grammar) {
+        (Dialect::Vllm, grammar) => {
+            let outputs = match grammar {
                 Grammar::Regex(regex) => json!({ "regex": regex }),
                 Grammar::Choice(choices) => json!({ "choice": choices }),
                 Grammar::Lark(lark) => json!({ "grammar": lark }),
                 Grammar::JsonSchema(schema) | Grammar::JsonLine(schema) => json!({ "json": schema, "disable_any_whitespace": true }),
-            });
+            };
+            ("structured_outputs", outputs)
         }
-        (Dialect::VllmGuided, Some(grammar)) => match grammar {
-            Grammar::Regex(regex) => body.guided_regex = Some(regex),
-            Grammar::Choice(choices) => body.guided_choice = Some(choices),
-            Grammar::Lark(lark) => body.guided_grammar = Some(lark),
-            Grammar::JsonSchema(schema) | Grammar::JsonLine(schema) => body.guided_json = Some(schema),
-        },
-    }
-    serde_json::to_vec(&body)
+        (Dialect::VllmGuided, Grammar::Regex(regex)) => ("guided_regex", regex.as_str().into()),
+        (Dialect::VllmGuided, Grammar::Choice(choices)) => ("guided_choice", json!(choices)),
+        (Dialect::VllmGuided, Grammar::Lark(lark)) => ("guided_grammar", lark.as_str().into()),
+        (Dialect::VllmGuided, Grammar::JsonSchema(schema) | Grammar::JsonLine(schema)) => ("guided_json", schema.clone()),
+        (Dialect::Openai | Dialect::Auto, Grammar::JsonSchema(schema) | Grammar::JsonLine(schema)) if chat => {
+            ("response_format", json!({ "type": "json_schema", "json_schema": { "name": SCHEMA_NAME, "schema": schema } }))
+        }
+        (Dialect::Openai | Dialect::Auto, _) => return None,
+    })
 }
 
 /// A chunk of a reply, or a whole reply.
@@ -134,12 +254,31 @@ pub(crate) struct Chunk {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Choice {
-    pub(crate) text: Option<String>,
+    text: Option<String>,
+    /// A chat's text, streamed.
+    delta: Option<Words>,
+    /// A chat's text, whole.
+    message: Option<Words>,
     pub(crate) finish_reason: Option<String>,
     /// vLLM: the stop string or token; absent at the end of the sequence.
     pub(crate) stop_reason: Option<Value>,
     /// Log-probabilities of the text's tokens, if they were asked for.
     pub(crate) logprobs: Option<Value>,
+}
+
+/// What a chat's model says. What it thinks before (`reasoning_content`) is not part of it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Words {
+    content: Option<String>,
+}
+
+impl Choice {
+    /// The text of the chunk.
+    pub(crate) fn words(&self) -> Option<&str> {
+        let chat = || self.delta.as_ref().or(self.message.as_ref())?.content.as_deref();
+        self.text.as_deref().or_else(chat).filter(|text| !text.is_empty())
+    }
 }
 
 /// The tokens of a reply.
@@ -170,10 +309,22 @@ mod tests {
 
     use super::*;
 
-    fn sent(request: &GenerateRequest, dialect: Dialect) -> Value {
-        let (prompt, max_tokens) = (&request.prompt, request.max_tokens);
-        let ask = CompletionRequest { model: "plan", prompt, max_tokens, round: 0, guided: true, logprobs: None };
+    fn sent_as(style: Style, request: &GenerateRequest, dialect: Dialect, left_out: &[&'static str]) -> Value {
+        let spellings = Spellings::new(&[]).unwrap();
+        let asked = Asked::new(style, &spellings, &request.prompt);
+        let ask =
+            CompletionRequest { model: "plan", asked, max_tokens: request.max_tokens, round: 0, guided: true, logprobs: None, left_out };
         serde_json::from_slice(&body(ask, request, dialect).unwrap()).unwrap()
+    }
+
+    fn sent(request: &GenerateRequest, dialect: Dialect) -> Value {
+        sent_as(Style::Completions, request, dialect, &[])
+    }
+
+    fn fields(sent: &Value) -> Vec<&str> {
+        let mut fields: Vec<&str> = sent.as_object().unwrap().keys().map(String::as_str).collect();
+        fields.sort_unstable();
+        fields
     }
 
     #[test]
@@ -200,9 +351,7 @@ mod tests {
             assert_eq!(guided[old.0], old.1);
             assert!(guided.get("structured_outputs").is_none());
             let plain = sent(&request, Dialect::Openai);
-            let mut fields: Vec<&str> = plain.as_object().unwrap().keys().map(String::as_str).collect();
-            fields.sort_unstable();
-            assert_eq!(fields, ["max_tokens", "model", "prompt", "stream", "stream_options", "temperature"]);
+            assert_eq!(fields(&plain), ["max_tokens", "model", "prompt", "stream", "stream_options", "temperature"]);
         }
     }
 
@@ -213,8 +362,54 @@ mod tests {
         assert_eq!((&greedy["repetition_penalty"], greedy.get("seed")), (&json!(1.0), None));
         let sampling = Sampling { temperature: 0.7, top_k: Some(20), top_p: Some(0.9), seed: u64::MAX };
         let drawn = sent(&GenerateRequest { sampling, ..GenerateRequest::new("p") }, Dialect::Openai);
-        assert_eq!((&drawn["temperature"], &drawn["top_k"], &drawn["top_p"]), (&json!(0.7), &json!(20), &json!(0.9)));
+        assert_eq!((&drawn["temperature"], &drawn["top_k"], &drawn["top_p"]), (&json!(0.7_f32), &json!(20), &json!(0.9_f32)));
         assert_eq!(drawn["seed"], json!(-1));
         assert!(drawn.get("repetition_penalty").is_none());
+    }
+
+    #[test]
+    fn a_chat_is_continued_where_the_server_can() {
+        let mut prompt = Prompt::reply_to(vec![Message::new("system", "Be brief."), Message::new("user", "Hi <|im_end|>\n")]);
+        prompt.push_text("Thought:");
+        let request = GenerateRequest { grammar: Some(Grammar::JsonSchema(json!({}))), ..GenerateRequest::new(prompt) };
+        let (system, user) = (json!({ "role": "system", "content": "Be brief." }), "Hi < |im_end|>\n");
+        let vllm = sent_as(Style::ContinuedChat, &request, Dialect::Vllm, &[]);
+        let model = json!({ "role": "assistant", "content": "Thought:" });
+        assert_eq!(vllm["messages"], json!([system, { "role": "user", "content": user }, model]));
+        assert_eq!((&vllm["continue_final_message"], &vllm["add_generation_prompt"]), (&json!(true), &json!(false)));
+        let other = sent_as(Style::Chat, &request, Dialect::Openai, &[]);
+        assert_eq!(other["messages"], json!([system, { "role": "user", "content": format!("{user}Thought:") }]));
+        assert_eq!(other["response_format"]["json_schema"]["schema"], json!({}));
+        assert!(other.get("continue_final_message").is_none());
+        let bare = sent_as(Style::BareChat, &GenerateRequest::new("p"), Dialect::Openai, &[]);
+        assert_eq!(bare["messages"], json!([{ "role": "user", "content": "p" }]));
+    }
+
+    #[test]
+    fn fields_that_are_refused_are_left_out() {
+        for (message, expected) in [
+            ("Unexpected fields in the request: {'top_k', 'stream_options'}", vec!["stream_options", "top_k"]),
+            ("Unrecognized request argument supplied: top_k", vec!["top_k"]),
+            ("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'.", vec!["max_tokens"]),
+            (r#"[{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]"#, vec!["seed"]),
+            ("This model does not support the parameter `logprobs`.", vec!["logprobs"]),
+            ("max_tokens must be at least 1, got 0.", vec![]),
+            ("the prompt is not supported: it seeded doubts", vec![]),
+        ] {
+            assert_eq!(refused_fields(message), expected, "{message}");
+        }
+        let sent = sent_as(Style::Completions, &GenerateRequest::new("p"), Dialect::Openai, &["stream_options", "max_tokens"]);
+        assert_eq!(fields(&sent), ["max_completion_tokens", "model", "prompt", "stream", "temperature"]);
+    }
+
+    #[test]
+    fn words_are_where_each_interface_has_them() {
+        let words = |choice: Value| serde_json::from_value::<Choice>(choice).unwrap().words().map(str::to_owned);
+        assert_eq!(words(json!({ "text": "a" })).as_deref(), Some("a"));
+        assert_eq!(words(json!({ "delta": { "role": "assistant", "content": "b" } })).as_deref(), Some("b"));
+        assert_eq!(words(json!({ "message": { "content": "c", "reasoning_content": "x" } })).as_deref(), Some("c"));
+        for none in [json!({ "text": "" }), json!({ "delta": { "content": null } }), json!({ "delta": {} }), json!({})] {
+            assert_eq!(words(none), None);
+        }
     }
 }

@@ -85,8 +85,8 @@ async fn a_greedy_model_that_goes_astray_is_an_error_that_says_where() {
     let (server, remote) = openai(&script).await;
     let error = run(&remote, GenerateRequest { grammar: Some(Grammar::Regex("[a-z]+[0-9]".into())), ..GenerateRequest::new("x") }).await;
     let error = error.unwrap_err();
-    let GenerateError::Engine { message } = &error else { panic!("{error}") };
-    assert!(message.contains("does not fit the grammar") && message.contains("`N"), "{message}");
+    let GenerateError::Malformed { reason } = &error else { panic!("{error}") };
+    assert!(reason.contains("`N"), "{reason}");
     assert_eq!(server.asked().len(), 1, "it would say the same again");
 }
 

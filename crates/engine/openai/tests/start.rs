@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use autoact_config::Secret;
 use autoact_model::{Backend, EngineOptions, GenerateRequest};
-use autoact_openai::{Remote, RemoteError, RemoteOptions};
-use autoact_testkit::{Kind, OpenAiOptions, OpenAiServer, files, ports};
+use autoact_openai::{Dialect, Remote, RemoteError, RemoteOptions};
+use autoact_testkit::{Kind, List, OpenAiOptions, OpenAiServer, files, ports};
 use common::{engine, options, run};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -42,18 +42,43 @@ async fn a_name_that_is_not_served_is_told_at_once() {
     // an address that is no API
     let root = server.url().replace("/v1", "");
     let error = Remote::connect(RemoteOptions { url: root, ..options(&server, "plan") }).await.unwrap_err();
-    assert!(matches!(error, RemoteError::Refused { .. }), "{error}");
+    assert!(matches!(error, RemoteError::Mute { .. }), "{error}");
     assert!(started.elapsed() < Duration::from_secs(30));
 }
 
 #[tokio::test]
 async fn openai_does_not_say_how_long_a_prompt_may_be() {
     let server = llama(OpenAiOptions { kind: Kind::OpenAi, ..OpenAiOptions::default() }).await;
-    let error = Remote::connect(options(&server, "plan")).await.unwrap_err();
-    assert!(matches!(error, RemoteError::NoContextLength { .. }), "{error}");
+    let remote = Remote::connect(options(&server, "plan")).await.unwrap();
+    assert_eq!((remote.info().context_length, remote.dialect()), (4096, Dialect::Openai));
     let remote = Remote::connect(RemoteOptions { context_length: Some(256), ..options(&server, "plan") }).await.unwrap();
+    assert_eq!(remote.info().context_length, 256);
     // nothing says that it is an adapter: it is the model
     assert_eq!((remote.info().name.as_str(), remote.speaker()), ("plan", None));
+}
+
+#[tokio::test]
+async fn a_server_that_lists_nothing_is_tried_with_one_token() {
+    for (kind, list) in [(Kind::Vllm, List::Empty), (Kind::OpenAi, List::Empty), (Kind::OpenAi, List::Broken)] {
+        let server = llama(OpenAiOptions { kind, list, ..OpenAiOptions::default() }).await;
+        let remote = Remote::connect(options(&server, "plan")).await.unwrap();
+        assert_eq!((remote.info().name.as_str(), remote.path()), ("plan", "/completions"));
+        assert_eq!(server.asked()[0].body["max_tokens"], 1);
+        assert!(run(&remote, GenerateRequest { max_tokens: 2, ..GenerateRequest::new("x") }).await.is_ok());
+        let error = Remote::connect(options(&server, "reflect")).await.unwrap_err();
+        let unknown = matches!(&error, RemoteError::UnknownModel { served, .. } if served.is_empty());
+        assert!(if list == List::Empty { unknown } else { matches!(error, RemoteError::Mute { .. }) }, "{error}");
+        assert!(error.to_string().contains("`reflect`"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn vllm_is_known_by_its_list() {
+    let server = llama(OpenAiOptions::default()).await;
+    let remote = Remote::connect(options(&server, "plan")).await.unwrap();
+    assert_eq!((remote.dialect(), remote.path()), (Dialect::Vllm, "/completions"));
+    let guided = RemoteOptions { dialect: Dialect::VllmGuided, ..options(&server, "plan") };
+    assert_eq!(Remote::connect(guided).await.unwrap().dialect(), Dialect::VllmGuided);
 }
 
 #[tokio::test]

@@ -149,6 +149,16 @@ pub fn calibration(adapter: &Path) -> Result<Option<Vec<u8>>, RegistryError> {
     }
 }
 
+/// The SHA-256 digest (hex) of the PEFT adapter in a directory, as its version's manifest has it.
+///
+/// # Errors
+/// The files cannot be read, or are no adapter.
+pub fn adapter_digest(path: &Path) -> Result<String, RegistryError> {
+    let role = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let adapter = Adapter::load(path).map_err(|source| RegistryError::Adapter { role, path: path.to_owned(), source: Box::new(source) })?;
+    Ok(adapter.digest)
+}
+
 /// The digest of a valid adapter that belongs to the base.
 pub(crate) fn digest(role: &str, path: &Path, base_sha256: &str) -> Result<String, RegistryError> {
     let adapter = Adapter::load(path).map_err(|source| RegistryError::Adapter {

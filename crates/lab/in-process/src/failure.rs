@@ -15,7 +15,7 @@ pub(crate) fn failure(role: Role, error: SpeakError) -> Failure {
             GenerateError::PromptTooLong { .. } | GenerateError::UnknownAdapter { .. } | GenerateError::InvalidGrammar { .. } => {
                 FailureClass::Refused
             }
-            GenerateError::Engine { .. } => FailureClass::Broken,
+            GenerateError::Malformed { .. } | GenerateError::Engine { .. } => FailureClass::Broken,
         },
         SpeakError::Template(_) | SpeakError::Reply(_) => FailureClass::Broken,
     };

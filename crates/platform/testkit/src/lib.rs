@@ -17,6 +17,6 @@ pub mod program;
 pub use files::Assets;
 pub use group::{Group, GroupOptions};
 pub use nats::{NatsError, NatsServer};
-pub use openai::{Fault, Kind, Logprobs, OpenAiOptions, OpenAiServer};
+pub use openai::{Fault, Kind, List, Logprobs, OpenAiOptions, OpenAiServer};
 pub use poll::{poll_until, within};
 pub use program::{Output, Program, Running};

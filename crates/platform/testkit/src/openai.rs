@@ -3,6 +3,7 @@
 //! servers it stands for refuse, and does what goes wrong with servers when it is told to.
 
 mod answer;
+mod chat;
 mod faults;
 mod request;
 
@@ -11,10 +12,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use autoact_model::{Backend, Engine, Prompt};
+use autoact_model::{Backend, ChatTemplate, Engine, Prompt};
 use axum::Router;
 use axum::extract::State as Extract;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -50,6 +51,18 @@ pub enum Logprobs {
     Refused,
 }
 
+/// What its list of models holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum List {
+    /// All that it serves.
+    #[default]
+    Served,
+    /// Nothing.
+    Empty,
+    /// There is none: it answers 500, as `transformers serve` does where it has downloaded nothing.
+    Broken,
+}
+
 /// Counts the tokens of a prompt.
 pub type CountTokens = Arc<dyn Fn(&str) -> usize + Send + Sync>;
 
@@ -64,6 +77,12 @@ pub struct OpenAiOptions {
     pub alternatives: Vec<String>,
     /// The key it wants.
     pub api_key: Option<String>,
+    /// The chat template that it applies; without one it serves no chats.
+    pub chat_template: Option<ChatTemplate>,
+    /// What its list of models holds.
+    pub list: List,
+    /// Fields that it refuses by name.
+    pub refused_fields: Vec<&'static str>,
     /// What refuses prompts that are too long, and serves `/tokenize`; without it the backend's own
     /// refusal has to do.
     pub count: Option<CountTokens>,
@@ -71,9 +90,14 @@ pub struct OpenAiOptions {
     pub port: u16,
 }
 
+const COMPLETIONS: &str = "/v1/completions";
+const CHAT: &str = "/v1/chat/completions";
+
 /// A request as it came.
 #[derive(Debug, Clone)]
 pub struct Asked {
+    /// The path that it came to: `/v1/completions` or `/v1/chat/completions`.
+    pub path: &'static str,
     /// Its JSON.
     pub body: Value,
     /// Its headers.
@@ -90,6 +114,10 @@ pub struct OpenAiServer {
 
 struct State {
     backend: Arc<dyn Backend>,
+    /// What loads adapters while it serves.
+    engine: Option<Arc<Engine>>,
+    /// The paths of the adapters that it was told to load.
+    loaded: Mutex<Vec<String>>,
     options: OpenAiOptions,
     faults: Mutex<VecDeque<Fault>>,
     /// Connections to drop.
@@ -117,15 +145,21 @@ impl OpenAiServer {
             let tokens = counter.tokenizer().encode(&Prompt::template(prompt), None);
             tokens.map_or(0, |tokens| tokens.len())
         });
-        OpenAiServer::start(engine, OpenAiOptions { count: Some(count), ..options }).await
+        OpenAiServer::serve(engine.clone(), Some(engine), OpenAiOptions { count: Some(count), ..options }).await
     }
 
     /// Serves any backend.
     pub async fn start(backend: Arc<dyn Backend>, options: OpenAiOptions) -> anyhow::Result<OpenAiServer> {
+        OpenAiServer::serve(backend, None, options).await
+    }
+
+    async fn serve(backend: Arc<dyn Backend>, engine: Option<Arc<Engine>>, options: OpenAiOptions) -> anyhow::Result<OpenAiServer> {
         let listener = TcpListener::bind(("127.0.0.1", options.port)).await?;
         let addr = listener.local_addr()?;
         let state = Arc::new(State {
             backend,
+            engine,
+            loaded: Mutex::default(),
             options,
             faults: Mutex::default(),
             refusals: Arc::default(),
@@ -136,7 +170,10 @@ impl OpenAiServer {
         });
         let router = Router::new()
             .route("/v1/models", get(models))
-            .route("/v1/completions", post(completions))
+            .route(COMPLETIONS, post(completions))
+            .route(CHAT, post(chat_completions))
+            .route("/v1/load_lora_adapter", post(load_adapter))
+            .route("/v1/unload_lora_adapter", post(unload_adapter))
             .route("/tokenize", post(tokenize))
             .route("/health", get(async || StatusCode::OK))
             .with_state(Arc::clone(&state));
@@ -151,6 +188,16 @@ impl OpenAiServer {
     /// Where its API begins.
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.addr)
+    }
+
+    /// The served name of the base.
+    pub fn base(&self) -> String {
+        self.state.backend.info().name.clone()
+    }
+
+    /// The paths of the adapters that it was told to load, in order.
+    pub fn loaded(&self) -> Vec<String> {
+        self.state.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where it listens.
@@ -227,17 +274,36 @@ async fn models(Extract(state): Extract<Arc<State>>, headers: HeaderMap) -> Resp
             json!({ "id": id, "object": "model", "created": 1, "owned_by": "vllm", "root": format!("/models/{id}"), "parent": parent, "max_model_len": limit })
         }
     };
+    match state.options.list {
+        List::Served => {}
+        List::Empty => return answer(StatusCode::OK, &json!({ "object": "list", "data": [] })),
+        List::Broken => return error(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
+    }
     let mut cards = vec![card(&info.name, None, Some(info.context_length))];
     cards.extend(state.backend.adapters().iter().map(|adapter| card(&adapter.name, Some(&info.name), None)));
     answer(StatusCode::OK, &json!({ "object": "list", "data": cards }))
 }
 
 async fn completions(Extract(state): Extract<Arc<State>>, headers: HeaderMap, body: Bytes) -> Response {
-    let json: Value = match serde_json::from_slice(&body) {
+    completed(&state, COMPLETIONS, headers, &body).await
+}
+
+async fn chat_completions(Extract(state): Extract<Arc<State>>, headers: HeaderMap, body: Bytes) -> Response {
+    // what a start asks every server for is of no interest where there is none
+    if state.options.chat_template.is_none() {
+        let refusal = chat::as_text(&state, Value::Null).err();
+        return state.locked(&headers).or(refusal.map(|refusal| *refusal)).unwrap_or_default();
+    }
+    completed(&state, CHAT, headers, &body).await
+}
+
+async fn completed(state: &Arc<State>, path: &'static str, headers: HeaderMap, body: &[u8]) -> Response {
+    let json: Value = match serde_json::from_slice(body) {
         Ok(json) => json,
         Err(reason) => return error(StatusCode::BAD_REQUEST, &format!("not JSON: {reason}")),
     };
-    state.asked.lock().unwrap_or_else(PoisonError::into_inner).push(Asked { body: json.clone(), headers: headers.clone() });
+    let asked = Asked { path, body: json.clone(), headers: headers.clone() };
+    state.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
     if let Some(refusal) = state.locked(&headers) {
         return refusal;
     }
@@ -245,9 +311,41 @@ async fn completions(Extract(state): Extract<Arc<State>>, headers: HeaderMap, bo
     if let Some(failed) = fault.as_ref().and_then(Fault::response) {
         return failed;
     }
-    match request::read(&state, json) {
-        Ok(request) => answer::completion(&state, request, fault).await,
+    if let Some(field) = state.options.refused_fields.iter().find(|field| json.get(**field).is_some()) {
+        return error(StatusCode::UNPROCESSABLE_ENTITY, &format!("Unexpected fields in the request: {{'{field}'}}"));
+    }
+    let chat = path == CHAT;
+    let read = if chat { chat::as_text(state, json).and_then(|json| request::read(state, json)) } else { request::read(state, json) };
+    match read {
+        Ok(request) => answer::completion(state, request, chat, fault).await,
         Err(refusal) => *refusal,
+    }
+}
+
+async fn load_adapter(Extract(state): Extract<Arc<State>>, headers: HeaderMap, body: Bytes) -> Response {
+    let json: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if let Some(refusal) = state.locked(&headers) {
+        return refusal;
+    }
+    let (Some(engine), Some(name), Some(path)) = (&state.engine, json["lora_name"].as_str(), json["lora_path"].as_str()) else {
+        return error(StatusCode::NOT_FOUND, "Not Found");
+    };
+    if engine.adapters().iter().any(|adapter| adapter.name == name) {
+        return error(StatusCode::BAD_REQUEST, &format!("The lora adapter '{name}' has already been loaded."));
+    }
+    state.loaded.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+    match engine.load_adapter(name, path) {
+        Ok(_) => "Success: LoRA adapter added successfully.".into_response(),
+        Err(reason) => error(StatusCode::BAD_REQUEST, &reason.to_string()),
+    }
+}
+
+async fn unload_adapter(Extract(state): Extract<Arc<State>>, body: Bytes) -> Response {
+    let json: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let name = json["lora_name"].as_str().unwrap_or_default();
+    match state.engine.as_ref().is_some_and(|engine| engine.unload_adapter(name)) {
+        true => "Success: LoRA adapter removed successfully.".into_response(),
+        false => error(StatusCode::NOT_FOUND, &format!("The lora adapter '{name}' cannot be found.")),
     }
 }
 

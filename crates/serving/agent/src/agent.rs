@@ -20,6 +20,9 @@ pub struct AgentOptions {
     pub adapter: Option<String>,
     /// How the model wants to be asked, in place of what it says itself; `None`: as it says.
     pub template: Option<ChatTemplate>,
+    /// The most tokens of a reply where that is more than a reply's form allows; 0: as the form
+    /// allows.
+    pub reply_tokens: usize,
     /// Put prompts and replies into traces.
     pub capture_content: bool,
 }
@@ -42,8 +45,8 @@ impl Agent {
 
     /// An agent that speaks with `voice`, whatever the options say of an adapter.
     pub(crate) fn with_voice(role: Role, backend: Arc<dyn Backend>, voice: Voice, options: AgentOptions) -> Agent {
-        let AgentOptions { template, capture_content, .. } = options;
-        let mut speaker = Speaker::new(backend);
+        let AgentOptions { template, capture_content, reply_tokens, .. } = options;
+        let mut speaker = Speaker::new(backend).with_reply_tokens(reply_tokens);
         if let Some(template) = template {
             speaker = speaker.with_template(template);
         }

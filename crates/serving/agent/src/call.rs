@@ -73,7 +73,10 @@ impl Call {
             GenerateError::PromptTooLong { .. } => "prompt_too_long",
             GenerateError::DeadlineExceeded => "deadline_exceeded",
             GenerateError::Cancelled => "cancelled",
-            GenerateError::UnknownAdapter { .. } | GenerateError::InvalidGrammar { .. } | GenerateError::Engine { .. } => {
+            GenerateError::UnknownAdapter { .. }
+            | GenerateError::InvalidGrammar { .. }
+            | GenerateError::Malformed { .. }
+            | GenerateError::Engine { .. } => {
                 tracing::error!(parent: &self.span, %error, agent = self.agent, "the model failed");
                 "failed"
             }

@@ -13,6 +13,8 @@ const DEFAULT_QUEUE: usize = 64;
 /// Keys and values kept of earlier prompts. Three agents of the bundled model share a machine, each
 /// with dozens of trajectories in this much.
 const DEFAULT_CACHE_BYTES: usize = 256 * 1024 * 1024;
+/// Longer replies would be documents.
+const MOST_REPLY_TOKENS: usize = 8192;
 /// A health check asks the model for a token when no call has worked for this long.
 const DEFAULT_HEALTH_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -43,6 +45,9 @@ pub struct EngineConfig {
     pub threads: usize,
     /// Most tokens of prompt and reply together; 0: the model's own limit.
     pub context_length: usize,
+    /// Most tokens of a reply, for models that have more to say than a line: at most 8192; 0: 256,
+    /// and 512 for arguments in JSON.
+    pub reply_tokens: usize,
     /// Without a call that worked for this long, the model is asked for one token to see that it
     /// works.
     #[serde(with = "autoact_config::duration")]
@@ -61,6 +66,7 @@ impl Default for EngineConfig {
             weights: String::new(),
             threads: 0,
             context_length: 0,
+            reply_tokens: 0,
             health_interval: DEFAULT_HEALTH_INTERVAL,
         }
     }
@@ -91,6 +97,7 @@ impl EngineConfig {
         check.require(self.queue > 0, "engine.queue", "at least 1", self.queue);
         check.require(self.draft <= EngineOptions::MOST_DRAFTED, "engine.draft", "at most 16", self.draft);
         check.require(self.batch > 0, "engine.batch", "at least 1", self.batch);
+        check.require(self.reply_tokens <= MOST_REPLY_TOKENS, "engine.reply_tokens", "at most 8192", self.reply_tokens);
         let known = self.weights.is_empty() || self.weights.parse::<Format>().is_ok();
         check.require(known, "engine.weights", "`f32`, `bf16`, `q8_0`, or nothing for what the files hold", &self.weights);
         let interval = autoact_config::duration::format(self.health_interval);
@@ -115,8 +122,14 @@ pub(crate) fn engine_flags() -> Vec<Flag> {
             value: "URL",
             help: "Let an OpenAI-compatible server run the model: http://vllm:8000/v1",
         },
+        Flag { name: "backend-api", key: "backend.api", value: "NAME", help: "How it is asked: completions or chat; default: found out" },
         Flag { name: "backend-model", key: "backend.model", value: "NAME", help: "The name it is served by; default: the agent's own" },
-        Flag { name: "backend-dialect", key: "backend.dialect", value: "NAME", help: "How grammars are told: vllm, vllm_guided or openai" },
+        Flag {
+            name: "backend-dialect",
+            key: "backend.dialect",
+            value: "NAME",
+            help: "How grammars are told: vllm, vllm_guided or openai; default: found out",
+        },
         Flag { name: "backend-key-file", key: "backend.api_key_file", value: "FILE", help: "The file with the server's API key" },
         Flag { name: "weights", key: "engine.weights", value: "FORMAT", help: "Compute in f32, bf16 or q8_0; default: as in the files" },
         Flag { name: "queue", key: "engine.queue", value: "N", help: "Calls that may wait for the model" },

@@ -64,9 +64,10 @@ impl ServiceError for AgentError {
                 GenerateError::PromptTooLong { .. } => Code::InvalidArgument,
                 GenerateError::DeadlineExceeded => Code::DeadlineExceeded,
                 GenerateError::Cancelled => Code::Cancelled,
-                GenerateError::UnknownAdapter { .. } | GenerateError::InvalidGrammar { .. } | GenerateError::Engine { .. } => {
-                    Code::Internal
-                }
+                GenerateError::UnknownAdapter { .. }
+                | GenerateError::InvalidGrammar { .. }
+                | GenerateError::Malformed { .. }
+                | GenerateError::Engine { .. } => Code::Internal,
             },
             AgentError::Speak(SpeakError::Template(_) | SpeakError::Reply(_)) => Code::Internal,
             _ => Code::InvalidArgument,
@@ -89,6 +90,7 @@ impl ServiceError for AgentError {
                 GenerateError::Cancelled => "CANCELLED",
                 GenerateError::UnknownAdapter { .. } => "UNKNOWN_ADAPTER",
                 GenerateError::InvalidGrammar { .. } => "INVALID_GRAMMAR",
+                GenerateError::Malformed { .. } => "BAD_REPLY",
                 GenerateError::Engine { .. } => "ENGINE_FAILED",
             },
         }

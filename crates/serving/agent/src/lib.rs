@@ -23,6 +23,7 @@ mod count;
 mod error;
 mod follow;
 mod health;
+mod host;
 mod load;
 mod news;
 mod registry;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autoact_base::progress::Progress;
-use autoact_model::{AdapterVersion, Backend, Engine, LoadError, ModelDir};
+use autoact_model::{AdapterVersion, Backend, ChatTemplate, Engine, LoadError, ModelDir};
 use autoact_registry::Registry;
 use autoact_service::{Setup, StartError};
 use autoact_trajectory::Role;
@@ -13,8 +13,9 @@ use tokio::sync::Notify;
 use crate::agent::{Agent, AgentOptions};
 use crate::config::{EngineConfig, without_adapter};
 use crate::follow::{self, Follower};
+use crate::host::Host;
 use crate::news;
-use crate::registry::{Refusal, Source, Wanted, configured};
+use crate::registry::{Configured, Refusal, Source, Wanted, configured};
 use crate::remote::{self, BackendConfig};
 use crate::voice::{Adapters, Voice};
 
@@ -39,20 +40,20 @@ pub async fn load(role: Role, model: &Path, adapter: &Path, config: &EngineConfi
     let backend = &BackendConfig::default();
     let sources = Sources { model, adapter, registry: Path::new(""), announcements: false, backend };
     let opened = open_model(role, sources, config, Progress::default()).await?;
-    Ok(opened.agent(role, capture_content))
+    Ok(opened.agent(role, capture_content, config.reply_tokens))
 }
 
 /// Opens a service's model and, with a registry, follows it from then on.
 pub async fn open(role: Role, sources: Sources<'_>, config: &EngineConfig, setup: &Setup) -> Result<Arc<Agent>, StartError> {
-    if sources.backend.is_remote() {
-        let agent = remote::agent(role, sources.backend, config, setup.common().telemetry.capture_content).await?;
-        return Ok(Arc::new(agent));
-    }
-    let progress = Progress::default();
-    let opened = open_model(role, sources, config, progress.clone());
-    let mut opened = setup.while_it_goes_on("model", &progress, opened).await??;
-    let (followed, adapter) = (opened.followed.take(), opened.adapter.clone());
-    let agent = Arc::new(opened.agent(role, setup.common().telemetry.capture_content));
+    let opened = if sources.backend.is_remote() {
+        remote::open(role, sources, config).await?
+    } else {
+        let progress = Progress::default();
+        let opened = open_model(role, sources, config, progress.clone());
+        setup.while_it_goes_on("model", &progress, opened).await??
+    };
+    let (followed, adapter) = (opened.followed.clone(), opened.adapter.clone());
+    let agent = Arc::new(opened.agent(role, setup.common().telemetry.capture_content, config.reply_tokens));
     if let Some((source, speaks)) = followed {
         let hint = Arc::new(Notify::new());
         let follower = Follower::new(Arc::clone(&agent), source, speaks, adapter);
@@ -66,28 +67,31 @@ pub async fn open(role: Role, sources: Sources<'_>, config: &EngineConfig, setup
 }
 
 /// A base with its voice.
-struct Opened {
-    engine: Arc<Engine>,
-    voice: Voice,
-    adapter: Option<AdapterVersion>,
-    followed: Option<Followed>,
+pub(crate) struct Opened {
+    pub(crate) backend: Arc<dyn Backend>,
+    /// A chat template in place of the backend's own.
+    pub(crate) template: Option<ChatTemplate>,
+    pub(crate) voice: Voice,
+    pub(crate) adapter: Option<AdapterVersion>,
+    pub(crate) followed: Option<Followed>,
 }
 
 /// A registry, and what of it speaks.
-type Followed = (Arc<Source>, Wanted);
+pub(crate) type Followed = (Arc<Source>, Wanted);
 
 impl Opened {
-    fn agent(self, role: Role, capture_content: bool) -> Agent {
-        let Opened { engine, voice, adapter, .. } = self;
+    fn agent(self, role: Role, capture_content: bool, reply_tokens: usize) -> Agent {
+        let Opened { backend, template, voice, adapter, .. } = self;
+        let info = backend.info();
         tracing::info!(
             agent = role.as_str(),
-            model = engine.info().name,
+            model = info.name,
             adapter = adapter.as_ref().map_or("none", |adapter| adapter.name.as_str()),
-            context = engine.info().context_length,
-            chat_template = engine.info().chat_template,
+            context = info.context_length,
+            chat_template = info.chat_template || template.is_some(),
             "model opened"
         );
-        Agent::with_voice(role, engine, voice, AgentOptions { adapter: None, template: None, capture_content })
+        Agent::with_voice(role, backend, voice, AgentOptions { adapter: None, template, capture_content, reply_tokens })
     }
 }
 
@@ -97,34 +101,45 @@ async fn open_model(role: Role, sources: Sources<'_>, config: &EngineConfig, pro
     let opened = tokio::task::spawn_blocking(move || {
         let dir = ModelDir::open(&model).map_err(|error| no_model(&model, &error))?.with_digests(digests, progress);
         let engine = Arc::new(Engine::start(&dir, options).map_err(|error| no_model(&model, &error))?);
-        let adapters = Arc::new(Adapters::new(Arc::clone(&engine)));
-        let source = if without_adapter(&registry) { None } else { Some(open_registry(role, registry, &adapter, &adapters)?) };
-        if let Some((source, wanted)) = &source
-            && wanted.version.is_some()
-        {
-            match source.voice(wanted) {
-                Ok((voice, version)) => {
-                    return Ok(Opened { engine, voice, adapter: version, followed: Some((Arc::clone(source), wanted.clone())) });
-                }
-                // better the adapter that came with the agent than no agent; the follower tries
-                // again
-                Err(refusal) => follow::refused(role.as_str(), &refusal),
-            }
-        }
-        let (voice, version) = configured(&adapters, role, &adapter).map_err(|error| no_adapter(&adapter, &engine.info().name, &error))?;
-        let nothing = Wanted { revision: 0, version: None };
-        let followed = source.map(|(source, wanted)| if wanted.version.is_some() { (source, nothing) } else { (source, wanted) });
-        Ok::<_, StartError>(Opened { engine, voice, adapter: version, followed })
+        let adapters = Arc::new(Adapters::new(Arc::clone(&engine) as Arc<dyn Host>));
+        let configured = Configured::Dir(adapter.clone());
+        let source = if without_adapter(&registry) { None } else { Some(open_registry(role, registry, &configured, &adapters)?) };
+        let refused = |error: Refusal| no_adapter(&adapter, &engine.info().name, &error);
+        let (voice, version, followed) = first_voice(role, source, &adapters, &configured).map_err(refused)?;
+        Ok::<_, StartError>(Opened { backend: engine, template: None, voice, adapter: version, followed })
     });
     opened.await.map_err(StartError::new)?
 }
 
-fn open_registry(role: Role, root: PathBuf, configured: &Path, adapters: &Arc<Adapters>) -> Result<(Arc<Source>, Wanted), StartError> {
+/// What an agent speaks with at its start: the registry's version, or what is configured. Blocks
+/// while files are read.
+pub(crate) fn first_voice(
+    role: Role,
+    source: Option<Followed>,
+    adapters: &Arc<Adapters>,
+    fallback: &Configured,
+) -> Result<(Voice, Option<AdapterVersion>, Option<Followed>), Refusal> {
+    if let Some((source, wanted)) = &source
+        && wanted.version.is_some()
+    {
+        match source.voice(wanted) {
+            Ok((voice, version)) => return Ok((voice, version, Some((Arc::clone(source), wanted.clone())))),
+            // better the adapter that came with the agent than no agent; the follower tries again
+            Err(refusal) => follow::refused(role.as_str(), &refusal),
+        }
+    }
+    let (voice, version) = configured(adapters, role, fallback)?;
+    let nothing = Wanted { revision: 0, version: None };
+    let followed = source.map(|(source, wanted)| if wanted.version.is_some() { (source, nothing) } else { (source, wanted) });
+    Ok((voice, version, followed))
+}
+
+pub(crate) fn open_registry(role: Role, root: PathBuf, configured: &Configured, adapters: &Arc<Adapters>) -> Result<Followed, StartError> {
     let fix =
         "set `--adapter-registry DIR` (or AUTOACT_ADAPTER_REGISTRY) to the directory that `autoact adapters` and `autoact learn` write";
     let what = format!("cannot open the adapter registry `{}`", root.display());
     let registry = Registry::open(root).map_err(|error| StartError::because(&what, &error).fix(fix))?;
-    let source = Source { role, registry, adapters: Arc::clone(adapters), configured: configured.to_owned() };
+    let source = Source { role, registry, adapters: Arc::clone(adapters), configured: configured.clone() };
     let wanted = source.wanted().map_err(|error| StartError::because(&what, &error).fix(fix))?;
     if wanted.version.is_none() {
         tracing::info!(agent = role.as_str(), registry = %source.registry.root().display(), "no adapter version is promoted yet");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use autoact_model::{AdapterVersion, Backend, LoadError};
+use autoact_model::{AdapterVersion, LoadError};
 use autoact_registry::{Pointer, Registry, RegistryError, VersionId};
 use autoact_trajectory::Role;
 
@@ -24,6 +24,16 @@ pub enum Refusal {
         /// Why.
         #[source]
         source: Box<LoadError>,
+    },
+    /// The server does not load the adapter.
+    #[error("the server does not load the adapter `{name}` from `{path}`: {reason}")]
+    Server {
+        /// Its name.
+        name: String,
+        /// Its directory, as the server sees it.
+        path: String,
+        /// The server's answer.
+        reason: String,
     },
     /// What its judgements are worth cannot be read.
     #[error("cannot use the calibration `{}`: {reason}; fix: write it anew with `autoact eval --calibrate`, or remove it", path.display())]
@@ -65,14 +75,23 @@ impl From<Pointer> for Wanted {
     }
 }
 
-/// A registry, the role whose adapters are taken from it, and the engine they are loaded into.
+/// A registry, the role whose adapters are taken from it, and what they are loaded into.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) role: Role,
     pub(crate) registry: Registry,
     pub(crate) adapters: Arc<Adapters>,
-    /// What speaks when nothing is promoted; empty: the base.
-    pub(crate) configured: PathBuf,
+    /// What speaks when nothing is promoted.
+    pub(crate) configured: Configured,
+}
+
+/// What speaks without a registry.
+#[derive(Debug, Clone)]
+pub(crate) enum Configured {
+    /// The adapter in a directory; empty: the base.
+    Dir(PathBuf),
+    /// A server's adapter of this name; `None`: the base.
+    Served(Option<String>),
 }
 
 impl Source {
@@ -84,7 +103,9 @@ impl Source {
     pub(crate) fn voice(&self, wanted: &Wanted) -> Result<(Voice, Option<AdapterVersion>), Refusal> {
         let Some(id) = &wanted.version else { return configured(&self.adapters, self.role, &self.configured) };
         let version = self.registry.get(id)?;
-        version.check_base(&self.adapters.engine().info().digest)?;
+        if let Some(base) = self.adapters.host().base_digest() {
+            version.check_base(base)?;
+        }
         let (role, name) = (self.role.as_str(), version.adapter_name(self.role.as_str()));
         version.record(role)?;
         let (voice, adapter) = self.adapters.voice(&name, &version.adapter(role))?;
@@ -96,11 +117,21 @@ impl Source {
     }
 }
 
-/// The voice of the `adapter` setting.
-pub(crate) fn configured(adapters: &Arc<Adapters>, role: Role, path: &Path) -> Result<(Voice, Option<AdapterVersion>), Refusal> {
-    if without_adapter(path) {
-        return Ok((Voice::fixed(None), None));
-    }
+/// The voice of the settings.
+pub(crate) fn configured(
+    adapters: &Arc<Adapters>,
+    role: Role,
+    configured: &Configured,
+) -> Result<(Voice, Option<AdapterVersion>), Refusal> {
+    let path: &Path = match configured {
+        Configured::Dir(path) if !without_adapter(path) => path,
+        Configured::Dir(_) => return Ok((Voice::fixed(None), None)),
+        Configured::Served(name) => {
+            // a server reports an adapter's name, but no digest
+            let version = name.clone().map(|name| AdapterVersion { name, digest: String::new() });
+            return Ok((Voice::fixed(name.clone()), version));
+        }
+    };
     // `models/stem/adapters/plan` is known as `plan`
     let name = path.file_name().map_or_else(|| role.as_str().to_owned(), |name| name.to_string_lossy().into_owned());
     let (voice, version) = adapters.voice(&name, path)?;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use autoact_model::{AdapterVersion, Backend, Engine};
+use autoact_model::AdapterVersion;
 use autoact_registry::{CALIBRATION_FILE, sha256};
 use autoact_trajectory::Calibration;
 
+use crate::host::Host;
 use crate::registry::Refusal;
 
 /// What an agent speaks with. Held by the agent and by every reply that began with it; when the
@@ -31,20 +32,20 @@ impl Voice {
     }
 }
 
-/// The adapters of an engine, with how many voices use each.
+/// The adapters of an engine or a server, with how many voices use each.
 #[derive(Debug)]
 pub(crate) struct Adapters {
-    engine: Arc<Engine>,
+    host: Arc<dyn Host>,
     uses: Mutex<BTreeMap<String, usize>>,
 }
 
 impl Adapters {
-    pub(crate) fn new(engine: Arc<Engine>) -> Adapters {
-        Adapters { engine, uses: Mutex::default() }
+    pub(crate) fn new(host: Arc<dyn Host>) -> Adapters {
+        Adapters { host, uses: Mutex::default() }
     }
 
-    pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.engine
+    pub(crate) fn host(&self) -> &dyn Host {
+        self.host.as_ref()
     }
 
     /// A voice with the adapter in `path`, known as `name`. One that still speaks under this name
@@ -53,12 +54,9 @@ impl Adapters {
     pub(crate) fn voice(self: &Arc<Adapters>, name: &str, path: &Path) -> Result<(Voice, AdapterVersion), Refusal> {
         let (calibration, calibration_digest) = calibration(path)?.unzip();
         let kept = self.keep(name);
-        let there = self.engine.adapters().into_iter().find(|adapter| adapter.name == name);
-        let version = match there {
+        let version = match self.host.loaded(name) {
             Some(version) => version,
-            None => {
-                self.engine.load_adapter(name, path).map_err(|source| Refusal::Load { name: name.to_owned(), source: source.into() })?
-            }
+            None => self.host.load(name, path)?,
         };
         Ok((Voice { name: Some(name.to_owned()), calibration: calibration.map(Arc::new), calibration_digest, _kept: Some(kept) }, version))
     }
@@ -98,7 +96,7 @@ impl Drop for Kept {
         *count -= 1;
         if *count == 0 {
             uses.remove(&self.name);
-            self.adapters.engine.unload_adapter(&self.name);
+            self.adapters.host.unload(&self.name);
             tracing::debug!(adapter = self.name, "adapter unloaded");
         }
     }
@@ -106,14 +104,14 @@ impl Drop for Kept {
 
 #[cfg(test)]
 mod tests {
-    use autoact_model::{EngineOptions, ModelDir};
+    use autoact_model::{Backend, Engine, EngineOptions, ModelDir};
 
     use super::*;
     use crate::agent::{Agent, AgentOptions};
     use crate::testing::{history, tiny_model};
 
-    fn names(adapters: &Adapters) -> Vec<String> {
-        adapters.engine.adapters().into_iter().map(|adapter| adapter.name).collect()
+    fn names(engine: &Engine) -> Vec<String> {
+        engine.adapters().into_iter().map(|adapter| adapter.name).collect()
     }
 
     #[tokio::test]
@@ -122,23 +120,23 @@ mod tests {
         let path = model.path().join("adapter");
         let engine =
             Engine::start(&ModelDir::open(model.path()).unwrap(), EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
-        let adapters = Arc::new(Adapters::new(Arc::new(engine)));
+        let engine = Arc::new(engine);
+        let adapters = Arc::new(Adapters::new(engine.clone()));
         let (voice, version) = adapters.voice("plan@a", &path).unwrap();
         assert_eq!(version.name, "plan@a");
-        let engine: Arc<dyn Backend> = adapters.engine.clone();
-        let agent = Arc::new(Agent::with_voice(autoact_trajectory::Role::Plan, engine, voice, AgentOptions::default()));
+        let agent = Arc::new(Agent::with_voice(autoact_trajectory::Role::Plan, engine.clone(), voice, AgentOptions::default()));
         let request = || crate::Request { trajectory: Some(history(vec![])), ..crate::Request::default() };
 
         // two replies that have begun with `a`
         let (mut first, second) = (agent.speak(request()).await.unwrap(), agent.speak(request()).await.unwrap());
         agent.switch(adapters.voice("plan@b", &path).unwrap().0);
-        assert_eq!(names(&adapters), ["plan@a", "plan@b"]);
+        assert_eq!(names(&engine), ["plan@a", "plan@b"]);
         drop(second);
-        assert_eq!(names(&adapters), ["plan@a", "plan@b"], "one still speaks");
+        assert_eq!(names(&engine), ["plan@a", "plan@b"], "one still speaks");
 
         // back to `a` while it speaks: the same one goes on
         agent.switch(adapters.voice("plan@a", &path).unwrap().0);
-        assert_eq!(names(&adapters), ["plan@a"]);
+        assert_eq!(names(&engine), ["plan@a"]);
         let mut spoke = None;
         while let Some(spoken) = first.next().await {
             if let autoact_speaker::ReplyEvent::Done(generated) = spoken.unwrap() {
@@ -147,10 +145,10 @@ mod tests {
         }
         assert_eq!(spoke.as_deref(), Some("plan@a"));
         drop(first);
-        assert_eq!(names(&adapters), ["plan@a"], "the agent speaks with it");
+        assert_eq!(names(&engine), ["plan@a"], "the agent speaks with it");
 
         agent.switch(Voice::fixed(None));
-        assert_eq!(names(&adapters), [""; 0]);
+        assert_eq!(names(&engine), [""; 0]);
         assert!(adapters.voice("plan@c", Path::new("no/such/adapter")).is_err());
         assert!(adapters.lock().is_empty());
     }
@@ -161,7 +159,8 @@ mod tests {
         let path = model.path().join("adapter");
         let engine =
             Engine::start(&ModelDir::open(model.path()).unwrap(), EngineOptions { threads: 1, ..EngineOptions::default() }).unwrap();
-        let adapters = Arc::new(Adapters::new(Arc::new(engine)));
+        let engine = Arc::new(engine);
+        let adapters = Arc::new(Adapters::new(engine.clone()));
         assert_eq!(adapters.voice("reflect", &path).unwrap().0.calibration, None);
         let json = r#"{"format":1,"threshold":0.9,"precision":0.97,"intercept":1.5,"terms":[],"histories":40}"#;
         std::fs::write(path.join(CALIBRATION_FILE), json).unwrap();
@@ -169,6 +168,6 @@ mod tests {
         assert_eq!((read.threshold, read.histories), (0.9, 40));
         std::fs::write(path.join(CALIBRATION_FILE), json.replace("0.9,", "1.9,")).unwrap();
         assert!(matches!(adapters.voice("reflect", &path), Err(Refusal::Calibration { .. })));
-        assert_eq!(names(&adapters), [""; 0]);
+        assert_eq!(names(&engine), [""; 0]);
     }
 }

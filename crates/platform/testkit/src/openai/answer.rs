@@ -13,9 +13,9 @@ use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use super::request::Request;
-use super::{Fault, Kind, State, answer, error};
+use super::{Fault, Kind, State, answer, chat, error};
 
-pub(super) async fn completion(state: &Arc<State>, request: Request, fault: Option<Fault>) -> Response {
+pub(super) async fn completion(state: &Arc<State>, request: Request, chat: bool, fault: Option<Fault>) -> Response {
     let stops = !request.generate.stop.is_empty();
     let constrained = request.generate.grammar.is_some();
     // dropped with the connection, also while it is held
@@ -31,16 +31,17 @@ pub(super) async fn completion(state: &Arc<State>, request: Request, fault: Opti
             return *refusal;
         }
     };
-    let reply = Reply { state: Arc::clone(state), model: request.model, stops, constrained, usage: request.usage, likely };
+    let reply = Reply { state: Arc::clone(state), model: request.model, chat, stops, constrained, usage: request.usage, likely };
     if !request.stream {
         let response = match tokens.finish().await {
             Ok(done) => {
                 let logprobs = reply.logprobs(&done).await;
                 let logprobs: Value = logprobs.into_iter().fold(Value::Null, joined);
                 let choice = json!({ "index": 0, "text": done.text, "logprobs": logprobs, "finish_reason": reply.finish(done.finish), "stop_reason": reply.stop_reason(done.finish) });
+                let choice = if chat { chat::choice(choice, false) } else { choice };
                 answer(
                     StatusCode::OK,
-                    &json!({ "id": "cmpl-1", "object": "text_completion", "model": reply.model, "choices": [choice], "usage": reply.costs(&done) }),
+                    &json!({ "id": "cmpl-1", "object": reply.object(), "model": reply.model, "choices": [choice], "usage": reply.costs(&done) }),
                 )
             }
             Err(failed) => *refusal(&failed),
@@ -108,6 +109,8 @@ impl Drop for Open {
 struct Reply {
     state: Arc<State>,
     model: String,
+    /// Whether it is a chat's.
+    chat: bool,
     stops: bool,
     constrained: bool,
     usage: bool,
@@ -208,7 +211,12 @@ impl Reply {
         if self.state.options.kind != Kind::OpenAi {
             choice["stop_reason"] = finish.map_or(Value::Null, |finish| self.stop_reason(finish));
         }
-        self.event(&json!({ "id": "cmpl-1", "object": "text_completion", "created": 1, "model": self.model, "choices": [choice] }))
+        let choice = if self.chat { chat::choice(choice, true) } else { choice };
+        self.event(&json!({ "id": "cmpl-1", "object": self.object(), "created": 1, "model": self.model, "choices": [choice] }))
+    }
+
+    fn object(&self) -> &'static str {
+        if self.chat { "chat.completion.chunk" } else { "text_completion" }
     }
 
     fn event(&self, data: &Value) -> String {
@@ -267,7 +275,7 @@ impl Writer {
                 if self.reply.usage {
                     events.push(
                         self.reply.event(
-                            &json!({ "id": "cmpl-1", "object": "text_completion", "choices": [], "usage": self.reply.costs(&done) }),
+                            &json!({ "id": "cmpl-1", "object": self.reply.object(), "choices": [], "usage": self.reply.costs(&done) }),
                         ),
                     );
                 }
