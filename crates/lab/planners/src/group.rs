@@ -6,7 +6,7 @@ use std::time::Instant;
 use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::Backend;
 use autoact_prompt::transcript;
-use autoact_trajectory::{Sampling, Turn};
+use autoact_trajectory::{Calibration, Sampling, Turn};
 
 use crate::outcome::{Cost, Ended, Outcome};
 use crate::planner::{Planner, PlannerOptions};
@@ -17,6 +17,7 @@ pub(crate) struct GroupPlanner {
     pub(crate) name: &'static str,
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) voices: Voices,
+    pub(crate) calibration: Option<Calibration>,
     pub(crate) without_reflection: bool,
     pub(crate) options: PlannerOptions,
 }
@@ -29,6 +30,7 @@ impl Planner for GroupPlanner {
     fn solve(&self, question: &str, tools: &Toolbox, seed: u64) -> Outcome {
         let begun = Instant::now();
         let group = LocalGroup::new(Arc::clone(&self.backend), Arc::clone(tools.library()), self.voices.clone());
+        let group = self.calibration.iter().fold(group, |group, calibration| group.calibrated(calibration.clone()));
         let sampling = Sampling { seed, ..self.options.sampling };
         let options =
             RunOptions { limits: self.options.limits, sampling, without_reflection: self.without_reflection, ..RunOptions::default() };

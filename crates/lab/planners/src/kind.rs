@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use autoact_in_process::Voices;
 use autoact_model::Backend;
+use autoact_trajectory::Calibration;
 
 use crate::bolaa::Bolaa;
 use crate::chameleon::Chameleon;
@@ -76,10 +77,12 @@ pub struct NoVoice {
 }
 
 /// The names of the loaded adapters that planners use.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cast {
     /// The group's adapters.
     pub group: Option<Voices>,
+    /// What the group's approvals need, as it is served; without one a verdict is enough.
+    pub calibration: Option<Calibration>,
     /// One adapter trained on all roles' text.
     pub one: Option<String>,
     /// The group's adapters trained on unfiltered trajectories.
@@ -208,7 +211,9 @@ pub fn build(kind: Kind, backend: &Arc<dyn Backend>, cast: &Cast, options: &Plan
     let needs = |needed: &'static str| NoVoice { planner: kind, needed };
     let group = |voices: Voices, without_reflection: bool| {
         let (name, backend, options) = (kind.as_str(), Arc::clone(backend), *options);
-        Box::new(GroupPlanner { name, backend, voices, without_reflection, options }) as Box<dyn Planner>
+        // fitted on this group's verdicts, it says nothing of another's
+        let calibration = cast.calibration.clone().filter(|_| kind == Kind::AutoAct);
+        Box::new(GroupPlanner { name, backend, voices, calibration, without_reflection, options }) as Box<dyn Planner>
     };
     let speaker = |adapter: Option<String>| Speaker { name: kind.as_str(), backend: Arc::clone(backend), adapter, options: *options };
     let trained = || cast.group.clone().ok_or(needs("the adapters `plan`, `tool` and `reflect`"));

@@ -13,6 +13,7 @@ use crate::learn::LearnArgs;
 use crate::load::LoadOptions;
 use crate::migrate::MigrateOptions;
 use crate::model::ModelCommand;
+use crate::up::model::ModelOptions;
 
 /// autoact: three cooperating agents over one small model.
 #[derive(Debug, Parser)]
@@ -79,12 +80,8 @@ pub(crate) struct GroupOptions {
     /// How long everything may take to start, from the last progress of agents that read weights.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     pub(crate) start_timeout: Duration,
-    /// The base model, a Hugging Face directory.
-    #[arg(long, default_value = "models/stem")]
-    pub(crate) model: PathBuf,
-    /// Directory with the adapters `plan`, `tool` and `reflect`; `none` runs the base alone.
-    #[arg(long, default_value = "models/stem/adapters")]
-    pub(crate) adapters: PathBuf,
+    #[command(flatten)]
+    pub(crate) model: ModelOptions,
     /// Speak with this adapter registry's current version instead, and switch with it.
     #[arg(long, value_name = "DIR")]
     pub(crate) adapter_registry: Option<PathBuf>,

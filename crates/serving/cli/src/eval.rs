@@ -70,7 +70,8 @@ pub(crate) async fn run(gateway: &str, options: EvalOptions) -> anyhow::Result<u
     }
     // of some of the questions only, nothing is fitted
     let calibrate = options.calibrate.calibrate.as_deref().filter(|_| !interrupted);
-    let calibrated = calibrate.map(|path| Calibrated::new(&options.calibrate, path, report.judged(), &options.group.adapters)).transpose();
+    let calibrated =
+        calibrate.map(|path| Calibrated::new(&options.calibrate, path, report.judged(), &options.group.model.adapters_dir())).transpose();
     let fitted = calibrated.as_ref().ok().and_then(Option::as_ref);
     if let Some(path) = &options.compare.plot {
         let page = report.page(&options, fitted.map(Calibrated::scored).as_deref());

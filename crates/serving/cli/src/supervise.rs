@@ -87,6 +87,14 @@ impl Process {
         lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
     }
 
+    /// The last message of its log, without the time that it was written at.
+    pub(crate) fn last_message(&self) -> String {
+        let tail = self.tail();
+        let line = tail.lines().next_back().unwrap_or_default();
+        let level = ["INFO ", "WARN ", "ERROR "].into_iter().find_map(|level| line.split_once(level));
+        level.map_or(line, |(_, message)| message).trim().to_owned()
+    }
+
     /// SIGTERM, the time to drain, then SIGKILL to the whole group.
     pub(crate) async fn stop(&mut self) {
         let group = self.child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
@@ -136,6 +144,9 @@ where
             }
         }
         patience.look().await;
+        if let Some(process) = processes.iter().find(|process| process.name == what) {
+            patience.waits(what, || process.last_message());
+        }
         anyhow::ensure!(
             !patience.is_over(),
             "{what} is not ready in time; the logs are next to {}; fix: allow more with `--start-timeout`",

@@ -2,6 +2,7 @@
 
 mod group;
 mod layout;
+pub(crate) mod model;
 pub(crate) mod patience;
 
 use std::time::Duration;

@@ -33,6 +33,7 @@ pub(crate) fn cast() -> Cast {
     let unfiltered = Voices::named(|role| format!("u-{}", role.as_str()));
     let trained_on = Kind::FIGURE_3.into_iter().filter_map(|kind| Some((kind.trained_on()?, Voices::by_role()))).collect();
     Cast {
+        calibration: None,
         group: Some(Voices::by_role()),
         one: Some("one".into()),
         unfiltered: Some(unfiltered),

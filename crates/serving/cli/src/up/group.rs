@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use autoact_bus::BusConfig;
-use autoact_trajectory::Tenant;
+use autoact_trajectory::{Role, Tenant};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tonic_health::pb::HealthCheckRequest;
@@ -17,6 +17,7 @@ use tonic_health::pb::health_client::HealthClient;
 use crate::args::GroupOptions;
 use crate::supervise::{self, Process, Program};
 use crate::up::layout::{Ports, StateDir};
+use crate::up::model::toml_string;
 use crate::up::patience::Patience;
 
 /// The services, in the order of their ports.
@@ -24,6 +25,9 @@ const SERVICES: [&str; 5] = ["gateway", "plan-agent", "tool-agent", "reflect-age
 
 /// Those that are one program, which is told by its name which of them it is.
 const AGENTS: [&str; 3] = ["plan-agent", "tool-agent", "reflect-agent"];
+
+/// How much longer than an agent for its server the group waits for the agent.
+const BACKEND_MARGIN: Duration = Duration::from_secs(10);
 
 /// A running group.
 pub(crate) struct Group {
@@ -43,12 +47,17 @@ impl Group {
         let state = StateDir::hold(&options.state_dir)?;
         ports.check_free(SERVICES.len() as u16)?;
         let config = state.join("autoact.toml");
-        std::fs::write(&config, config_file(options, ports, &state)).with_context(|| format!("cannot write `{}`", config.display()))?;
+        std::fs::write(&config, config_file(options, ports, &state)?).with_context(|| format!("cannot write `{}`", config.display()))?;
         let nats_config = state.join("nats.conf");
         std::fs::write(&nats_config, nats_file(ports, &state))?;
 
         let mut group = Group { processes: Vec::new(), ports, state };
-        let started = group.start_all(&programs, nats, &config, &nats_config, options.start_timeout, say).await;
+        if let Some(said) = options.model.said() {
+            say(&said);
+        }
+        // an agent that gives up first says why
+        let limit = options.start_timeout + if options.model.backend.is_some() { BACKEND_MARGIN } else { Duration::ZERO };
+        let started = group.start_all(&programs, nats, &config, &nats_config, limit, say).await;
         if let Err(error) = started {
             group.stop().await;
             return Err(error);
@@ -165,32 +174,14 @@ async fn serving(address: String) -> bool {
 
 /// Says early, and in the user's words, what is missing.
 fn check_files(options: &GroupOptions) -> anyhow::Result<()> {
-    for (path, what, flag) in [
-        (&options.model, "base model", "--model"),
-        (&options.corpus, "knowledge base", "--corpus"),
-        (&options.tools, "tool library", "--tools"),
-    ] {
+    for (path, what, flag) in [(&options.corpus, "knowledge base", "--corpus"), (&options.tools, "tool library", "--tools")] {
         anyhow::ensure!(
             path.exists(),
             "the {what} `{}` is missing; fix: run in the project's root directory, or name another with `{flag}`",
             path.display()
         );
     }
-    if uses_adapters(options) {
-        for role in ["plan", "tool", "reflect"] {
-            let path = options.adapters.join(role);
-            anyhow::ensure!(
-                path.is_dir(),
-                "the adapter `{}` is missing; fix: name another directory with `--adapters`, or `--adapters none` for the base alone",
-                path.display()
-            );
-        }
-    }
-    Ok(())
-}
-
-fn uses_adapters(options: &GroupOptions) -> bool {
-    options.adapters != Path::new("none")
+    options.model.check()
 }
 
 /// The services are built next to us.
@@ -211,7 +202,7 @@ fn nats_server() -> anyhow::Result<PathBuf> {
         .context("no nats-server found; fix: `./quickstart --fetch-nats`, or set AUTOACT_NATS_SERVER to its path")
 }
 
-fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> String {
+fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow::Result<String> {
     let path = |path: &Path| toml_string(&std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string());
     let mut text = format!(
         "# written by `autoact up`; what it says is in docs/operations.md\n[common]\nnats.url = \"nats://127.0.0.1:{}\"\n",
@@ -225,13 +216,9 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> String
             ports.grpc(index),
             ports.metrics(index)
         );
-        if let Some(role) = name.strip_suffix("-agent") {
-            let _ = writeln!(text, "model = {}\nengine.shared_prefixes = {}", path(&options.model), path(state.shared_prefixes()));
-            if uses_adapters(options) {
-                let _ = writeln!(text, "adapter = {}", path(&options.adapters.join(role)));
-            } else {
-                text.push_str("adapter = \"\"\n");
-            }
+        if let Some(role) = Role::ALL.into_iter().find(|role| name.strip_suffix("-agent") == Some(role.as_str())) {
+            text.push_str(&options.model.section(role, options.start_timeout)?);
+            let _ = writeln!(text, "engine.shared_prefixes = {}", path(state.shared_prefixes()));
             if let Some(registry) = &options.adapter_registry {
                 let _ = writeln!(text, "adapter_registry = {}\nadapter_announcements = true", path(registry));
             }
@@ -252,7 +239,7 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> String
             _ => {}
         }
     }
-    text
+    Ok(text)
 }
 
 fn nats_file(ports: Ports, state: &StateDir) -> String {
@@ -261,11 +248,6 @@ fn nats_file(ports: Ports, state: &StateDir) -> String {
         ports.nats(),
         toml_string(&state.join("jetstream").display().to_string())
     )
-}
-
-/// A quoted string, in TOML's and NATS's common subset.
-fn toml_string(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// `wanted` if a group fits there, else the next base that is free.

@@ -24,6 +24,7 @@ pub(crate) struct Patience<'a> {
     say: &'a dyn Fn(&str),
     /// Names and metrics ports of those that may read weights.
     readers: Vec<(&'static str, u16)>,
+    begun: Instant,
     /// When the start began, or last made progress.
     moved: Instant,
     asked: Instant,
@@ -35,7 +36,7 @@ pub(crate) struct Patience<'a> {
 impl<'a> Patience<'a> {
     pub(crate) fn new(limit: Duration, readers: Vec<(&'static str, u16)>, say: &'a dyn Fn(&str)) -> Patience<'a> {
         let now = Instant::now();
-        Patience { limit, say, readers, moved: now, asked: now, done: 0, said: None }
+        Patience { limit, say, readers, begun: now, moved: now, asked: now, done: 0, said: None }
     }
 
     /// Whether the limit has passed since the start made progress.
@@ -53,6 +54,15 @@ impl<'a> Patience<'a> {
         let reading: Vec<(&str, Look)> = futures::future::join_all(asked).await.into_iter().flatten().collect();
         self.asked = Instant::now();
         self.note(&reading);
+    }
+
+    /// Says every few seconds that `name` is waited for, with the last that it wrote to its log.
+    pub(crate) fn waits(&mut self, name: &str, wrote: impl FnOnce() -> String) {
+        let silent = self.said.unwrap_or(self.begun).elapsed();
+        if silent >= SAY_PERIOD {
+            (self.say)(&format!("{name} is not ready yet: {}", wrote()));
+            self.said = Some(Instant::now());
+        }
     }
 
     fn note(&mut self, reading: &[(&str, Look)]) {
@@ -109,6 +119,18 @@ mod tests {
         for other in ["", "HTTP/1.1 200 OK\r\n\r\nready\n", "waiting for: model\n", "(a of b bytes in c s)", "(1 of 2 bytes in -1 s)"] {
             assert_eq!(parse(other), None, "{other}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_start_that_takes_long_says_what_it_waits_for() {
+        let said = RefCell::new(Vec::new());
+        let say = |line: &str| said.borrow_mut().push(line.to_owned());
+        let mut patience = Patience::new(Duration::from_secs(60), Vec::new(), &say);
+        for _ in 0..12 {
+            patience.waits("plan-agent", || "waiting for the model's server".to_owned());
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(*said.borrow(), ["plan-agent is not ready yet: waiting for the model's server"; 2]);
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use autoact_in_process::{Voices, engines};
 use autoact_learn::installed_round;
 use autoact_model::{Backend, Engine, ModelDir};
 use autoact_planners::{Cast, Kind, PlannerOptions, Toolbox, build};
 use autoact_prompt::Role;
 use autoact_tools::{Corpus, ToolLibrary};
+use autoact_trajectory::Calibration;
 use serde::Deserialize;
 
 use crate::args::{EvalOptions, GroupOptions};
@@ -39,18 +40,22 @@ struct Selection {
 impl PlannerSetup {
     /// Loads the model, its adapters and the tools.
     pub(crate) fn load(group: &GroupOptions, options: &EvalOptions, same_data: bool) -> anyhow::Result<PlannerSetup> {
+        ensure!(
+            group.model.backend.is_none(),
+            "planners run the model in this process; fix: leave out `--backend`, or leave out `--planner` to ask the group"
+        );
         let corpus = Arc::new(Corpus::load(&group.corpus)?);
         let library = Arc::new(ToolLibrary::load(&group.tools, corpus)?);
         let tools = match &options.compare.run {
             Some(run) => selected(library, run)?,
             None => Toolbox::all(library),
         };
-        let engines = engines(&ModelDir::open(&group.model)?, options.concurrency)?;
+        let engines = engines(&ModelDir::open(&group.model.model)?, options.concurrency)?;
         let origin = match &options.compare.run {
             // beside the installed ones lies what was trained on the same trajectories
             Some(run) if same_data => run.join(format!("rounds/{}/adapters", installed_round(run)?)),
             Some(run) => run.join("adapters"),
-            None => group.adapters.clone(),
+            None => group.model.adapters_dir(),
         };
         let compared = same_data && options.compare.run.is_some();
         let cast = if origin == Path::new("none") { Cast::default() } else { cast(&engines, &origin, compared, &tools)? };
@@ -117,7 +122,7 @@ fn cast(engines: &[Engine], adapters: &Path, compared: bool, tools: &Toolbox) ->
     for role in Role::ALL {
         load(role.as_str())?;
     }
-    let mut cast = Cast { group: Some(Voices::by_role()), ..Cast::default() };
+    let mut cast = Cast { group: Some(Voices::by_role()), calibration: calibration(adapters)?, ..Cast::default() };
     if !compared {
         return Ok(cast);
     }
@@ -141,6 +146,14 @@ fn cast(engines: &[Engine], adapters: &Path, compared: bool, tools: &Toolbox) ->
     // a tool that no trajectory used has no agent: the base speaks for it
     cast.specified = (!specialists.is_empty()).then(|| Voices { tool: None, specialists, ..Voices::by_role() });
     Ok(cast)
+}
+
+/// What lies beside Reflect-Agent's adapter.
+fn calibration(adapters: &Path) -> anyhow::Result<Option<Calibration>> {
+    let reflect = adapters.join(Role::Reflect.as_str());
+    let Some(bytes) = autoact_registry::calibration(&reflect)? else { return Ok(None) };
+    let read = Calibration::parse(&String::from_utf8_lossy(&bytes));
+    Ok(Some(read.with_context(|| format!("cannot use the calibration in `{}`", reflect.display()))?))
 }
 
 /// How planners decode and are prompted with this model.
