@@ -112,8 +112,9 @@ pub fn train_base(paths: &Paths, options: Options, on_step: &mut dyn FnMut(&Prog
     Ok(Outcome::Done(report))
 }
 
-/// Trains one role's adapter on the base in the model directory. Writes it to `adapters/<role>`
-/// in f32. `on_step` is called after every step and can stop the run.
+/// Trains one role's adapter on the base in the model directory. Writes it to `adapters/<role>` in
+/// bfloat16, which halves what the repository holds. `on_step` is called after every step and can
+/// stop the run.
 pub fn train_adapter(
     role: Role,
     paths: &Paths,
@@ -145,7 +146,7 @@ pub fn train_adapter(
 /// Saves the adapter with the base's digest, so that it cannot be loaded with another base.
 fn save_adapter(adapter: &LoraWeights, target: &Path, model: &Path) -> Result<(), StemError> {
     let dir = ModelDir::open(model).map_err(unusable)?;
-    Ok(adapter.save_for_base(target, SaveDtype::F32, dir.digest().map_err(unusable)?)?)
+    Ok(adapter.save_for_base(target, SaveDtype::Bf16, dir.digest().map_err(unusable)?)?)
 }
 
 fn unusable(error: LoadError) -> StemError {
