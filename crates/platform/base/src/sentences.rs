@@ -1,5 +1,7 @@
 //! Where a sentence ends.
 
+use std::ops::Range;
+
 /// Words that end in a full stop without ending a sentence.
 const ABBREVIATIONS: [&str; 46] = [
     "st", "ste", "mt", "mts", "ft", "mr", "mrs", "ms", "dr", "prof", "gen", "lt", "col", "maj", "sgt", "capt", "cmdr", "adm", "rev", "hon",
@@ -17,14 +19,22 @@ const STARTERS: [&str; 40] = [
 
 /// The sentences of a text, in order, without the blanks around them. A line break ends a sentence.
 pub fn sentences(text: &str) -> Vec<&str> {
+    sentence_spans(text).into_iter().map(|span| &text[span]).collect()
+}
+
+/// Where the sentences of a text stand in it, in bytes: see [`sentences`].
+pub fn sentence_spans(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    for line in text.lines() {
-        split_line(line, &mut found);
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        split_line(line, start, &mut found);
+        start += line.len();
     }
     found
 }
 
-fn split_line<'a>(line: &'a str, found: &mut Vec<&'a str>) {
+/// The sentences of a line that begins at the byte `offset` of its text.
+fn split_line(line: &str, offset: usize, found: &mut Vec<Range<usize>>) {
     let mut start = 0;
     let mut chars = line.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
@@ -33,35 +43,44 @@ fn split_line<'a>(line: &'a str, found: &mut Vec<&'a str>) {
         }
         // `?!`, `."` and `.)` end together
         let mut end = at + c.len_utf8();
-        while let Some((next, _)) = chars.next_if(|(_, next)| is_terminator(*next) || is_closer(*next)) {
-            end = next + line[next..].chars().next().map_or(0, char::len_utf8);
+        while let Some((next, closer)) = chars.next_if(|(_, next)| is_terminator(*next) || is_closer(*next)) {
+            end = next + closer.len_utf8();
         }
         let rest = &line[end..];
         let following = rest.trim_start();
-        if following.is_empty() || rest.len() == following.len() {
+        let stands_apart = rest.len() != following.len() || is_wide_terminator(c);
+        if following.is_empty() || !stands_apart {
             continue; // the end of the line, or `3.14`
         }
         if ends(&line[start..at], c, following) {
-            push(&line[start..end], found);
+            push(line, start..end, offset, found);
             start = end;
         }
     }
-    push(&line[start..], found);
+    push(line, start..line.len(), offset, found);
 }
 
-fn push<'a>(sentence: &'a str, found: &mut Vec<&'a str>) {
-    let sentence = sentence.trim();
-    if !sentence.is_empty() {
-        found.push(sentence);
+/// Adds a part of a line without the blanks around it, unless there is nothing else.
+fn push(line: &str, part: Range<usize>, offset: usize, found: &mut Vec<Range<usize>>) {
+    let sentence = &line[part.clone()];
+    let start = offset + part.start + (sentence.len() - sentence.trim_start().len());
+    let length = sentence.trim().len();
+    if length > 0 {
+        found.push(start..start + length);
     }
 }
 
 fn is_terminator(c: char) -> bool {
-    matches!(c, '.' | '!' | '?' | '…')
+    matches!(c, '.' | '!' | '?' | '…' | '؟' | '۔' | '।' | '॥' | '។') || is_wide_terminator(c)
+}
+
+/// Ends a sentence of a script that puts no blank after it.
+fn is_wide_terminator(c: char) -> bool {
+    matches!(c, '。' | '｡' | '！' | '？')
 }
 
 fn is_closer(c: char) -> bool {
-    matches!(c, '"' | '\'' | ')' | ']' | '”' | '’' | '»')
+    matches!(c, '"' | '\'' | ')' | ']' | '”' | '’' | '»' | '」' | '』' | '）')
 }
 
 /// Whether the terminator after `before` ends a sentence that `following` comes after.
@@ -127,6 +146,18 @@ mod tests {
         check("He said \"no.\" Then he left (late.) Done.", &["He said \"no.\"", "Then he left (late.)", "Done."]);
         check("What?! Really… Yes.", &["What?!", "Really…", "Yes."]);
         check("Élan is a word. Über is too.", &["Élan is a word.", "Über is too."]);
+    }
+
+    #[test]
+    fn scripts_without_blanks() {
+        check("東京は首都です。人口は多い。", &["東京は首都です。", "人口は多い。"]);
+        check("「本当？」と彼は言った！そうだ。", &["「本当？」", "と彼は言った！", "そうだ。"]);
+        check("यह एक नदी है। वह लंबी है।", &["यह एक नदी है।", "वह लंबी है।"]);
+    }
+
+    #[test]
+    fn spans_name_the_bytes_of_their_sentences() {
+        assert_eq!(sentence_spans(" Élan.  Two.\r\n\nthree"), [1..7, 9..13, 16..21]);
     }
 
     proptest! {

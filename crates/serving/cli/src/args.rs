@@ -61,7 +61,7 @@ pub(crate) enum Command {
     /// The bundled model: look at it, try it, train it.
     #[command(subcommand)]
     Model(ModelCommand),
-    /// The bundled knowledge base: check it, make its pages and questions.
+    /// Knowledge bases: import files of your own, make the bundled one.
     #[command(subcommand)]
     Corpus(CorpusCommand),
     /// Move what the release before stored on the bus; once, while no gateway runs.
@@ -368,6 +368,25 @@ pub(crate) enum CorpusCommand {
         #[arg(long)]
         check: bool,
     },
+    /// Read the PDF, HTML, Markdown and text files of a directory into a knowledge base.
+    Import(ImportOptions),
+}
+
+/// `autoact corpus import`
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ImportOptions {
+    /// A directory, or one file.
+    pub(crate) path: PathBuf,
+    /// The knowledge base to write, for `autoact up --corpus FILE`. One that exists is replaced once
+    /// everything has been read.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Larger files are skipped.
+    #[arg(long, value_name = "N", default_value_t = autoact_documents::Limits::default().file_bytes, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_file_bytes: u64,
+    /// A JSON summary for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[cfg(test)]

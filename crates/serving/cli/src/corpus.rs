@@ -1,4 +1,9 @@
-//! `autoact corpus`: the atlas's pages and questions from its tables.
+//! `autoact corpus`: the atlas's pages and questions from its tables, and files of people as pages.
+
+mod import;
+mod pages;
+
+use std::path::Path;
 
 use anyhow::Context as _;
 use autoact_synthetic_kb::Atlas;
@@ -8,8 +13,14 @@ use crate::exit;
 use crate::out;
 
 pub(crate) fn run(command: CorpusCommand) -> anyhow::Result<u8> {
-    let CorpusCommand::Build { dir, check } = command;
-    let atlas = Atlas::load(&dir)?;
+    match command {
+        CorpusCommand::Build { dir, check } => build(&dir, check),
+        CorpusCommand::Import(options) => import::run(&options),
+    }
+}
+
+fn build(dir: &Path, check: bool) -> anyhow::Result<u8> {
+    let atlas = Atlas::load(dir)?;
     let mut stale = Vec::new();
     for (name, text) in atlas.files()? {
         let path = dir.join(name);
