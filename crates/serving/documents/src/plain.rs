@@ -14,16 +14,22 @@ const MAX_TITLE_CHARS: usize = 80;
 pub(crate) fn read(text: &str, limits: &Limits) -> Result<Extracted, ReadError> {
     let mut builder = Builder::new(limits.text_bytes);
     let mut block: Vec<&str> = Vec::new();
+    // the first block, if it may be the title of what follows
+    let mut title = None;
     let mut first = true;
     for line in text.lines().map(str::trim_end).chain([""]) {
         if !line.is_empty() {
             block.push(line);
             continue;
         }
-        if first && let Some(title) = title(&block) {
+        if block.is_empty() {
+            continue;
+        }
+        if std::mem::take(&mut first) {
+            title = title_of(&block);
+        } else if let Some(title) = title.take() {
             builder.title(title);
         }
-        first &= block.is_empty();
         builder.lines(&unwrapped(&block))?;
         block.clear();
     }
@@ -31,7 +37,7 @@ pub(crate) fn read(text: &str, limits: &Limits) -> Result<Extracted, ReadError> 
 }
 
 /// A short line that stands alone at the beginning and does not end like a sentence.
-fn title<'a>(block: &[&'a str]) -> Option<&'a str> {
+fn title_of<'a>(block: &[&'a str]) -> Option<&'a str> {
     match block {
         [line] if line.chars().count() <= MAX_TITLE_CHARS && !line.ends_with(['.', ',', ';', ':', '!', '?', '。']) => {
             Some(line.trim_start_matches('\u{feff}'))

@@ -68,7 +68,7 @@ fn failure(error: &Error, limits: &Limits) -> ReadError {
     match error {
         Error::Decompress(DecompressError::MemoryLimitExceeded { .. }) => ReadError::Decompressed { limit: limits.decompressed_bytes },
         Error::InvalidPassword | Error::Decryption(_) | Error::UnsupportedSecurityHandler(_) => ReadError::Encrypted,
-        error => ReadError::Broken { message: autoact_base::error::chain(error).to_string() },
+        error => ReadError::Broken { message: autoact_base::error::chain(error) },
     }
 }
 

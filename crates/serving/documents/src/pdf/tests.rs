@@ -234,7 +234,8 @@ fn nesting_and_circles_end() {
     let chain = 20_000;
     let mut objects = vec![b"<< /Type /Catalog /Pages 2 0 R >>".to_vec()];
     objects.extend((3..chain).map(|next| format!("<< /Type /Pages /Kids [{next} 0 R] /Count 1 >>").into_bytes()));
-    assert!(matches!(extract(&file(&objects)), Err(ReadError::Broken { .. })));
+    // the chain ends at an object that is missing: a blank page
+    assert!(extract(&file(&objects)).unwrap().text.is_empty());
     let circle = [b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(), b"<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 9 >>".to_vec()];
     assert!(matches!(extract(&file(&circle)), Err(ReadError::Broken { .. })));
     let deep = [b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(), ["[".repeat(200_000), "]".repeat(200_000)].concat().into_bytes()];
