@@ -74,7 +74,7 @@ pub enum ReadError {
         limit: usize,
     },
     /// Reading takes too long.
-    #[error("not read within {} s", limit.as_secs())]
+    #[error("not read within {limit:?}; fix: split the file")]
     Time {
         /// The limit.
         limit: Duration,

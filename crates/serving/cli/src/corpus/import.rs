@@ -109,7 +109,7 @@ fn read(importer: &Importer, file: &mut BufWriter<NamedTempFile>) -> anyhow::Res
         let document = match importer.read(entry) {
             Ok(document) => document,
             Err(error) => {
-                let skipped = Skipped { file: entry.path.clone(), reason: error.reason(), message: chain(&error).to_string() };
+                let skipped = Skipped { file: entry.path.clone(), reason: error.reason(), message: chain(&error) };
                 summary.skipped.push(skipped);
                 continue;
             }
