@@ -168,11 +168,8 @@ impl Page {
                 self.end_block(Form::Paragraph);
                 self.in_row = true;
             }
-            "td" | "th" => {
-                if !self.text.trim().is_empty() {
-                    self.text.push_str(CELL_SEPARATOR);
-                }
-            }
+            "td" | "th" if !self.text.trim().is_empty() => self.text.push_str(CELL_SEPARATOR),
+            "td" | "th" => {}
             "br" => self.text.push(if self.in_pre { '\n' } else { ' ' }),
             _ if is_block(name) => self.end_block(Form::Paragraph),
             _ => {}

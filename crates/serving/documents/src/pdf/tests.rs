@@ -21,7 +21,7 @@ fn file(objects: &[Vec<u8>]) -> Vec<u8> {
     }
     let start = bytes.len();
     let mut end = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
-    offsets.iter().for_each(|offset| write!(end, "{offset:010} 00000 n \n").unwrap());
+    offsets.iter().for_each(|offset| writeln!(end, "{offset:010} 00000 n ").unwrap());
     let id = "<00112233445566778899aabbccddeeff>";
     write!(end, "trailer\n<< /Size {} /Root 1 0 R /ID [{id} {id}] >>\nstartxref\n{start}\n%%EOF\n", objects.len() + 1).unwrap();
     bytes.extend(end.bytes());
