@@ -1,4 +1,4 @@
-//! Files of people: imported into a knowledge base, served, and found by a tool.
+//! Users' files: imported into a knowledge base, served, and found by a tool.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ async fn own_files_are_a_knowledge_base_that_the_group_reads() -> anyhow::Result
     let dir = tempfile::tempdir()?;
     let (from, out) = (dir.path().join("handbook"), dir.path().join("handbook.jsonl"));
     std::fs::create_dir_all(from.join("rules"))?;
-    std::fs::write(from.join("rules/travel.md"), "# Travel policy\n\n## Approval\n\nTrips are approved by Maria Santos.\n")?;
+    std::fs::write(from.join("rules/travel.md"), "# Travel policy\n\n## Hotels\n\nThe limit for a night is 140 euros.\n")?;
     std::fs::write(from.join("people.html"), "<title>People</title><nav>Home</nav><main><p>Maria Santos lives in Lisbon.</p></main>")?;
     std::fs::write(from.join("broken.pdf"), "no PDF")?;
     let imported = import(&from, &out).await?;
@@ -35,9 +35,11 @@ async fn own_files_are_a_knowledge_base_that_the_group_reads() -> anyhow::Result
 
     let assets = Some(Assets { corpus: out, ..Assets::bundled(dir.path())? });
     let group = Group::start_with(GroupOptions { assets, ..GroupOptions::default() }).await?;
-    let asked = group.autoact(["ask", "--json", "Who approves trips?"])?.run(TASK_LIMIT).await?;
+    let asked = group.autoact(["ask", "--json", "What is the limit of Hotels?"])?.run(TASK_LIMIT).await?;
     let events = asked.stdout.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>().context("a JSON event a line")?;
     assert!(events.iter().any(|event| event["event"] == "finished"), "{}", asked.text());
+    let observed = |event: &Value| event["event"] == "observation" && event["body"]["text"].to_string().contains("Travel policy: Hotels");
+    assert!(!group.assets().trained || events.iter().any(observed), "no tool saw the imported page: {}", asked.text());
     assert_eq!(group.panics(), [""; 0]);
     Ok(())
 }

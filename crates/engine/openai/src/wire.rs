@@ -43,28 +43,22 @@ const MAX_COMPLETION_TOKENS: &str = "max_completion_tokens";
 /// What asks for log-probabilities.
 pub(crate) const LOGPROBS: &str = "logprobs";
 
-/// The words with which servers refuse a field.
-const REFUSALS: [&str; 9] = [
-    "unexpected field",
-    "unexpected keyword",
-    "unrecognized",
-    "unknown",
-    "unsupported",
-    "not supported",
-    "does not support",
-    "not permitted",
-    "not allowed",
-];
+/// The words with which servers refuse a field that they do not know.
+const UNKNOWN: [&str; 5] = ["unexpected field", "unexpected keyword", "unrecognized", "unknown", "not permitted"];
+/// The words with which they refuse what they know.
+const UNSUPPORTED: [&str; 4] = ["unsupported", "not supported", "does not support", "not allowed"];
+/// What the fields that carry a grammar begin with. A server that knows them may refuse a single
+/// grammar, which says nothing of the others.
+const GRAMMARS: [&str; 2] = ["guided_", "structured_"];
 
 /// The optional fields that a server's message refuses by name.
 pub(crate) fn refused_fields(message: &str) -> Vec<&'static str> {
     let lower = message.to_lowercase();
-    if !REFUSALS.iter().any(|words| lower.contains(words)) {
-        return Vec::new();
-    }
-    let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '_').collect::<Vec<_>>();
-    words.retain(|word| !word.is_empty());
-    OPTIONAL.into_iter().filter(|field| words.contains(field)).collect()
+    let says = |phrases: &[&str]| phrases.iter().any(|words| lower.contains(words));
+    let (unknown, unsupported) = (says(&UNKNOWN), says(&UNSUPPORTED));
+    let refused = |field: &str| unknown || (unsupported && !GRAMMARS.iter().any(|prefix| field.starts_with(prefix)));
+    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    OPTIONAL.into_iter().filter(|field| refused(field) && words.contains(field)).collect()
 }
 
 /// What a server is asked with.
@@ -393,6 +387,8 @@ mod tests {
             ("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens'.", vec!["max_tokens"]),
             (r#"[{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]"#, vec!["seed"]),
             ("This model does not support the parameter `logprobs`.", vec!["logprobs"]),
+            ("Unexpected fields in the request: {'structured_outputs'}", vec!["structured_outputs"]),
+            ("structured_outputs: lookaheads are not supported in a regex", vec![]),
             ("max_tokens must be at least 1, got 0.", vec![]),
             ("the prompt is not supported: it seeded doubts", vec![]),
         ] {

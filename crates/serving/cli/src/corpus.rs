@@ -1,4 +1,4 @@
-//! `autoact corpus`: the atlas's pages and questions from its tables, and files of people as pages.
+//! `autoact corpus`: the atlas's pages and questions from its tables, and users' files as pages.
 
 mod import;
 mod pages;

@@ -36,7 +36,7 @@ pub enum ReadError {
     #[error("the file is empty")]
     Empty,
     /// The file has no text.
-    #[error("no text; a PDF of scanned pages needs character recognition (OCR) first")]
+    #[error("the file has no text; fix: if its pages are scanned, recognise their characters (OCR) first")]
     NoText,
     /// There is too much text.
     #[error("more than {limit} bytes of text; fix: split the file")]

@@ -1,4 +1,4 @@
-//! Files of people as documents: the text of PDF, HTML, Markdown and plain text files, with
+//! Users' files as documents: the text of PDF, HTML, Markdown and plain text files, with
 //! sections and segments.
 //!
 //! [`Importer::open`] walks a directory, or takes one file. [`Importer::read`] reads one of its

@@ -1,8 +1,8 @@
 //! `autoact corpus import`: the files of a directory as a knowledge base.
 
 use std::collections::BTreeMap;
-use std::fs::Permissions;
-use std::io::{BufWriter, Write as _};
+use std::fs::{File, Permissions};
+use std::io::{BufWriter, Seek as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,7 +12,6 @@ use autoact_base::error::chain;
 use autoact_documents::{Ignored, Importer, Limits, READER_THREAD};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde::Serialize;
-use tempfile::NamedTempFile;
 
 use super::pages::Titles;
 use crate::args::ImportOptions;
@@ -69,12 +68,16 @@ struct Passed {
 pub(super) fn run(options: &ImportOptions) -> anyhow::Result<u8> {
     let limits = Limits { file_bytes: options.max_file_bytes, ..Limits::default() };
     leave_panics_to_the_summary();
+    anyhow::ensure!(!options.out.is_dir(), "`{}` is a directory; fix: name a file in it with `--out`", options.out.display());
     let importer = Importer::open(&options.path, limits)?;
-    let mut file = BufWriter::new(beside(&options.out)?);
+    let directory = directory(&options.out);
+    // without a name, so that Ctrl-C leaves nothing
+    let file = tempfile::tempfile_in(directory).with_context(|| format!("cannot write to `{}`", directory.display()))?;
+    let mut file = BufWriter::new(file);
     let mut summary = read(&importer, &mut file).with_context(|| format!("cannot write `{}`", options.out.display()))?;
     summary.out = options.out.display().to_string();
     if summary.written > 0 {
-        replace(file, &options.out).with_context(|| format!("cannot write `{}`", options.out.display()))?;
+        replace(file, directory, &options.out).with_context(|| format!("cannot write `{}`", options.out.display()))?;
     }
     if options.json {
         out::line(serde_json::to_string(&summary)?)?;
@@ -99,7 +102,7 @@ fn leave_panics_to_the_summary() {
 }
 
 /// Reads all files, and writes their pages.
-fn read(importer: &Importer, file: &mut BufWriter<NamedTempFile>) -> anyhow::Result<Summary> {
+fn read(importer: &Importer, file: &mut BufWriter<File>) -> anyhow::Result<Summary> {
     let Ignored { unknown, hidden, links, special, unreadable } = importer.ignored().clone();
     let mut summary = Summary { ignored: Passed { unknown, hidden, links, special, unreadable }, ..Summary::default() };
     let mut titles = Titles::default();
@@ -130,21 +133,20 @@ fn read(importer: &Importer, file: &mut BufWriter<NamedTempFile>) -> anyhow::Res
     Ok(summary)
 }
 
-/// A new file in the directory of another one, which it may replace in one step.
-fn beside(path: &Path) -> anyhow::Result<NamedTempFile> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::Builder::new()
-        .prefix(".autoact-import-")
-        .permissions(Permissions::from_mode(NEW_FILE))
-        .tempfile_in(parent)
-        .with_context(|| format!("cannot write to `{}`", parent.display()))
+/// The directory of a file.
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Puts the whole file in the place of the one before.
-fn replace(file: BufWriter<NamedTempFile>, path: &Path) -> anyhow::Result<()> {
-    let file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
+/// Puts the whole file in the place of the one before, in one step.
+fn replace(file: BufWriter<File>, directory: &Path, path: &Path) -> anyhow::Result<()> {
+    let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    file.rewind()?;
+    let mut named = tempfile::Builder::new();
+    let mut named = named.prefix(".autoact-import-").permissions(Permissions::from_mode(NEW_FILE)).tempfile_in(directory)?;
+    std::io::copy(&mut file, &mut named)?;
+    named.as_file().sync_all()?;
+    named.persist(path)?;
     Ok(())
 }
 
@@ -244,6 +246,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&out).unwrap(), "before");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
         assert!(run(&options(&directory.path().join("none"), out)).is_err());
+        assert!(run(&options(&source, directory.path().to_owned())).is_err(), "a directory is no file");
     }
 
     #[test]
