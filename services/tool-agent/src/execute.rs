@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use autoact_service::Tasks;
 use autoact_telemetry::gen_ai;
-use autoact_tools::{Observation, ToolLibrary};
+use autoact_tools::{Caller, Observation, ToolLibrary};
 use autoact_trajectory::{Action, Effect, MAX_PARAMS_BYTES, ToolSpec, Trajectory};
 use autoact_wire::agents_v1;
 use autoact_wire::v1;
@@ -147,14 +147,14 @@ impl Executor {
 
     async fn observe(&self, run: CheckedAction, permit: OwnedSemaphorePermit) -> Result<(Observation, &'static str), ExecuteError> {
         let key = run.key();
-        let CheckedAction { action, trajectory, spec, .. } = run;
+        let CheckedAction { tenant, action, trajectory, spec, .. } = run;
         let tool = action.tool.clone();
         let library = Arc::clone(&self.library);
         let span = tracing::Span::current();
         let work = tokio::task::spawn_blocking(move || {
             // held to the end of the work, not of the waiting: a tool that hangs keeps its slot
             let _permit = permit;
-            span.in_scope(|| library.execute_as(&key, &action, &trajectory))
+            span.in_scope(|| library.execute_as(Caller { tenant: &tenant, key: &key }, &action, &trajectory))
         });
         let started = Instant::now();
         match tokio::time::timeout(spec.timeout + TIMEOUT_MARGIN, work).await {

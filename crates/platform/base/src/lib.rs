@@ -1,5 +1,5 @@
-//! What every crate may use: error chains, durations as text, lines of text, progress of long work,
-//! seeded random numbers, where sentences end.
+//! What every crate may use: error chains, durations as text, lines of text, names as people write
+//! them, progress of long work, seeded random numbers, where sentences end.
 //!
 //! Each of them has one implementation, and it is here. This crate depends on no other crate of the
 //! workspace.
@@ -7,6 +7,7 @@
 pub mod duration;
 pub mod error;
 pub mod lines;
+pub mod names;
 pub mod progress;
 pub mod random;
 pub mod sentences;

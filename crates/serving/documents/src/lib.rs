@@ -19,6 +19,7 @@ mod pdf;
 mod plain;
 mod read;
 mod segment;
+mod titles;
 mod walk;
 
 pub use document::{Document, Kind, Section};
@@ -26,4 +27,5 @@ pub use error::{OpenError, ReadError};
 pub use import::{Importer, READER_THREAD};
 pub use limits::Limits;
 pub use segment::{SEGMENT_CHARS, Segment};
+pub use titles::Titles;
 pub use walk::{FileEntry, Ignored};

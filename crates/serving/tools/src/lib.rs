@@ -2,8 +2,8 @@
 //!
 //! A [`ToolLibrary`] is read from a `tools.toml`, so a user adds a tool without touching code:
 //! besides the built-in kinds (`search`, `retrieve`, `lookup`, `calculate`, `finish`) there is
-//! `command`, any program. The built-in ones work on a [`Corpus`], an immutable indexed set of
-//! pages. An entry may have a JSON schema: then arguments are checked before anything is run. Tools
+//! `command`, any program. The built-in ones work on [`Knowledge`]: the group's own [`Corpus`], an
+//! immutable indexed set of pages, or the [`Collections`] of users' documents that a task names. An entry may have a JSON schema: then arguments are checked before anything is run. Tools
 //! are synchronous: the service runs them on a blocking thread under the tool's deadline.
 //!
 //! Observations are one line of text and terse, because a small model reads them. The generator of
@@ -16,7 +16,9 @@ mod corpus;
 mod expression;
 mod file;
 mod index;
+mod knowledge;
 mod library;
+pub mod names;
 mod pipes;
 mod placeholder;
 mod takes;
@@ -31,6 +33,7 @@ pub use command::Command;
 pub use corpus::{Corpus, CorpusError, LineMistake, Page};
 pub use expression::{CalcError, Quantity, Value, calculate};
 pub use file::{BUNDLED_TOOLS, LibraryError};
+pub use knowledge::{CollectionError, Collections, Knowledge, Opened, Place, PlacedPage, Scope};
 pub use library::{AddToolError, Observation, ToolLibrary, UnknownTool};
 pub use placeholder::Argument;
-pub use tool::{Tool, ToolCall, ToolError, ToolOutput};
+pub use tool::{Caller, Tool, ToolCall, ToolError, ToolOutput};

@@ -10,9 +10,10 @@ use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
 use crate::command::Command;
 use crate::corpus::Corpus;
 use crate::file::{BUNDLED_TOOLS, Definition, Implementation, LibraryError, parse};
+use crate::knowledge::Knowledge;
+use crate::names::similar;
 use crate::text::{cut, one_line, quoted, several_lines};
-use crate::titles::similar;
-use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
+use crate::tool::{Caller, Tool, ToolCall, ToolError, ToolOutput};
 use crate::validator::Validator;
 
 /// What a tool returned, in the form the group reads.
@@ -98,6 +99,7 @@ pub struct ToolLibrary {
     specs: Vec<ToolSpec>,
     /// In the order of `specs`.
     tools: Vec<Arc<dyn Tool>>,
+    knowledge: Knowledge,
 }
 
 impl fmt::Debug for ToolLibrary {
@@ -107,18 +109,18 @@ impl fmt::Debug for ToolLibrary {
 }
 
 impl ToolLibrary {
-    /// Reads a `tools.toml`; its built-in tools work on `corpus`. All mistakes are reported
-    /// together.
-    pub fn load(path: impl AsRef<Path>, corpus: Arc<Corpus>) -> Result<ToolLibrary, LibraryError> {
+    /// Reads a `tools.toml`; its built-in tools work on `knowledge`, such as a corpus. All mistakes
+    /// are reported together.
+    pub fn load(path: impl AsRef<Path>, knowledge: impl Into<Knowledge>) -> Result<ToolLibrary, LibraryError> {
         let path = path.as_ref();
         let origin = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| LibraryError::new(&origin, vec![format!("cannot read it: {error}")]))?;
-        Ok(ToolLibrary::build(entries(parse(&text, &origin, path.parent())?), &corpus))
+        Ok(ToolLibrary::build(entries(parse(&text, &origin, path.parent())?), knowledge.into()))
     }
 
     /// [`load`](Self::load) from a text; `origin` is what mistakes call it.
-    pub fn parse(text: &str, origin: &str, corpus: Arc<Corpus>) -> Result<ToolLibrary, LibraryError> {
-        Ok(ToolLibrary::build(entries(parse(text, origin, None)?), &corpus))
+    pub fn parse(text: &str, origin: &str, knowledge: impl Into<Knowledge>) -> Result<ToolLibrary, LibraryError> {
+        Ok(ToolLibrary::build(entries(parse(text, origin, None)?), knowledge.into()))
     }
 
     /// The library that comes with the atlas ([`BUNDLED_TOOLS`]), over any corpus.
@@ -128,7 +130,7 @@ impl ToolLibrary {
 
     /// The same tools over another corpus.
     pub fn with_corpus(&self, corpus: &Arc<Corpus>) -> ToolLibrary {
-        ToolLibrary::build(self.entries.clone(), corpus)
+        ToolLibrary::build(self.entries.clone(), self.knowledge.with_corpus(corpus))
     }
 
     /// The library with one more tool, written in Rust.
@@ -148,7 +150,7 @@ impl ToolLibrary {
         Ok(self)
     }
 
-    fn build(entries: Vec<Entry>, corpus: &Arc<Corpus>) -> ToolLibrary {
+    fn build(entries: Vec<Entry>, knowledge: Knowledge) -> ToolLibrary {
         let named = |kind: Implementation| {
             entries.iter().filter_map(move |entry| match entry {
                 Entry::Defined(definition) if definition.run == kind => Some(definition.spec.name.clone()),
@@ -162,11 +164,11 @@ impl ToolLibrary {
                 Entry::Added(tool, _) => return tool.clone(),
                 Entry::Defined(definition) => definition.clone(),
             };
-            let corpus = corpus.clone();
+            let knowledge = knowledge.clone();
             match run {
-                Implementation::Search => Arc::new(Search::new(spec, corpus)),
-                Implementation::Retrieve => Arc::new(Retrieve::new(spec, corpus, lookup.clone())),
-                Implementation::Lookup => Arc::new(Lookup::new(spec, corpus, retrieve.clone())),
+                Implementation::Search => Arc::new(Search::new(spec, knowledge)),
+                Implementation::Retrieve => Arc::new(Retrieve::new(spec, knowledge, lookup.clone())),
+                Implementation::Lookup => Arc::new(Lookup::new(spec, knowledge, retrieve.clone())),
                 Implementation::Calculate => Arc::new(Calculate::new(spec)),
                 Implementation::Finish => Arc::new(Finish::new(spec)),
                 Implementation::NotFound => Arc::new(Finish::not_found(spec)),
@@ -175,7 +177,7 @@ impl ToolLibrary {
         };
         let tools: Vec<Arc<dyn Tool>> = entries.iter().map(make).collect();
         let specs = entries.iter().map(|entry| entry.spec().clone()).collect();
-        ToolLibrary { entries, specs, tools }
+        ToolLibrary { entries, specs, tools, knowledge }
     }
 
     /// Every tool's spec, in the order of the file.
@@ -205,18 +207,18 @@ impl ToolLibrary {
     /// Runs an action. Whatever goes wrong becomes an observation that says so; `trajectory` is the
     /// history up to the action.
     pub fn execute(&self, action: &Action, trajectory: &Trajectory) -> Observation {
-        self.execute_as("", action, trajectory)
+        self.execute_as(Caller::default(), action, trajectory)
     }
 
-    /// The same for a call that has a name: a repetition of the call has the same one
-    /// ([`ToolCall::key`]).
-    pub fn execute_as(&self, key: &str, action: &Action, trajectory: &Trajectory) -> Observation {
+    /// The same for a call of somebody: a tenant's, with a name.
+    pub fn execute_as(&self, Caller { tenant, key }: Caller<'_>, action: &Action, trajectory: &Trajectory) -> Observation {
         let Some((entry, tool)) = self.entries.iter().zip(&self.tools).find(|(_, tool)| tool.spec().name == action.tool) else {
             let text = one_line(&self.unknown(&action.tool).to_string());
             return Observation { text, is_error: true, truncated: false, artifacts: Vec::new() };
         };
         let ran = checked(entry, &action.params).and_then(|(params, arguments)| {
-            tool.run(&ToolCall { key, params: params.as_deref().unwrap_or(&action.params), arguments: arguments.as_ref(), trajectory })
+            let params = params.as_deref().unwrap_or(&action.params);
+            tool.run(&ToolCall { tenant, key, params, arguments: arguments.as_ref(), trajectory })
         });
         let (ToolOutput { text, artifacts }, is_error) = match ran {
             Ok(output) => {

@@ -1,23 +1,13 @@
-//! Finding a page by its title, and titles like the one somebody wrote.
+//! The names of a corpus's pages, in memory.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 
-use crate::text::{fold, is_stop_word};
-use crate::typo::slips;
-
-/// Below this a title is not similar any more.
-const LEAST_SIMILAR: f64 = 0.4;
+use crate::names::{self, Names, similar};
+use crate::text::fold;
 
 /// How many names of one page are expected among the most similar ones.
 const MOST_NAMES: usize = 4;
-
-/// A name within other words has at least so many letters.
-const LEAST_WITHIN: usize = 4;
-
-/// So many other words may stand around a name.
-const MOST_OTHER_WORDS: usize = 3;
-/// Longer texts are not searched for a name.
-const MOST_WORDS: usize = 16;
 
 /// Titles in three strictnesses. Positions are those of the corpus's pages.
 #[derive(Debug)]
@@ -62,9 +52,8 @@ impl Titles {
         if self.aliases.is_empty() {
             return None;
         }
-        let folded = fold(alias);
-        let bare = without_the(&folded);
-        [folded.as_str(), bare].iter().find_map(|form| self.aliases.get(*form)).copied()
+        let Ok(page) = names::find_alias(self, alias);
+        page
     }
 
     /// The page that a title names: exactly, else up to case, diacritics, blanks and punctuation,
@@ -78,63 +67,14 @@ impl Titles {
         if let Some(at) = self.exact.get(title.trim()) {
             return Some(*at);
         }
-        let folded = fold(title);
-        let with_the = format!("the {folded}");
-        let bare = without_the(&folded);
-        [folded.as_str(), bare, &with_the].iter().find_map(|form| self.folded.get(*form)).copied()
+        let Ok(page) = names::find_title(self, title);
+        page
     }
 
-    /// The page that a name means, where no page is found by it: the only page with a title or alias
-    /// that this name misspells; else the only page whose name stands in it among words that name
-    /// nothing (`Danube flow into`).
+    /// What a name means that finds no page ([`names::meant`]).
     pub(crate) fn meant(&self, written: &str) -> Option<usize> {
-        self.misspelt(&fold(written)).or_else(|| self.within(written))
-    }
-
-    /// All names with their pages.
-    fn names(&self) -> impl Iterator<Item = (&str, usize)> {
-        let titles = self.order.iter().enumerate().map(|(at, title)| (title.as_str(), at));
-        titles.chain(self.alias_order.iter().map(|(alias, at)| (alias.as_str(), *at)))
-    }
-
-    /// The only page that has one of the names that `written` misspells by the fewest letters.
-    fn misspelt(&self, written: &str) -> Option<usize> {
-        let written = without_the(written);
-        let candidates = self.names().filter_map(|(name, page)| Some((slips(written, without_the(name))?, page)));
-        let mut best: Option<(usize, Option<usize>)> = None;
-        for (count, page) in candidates {
-            best = match best {
-                Some((least, _)) if least < count => best,
-                Some((least, other)) if least == count => Some((least, other.filter(|other| *other == page))),
-                _ => Some((count, Some(page))),
-            };
-        }
-        best?.1
-    }
-
-    /// The only page whose name is a part of `written`. The other words must name nothing: they are
-    /// in lower case or too common to be a name.
-    fn within(&self, written: &str) -> Option<usize> {
-        let spelt: Vec<&str> = written.split_whitespace().take(MOST_WORDS + 1).collect();
-        let count = spelt.len();
-        if count > MOST_WORDS {
-            return None;
-        }
-        let words: Vec<String> = spelt.iter().map(|word| fold(word)).collect();
-        let named = |from: usize, to: usize| {
-            let part = words[from..to].join(" ");
-            (part.chars().count() >= LEAST_WITHIN).then(|| self.find(&part)).flatten()
-        };
-        let spans = (0..count).flat_map(|from| (from + 1..=count).map(move |to| (from, to)));
-        let found: Vec<(usize, usize, usize)> = spans.filter_map(|(from, to)| Some((from, to, named(from, to)?))).collect();
-        // `Blue Danube` also contains `Danube`: the longer name counts
-        let longest =
-            |&&(from, to, _): &&(usize, usize, usize)| !found.iter().any(|&(a, b, _)| a <= from && to <= b && (a, b) != (from, to));
-        let mut pages = found.iter().filter(longest).map(|(_, _, page)| *page);
-        let (from, to, page) = found.iter().find(|span| longest(span)).copied()?;
-        let plain = |at: &usize| spelt[*at].chars().all(|c| !c.is_uppercase() && !c.is_ascii_digit()) || is_stop_word(&words[*at]);
-        let rest = (0..count).filter(|at| !(from..to).contains(at));
-        (pages.all(|other| other == page) && rest.clone().all(|at| plain(&at)) && rest.count() <= MOST_OTHER_WORDS).then_some(page)
+        let Ok(page) = names::meant(self, written);
+        page
     }
 
     /// The pages with the titles or aliases most like `title`, best first.
@@ -152,63 +92,25 @@ impl Titles {
     }
 }
 
-/// A folded name without its leading article.
-fn without_the(name: &str) -> &str {
-    name.strip_prefix("the ").unwrap_or(name)
-}
+impl Names for Titles {
+    type Page = usize;
+    type Error = Infallible;
 
-/// The positions of the (folded) candidates most like `wanted`, best first; ties keep their order.
-pub(crate) fn similar<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, limit: usize) -> Vec<usize> {
-    let wanted = fold(wanted);
-    let pairs = bigrams(&wanted);
-    let mut scored: Vec<(f64, usize)> = candidates
-        .enumerate()
-        .map(|(at, candidate)| (likeness(&wanted, &pairs, candidate), at))
-        .filter(|(score, _)| *score >= LEAST_SIMILAR)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    scored.into_iter().take(limit).map(|(_, at)| at).collect()
-}
-
-/// Dice's coefficient over pairs of letters, raised where all words of the one are words of the
-/// other: `Mercury` is like `Mercury (planet)`, `Loire River` is like `Loire`.
-fn likeness(wanted: &str, pairs: &[(char, char)], candidate: &str) -> f64 {
-    let theirs = bigrams(candidate);
-    let total = pairs.len() + theirs.len();
-    if total == 0 {
-        return 0.0;
+    fn titled(&self, folded: &str) -> Result<Option<usize>, Infallible> {
+        Ok(self.folded.get(folded).copied())
     }
-    let dice = 2.0 * common(pairs, &theirs) as f64 / total as f64;
-    let within = |few: &str, many: &str| !few.is_empty() && few.split(' ').all(|word| many.split(' ').any(|other| other == word));
-    if within(wanted, candidate) || within(candidate, wanted) { 0.5 + dice / 2.0 } else { dice }
-}
 
-/// The sorted pairs of neighbouring letters, the ends included.
-fn bigrams(text: &str) -> Vec<(char, char)> {
-    if text.is_empty() {
-        return Vec::new();
+    fn aliased(&self, folded: &str) -> Result<Option<usize>, Infallible> {
+        Ok(self.aliases.get(folded).copied())
     }
-    let mut last = ' ';
-    let mut pairs: Vec<(char, char)> = text.chars().chain([' ']).map(|c| (std::mem::replace(&mut last, c), c)).collect();
-    pairs.sort_unstable();
-    pairs
-}
 
-/// How many entries two sorted lists share, repeated ones counted.
-fn common(a: &[(char, char)], b: &[(char, char)]) -> usize {
-    let (mut i, mut j, mut count) = (0, 0, 0);
-    while i < a.len() && j < b.len() {
-        match a[i].cmp(&b[j]) {
-            std::cmp::Ordering::Less => i += 1,
-            std::cmp::Ordering::Greater => j += 1,
-            std::cmp::Ordering::Equal => {
-                count += 1;
-                i += 1;
-                j += 1;
-            }
-        }
+    /// Calls it for all names.
+    fn near(&self, _: &str, each: &mut dyn FnMut(&str, usize)) -> Result<(), Infallible> {
+        let titles = self.order.iter().enumerate().map(|(at, title)| (title.as_str(), at));
+        let names = titles.chain(self.alias_order.iter().map(|(alias, at)| (alias.as_str(), *at)));
+        names.for_each(|(name, page)| each(name, page));
+        Ok(())
     }
-    count
 }
 
 #[cfg(test)]

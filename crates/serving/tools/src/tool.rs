@@ -4,11 +4,22 @@ use std::time::Duration;
 
 use autoact_trajectory::{Arguments, NewArtifact, ToolSpec, Trajectory};
 
+/// Who calls a tool.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Caller<'a> {
+    /// Whose task it is; empty where tasks have no tenants.
+    pub tenant: &'a str,
+    /// Names the call: the same for its repetitions and for no other call. Empty where calls have
+    /// no names.
+    pub key: &'a str,
+}
+
 /// One call of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolCall<'a> {
-    /// Names the call: the same for its repetitions and for no other call. Empty where calls have
-    /// no names.
+    /// Whose task it is; empty where tasks have no tenants.
+    pub tenant: &'a str,
+    /// Names the call ([`Caller::key`]).
     pub key: &'a str,
     /// α^p: what stands between the brackets; a JSON object in canonical form for a tool with
     /// several or typed arguments.

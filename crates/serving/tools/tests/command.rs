@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use autoact_tools::{Corpus, Observation, Page, ToolLibrary};
+use autoact_tools::{Caller, Corpus, Observation, Page, ToolLibrary};
 use autoact_trajectory::{Action, Trajectory};
 
 /// Runs a shell script as the tool `Run` with a timeout.
@@ -31,7 +31,11 @@ run = {{ kind = "finish" }}
     );
     let corpus = Arc::new(Corpus::from_pages(vec![Page { title: "A".into(), text: "A.".into() }]).unwrap());
     let library = ToolLibrary::parse(&text, "test", corpus).unwrap();
-    library.execute_as("acme/t1/3", &Action { tool: "Run".into(), params: params.into() }, &Trajectory::default())
+    library.execute_as(
+        Caller { tenant: "acme", key: "acme/t1/3" },
+        &Action { tool: "Run".into(), params: params.into() },
+        &Trajectory::default(),
+    )
 }
 
 fn ok(script: &str, params: &str) -> String {

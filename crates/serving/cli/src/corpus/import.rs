@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use autoact_base::error::chain;
-use autoact_documents::{Ignored, Importer, Limits, READER_THREAD};
+use autoact_documents::{Ignored, Importer, Limits, READER_THREAD, Titles};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::pages::Titles;
+use super::pages::pages;
 use crate::args::ImportOptions;
 use crate::{exit, out};
 
@@ -117,7 +117,7 @@ fn read(importer: &Importer, file: &mut BufWriter<File>) -> anyhow::Result<Summa
                 continue;
             }
         };
-        for page in titles.pages(&document) {
+        for page in pages(&mut titles, &document) {
             let mut line = serde_json::to_vec(&page)?;
             line.push(b'\n');
             file.write_all(&line)?;

@@ -1,11 +1,11 @@
 //! `Lookup[keyword]`
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use autoact_trajectory::{ToolSpec, Trajectory};
+use autoact_trajectory::ToolSpec;
 
-use crate::corpus::{Corpus, Page};
+use crate::corpus::Page;
+use crate::knowledge::{Knowledge, Opened};
 use crate::text::{analyzer, fold, one_line, query_stems, quoted, stems_with};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 use crate::typo::is_typo_of;
@@ -14,32 +14,32 @@ use crate::typo::is_typo_of;
 /// again the next one. It keeps no state; the trajectory says what was retrieved and shown.
 pub struct Lookup {
     spec: ToolSpec,
-    corpus: Arc<Corpus>,
+    knowledge: Knowledge,
     /// The names of the tools that retrieve a page.
     retrieve: Vec<String>,
 }
 
 impl Lookup {
-    /// The tool over a corpus; `retrieve` names the tools whose pages it looks into.
-    pub fn new(spec: ToolSpec, corpus: Arc<Corpus>, retrieve: Vec<String>) -> Lookup {
-        Lookup { spec, corpus, retrieve }
+    /// The tool over a corpus, or over more; `retrieve` names the tools whose pages it looks into.
+    pub fn new(spec: ToolSpec, knowledge: impl Into<Knowledge>, retrieve: Vec<String>) -> Lookup {
+        Lookup { spec, knowledge: knowledge.into(), retrieve }
     }
 
     /// The page retrieved last, and how often `keyword` was looked up on it since.
-    fn state(&self, trajectory: &Trajectory, keyword: &str) -> Option<(&Page, usize)> {
+    fn state(&self, call: &ToolCall<'_>, keyword: &str) -> Result<Option<(Page, usize)>, ToolError> {
         let keyword = fold(keyword);
         let mut shown = 0;
-        for step in trajectory.steps().rev().filter(|step| step.observation.is_some()) {
+        for step in call.trajectory.steps().rev().filter(|step| step.observation.is_some()) {
             let Some(params) = &step.params else { continue };
             if self.retrieve.contains(&step.tool) {
-                if let Some(page) = self.corpus.meant(params) {
-                    return Some((page, shown));
+                if let Opened::Page { page, .. } = self.knowledge.open(call, params, 0)? {
+                    return Ok(Some((page.page, shown)));
                 }
             } else if step.tool == self.spec.name && fold(params) == keyword {
                 shown += 1;
             }
         }
-        None
+        Ok(None)
     }
 }
 
@@ -50,7 +50,7 @@ impl Tool for Lookup {
 
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let keyword = call.params.trim();
-        let Some((page, shown)) = self.state(call.trajectory, keyword) else {
+        let Some((page, shown)) = self.state(call, keyword)? else {
             let first = self.retrieve.first().map_or(String::new(), |tool| format!(" Use {tool} first."));
             return Ok(format!("No page has been retrieved yet.{first}").into());
         };

@@ -1,10 +1,8 @@
 //! `Retrieve[title]`
 
-use std::sync::Arc;
-
 use autoact_trajectory::ToolSpec;
 
-use crate::corpus::Corpus;
+use crate::knowledge::{Knowledge, Opened, Place};
 use crate::text::{one_line, quoted};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
@@ -17,15 +15,16 @@ const SIMILAR: usize = 3;
 /// The first sentences of the page that a name means, or the titles like it.
 pub struct Retrieve {
     spec: ToolSpec,
-    corpus: Arc<Corpus>,
+    knowledge: Knowledge,
     /// The tool that shows the rest of a page, when the library has one.
     lookup: Option<String>,
 }
 
 impl Retrieve {
-    /// The tool over a corpus; `lookup` names the tool that a long page's observation points to.
-    pub fn new(spec: ToolSpec, corpus: Arc<Corpus>, lookup: Option<String>) -> Retrieve {
-        Retrieve { spec, corpus, lookup }
+    /// The tool over a corpus, or over more; `lookup` names the tool that a long page's observation
+    /// points to.
+    pub fn new(spec: ToolSpec, knowledge: impl Into<Knowledge>, lookup: Option<String>) -> Retrieve {
+        Retrieve { spec, knowledge: knowledge.into(), lookup }
     }
 }
 
@@ -36,18 +35,20 @@ impl Tool for Retrieve {
 
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let title = call.params.trim();
-        let Some(page) = self.corpus.meant(title) else {
-            let mut text = format!("No page is titled {}.", quoted(title));
-            let similar: Vec<&str> = self.corpus.similar(title, SIMILAR).into_iter().map(|page| page.title.as_str()).collect();
-            if !similar.is_empty() {
-                text.push_str(&format!(" Similar: {}.", similar.join("; ")));
+        let (page, by_title, also) = match self.knowledge.open(call, title, SIMILAR)? {
+            Opened::Page { page, by_title, also } => (page.page, by_title, also),
+            Opened::Unknown { similar } => {
+                let mut text = format!("No page is titled {}.", quoted(title));
+                if !similar.is_empty() {
+                    text.push_str(&format!(" Similar: {}.", similar.join("; ")));
+                }
+                return Ok(text.into());
             }
-            return Ok(text.into());
         };
         let sentences = page.sentences();
         let mut text = one_line(&sentences[..sentences.len().min(LEAD_SENTENCES)].join(" "));
         // who asked by another name must see the title
-        if !self.corpus.is_title(title) && !text.contains(&page.title) {
+        if !by_title && !text.contains(&page.title) {
             text = format!("{}: {text}", page.title);
         }
         if sentences.len() > LEAD_SENTENCES {
@@ -56,6 +57,15 @@ impl Tool for Retrieve {
                 None => text.push_str(" (There is more.)"),
             }
         }
+        if !also.is_empty() {
+            text.push_str(&format!(" (Also in: {}.)", also.iter().map(shown).collect::<Vec<_>>().join("; ")));
+        }
         Ok(text.into())
     }
+}
+
+/// A place, as a model reads it.
+fn shown(place: &Place) -> String {
+    let Place { collection, file, .. } = place;
+    if file.is_empty() { "the group's own pages".to_owned() } else { one_line(&format!("{collection}/{file}")) }
 }

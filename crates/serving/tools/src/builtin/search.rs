@@ -1,27 +1,27 @@
 //! `Search[query]`
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use autoact_trajectory::ToolSpec;
 
-use crate::corpus::{Corpus, Page};
+use crate::corpus::Page;
+use crate::knowledge::Knowledge;
 use crate::text::{analyzer, one_line, query_stems, quoted, stems_with};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// How many pages an observation tells.
 const PAGES: usize = 3;
 
-/// BM25 over the corpus: `Title: its best sentence | Title: … | Title: …`.
+/// The best pages for a query: `Title: its best sentence | Title: … | Title: …`.
 pub struct Search {
     spec: ToolSpec,
-    corpus: Arc<Corpus>,
+    knowledge: Knowledge,
 }
 
 impl Search {
-    /// The tool over a corpus.
-    pub fn new(spec: ToolSpec, corpus: Arc<Corpus>) -> Search {
-        Search { spec, corpus }
+    /// The tool over a corpus, or over more.
+    pub fn new(spec: ToolSpec, knowledge: impl Into<Knowledge>) -> Search {
+        Search { spec, knowledge: knowledge.into() }
     }
 }
 
@@ -32,13 +32,13 @@ impl Tool for Search {
 
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let query = call.params.trim();
-        let hits = self.corpus.search(query, PAGES).map_err(|error| ToolError::Internal(format!("cannot search: {error}")))?;
+        let hits = self.knowledge.search(call, query, PAGES)?;
         if hits.is_empty() {
             return Ok(format!("No page matches {}.", quoted(query)).into());
         }
         let wanted: HashSet<String> = query_stems(query).into_iter().collect();
         let told: Vec<String> =
-            hits.iter().map(|(page, _)| format!("{}: {}", page.title, one_line(best_sentence(page, &wanted)))).collect();
+            hits.iter().map(|found| format!("{}: {}", found.page.title, one_line(best_sentence(&found.page, &wanted)))).collect();
         Ok(told.join(" | ").into())
     }
 }

@@ -1,0 +1,224 @@
+//! Where the built-in tools look: the group's own corpus, and the collections that a task names.
+
+use std::sync::Arc;
+
+use crate::corpus::{Corpus, Page};
+use crate::tool::{ToolCall, ToolError};
+
+/// Where a page's text stands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The collection; empty for the group's own corpus.
+    pub collection: String,
+    /// The file in the collection; empty for the group's own corpus.
+    pub file: String,
+    /// The heading above it.
+    pub heading: Option<String>,
+    /// The page of the file, from 1, if its format has pages.
+    pub page: Option<u32>,
+    /// Where its text begins, in bytes of the document's text.
+    pub start: u64,
+}
+
+/// A page that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedPage {
+    /// The page.
+    pub page: Page,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// What a name led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opened {
+    /// A page.
+    Page {
+        /// The page.
+        page: PlacedPage,
+        /// The name is a spelling of its title; otherwise it is an alias, or misspelt.
+        by_title: bool,
+        /// Other pages that have the same name, in files that come later.
+        also: Vec<Place>,
+    },
+    /// None: the titles like it, best first.
+    Unknown {
+        /// The titles.
+        similar: Vec<String>,
+    },
+}
+
+/// Whose collections, in the order of their precedence.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'a> {
+    /// The tenant.
+    pub tenant: &'a str,
+    /// The collections' names.
+    pub collections: &'a [String],
+}
+
+/// Why a collection could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CollectionError {
+    /// There is none of that name.
+    #[error("there is no collection `{name}`{}", listed(known))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// Whoever keeps the collections did not answer.
+    #[error("the collections cannot be read: {0}")]
+    Away(String),
+}
+
+fn listed(known: &[String]) -> String {
+    if known.is_empty() { "; none has been imported".to_owned() } else { format!("; there are `{}`", known.join("`, `")) }
+}
+
+/// Users' documents. Called on blocking threads.
+pub trait Collections: Send + Sync {
+    /// The segments that match a query best, best first.
+    ///
+    /// # Errors
+    /// A collection is not there, or cannot be read.
+    fn search(&self, scope: Scope<'_>, query: &str, limit: usize) -> Result<Vec<PlacedPage>, CollectionError>;
+
+    /// The segment that a name means, or up to `similar` titles like it.
+    ///
+    /// # Errors
+    /// A collection is not there, or cannot be read.
+    fn open(&self, scope: Scope<'_>, name: &str, similar: usize) -> Result<Opened, CollectionError>;
+}
+
+/// What the built-in tools know: a task that names no knowledge has the group's own corpus, one that
+/// does has what it names, the first before the others.
+#[derive(Clone)]
+pub struct Knowledge {
+    corpus: Option<Arc<Corpus>>,
+    /// By this name a task asks for the corpus beside collections.
+    name: String,
+    collections: Option<Arc<dyn Collections>>,
+}
+
+impl From<Arc<Corpus>> for Knowledge {
+    /// The corpus alone, without a name.
+    fn from(corpus: Arc<Corpus>) -> Knowledge {
+        Knowledge { corpus: Some(corpus), name: String::new(), collections: None }
+    }
+}
+
+/// A part of what a task named.
+enum Part<'a> {
+    Corpus(&'a Corpus),
+    Collections(&'a dyn Collections, Scope<'a>),
+}
+
+impl Knowledge {
+    /// A named corpus, if the group has one, and collections, if somebody keeps them.
+    pub fn new(corpus: Option<(String, Arc<Corpus>)>, collections: Option<Arc<dyn Collections>>) -> Knowledge {
+        let (name, corpus) = corpus.map_or_else(Default::default, |(name, corpus)| (name, Some(corpus)));
+        Knowledge { corpus, name, collections }
+    }
+
+    /// The same with another corpus.
+    pub(crate) fn with_corpus(&self, corpus: &Arc<Corpus>) -> Knowledge {
+        Knowledge { corpus: Some(corpus.clone()), ..self.clone() }
+    }
+
+    /// The best pages for a query, best first. Of several parts each gives its best in turn.
+    pub(crate) fn search(&self, call: &ToolCall<'_>, query: &str, limit: usize) -> Result<Vec<PlacedPage>, ToolError> {
+        let mut lists = Vec::new();
+        for part in self.parts(call)? {
+            lists.push(match part {
+                Part::Corpus(corpus) => {
+                    let hits = corpus.search(query, limit).map_err(|error| ToolError::Internal(format!("cannot search: {error}")))?;
+                    hits.into_iter().map(|(page, _)| own(page)).collect()
+                }
+                Part::Collections(collections, scope) => collections.search(scope, query, limit).map_err(told)?,
+            });
+        }
+        let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
+        let mut merged = Vec::new();
+        loop {
+            let before = merged.len();
+            merged.extend(lists.iter_mut().filter_map(Iterator::next));
+            if merged.len() == before || merged.len() >= limit {
+                merged.truncate(limit);
+                return Ok(merged);
+            }
+        }
+    }
+
+    /// The page that a name means, or up to `similar` titles like it.
+    pub(crate) fn open(&self, call: &ToolCall<'_>, name: &str, similar: usize) -> Result<Opened, ToolError> {
+        let mut found: Option<(PlacedPage, bool)> = None;
+        let mut others = Vec::new();
+        let mut titles = Vec::new();
+        for part in self.parts(call)? {
+            let opened = match part {
+                Part::Corpus(corpus) => open_corpus(corpus, name, similar),
+                Part::Collections(collections, scope) => collections.open(scope, name, similar).map_err(told)?,
+            };
+            match (opened, &found) {
+                (Opened::Page { page, by_title, also }, None) => {
+                    found = Some((page, by_title));
+                    others.extend(also);
+                }
+                // what only resembles the name is no second source of it
+                (Opened::Page { page, by_title: true, also }, Some(_)) => {
+                    others.push(page.place);
+                    others.extend(also);
+                }
+                (Opened::Page { .. }, Some(_)) => {}
+                (Opened::Unknown { similar }, _) => titles.extend(similar),
+            }
+        }
+        titles.truncate(similar);
+        Ok(match found {
+            Some((page, by_title)) => Opened::Page { page, by_title, also: others },
+            None => Opened::Unknown { similar: titles },
+        })
+    }
+
+    /// What a call looks into, in order.
+    fn parts<'a>(&'a self, call: &ToolCall<'a>) -> Result<Vec<Part<'a>>, ToolError> {
+        let names = &call.trajectory.context.knowledge;
+        if names.is_empty() {
+            let corpus = self.corpus.as_deref();
+            let corpus =
+                corpus.ok_or_else(|| ToolError::Internal("the task names no collection, and the group has no corpus".to_owned()))?;
+            return Ok(vec![Part::Corpus(corpus)]);
+        }
+        let is_own = |name: &String| self.corpus.is_some() && *name == self.name;
+        let mut parts = Vec::new();
+        for run in names.chunk_by(|one, next| !is_own(one) && !is_own(next)) {
+            parts.push(match (&self.corpus, &self.collections) {
+                (Some(corpus), _) if run.iter().all(is_own) => Part::Corpus(corpus),
+                (_, Some(collections)) => Part::Collections(&**collections, Scope { tenant: call.tenant, collections: run }),
+                (_, None) => {
+                    let error = CollectionError::Away("this group keeps none".to_owned());
+                    return Err(told(error));
+                }
+            });
+        }
+        Ok(parts)
+    }
+}
+
+fn open_corpus(corpus: &Corpus, name: &str, similar: usize) -> Opened {
+    match corpus.meant(name) {
+        Some(page) => Opened::Page { page: own(page), by_title: corpus.is_title(name), also: Vec::new() },
+        None => Opened::Unknown { similar: corpus.similar(name, similar).into_iter().map(|page| page.title.clone()).collect() },
+    }
+}
+
+/// A page of the group's own corpus.
+fn own(page: &Page) -> PlacedPage {
+    PlacedPage { page: page.clone(), place: Place::default() }
+}
+
+fn told(error: CollectionError) -> ToolError {
+    ToolError::Internal(error.to_string())
+}

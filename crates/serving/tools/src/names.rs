@@ -1,0 +1,189 @@
+//! What a name means: the rules by which `Retrieve` finds a page, whatever keeps the names.
+
+use crate::text::{fold, is_stop_word};
+use crate::typo::slips;
+
+/// A name within other words has at least so many letters.
+const LEAST_WITHIN: usize = 4;
+/// So many other words may stand around a name.
+const MOST_OTHER_WORDS: usize = 3;
+/// Longer texts are not searched for a name.
+const MOST_WORDS: usize = 16;
+/// Below this a name is not similar any more.
+const LEAST_SIMILAR: f64 = 0.4;
+
+/// Pages by their names. All names are folded ([`fold`]).
+pub trait Names {
+    /// What a name leads to.
+    type Page: Copy + PartialEq;
+    /// Why names cannot be read.
+    type Error;
+
+    /// The page with this title.
+    fn titled(&self, folded: &str) -> Result<Option<Self::Page>, Self::Error>;
+
+    /// The page with this alias.
+    fn aliased(&self, folded: &str) -> Result<Option<Self::Page>, Self::Error>;
+
+    /// Calls `each` for the titles and aliases that `folded` may misspell: at least all that are two
+    /// letters away (one that is missing, too many or another, or two that are swapped).
+    fn near(&self, folded: &str, each: &mut dyn FnMut(&str, Self::Page)) -> Result<(), Self::Error>;
+}
+
+/// The page that a title names, up to case, diacritics, blanks, punctuation and a leading "the".
+///
+/// # Errors
+/// The names cannot be read.
+pub fn find_title<N: Names>(names: &N, title: &str) -> Result<Option<N::Page>, N::Error> {
+    let folded = fold(title);
+    let with_the = format!("the {folded}");
+    first([folded.as_str(), without_the(&folded), &with_the], |form| names.titled(form))
+}
+
+/// The page that has this alias, up to case, diacritics, blanks, punctuation and a leading "the".
+///
+/// # Errors
+/// The names cannot be read.
+pub fn find_alias<N: Names>(names: &N, alias: &str) -> Result<Option<N::Page>, N::Error> {
+    let folded = fold(alias);
+    first([folded.as_str(), without_the(&folded)], |form| names.aliased(form))
+}
+
+/// [`find_title`], else [`find_alias`].
+///
+/// # Errors
+/// The names cannot be read.
+pub fn find<N: Names>(names: &N, name: &str) -> Result<Option<N::Page>, N::Error> {
+    Ok(match find_title(names, name)? {
+        Some(page) => Some(page),
+        None => find_alias(names, name)?,
+    })
+}
+
+/// The page that a name means, where no page is found by it: the only page with a title or alias
+/// that this name misspells; else the only page whose name stands in it among words that name
+/// nothing (`Danube flow into`).
+///
+/// # Errors
+/// The names cannot be read.
+pub fn meant<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Error> {
+    Ok(match misspelt(names, &fold(written))? {
+        Some(page) => Some(page),
+        None => within(names, written)?,
+    })
+}
+
+/// The only page that has one of the names that `written` misspells by the fewest letters.
+fn misspelt<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Error> {
+    let written = without_the(written);
+    let mut best: Option<(usize, Option<N::Page>)> = None;
+    names.near(written, &mut |name, page| {
+        if let Some(count) = slips(written, without_the(name)) {
+            best = match best {
+                Some((least, _)) if least < count => best,
+                Some((least, other)) if least == count => Some((least, other.filter(|other| *other == page))),
+                _ => Some((count, Some(page))),
+            };
+        }
+    })?;
+    Ok(best.and_then(|(_, page)| page))
+}
+
+/// The only page whose name is a part of `written`. The other words must name nothing: they are in
+/// lower case or too common to be a name.
+fn within<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Error> {
+    let spelt: Vec<&str> = written.split_whitespace().take(MOST_WORDS + 1).collect();
+    let count = spelt.len();
+    if count > MOST_WORDS {
+        return Ok(None);
+    }
+    let words: Vec<String> = spelt.iter().map(|word| fold(word)).collect();
+    let mut found: Vec<(usize, usize, N::Page)> = Vec::new();
+    for from in 0..count {
+        for to in from + 1..=count {
+            let part = words[from..to].join(" ");
+            if part.chars().count() >= LEAST_WITHIN
+                && let Some(page) = find(names, &part)?
+            {
+                found.push((from, to, page));
+            }
+        }
+    }
+    // `Blue Danube` also contains `Danube`: the longer name counts
+    let longest = |from: usize, to: usize| !found.iter().any(|&(a, b, _)| a <= from && to <= b && (a, b) != (from, to));
+    let mut longest = found.iter().filter(|(from, to, _)| longest(*from, *to));
+    let Some(&(from, to, page)) = longest.next() else { return Ok(None) };
+    let plain = |at: &usize| spelt[*at].chars().all(|c| !c.is_uppercase() && !c.is_ascii_digit()) || is_stop_word(&words[*at]);
+    let mut rest = (0..count).filter(|at| !(from..to).contains(at));
+    let alone = longest.all(|(_, _, other)| *other == page) && rest.clone().count() <= MOST_OTHER_WORDS && rest.all(|at| plain(&at));
+    Ok(alone.then_some(page))
+}
+
+/// The first form under which something is found.
+fn first<T, E>(forms: impl IntoIterator<Item = impl AsRef<str>>, find: impl Fn(&str) -> Result<Option<T>, E>) -> Result<Option<T>, E> {
+    for form in forms {
+        if let Some(found) = find(form.as_ref())? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// A folded name without its leading article.
+fn without_the(name: &str) -> &str {
+    name.strip_prefix("the ").unwrap_or(name)
+}
+
+/// The positions of the (folded) candidates most like `wanted`, best first; ties keep their order.
+pub fn similar<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, limit: usize) -> Vec<usize> {
+    let wanted = fold(wanted);
+    let pairs = bigrams(&wanted);
+    let mut scored: Vec<(f64, usize)> = candidates
+        .enumerate()
+        .map(|(at, candidate)| (likeness(&wanted, &pairs, candidate), at))
+        .filter(|(score, _)| *score >= LEAST_SIMILAR)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    scored.into_iter().take(limit).map(|(_, at)| at).collect()
+}
+
+/// Dice's coefficient over pairs of letters, raised where all words of the one are words of the
+/// other: `Mercury` is like `Mercury (planet)`, `Loire River` is like `Loire`.
+fn likeness(wanted: &str, pairs: &[(char, char)], candidate: &str) -> f64 {
+    let theirs = bigrams(candidate);
+    let total = pairs.len() + theirs.len();
+    if total == 0 {
+        return 0.0;
+    }
+    let dice = 2.0 * common(pairs, &theirs) as f64 / total as f64;
+    let within = |few: &str, many: &str| !few.is_empty() && few.split(' ').all(|word| many.split(' ').any(|other| other == word));
+    if within(wanted, candidate) || within(candidate, wanted) { 0.5 + dice / 2.0 } else { dice }
+}
+
+/// The sorted pairs of neighbouring letters, the ends included.
+fn bigrams(text: &str) -> Vec<(char, char)> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let mut last = ' ';
+    let mut pairs: Vec<(char, char)> = text.chars().chain([' ']).map(|c| (std::mem::replace(&mut last, c), c)).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// How many entries two sorted lists share, repeated ones counted.
+fn common(a: &[(char, char)], b: &[(char, char)]) -> usize {
+    let (mut i, mut j, mut count) = (0, 0, 0);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            std::cmp::Ordering::Less => i += 1,
+            std::cmp::Ordering::Greater => j += 1,
+            std::cmp::Ordering::Equal => {
+                count += 1;
+                i += 1;
+                j += 1;
+            }
+        }
+    }
+    count
+}
