@@ -61,13 +61,20 @@ impl PageIndex {
         if stems.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
-        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
-        for stem in stems.iter().take(MOST_QUERY_TERMS) {
-            let term = |field| Box::new(TermQuery::new(Term::from_field_text(field, stem), IndexRecordOption::WithFreqs));
-            clauses.push((Occur::Should, Box::new(BoostQuery::new(term(self.title), TITLE_BOOST))));
-            clauses.push((Occur::Should, term(self.text)));
-        }
-        let hits = self.reader.searcher().search(&BooleanQuery::new(clauses), &TopDocs::with_limit(limit).order_by_score())?;
+        let hits =
+            self.reader.searcher().search(&words_query(self.title, self.text, stems), &TopDocs::with_limit(limit).order_by_score())?;
         Ok(hits.into_iter().map(|(score, address)| (address.doc_id as usize, score)).collect())
     }
+}
+
+/// The query for pages with these stems, in any of an index's title and text: BM25, with the title
+/// counting more. A longer query is cut.
+pub fn words_query(title: Field, text: Field, stems: &[String]) -> BooleanQuery {
+    let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
+    for stem in stems.iter().take(MOST_QUERY_TERMS) {
+        let term = |field| Box::new(TermQuery::new(Term::from_field_text(field, stem), IndexRecordOption::WithFreqs));
+        clauses.push((Occur::Should, Box::new(BoostQuery::new(term(title), TITLE_BOOST))));
+        clauses.push((Occur::Should, term(text)));
+    }
+    BooleanQuery::new(clauses)
 }

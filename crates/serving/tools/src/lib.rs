@@ -33,6 +33,7 @@ pub use command::Command;
 pub use corpus::{Corpus, CorpusError, LineMistake, Page};
 pub use expression::{CalcError, Quantity, Value, calculate};
 pub use file::{BUNDLED_TOOLS, LibraryError};
+pub use index::words_query;
 pub use knowledge::{CollectionError, Collections, Knowledge, Opened, Place, PlacedPage, Scope};
 pub use library::{AddToolError, Observation, ToolLibrary, UnknownTool};
 pub use placeholder::Argument;

@@ -1,0 +1,26 @@
+//! Users' documents on disk: collections of files, each divided into segments.
+//!
+//! A [`Collections`] is a directory that one process holds. A collection is a tantivy index of its
+//! own, so deleting it removes its files, and what one collection has does not change how another
+//! is ranked. [`Collection::put`] replaces what a collection has of one file in one step, and
+//! returns once that survives a crash and is found.
+//!
+//! Everything is synchronous: services call it on blocking threads. Nothing is held in memory
+//! whole but one file's segments while they are stored.
+
+mod collection;
+mod error;
+mod fields;
+mod guard;
+mod model;
+mod name;
+mod search;
+mod store;
+mod writer;
+
+pub use collection::{Collection, Put};
+pub use error::CollectionsError;
+pub use guard::guarded;
+pub use model::{Entry, Found, NewSegment, Opened, Segment};
+pub use name::{CollectionName, InvalidName};
+pub use store::Collections;
