@@ -51,6 +51,10 @@ impl Kind {
 pub struct Document {
     /// The file, relative to the imported directory, with `/` between its parts.
     pub path: String,
+    /// SHA-256 of the file's bytes, in hexadecimal.
+    pub sha256: String,
+    /// The file's size.
+    pub bytes: u64,
     /// Its title: what it says, else the file's name.
     pub title: String,
     /// Its format.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use autoact_base::lines::one_line;
 
-use crate::document::{Document, Extracted};
+use crate::document::Document;
 use crate::error::{OpenError, ReadError};
 use crate::limits::Limits;
 use crate::read;
@@ -21,6 +21,10 @@ const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 /// The name of the threads that read files: a program may leave their panics to [`ReadError`].
 pub const READER_THREAD: &str = "document";
+
+/// What reads files now: another version may make other segments of the same bytes. Change it with
+/// what is extracted, and with how segments are cut.
+pub const READER: &str = "documents-1";
 
 /// How much longer than its time limit a parser may take to notice it.
 const GRACE: u32 = 2;
@@ -50,16 +54,23 @@ impl Importer {
         &self.ignored
     }
 
+    /// SHA-256 of a file's bytes, in hexadecimal, without parsing it.
+    pub fn digest(&self, file: &FileEntry) -> Result<String, ReadError> {
+        Ok(read::digest(file, &self.limits)?.sha256)
+    }
+
     /// Reads a file. A parser that panics or does not end costs this file alone.
     pub fn read(&self, file: &FileEntry) -> Result<Document, ReadError> {
         let limits = self.limits;
         let entry = file.clone();
-        let extracted = guarded(limits, move || read::read(&entry, &limits, Instant::now() + limits.time))?;
+        let (digest, extracted) = guarded(limits, move || read::read(&entry, &limits, Instant::now() + limits.time))?;
         if extracted.sections.is_empty() {
             return Err(ReadError::NoText);
         }
         Ok(Document {
             path: file.path.clone(),
+            sha256: digest.sha256,
+            bytes: digest.bytes,
             title: extracted.title.unwrap_or_else(|| title(&file.path)),
             kind: file.kind,
             pages: extracted.pages,
@@ -79,7 +90,7 @@ fn title(path: &str) -> String {
 
 /// Runs a parser on a thread of its own. Parsers look at the clock themselves; one that hangs in a
 /// library is left alone, and its thread ends with the process.
-fn guarded(limits: Limits, parse: impl FnOnce() -> Result<Extracted, ReadError> + Send + 'static) -> Result<Extracted, ReadError> {
+fn guarded<T: Send + 'static>(limits: Limits, parse: impl FnOnce() -> Result<T, ReadError> + Send + 'static) -> Result<T, ReadError> {
     let (sender, receiver) = sync_channel(1);
     let run = move || {
         let result = catch_unwind(AssertUnwindSafe(parse)).unwrap_or_else(|panic| Err(ReadError::Panicked { message: message(&*panic) }));

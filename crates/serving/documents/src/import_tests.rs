@@ -54,14 +54,14 @@ fn a_sparse_file_larger_than_memory_is_not_read() {
 
 #[test]
 fn a_panic_and_a_parser_that_does_not_end_are_errors() {
-    let panicked = guarded(Limits::default(), || panic!("index {}", 1)).unwrap_err();
+    let panicked = guarded::<()>(Limits::default(), || panic!("index {}", 1)).unwrap_err();
     assert!(matches!(&panicked, ReadError::Panicked { message } if message == "index 1"), "{panicked}");
     let limits = Limits { time: Duration::from_millis(50), ..Limits::default() };
     // ends once the test has seen that it was not waited for
     let (end, ended) = std::sync::mpsc::channel::<()>();
     let late = guarded(limits, move || {
         let _ = ended.recv();
-        Ok(Extracted::default())
+        Ok(())
     });
     assert!(matches!(late, Err(ReadError::Time { .. })));
     drop(end);

@@ -24,7 +24,7 @@ mod walk;
 
 pub use document::{Document, Kind, Section};
 pub use error::{OpenError, ReadError};
-pub use import::{Importer, READER_THREAD};
+pub use import::{Importer, READER, READER_THREAD};
 pub use limits::Limits;
 pub use segment::{SEGMENT_CHARS, Segment};
 pub use titles::Titles;

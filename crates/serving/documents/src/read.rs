@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use nix::fcntl::OFlag;
+use sha2::{Digest as _, Sha256};
 
 use crate::document::{Extracted, Kind};
 use crate::encoding::{decode, decode_html};
@@ -15,15 +16,36 @@ use crate::limits::Limits;
 use crate::walk::FileEntry;
 use crate::{html, markdown, pdf, plain};
 
+/// The bytes that were read: what tells whether a file has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Digest {
+    /// SHA-256, in hexadecimal.
+    pub(crate) sha256: String,
+    pub(crate) bytes: u64,
+}
+
+impl Digest {
+    fn of(bytes: &[u8]) -> Digest {
+        let sha256 = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        Digest { sha256, bytes: bytes.len() as u64 }
+    }
+}
+
 /// Reads a file; a PDF is given up at the deadline.
-pub(crate) fn read(file: &FileEntry, limits: &Limits, deadline: Instant) -> Result<Extracted, ReadError> {
+pub(crate) fn read(file: &FileEntry, limits: &Limits, deadline: Instant) -> Result<(Digest, Extracted), ReadError> {
     let bytes = bytes(&file.location, limits.file_bytes)?;
-    match file.kind {
+    let extracted = match file.kind {
         Kind::Pdf => pdf::read(&bytes, limits, deadline),
         Kind::Html => html::read(&decode_html(&bytes)?, limits),
         Kind::Markdown => markdown::read(&decode(&bytes)?, limits),
         Kind::Text => plain::read(&decode(&bytes)?, limits),
-    }
+    }?;
+    Ok((Digest::of(&bytes), extracted))
+}
+
+/// The digest of a file that is not parsed.
+pub(crate) fn digest(file: &FileEntry, limits: &Limits) -> Result<Digest, ReadError> {
+    Ok(Digest::of(&bytes(&file.location, limits.file_bytes)?))
 }
 
 /// The bytes of a regular file. The file may have changed since it was found: a pipe must not
