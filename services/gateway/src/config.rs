@@ -235,7 +235,7 @@ impl Section for GatewayConfig {
         let addresses = [("agents.plan", &self.agents.plan), ("agents.tool", &self.agents.tool), ("agents.reflect", &self.agents.reflect)];
         let memory = (!self.memory.is_empty()).then_some(("memory", &self.memory));
         for (key, address) in addresses.into_iter().chain(memory) {
-            let valid = is_address(address);
+            let valid = autoact_wire::client::is_address(address);
             check.require(valid, key, "an address such as `http://127.0.0.1:7401`", address);
         }
         for (key, time) in
@@ -271,12 +271,6 @@ impl Section for GatewayConfig {
         check.require(self.bus.lease >= Duration::from_secs(1), "bus.lease", "at least 1s", duration(self.bus.lease));
         check.require(self.bus.max_leases > 0, "bus.max_leases", "at least 1", self.bus.max_leases);
     }
-}
-
-/// `http://host:port`; the scheme may be left out.
-fn is_address(text: &str) -> bool {
-    let uri = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    uri.parse::<tonic::transport::Uri>().is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()))
 }
 
 #[cfg(test)]

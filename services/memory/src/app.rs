@@ -6,6 +6,7 @@ use std::time::Duration;
 use autoact_service::{Condition, Flag, Service, Setup, StartError};
 
 use crate::config::{MemoryConfig, StoreKind};
+use crate::documents;
 use crate::encode::Encoder;
 use crate::rpc::service;
 use crate::store::{EmbeddedStore, MemoryStore, QdrantStore, StoreError};
@@ -24,12 +25,13 @@ pub struct MemoryApp;
 impl Service for MemoryApp {
     type Config = MemoryConfig;
 
-    const ABOUT: &'static str = "Remembers finished tasks and recalls the ones similar to a question.";
+    const ABOUT: &'static str = "Remembers finished tasks and recalls the ones similar to a question; keeps users' documents.";
 
     fn flags() -> Vec<Flag> {
         vec![
             Flag { name: "store", key: "store", value: "STORE", help: "embedded (files in the data directory) or qdrant" },
             Flag { name: "data-dir", key: "data_dir", value: "DIR", help: "Where the embedded store keeps its files" },
+            Flag { name: "documents-dir", key: "documents_dir", value: "DIR", help: "Where users' documents are kept; empty: nowhere" },
             Flag { name: "qdrant-url", key: "qdrant.url", value: "URL", help: "The Qdrant server's gRPC address" },
         ]
     }
@@ -57,6 +59,8 @@ impl Service for MemoryApp {
             }
         };
         setup.serve(service(store.clone()));
+        let documents = documents::open(&config.documents_dir, setup).await?;
+        setup.serve(documents);
         setup.tasks().spawn_until_stopped("close the store", |stopping| async move {
             stopping.cancelled().await;
             store.close().await;

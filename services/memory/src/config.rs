@@ -12,6 +12,8 @@ pub const DEFAULT_GRPC_PORT: u16 = 7404;
 pub const DEFAULT_METRICS_PORT: u16 = 7504;
 /// Where the embedded store keeps its files, from the working directory.
 pub const DEFAULT_DATA_DIR: &str = "data/memory";
+/// Where documents are kept, from the working directory.
+const DEFAULT_DOCUMENTS_DIR: &str = "data/documents";
 /// Where a Qdrant server listens for gRPC unless told otherwise.
 const DEFAULT_QDRANT_URL: &str = "http://127.0.0.1:6334";
 /// The collection in Qdrant.
@@ -66,6 +68,9 @@ pub struct MemoryConfig {
     pub store: StoreKind,
     /// The embedded store's directory; made when it is not there.
     pub data_dir: PathBuf,
+    /// Where users' documents are kept, whatever the store; empty: nowhere, and calls about them are
+    /// refused. One process at a time.
+    pub documents_dir: PathBuf,
     /// What makes dense vectors. Only `none` so far: no embedder is bundled yet.
     pub embedder: String,
     /// The Qdrant server, for `store = "qdrant"`.
@@ -77,6 +82,7 @@ impl Default for MemoryConfig {
         MemoryConfig {
             store: StoreKind::default(),
             data_dir: PathBuf::from(DEFAULT_DATA_DIR),
+            documents_dir: PathBuf::from(DEFAULT_DOCUMENTS_DIR),
             embedder: NO_EMBEDDER.to_owned(),
             qdrant: QdrantConfig::default(),
         }

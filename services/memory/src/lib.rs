@@ -12,6 +12,7 @@
 
 mod app;
 mod config;
+mod documents;
 mod embedder;
 mod encode;
 mod remembered;

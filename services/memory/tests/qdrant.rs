@@ -40,7 +40,8 @@ async fn a_server_that_is_not_there_is_waited_for() {
     let prepared = store.prepare().await;
     assert!(matches!(prepared, Err(StoreError::Unreachable { .. })), "{prepared:?}");
 
-    let settings = MemoryConfig { store: StoreKind::Qdrant, qdrant: config(&url), ..MemoryConfig::default() };
+    let settings =
+        MemoryConfig { store: StoreKind::Qdrant, qdrant: config(&url), documents_dir: Default::default(), ..MemoryConfig::default() };
     let app = App::build::<MemoryApp>(Loaded::new(Common::on_ports(0, 0), settings)).await.unwrap();
     let running = app.start();
     assert_eq!(running.readiness().waiting(), ["qdrant"]);

@@ -18,7 +18,7 @@ use tonic::transport::Channel;
 async fn start(data_dir: &Path) -> Result<(Running, MemoryClient<Channel>), String> {
     let mut common = Common::on_ports(0, 0);
     common.grace_period = std::time::Duration::from_secs(5);
-    let config = MemoryConfig { data_dir: data_dir.to_owned(), ..MemoryConfig::default() };
+    let config = MemoryConfig { data_dir: data_dir.to_owned(), documents_dir: PathBuf::new(), ..MemoryConfig::default() };
     let app = App::build::<MemoryApp>(Loaded::new(common, config)).await.map_err(|error| error.to_string())?;
     let running = app.start();
     let channel = autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap();

@@ -62,13 +62,14 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
             "corpus",
             "engine",
             "max_runs",
+            "memory",
             "model",
             "remembered",
             "tools",
         ],
     ),
     ("reflect-agent", &["adapter", "adapter_announcements", "adapter_registry", "backend", "engine", "model"]),
-    ("memory", &["data_dir", "embedder", "qdrant", "store"]),
+    ("memory", &["data_dir", "documents_dir", "embedder", "qdrant", "store"]),
 ];
 
 /// What a variable sets in one service.

@@ -20,6 +20,12 @@ pub struct AddressError {
     source: tonic::transport::Error,
 }
 
+/// Whether a text can be an address: `http://host:port`; the scheme may be left out.
+pub fn is_address(text: &str) -> bool {
+    let uri = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    uri.parse::<tonic::transport::Uri>().is_ok_and(|uri| uri.host().is_some_and(|host| !host.is_empty()))
+}
+
 /// A channel to `address` (`http://host:port`; the scheme may be left out) that connects on first
 /// use and reconnects by itself.
 pub fn connect_lazy(address: &str) -> Result<Channel, AddressError> {

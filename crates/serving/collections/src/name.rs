@@ -1,4 +1,4 @@
-//! What collections and tenants may be called.
+//! What a collection may be called.
 
 use std::fmt;
 use std::str::FromStr;

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use autoact_trajectory::Tenant;
+
 use crate::collection::{Collection, MANIFEST};
 use crate::error::CollectionsError;
 use crate::name::CollectionName;
@@ -23,7 +25,7 @@ const DELETED: &str = ".deleted-";
 static DELETIONS: AtomicU64 = AtomicU64::new(0);
 
 /// The open collections, by tenant and name.
-type Open = HashMap<(CollectionName, CollectionName), Arc<Collection>>;
+type Open = HashMap<(Tenant, CollectionName), Arc<Collection>>;
 
 /// The collections in a directory, which one process holds at a time.
 pub struct Collections {
@@ -40,7 +42,7 @@ impl std::fmt::Debug for Collections {
 }
 
 impl Collections {
-    /// Takes a directory, or makes it. A tenant's name has the form of a collection's.
+    /// Takes a directory, or makes it.
     ///
     /// # Errors
     /// It cannot be used, or another process uses it.
@@ -67,7 +69,7 @@ impl Collections {
     ///
     /// # Errors
     /// The directory cannot be read.
-    pub fn names(&self, tenant: &CollectionName) -> Result<Vec<CollectionName>, CollectionsError> {
+    pub fn names(&self, tenant: &Tenant) -> Result<Vec<CollectionName>, CollectionsError> {
         let path = self.root.join(tenant.as_str());
         let failed = |source| CollectionsError::Directory { path: path.clone(), source };
         let entries = match fs::read_dir(&path) {
@@ -88,7 +90,7 @@ impl Collections {
     ///
     /// # Errors
     /// It is not there, or cannot be opened.
-    pub fn get(&self, tenant: &CollectionName, name: &CollectionName) -> Result<Arc<Collection>, CollectionsError> {
+    pub fn get(&self, tenant: &Tenant, name: &CollectionName) -> Result<Arc<Collection>, CollectionsError> {
         let mut open = self.open_ones();
         if let Some(collection) = open.get(&(tenant.clone(), name.clone())) {
             return Ok(collection.clone());
@@ -104,7 +106,7 @@ impl Collections {
     ///
     /// # Errors
     /// It cannot be opened or made.
-    pub fn get_or_make(&self, tenant: &CollectionName, name: &CollectionName) -> Result<Arc<Collection>, CollectionsError> {
+    pub fn get_or_make(&self, tenant: &Tenant, name: &CollectionName) -> Result<Arc<Collection>, CollectionsError> {
         let mut open = self.open_ones();
         match open.get(&(tenant.clone(), name.clone())) {
             Some(collection) => Ok(collection.clone()),
@@ -116,7 +118,7 @@ impl Collections {
     ///
     /// # Errors
     /// The files cannot be removed.
-    pub fn delete(&self, tenant: &CollectionName, name: &CollectionName) -> Result<bool, CollectionsError> {
+    pub fn delete(&self, tenant: &Tenant, name: &CollectionName) -> Result<bool, CollectionsError> {
         let mut open = self.open_ones();
         let path = self.path(tenant, name);
         let failed = |source| CollectionsError::Directory { path: path.clone(), source };
@@ -144,13 +146,13 @@ impl Collections {
         open.into_iter().map(|collection| collection.rest(idle)).fold(Ok(()), Result::and)
     }
 
-    fn hold(open: &mut Open, tenant: &CollectionName, name: &CollectionName, path: &Path) -> Result<Arc<Collection>, CollectionsError> {
+    fn hold(open: &mut Open, tenant: &Tenant, name: &CollectionName, path: &Path) -> Result<Arc<Collection>, CollectionsError> {
         let collection = Arc::new(Collection::open(name, path)?);
         open.insert((tenant.clone(), name.clone()), collection.clone());
         Ok(collection)
     }
 
-    fn path(&self, tenant: &CollectionName, name: &CollectionName) -> PathBuf {
+    fn path(&self, tenant: &Tenant, name: &CollectionName) -> PathBuf {
         self.root.join(tenant.as_str()).join(name.as_str())
     }
 

@@ -8,9 +8,14 @@ use std::time::Duration;
 
 use autoact_collections::{Collection, CollectionName, Collections, CollectionsError, Entry, NewSegment, Opened};
 use autoact_tools::{Corpus, Page};
+use autoact_trajectory::Tenant;
 use proptest::prelude::*;
 
 fn name(text: &str) -> CollectionName {
+    text.parse().unwrap()
+}
+
+fn tenant(text: &str) -> Tenant {
     text.parse().unwrap()
 }
 
@@ -51,7 +56,7 @@ fn opened(collection: &Collection, wanted: &str) -> Option<(String, bool)> {
 fn fresh() -> (tempfile::TempDir, Collections, Arc<Collection>) {
     let directory = tempfile::tempdir().unwrap();
     let collections = Collections::open(directory.path()).unwrap();
-    let collection = collections.get_or_make(&name("acme"), &name("handbook")).unwrap();
+    let collection = collections.get_or_make(&tenant("acme"), &name("handbook")).unwrap();
     (directory, collections, collection)
 }
 
@@ -77,7 +82,7 @@ fn a_file_is_found_replaced_and_there_after_a_restart() {
     drop((collection, collections));
 
     let collections = Collections::open(directory.path()).unwrap();
-    let collection = collections.get(&name("acme"), &name("handbook")).unwrap();
+    let collection = collections.get(&tenant("acme"), &name("handbook")).unwrap();
     assert_eq!(found(&collection, "director"), ["Travel"]);
     let files: Vec<(String, u64)> = collection.entries().unwrap().into_iter().map(|entry| (entry.path, entry.segments)).collect();
     assert_eq!(files, [("a.md".to_owned(), 1), ("b.md".to_owned(), 1)]);
@@ -97,10 +102,10 @@ fn what_is_deleted_is_not_on_the_disk() {
     assert_eq!(found(&collection, "xylophagous"), [""; 0]);
     assert!(!on_disk(directory.path(), b"xylophag"));
     assert_eq!(found(&collection, "nothing else"), ["Other"]);
-    assert!(collections.delete(&name("acme"), &name("handbook")).unwrap());
+    assert!(collections.delete(&tenant("acme"), &name("handbook")).unwrap());
     assert!(!on_disk(directory.path(), b"Nothing else"));
-    assert!(!collections.delete(&name("acme"), &name("handbook")).unwrap());
-    let error = collections.get(&name("acme"), &name("handbook")).unwrap_err();
+    assert!(!collections.delete(&tenant("acme"), &name("handbook")).unwrap());
+    let error = collections.get(&tenant("acme"), &name("handbook")).unwrap_err();
     assert!(matches!(error, CollectionsError::Unknown { known, .. } if known.is_empty()));
 }
 
@@ -108,10 +113,10 @@ fn what_is_deleted_is_not_on_the_disk() {
 fn tenants_do_not_see_each_other() {
     let (_directory, collections, collection) = fresh();
     put(&collection, "a.md", &[("Travel", "Ours.")]);
-    let theirs = collections.get_or_make(&name("other"), &name("handbook")).unwrap();
+    let theirs = collections.get_or_make(&tenant("other"), &name("handbook")).unwrap();
     assert_eq!((found(&theirs, "ours"), opened(&theirs, "Travel")), (vec![], None));
-    assert_eq!(collections.names(&name("other")).unwrap(), [name("handbook")]);
-    assert_eq!(collections.names(&name("nobody")).unwrap(), []);
+    assert_eq!(collections.names(&tenant("other")).unwrap(), [name("handbook")]);
+    assert_eq!(collections.names(&tenant("nobody")).unwrap(), []);
 }
 
 #[test]
@@ -228,7 +233,7 @@ proptest! {
         let mut expected: BTreeMap<u8, Vec<u8>> = BTreeMap::new();
         let mut collections = Collections::open(directory.path()).unwrap();
         for (file, words, reopen) in changes {
-            let collection = collections.get_or_make(&name("t"), &name("c")).unwrap();
+            let collection = collections.get_or_make(&tenant("t"), &name("c")).unwrap();
             let path = format!("{file}.md");
             match words {
                 Some(words) => {
@@ -246,7 +251,7 @@ proptest! {
                 drop(collections);
                 collections = Collections::open(directory.path()).unwrap();
             }
-            let collection = collections.get(&name("t"), &name("c")).unwrap();
+            let collection = collections.get(&tenant("t"), &name("c")).unwrap();
             for word in 0..6u8 {
                 let mut found: Vec<String> =
                     collection.words(&format!("w{word}w"), 100).unwrap().into_iter().map(|found| found.segment.path).collect();

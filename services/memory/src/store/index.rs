@@ -7,9 +7,9 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use autoact_collections::guarded;
 use autoact_trajectory::Tenant;
 use tantivy::collector::{Count, TopDocs};
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
@@ -258,17 +258,6 @@ fn segments(files: &Path) -> std::io::Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// Runs the engine; its panics come back as errors.
-fn guarded<T>(work: impl FnOnce() -> tantivy::Result<T>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(result) => result.map_err(|error| error.to_string()),
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(format!("the engine gave up: {}", text.unwrap_or("no reason given")))
-        }
-    }
 }
 
 fn engine(error: impl std::fmt::Display) -> StoreError {

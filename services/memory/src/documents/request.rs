@@ -1,0 +1,148 @@
+//! What requests name, checked.
+
+use autoact_collections::{CollectionName, Collections, CollectionsError, Opened};
+use autoact_trajectory::Tenant;
+use autoact_wire::memory_v1;
+
+use crate::documents::convert::{found, segment};
+use crate::documents::error::DocumentsError;
+use crate::remembered::tenant_of;
+
+/// Collections of one call: those of a task.
+const MAX_COLLECTIONS: usize = 16;
+/// The longest query or name: far above a question.
+const MAX_QUERY_BYTES: usize = 64 * 1024;
+/// Segments that a call gets which names no limit.
+const DEFAULT_LIMIT: u32 = 5;
+/// The most that anybody gets.
+const MAX_LIMIT: u32 = 100;
+/// The most titles that are told.
+const MAX_SIMILAR: u32 = 16;
+
+/// One collection.
+#[derive(Debug)]
+pub(super) struct Whose {
+    pub(super) tenant: Tenant,
+    pub(super) collection: CollectionName,
+}
+
+impl Whose {
+    pub(super) fn of(owner: &str, collection: &str) -> Result<Whose, DocumentsError> {
+        Ok(Whose { tenant: tenant(owner)?, collection: collection.parse().map_err(DocumentsError::Name)? })
+    }
+}
+
+/// Collections of a tenant, in the order of their precedence.
+#[derive(Debug)]
+pub(super) struct Scope {
+    tenant: Tenant,
+    collections: Vec<CollectionName>,
+}
+
+impl Scope {
+    pub(super) fn of(owner: &str, collections: &[String]) -> Result<Scope, DocumentsError> {
+        let count = collections.len();
+        if count == 0 {
+            return Err(DocumentsError::Missing("collections"));
+        }
+        if count > MAX_COLLECTIONS {
+            return Err(DocumentsError::OutOfRange { field: "collections", value: count as u64, expected: "1 to 16 names" });
+        }
+        let mut names: Vec<CollectionName> = Vec::new();
+        for name in collections {
+            let name = name.parse().map_err(DocumentsError::Name)?;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Ok(Scope { tenant: tenant(owner)?, collections: names })
+    }
+
+    /// The best segments; each collection gives its best in turn, since scores of two collections
+    /// cannot be compared.
+    pub(super) fn search(
+        &self,
+        collections: &Collections,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<memory_v1::FoundSegment>, CollectionsError> {
+        let mut lists = Vec::new();
+        for name in &self.collections {
+            let segments = collections.get(&self.tenant, name)?.words(query, limit)?;
+            lists.push(segments.into_iter().map(|segment| found(name, segment)));
+        }
+        let mut merged = Vec::new();
+        loop {
+            let before = merged.len();
+            merged.extend(lists.iter_mut().filter_map(Iterator::next));
+            if merged.len() == before || merged.len() >= limit {
+                merged.truncate(limit);
+                return Ok(merged);
+            }
+        }
+    }
+
+    /// What a name means in the first collection that has it.
+    pub(super) fn open(
+        &self,
+        collections: &Collections,
+        name: &str,
+        similar: usize,
+    ) -> Result<memory_v1::OpenSegmentResponse, CollectionsError> {
+        let mut response = memory_v1::OpenSegmentResponse::default();
+        for collection in &self.collections {
+            match collections.get(&self.tenant, collection)?.named(name, similar)? {
+                Opened::Segment { segment: opened, by_title, also } => {
+                    let also = also.into_iter().map(|also| segment(collection, also));
+                    if response.segment.is_none() {
+                        response.segment = Some(segment(collection, *opened));
+                        response.by_title = by_title;
+                        response.also.extend(also);
+                    } else if by_title {
+                        // what only resembles the name is no second source of it
+                        response.also.push(segment(collection, *opened));
+                        response.also.extend(also);
+                    }
+                }
+                Opened::Unknown { similar } => response.similar.extend(similar),
+            }
+        }
+        if response.segment.is_some() {
+            response.similar.clear();
+        }
+        response.similar.truncate(similar);
+        Ok(response)
+    }
+}
+
+pub(super) fn tenant(name: &str) -> Result<Tenant, DocumentsError> {
+    tenant_of(name).map_err(DocumentsError::Tenant)
+}
+
+/// A text that has to be there, of bounded length.
+pub(super) fn text(field: &'static str, text: String) -> Result<String, DocumentsError> {
+    if text.trim().is_empty() {
+        return Err(DocumentsError::Missing(field));
+    }
+    bounded(field, text, MAX_QUERY_BYTES)
+}
+
+/// A text of bounded length.
+pub(super) fn bounded(field: &'static str, text: String, most: usize) -> Result<String, DocumentsError> {
+    if text.len() > most { Err(DocumentsError::TooLong { field, length: text.len(), most }) } else { Ok(text) }
+}
+
+pub(super) fn limit(limit: u32) -> Result<usize, DocumentsError> {
+    match limit {
+        0 => Ok(DEFAULT_LIMIT as usize),
+        limit if limit <= MAX_LIMIT => Ok(limit as usize),
+        limit => Err(DocumentsError::OutOfRange { field: "limit", value: limit.into(), expected: "1 to 100, or 0 for 5" }),
+    }
+}
+
+pub(super) fn similar(similar: u32) -> Result<usize, DocumentsError> {
+    if similar > MAX_SIMILAR {
+        return Err(DocumentsError::OutOfRange { field: "similar", value: similar.into(), expected: "0 to 16" });
+    }
+    Ok(similar as usize)
+}
