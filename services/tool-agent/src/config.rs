@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 const DEFAULT_TOOLS: &str = "corpora/atlas/tools.toml";
 /// The pages that the built-in tools read.
 const DEFAULT_CORPUS: &str = "corpora/atlas/pages.jsonl";
+/// The memory service's default address.
+const DEFAULT_MEMORY: &str = "http://127.0.0.1:7404";
 /// Tools that run at once: they hold a thread each, and the built-in ones need milliseconds.
 const DEFAULT_MAX_RUNS: usize = 16;
 /// Outcomes of tools with an effect that are remembered: hours of work, and a few megabytes.
@@ -21,8 +23,12 @@ const DEFAULT_REMEMBERED: usize = 4096;
 pub struct ToolSettings {
     /// The tool library: a `tools.toml`.
     pub tools: PathBuf,
-    /// The pages the built-in tools read: JSON lines of `title` and `text`.
+    /// The pages the built-in tools read: JSON lines of `title` and `text`. Empty: none, and only
+    /// tasks that name collections have pages.
     pub corpus: PathBuf,
+    /// Where the memory service is, which keeps the collections that tasks name; empty: tasks that
+    /// name one are told that there is none.
+    pub memory: String,
     /// Tools that may run at once.
     pub max_runs: usize,
     /// Steps with an effect whose outcome is remembered, so that none runs twice.
@@ -34,6 +40,7 @@ impl Default for ToolSettings {
         ToolSettings {
             tools: DEFAULT_TOOLS.into(),
             corpus: DEFAULT_CORPUS.into(),
+            memory: DEFAULT_MEMORY.to_owned(),
             max_runs: DEFAULT_MAX_RUNS,
             remembered: DEFAULT_REMEMBERED,
         }
@@ -43,6 +50,8 @@ impl Default for ToolSettings {
 impl OwnSettings for ToolSettings {
     fn validate(&self, check: &mut Check<'_>) {
         check.require(self.max_runs > 0 && self.max_runs <= 512, "max_runs", "between 1 and 512", self.max_runs);
+        let address = autoact_wire::client::is_address(&self.memory);
+        check.require(self.memory.is_empty() || address, "memory", "an address such as `http://127.0.0.1:7404`", &self.memory);
         check.require(self.remembered > 0, "remembered", "at least 1", self.remembered);
     }
 }

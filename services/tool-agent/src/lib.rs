@@ -1,6 +1,7 @@
 //! Tool-Agent, π_tool: fills in the parameters of the tool that was chosen, and is the place where
 //! tools really run.
 
+mod collections;
 mod config;
 mod error;
 mod execute;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Reply, Stream, Whole, answer};
 use autoact_service::{Flag, Setup, StartError};
-use autoact_tools::{Corpus, ToolLibrary};
+use autoact_tools::{Collections, Corpus, Knowledge, ToolLibrary};
 use autoact_trajectory::Role;
 use autoact_wire::agents_v1::tool_agent_server::{ToolAgent, ToolAgentServer};
 use autoact_wire::agents_v1::{
@@ -25,6 +26,7 @@ use tonic::{Request, Response, Status};
 pub use config::ToolSettings;
 pub use error::ExecuteError;
 
+use collections::RemoteCollections;
 use execute::Executor;
 
 /// The service.
@@ -52,11 +54,12 @@ impl AgentRole for Operator {
         vec![
             Flag { name: "tools", key: "tools", value: "FILE", help: "Tool library (tools.toml)" },
             Flag { name: "corpus", key: "corpus", value: "FILE", help: "Pages the built-in tools read (JSON lines of title and text)" },
+            Flag { name: "memory", key: "memory", value: "URL", help: "The memory service, which keeps the collections that tasks name" },
         ]
     }
 
     async fn open(settings: &ToolSettings) -> Result<Arc<ToolLibrary>, StartError> {
-        open_library(&settings.tools, &settings.corpus).await.map(Arc::new)
+        open_library(settings).await.map(Arc::new)
     }
 
     fn serve(agent: Arc<Agent>, library: Arc<ToolLibrary>, settings: &ToolSettings, setup: &mut Setup) {
@@ -79,20 +82,37 @@ impl AgentRole for Operator {
     }
 }
 
-async fn open_library(tools: &Path, corpus: &Path) -> Result<ToolLibrary, StartError> {
-    let (tools, corpus) = (tools.to_owned(), corpus.to_owned());
+async fn open_library(settings: &ToolSettings) -> Result<ToolLibrary, StartError> {
+    let collections = match settings.memory.as_str() {
+        "" => None,
+        address => Some(Arc::new(RemoteCollections::new(address).map_err(StartError::new)?) as Arc<dyn Collections>),
+    };
+    let (tools, corpus) = (settings.tools.clone(), settings.corpus.clone());
     let opened = tokio::task::spawn_blocking(move || {
-        let pages = Corpus::load(&corpus).map_err(|error| {
-            StartError::because(format!("cannot open corpus `{}`", corpus.display()), &error)
-                .fix("set `--corpus FILE` (or AUTOACT_CORPUS) to a file with one page `{\"title\": …, \"text\": …}` a line")
-        })?;
-        tracing::info!(corpus = %corpus.display(), pages = pages.pages().len(), "corpus opened");
-        ToolLibrary::load(&tools, Arc::new(pages)).map_err(|error| {
+        let corpus = if corpus.as_os_str().is_empty() { None } else { Some((name(&corpus), open_corpus(&corpus)?)) };
+        ToolLibrary::load(&tools, Knowledge::new(corpus, collections)).map_err(|error| {
             StartError::because(format!("cannot open tools `{}`", tools.display()), &error)
                 .fix("set `--tools FILE` (or AUTOACT_TOOLS) to a tool library such as `corpora/atlas/tools.toml`")
         })
     });
     opened.await.map_err(StartError::new)?
+}
+
+fn open_corpus(path: &Path) -> Result<Arc<Corpus>, StartError> {
+    let corpus = Corpus::load(path).map_err(|error| {
+        StartError::because(format!("cannot open corpus `{}`", path.display()), &error)
+            .fix("set `--corpus FILE` (or AUTOACT_CORPUS) to a file with one page `{\"title\": …, \"text\": …}` a line")
+    })?;
+    tracing::info!(corpus = %path.display(), pages = corpus.pages().len(), "corpus opened");
+    Ok(Arc::new(corpus))
+}
+
+/// By this name tasks ask for the corpus beside collections: `atlas` for `atlas/pages.jsonl`, and
+/// otherwise the file's.
+fn name(corpus: &Path) -> String {
+    let stem = corpus.file_stem().unwrap_or_default();
+    let directory = corpus.parent().and_then(Path::file_name).filter(|_| stem == "pages");
+    directory.unwrap_or(stem).to_string_lossy().into_owned()
 }
 
 struct Rpc {

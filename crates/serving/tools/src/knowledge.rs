@@ -60,21 +60,12 @@ pub struct Scope<'a> {
 /// Why a collection could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CollectionError {
-    /// There is none of that name.
-    #[error("there is no collection `{name}`{}", listed(known))]
-    Unknown {
-        /// The name.
-        name: String,
-        /// Those that there are.
-        known: Vec<String>,
-    },
+    /// Whoever keeps the collections says why not: there is none of that name.
+    #[error("{0}")]
+    Refused(String),
     /// Whoever keeps the collections did not answer.
     #[error("the collections cannot be read: {0}")]
     Away(String),
-}
-
-fn listed(known: &[String]) -> String {
-    if known.is_empty() { "; none has been imported".to_owned() } else { format!("; there are `{}`", known.join("`, `")) }
 }
 
 /// Users' documents. Called on blocking threads.
