@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use autoact_collections::CollectionName;
 use autoact_trajectory::Tenant;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
@@ -184,8 +185,9 @@ pub(crate) struct ContextOptions {
     /// A rule for the group; may be given several times.
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Vec<String>,
-    /// The knowledge bases that the task refers to (comma-separated names).
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    /// The collections that the group looks into instead of its own pages (comma-separated names, the
+    /// first goes before the others). The own pages have a name too: `atlas`.
+    #[arg(long = "corpus", alias = "knowledge", value_name = "NAMES", value_delimiter = ',')]
     pub(crate) knowledge: Vec<String>,
     /// The point in time that the question is asked at: RFC 3339, such as `2026-11-22T07:30:00Z`.
     #[arg(long, value_name = "TIME", value_parser = timestamp)]
@@ -359,6 +361,51 @@ pub(crate) struct EvalOptions {
 /// `autoact corpus`
 #[derive(Debug, Subcommand)]
 pub(crate) enum CorpusCommand {
+    /// Read the PDF, HTML, Markdown and text files of a directory into a collection.
+    Import(ImportOptions),
+    /// The collections.
+    List {
+        #[command(flatten)]
+        store: StoreOptions,
+        /// A JSON array for programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The files of a collection.
+    Files {
+        /// The collection.
+        collection: CollectionName,
+        #[command(flatten)]
+        store: StoreOptions,
+        /// A JSON array for programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The segments that match a query best.
+    Search {
+        /// The collections (comma-separated names).
+        #[arg(value_name = "COLLECTIONS", value_delimiter = ',', num_args = 1, required = true)]
+        collections: Vec<CollectionName>,
+        /// What to look for: plain words.
+        query: String,
+        /// How many.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        limit: u32,
+        #[command(flatten)]
+        store: StoreOptions,
+        /// A JSON array for programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete a collection, or files of it, from the disk.
+    Delete {
+        /// The collection.
+        collection: CollectionName,
+        /// Only these files: paths as `autoact corpus files` shows them.
+        paths: Vec<String>,
+        #[command(flatten)]
+        store: StoreOptions,
+    },
     /// Check the tables and write `pages.jsonl` and `questions/*.jsonl` anew.
     Build {
         /// The atlas.
@@ -368,8 +415,17 @@ pub(crate) enum CorpusCommand {
         #[arg(long)]
         check: bool,
     },
-    /// Read the PDF, HTML, Markdown and text files of a directory into a knowledge base.
-    Import(ImportOptions),
+}
+
+/// Where collections are kept, and whose.
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct StoreOptions {
+    /// Whose collections: the `tenant` of the gateway that answers questions about them.
+    #[arg(long, default_value = "default")]
+    pub(crate) tenant: Tenant,
+    /// Where the memory service listens.
+    #[arg(long, env = "AUTOACT_MEMORY", default_value = "http://127.0.0.1:7404")]
+    pub(crate) memory: String,
 }
 
 /// `autoact corpus import`
@@ -377,13 +433,22 @@ pub(crate) enum CorpusCommand {
 pub(crate) struct ImportOptions {
     /// A directory, or one file.
     pub(crate) path: PathBuf,
-    /// The knowledge base to write, for `autoact up --corpus FILE`. One that exists is replaced once
+    /// The collection: made if it is not there. Files that it has with the same bytes are no work.
+    /// Without it, the directory's name.
+    #[arg(long, value_name = "NAME", conflicts_with = "out")]
+    pub(crate) collection: Option<CollectionName>,
+    /// Delete the collection's files that the directory does not have.
+    #[arg(long, conflicts_with = "out")]
+    pub(crate) prune: bool,
+    /// Write a knowledge base for `autoact up --corpus FILE` instead. One that exists is replaced once
     /// everything has been read.
     #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
+    pub(crate) out: Option<PathBuf>,
     /// Larger files are skipped.
     #[arg(long, value_name = "N", default_value_t = autoact_documents::Limits::default().file_bytes, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_file_bytes: u64,
+    #[command(flatten)]
+    pub(crate) store: StoreOptions,
     /// A JSON summary for programs.
     #[arg(long)]
     pub(crate) json: bool,

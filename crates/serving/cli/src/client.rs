@@ -4,6 +4,7 @@ use std::fmt;
 
 use autoact_client::{Listener, what_listens};
 use autoact_wire::client::connect_lazy;
+use autoact_wire::memory_v1::documents_client::DocumentsClient;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::status;
 use autoact_wire::v1::gateway_client::GatewayClient;
@@ -15,6 +16,7 @@ use crate::text::plain_line;
 
 pub(crate) type Gateway = GatewayClient<Channel>;
 pub(crate) type Memory = MemoryClient<Channel>;
+pub(crate) type Documents = DocumentsClient<Channel>;
 
 /// A client of the gateway; connects on first use.
 pub(crate) fn gateway(address: &str) -> anyhow::Result<Gateway> {
@@ -24,6 +26,11 @@ pub(crate) fn gateway(address: &str) -> anyhow::Result<Gateway> {
 /// A client of the memory service.
 pub(crate) fn memory(address: &str) -> anyhow::Result<Memory> {
     Ok(autoact_wire::limited!(MemoryClient::new(channel(address, Service::Memory)?)))
+}
+
+/// A client of the memory service's documents.
+pub(crate) fn documents(address: &str) -> anyhow::Result<Documents> {
+    Ok(autoact_wire::limited!(DocumentsClient::new(channel(address, Service::Memory)?)))
 }
 
 fn channel(address: &str, service: Service) -> Result<Channel, BadAddress> {

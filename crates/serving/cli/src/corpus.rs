@@ -1,5 +1,6 @@
-//! `autoact corpus`: the atlas's pages and questions from its tables, and users' files as pages.
+//! `autoact corpus`: users' files as collections, and the atlas's pages and questions from its tables.
 
+mod collections;
 mod import;
 mod pages;
 
@@ -12,10 +13,16 @@ use crate::args::CorpusCommand;
 use crate::exit;
 use crate::out;
 
-pub(crate) fn run(command: CorpusCommand) -> anyhow::Result<u8> {
+pub(crate) async fn run(command: CorpusCommand) -> anyhow::Result<u8> {
     match command {
+        CorpusCommand::Import(options) => import::run(&options).await,
+        CorpusCommand::List { store, json } => collections::list(&store, json).await,
+        CorpusCommand::Files { collection, store, json } => collections::list_files(&store, &collection, json).await,
+        CorpusCommand::Search { collections, query, limit, store, json } => {
+            collections::search(&store, &collections, &query, limit, json).await
+        }
+        CorpusCommand::Delete { collection, paths, store } => collections::delete(&store, &collection, &paths).await,
         CorpusCommand::Build { dir, check } => build(&dir, check),
-        CorpusCommand::Import(options) => import::run(&options),
     }
 }
 

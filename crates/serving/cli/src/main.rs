@@ -84,7 +84,7 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Load(options) => load::run(&gateway, options).await,
         Command::Adapters(options) => adapters::run(options).await,
         Command::Model(command) => model::run(command).await,
-        Command::Corpus(command) => corpus::run(command),
+        Command::Corpus(command) => corpus::run(command).await,
         Command::Migrate(options) => migrate::run(options).await,
     }
 }

@@ -232,9 +232,11 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
             }
             "tool-agent" => {
                 let _ = writeln!(text, "tools = {}\ncorpus = {}", path(&options.tools), path(&options.corpus));
+                let _ = writeln!(text, "memory = \"http://127.0.0.1:{}\"", ports.grpc(4));
             }
             "memory" => {
-                let _ = writeln!(text, "data_dir = {}", toml_string(&state.join("memories").display().to_string()));
+                let directory = |name: &str| toml_string(&state.join(name).display().to_string());
+                let _ = writeln!(text, "data_dir = {}\ndocuments_dir = {}", directory("memories"), directory("documents"));
             }
             _ => {}
         }
