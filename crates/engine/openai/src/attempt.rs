@@ -2,14 +2,16 @@
 
 use std::time::Instant;
 
+use autoact_http_client::said::clip;
+use autoact_http_client::{more, whole};
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use hyper::body::Incoming;
 
 use crate::completion::{Completion, End};
-use crate::failure::{Failure, clip, failed};
+use crate::failure::{Failure, failed};
 use crate::follow::Fit;
-use crate::http::{more, whole};
+use crate::options::MAX_BODY;
 use crate::sse::{Events, TooLong};
 use crate::wire::{self, Asked, Chunk, CompletionRequest};
 
@@ -53,7 +55,7 @@ impl Completion {
         let sent = self.limit.wait(&self.sender, self.server.client.post(&url, body)).await.map_err(Failure::Final)?;
         let (parts, body) = sent.map_err(failed)?.into_parts();
         if parts.status != StatusCode::OK {
-            let body = self.limit.wait(&self.sender, whole(body)).await.map_err(Failure::Final)?.map_err(failed)?;
+            let body = self.limit.wait(&self.sender, whole(body, MAX_BODY)).await.map_err(Failure::Final)?.map_err(failed)?;
             return Err(Failure::of_status(&url, parts.status, &parts.headers, &body));
         }
         let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -62,7 +64,7 @@ impl Completion {
 
     /// Reads the reply of a server that does not stream.
     async fn at_once(&mut self, body: Incoming) -> Result<End, Failure> {
-        let body = self.limit.wait(&self.sender, whole(body)).await.map_err(Failure::Final)?.map_err(failed)?;
+        let body = self.limit.wait(&self.sender, whole(body, MAX_BODY)).await.map_err(Failure::Final)?.map_err(failed)?;
         let mut end = None;
         self.read(&String::from_utf8_lossy(&body), &mut end)?;
         end.ok_or_else(|| Failure::again("the server's reply has no end"))

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use autoact_http_client::Client;
 use autoact_model::{
     AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest, GenerateStream, Prompt, estimated_prompt_tokens,
 };
@@ -15,7 +16,6 @@ use crate::completion::Completion;
 use crate::error::RemoteError;
 use crate::failure::Failure;
 use crate::follow::Grammars;
-use crate::http::Client;
 use crate::options::{Dialect, RemoteOptions};
 use crate::probe::{Found, find};
 use crate::queue::Queue;
@@ -69,7 +69,7 @@ impl Remote {
     /// [`RemoteOptions::start_timeout`]; a server that refuses is an error immediately. Needs a
     /// tokio runtime, on which completions run.
     pub async fn connect(options: RemoteOptions) -> Result<Remote, RemoteError> {
-        let client = Client::new(&options)?;
+        let client = Client::new(&options.client())?;
         let grammars = Grammars::new()?;
         let spellings = Spellings::new(&options.control_tokens)
             .map_err(|error| RemoteError::ControlTokens { count: options.control_tokens.len(), reason: error.to_string() })?;

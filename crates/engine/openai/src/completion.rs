@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use autoact_http_client::retry;
+use autoact_http_client::said::clip;
 use autoact_model::{
     AdapterVersion, FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated, Prompt, estimated_prompt_tokens,
 };
 
-use crate::failure::{Failure, clip};
+use crate::failure::Failure;
 use crate::follow::{Fit, Follow};
 use crate::limit::TimeLimit;
 use crate::probe::Style;
 use crate::queue::Ticket;
-use crate::retry;
 use crate::scores::Gathered;
 use crate::server::Server;
 use crate::whole::Whole;

@@ -3,16 +3,16 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use autoact_http_client::HttpError;
+use autoact_http_client::retry::retry_after;
+use autoact_http_client::said::{clip, shown};
 use autoact_model::GenerateError;
 use http::{HeaderMap, StatusCode};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::http::HttpError;
 use crate::wire::refused_fields;
 
-/// Maximum length of a server's message in an error, in characters.
-const SHOWN: usize = 400;
 /// Retry delay for the caller if a busy server names none.
 const BUSY_RETRY: Duration = Duration::from_secs(1);
 
@@ -122,13 +122,6 @@ pub(crate) fn failed(error: HttpError) -> Failure {
     if error.lasting { Failure::last(error.reason) } else { Failure::again(error.reason) }
 }
 
-/// `Retry-After` in seconds; dates are ignored.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?;
-    let seconds: f64 = text.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
-}
-
 /// The number of tokens in messages such as `… your request has 1900 input tokens …` and
 /// `… (4744 in your prompt; 256 for the completion) …`. vLLM's `at least 8193 input tokens` is a
 /// bound, not a count.
@@ -140,27 +133,6 @@ fn prompt_tokens(message: &str) -> Option<usize> {
         return None;
     }
     found.get(2)?.as_str().parse().ok()
-}
-
-/// A server's error message: `error.message`, `message` or `detail` of its JSON, or the whole text.
-pub(crate) fn shown(body: &[u8]) -> String {
-    let json: Value = serde_json::from_slice(body).unwrap_or_default();
-    let words = ["/error/message", "/message", "/detail", "/error"].iter().find_map(|path| json.pointer(path)?.as_str());
-    match words {
-        Some(words) => clip(words),
-        None => clip(&String::from_utf8_lossy(&body[..body.len().min(4 * SHOWN)])),
-    }
-}
-
-/// The text as one line with a maximum length.
-pub(crate) fn clip(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    match line.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("`{}…`", &line[..at]),
-        None if line.is_empty() => "nothing".to_owned(),
-        None => format!("`{line}`"),
-    }
 }
 
 #[cfg(test)]
@@ -221,13 +193,5 @@ mod tests {
         }
         let invalid = of(400, None, &json("Grammar error: unbalanced parenthesis in regex"));
         assert!(matches!(invalid, Failure::Final(GenerateError::InvalidGrammar { .. })), "{invalid:?}");
-    }
-
-    #[test]
-    fn what_is_shown_has_a_bound() {
-        let long = shown("é".repeat(100_000).as_bytes());
-        assert!(long.chars().count() < SHOWN + 10, "{}", long.len());
-        assert_eq!(shown(b""), "nothing");
-        assert_eq!(shown(b"<html>\n  bad gateway</html>"), "`<html> bad gateway</html>`");
     }
 }

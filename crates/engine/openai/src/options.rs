@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use autoact_config::Secret;
+use autoact_http_client::ClientOptions;
 use serde::{Deserialize, Serialize};
 
 /// How a grammar is sent to the server.
@@ -57,6 +58,9 @@ const DEFAULT_START_TIMEOUT: Duration = Duration::from_secs(120);
 /// Tokens that models of the last years read at least; a prompt that is refused as too long is
 /// shortened.
 pub(crate) const ASSUMED_CONTEXT: usize = 4096;
+/// Maximum size in bytes of a body that is read whole: lists of models, errors, replies that are
+/// not streamed.
+pub(crate) const MAX_BODY: usize = 4 << 20;
 /// Time limit of a completion without a deadline.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -114,6 +118,16 @@ impl RemoteOptions {
             connect_timeout: DEFAULT_CONNECT_TIMEOUT,
             start_timeout: DEFAULT_START_TIMEOUT,
             timeout: DEFAULT_TIMEOUT,
+        }
+    }
+
+    /// The part of the HTTP client.
+    pub(crate) fn client(&self) -> ClientOptions {
+        ClientOptions {
+            url: self.url.clone(),
+            api_key: self.api_key.clone(),
+            ca_file: self.ca_file.clone(),
+            connect_timeout: self.connect_timeout,
         }
     }
 }

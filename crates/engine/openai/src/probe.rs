@@ -1,6 +1,9 @@
 //! How a server wants to be asked: what it serves, and through which of its interfaces. Servers do
 //! not say, so it is found out with one token.
 
+use autoact_http_client::retry;
+use autoact_http_client::said::shown;
+use autoact_http_client::{Client, whole};
 use autoact_model::BackendInfo;
 use http::StatusCode;
 use serde::Deserialize;
@@ -8,11 +11,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::error::RemoteError;
-use crate::failure::{Failure, failed, shown};
-use crate::http::{Client, whole};
+use crate::failure::{Failure, failed};
 use crate::models::{Listing, Served};
-use crate::options::{ASSUMED_CONTEXT, Api, Dialect, RemoteOptions};
-use crate::retry;
+use crate::options::{ASSUMED_CONTEXT, Api, Dialect, MAX_BODY, RemoteOptions};
 use crate::wire::Usage;
 
 /// The most tokens that a message of one letter has where the chat template adds nothing to it: the
@@ -106,7 +107,7 @@ pub(crate) async fn list(client: &Client) -> Result<Result<Listing, String>, Fai
     let url = client.url("/models");
     let response = client.get(&url).await.map_err(failed)?;
     let (parts, body) = response.into_parts();
-    let body = whole(body).await.map_err(failed)?;
+    let body = whole(body, MAX_BODY).await.map_err(failed)?;
     match parts.status {
         StatusCode::OK => {
             Ok(serde_json::from_slice(&body)
@@ -188,7 +189,7 @@ impl Probe<'_> {
         self.patiently(&url, || async {
             let response = self.client.post(&url, body.clone()).await.map_err(failed)?;
             let (parts, body) = response.into_parts();
-            let body = whole(body).await.map_err(failed)?;
+            let body = whole(body, MAX_BODY).await.map_err(failed)?;
             match parts.status.as_u16() {
                 200 => {}
                 // where a model has no chat template, some servers fail
@@ -214,7 +215,7 @@ impl Probe<'_> {
         let url = self.client.url_beside("/version");
         let asked = async {
             let response = self.client.get(&url).await.ok()?;
-            let body = whole(response.into_body()).await.ok()?;
+            let body = whole(response.into_body(), MAX_BODY).await.ok()?;
             serde_json::from_slice::<Version>(&body).ok()
         };
         let version = tokio::time::timeout_at(self.end, asked).await.ok().flatten();

@@ -3,14 +3,15 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use autoact_http_client::said::shown;
+use autoact_http_client::{Client, whole};
 use autoact_model::{AdapterVersion, BackendInfo, GenerateError};
 use serde_json::Value;
 
 use crate::error::RemoteError;
-use crate::failure::{Failure, failed, shown};
+use crate::failure::{Failure, failed};
 use crate::follow::Grammars;
-use crate::http::{Client, whole};
-use crate::options::{Dialect, RemoteOptions};
+use crate::options::{Dialect, MAX_BODY, RemoteOptions};
 use crate::probe::{Style, list};
 use crate::queue::Queue;
 use crate::spellings::Spellings;
@@ -59,7 +60,7 @@ impl Server {
         }
         let url = self.client.url_beside("/tokenize");
         let response = self.client.post(&url, body.to_string().into_bytes()).await.ok()?;
-        let body = whole(response.into_body()).await.ok()?;
+        let body = whole(response.into_body(), MAX_BODY).await.ok()?;
         let counted: Option<Counted> = serde_json::from_slice(&body).ok();
         if counted.is_none() {
             tracing::debug!(url, answer = shown(&body), "the server does not count tokens");
@@ -73,7 +74,7 @@ impl Server {
         let asked = async {
             let response = self.client.post(&url, body.to_string().into_bytes()).await.map_err(failed)?;
             let (parts, body) = response.into_parts();
-            let body = whole(body).await.map_err(failed)?;
+            let body = whole(body, MAX_BODY).await.map_err(failed)?;
             if parts.status.is_success() { Ok(()) } else { Err(Failure::of_status(&url, parts.status, &parts.headers, &body)) }
         };
         let late = |_| Failure::again(format!("`{url}` did not answer within `{:?}`", self.options.timeout));

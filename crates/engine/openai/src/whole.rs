@@ -1,9 +1,9 @@
 //! Replies of a chat that the server does not continue: each is read whole, brought into its form
 //! ([`tidy`]), and asked for again if it cannot be.
 
+use autoact_http_client::said::clip;
 use autoact_model::{GenerateError, Grammar, Prompt};
 
-use crate::failure::clip;
 use crate::follow::{Fit, Grammars};
 use crate::tidy::{Cue, tidy};
 use crate::wire::Said;

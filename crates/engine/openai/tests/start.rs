@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use autoact_config::Secret;
 use autoact_model::{Backend, EngineOptions, GenerateRequest};
-use autoact_openai::{Dialect, Remote, RemoteError, RemoteOptions};
+use autoact_openai::{ClientError, Dialect, Remote, RemoteError, RemoteOptions};
 use autoact_testkit::{Kind, List, OpenAiOptions, OpenAiServer, files, ports};
 use common::{engine, options, run};
 use tokio::io::copy_bidirectional;
@@ -95,7 +95,7 @@ async fn the_key_is_sent_and_never_shown() {
     assert!(!format!("{remote:?}").contains("s3cret"));
     assert!(run(&remote, GenerateRequest { max_tokens: 2, ..GenerateRequest::new("x") }).await.is_ok());
     let bad = RemoteOptions { api_key: Secret::new("a\nb"), ..options(&server, "plan") };
-    assert!(matches!(Remote::connect(bad).await, Err(RemoteError::Key)));
+    assert!(matches!(Remote::connect(bad).await, Err(RemoteError::Client(ClientError::Key))));
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn a_server_that_is_not_there_yet_is_waited_for() {
 async fn addresses_that_are_none_are_refused() {
     for url in ["", "vllm:8000", "ftp://x/v1", "http://", "http://me:pw@x/v1", "http://x/v1?key=1", "http://a b/v1"] {
         let error = Remote::connect(RemoteOptions::new(url, "plan")).await.unwrap_err();
-        assert!(matches!(error, RemoteError::Url { .. }), "{url}: {error}");
+        assert!(matches!(error, RemoteError::Client(ClientError::Url { .. })), "{url}: {error}");
     }
 }
 
@@ -134,9 +134,9 @@ async fn https_checks_the_servers_certificate() {
     let error = Remote::connect(other).await.unwrap_err().to_string();
     assert!(error.contains("certificate") && started.elapsed() < Duration::from_secs(60), "{error}");
     let missing = RemoteOptions { ca_file: Some(fixtures.join("no.pem")), ..trusting.clone() };
-    assert!(matches!(Remote::connect(missing).await, Err(RemoteError::Certificates { .. })));
+    assert!(matches!(Remote::connect(missing).await, Err(RemoteError::Client(ClientError::Certificates { .. }))));
     let empty = RemoteOptions { ca_file: Some(fixtures.join("README.md")), ..trusting };
-    assert!(matches!(Remote::connect(empty).await, Err(RemoteError::Certificates { .. })));
+    assert!(matches!(Remote::connect(empty).await, Err(RemoteError::Client(ClientError::Certificates { .. }))));
 }
 
 /// Https in front of a server.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autoact_config::{Check, Secret, duration};
-use autoact_openai::{Api, Dialect, Remote, RemoteError, RemoteOptions};
+use autoact_openai::{Api, ClientError, Dialect, Remote, RemoteError, RemoteOptions};
 use autoact_service::StartError;
 use autoact_trajectory::Role;
 use serde::{Deserialize, Serialize};
@@ -183,12 +183,12 @@ fn refused(url: &str, error: &RemoteError) -> StartError {
         RemoteError::Mute { .. } => {
             "set `--backend URL` to where the API begins, such as `http://vllm:8000/v1`, and `--backend-model NAME` to a model it has"
         }
-        RemoteError::Key => "check `backend.api_key`, or the file that `backend.api_key_file` names",
-        RemoteError::Certificates { .. } | RemoteError::NoAuthorities { .. } => {
+        RemoteError::Client(ClientError::Key) => "check `backend.api_key`, or the file that `backend.api_key_file` names",
+        RemoteError::Client(ClientError::Certificates { .. } | ClientError::NoAuthorities { .. }) => {
             "set `backend.ca_file` to a PEM file with the certificate of the server's authority"
         }
         RemoteError::Unreachable { .. } => "start the server, or set `--backend URL` to where it listens",
-        RemoteError::Url { .. } | RemoteError::Refused { .. } | RemoteError::Grammars { .. } => {
+        RemoteError::Client(ClientError::Url { .. }) | RemoteError::Refused { .. } | RemoteError::Grammars { .. } => {
             "set `--backend URL` to where the API begins, such as `http://vllm:8000/v1`, and `backend.api_key` where it wants a key"
         }
     };

@@ -3,20 +3,29 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+use http::HeaderMap;
+
 /// The first pause.
 const BASE: Duration = Duration::from_millis(100);
 /// The maximum pause. If a server asks for more, the caller gets the delay instead.
-pub(crate) const LONGEST: Duration = Duration::from_secs(5);
+pub const LONGEST: Duration = Duration::from_secs(5);
 
 /// The pause after attempt `attempt` (from 0): what the server asked for, else a pause that doubles
 /// each time. Jitter reduces it by up to half, so that clients that failed together do not return
 /// together.
-pub(crate) fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
+pub fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
     match asked {
         // never earlier than the server asked for
         Some(asked) => asked + asked.mul_f64(0.1 * random()),
         None => BASE.saturating_mul(1 << attempt.min(16)).min(LONGEST).mul_f64(0.5 + 0.5 * random()),
     }
+}
+
+/// `Retry-After` in seconds; dates are ignored.
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?;
+    let seconds: f64 = text.trim().parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// A random number in [0, 1), from the random seed of a hash map.

@@ -7,10 +7,10 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::error::RemoteError;
+use crate::error::ClientError;
 
 /// The TLS settings for `url`. Without https, no certificates are read.
-pub(crate) fn config(url: &str, https: bool, ca_file: Option<&Path>) -> Result<ClientConfig, RemoteError> {
+pub(crate) fn config(url: &str, https: bool, ca_file: Option<&Path>) -> Result<ClientConfig, ClientError> {
     let mut roots = RootCertStore::empty();
     if https {
         // an unreadable certificate of the system does not prevent using the others
@@ -19,18 +19,18 @@ pub(crate) fn config(url: &str, https: bool, ca_file: Option<&Path>) -> Result<C
             add(&mut roots, path)?;
         }
         if roots.is_empty() {
-            return Err(RemoteError::NoAuthorities { url: url.to_owned() });
+            return Err(ClientError::NoAuthorities { url: url.to_owned() });
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| RemoteError::Url { url: url.to_owned(), reason: error.to_string() })?;
+        .map_err(|error| ClientError::Url { url: url.to_owned(), reason: error.to_string() })?;
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
-fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), RemoteError> {
-    let refused = |reason: String| RemoteError::Certificates { path: path.to_owned(), reason };
+fn add(roots: &mut RootCertStore, path: &Path) -> Result<(), ClientError> {
+    let refused = |reason: String| ClientError::Certificates { path: path.to_owned(), reason };
     let certificates = CertificateDer::pem_file_iter(path).map_err(|error| refused(error.to_string()))?;
     let before = roots.len();
     for certificate in certificates {

@@ -1,35 +1,47 @@
-//! HTTP/1.1 requests with a connection pool, and response bodies.
+//! Requests with a connection pool, and response bodies.
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use autoact_config::Secret;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, Uri};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper_rustls::{DefaultServerNameResolver, HttpsConnector};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use crate::error::RemoteError;
-use crate::options::RemoteOptions;
+use crate::error::ClientError;
 use crate::tls;
 
 /// Unused connections are closed after this time, because servers close them at some time too.
 const IDLE: Duration = Duration::from_secs(30);
-/// Maximum size in bytes of a body that is read whole: lists of models, errors, replies that are
-/// not streamed.
-const MAX_BODY: usize = 4 << 20;
+
+/// Where a server's API is, and what it wants.
+#[derive(Debug, Clone)]
+pub struct ClientOptions {
+    /// The base URL of the API: `http://vllm:8000/v1`.
+    pub url: String,
+    /// API key, sent as a bearer token; empty: none.
+    pub api_key: Secret,
+    /// PEM file of certificate authorities to trust, in addition to the system's.
+    pub ca_file: Option<PathBuf>,
+    /// Time limit of a connection.
+    pub connect_timeout: Duration,
+}
 
 /// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
-pub(crate) struct HttpError {
-    pub(crate) reason: String,
+pub struct HttpError {
+    /// The address, and the errors below each other in one line.
+    pub reason: String,
     /// Whether a retry would fail as well, as for TLS errors.
-    pub(crate) lasting: bool,
+    pub lasting: bool,
 }
 
 impl HttpError {
@@ -57,8 +69,8 @@ fn of_tls(error: &(dyn Error + 'static)) -> bool {
 }
 
 /// A client of one server's API.
-#[derive(Clone)]
-pub(crate) struct Client {
+#[derive(Debug, Clone)]
+pub struct Client {
     client: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     /// The base URL, without a slash at its end.
     base: String,
@@ -67,8 +79,11 @@ pub(crate) struct Client {
 
 impl Client {
     /// Creates a client; it connects with the first request.
-    pub(crate) fn new(options: &RemoteOptions) -> Result<Client, RemoteError> {
-        let wrong = |reason: &str| RemoteError::Url { url: options.url.clone(), reason: reason.to_owned() };
+    ///
+    /// # Errors
+    /// An option cannot be used: the address, the key or the file of certificates.
+    pub fn new(options: &ClientOptions) -> Result<Client, ClientError> {
+        let wrong = |reason: &str| ClientError::Url { url: options.url.clone(), reason: reason.to_owned() };
         let uri: Uri = options.url.parse().map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
         let https = match uri.scheme_str() {
             Some("https") => true,
@@ -85,7 +100,7 @@ impl Client {
         let authorization = match options.api_key.expose() {
             "" => None,
             key => {
-                let mut value = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| RemoteError::Key)?;
+                let mut value = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| ClientError::Key)?;
                 value.set_sensitive(true);
                 Some(value)
             }
@@ -105,22 +120,29 @@ impl Client {
     }
 
     /// The URL of a path: `http://vllm:8000/v1` and `/models` give `http://vllm:8000/v1/models`.
-    pub(crate) fn url(&self, path: &str) -> String {
+    pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
 
     /// The URL of a path that vLLM serves outside of the API: `http://vllm:8000/tokenize`.
-    pub(crate) fn url_beside(&self, path: &str) -> String {
+    pub fn url_beside(&self, path: &str) -> String {
         format!("{}{path}", self.base.strip_suffix("/v1").unwrap_or(&self.base))
     }
 
-    pub(crate) async fn get(&self, url: &str) -> Result<Response<Incoming>, HttpError> {
+    /// Sends a GET request.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or ends the connection before it answers.
+    pub async fn get(&self, url: &str) -> Result<Response<Incoming>, HttpError> {
         self.send(Method::GET, url, Full::default()).await
     }
 
     /// Sends a POST request. Dropping the future or the response's body closes the connection, by
     /// which the server notices the cancellation.
-    pub(crate) async fn post(&self, url: &str, json: Vec<u8>) -> Result<Response<Incoming>, HttpError> {
+    ///
+    /// # Errors
+    /// As for [`Client::get`].
+    pub async fn post(&self, url: &str, json: Vec<u8>) -> Result<Response<Incoming>, HttpError> {
         self.send(Method::POST, url, Full::from(json)).await
     }
 
@@ -144,16 +166,26 @@ impl Client {
     }
 }
 
-/// Reads a whole body, up to [`MAX_BODY`].
-pub(crate) async fn whole(body: Incoming) -> Result<Bytes, HttpError> {
-    match Limited::new(body, MAX_BODY).collect().await {
+/// Reads a whole body of at most `limit` bytes.
+///
+/// # Errors
+/// The body is longer, or breaks off.
+pub async fn whole(body: Incoming, limit: usize) -> Result<Bytes, HttpError> {
+    match Limited::new(body, limit).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
+        // as long the next time
+        Err(error) if error.is::<LengthLimitError>() => {
+            Err(HttpError { reason: format!("the answer has more than {limit} bytes"), lasting: true })
+        }
         Err(error) => Err(HttpError::new("the answer broke off", error.as_ref())),
     }
 }
 
 /// The next bytes of a body; `None` at its end.
-pub(crate) async fn more(body: &mut Incoming) -> Result<Option<Bytes>, HttpError> {
+///
+/// # Errors
+/// The body breaks off.
+pub async fn more(body: &mut Incoming) -> Result<Option<Bytes>, HttpError> {
     loop {
         match body.frame().await {
             None => return Ok(None),
