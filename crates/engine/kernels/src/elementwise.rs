@@ -16,6 +16,40 @@ pub fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
     simd::rms_norm(Isa::get(), x, weight, eps, y);
 }
 
+/// Layer normalisation (<https://arxiv.org/abs/1607.06450>):
+/// `y = (x - mean(x)) / sqrt(variance(x) + eps) * weight + bias`. `x` and `y` are
+/// `[rows, weight.len()]`.
+///
+/// # Panics
+/// If `x` is not a whole number of rows, `y` differs from `x` in length, or `bias` from `weight`.
+pub fn layer_norm(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, y: &mut [f32]) {
+    assert_eq!(x.len(), y.len(), "as many outputs as inputs");
+    assert_eq!(weight.len(), bias.len(), "a bias for each weight");
+    if weight.is_empty() {
+        return;
+    }
+    assert!(x.len().is_multiple_of(weight.len()), "{} numbers are no whole rows of {}", x.len(), weight.len());
+    simd::layer_norm(Isa::get(), x, weight, bias, eps, y);
+}
+
+/// GELU (<https://arxiv.org/abs/1606.08415>) with the error function: `x = x / 2 * (1 + erf(x /
+/// sqrt(2)))`, within 3e-7 times the larger of 1 and `|x|`.
+pub fn gelu(x: &mut [f32]) {
+    simd::gelu(Isa::get(), x);
+}
+
+/// Softmax of each row of `width` numbers: `x = e^x / sum_i e^x[i]`.
+///
+/// # Panics
+/// If `x` is not a whole number of rows.
+pub fn softmax(x: &mut [f32], width: usize) {
+    if x.is_empty() {
+        return;
+    }
+    assert!(width > 0 && x.len().is_multiple_of(width), "{} numbers are no whole rows of {width}", x.len());
+    simd::softmax_rows(Isa::get(), x, width);
+}
+
 /// SwiGLU (<https://arxiv.org/abs/2002.05202>): `y = silu(gate) * up`. `gate_up` is
 /// `[rows, 2 * width]`, gate before up; `y` is `[rows, width]`.
 ///

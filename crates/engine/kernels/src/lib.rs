@@ -21,7 +21,7 @@ mod team;
 mod tests;
 
 pub use attention::{AttentionShape, BLOCK, Queries, attend, store_kv};
-pub use elementwise::{add, log_sum_exp, rms_norm, rotate, swiglu};
+pub use elementwise::{add, gelu, layer_norm, log_sum_exp, rms_norm, rotate, softmax, swiglu};
 pub use format::{Format, Matrix, ShapeError, UnknownFormat, quantize_q8_0, to_bf16};
 pub use inputs::Inputs;
 pub use linear::{LowRank, Part, linear};

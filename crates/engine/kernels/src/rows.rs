@@ -32,6 +32,80 @@ fn sum_squares(x: &[f32]) -> f32 {
     reduce(acc, |a, b| a + b)
 }
 
+/// See [`crate::layer_norm`].
+#[inline(always)]
+pub(crate) fn layer_norm<const FMA: bool>(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, y: &mut [f32]) {
+    let width = weight.len();
+    for (x, y) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)) {
+        let mean = sum(x) / width as f32;
+        for (y, x) in y.iter_mut().zip(x) {
+            *y = x - mean;
+        }
+        let scale = 1.0 / (sum_squares(y) / width as f32 + eps).sqrt();
+        for ((y, w), b) in y.iter_mut().zip(weight).zip(bias) {
+            *y = mul_add::<FMA>(*y * scale, *w, *b);
+        }
+    }
+}
+
+#[inline(always)]
+fn sum(x: &[f32]) -> f32 {
+    let mut acc = [0f32; LANES];
+    let (chunks, rest) = x.as_chunks::<LANES>();
+    for x in chunks {
+        for (acc, x) in acc.iter_mut().zip(x) {
+            *acc += x;
+        }
+    }
+    for (acc, x) in acc.iter_mut().zip(rest) {
+        *acc += x;
+    }
+    reduce(acc, |a, b| a + b)
+}
+
+/// See [`crate::gelu`]. The error function is 7.1.26 of Abramowitz and Stegun, whose error is at
+/// most 1.5e-7.
+#[inline(always)]
+pub(crate) fn gelu<const FMA: bool>(x: &mut [f32]) {
+    for x in x {
+        let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
+        let t = 1.0 / mul_add::<FMA>(0.327_591_1, z, 1.0);
+        let p = 1.061_405_4;
+        let p = mul_add::<FMA>(p, t, -1.453_152);
+        let p = mul_add::<FMA>(p, t, 1.421_413_7);
+        let p = mul_add::<FMA>(p, t, -0.284_496_74);
+        let p = mul_add::<FMA>(p, t, 0.254_829_6);
+        let erf = 1.0 - p * t * exp::<FMA>(-z * z);
+        *x = 0.5 * mul_add::<FMA>(x.abs(), erf, *x);
+    }
+}
+
+/// See [`crate::softmax`].
+#[inline(always)]
+pub(crate) fn softmax_rows<const FMA: bool>(x: &mut [f32], width: usize) {
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    for row in x.chunks_exact_mut(width) {
+        let mut max = [f32::NEG_INFINITY; LANES];
+        let (chunks, rest) = row.as_chunks::<LANES>();
+        for x in chunks {
+            for (max, x) in max.iter_mut().zip(x) {
+                *max = larger(*max, *x);
+            }
+        }
+        for (max, x) in max.iter_mut().zip(rest) {
+            *max = larger(*max, *x);
+        }
+        let max = reduce(max, larger);
+        for x in row.iter_mut() {
+            *x = exp::<FMA>(*x - max);
+        }
+        let scale = 1.0 / sum(row);
+        for x in row {
+            *x *= scale;
+        }
+    }
+}
+
 /// See [`crate::swiglu`].
 #[inline(always)]
 pub(crate) fn swiglu<const FMA: bool>(gate_up: &[f32], width: usize, y: &mut [f32]) {

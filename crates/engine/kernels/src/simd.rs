@@ -196,6 +196,12 @@ macro_rules! kernels {
 kernels! {
     /// See [`rows::rms_norm`].
     fn rms_norm(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) = rows::rms_norm;
+    /// See [`rows::layer_norm`].
+    fn layer_norm(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, y: &mut [f32]) = rows::layer_norm;
+    /// See [`rows::gelu`].
+    fn gelu(x: &mut [f32]) = rows::gelu;
+    /// See [`rows::softmax_rows`].
+    fn softmax_rows(x: &mut [f32], width: usize) = rows::softmax_rows;
     /// See [`rows::swiglu`].
     fn swiglu(gate_up: &[f32], width: usize, y: &mut [f32]) = rows::swiglu;
     /// See [`rows::add`].

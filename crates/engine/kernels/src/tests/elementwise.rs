@@ -1,6 +1,6 @@
 use super::{Noise, assert_close, bits};
 use crate::simd::testing::with_each_isa;
-use crate::{Format, Inputs, Team, add, log_sum_exp, rms_norm, rotate, swiglu};
+use crate::{Format, Inputs, Team, add, gelu, layer_norm, log_sum_exp, rms_norm, rotate, softmax, swiglu};
 
 #[test]
 fn rows_agree_with_plain_arithmetic() {
@@ -34,6 +34,75 @@ fn rows_agree_with_plain_arithmetic() {
             assert_close(&y, &sum, 1e-6, isa);
         });
     }
+}
+
+#[test]
+fn rows_of_an_encoder_agree_with_plain_arithmetic() {
+    for (n, width) in [(1, 1), (3, 16), (5, 37), (2, 384)] {
+        let mut noise = Noise::new(6);
+        let (x, weight, bias) = (noise.vec(n * width), noise.vec(width), noise.vec(width));
+        let exact: Vec<f64> = x.iter().map(|x| 5.0 * f64::from(*x)).collect();
+        let x: Vec<f32> = x.iter().map(|x| 5.0 * x).collect();
+        let normal: Vec<f64> = (exact.chunks(width))
+            .flat_map(|row| {
+                let mean = row.iter().sum::<f64>() / width as f64;
+                let variance = row.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / width as f64;
+                let scale = 1.0 / (variance + 1e-5).sqrt();
+                row.iter()
+                    .zip(weight.iter().zip(&bias))
+                    .map(|(x, (w, b))| (x - mean) * scale * f64::from(*w) + f64::from(*b))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        let shares: Vec<f64> = (exact.chunks(width))
+            .flat_map(|row| {
+                let sum: f64 = row.iter().map(|x| x.exp()).sum();
+                row.iter().map(|x| x.exp() / sum).collect::<Vec<_>>()
+            })
+            .collect();
+        with_each_isa(|isa| {
+            let mut y = vec![0.0; n * width];
+            layer_norm(&x, &weight, &bias, 1e-5, &mut y);
+            assert_close(&y, &normal, 4e-6, isa);
+            let mut alone = vec![0.0; width];
+            layer_norm(&x[(n - 1) * width..], &weight, &bias, 1e-5, &mut alone);
+            assert_eq!(bits(&alone), bits(&y[(n - 1) * width..]), "{isa}");
+            y.copy_from_slice(&x);
+            softmax(&mut y, width);
+            assert_close(&y, &shares, 1e-6, isa);
+            alone.copy_from_slice(&x[(n - 1) * width..]);
+            softmax(&mut alone, width);
+            assert_eq!(bits(&alone), bits(&y[(n - 1) * width..]), "{isa}");
+        });
+    }
+}
+
+#[test]
+fn gelu_agrees_with_the_error_function() {
+    // x / 2 * (1 + erf(x / sqrt(2))), computed with 30 digits
+    let exact = [
+        (-6.0, -5.919_526e-9),
+        (-3.0, -0.004_049_694_094_9),
+        (-1.0, -0.158_655_253_931_5),
+        (-0.1, -0.046_017_216_272_3),
+        (0.0, 0.0),
+        (0.01, 0.005_039_893_563_1),
+        (0.5, 0.345_731_230_637),
+        (1.0, 0.841_344_746_068_5),
+        (2.5, 2.484_475_836_684_4),
+        (20.0, 20.0),
+    ];
+    with_each_isa(|isa| {
+        let mut x: Vec<f32> = exact.iter().map(|(x, _)| *x).collect();
+        gelu(&mut x);
+        for (found, (x, expected)) in x.iter().zip(exact) {
+            let expected: f64 = expected;
+            assert!((f64::from(*found) - expected).abs() <= 3e-7 * f64::from(x.abs()).max(1.0), "{isa}: {x}: {found} {expected}");
+        }
+        let mut odd = [f32::NAN, f32::INFINITY, -1e30];
+        gelu(&mut odd);
+        assert!(odd[0].is_nan() && odd[1] == f32::INFINITY && odd[2] == 0.0, "{isa}: {odd:?}");
+    });
 }
 
 #[test]
