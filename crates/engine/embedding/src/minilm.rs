@@ -1,42 +1,41 @@
 //! all-MiniLM-L6-v2 in the process.
 
-mod batches;
+mod bert;
 mod files;
 mod pieces;
+mod weights;
 
+use std::num::NonZero;
 use std::path::Path;
 
-use candle_core::{DType, Device, Tensor};
-use candle_nn::VarBuilder;
-use candle_transformers::models::bert::BertModel;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use autoact_kernels::Team;
 
 use crate::vector::normalize;
 use crate::{EmbedError, Embedder};
-use batches::batches;
-use files::{Files, REFETCH, model};
+use bert::Bert;
+use files::Files;
 use pieces::Pieces;
 
-/// Word pieces of a batch, with padding: bounds the memory of a call.
+/// Word pieces that are computed together: bounds the memory of a call, to 20 MB with MiniLM.
 const BATCH_PIECES: usize = 1024;
 
 /// Options of [`MiniLm`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MiniLmOptions {
-    /// Threads that compute; 0: one for each processor.
+    /// Threads that compute, with the caller's; 0: one for each processor.
     pub threads: usize,
 }
 
 /// A BERT whose vectors are the mean over its word pieces, such as all-MiniLM-L6-v2.
 ///
-/// Of a text, it reads the first 256 word pieces, about 200 words.
+/// Of a text, it reads the first 256 word pieces, about 200 words. A text's vector has the same bits
+/// alone and together with any others, but for the instruction set of the machine. Calls from
+/// several threads take turns at each matrix product, so a query waits for little of a long call.
 pub struct MiniLm {
     name: String,
-    dimension: usize,
-    padding: u32,
     pieces: Pieces,
-    bert: BertModel,
-    pool: ThreadPool,
+    bert: Bert,
+    team: Team,
 }
 
 impl MiniLm {
@@ -49,35 +48,34 @@ impl MiniLm {
         let dir = dir.as_ref();
         let Files { config, length, tokenizer, weights, digest } = Files::read(dir)?;
         let pieces = Pieces::new(&dir.join("tokenizer.json"), &tokenizer, length, config.vocab_size)?;
-        let load = |weights| BertModel::load(VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)?, &config);
-        let bert = load(weights).map_err(|error| model(&dir.join("model.safetensors"), error.to_string(), REFETCH))?;
-        let pool = ThreadPoolBuilder::new().num_threads(options.threads).thread_name(|n| format!("embedder-{n}")).build();
-        let pool = pool.map_err(|error| EmbedError::Compute { reason: error.to_string() })?;
-        let (dimension, padding) = (config.hidden_size, config.pad_token_id as u32);
-        let name = format!("bert-{}x{dimension}@{digest}", config.num_hidden_layers);
-        Ok(MiniLm { name, dimension, padding, pieces, bert, pool })
+        let bert = Bert::load(&dir.join("model.safetensors"), &weights, &config)?;
+        let threads = NonZero::new(options.threads).or_else(|| std::thread::available_parallelism().ok());
+        let team = Team::new(threads.map_or(1, NonZero::get)).map_err(|error| EmbedError::Compute { reason: error.to_string() })?;
+        let name = format!("bert-{}x{}@{digest}", config.num_hidden_layers, config.hidden_size);
+        Ok(MiniLm { name, pieces, bert, team })
     }
 
-    /// The vectors of texts as pieces, which are all padded to the first.
-    fn batch(&self, texts: &[&[u32]]) -> candle_core::Result<Vec<Vec<f32>>> {
-        let (rows, columns) = (texts.len(), texts.first().map_or(0, |text| text.len()));
-        let mut ids = vec![self.padding; rows * columns];
-        let mut mask = vec![0_u32; rows * columns];
-        for (row, text) in texts.iter().enumerate() {
-            ids[row * columns..][..text.len()].copy_from_slice(text);
-            mask[row * columns..][..text.len()].fill(1);
+    /// The vectors of texts as pieces.
+    fn batch(&self, texts: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let failed = |reason: String| EmbedError::Compute { reason };
+        let rows: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
+        let states = self.bert.forward(&self.team, &rows).map_err(|error| failed(error.to_string()))?;
+        let mut rest = states.as_slice();
+        let mut vectors = Vec::with_capacity(texts.len());
+        for text in texts {
+            let (own, others) = rest.split_at(text.len() * self.dimension());
+            rest = others;
+            let mut vector = sum(own, self.dimension());
+            normalize(&mut vector).map_err(|flaw| failed(format!("a vector cannot be used: {flaw}")))?;
+            vectors.push(vector);
         }
-        let ids = Tensor::from_vec(ids, (rows, columns), &Device::Cpu)?;
-        let mask = Tensor::from_vec(mask, (rows, columns), &Device::Cpu)?;
-        let states = self.bert.forward(&ids, &ids.zeros_like()?, Some(&mask))?.flatten_all()?.to_vec1::<f32>()?;
-        let states = states.chunks_exact(columns * self.dimension);
-        Ok(states.zip(texts).map(|(states, text)| sum(&states[..text.len() * self.dimension], self.dimension)).collect())
+        Ok(vectors)
     }
 }
 
 impl std::fmt::Debug for MiniLm {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MiniLm").field("name", &self.name).field("dimension", &self.dimension).finish_non_exhaustive()
+        f.debug_struct("MiniLm").field("name", &self.name).field("threads", &self.team.threads()).finish_non_exhaustive()
     }
 }
 
@@ -87,25 +85,24 @@ impl Embedder for MiniLm {
     }
 
     fn dimension(&self) -> usize {
-        self.dimension
+        self.bert.shape.width
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let mut pieces = Vec::with_capacity(texts.len());
-        for (at, text) in texts.iter().enumerate() {
-            pieces.push((at, self.pieces.of(text)?));
-        }
-        pieces.sort_by_key(|(_, pieces)| std::cmp::Reverse(pieces.len()));
-        let lengths: Vec<usize> = pieces.iter().map(|(_, pieces)| pieces.len()).collect();
-        let mut vectors = vec![Vec::new(); texts.len()];
-        for batch in batches(&lengths, BATCH_PIECES) {
-            let batch = &pieces[batch];
-            let rows: Vec<&[u32]> = batch.iter().map(|(_, pieces)| pieces.as_slice()).collect();
-            let found = self.pool.install(|| self.batch(&rows)).map_err(|error| EmbedError::Compute { reason: error.to_string() })?;
-            for ((at, _), mut vector) in batch.iter().zip(found) {
-                normalize(&mut vector).map_err(|flaw| EmbedError::Compute { reason: format!("a vector has no direction: {flaw}") })?;
-                vectors[*at] = vector;
+        let mut vectors = Vec::with_capacity(texts.len());
+        let (mut batch, mut size) = (Vec::new(), 0);
+        for text in texts {
+            let pieces = self.pieces.of(text)?;
+            if size + pieces.len() > BATCH_PIECES && !batch.is_empty() {
+                vectors.extend(self.batch(&batch)?);
+                batch.clear();
+                size = 0;
             }
+            size += pieces.len();
+            batch.push(pieces);
+        }
+        if !batch.is_empty() {
+            vectors.extend(self.batch(&batch)?);
         }
         Ok(vectors)
     }

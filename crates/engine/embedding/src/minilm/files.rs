@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use candle_transformers::models::bert::Config;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -12,6 +11,8 @@ use crate::EmbedError;
 const DEFAULT_LENGTH: usize = 256;
 /// The marks of the beginning and of the end, and a piece between them.
 const LEAST_LENGTH: usize = 3;
+/// More than any size of a BERT, and its square is no overflow.
+const LARGEST: usize = 1 << 24;
 /// Characters of the digest in the name.
 const SHOWN_DIGEST: usize = 12;
 
@@ -27,6 +28,21 @@ pub(crate) struct Files {
     pub(crate) weights: Vec<u8>,
     /// The digest of all that a vector depends on.
     pub(crate) digest: String,
+}
+
+/// `config.json`.
+#[derive(Deserialize)]
+pub(crate) struct Config {
+    pub(crate) vocab_size: usize,
+    pub(crate) hidden_size: usize,
+    pub(crate) num_hidden_layers: usize,
+    pub(crate) num_attention_heads: usize,
+    pub(crate) intermediate_size: usize,
+    pub(crate) max_position_embeddings: usize,
+    pub(crate) type_vocab_size: usize,
+    pub(crate) layer_norm_eps: f32,
+    hidden_act: String,
+    position_embedding_type: Option<String>,
 }
 
 /// `sentence_bert_config.json`.
@@ -69,9 +85,17 @@ fn config(path: &Path, json: &[u8]) -> Result<Config, EmbedError> {
         return Err(model(path, format!("its `model_type` is `{other}`, expected `bert`"), OTHER));
     }
     let config: Config = serde_json::from_slice(json).map_err(broken)?;
+    for (key, found, expected) in
+        [("hidden_act", Some(&config.hidden_act), "gelu"), ("position_embedding_type", config.position_embedding_type.as_ref(), "absolute")]
+    {
+        if let Some(found) = found.filter(|found| *found != expected) {
+            return Err(model(path, format!("its `{key}` is `{found}`, expected `{expected}`"), OTHER));
+        }
+    }
     let (width, heads) = (config.hidden_size, config.num_attention_heads);
-    if width == 0 || heads == 0 || !width.is_multiple_of(heads) || config.vocab_size == 0 || config.type_vocab_size == 0 {
-        let reason = format!("`hidden_size` {width} cannot be split among `num_attention_heads` {heads}, or its vocabulary is empty");
+    let sizes = [width, heads, config.intermediate_size, config.vocab_size, config.type_vocab_size];
+    if sizes.contains(&0) || sizes.iter().any(|size| *size > LARGEST) || !width.is_multiple_of(heads) {
+        let reason = format!("its sizes {sizes:?} are not those of a model, or `hidden_size` is no multiple of `num_attention_heads`");
         return Err(model(path, reason, REFETCH));
     }
     Ok(config)
