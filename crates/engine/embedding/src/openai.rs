@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use tracing::Instrument;
 
 use crate::{EmbedError, Embedder};
-use ask::Server;
+use ask::{Asked, Server};
 pub use options::OpenAiEmbedderOptions;
 
 /// What a request's own time limit may be late by, on a busy machine.
@@ -88,8 +88,8 @@ impl Embedder for OpenAiEmbedder {
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(self.server.options.batch.max(1)) {
             let body = wire::body(&self.server.options.model, batch);
-            let (server, count, dimension) = (self.server.clone(), batch.len(), self.dimension);
-            vectors.extend(self.wait(async move { server.vectors(body, count, Some(dimension)).await })?);
+            let (server, asked) = (self.server.clone(), Asked { body, count: batch.len(), dimension: Some(self.dimension) });
+            vectors.extend(self.wait(async move { server.vectors(&asked).await })?);
         }
         Ok(vectors)
     }

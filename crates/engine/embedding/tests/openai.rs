@@ -207,8 +207,8 @@ async fn a_call_has_a_time_limit() {
 #[tokio::test]
 async fn a_server_that_is_starting_is_waited_for() {
     let server = Server::start().await;
-    for _ in 0..3 {
-        server.then(Answer::Status(503, None, "loading"));
+    for retry_after in [None, Some("3600"), None] {
+        server.then(Answer::Status(503, retry_after, "loading"));
     }
     assert!(OpenAiEmbedder::connect(server.options()).await.is_ok());
     let never = OpenAiEmbedderOptions { start_timeout: Duration::from_millis(200), ..server.options() };

@@ -15,6 +15,15 @@ const MAX_FRAME: usize = 64 << 10;
 /// Maximum size in bytes of a vector: 8,192 numbers of 32 characters.
 const MAX_VECTOR: usize = 256 << 10;
 
+/// A request, and what its reply must have.
+pub(super) struct Asked {
+    pub(super) body: Vec<u8>,
+    /// Number of texts.
+    pub(super) count: usize,
+    /// Dimension of the vectors, if it is known.
+    pub(super) dimension: Option<usize>,
+}
+
 /// A server and how it is asked.
 pub(super) struct Server {
     client: Client,
@@ -31,47 +40,45 @@ impl Server {
 
     /// The vector of one text, from a server that may be starting.
     pub(super) async fn first(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let body = wire::body(&self.options.model, &[text]);
-        let mut vectors = self.patiently(body, 1, None, u32::MAX, self.options.start_timeout).await?;
+        let asked = Asked { body: wire::body(&self.options.model, &[text]), count: 1, dimension: None };
+        let mut vectors = self.patiently(&asked, None, self.options.start_timeout).await?;
         Ok(vectors.pop().unwrap_or_default())
     }
 
-    /// The vectors of a request with `count` texts.
-    pub(super) async fn vectors(&self, body: Vec<u8>, count: usize, dimension: Option<usize>) -> Result<Vec<Vec<f32>>, EmbedError> {
-        self.patiently(body, count, dimension, self.options.retries, self.options.timeout).await
+    /// The vectors of a request.
+    pub(super) async fn vectors(&self, asked: &Asked) -> Result<Vec<Vec<f32>>, EmbedError> {
+        self.patiently(asked, Some(self.options.retries), self.options.timeout).await
     }
 
-    /// Asks again after failures that may pass, at most `retries` times and within `limit`.
-    async fn patiently(
-        &self,
-        body: Vec<u8>,
-        count: usize,
-        dimension: Option<usize>,
-        retries: u32,
-        limit: Duration,
-    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+    /// Asks again after failures that may pass: within `limit`, and at most `retries` times with the
+    /// pauses that the server asks for. Without a number of retries, at its own pace.
+    async fn patiently(&self, asked: &Asked, retries: Option<u32>, limit: Duration) -> Result<Vec<Vec<f32>>, EmbedError> {
         let end = Instant::now() + limit;
-        for attempt in 0.. {
-            let error = match tokio::time::timeout_at(end, self.attempt(body.clone(), count, dimension)).await {
+        let mut attempt = 0;
+        loop {
+            let error = match tokio::time::timeout_at(end, self.attempt(asked)).await {
                 Ok(Err(error)) if error.is_transient() => error,
                 Ok(done) => return done,
                 Err(_) => return Err(self.unavailable(format!("no answer within `{limit:?}`"))),
             };
             let after = if let EmbedError::Busy { retry_after, .. } = &error { *retry_after } else { None };
-            let pause = retry::pause(attempt, after);
-            if attempt >= retries || pause > retry::LONGEST || Instant::now() + pause >= end {
+            let pause = retry::pause(attempt, after.filter(|_| retries.is_some()));
+            if retries.is_some_and(|retries| attempt >= retries) || pause > retry::LONGEST || Instant::now() + pause >= end {
                 return Err(error);
             }
-            tracing::debug!(%error, ?pause, attempt, "asking the embedding server again");
+            match retries {
+                None if attempt == 0 => tracing::warn!(%error, ?limit, "waiting for the embedding server"),
+                _ => tracing::debug!(%error, ?pause, attempt, "asking the embedding server again"),
+            }
             tokio::time::sleep(pause).await;
+            attempt += 1;
         }
-        Err(self.unavailable("no attempt was made".to_owned()))
     }
 
-    async fn attempt(&self, body: Vec<u8>, count: usize, dimension: Option<usize>) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let response = self.client.post(&self.url, body).await.map_err(|error| self.failed(error))?;
+    async fn attempt(&self, asked: &Asked) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let response = self.client.post(&self.url, asked.body.clone()).await.map_err(|error| self.failed(error))?;
         let (parts, body) = response.into_parts();
-        let body = match whole(body, MAX_FRAME + count * MAX_VECTOR).await {
+        let body = match whole(body, MAX_FRAME + asked.count * MAX_VECTOR).await {
             Ok(body) => body,
             Err(HttpError { reason, lasting: true }) => return Err(EmbedError::Reply { url: self.url.clone(), reason }),
             Err(error) => return Err(self.failed(error)),
@@ -79,7 +86,7 @@ impl Server {
         if parts.status != StatusCode::OK {
             return Err(self.of_status(parts.status, &parts.headers, &body));
         }
-        wire::read(&body, count, dimension).map_err(|reason| EmbedError::Reply { url: self.url.clone(), reason })
+        wire::read(&body, asked.count, asked.dimension).map_err(|reason| EmbedError::Reply { url: self.url.clone(), reason })
     }
 
     /// The error of a status other than 200.
