@@ -3,6 +3,7 @@
 mod bert;
 mod files;
 mod pieces;
+mod turns;
 mod weights;
 
 use std::num::NonZero;
@@ -15,9 +16,12 @@ use crate::{EmbedError, Embedder};
 use bert::Bert;
 use files::Files;
 use pieces::Pieces;
+use turns::Turns;
 
 /// Word pieces that are computed together: bounds the memory of a call, to 20 MB with MiniLM.
-const BATCH_PIECES: usize = 1024;
+const BATCH_PIECES: usize = 512;
+/// Word pieces of a call that goes before longer ones: a query of 40 words.
+const SHORT: usize = 64;
 
 /// Options of [`MiniLm`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,13 +33,15 @@ pub struct MiniLmOptions {
 /// A BERT whose vectors are the mean over its word pieces, such as all-MiniLM-L6-v2.
 ///
 /// Of a text, it reads the first 256 word pieces, about 200 words. A text's vector has the same bits
-/// alone and together with any others, but for the instruction set of the machine. Calls from
-/// several threads take turns at each matrix product, so a query waits for little of a long call.
+/// alone and together with any others, on any number of threads; machines with other instruction sets
+/// may differ in the last bits. A query goes before longer calls of other threads, which stop for it
+/// at the next matrix product.
 pub struct MiniLm {
     name: String,
     pieces: Pieces,
     bert: Bert,
     team: Team,
+    turns: Turns,
 }
 
 impl MiniLm {
@@ -52,14 +58,20 @@ impl MiniLm {
         let threads = NonZero::new(options.threads).or_else(|| std::thread::available_parallelism().ok());
         let team = Team::new(threads.map_or(1, NonZero::get)).map_err(|error| EmbedError::Compute { reason: error.to_string() })?;
         let name = format!("bert-{}x{}@{digest}", config.num_hidden_layers, config.hidden_size);
-        Ok(MiniLm { name, pieces, bert, team })
+        Ok(MiniLm { name, pieces, bert, team, turns: Turns::default() })
     }
 
     /// The vectors of texts as pieces.
     fn batch(&self, texts: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let failed = |reason: String| EmbedError::Compute { reason };
         let rows: Vec<&[u32]> = texts.iter().map(Vec::as_slice).collect();
-        let states = self.bert.forward(&self.team, &rows).map_err(|error| failed(error.to_string()))?;
+        let short = (rows.iter().map(|row| row.len()).sum::<usize>() <= SHORT).then(|| self.turns.short());
+        let between = || {
+            if short.is_none() {
+                self.turns.give_way()
+            }
+        };
+        let states = self.bert.forward(&self.team, &rows, &between).map_err(|error| failed(error.to_string()))?;
         let mut rest = states.as_slice();
         let mut vectors = Vec::with_capacity(texts.len());
         for text in texts {

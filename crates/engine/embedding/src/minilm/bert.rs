@@ -71,8 +71,8 @@ pub(crate) enum ForwardError {
 }
 
 impl Bert {
-    /// The last states of all pieces, `[pieces, width]`.
-    pub(crate) fn forward(&self, team: &Team, texts: &[&[u32]]) -> Result<Vec<f32>, ForwardError> {
+    /// The last states of all pieces, `[pieces, width]`. Calls `between` before each large product.
+    pub(crate) fn forward(&self, team: &Team, texts: &[&[u32]], between: &dyn Fn()) -> Result<Vec<f32>, ForwardError> {
         let Shape { width, inner, .. } = self.shape;
         let mut x = self.embed(texts)?;
         let mut spans = Vec::with_capacity(texts.len());
@@ -86,13 +86,17 @@ impl Bert {
         let (mut y, mut up) = (vec![0.0; rows * width], vec![0.0; rows * inner]);
         self.norm.apply(self.shape.eps, team, &mut x, &mut y);
         for layer in &self.layers {
+            between();
             layer.qkv.apply(team, &mut inputs, &x, width, &mut qkv)?;
+            between();
             self.attend(team, &qkv, &spans, &mut attended)?;
             layer.attention.apply(team, &mut inputs, &attended, width, &mut y)?;
             add(&mut x, &y);
             layer.attention_norm.apply(self.shape.eps, team, &mut x, &mut y);
+            between();
             layer.up.apply(team, &mut inputs, &x, width, &mut up)?;
             team.rows(&mut up, inner, &|_, up| gelu(up));
+            between();
             layer.down.apply(team, &mut inputs, &up, inner, &mut y)?;
             add(&mut x, &y);
             layer.norm.apply(self.shape.eps, team, &mut x, &mut y);
@@ -152,7 +156,9 @@ impl Bert {
         let (width, dim) = (self.shape.width, self.shape.dim());
         let n = qkv.len() / (3 * width);
         let column = |kind: usize| qkv.chunks_exact(3 * width).map(move |row| &row[kind * width + head * dim..][..dim]);
-        let (queries, keys): (Vec<f32>, Vec<f32>) = (column(0).flatten().copied().collect(), column(1).flatten().copied().collect());
+        let (mut queries, mut keys) = (Vec::with_capacity(n * dim), Vec::with_capacity(n * dim));
+        column(0).for_each(|row| queries.extend_from_slice(row));
+        column(1).for_each(|row| keys.extend_from_slice(row));
         let mut values = vec![0.0; n * dim];
         for (i, row) in column(2).enumerate() {
             for (values, x) in values.chunks_exact_mut(n).zip(row) {
