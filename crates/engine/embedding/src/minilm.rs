@@ -18,7 +18,7 @@ use files::Files;
 use pieces::Pieces;
 use turns::Turns;
 
-/// Word pieces that are computed together: bounds the memory of a call, to 20 MB with MiniLM.
+/// Word pieces that are computed together, or one text: bounds the memory of a call.
 const BATCH_PIECES: usize = 512;
 /// Word pieces of a call that goes before longer ones: a query of 40 words.
 const SHORT: usize = 64;
