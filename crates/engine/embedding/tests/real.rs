@@ -23,7 +23,7 @@ struct Row {
 /// The weights, if they are there.
 fn weights() -> Option<PathBuf> {
     let fetched = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../models/all-minilm-l6-v2");
-    let dir = std::env::var_os("AUTOACT_EMBEDDER_DIR").map_or(fetched, PathBuf::from);
+    let dir = std::env::var_os("AUTOACT_TEST_EMBEDDER").map_or(fetched, PathBuf::from);
     dir.join("model.safetensors").exists().then_some(dir)
 }
 
