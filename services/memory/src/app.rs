@@ -59,7 +59,7 @@ impl Service for MemoryApp {
             }
         };
         setup.serve(service(store.clone()));
-        let documents = documents::open(&config.documents_dir, setup).await?;
+        let documents = documents::open(&config, setup).await?;
         setup.serve(documents);
         setup.tasks().spawn_until_stopped("close the store", |stopping| async move {
             stopping.cancelled().await;

@@ -20,8 +20,35 @@ const DEFAULT_QDRANT_URL: &str = "http://127.0.0.1:6334";
 const DEFAULT_COLLECTION: &str = "autoact-memory";
 /// How long Qdrant may take for one request: a planning loop does not wait longer for a memory.
 const DEFAULT_QDRANT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The only embedder there is so far.
-const NO_EMBEDDER: &str = "none";
+/// Where `scripts/fetch-embedder` puts the weights.
+const DEFAULT_EMBEDDER_DIR: &str = "models/all-minilm-l6-v2";
+
+/// What makes dense vectors of documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EmbedderKind {
+    /// The model in `embedder_dir` if it is there, and otherwise none.
+    #[default]
+    Auto,
+    /// None: documents are found by words.
+    None,
+    /// The model in `embedder_dir`, in this process.
+    Model,
+    /// A server with OpenAI's API.
+    Server,
+}
+
+/// A server that makes vectors.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EmbedderServerConfig {
+    /// The base of its API, such as `http://gpu:8000/v1`.
+    pub url: String,
+    /// The model's name there.
+    pub model: String,
+    /// The server's API key, if it asks for one.
+    pub api_key: Secret,
+}
 
 /// Which store keeps the memories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -71,8 +98,12 @@ pub struct MemoryConfig {
     /// Where users' documents are kept, whatever the store; empty: nowhere, and calls about them are
     /// refused. One process at a time.
     pub documents_dir: PathBuf,
-    /// What makes dense vectors. Only `none` so far: no embedder is bundled yet.
-    pub embedder: String,
+    /// What makes dense vectors of documents: `auto`, `none`, `model` or `server`.
+    pub embedder: EmbedderKind,
+    /// The directory of the model that makes vectors (`scripts/fetch-embedder`).
+    pub embedder_dir: PathBuf,
+    /// The server that makes vectors, for `embedder = "server"`.
+    pub embedder_server: EmbedderServerConfig,
     /// The Qdrant server, for `store = "qdrant"`.
     pub qdrant: QdrantConfig,
 }
@@ -83,7 +114,9 @@ impl Default for MemoryConfig {
             store: StoreKind::default(),
             data_dir: PathBuf::from(DEFAULT_DATA_DIR),
             documents_dir: PathBuf::from(DEFAULT_DOCUMENTS_DIR),
-            embedder: NO_EMBEDDER.to_owned(),
+            embedder: EmbedderKind::default(),
+            embedder_dir: PathBuf::from(DEFAULT_EMBEDDER_DIR),
+            embedder_server: EmbedderServerConfig::default(),
             qdrant: QdrantConfig::default(),
         }
     }
@@ -97,7 +130,11 @@ impl Section for MemoryConfig {
     }
 
     fn validate(&self, _common: &Common, check: &mut Check<'_>) {
-        check.require(self.embedder == NO_EMBEDDER, "embedder", "`none` (no embedder is bundled yet)", &self.embedder);
+        if self.embedder == EmbedderKind::Server {
+            let EmbedderServerConfig { url, model, .. } = &self.embedder_server;
+            check.require(!url.is_empty(), "embedder_server.url", "the base of an API such as `http://gpu:8000/v1`", url);
+            check.require(!model.is_empty(), "embedder_server.model", "the name of a model", model);
+        }
         match self.store {
             StoreKind::Embedded => {
                 check.require(!self.data_dir.as_os_str().is_empty(), "data_dir", "a directory", self.data_dir.display());

@@ -9,7 +9,7 @@ use autoact_wire::memory_v1::documents_client::DocumentsClient;
 use autoact_wire::memory_v1::put_file_request::Part;
 use autoact_wire::memory_v1::{self as v1, PutFileRequest};
 use autoact_wire::status::reason;
-use memory::{MemoryApp, MemoryConfig};
+use memory::{EmbedderKind, MemoryApp, MemoryConfig};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
@@ -51,7 +51,8 @@ fn names(names: &[&str]) -> Vec<String> {
 }
 
 async fn search(client: &mut Client, tenant: &str, collections: &[&str], query: &str) -> Result<Vec<String>, Status> {
-    let request = v1::SearchSegmentsRequest { tenant: tenant.into(), collections: names(collections), query: query.into(), limit: 0 };
+    let request =
+        v1::SearchSegmentsRequest { tenant: tenant.into(), collections: names(collections), query: query.into(), ..Default::default() };
     let found = client.search_segments(request).await?.into_inner().segments;
     Ok(found.into_iter().map(|found| found.segment.unwrap()).map(|segment| format!("{}/{}", segment.collection, segment.title)).collect())
 }
@@ -176,6 +177,64 @@ async fn a_stream_that_breaks_off_leaves_what_was_there() {
     let (running, mut client) = start(directory.path()).await.unwrap();
     assert_eq!(search(&mut client, "", &["c"], "before").await.unwrap(), ["c/A"]);
     assert!(search(&mut client, "", &["c"], "after").await.unwrap().is_empty());
+    running.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_an_embedder_search_is_by_words_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let (running, mut client) = start(directory.path()).await.unwrap();
+    put(&mut client, "", "c", "a.md", &[("A", "A manager approves travel.")]).await.unwrap();
+    let request = |strategy: v1::SearchStrategy| v1::SearchSegmentsRequest {
+        collections: names(&["c"]),
+        query: "manager".into(),
+        strategy: strategy.into(),
+        ..Default::default()
+    };
+    let found = client.search_segments(request(v1::SearchStrategy::Unspecified)).await.unwrap().into_inner();
+    assert_eq!((found.strategy(), found.segments.len()), (v1::SearchStrategy::Words, 1));
+    refused(client.search_segments(request(v1::SearchStrategy::Vectors)).await, Code::FailedPrecondition, "NO_EMBEDDER");
+    assert_eq!(client.list_collections(v1::ListCollectionsRequest::default()).await.unwrap().into_inner().embedder, "");
+    running.stop().await.unwrap();
+}
+
+/// Needs the weights: `scripts/fetch-embedder`.
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_follow_and_find_by_meaning() {
+    let weights = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/all-minilm-l6-v2");
+    if !weights.join("config.json").is_file() {
+        eprintln!("skipped: no weights; run scripts/fetch-embedder");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let config = MemoryConfig {
+        data_dir: directory.path().join("memory"),
+        documents_dir: directory.path().join("documents"),
+        embedder: EmbedderKind::Model,
+        embedder_dir: weights,
+        ..MemoryConfig::default()
+    };
+    let (running, mut client) = start_with(config).await.unwrap();
+    let text = [("Travel", "Journeys abroad need the consent of a supervisor."), ("Leave", "Everybody has thirty days of holidays.")];
+    put(&mut client, "", "c", "a.md", &text).await.unwrap();
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let listed = client.list_collections(v1::ListCollectionsRequest::default()).await.unwrap().into_inner();
+        if listed.collections[0].vectors == 2 {
+            break;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "no vectors: {listed:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    for query in ["who signs off a business trip?", "vacation"] {
+        let request = v1::SearchSegmentsRequest { collections: names(&["c"]), query: query.into(), limit: 1, ..Default::default() };
+        let found = client.search_segments(request).await.unwrap().into_inner();
+        let title = found.segments[0].segment.as_ref().unwrap().title.clone();
+        assert_eq!(
+            (found.strategy(), title.as_str()),
+            (v1::SearchStrategy::ReciprocalRanks, if query == "vacation" { "Leave" } else { "Travel" })
+        );
+    }
     running.stop().await.unwrap();
 }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autoact_config::{Common, Loaded, Secret};
+use autoact_embedding::{EmbedError, Embedder};
 use autoact_service::App;
 use autoact_trajectory::Tenant;
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use memory::{
-    EmbedError, Embedder, Encoder, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, QdrantConfig, QdrantStore, Query, StoreError,
-    StoreKind, TaskMemory,
+    Encoder, Kind, Memory, MemoryApp, MemoryConfig, MemoryStore, QdrantConfig, QdrantStore, Query, StoreError, StoreKind, TaskMemory,
 };
 use tonic::Code;
 
@@ -112,9 +112,9 @@ impl Embedder for TwoMeanings {
         2
     }
 
-    fn embed(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        let water = ["river", "stream", "brook"].iter().any(|word| text.contains(word));
-        Ok(if water { vec![1.0, 0.1] } else { vec![0.1, 1.0] })
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let water = |text: &&str| ["river", "stream", "brook"].iter().any(|word| text.contains(word));
+        Ok(texts.iter().map(|text| if water(text) { vec![1.0, 0.1] } else { vec![0.1, 1.0] }).collect())
     }
 }
 

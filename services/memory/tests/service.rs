@@ -460,8 +460,9 @@ fn settings_are_checked() {
     assert_eq!(MemoryConfig::common().listen.port(), 7404);
     assert!(load(&[]).is_ok());
     assert!(load(&[("store", "qdrant"), ("qdrant.url", "http://qdrant:6334"), ("qdrant.timeout", "2s")]).is_ok());
-    let error = load(&[("embedder", "minilm")]).unwrap_err().to_string();
-    assert!(error.contains("no embedder is bundled yet"), "{error}");
+    assert!(load(&[("embedder", "minilm")]).is_err());
+    let error = load(&[("embedder", "server")]).unwrap_err().to_string();
+    assert!(error.contains("embedder_server.url") && error.contains("embedder_server.model"), "{error}");
     let error = load(&[("store", "qdrant"), ("qdrant.url", "nowhere"), ("qdrant.collection", "a/b")]).unwrap_err().to_string();
     assert!(error.contains("qdrant.url") && error.contains("qdrant.collection"), "{error}");
     assert!(load(&[("store", "redis")]).is_err());

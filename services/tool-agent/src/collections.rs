@@ -77,6 +77,7 @@ impl Collections for RemoteCollections {
             collections: scope.collections.to_vec(),
             query: query.to_owned(),
             limit: u32::try_from(limit).unwrap_or(u32::MAX),
+            ..SearchSegmentsRequest::default()
         };
         let found = self.call(|mut client| {
             let request = Request::new(request.clone());

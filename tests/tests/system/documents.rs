@@ -94,7 +94,7 @@ async fn collections_are_imported_searched_asked_and_deleted_while_the_group_run
     group.start_again().await?;
     let found = rows(&group, ["corpus", "search", "handbook", "limit for a night", "--json"]).await?;
     assert_eq!((&found[0]["text"], &found[0]["title"]), (&"The limit for a night is 155 euros.".into(), &"Travel policy: Hotels".into()));
-    assert_eq!(rows(&group, ["corpus", "list", "--json"]).await?, serde_json::json!([{"name": "handbook", "files": 1, "segments": 1}]));
+    assert_eq!(rows(&group, ["corpus", "list", "--json"]).await?[0]["segments"], serde_json::json!(1));
 
     let deleted = group.autoact(["corpus", "delete", "handbook"])?.run(QUICK).await?;
     assert_eq!(deleted.code, Some(0), "{}", deleted.text());

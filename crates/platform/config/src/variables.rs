@@ -7,7 +7,7 @@ pub const CONFIG_VARIABLE: &str = "AUTOACT_CONFIG";
 
 /// Variables with our prefix that are not settings of a service, each with who reads it. Services
 /// may find them in their environment: `autoact up` and the tests hand theirs on.
-pub const OTHER_VARIABLES: [(&str, &str); 21] = [
+pub const OTHER_VARIABLES: [(&str, &str); 22] = [
     (CONFIG_VARIABLE, "every service: its configuration file"),
     ("AUTOACT_BUF", "scripts/fetch-buf: the program that lints proto/"),
     ("AUTOACT_GATEWAY", "the `autoact` command: default of `--gateway`"),
@@ -25,6 +25,7 @@ pub const OTHER_VARIABLES: [(&str, &str); 21] = [
     ("AUTOACT_NATS_SERVER", "`autoact up`, scripts/fetch-nats and the tests: the program nats-server"),
     ("AUTOACT_STATE_DIR", "`autoact up` and `autoact down`: default of `--state-dir`"),
     ("AUTOACT_TEST_DATA", "the tests of crates/lab/datasets: published samples"),
+    ("AUTOACT_TEST_EMBEDDER", "the tests of crates/engine/embedding: the directory of the real weights"),
     ("AUTOACT_TEST_LONG", "the whole-system tests: kills and mixed fleets go on for minutes"),
     ("AUTOACT_THREADS", "the benchmark kernel_throughput"),
     ("AUTOACT_WRITE_RELEASED", "the tests of crates/platform/wire: record the contracts of a release"),
@@ -69,7 +70,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("reflect-agent", &["adapter", "adapter_announcements", "adapter_registry", "backend", "engine", "model"]),
-    ("memory", &["data_dir", "documents_dir", "embedder", "qdrant", "store"]),
+    ("memory", &["data_dir", "documents_dir", "embedder", "embedder_dir", "embedder_server", "qdrant", "store"]),
 ];
 
 /// What a variable sets in one service.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use autoact_collections::CollectionName;
 use autoact_trajectory::Tenant;
+use autoact_wire::memory_v1::SearchStrategy;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::adapters::AdaptersOptions;
@@ -219,6 +220,17 @@ pub(crate) struct WatchOptions {
 /// What is waited for at most; longer is a mistyped unit.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+/// How collections are searched.
+fn strategy(text: &str) -> Result<SearchStrategy, String> {
+    Ok(match text {
+        "words" => SearchStrategy::Words,
+        "vectors" => SearchStrategy::Vectors,
+        "concatenation" => SearchStrategy::Concatenation,
+        "reciprocal-ranks" => SearchStrategy::ReciprocalRanks,
+        _ => return Err("expected `words`, `vectors`, `concatenation` or `reciprocal-ranks`".to_owned()),
+    })
+}
+
 /// A point in time.
 fn timestamp(text: &str) -> Result<prost_types::Timestamp, String> {
     text.trim().parse().map_err(|_| "expected RFC 3339, such as `2026-11-22T07:30:00Z` or `2026-11-22T08:30:00+01:00`".to_owned())
@@ -388,6 +400,10 @@ pub(crate) enum CorpusCommand {
         collections: Vec<CollectionName>,
         /// What to look for: plain words.
         query: String,
+        /// How: `words`, `vectors`, `concatenation` or `reciprocal-ranks`. Without it, what the service
+        /// has.
+        #[arg(long, value_parser = strategy)]
+        strategy: Option<SearchStrategy>,
         /// How many.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
         limit: u32,

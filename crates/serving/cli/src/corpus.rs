@@ -18,8 +18,8 @@ pub(crate) async fn run(command: CorpusCommand) -> anyhow::Result<u8> {
         CorpusCommand::Import(options) => import::run(&options).await,
         CorpusCommand::List { store, json } => collections::list(&store, json).await,
         CorpusCommand::Files { collection, store, json } => collections::list_files(&store, &collection, json).await,
-        CorpusCommand::Search { collections, query, limit, store, json } => {
-            collections::search(&store, &collections, &query, limit, json).await
+        CorpusCommand::Search { collections, query, limit, strategy, store, json } => {
+            collections::search(&store, &collections, &query, limit, strategy, json).await
         }
         CorpusCommand::Delete { collection, paths, store } => collections::delete(&store, &collection, &paths).await,
         CorpusCommand::Build { dir, check } => build(&dir, check),

@@ -3,8 +3,11 @@
 //! Callers that change it at the same time share a commit: each adds its change to the writer, then
 //! waits for the commits before; the first to get its turn commits for all that were added by then.
 
+mod dense;
+
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +19,7 @@ use crate::guard::guarded;
 use crate::model::{Entry, Found, NewSegment, Opened};
 use crate::name::CollectionName;
 use crate::search::Search;
+use crate::vectors::{Space, Vectors};
 use crate::writer::{Writer, purge};
 
 /// What a collection is.
@@ -35,6 +39,7 @@ pub struct Put {
 /// The files and segments of one collection.
 pub struct Collection {
     name: CollectionName,
+    path: PathBuf,
     files: PathBuf,
     index: tantivy::Index,
     fields: Fields,
@@ -42,6 +47,8 @@ pub struct Collection {
     changes: Mutex<Changes>,
     /// How many changes are committed. Held while a commit is under way.
     committed: Mutex<u64>,
+    /// Those that somebody has asked for.
+    vectors: Mutex<HashMap<Space, Arc<Vectors>>>,
 }
 
 #[derive(Default)]
@@ -99,7 +106,17 @@ impl Collection {
             std::fs::write(&manifest, text).map_err(failed)?;
         }
         let changes = Mutex::new(Changes::default());
-        Ok(Collection { name: name.clone(), files, index, fields, reader, changes, committed: Mutex::new(0) })
+        Ok(Collection {
+            name: name.clone(),
+            path: path.to_owned(),
+            files,
+            index,
+            fields,
+            reader,
+            changes,
+            committed: Mutex::new(0),
+            vectors: Mutex::default(),
+        })
     }
 
     /// Its name.
@@ -138,6 +155,7 @@ impl Collection {
         })?;
         self.commit(added)?;
         self.purge()?;
+        self.forget_vectors()?;
         Ok(there.len() as u64)
     }
 

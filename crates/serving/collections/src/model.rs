@@ -44,7 +44,7 @@ pub struct NewSegment {
 /// A segment as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
-    /// Its number: no other segment of the collection ever has it.
+    /// Its number: higher than those of all segments that were there when it was stored.
     pub number: u64,
     /// The file.
     pub path: String,

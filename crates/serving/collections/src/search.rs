@@ -105,6 +105,23 @@ impl Search {
         Ok(next)
     }
 
+    /// The numbers of all segments.
+    pub(crate) fn numbers(&self) -> tantivy::Result<Vec<u64>> {
+        let mut all = Vec::new();
+        for segment in self.searcher.segment_readers() {
+            let Some(numbers) = segment.fast_fields().column_opt::<u64>("number")? else { continue };
+            all.extend(segment.doc_ids_alive().filter_map(|doc| numbers.first(doc)));
+        }
+        Ok(all)
+    }
+
+    /// The segment with a number, if it is there.
+    pub(crate) fn numbered(&self, number: u64) -> tantivy::Result<Option<Segment>> {
+        let query = TermQuery::new(Term::from_field_u64(self.fields.number, number), IndexRecordOption::Basic);
+        let found = self.searcher.search(&query, &DocSetCollector)?;
+        found.into_iter().next().map(|address| self.payload(address)).transpose()
+    }
+
     /// The file whose segment has a title, if it is another than `path`.
     pub(crate) fn is_title_elsewhere(&self, folded: &str, path: &str) -> tantivy::Result<bool> {
         for address in self.named(self.fields.name, folded)? {

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -73,7 +74,7 @@ impl Collections {
         let path = self.root.join(tenant.as_str());
         let failed = |source| CollectionsError::Directory { path: path.clone(), source };
         let entries = match fs::read_dir(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
             entries => entries.map_err(failed)?,
         };
         let mut names = Vec::new();
@@ -84,6 +85,22 @@ impl Collections {
         }
         names.sort();
         Ok(names)
+    }
+
+    /// All collections of all tenants.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn all(&self) -> Result<Vec<(Tenant, CollectionName)>, CollectionsError> {
+        let failed = |source| CollectionsError::Directory { path: self.root.clone(), source };
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.root).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if let Some(tenant) = name.to_str().and_then(|name| name.parse::<Tenant>().ok()) {
+                all.extend(self.names(&tenant)?.into_iter().map(|name| (tenant.clone(), name)));
+            }
+        }
+        Ok(all)
     }
 
     /// A collection that is there.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autoact_collections::{Collection, CollectionName, Collections, CollectionsError, Entry, NewSegment, Opened};
+use autoact_collections::{Collection, CollectionName, Collections, CollectionsError, Entry, NewSegment, Opened, Space};
 use autoact_tools::{Corpus, Page};
 use autoact_trajectory::Tenant;
 use proptest::prelude::*;
@@ -86,7 +86,7 @@ fn a_file_is_found_replaced_and_there_after_a_restart() {
     assert_eq!(found(&collection, "director"), ["Travel"]);
     let files: Vec<(String, u64)> = collection.entries().unwrap().into_iter().map(|entry| (entry.path, entry.segments)).collect();
     assert_eq!(files, [("a.md".to_owned(), 1), ("b.md".to_owned(), 1)]);
-    // numbers are never given again
+    // numbers ascend
     let first = collection.words("days", 1).unwrap()[0].segment.number;
     put(&collection, "c.md", &[("More", "More days.")]);
     assert!(collection.words("more", 1).unwrap()[0].segment.number > first);
@@ -107,6 +107,36 @@ fn what_is_deleted_is_not_on_the_disk() {
     assert!(!collections.delete(&tenant("acme"), &name("handbook")).unwrap());
     let error = collections.get(&tenant("acme"), &name("handbook")).unwrap_err();
     assert!(matches!(error, CollectionsError::Unknown { known, .. } if known.is_empty()));
+}
+
+#[test]
+fn vectors_follow_the_segments() {
+    let (directory, collections, collection) = fresh();
+    let space = Space { name: "test".to_owned(), dimension: 3 };
+    put(&collection, "a.md", &[("A", "First."), ("B", "Second.")]);
+    put(&collection, "b.md", &[("C", "Third.")]);
+    let titles = |collection: &Collection, limit| -> Vec<(u64, String)> {
+        let (without, _) = collection.without_vector(&space, limit).unwrap();
+        without.into_iter().map(|segment| (segment.number, segment.title)).collect()
+    };
+    let [first, second] = &titles(&collection, 2)[..] else { panic!() };
+    assert_eq!([&first.1, &second.1], ["A", "B"]);
+    collection.add_vectors(&space, &[(first.0, vec![1.0, 0.0, 0.0]), (second.0, vec![0.0, 1.0, 0.0])]).unwrap();
+    let [third] = &titles(&collection, 9)[..] else { panic!() };
+    collection.add_vectors(&space, &[(third.0, vec![0.0, 0.0, 1.0])]).unwrap();
+    let near = |collection: &Collection| -> Vec<String> {
+        collection.near(&space, &[0.1, 0.7, 0.7], 2).unwrap().into_iter().map(|found| found.segment.title).collect()
+    };
+    assert_eq!((near(&collection), collection.with_vector(&space).unwrap()), (vec!["B".to_owned(), "C".to_owned()], 3));
+    // a file that is replaced has no vectors until they are made, and a deleted one none at all
+    put(&collection, "b.md", &[("C", "Third, again.")]);
+    assert_eq!((near(&collection), titles(&collection, 9).len()), (vec!["B".to_owned(), "A".to_owned()], 1));
+    collection.delete(&["a.md".to_owned()]).unwrap();
+    assert_eq!(near(&collection), [""; 0]);
+    drop((collection, collections));
+    let collections = Collections::open(directory.path()).unwrap();
+    let collection = collections.get(&tenant("acme"), &name("handbook")).unwrap();
+    assert_eq!((near(&collection).len(), collection.with_vector(&space).unwrap(), titles(&collection, 9).len()), (0, 0, 1));
 }
 
 #[test]

@@ -12,6 +12,8 @@ use tonic::Code;
 pub(crate) enum DocumentsError {
     #[error("this memory service keeps no documents; set `documents_dir`")]
     Off,
+    #[error("this memory service has no embedder, so there are no vectors; run `scripts/fetch-embedder`, or set `embedder`")]
+    NoEmbedder,
     #[error("`{0}` is missing")]
     Missing(&'static str),
     #[error("`{field}` has {length} bytes; at most {most} are allowed")]
@@ -41,7 +43,7 @@ pub(crate) enum DocumentsError {
 impl ServiceError for DocumentsError {
     fn code(&self) -> Code {
         match self {
-            DocumentsError::Off => Code::FailedPrecondition,
+            DocumentsError::Off | DocumentsError::NoEmbedder => Code::FailedPrecondition,
             DocumentsError::Missing(_)
             | DocumentsError::TooLong { .. }
             | DocumentsError::OutOfRange { .. }
@@ -60,6 +62,7 @@ impl ServiceError for DocumentsError {
     fn reason(&self) -> &'static str {
         match self {
             DocumentsError::Off => "DOCUMENTS_OFF",
+            DocumentsError::NoEmbedder => "NO_EMBEDDER",
             DocumentsError::Missing(_) => "FIELD_MISSING",
             DocumentsError::TooLong { .. } => "FIELD_TOO_LONG",
             DocumentsError::OutOfRange { .. } => "FIELD_OUT_OF_RANGE",

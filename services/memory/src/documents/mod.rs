@@ -1,12 +1,12 @@
 //! `autoact.memory.v1.Documents`: users' documents, in collections on this machine's disk.
 
 mod convert;
+mod dense;
 mod error;
 mod put;
 mod request;
 mod shelf;
 
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +17,11 @@ use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::documents_server::{Documents, DocumentsServer};
 use autoact_wire::status::to_status;
 use tokio_stream::Stream;
+use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::config::MemoryConfig;
+use crate::documents::dense::Dense;
 use crate::documents::error::DocumentsError;
 use crate::documents::put::receive;
 use crate::documents::request::{Scope, Whose};
@@ -32,44 +35,56 @@ const IDLE: Duration = Duration::from_secs(60);
 const FILES_PER_MESSAGE: usize = 256;
 
 /// Opens the collections in a directory; without one, calls are refused.
-pub(crate) async fn open(path: &Path, setup: &mut Setup) -> Result<DocumentsServer<DocumentsRpc>, StartError> {
-    let shelf = if path.as_os_str().is_empty() {
-        None
-    } else {
-        let directory = path.to_owned();
-        let opened = tokio::task::spawn_blocking(move || Collections::open(&directory)).await.map_err(StartError::new)?;
-        let collections = opened.map_err(|error| {
-            let fix = error.fix();
-            StartError::new(error).fix(fix)
-        })?;
-        tracing::info!(documents_dir = %path.display(), "the documents are open");
-        Some(Shelf::new(Arc::new(collections)))
-    };
-    if let Some(shelf) = shelf.clone() {
-        setup.tasks().spawn_until_stopped("documents at rest", |stopping| async move {
-            loop {
-                let stop = tokio::time::timeout(LOOK_EVERY, stopping.cancelled()).await.is_ok();
-                let idle = if stop { Duration::ZERO } else { IDLE };
-                if let Err(error) = shelf.write("rest", move |collections| collections.rest(idle)).await {
-                    tracing::warn!(%error, "a collection could not be brought to rest");
-                }
-                if stop {
-                    return;
-                }
-            }
-        });
+pub(crate) async fn open(config: &MemoryConfig, setup: &mut Setup) -> Result<DocumentsServer<DocumentsRpc>, StartError> {
+    let path = &config.documents_dir;
+    if path.as_os_str().is_empty() {
+        return Ok(autoact_wire::limited!(DocumentsServer::new(DocumentsRpc { open: None })));
     }
-    Ok(autoact_wire::limited!(DocumentsServer::new(DocumentsRpc { shelf })))
+    let directory = path.clone();
+    let opened = tokio::task::spawn_blocking(move || Collections::open(&directory)).await.map_err(StartError::new)?;
+    let collections = opened.map_err(|error| {
+        let fix = error.fix();
+        StartError::new(error).fix(fix)
+    })?;
+    tracing::info!(documents_dir = %path.display(), "the documents are open");
+    let shelf = Shelf::new(Arc::new(collections));
+    let dense = Dense::open(config, setup, &shelf).await?;
+    setup.tasks().spawn_until_stopped("documents at rest", |stopping| rest(shelf.clone(), stopping));
+    Ok(autoact_wire::limited!(DocumentsServer::new(DocumentsRpc { open: Some(Open { shelf, dense }) })))
+}
+
+/// Brings collections to rest that nobody changes, and all of them at the end.
+async fn rest(shelf: Shelf, stopping: CancellationToken) {
+    loop {
+        let stop = tokio::time::timeout(LOOK_EVERY, stopping.cancelled()).await.is_ok();
+        let idle = if stop { Duration::ZERO } else { IDLE };
+        if let Err(error) = shelf.write("rest", move |collections| collections.rest(idle)).await {
+            tracing::warn!(%error, "a collection could not be brought to rest");
+        }
+        if stop {
+            return;
+        }
+    }
 }
 
 /// The gRPC service.
 pub(crate) struct DocumentsRpc {
-    shelf: Option<Shelf>,
+    open: Option<Open>,
+}
+
+/// The documents, and what makes their vectors.
+struct Open {
+    shelf: Shelf,
+    dense: Arc<Dense>,
 }
 
 impl DocumentsRpc {
+    fn open(&self) -> Result<&Open, Status> {
+        self.open.as_ref().ok_or_else(|| to_status(&DocumentsError::Off))
+    }
+
     fn shelf(&self) -> Result<&Shelf, Status> {
-        self.shelf.as_ref().ok_or_else(|| to_status(&DocumentsError::Off))
+        Ok(&self.open()?.shelf)
     }
 }
 
@@ -89,6 +104,7 @@ impl Documents for DocumentsRpc {
         let (Whose { tenant, collection }, entry, segments) = receive(request.into_inner()).await?;
         let put = shelf.write("put", move |collections| collections.get_or_make(&tenant, &collection)?.put(&entry, segments));
         let put = put.await.map_err(refused)?;
+        self.open()?.dense.wake();
         Ok(Response::new(memory_v1::PutFileResponse { segments: put.segments }))
     }
 
@@ -121,15 +137,20 @@ impl Documents for DocumentsRpc {
         request: Request<memory_v1::ListCollectionsRequest>,
     ) -> Result<Response<memory_v1::ListCollectionsResponse>, Status> {
         let tenant = request::tenant(&request.into_inner().tenant).map_err(refused)?;
-        let listed = self.shelf()?.read("collections", move |collections| {
+        let Open { shelf, dense } = self.open()?;
+        let space = dense.space();
+        let embedder = space.as_ref().map(|space| space.name.clone()).unwrap_or_default();
+        let listed = shelf.read("collections", move |collections| {
             let names = collections.names(&tenant)?.into_iter();
             let counted = names.map(|name| {
-                let (files, segments) = collections.get(&tenant, &name)?.counts()?;
-                Ok(memory_v1::Collection { name: name.to_string(), files, segments })
+                let collection = collections.get(&tenant, &name)?;
+                let (files, segments) = collection.counts()?;
+                let vectors = space.as_ref().map_or(Ok(0), |space| collection.with_vector(space))?;
+                Ok(memory_v1::Collection { name: name.to_string(), files, segments, vectors })
             });
             counted.collect()
         });
-        Ok(Response::new(memory_v1::ListCollectionsResponse { collections: listed.await.map_err(refused)? }))
+        Ok(Response::new(memory_v1::ListCollectionsResponse { collections: listed.await.map_err(refused)?, embedder }))
     }
 
     async fn delete_collection(
@@ -146,12 +167,16 @@ impl Documents for DocumentsRpc {
         &self,
         request: Request<memory_v1::SearchSegmentsRequest>,
     ) -> Result<Response<memory_v1::SearchSegmentsResponse>, Status> {
-        let memory_v1::SearchSegmentsRequest { tenant, collections, query, limit } = request.into_inner();
+        let memory_v1::SearchSegmentsRequest { tenant, collections, query, limit, strategy } = request.into_inner();
         let scope = Scope::of(&tenant, &collections).map_err(refused)?;
         let query = request::text("query", query).map_err(refused)?;
         let limit = request::limit(limit).map_err(refused)?;
-        let found = self.shelf()?.read("search", move |collections| scope.search(collections, &query, limit)).await.map_err(refused)?;
-        Ok(Response::new(memory_v1::SearchSegmentsResponse { segments: found }))
+        let asked = convert::strategy(strategy).map_err(refused)?;
+        let Open { shelf, dense } = self.open()?;
+        let search = dense.search(query, limit, asked).await.map_err(refused)?;
+        let strategy = convert::strategy_name(search.strategy).into();
+        let segments = shelf.read("search", move |collections| scope.search(collections, &search)).await.map_err(refused)?;
+        Ok(Response::new(memory_v1::SearchSegmentsResponse { segments, strategy }))
     }
 
     async fn open_segment(

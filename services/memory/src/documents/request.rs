@@ -1,6 +1,8 @@
 //! What requests name, checked.
 
-use autoact_collections::{CollectionName, Collections, CollectionsError, Opened};
+use autoact_collections::{
+    Collection, CollectionName, Collections, CollectionsError, Found, LEAST_CANDIDATES, Opened, Space, Strategy, merge,
+};
 use autoact_trajectory::Tenant;
 use autoact_wire::memory_v1;
 
@@ -60,15 +62,11 @@ impl Scope {
 
     /// The best segments; each collection gives its best in turn, since scores of two collections
     /// cannot be compared.
-    pub(super) fn search(
-        &self,
-        collections: &Collections,
-        query: &str,
-        limit: usize,
-    ) -> Result<Vec<memory_v1::FoundSegment>, CollectionsError> {
+    pub(super) fn search(&self, collections: &Collections, search: &Search) -> Result<Vec<memory_v1::FoundSegment>, CollectionsError> {
+        let limit = search.limit;
         let mut lists = Vec::new();
         for name in &self.collections {
-            let segments = collections.get(&self.tenant, name)?.words(query, limit)?;
+            let segments = search.one(&*collections.get(&self.tenant, name)?)?;
             lists.push(segments.into_iter().map(|segment| found(name, segment)));
         }
         let mut merged = Vec::new();
@@ -112,6 +110,32 @@ impl Scope {
         }
         response.similar.truncate(similar);
         Ok(response)
+    }
+}
+
+/// What is looked for.
+#[derive(Debug)]
+pub(super) struct Search {
+    pub(super) query: String,
+    /// The query's vector, for strategies that have one.
+    pub(super) vector: Option<(Space, Vec<f32>)>,
+    pub(super) strategy: Strategy,
+    pub(super) limit: usize,
+}
+
+impl Search {
+    /// The best segments of one collection.
+    fn one(&self, collection: &Collection) -> Result<Vec<Found>, CollectionsError> {
+        let candidates = match self.strategy {
+            Strategy::Words | Strategy::Vectors => self.limit,
+            Strategy::Concatenation | Strategy::ReciprocalRanks => self.limit.max(LEAST_CANDIDATES),
+        };
+        let words = if self.strategy == Strategy::Vectors { Vec::new() } else { collection.words(&self.query, candidates)? };
+        let vectors = match &self.vector {
+            Some((space, vector)) => collection.near(space, vector, candidates)?,
+            None => Vec::new(),
+        };
+        Ok(merge(self.strategy, words, vectors, self.limit))
     }
 }
 

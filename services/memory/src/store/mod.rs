@@ -5,8 +5,10 @@ mod index;
 mod open;
 mod qdrant;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use autoact_embedding::EmbedError;
 use autoact_trajectory::Tenant;
 use autoact_wire::status::ServiceError;
 use tonic::Code;
@@ -15,7 +17,6 @@ pub use embedded::EmbeddedStore;
 pub use open::OpenError;
 pub use qdrant::QdrantStore;
 
-use crate::embedder::EmbedError;
 use crate::remembered::{Kind, Memory, Payload, Query, Recalled};
 
 /// Keeps memories, of every tenant for itself. None of its calls blocks an async thread.
@@ -80,8 +81,8 @@ pub enum StoreError {
         difference: String,
     },
     /// The embedder failed.
-    #[error(transparent)]
-    Embed(#[from] EmbedError),
+    #[error("{0}")]
+    Embed(Arc<EmbedError>),
     /// The engine failed.
     #[error("the memory store failed: {0}")]
     Engine(String),

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use autoact_embedding::EmbedError;
 use autoact_trajectory::Tenant;
 use qdrant_client::qdrant::vectors_config::Config as DenseConfig;
 use qdrant_client::qdrant::{
@@ -16,7 +17,6 @@ use tonic::Code;
 
 use super::{MemoryStore, StoreError, recalled};
 use crate::config::QdrantConfig;
-use crate::embedder::EmbedError;
 use crate::encode::{Encoded, Encoder};
 use crate::remembered::{Kind, Memory, Payload, Query, Recalled};
 
@@ -130,7 +130,8 @@ impl QdrantStore {
     async fn encode(&self, work: impl FnOnce(&Encoder) -> Result<Encoded, EmbedError> + Send + 'static) -> Result<Encoded, StoreError> {
         let encoder = self.encoder.clone();
         let encoded = tokio::task::spawn_blocking(move || work(&encoder)).await;
-        Ok(encoded.map_err(|error| StoreError::Engine(format!("cannot encode: {error}")))??)
+        let encoded = encoded.map_err(|error| StoreError::Engine(format!("cannot encode: {error}")))?;
+        encoded.map_err(|error| StoreError::Embed(Arc::new(error)))
     }
 }
 

@@ -3,7 +3,8 @@
 use autoact_collections::CollectionName;
 use autoact_trajectory::Tenant;
 use autoact_wire::memory_v1::{
-    DeleteCollectionRequest, DeleteFilesRequest, File, ListCollectionsRequest, ListFilesRequest, SearchSegmentsRequest, Segment,
+    Collection, DeleteCollectionRequest, DeleteFilesRequest, File, ListCollectionsRequest, ListFilesRequest, SearchSegmentsRequest,
+    SearchStrategy, Segment,
 };
 use serde_json::{Value, json};
 use tonic::{Code, Status};
@@ -56,18 +57,22 @@ pub(super) async fn delete_files(client: &mut Documents, whose: &Whose, paths: V
 
 pub(super) async fn list(store: &StoreOptions, json: bool) -> anyhow::Result<u8> {
     let request = ListCollectionsRequest { tenant: store.tenant.to_string() };
-    let collections = match client::documents(&store.memory)?.list_collections(request).await {
-        Ok(response) => response.into_inner().collections,
+    let listed = match client::documents(&store.memory)?.list_collections(request).await {
+        Ok(response) => response.into_inner(),
         Err(status) => return Err(client::explain(status, Service::Memory, &store.memory).await),
     };
     if json {
-        let rows = collections.iter().map(|one| json!({"name": one.name, "files": one.files, "segments": one.segments}));
-        out::line(Value::Array(rows.collect()))?;
-    } else if collections.is_empty() {
+        let row = |one: &Collection| json!({"name": one.name, "files": one.files, "segments": one.segments, "vectors": one.vectors});
+        out::line(Value::Array(listed.collections.iter().map(row).collect()))?;
+    } else if listed.collections.is_empty() {
         out::line("no collections; import one with: autoact corpus import DIRECTORY")?;
     } else {
-        for one in collections {
-            out::line(format_args!("{:<24} {:>8} files {:>10} segments", plain_line(&one.name), one.files, one.segments))?;
+        for one in &listed.collections {
+            let vectors = if listed.embedder.is_empty() { String::new() } else { format!(" {:>10} with vectors", one.vectors) };
+            out::line(format_args!("{:<24} {:>8} files {:>10} segments{vectors}", plain_line(&one.name), one.files, one.segments))?;
+        }
+        if listed.embedder.is_empty() {
+            out::line("found by words; with an embedder also by meaning (docs/embedding.md)")?;
         }
     }
     Ok(exit::OK)
@@ -101,10 +106,12 @@ pub(super) async fn search(
     collections: &[CollectionName],
     query: &str,
     limit: u32,
+    strategy: Option<SearchStrategy>,
     json: bool,
 ) -> anyhow::Result<u8> {
     let collections = collections.iter().map(CollectionName::to_string).collect();
-    let request = SearchSegmentsRequest { tenant: store.tenant.to_string(), collections, query: query.to_owned(), limit };
+    let strategy = strategy.unwrap_or_default().into();
+    let request = SearchSegmentsRequest { tenant: store.tenant.to_string(), collections, query: query.to_owned(), limit, strategy };
     let found = match client::documents(&store.memory)?.search_segments(request).await {
         Ok(response) => response.into_inner().segments,
         Err(status) => return Err(client::explain(status, Service::Memory, &store.memory).await),

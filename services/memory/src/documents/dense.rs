@@ -1,0 +1,233 @@
+//! The embedder: vectors of queries, and of segments in the background.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use autoact_collections::{Collection, Collections, CollectionsError, Space, Strategy};
+use autoact_embedding::{EmbedError, Embedder, MiniLm, MiniLmOptions, OpenAiEmbedder, OpenAiEmbedderOptions};
+use autoact_service::{Setup, StartError};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{EmbedderKind, MemoryConfig};
+use crate::documents::error::DocumentsError;
+use crate::documents::request::Search;
+use crate::documents::shelf::Shelf;
+
+/// Segments that are embedded together: so few that a service that stops is not waited for.
+const BATCH: usize = 16;
+/// The pause where nothing is left to do, unless a file is stored.
+const IDLE: Duration = Duration::from_secs(30);
+/// The pause after a failure.
+const PAUSE: Duration = Duration::from_secs(5);
+/// How often the log says how far it is.
+const NOTE_EVERY: Duration = Duration::from_secs(10);
+/// What a model's directory has.
+const MODEL_FILE: &str = "config.json";
+
+/// The embedder, once it is there.
+pub(super) struct Dense {
+    embedder: OnceLock<Arc<dyn Embedder>>,
+    stored: Notify,
+}
+
+impl Dense {
+    /// Opens the model, or begins to look for the server, and lets vectors follow what is stored.
+    pub(super) async fn open(config: &MemoryConfig, setup: &mut Setup, shelf: &Shelf) -> Result<Arc<Dense>, StartError> {
+        let dense = Arc::new(Dense { embedder: OnceLock::new(), stored: Notify::new() });
+        let directory = config.embedder_dir.clone();
+        let model = match config.embedder {
+            EmbedderKind::None => return Ok(dense),
+            EmbedderKind::Auto if !directory.join(MODEL_FILE).is_file() => {
+                tracing::info!("no embedder: documents are found by words alone; `scripts/fetch-embedder` fetches one");
+                return Ok(dense);
+            }
+            EmbedderKind::Auto | EmbedderKind::Model => true,
+            EmbedderKind::Server => false,
+        };
+        if model {
+            let opened = tokio::task::spawn_blocking(move || MiniLm::open(&directory, MiniLmOptions::default())).await;
+            let opened = opened.map_err(StartError::new)?.map_err(StartError::new)?;
+            dense.set(Arc::new(opened));
+        }
+        let server = OpenAiEmbedderOptions {
+            api_key: config.embedder_server.api_key.clone(),
+            ..OpenAiEmbedderOptions::new(&config.embedder_server.url, &config.embedder_server.model)
+        };
+        let (own, shelf) = (dense.clone(), shelf.clone());
+        setup.tasks().spawn_until_stopped("vectors", move |stopping| async move {
+            if !model && !own.find(server, &stopping).await {
+                return;
+            }
+            own.follow(&shelf, &stopping).await;
+        });
+        Ok(dense)
+    }
+
+    /// The space of its vectors, once it is there.
+    pub(super) fn space(&self) -> Option<Space> {
+        self.embedder.get().map(|embedder| space(&**embedder))
+    }
+
+    /// Something was stored.
+    pub(super) fn wake(&self) {
+        self.stored.notify_one();
+    }
+
+    /// A query with its vector, if its strategy needs one. A query that names no strategy is one by
+    /// words where no vector can be had.
+    pub(super) async fn search(&self, query: String, limit: usize, asked: Option<Strategy>) -> Result<Search, DocumentsError> {
+        let strategy = asked.unwrap_or(Strategy::ReciprocalRanks);
+        if strategy == Strategy::Words {
+            return Ok(Search { query, vector: None, strategy, limit });
+        }
+        let by_words = |query| Search { query, vector: None, strategy: Strategy::Words, limit };
+        let Some(embedder) = self.embedder.get().cloned() else {
+            return if asked.is_none() { Ok(by_words(query)) } else { Err(DocumentsError::NoEmbedder) };
+        };
+        let space = space(&*embedder);
+        let text = query.clone();
+        let embedded = tokio::task::spawn_blocking(move || embedder.embed(&[&text])).await;
+        match embedded.map_err(|error| DocumentsError::Broke(error.to_string()))? {
+            Ok(mut vectors) => {
+                let vector = vectors.pop().map(|vector| (space, vector));
+                Ok(Search { query, vector, strategy, limit })
+            }
+            Err(error) if asked.is_none() => {
+                tracing::warn!(%error, "a query has no vector; it is one by words");
+                Ok(by_words(query))
+            }
+            Err(error) => Err(DocumentsError::Broke(error.to_string())),
+        }
+    }
+
+    fn set(&self, embedder: Arc<dyn Embedder>) {
+        tracing::info!(embedder = embedder.name(), dimension = embedder.dimension(), "documents are found by meaning too");
+        let _ = self.embedder.set(embedder);
+    }
+
+    /// Looks for the server until it is there; false when the service stops first.
+    async fn find(&self, options: OpenAiEmbedderOptions, stopping: &CancellationToken) -> bool {
+        loop {
+            let found = tokio::select! {
+                () = stopping.cancelled() => return false,
+                found = OpenAiEmbedder::connect(options.clone()) => found,
+            };
+            match found {
+                Ok(embedder) => {
+                    self.set(Arc::new(embedder));
+                    return true;
+                }
+                Err(error) => tracing::warn!(%error, retry_in = ?PAUSE, "no embedder"),
+            }
+            if tokio::time::timeout(PAUSE, stopping.cancelled()).await.is_ok() {
+                return false;
+            }
+        }
+    }
+
+    /// Makes the vectors of whatever is stored.
+    async fn follow(&self, shelf: &Shelf, stopping: &CancellationToken) {
+        let Some(embedder) = self.embedder.get() else { return };
+        let (mut made, mut noted) = (0, Instant::now());
+        while !stopping.is_cancelled() {
+            let embedder = embedder.clone();
+            let round = shelf.write("embed", move |collections| Ok(round(collections, &*embedder)));
+            let pause = match round.await {
+                Ok(Ok(Round { done, left })) => {
+                    metrics::counter!("autoact_documents_embedded_total").increment(done as u64);
+                    metrics::gauge!("autoact_documents_without_vector").set(left as f64);
+                    made += done;
+                    let every = noted.elapsed();
+                    if made > 0 && (every >= NOTE_EVERY || left == 0) {
+                        let rate = (made as f64 / every.as_secs_f64()).round();
+                        tracing::info!(made, left, segments_per_second = rate, "vectors of documents");
+                        (made, noted) = (0, Instant::now());
+                    }
+                    if done > 0 { Duration::ZERO } else { IDLE }
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, retry_in = ?PAUSE, "no vectors");
+                    PAUSE
+                }
+                Err(error) => {
+                    tracing::error!(%error, retry_in = ?PAUSE, "vectors could not be stored");
+                    PAUSE
+                }
+            };
+            if !pause.is_zero() {
+                tokio::select! {
+                    () = stopping.cancelled() => return,
+                    () = self.stored.notified() => noted = Instant::now(),
+                    () = tokio::time::sleep(pause) => noted = Instant::now(),
+                }
+            }
+        }
+    }
+}
+
+fn space(embedder: &dyn Embedder) -> Space {
+    Space { name: embedder.name().to_owned(), dimension: embedder.dimension() }
+}
+
+/// What was done in one round over all collections.
+#[derive(Debug, Default)]
+struct Round {
+    done: usize,
+    left: usize,
+}
+
+/// Why no vectors were made.
+#[derive(Debug, thiserror::Error)]
+enum RoundError {
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
+    #[error(transparent)]
+    Collections(#[from] CollectionsError),
+}
+
+/// A batch of each collection.
+fn round(collections: &Collections, embedder: &dyn Embedder) -> Result<Round, RoundError> {
+    let mut round = Round::default();
+    for (tenant, name) in collections.all()? {
+        // one that is deleted meanwhile, or damaged, does not hold the others up
+        let batch =
+            collections.get(&tenant, &name).and_then(|collection| Ok((collection.without_vector(&space(embedder), BATCH)?, collection)));
+        match batch {
+            Ok(((segments, _), _)) if segments.is_empty() => {}
+            Ok(((segments, left), collection)) => {
+                embed(&collection, embedder, &segments)?;
+                round.done += segments.len();
+                round.left += left - segments.len();
+            }
+            Err(error) => tracing::warn!(%tenant, collection = %name, %error, "a collection has no vectors"),
+        }
+    }
+    Ok(round)
+}
+
+fn embed(collection: &Collection, embedder: &dyn Embedder, segments: &[autoact_collections::Segment]) -> Result<(), RoundError> {
+    // the title says what the text is about
+    let texts: Vec<String> = segments.iter().map(|segment| format!("{}\n{}", segment.title, segment.text)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let vectors = match embedder.embed(&texts) {
+        Ok(vectors) => vectors,
+        Err(error) if error.is_transient() => return Err(error.into()),
+        Err(error) => {
+            tracing::warn!(%error, "a batch is refused; its segments are embedded one by one");
+            texts.iter().map(|text| one(embedder, text)).collect::<Result<Vec<_>, _>>()?
+        }
+    };
+    let numbers = segments.iter().map(|segment| segment.number);
+    Ok(collection.add_vectors(&space(embedder), &numbers.zip(vectors).collect::<Vec<_>>())?)
+}
+
+/// The vector of a text; one that is refused for good has the vector of nothing, so that it is not
+/// tried again and again.
+fn one(embedder: &dyn Embedder, text: &str) -> Result<Vec<f32>, EmbedError> {
+    match embedder.embed(&[text]) {
+        Ok(mut vectors) => Ok(vectors.pop().unwrap_or_else(|| vec![0.0; embedder.dimension()])),
+        Err(error) if error.is_transient() => Err(error),
+        Err(_) => Ok(vec![0.0; embedder.dimension()]),
+    }
+}
