@@ -159,9 +159,10 @@ impl Tools for Services {
             trajectory: Some(execution.call.trajectory.into()),
         };
         let asked = self.tool.clone().execute(Request::new(request)).await;
-        let agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: cost, artifacts: _ } =
+        let agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: cost, artifacts: _, sources } =
             asked.map_err(failed(Role::Tool))?.into_inner();
-        Ok(Reply::new(Observation { text, is_error, truncated, ..Observation::default() }.into(), usage(cost)))
+        let sources = sources.into_iter().map(Into::into).collect();
+        Ok(Reply::new(Observation { text, is_error, truncated, sources, ..Observation::default() }.into(), usage(cost)))
     }
 }
 

@@ -140,9 +140,10 @@ impl Executor {
             span.record(gen_ai::TOOL_CALL_RESULT, observation.text.as_str());
         }
         let usage = v1::Usage { queue: Some(proto(queued)), tool: Some(proto(took)), ..v1::Usage::default() };
-        let Observation { text, is_error, truncated, artifacts } = observation;
+        let Observation { text, is_error, truncated, artifacts, sources } = observation;
         let artifacts = artifacts.into_iter().map(Into::into).collect();
-        Ok(agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage), artifacts })
+        let sources = sources.iter().map(Into::into).collect();
+        Ok(agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage), artifacts, sources })
     }
 
     async fn observe(&self, run: CheckedAction, permit: OwnedSemaphorePermit) -> Result<(Observation, &'static str), ExecuteError> {
@@ -172,7 +173,7 @@ impl Executor {
             }
             Err(_) => {
                 let text = format!("{tool} failed: no answer within {}", autoact_config::duration::format(spec.timeout));
-                Ok((Observation { text, is_error: true, truncated: false, artifacts: Vec::new() }, "timeout"))
+                Ok((Observation { text, is_error: true, ..Observation::default() }, "timeout"))
             }
         }
     }
@@ -215,6 +216,7 @@ impl Weigh for agents_v1::ExecuteResponse {
         size_of::<agents_v1::ExecuteResponse>()
             + self.observation.len()
             + self.artifacts.iter().map(|artifact| artifact.data.len()).sum::<usize>()
+            + self.sources.iter().map(|source| size_of_val(source) + source.text.len()).sum::<usize>()
     }
 }
 

@@ -301,7 +301,7 @@ impl<L: EventLog> Driver<L> {
             let (observation, artifacts) = keep(log, call.task, effect, observation, artifacts).await?;
             Ok(Reply { value: (observation, artifacts), usage, retry })
         };
-        let observed = |task: &Task, seen: Observation| EventBody::Observation(task.observe(seen.text, seen.is_error, seen.truncated));
+        let observed = |task: &Task, seen: Observation| EventBody::Observation(task.observe(seen));
         match unless(interrupt, run).await {
             None => Called::Interrupted,
             Some(Ok(Reply { value: (observation, artifacts), usage, retry })) => {

@@ -63,7 +63,7 @@ pub fn most_bytes(trajectory: &Trajectory) -> usize {
     let task = tools + context_lines(&trajectory.context).len() + trajectory.question.len() + 2 * LABELS;
     let turn = |turn: &Turn| match turn {
         Turn::Reflection(reflection) => LABELS + reflection.thought.len(),
-        Turn::Step(Step { thought, tool, params, observation, artifacts }) => {
+        Turn::Step(Step { thought, tool, params, observation, artifacts, sources: _ }) => {
             let params = params.as_ref().map_or(0, String::len);
             let artifact = |artifact: &Artifact| LABELS + artifact.name.len() + artifact.kind.len() + artifact.text.len();
             let multiline = trajectory.tool(tool).is_some_and(|tool| tool.multiline);
@@ -128,7 +128,7 @@ fn told(text: &str) -> Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use autoact_trajectory::{Arguments, Reflection, Verdict, arguments_line};
+    use autoact_trajectory::{Arguments, Reflection, Source, Verdict, arguments_line};
     use proptest::prelude::*;
 
     fn step(observation: &str) -> Turn {
@@ -137,7 +137,7 @@ mod tests {
             tool: "Retrieve".into(),
             params: Some("Loire".into()),
             observation: Some(observation.into()),
-            artifacts: Vec::new(),
+            ..Step::default()
         })
     }
 
@@ -182,7 +182,7 @@ mod tests {
             let arguments = Arguments::from_iter([(name + &label, format!("{text}{label}{text}").into())]);
             let params = arguments_line(&arguments);
             let input = format!("Input: {params}");
-            let step = Step { thought: "So.".into(), tool: "Convert".into(), params: Some(params), observation: Some("It is.".into()), artifacts: Vec::new() };
+            let step = Step { thought: "So.".into(), tool: "Convert".into(), params: Some(params), observation: Some("It is.".into()), ..Step::default() };
             let text = transcript(&Trajectory { turns: vec![Turn::Step(step)], ..Trajectory::default() });
             let lines: Vec<&str> = text.split('\n').collect();
             prop_assert_eq!(lines, ["Tools: ", "Question: ", "Thought: So.", "Action: Convert", &input, "Observation: It is.", ""]);
@@ -211,6 +211,7 @@ mod tests {
                 params: Some(params),
                 observation: Some(observation),
                 artifacts: vec![artifact],
+                ..Step::default()
             };
             let reflection = Reflection::new(judged, Verdict::Wrong);
             let turns = vec![Turn::Step(step), Turn::Reflection(reflection)];
@@ -237,7 +238,7 @@ mod tests {
                     kind: "table".into(), media_type: String::new(), name: "a".into(), object: String::new(), bytes: 1, sha256: None, text: about,
                 };
                 let (params, observation) = (Some(params), Some(observation));
-                let step = Step { thought, tool: "Retrieve".into(), params, observation, artifacts: vec![artifact] };
+                let step = Step { thought, tool: "Retrieve".into(), params, observation, artifacts: vec![artifact], ..Step::default() };
                 trajectory.turns.extend([Turn::Step(step), Turn::Reflection(Reflection::new(judged, Verdict::Wrong))]);
                 let now = (most_bytes(&trajectory), transcript(&trajectory).len());
                 prop_assert!(now.0 >= now.1, "{now:?}");
@@ -274,6 +275,16 @@ mod tests {
         let with = Step { artifacts: vec![artifact], ..seen.clone() };
         let of = |step| transcript(&Trajectory { turns: vec![Turn::Step(step)], ..Trajectory::default() });
         assert_eq!(of(with), format!("{}Artifact: rivers.csv (table): 2 rivers\n", of(seen)));
+    }
+
+    #[test]
+    fn sources_are_in_no_prompt() {
+        let Turn::Step(seen) = step("Two rivers.") else { unreachable!() };
+        let source = Source { title: "Loire".into(), end: 4, text: "Two.".into(), ..Source::default() };
+        let with = Step { sources: vec![source], ..seen.clone() };
+        let of = |step| Trajectory { turns: vec![Turn::Step(step)], ..Trajectory::default() };
+        assert_eq!(transcript(&of(with.clone())), transcript(&of(seen.clone())));
+        assert_eq!(most_bytes(&of(with)), most_bytes(&of(seen)));
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn answered() -> Trajectory {
             tool: tool.into(),
             params: Some(params.into()),
             observation: observation.map(Into::into),
-            artifacts: Vec::new(),
+            ..Step::default()
         })
     };
     Trajectory {

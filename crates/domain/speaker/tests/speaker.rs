@@ -21,7 +21,7 @@ fn step(tool: &str, params: Option<&str>) -> Turn {
         tool: tool.into(),
         params: params.map(Into::into),
         observation: None,
-        artifacts: Vec::new(),
+        ..Step::default()
     })
 }
 

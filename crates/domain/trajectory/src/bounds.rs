@@ -23,6 +23,22 @@ pub const MAX_ARTIFACT_NAME_BYTES: usize = 128;
 /// What the model reads of an artifact.
 pub const MAX_ARTIFACT_TEXT_BYTES: usize = 512;
 
+/// Sources of one observation.
+pub const MAX_SOURCES: usize = 16;
+/// The text of a source.
+pub const MAX_SOURCE_TEXT_BYTES: usize = 4 * 1024;
+/// The collection and the path of a source together.
+pub const MAX_SOURCE_PATH_BYTES: usize = 512;
+/// The title of a source, and its heading.
+pub const MAX_SOURCE_HEADING_BYTES: usize = 256;
+/// The sources of one observation, with their names and places.
+pub const MAX_SOURCES_BYTES: usize = 16 * 1024;
+/// The text and the sources of one observation together: the rest of its event is for artifacts.
+/// Sources give way.
+pub const MAX_OBSERVED_BYTES: usize = 46 * 1024;
+/// What the numbers and the tags of a source take of an event, at most.
+pub(crate) const SOURCE_OVERHEAD_BYTES: usize = 48;
+
 /// The mark at the end of a text that was cut.
 pub const CUT_MARK: &str = " … (cut)";
 

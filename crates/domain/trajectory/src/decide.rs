@@ -99,7 +99,7 @@ fn act(task: &Task) -> Decision {
     let Some(action) = task.trajectory().open_step().and_then(Step::action) else { return Decision::Done };
     let effect = task.trajectory().tool(&action.tool).map_or(Effect::SideEffect, |tool| tool.effect);
     if task.may_have_run() && effect == Effect::SideEffect {
-        return Decision::Observe(task.observe(UNKNOWN_OUTCOME.to_owned(), true, false));
+        return Decision::Observe(task.observe(Observation { text: UNKNOWN_OUTCOME.to_owned(), is_error: true, ..Observation::default() }));
     }
     Decision::Execute { action, step: task.steps(), may_have_run: task.may_have_run() }
 }

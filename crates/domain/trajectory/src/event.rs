@@ -11,6 +11,7 @@ use crate::history::{Action, Reflection};
 use crate::id::TaskId;
 use crate::limits::{Limits, Sampling};
 use crate::shortening::Shortening;
+use crate::source::Source;
 use crate::tenant::{TaskKey, Tenant};
 use crate::tool::ToolSpec;
 use crate::usage::{Timing, Usage};
@@ -231,6 +232,8 @@ pub struct Observation {
     pub repeated: bool,
     /// Cut to the tool's bound.
     pub truncated: bool,
+    /// The documents that it shows. No agent reads them.
+    pub sources: Vec<Source>,
 }
 
 /// How a task ended.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::artifact::Artifact;
 use crate::confidence::Calibration;
 use crate::context::TaskContext;
+use crate::source::Source;
 use crate::tool::ToolSpec;
 
 /// α = (α^m, α^p): a tool's name, from Plan-Agent, and its parameters, from Tool-Agent.
@@ -29,6 +30,8 @@ pub struct Step {
     pub observation: Option<String>,
     /// What came with the observation for people.
     pub artifacts: Vec<Artifact>,
+    /// The documents that the observation shows. No agent reads them.
+    pub sources: Vec<Source>,
 }
 
 impl Step {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use crate::bounds::{MAX_DETAIL_BYTES, MAX_OBSERVATION_BYTES, MAX_PARAMS_BYTES, cut};
+use crate::bounds::{MAX_DETAIL_BYTES, MAX_OBSERVATION_BYTES, MAX_OBSERVED_BYTES, MAX_PARAMS_BYTES, cut};
 use crate::call::{CallId, CallKind, Role};
 use crate::confidence::{Evidence, Likelihood};
 use crate::context::TaskContext;
@@ -15,6 +15,7 @@ use crate::history::{Action, Judgement, Reflection, Step, Trajectory, Turn, Verd
 use crate::id::TaskId;
 use crate::limits::{Limits, Sampling};
 use crate::shortening::Shortening;
+use crate::source::bound_sources;
 use crate::tenant::TaskKey;
 use crate::tool::ToolSpec;
 use crate::usage::Usage;
@@ -219,6 +220,7 @@ impl Task {
                     params: None,
                     observation: None,
                     artifacts: Vec::new(),
+                    sources: Vec::new(),
                 }));
                 self.steps += 1;
             }
@@ -234,6 +236,7 @@ impl Task {
                 if let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() {
                     step.observation = Some(observation.text.clone());
                     step.artifacts = event.artifacts.clone();
+                    step.sources = observation.sources.clone();
                 }
                 self.interrupted = false;
             }
@@ -327,13 +330,15 @@ impl Task {
     }
 
     /// The observation of the open action, with the note for the group if the action is a
-    /// repetition. A text that is longer than an event may hold is cut.
-    pub fn observe(&self, text: String, is_error: bool, truncated: bool) -> Observation {
+    /// repetition. What is longer than an event may hold is cut: the text, and its sources.
+    pub fn observe(&self, seen: Observation) -> Observation {
+        let Observation { text, is_error, repeated: _, truncated, sources } = seen;
         let action = self.trajectory.open_step().and_then(Step::action);
         let repeated = action.is_some_and(|action| self.repeats(&action));
         let text = if repeated { format!("{REPEATED_NOTE} {text}") } else { text };
         let (text, cut) = cut(text, MAX_OBSERVATION_BYTES);
-        Observation { text, is_error, repeated, truncated: truncated || cut }
+        let sources = bound_sources(sources, MAX_OBSERVED_BYTES - text.len());
+        Observation { text, is_error, repeated, truncated: truncated || cut, sources }
     }
 
     /// The task's next event, as `writer` appends it now.

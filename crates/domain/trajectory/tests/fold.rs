@@ -125,15 +125,19 @@ fn a_confidence_in_no_answer_is_of_no_answer() {
     assert_eq!((task.best_answer(), task.confidence()), ("Paris", Some(0.2)));
 }
 
+fn seen(text: &str) -> Observation {
+    Observation { text: text.into(), ..Observation::default() }
+}
+
 #[test]
 fn a_repeated_action_is_noted() {
     let task = begun([step("Loire").to_vec(), vec![thought("Retrieve"), action("Retrieve", "Loire")]].concat());
-    let seen = task.observe("A page.".into(), false, false);
-    assert!(seen.repeated);
-    assert_eq!(seen.text, "(Same action as before; try another.) A page.");
+    let noted = task.observe(seen("A page."));
+    assert!(noted.repeated);
+    assert_eq!(noted.text, "(Same action as before; try another.) A page.");
 
     let other = begun([step("Loire").to_vec(), vec![thought("Retrieve"), action("Retrieve", "France")]].concat());
-    assert!(!other.observe("A page.".into(), false, false).repeated);
+    assert!(!other.observe(seen("A page.")).repeated);
     // while planning, the step before is the last one
     assert!(begun(step("Loire")).repeats(&Action { tool: "Retrieve".into(), params: "Loire".into() }));
 }

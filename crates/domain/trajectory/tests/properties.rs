@@ -43,7 +43,9 @@ fn run(limits: Limits, script: &[Reply]) -> Vec<Event> {
             _ if reply.take_over && task.finished().is_none() && task.attempt() < 20 => started(task.attempt() + 1),
             Decision::Plan => thought(["Retrieve", "Send", FINISH, NOT_FOUND][reply.tool]),
             Decision::Parameterize => action(&task.trajectory().open_step().unwrap().tool.clone(), &reply.params),
-            Decision::Execute { .. } => EventBody::Observation(task.observe(reply.params.clone(), false, false)),
+            Decision::Execute { .. } => {
+                EventBody::Observation(task.observe(Observation { text: reply.params.clone(), ..Observation::default() }))
+            }
             Decision::Observe(observation) => EventBody::Observation(observation),
             Decision::Reflect => reflection(if reply.right { Verdict::Right } else { Verdict::Wrong }),
             Decision::Finish(finished) => EventBody::Finished(finished),

@@ -141,8 +141,8 @@ impl Tools for Members {
         started.map_err(|error| Failure::new(FailureClass::Broken, TOOLS, error))?;
         let seen = match result.recv_timeout(own.min(call.time_left)) {
             Ok(seen) => {
-                let observation = Observation { text: seen.text, is_error: seen.is_error, truncated: seen.truncated, repeated: false };
-                Seen { observation, artifacts: seen.artifacts }
+                let autoact_tools::Observation { text, is_error, truncated, artifacts, sources } = seen;
+                Seen { observation: Observation { text, is_error, repeated: false, truncated, sources }, artifacts }
             }
             Err(RecvTimeoutError::Timeout) if own <= call.time_left => {
                 let text = format!("{} failed: no answer within {}", action.tool, duration::format(own));

@@ -93,7 +93,7 @@ fn a_chat_says_what_the_arguments_are() {
 #[test]
 fn random_weights_write_arguments_that_are_run() {
     let library = library();
-    let step = Step { thought: "So.".into(), tool: "Convert".into(), params: None, observation: None, artifacts: Vec::new() };
+    let step = Step { thought: "So.".into(), tool: "Convert".into(), ..Step::default() };
     let trajectory =
         Trajectory { question: QUESTION.into(), tools: library.specs().to_vec(), turns: vec![Turn::Step(step)], ..Trajectory::default() };
     for fixture in ["qwen2", "mistral"] {

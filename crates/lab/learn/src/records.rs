@@ -89,7 +89,7 @@ pub(crate) fn verdict_of(word: &str) -> Verdict {
 impl From<&Turn> for TurnRecord {
     fn from(turn: &Turn) -> TurnRecord {
         match turn {
-            Turn::Step(Step { thought, tool, params, observation, artifacts: _ }) => {
+            Turn::Step(Step { thought, tool, params, observation, artifacts: _, sources: _ }) => {
                 TurnRecord::Step { thought: thought.clone(), tool: tool.clone(), input: params.clone(), observation: observation.clone() }
             }
             Turn::Reflection(Reflection { thought, verdict, .. }) => {
@@ -103,7 +103,7 @@ impl From<&TurnRecord> for Turn {
     fn from(turn: &TurnRecord) -> Turn {
         match turn.clone() {
             TurnRecord::Step { thought, tool, input, observation } => {
-                Turn::Step(Step { thought, tool, params: input, observation, artifacts: Vec::new() })
+                Turn::Step(Step { thought, tool, params: input, observation, ..Step::default() })
             }
             TurnRecord::Reflection { reflection, verdict } => Turn::Reflection(Reflection::new(reflection, verdict_of(&verdict))),
         }

@@ -50,7 +50,7 @@ pub(crate) fn task(intended: Instant) -> Seen {
     };
     let tool = v1::Usage { tool: proto(6), total: proto(8), ..v1::Usage::default() };
     let finished =
-        v1::Finished { answer: "Paris".into(), approved: true, reason: v1::FinishReason::Approved as i32, detail: String::new() };
+        v1::Finished { answer: "Paris".into(), approved: true, reason: v1::FinishReason::Approved as i32, ..v1::Finished::default() };
     let events = vec![
         event(1, 0, [1, 0, 0], None, Body::Submitted(v1::Submitted::default())),
         event(2, 26, [1, 2, 0], None, Body::Started(v1::Started { gateway: "g".into(), attempt: 1 })),

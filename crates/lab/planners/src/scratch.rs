@@ -46,7 +46,7 @@ impl<'a> Scratch<'a> {
             return Err(Halt::max_steps());
         }
         self.rounds += 1;
-        self.trajectory.turns.push(Turn::Step(Step { thought, tool, params: None, observation: None, artifacts: Vec::new() }));
+        self.trajectory.turns.push(Turn::Step(Step { thought, tool, ..Step::default() }));
         Ok(())
     }
 

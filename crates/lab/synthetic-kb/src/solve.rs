@@ -167,12 +167,12 @@ pub(crate) fn told_as<'t>(trajectory: &Trajectory, written: &'t [(String, String
 
 /// The last step: thought, `Finish`, the answer.
 pub(crate) fn finish_step(thought: String, answer: &str) -> Turn {
-    Turn::Step(Step { thought, tool: FINISH.to_owned(), params: Some(answer.to_owned()), observation: None, artifacts: Vec::new() })
+    Turn::Step(Step { thought, tool: FINISH.to_owned(), params: Some(answer.to_owned()), ..Step::default() })
 }
 
 /// The last step of a question without an answer: thought, `NotFound`, what is missing.
 pub(crate) fn not_found_step(thought: String, missing: &str) -> Turn {
-    Turn::Step(Step { thought, tool: NOT_FOUND.to_owned(), params: Some(missing.to_owned()), observation: None, artifacts: Vec::new() })
+    Turn::Step(Step { thought, tool: NOT_FOUND.to_owned(), params: Some(missing.to_owned()), ..Step::default() })
 }
 
 /// Whether an observation shows the sentence of this page. The page matters, because a sentence
@@ -441,13 +441,7 @@ impl<'a> Walk<'a, '_> {
 
     /// Runs a tool with the thought so far and returns the observation.
     pub(crate) fn act(&mut self, tool: &str, params: &str) -> String {
-        let step = Step {
-            thought: std::mem::take(&mut self.thought),
-            tool: tool.to_owned(),
-            params: None,
-            observation: None,
-            artifacts: Vec::new(),
-        };
+        let step = Step { thought: std::mem::take(&mut self.thought), tool: tool.to_owned(), ..Step::default() };
         self.trajectory.turns.push(Turn::Step(step));
         let observation = self.env.run(&Action { tool: tool.to_owned(), params: params.to_owned() }, &self.trajectory);
         if let Some(Turn::Step(step)) = self.trajectory.turns.last_mut() {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use autoact_trajectory::{InvalidSampling, Limits, Sampling, Timing, Usage};
+use autoact_trajectory::{InvalidSampling, Limits, Sampling, Source, Timing, Usage};
 
 use crate::convert::{duration_from_proto, duration_to_proto, known};
 use crate::{ConversionError, store_v2, v1};
@@ -59,6 +59,20 @@ macro_rules! alike {
                     log_prob: known(usage.log_prob),
                     scored_tokens: usage.scored_tokens,
                 }
+            }
+        }
+
+        impl From<&Source> for $package::Source {
+            fn from(source: &Source) -> Self {
+                let Source { collection, file, title, heading, page, start, end, text } = source.clone();
+                $package::Source { collection, file, title, heading, page, start, end, text }
+            }
+        }
+
+        impl From<$package::Source> for Source {
+            fn from(source: $package::Source) -> Self {
+                let $package::Source { collection, file, title, heading, page, start, end, text } = source;
+                Source { collection, file, title, heading, page, start, end, text }
             }
         }
 

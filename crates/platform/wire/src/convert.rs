@@ -196,6 +196,7 @@ impl From<&Turn> for v1::Turn {
                 params: step.params.clone(),
                 observation: step.observation.clone(),
                 artifacts: step.artifacts.iter().map(Into::into).collect(),
+                sources: step.sources.iter().map(Into::into).collect(),
             }),
             Turn::Reflection(reflection) => v1::turn::Turn::Reflection(reflection.into()),
         };
@@ -214,19 +215,27 @@ impl TryFrom<v1::Turn> for Turn {
                 params: step.params,
                 observation: step.observation,
                 artifacts: step.artifacts.into_iter().map(Into::into).collect(),
+                sources: step.sources.into_iter().map(Into::into).collect(),
             })),
             v1::turn::Turn::Reflection(reflection) => Ok(Turn::Reflection(reflection.try_into()?)),
         }
     }
 }
 
+/// What a request to an agent carries. Sources stay behind: no agent reads them.
 impl From<&Trajectory> for v1::Trajectory {
     fn from(trajectory: &Trajectory) -> Self {
+        let turns = trajectory.turns.iter().map(v1::Turn::from).map(|mut turn| {
+            if let Some(v1::turn::Turn::Step(step)) = &mut turn.turn {
+                step.sources.clear();
+            }
+            turn
+        });
         v1::Trajectory {
             task_id: trajectory.task_id.clone(),
             question: trajectory.question.clone(),
             tools: trajectory.tools.iter().map(Into::into).collect(),
-            turns: trajectory.turns.iter().map(Into::into).collect(),
+            turns: turns.collect(),
             left_out: trajectory.left_out,
             context: context_to_proto(&trajectory.context),
         }

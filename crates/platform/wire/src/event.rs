@@ -120,6 +120,7 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             is_error: observation.is_error,
             repeated: observation.repeated,
             truncated: observation.truncated,
+            sources: observation.sources.iter().map(Into::into).collect(),
         }),
         EventBody::Reflection(reflection) => Body::Reflection(reflection.into()),
         EventBody::Finished(finished) => Body::Finished(v1::Finished {
@@ -180,6 +181,7 @@ impl TryFrom<Body> for EventBody {
                 is_error: observation.is_error,
                 repeated: observation.repeated,
                 truncated: observation.truncated,
+                sources: observation.sources.into_iter().map(Into::into).collect(),
             }),
             Body::Reflection(reflection) => EventBody::Reflection(reflection.try_into()?),
             Body::Finished(finished) => {

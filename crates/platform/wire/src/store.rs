@@ -166,6 +166,7 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             is_error: observation.is_error,
             repeated: observation.repeated,
             truncated: observation.truncated,
+            sources: observation.sources.iter().map(Into::into).collect(),
         }),
         EventBody::Reflection(reflection) => {
             let verdict = match reflection.verdict {
@@ -214,6 +215,7 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
             is_error: observation.is_error,
             repeated: observation.repeated,
             truncated: observation.truncated,
+            sources: observation.sources.into_iter().map(Into::into).collect(),
         }),
         Body::Reflection(reflection) => {
             // what is not known to be approval is none: the group goes on

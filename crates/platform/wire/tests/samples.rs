@@ -37,7 +37,13 @@ fn v1_events() -> Vec<Event> {
         reason: FinishReason::MaxReflections,
         detail: "bound on wrong verdicts: 2".into(),
     };
-    let seen = Observation { text: "Loire is a river in France.".into(), is_error: true, repeated: true, truncated: true };
+    let seen = Observation {
+        text: "Loire is a river in France.".into(),
+        is_error: true,
+        repeated: true,
+        truncated: true,
+        ..Observation::default()
+    };
     let bodies = [
         submitted(Limits::default()),
         started(2),
@@ -346,16 +352,73 @@ fn what_is_no_event_is_an_error() {
     assert!(matches!(read(b"\xff\xff"), Err(EventError::Malformed(_))));
 }
 
+fn largest_source() -> Source {
+    let text = |bytes: usize| "x".repeat(bytes);
+    let (title, heading) = (text(MAX_SOURCE_HEADING_BYTES), text(MAX_SOURCE_HEADING_BYTES));
+    Source { file: text(MAX_SOURCE_PATH_BYTES), title, heading, ..Source::default() }
+}
+
+/// An observation with all that sources can say.
+fn with_sources() -> [Event; 1] {
+    let source = Source {
+        collection: "handbook".into(),
+        file: "travel.pdf".into(),
+        title: "Travel".into(),
+        heading: "Hotels".into(),
+        page: Some(3),
+        start: 120,
+        end: 142,
+        text: "A manager approves it.".into(),
+    };
+    let own = Source { title: "Loire".into(), end: 9, text: "It flows.".into(), ..Source::default() };
+    let seen = Observation { text: "A manager approves it.".into(), sources: vec![source, own], ..Observation::default() };
+    [Event { sequence: 0, ..event(5, EventBody::Observation(seen)) }]
+}
+
+#[test]
+fn sources_are_stored_and_shown() {
+    for event in with_sources() {
+        let name = format!("samples/v2/{}_with_sources.bin", event.body.name());
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name);
+        if std::env::var_os("AUTOACT_WRITE_SAMPLES").is_some() {
+            std::fs::write(&path, encode(&event).unwrap()).unwrap();
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(encode(&event).unwrap(), bytes);
+        assert_eq!(read(&bytes).unwrap().body, event.body);
+        assert_eq!(Event::try_from(v1::TrajectoryEvent::from(&event)).unwrap().body, event.body);
+    }
+    let [seen] = with_sources();
+    let EventBody::Observation(Observation { sources, .. }) = seen.body else { unreachable!() };
+    // whoever asks for a task sees them, and the agents are not sent them
+    let step = Step { sources, ..Step::default() };
+    let trajectory = Trajectory { turns: vec![Turn::Step(step.clone())], ..Trajectory::default() };
+    assert_eq!(Turn::try_from(v1::Turn::from(&trajectory.turns[0])).unwrap(), Turn::Step(step));
+    assert_eq!(Trajectory::try_from(v1::Trajectory::from(&trajectory)).unwrap().turns, [Turn::Step(Step::default())]);
+}
+
 #[test]
 fn the_largest_parts_make_no_event_too_large() {
     let text = |bytes: usize| "x".repeat(bytes);
     let reason = ReleaseReason::Waiting;
     let finished =
         Finished { answer: text(MAX_PARAMS_BYTES), approved: false, reason: FinishReason::Failed, detail: text(MAX_DETAIL_BYTES) };
+    let source = Source { start: 1 << 60, end: (1 << 60) + 4096, page: Some(u32::MAX), text: text(4096), ..largest_source() };
+    let sources = bound_sources(vec![source; MAX_SOURCES], MAX_OBSERVED_BYTES - MAX_OBSERVATION_BYTES);
+    assert!(sources.len() > 1, "{}", sources.len());
+    let artifact = Artifact {
+        kind: text(MAX_ARTIFACT_NAME_BYTES / 2),
+        media_type: text(MAX_ARTIFACT_NAME_BYTES / 2),
+        name: text(MAX_ARTIFACT_NAME_BYTES),
+        object: text(200),
+        bytes: MAX_ARTIFACT_BYTES as u64,
+        sha256: Some(Digest([7; 32])),
+        text: text(MAX_ARTIFACT_TEXT_BYTES),
+    };
     let bodies = [
         EventBody::Thought(Thought { thought: text(MAX_THOUGHT_BYTES), tool: text(MAX_NAME_BYTES) }),
         EventBody::Action(Action { tool: text(MAX_NAME_BYTES), params: text(MAX_PARAMS_BYTES) }),
-        EventBody::Observation(Observation { text: text(MAX_OBSERVATION_BYTES), ..Observation::default() }),
+        EventBody::Observation(Observation { text: text(MAX_OBSERVATION_BYTES), sources, ..Observation::default() }),
         EventBody::Reflection(Reflection { log_odds: Some(-1.5), ..Reflection::new(text(MAX_THOUGHT_BYTES), Verdict::Wrong) }),
         EventBody::Finished(finished),
         EventBody::Released(Released { reason, detail: text(MAX_DETAIL_BYTES), may_have_run: true }),
@@ -364,7 +427,8 @@ fn the_largest_parts_make_no_event_too_large() {
     let names = Usage { model: text(999), adapter: text(999), adapter_digest: text(999), ..scores }.bounded();
     for body in bodies {
         body.check_bounds().unwrap();
-        let event = Event { usage: Some(names.clone()), ..event(9, body) };
+        let artifacts = if let EventBody::Observation(_) = &body { vec![artifact.clone(); MAX_ARTIFACTS] } else { Vec::new() };
+        let event = Event { usage: Some(names.clone()), artifacts, ..event(9, body) };
         assert!(encode(&event).is_ok_and(|bytes| bytes.len() <= MAX_EVENT_BYTES), "{}", event.body.name());
     }
     let refused = encode(&event(3, observation(&text(MAX_EVENT_BYTES)))).unwrap_err();
@@ -379,7 +443,22 @@ fn records_of_the_index_are_read_as_they_are_written() {
     }
 }
 
+fn words() -> impl Strategy<Value = String> {
+    "[a-zé/ ]{0,12}"
+}
+
 proptest! {
+    #[test]
+    fn any_source_comes_back(
+        labels in prop::array::uniform4(words()), page in any::<Option<u32>>(), start in any::<u64>(), end in any::<u64>(),
+        text in any::<String>(),
+    ) {
+        let [collection, file, title, heading] = labels;
+        let source = Source { collection, file, title, heading, page, start, end, text };
+        prop_assert_eq!(Source::from(v1::Source::from(&source)), source.clone());
+        prop_assert_eq!(Source::from(v2::Source::from(&source)), source);
+    }
+
     #[test]
     fn bytes_from_anywhere_never_panic(
         at in 0..9usize, cut in any::<prop::sample::Index>(), flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),

@@ -153,7 +153,7 @@ fn output(mut text: String, collected: Collected) -> ToolOutput {
         let (files, bytes) = (MAX_ARTIFACTS, MAX_ARTIFACT_BYTES >> 20);
         text.push_str(&format!(" (Not kept, beyond {files} files or {bytes} MiB: {}.)", quoted(&left_out.join(", "))));
     }
-    ToolOutput { text, artifacts }
+    ToolOutput { text, artifacts, ..ToolOutput::default() }
 }
 
 fn told_status(status: ExitStatus) -> String {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use autoact_trajectory::{Action, Arguments, NewArtifact, ToolSpec, Trajectory, arguments_line};
+use autoact_trajectory::{Action, Arguments, MAX_SOURCES_BYTES, NewArtifact, Source, ToolSpec, Trajectory, arguments_line, bound_sources};
 
 use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
 use crate::command::Command;
@@ -17,7 +17,7 @@ use crate::tool::{Caller, Tool, ToolCall, ToolError, ToolOutput};
 use crate::validator::Validator;
 
 /// What a tool returned, in the form the group reads.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Observation {
     /// One line, or several of a tool whose spec says so; never longer than the tool's bound.
     pub text: String,
@@ -27,6 +27,8 @@ pub struct Observation {
     pub truncated: bool,
     /// What comes with it for people.
     pub artifacts: Vec<NewArtifact>,
+    /// The documents that the text shows, within the bounds of an event.
+    pub sources: Vec<Source>,
 }
 
 /// A tool that the library does not have.
@@ -214,13 +216,13 @@ impl ToolLibrary {
     pub fn execute_as(&self, Caller { tenant, key }: Caller<'_>, action: &Action, trajectory: &Trajectory) -> Observation {
         let Some((entry, tool)) = self.entries.iter().zip(&self.tools).find(|(_, tool)| tool.spec().name == action.tool) else {
             let text = one_line(&self.unknown(&action.tool).to_string());
-            return Observation { text, is_error: true, truncated: false, artifacts: Vec::new() };
+            return Observation { text, is_error: true, ..Observation::default() };
         };
         let ran = checked(entry, &action.params).and_then(|(params, arguments)| {
             let params = params.as_deref().unwrap_or(&action.params);
             tool.run(&ToolCall { tenant, key, params, arguments: arguments.as_ref(), trajectory })
         });
-        let (ToolOutput { text, artifacts }, is_error) = match ran {
+        let (ToolOutput { text, artifacts, sources }, is_error) = match ran {
             Ok(output) => {
                 let form = if tool.spec().multiline { several_lines } else { one_line };
                 (ToolOutput { text: form(&output.text), ..output }, false)
@@ -230,7 +232,7 @@ impl ToolLibrary {
         };
         let text = if text.is_empty() { "(nothing)".to_owned() } else { text };
         let (text, truncated) = cut(text, tool.spec().max_observation_bytes);
-        Observation { text, is_error, truncated, artifacts }
+        Observation { text, is_error, truncated, artifacts, sources: bound_sources(sources, MAX_SOURCES_BYTES) }
     }
 
     fn unknown(&self, name: &str) -> UnknownTool {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use autoact_trajectory::{Arguments, NewArtifact, ToolSpec, Trajectory};
+use autoact_trajectory::{Arguments, NewArtifact, Source, ToolSpec, Trajectory};
 
 /// Who calls a tool.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,11 +47,13 @@ pub struct ToolOutput {
     pub text: String,
     /// What comes with it for people.
     pub artifacts: Vec<NewArtifact>,
+    /// The documents that the text shows.
+    pub sources: Vec<Source>,
 }
 
 impl From<String> for ToolOutput {
     fn from(text: String) -> Self {
-        ToolOutput { text, artifacts: Vec::new() }
+        ToolOutput { text, ..ToolOutput::default() }
     }
 }
 

@@ -53,7 +53,7 @@ fn history(actions: &[(&str, &str)]) -> Trajectory {
             tool: (*tool).into(),
             params: Some((*params).into()),
             observation: Some(observation),
-            artifacts: Vec::new(),
+            ..Step::default()
         };
         trajectory.turns.push(Turn::Step(step));
     }

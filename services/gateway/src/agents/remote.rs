@@ -266,7 +266,9 @@ impl Remote<ToolAgentClient<Traced>> {
         };
         let call = |mut client: ToolAgentClient<Traced>, request| async move { Ok(client.execute(request).await?.into_inner()) };
         let reply = self.within(attempt.limit, request, call).await?;
-        let observation = Observation { text: reply.observation, is_error: reply.is_error, repeated: false, truncated: reply.truncated };
+        let agents_v1::ExecuteResponse { observation: text, is_error, truncated, sources, .. } = reply;
+        let sources = sources.into_iter().map(Into::into).collect();
+        let observation = Observation { text, is_error, repeated: false, truncated, sources };
         let artifacts = reply.artifacts.into_iter().map(Into::into).collect();
         Ok((Seen { observation, artifacts }, usage(reply.usage)))
     }
