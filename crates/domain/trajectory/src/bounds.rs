@@ -39,6 +39,11 @@ pub const MAX_OBSERVED_BYTES: usize = 46 * 1024;
 /// What the numbers and the tags of a source take of an event, at most.
 pub(crate) const SOURCE_OVERHEAD_BYTES: usize = 48;
 
+/// Citations of one answer.
+pub const MAX_CITATIONS: usize = 16;
+/// The quotes of one answer's citations together.
+pub const MAX_QUOTES_BYTES: usize = 8 * 1024;
+
 /// The mark at the end of a text that was cut.
 pub const CUT_MARK: &str = " … (cut)";
 

@@ -63,7 +63,7 @@ pub fn decide(task: &Task, now: SystemTime) -> Decision {
 /// The end of a task whose last turn was judged right: its answer, or that there is none.
 fn approved(task: &Task) -> Finished {
     if let Some(missing) = task.no_answer() {
-        return Finished { answer: String::new(), ..task.finish(FinishReason::NoAnswer, missing) };
+        return Finished { answer: String::new(), citations: Vec::new(), ..task.finish(FinishReason::NoAnswer, missing) };
     }
     let finished = task.finish(FinishReason::Approved, "");
     Finished { approved: true, ..finished }

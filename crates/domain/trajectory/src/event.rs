@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use crate::artifact::Artifact;
 use crate::call::CallId;
+use crate::citation::Citation;
 use crate::context::TaskContext;
 use crate::digest::Digest;
 use crate::history::{Action, Reflection};
@@ -247,6 +248,8 @@ pub struct Finished {
     pub reason: FinishReason,
     /// For people: which bound, which error, what is missing.
     pub detail: String,
+    /// The passages that the answer rests on.
+    pub citations: Vec<Citation>,
 }
 
 /// Why a task ended.

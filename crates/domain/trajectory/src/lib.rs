@@ -9,6 +9,7 @@ mod artifact;
 mod bounds;
 mod call;
 mod check;
+mod citation;
 mod confidence;
 mod context;
 mod decide;
@@ -32,12 +33,13 @@ mod usage;
 
 pub use artifact::{Artifact, InvalidArtifacts, NewArtifact, artifact_name, check_artifacts};
 pub use bounds::{
-    CUT_MARK, MAX_ARTIFACT_BYTES, MAX_ARTIFACT_NAME_BYTES, MAX_ARTIFACT_TEXT_BYTES, MAX_ARTIFACTS, MAX_DETAIL_BYTES, MAX_NAME_BYTES,
-    MAX_OBSERVATION_BYTES, MAX_OBSERVED_BYTES, MAX_PARAMS_BYTES, MAX_SOURCE_HEADING_BYTES, MAX_SOURCE_PATH_BYTES, MAX_SOURCE_TEXT_BYTES,
-    MAX_SOURCES, MAX_SOURCES_BYTES, MAX_THOUGHT_BYTES, cut,
+    CUT_MARK, MAX_ARTIFACT_BYTES, MAX_ARTIFACT_NAME_BYTES, MAX_ARTIFACT_TEXT_BYTES, MAX_ARTIFACTS, MAX_CITATIONS, MAX_DETAIL_BYTES,
+    MAX_NAME_BYTES, MAX_OBSERVATION_BYTES, MAX_OBSERVED_BYTES, MAX_PARAMS_BYTES, MAX_QUOTES_BYTES, MAX_SOURCE_HEADING_BYTES,
+    MAX_SOURCE_PATH_BYTES, MAX_SOURCE_TEXT_BYTES, MAX_SOURCES, MAX_SOURCES_BYTES, MAX_THOUGHT_BYTES, cut,
 };
 pub use call::{CallId, CallKind, InvalidCallId, Role};
 pub use check::TooLong;
+pub use citation::{Citation, citations};
 pub use confidence::{CALIBRATION_FORMAT, Calibration, Evidence, InvalidCalibration, Likelihood, Term};
 pub use context::{Profile, TaskContext, TaskInfo};
 pub use decide::{Decision, UNKNOWN_OUTCOME, decide};

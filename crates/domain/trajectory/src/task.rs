@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use crate::bounds::{MAX_DETAIL_BYTES, MAX_OBSERVATION_BYTES, MAX_OBSERVED_BYTES, MAX_PARAMS_BYTES, cut};
 use crate::call::{CallId, CallKind, Role};
+use crate::citation::{Citation, citations};
 use crate::confidence::{Evidence, Likelihood};
 use crate::context::TaskContext;
 use crate::digest::Digest;
@@ -366,12 +367,27 @@ impl Task {
         reflection
     }
 
-    /// How the task ends unapproved: with the best answer so far.
+    /// How the task ends unapproved: with the best answer so far, and what it rests on.
     pub fn finish(&self, reason: FinishReason, detail: impl Into<String>) -> Finished {
         // an answer stored before there was a bound may be longer
         let (answer, _) = cut(self.best_answer().to_owned(), MAX_PARAMS_BYTES);
         let (detail, _) = cut(detail.into(), MAX_DETAIL_BYTES);
-        Finished { answer, approved: false, reason, detail }
+        Finished { answer, approved: false, reason, detail, citations: self.citations(self.best_answer()) }
+    }
+
+    /// The passages that one of the task's answers rests on, from the history up to the last step
+    /// that gave it.
+    fn citations(&self, answer: &str) -> Vec<Citation> {
+        let gives = |turn: &Turn| match turn {
+            Turn::Step(Step { tool, params: Some(params), .. }) => {
+                self.trajectory.tool(tool).is_some_and(|tool| tool.is_answer() && tool.answer(params) == answer)
+            }
+            _ => false,
+        };
+        match self.trajectory.turns.iter().rposition(gives) {
+            Some(last) => citations(&self.trajectory.question, &self.trajectory.turns[..=last], answer),
+            None => Vec::new(),
+        }
     }
 
     /// The task's id.

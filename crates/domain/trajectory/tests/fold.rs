@@ -49,7 +49,13 @@ fn the_loop_in_order() {
         let event = event(task.next_index(), body);
         task.apply(&event).unwrap();
     }
-    let end = Finished { answer: "Paris, France".into(), approved: true, reason: FinishReason::Approved, detail: String::new() };
+    let end = Finished {
+        answer: "Paris, France".into(),
+        approved: true,
+        reason: FinishReason::Approved,
+        detail: String::new(),
+        citations: Vec::new(),
+    };
     assert_eq!(decide(&task, at(20)), Decision::Finish(end.clone()));
     let last = event(task.next_index(), EventBody::Finished(end));
     task.apply(&last).unwrap();
@@ -105,7 +111,13 @@ fn that_there_is_no_answer_is_judged_like_an_answer() {
     assert_eq!(said.best_answer(), "");
 
     let agreed = begun([answer("Paris", Verdict::Wrong), denied("the mouth of Loire", Verdict::Right)].concat());
-    let end = Finished { answer: String::new(), approved: false, reason: FinishReason::NoAnswer, detail: "the mouth of Loire".into() };
+    let end = Finished {
+        answer: String::new(),
+        approved: false,
+        reason: FinishReason::NoAnswer,
+        detail: "the mouth of Loire".into(),
+        citations: Vec::new(),
+    };
     assert_eq!(decide(&agreed, at(1_000_000)), Decision::Finish(end.clone()));
     let mut over = agreed.clone();
     over.apply(&event(over.next_index(), EventBody::Finished(end))).unwrap();
@@ -159,7 +171,9 @@ fn events_that_do_not_fit_are_refused() {
     let planning = begun([]);
     let chosen = begun([thought("Retrieve")]);
     let answered = begun([thought(FINISH), action(FINISH, "Paris")]);
-    let end = |reason, approved| EventBody::Finished(Finished { answer: String::new(), approved, reason, detail: String::new() });
+    let end = |reason, approved| {
+        EventBody::Finished(Finished { answer: String::new(), approved, reason, detail: String::new(), citations: Vec::new() })
+    };
     let over = begun([end(FinishReason::Cancelled, false)]);
     let refused = |task: &Task, body| task.clone().apply(&event(task.next_index(), body)).unwrap_err();
 

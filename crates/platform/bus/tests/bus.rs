@@ -55,7 +55,13 @@ fn thought(text: &str) -> EventBody {
 }
 
 fn finished() -> EventBody {
-    EventBody::Finished(Finished { answer: "42".into(), approved: false, reason: FinishReason::Cancelled, detail: String::new() })
+    EventBody::Finished(Finished {
+        answer: "42".into(),
+        approved: false,
+        reason: FinishReason::Cancelled,
+        detail: String::new(),
+        citations: Vec::new(),
+    })
 }
 
 /// Appends `bodies` as a task's next events; returns them as stored.

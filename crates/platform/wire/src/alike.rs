@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use autoact_trajectory::{InvalidSampling, Limits, Sampling, Source, Timing, Usage};
+use autoact_trajectory::{Citation, InvalidSampling, Limits, Sampling, Source, Timing, Usage};
 
 use crate::convert::{duration_from_proto, duration_to_proto, known};
 use crate::{ConversionError, store_v2, v1};
@@ -73,6 +73,20 @@ macro_rules! alike {
             fn from(source: $package::Source) -> Self {
                 let $package::Source { collection, file, title, heading, page, start, end, text } = source;
                 Source { collection, file, title, heading, page, start, end, text }
+            }
+        }
+
+        impl From<&Citation> for $package::Citation {
+            fn from(citation: &Citation) -> Self {
+                let Citation { step, collection, file, title, heading, page, start, end, quote } = citation.clone();
+                $package::Citation { step, collection, file, title, heading, page, start, end, quote }
+            }
+        }
+
+        impl From<$package::Citation> for Citation {
+            fn from(citation: $package::Citation) -> Self {
+                let $package::Citation { step, collection, file, title, heading, page, start, end, quote } = citation;
+                Citation { step, collection, file, title, heading, page, start, end, quote }
             }
         }
 

@@ -128,6 +128,7 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             approved: finished.approved,
             reason: v1::FinishReason::from(finished.reason) as i32,
             detail: finished.detail.clone(),
+            citations: finished.citations.iter().map(Into::into).collect(),
         }),
         EventBody::Released(released) => Body::Released(v1::Released {
             reason: v1::ReleaseReason::from(released.reason) as i32,
@@ -186,7 +187,9 @@ impl TryFrom<Body> for EventBody {
             Body::Reflection(reflection) => EventBody::Reflection(reflection.try_into()?),
             Body::Finished(finished) => {
                 let reason = finished.reason().into();
-                EventBody::Finished(Finished { answer: finished.answer, approved: finished.approved, reason, detail: finished.detail })
+                let v1::Finished { answer, approved, reason: _, detail, citations } = finished;
+                let citations = citations.into_iter().map(Into::into).collect();
+                EventBody::Finished(Finished { answer, approved, reason, detail, citations })
             }
             Body::Released(released) => {
                 let reason = released.reason().into();
@@ -300,6 +303,7 @@ impl From<&Task> for v1::Task {
             trace_id: task.trace_id().to_owned(),
             confidence: task.confidence(),
             min_confidence: task.min_confidence(),
+            citations: finished.map(|finished| finished.citations.iter().map(Into::into).collect()).unwrap_or_default(),
         }
     }
 }

@@ -182,6 +182,7 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             // the two enumerations have the same numbers
             reason: v1::FinishReason::from(finished.reason) as i32,
             detail: finished.detail.clone(),
+            citations: finished.citations.iter().map(Into::into).collect(),
         }),
         EventBody::Released(released) => Body::Released(v2::Released {
             reason: v1::ReleaseReason::from(released.reason) as i32,
@@ -233,7 +234,9 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
         }
         Body::Finished(finished) => {
             let reason = v1::FinishReason::try_from(finished.reason).map_or(FinishReason::Other, Into::into);
-            EventBody::Finished(Finished { answer: finished.answer, approved: finished.approved, reason, detail: finished.detail })
+            let v2::Finished { answer, approved, reason: _, detail, citations } = finished;
+            let citations = citations.into_iter().map(Into::into).collect();
+            EventBody::Finished(Finished { answer, approved, reason, detail, citations })
         }
         Body::Released(released) => {
             let reason = v1::ReleaseReason::try_from(released.reason).map_or(ReleaseReason::Other, Into::into);

@@ -36,6 +36,7 @@ fn v1_events() -> Vec<Event> {
         approved: false,
         reason: FinishReason::MaxReflections,
         detail: "bound on wrong verdicts: 2".into(),
+        citations: Vec::new(),
     };
     let seen = Observation {
         text: "Loire is a river in France.".into(),
@@ -290,7 +291,13 @@ fn a_tool_that_says_that_there_is_no_answer_keeps_its_meaning() {
     let odd = v2::ToolSpec { name: "Send".into(), no_answer: true, ..v2::ToolSpec::default() };
     assert_eq!(decode_spec(&odd.encode_to_vec()).unwrap().terminal, None);
 
-    let end = Finished { answer: String::new(), approved: false, reason: FinishReason::NoAnswer, detail: "the mouth of Loire".into() };
+    let end = Finished {
+        answer: String::new(),
+        approved: false,
+        reason: FinishReason::NoAnswer,
+        detail: "the mouth of Loire".into(),
+        citations: Vec::new(),
+    };
     let event = event(7, EventBody::Finished(end));
     assert_eq!(read(&encode(&event).unwrap()).unwrap().body, event.body);
     assert_eq!(Event::try_from(v1::TrajectoryEvent::from(&event)).unwrap().body, event.body);
@@ -358,8 +365,8 @@ fn largest_source() -> Source {
     Source { file: text(MAX_SOURCE_PATH_BYTES), title, heading, ..Source::default() }
 }
 
-/// An observation with all that sources can say.
-fn with_sources() -> [Event; 1] {
+/// An observation and an end with all that sources and citations can say.
+fn with_sources() -> [Event; 2] {
     let source = Source {
         collection: "handbook".into(),
         file: "travel.pdf".into(),
@@ -371,12 +378,22 @@ fn with_sources() -> [Event; 1] {
         text: "A manager approves it.".into(),
     };
     let own = Source { title: "Loire".into(), end: 9, text: "It flows.".into(), ..Source::default() };
+    let Source { collection, file, title, heading, page, start, end, text } = source.clone();
+    let citation = Citation { step: 2, collection, file, title, heading, page, start, end, quote: text };
+    let plain = Citation { step: 1, title: "Loire".into(), end: 9, quote: "It flows.".into(), ..Citation::default() };
     let seen = Observation { text: "A manager approves it.".into(), sources: vec![source, own], ..Observation::default() };
-    [Event { sequence: 0, ..event(5, EventBody::Observation(seen)) }]
+    let end = Finished {
+        answer: "A manager".into(),
+        approved: true,
+        reason: FinishReason::Approved,
+        detail: String::new(),
+        citations: vec![plain, citation],
+    };
+    [event(5, EventBody::Observation(seen)), event(9, EventBody::Finished(end))].map(|event| Event { sequence: 0, ..event })
 }
 
 #[test]
-fn sources_are_stored_and_shown() {
+fn sources_and_citations_are_stored_and_shown() {
     for event in with_sources() {
         let name = format!("samples/v2/{}_with_sources.bin", event.body.name());
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -388,7 +405,7 @@ fn sources_are_stored_and_shown() {
         assert_eq!(read(&bytes).unwrap().body, event.body);
         assert_eq!(Event::try_from(v1::TrajectoryEvent::from(&event)).unwrap().body, event.body);
     }
-    let [seen] = with_sources();
+    let [seen, _] = with_sources();
     let EventBody::Observation(Observation { sources, .. }) = seen.body else { unreachable!() };
     // whoever asks for a task sees them, and the agents are not sent them
     let step = Step { sources, ..Step::default() };
@@ -401,8 +418,24 @@ fn sources_are_stored_and_shown() {
 fn the_largest_parts_make_no_event_too_large() {
     let text = |bytes: usize| "x".repeat(bytes);
     let reason = ReleaseReason::Waiting;
-    let finished =
-        Finished { answer: text(MAX_PARAMS_BYTES), approved: false, reason: FinishReason::Failed, detail: text(MAX_DETAIL_BYTES) };
+    let citation = Citation {
+        step: u32::MAX,
+        collection: String::new(),
+        file: text(MAX_SOURCE_PATH_BYTES),
+        title: text(MAX_SOURCE_HEADING_BYTES),
+        heading: text(MAX_SOURCE_HEADING_BYTES),
+        page: Some(u32::MAX),
+        start: u64::MAX,
+        end: u64::MAX,
+        quote: text(MAX_QUOTES_BYTES / MAX_CITATIONS),
+    };
+    let finished = Finished {
+        answer: text(MAX_PARAMS_BYTES),
+        approved: false,
+        reason: FinishReason::Failed,
+        detail: text(MAX_DETAIL_BYTES),
+        citations: vec![citation; MAX_CITATIONS],
+    };
     let source = Source { start: 1 << 60, end: (1 << 60) + 4096, page: Some(u32::MAX), text: text(4096), ..largest_source() };
     let sources = bound_sources(vec![source; MAX_SOURCES], MAX_OBSERVED_BYTES - MAX_OBSERVATION_BYTES);
     assert!(sources.len() > 1, "{}", sources.len());
@@ -449,14 +482,18 @@ fn words() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_source_comes_back(
+    fn any_source_and_citation_comes_back(
         labels in prop::array::uniform4(words()), page in any::<Option<u32>>(), start in any::<u64>(), end in any::<u64>(),
-        text in any::<String>(),
+        text in any::<String>(), step in any::<u32>(),
     ) {
         let [collection, file, title, heading] = labels;
         let source = Source { collection, file, title, heading, page, start, end, text };
+        let Source { collection, file, title, heading, page, start, end, text } = source.clone();
+        let citation = Citation { step, collection, file, title, heading, page, start, end, quote: text };
         prop_assert_eq!(Source::from(v1::Source::from(&source)), source.clone());
         prop_assert_eq!(Source::from(v2::Source::from(&source)), source);
+        prop_assert_eq!(Citation::from(v1::Citation::from(&citation)), citation.clone());
+        prop_assert_eq!(Citation::from(v2::Citation::from(&citation)), citation);
     }
 
     #[test]

@@ -86,7 +86,13 @@ mod tests {
             let thought = "So it is.".to_owned();
             EventBody::Reflection(Reflection { thought, verdict, log_odds, confidence, threshold: Some(0.0) })
         };
-        let finished = Finished { answer: "lake".into(), approved: true, reason: FinishReason::Approved, detail: String::new() };
+        let finished = Finished {
+            answer: "lake".into(),
+            approved: true,
+            reason: FinishReason::Approved,
+            detail: String::new(),
+            citations: Vec::new(),
+        };
         let bodies = [
             (submitted(), None),
             (thought("It is a river."), Some(words(-2.0))),
