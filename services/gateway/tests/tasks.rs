@@ -316,3 +316,44 @@ async fn an_artifact_is_told_to_the_group_and_can_be_fetched() {
         assert_eq!((status.code(), autoact_wire::status::reason(&status).as_deref()), (tonic::Code::NotFound, Some(expected)));
     }
 }
+
+#[tokio::test]
+async fn an_answer_comes_with_the_passages_it_rests_on() {
+    let text = "The Loire is a river in France. It is 1,006 km long.";
+    let source = v1::Source {
+        collection: "atlas".into(),
+        file: "rivers.pdf".into(),
+        title: "Loire".into(),
+        page: Some(3),
+        start: 40,
+        end: 40 + text.len() as u64,
+        text: text.into(),
+        ..v1::Source::default()
+    };
+    let shown = source.clone();
+    let execute: Execute = Box::new(move |_| agents_v1::ExecuteResponse {
+        observation: text.into(),
+        // one that lies about its place is left out
+        sources: vec![v1::Source { end: 41, ..shown.clone() }, shown.clone()],
+        ..Default::default()
+    });
+    let params = |trajectory: &v1::Trajectory| {
+        let sent = steps(trajectory).iter().map(|step| step.sources.len()).sum::<usize>();
+        assert_eq!(sent, 0, "agents are not sent sources");
+        match steps(trajectory).last() {
+            Some(step) if step.tool == "Finish" => "1,006 km".into(),
+            _ => "Loire".into(),
+        }
+    };
+    let script = Script { execute: Some(execute), params: Box::new(params), ..Script::default() };
+    let mut world = world(Group::start(script).await).await;
+    let events = ask(&mut world.client, named("t", "How long is the Loire?")).await;
+    let v1::Source { collection, file, title, heading, page, .. } = source.clone();
+    let (start, end_of) = (40 + 32, 40 + 52);
+    let citation = v1::Citation { step: 1, collection, file, title, heading, page, start, end: end_of, quote: text[32..].into() };
+    assert_eq!((end(&events).answer.as_str(), &end(&events).citations), ("1,006 km", &vec![citation.clone()]));
+    assert_eq!(observations(&events)[0].sources, std::slice::from_ref(&source));
+    let task = get(&mut world.client, "t").await;
+    let Some(v1::turn::Turn::Step(step)) = &task.turns[0].turn else { panic!("{task:?}") };
+    assert_eq!((&task.citations, &step.sources), (&vec![citation], &vec![source]));
+}

@@ -59,6 +59,7 @@ impl ToolAgent for Group {
     async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
         let input = match call.trajectory.question.as_str() {
             "ramble" => "x".repeat(MAX_PARAMS_BYTES + 1),
+            "cite" if call.trajectory.open_step().is_some_and(|step| step.tool == FINISH) => "1006 seeds".into(),
             _ => format!("input {}", call.sampling.seed % 100),
         };
         self.answer(call, input)
@@ -78,6 +79,7 @@ impl Tools for Group {
     async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Seen>, Failure> {
         let text = match execution.call.trajectory.question.as_str() {
             "flood" => "x".repeat(1 << 20),
+            "cite" => "It is old. It has 1006 seeds.".into(),
             _ => format!("page of {}", execution.action.params),
         };
         let table = || NewArtifact {
@@ -88,7 +90,8 @@ impl Tools for Group {
             data: b"Loire,1006\n".to_vec(),
         };
         let artifacts = if execution.call.trajectory.question.ends_with("table") { vec![table()] } else { Vec::new() };
-        let seen = Seen { observation: Observation { text, ..Observation::default() }, artifacts };
+        let sources = if execution.call.trajectory.question == "cite" { vec![source(&text)] } else { Vec::new() };
+        let seen = Seen { observation: Observation { text, sources, ..Observation::default() }, artifacts };
         let reply = self.answer(execution.call, seen)?;
         *self.runs.lock().unwrap() += 1;
         Ok(reply)
@@ -104,6 +107,11 @@ impl Contexts for Group {
     async fn measure(&self, role: Role, _: &TaskKey, _: &Trajectory, _: Duration) -> Result<PromptSize, Failure> {
         Err(Failure::new(FailureClass::Refused, role.as_str(), "nobody counts"))
     }
+}
+
+/// A page whose text is the observation.
+fn source(text: &str) -> Source {
+    Source { title: "Seeds".into(), start: 3, end: 3 + text.len() as u64, text: text.into(), ..Source::default() }
 }
 
 fn key() -> TaskKey {
@@ -192,6 +200,21 @@ fn that_there_is_no_answer_is_judged_and_ends_the_task() {
     let missing = task.trajectory().steps().next_back().unwrap().params.clone().unwrap();
     let end = Finished { answer: String::new(), approved: false, reason: FinishReason::NoAnswer, detail: missing, citations: Vec::new() };
     assert_eq!(task.finished(), Some(&end));
+}
+
+#[test]
+fn the_end_has_the_citations_of_its_answer() {
+    let events = whole("cite");
+    let task = Task::fold(&events).unwrap();
+    let steps: Vec<&Step> = task.trajectory().steps().collect();
+    assert_eq!(steps[0].sources, [source(steps[0].observation.as_ref().unwrap())]);
+    let before = Task::fold(&events[..events.len() - 1]).unwrap();
+    let finished = task.finished().unwrap();
+    assert_eq!(finished.citations, before.finish(FinishReason::Cancelled, "").citations, "a replay computes the same");
+    // of two steps that showed it, the first one: then it was known
+    let cited: Vec<_> = finished.citations.iter().map(|citation| (citation.step, citation.start, citation.quote.as_str())).collect();
+    assert_eq!((finished.answer.as_str(), cited), ("1006 seeds", vec![(1, 3 + 11, "It has 1006 seeds.")]));
+    assert!(whole("q").iter().all(|event| !matches!(&event.body, EventBody::Finished(end) if !end.citations.is_empty())));
 }
 
 #[test]
