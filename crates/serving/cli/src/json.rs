@@ -66,9 +66,11 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
         Some(Body::Started(body)) => ("started", json!({ "gateway": body.gateway, "attempt": body.attempt })),
         Some(Body::Thought(body)) => ("thought", json!({ "thought": body.thought, "tool": body.tool })),
         Some(Body::Action(body)) => ("action", json!({ "tool": body.tool, "params": body.params })),
-        Some(Body::Observation(body)) => {
-            ("observation", json!({ "text": body.text, "is_error": body.is_error, "repeated": body.repeated, "truncated": body.truncated }))
-        }
+        Some(Body::Observation(body)) => (
+            "observation",
+            json!({ "text": body.text, "is_error": body.is_error, "repeated": body.repeated, "truncated": body.truncated,
+                "sources": sources(&body.sources) }),
+        ),
         Some(Body::Reflection(body)) => (
             "reflection",
             json!({ "thought": body.thought, "verdict": verdict_name(body.verdict()), "log_odds": body.log_odds,
@@ -76,7 +78,8 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
         ),
         Some(Body::Finished(body)) => (
             "finished",
-            json!({ "answer": body.answer, "approved": body.approved, "reason": reason_name(body.reason()), "detail": body.detail }),
+            json!({ "answer": body.answer, "approved": body.approved, "reason": reason_name(body.reason()), "detail": body.detail,
+                "citations": citations(&body.citations) }),
         ),
         Some(Body::Released(body)) => {
             let reason = match body.reason() {
@@ -98,6 +101,22 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
         ),
         None => ("unknown", json!({})),
     }
+}
+
+fn sources(sources: &[v1::Source]) -> Vec<Value> {
+    let source = |v1::Source { collection, file, title, heading, page, start, end, text }: &v1::Source| {
+        json!({ "collection": collection, "file": file, "title": title, "heading": heading, "page": page, "start": start, "end": end,
+            "text": text })
+    };
+    sources.iter().map(source).collect()
+}
+
+fn citations(citations: &[v1::Citation]) -> Vec<Value> {
+    let citation = |v1::Citation { step, collection, file, title, heading, page, start, end, quote }: &v1::Citation| {
+        json!({ "step": step, "collection": collection, "file": file, "title": title, "heading": heading, "page": page, "start": start,
+            "end": end, "quote": quote })
+    };
+    citations.iter().map(citation).collect()
 }
 
 fn cuts(cuts: &[v1::Cut]) -> Vec<Value> {
@@ -142,6 +161,7 @@ pub(crate) fn task(task: &v1::Task, state: &str) -> Value {
         "confidence": task.confidence,
         "min_confidence": task.min_confidence,
         "detail": task.detail,
+        "citations": citations(&task.citations),
         "tenant": task.tenant,
         "conversation_id": task.conversation_id,
         "context": task.context.as_ref().map(context),
@@ -177,6 +197,7 @@ fn turn(turn: &v1::Turn) -> Option<Value> {
         v1::turn::Turn::Step(step) => json!({
             "thought": step.thought, "tool": step.tool, "params": step.params, "observation": step.observation,
             "artifacts": step.artifacts.iter().map(|found| artifact(found, None)).collect::<Vec<_>>(),
+            "sources": sources(&step.sources),
         }),
         v1::turn::Turn::Reflection(reflection) => json!({
             "reflection": reflection.thought, "verdict": verdict_name(reflection.verdict()), "log_odds": reflection.log_odds, "confidence": reflection.confidence, "threshold": reflection.threshold,
@@ -278,9 +299,9 @@ mod tests {
             Body::Started(v1::Started::default()),
             Body::Thought(v1::Thought::default()),
             Body::Action(v1::ActionReady::default()),
-            Body::Observation(v1::Observation::default()),
+            Body::Observation(v1::Observation { sources: vec![v1::Source::default()], ..v1::Observation::default() }),
             Body::Reflection(v1::Reflection::default()),
-            Body::Finished(v1::Finished::default()),
+            Body::Finished(v1::Finished { citations: vec![v1::Citation::default()], ..v1::Finished::default() }),
             Body::Released(v1::Released::default()),
             Body::Shortened(v1::Shortened { observations: vec![v1::Cut::default()], ..v1::Shortened::default() }),
         ];

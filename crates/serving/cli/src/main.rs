@@ -7,6 +7,7 @@ mod adapters;
 mod args;
 mod artifacts;
 mod ask;
+mod citations;
 mod client;
 mod context;
 mod corpus;

@@ -4,6 +4,7 @@ use autoact_wire::v1;
 
 use crate::args::TasksCommand;
 use crate::artifacts;
+use crate::citations;
 use crate::client::{self, Service};
 use crate::context;
 use crate::exit;
@@ -102,6 +103,9 @@ fn shown(task: &v1::Task) -> String {
         }
     }
     rows.push(("answer", plain(&task.answer)));
+    if !task.citations.is_empty() {
+        rows.push(("sources", citations::lines(&task.citations).collect::<Vec<_>>().join("\n")));
+    }
     if !task.detail.is_empty() {
         rows.push(("detail", plain(&task.detail)));
     }

@@ -8,6 +8,7 @@ use autoact_trajectory::{CallId, CallKind, Role};
 use autoact_wire::v1::{self, trajectory_event::Body};
 
 use crate::artifacts;
+use crate::citations;
 use crate::names::{reason_name, verdict_name};
 use crate::out;
 use crate::text::{plain, plain_line};
@@ -79,6 +80,11 @@ impl View {
         line = out::hanging(&line, LABEL + 1);
         for artifact in &event.artifacts {
             let _ = write!(line, "\n{} {}", self.label(&format!("artifact {}", self.step), "34"), artifacts::shown(artifact));
+        }
+        if let Some(Body::Finished(finished)) = &event.body {
+            for (number, citation) in citations::lines(&finished.citations).enumerate() {
+                let _ = write!(line, "{}\n  {citation}", if number == 0 { "\nsources:" } else { "" });
+            }
         }
         Some(line)
     }
