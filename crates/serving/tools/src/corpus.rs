@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use autoact_base::sentences::sentences;
+use autoact_base::sentences::{sentence_spans, sentences};
 use serde::{Deserialize, Serialize};
 
 use crate::index::PageIndex;
@@ -232,6 +233,11 @@ impl Page {
     /// The page's sentences, in order.
     pub fn sentences(&self) -> Vec<&str> {
         sentences(&self.text)
+    }
+
+    /// Where they stand in its text.
+    pub(crate) fn sentence_spans(&self) -> Vec<Range<usize>> {
+        sentence_spans(&self.text)
     }
 }
 

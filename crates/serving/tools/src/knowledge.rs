@@ -1,6 +1,9 @@
 //! Where the built-in tools look: the group's own corpus, and the collections that a task names.
 
+use std::ops::Range;
 use std::sync::Arc;
+
+use autoact_trajectory::Source;
 
 use crate::corpus::{Corpus, Page};
 use crate::tool::{ToolCall, ToolError};
@@ -27,6 +30,17 @@ pub struct PlacedPage {
     pub page: Page,
     /// Where it stands.
     pub place: Place,
+}
+
+impl PlacedPage {
+    /// A part of the page's text as the source of an observation.
+    pub(crate) fn source(&self, span: Range<usize>) -> Source {
+        let Place { collection, file, heading, page, start } = self.place.clone();
+        let (begin, end) = (start + span.start as u64, start + span.end as u64);
+        let text = self.page.text.get(span).unwrap_or_default().to_owned();
+        let heading = heading.unwrap_or_default();
+        Source { collection, file, title: self.page.title.clone(), heading, page, start: begin, end, text }
+    }
 }
 
 /// What a name led to.

@@ -43,6 +43,29 @@ fn check(tool: &str, params: &str, expected: &str) {
     assert_eq!((observation.text.as_str(), observation.is_error), (expected, false), "{tool}[{params}]");
 }
 
+#[test]
+fn an_observation_names_what_it_shows() {
+    let pages: Vec<Page> = corpus().pages().to_vec();
+    let trajectory = history(&[("Retrieve", "Loire")]);
+    for (tool, params, titles) in [
+        ("Retrieve", "the loire", vec!["Loire"]),
+        ("Retrieve", "Berlin", vec![]),
+        ("Search", "capital of France", vec!["France", "Paris", "São Tomé"]),
+        ("Lookup", "floods", vec!["Loire"]),
+        ("Lookup", "zebra", vec![]),
+        ("Calculate", "1 + 1", vec![]),
+    ] {
+        let observation = observe(tool, params, &trajectory);
+        let named: Vec<&str> = observation.sources.iter().map(|source| source.title.as_str()).collect();
+        assert_eq!(named, titles, "{tool}[{params}]");
+        for source in &observation.sources {
+            let page = pages.iter().find(|page| page.title == source.title).unwrap();
+            assert_eq!(source.text, page.text[source.start as usize..source.end as usize]);
+            assert!(observation.text.contains(&source.text), "{tool}[{params}]: {}", observation.text);
+        }
+    }
+}
+
 /// The trajectory in which these actions were really run, one after the other.
 fn history(actions: &[(&str, &str)]) -> Trajectory {
     let mut trajectory = Trajectory::default();

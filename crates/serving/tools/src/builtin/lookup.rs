@@ -1,11 +1,11 @@
 //! `Lookup[keyword]`
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use autoact_trajectory::ToolSpec;
 
-use crate::corpus::Page;
-use crate::knowledge::{Knowledge, Opened};
+use crate::knowledge::{Knowledge, Opened, PlacedPage};
 use crate::text::{analyzer, fold, one_line, query_stems, quoted, stems_with};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 use crate::typo::is_typo_of;
@@ -26,14 +26,14 @@ impl Lookup {
     }
 
     /// The page retrieved last, and how often `keyword` was looked up on it since.
-    fn state(&self, call: &ToolCall<'_>, keyword: &str) -> Result<Option<(Page, usize)>, ToolError> {
+    fn state(&self, call: &ToolCall<'_>, keyword: &str) -> Result<Option<(PlacedPage, usize)>, ToolError> {
         let keyword = fold(keyword);
         let mut shown = 0;
         for step in call.trajectory.steps().rev().filter(|step| step.observation.is_some()) {
             let Some(params) = &step.params else { continue };
             if self.retrieve.contains(&step.tool) {
                 if let Opened::Page { page, .. } = self.knowledge.open(call, params, 0)? {
-                    return Ok(Some((page.page, shown)));
+                    return Ok(Some((page, shown)));
                 }
             } else if step.tool == self.spec.name && fold(params) == keyword {
                 shown += 1;
@@ -50,19 +50,24 @@ impl Tool for Lookup {
 
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let keyword = call.params.trim();
-        let Some((page, shown)) = self.state(call, keyword)? else {
+        let Some((found, shown)) = self.state(call, keyword)? else {
             let first = self.retrieve.first().map_or(String::new(), |tool| format!(" Use {tool} first."));
             return Ok(format!("No page has been retrieved yet.{first}").into());
         };
         let mut analyzer = analyzer();
-        let sentences = page.sentences();
-        let stems: Vec<HashSet<String>> =
-            sentences.iter().map(|sentence| stems_with(&mut analyzer, sentence).into_iter().collect()).collect();
+        let page = &found.page;
+        let sentences = page.sentence_spans();
+        let stems = |sentence: &Range<usize>| stems_with(&mut analyzer, &page.text[sentence.clone()]).into_iter().collect();
+        let stems: Vec<HashSet<String>> = sentences.iter().map(stems).collect();
         let wanted = spelt_as_on(&stems, query_stems(keyword));
         let has_all = |stems: &HashSet<String>| !wanted.is_empty() && wanted.iter().all(|stem| stems.contains(stem));
-        let matches: Vec<&str> = sentences.iter().zip(&stems).filter(|(_, stems)| has_all(stems)).map(|(sentence, _)| *sentence).collect();
+        let matches = sentences.into_iter().zip(&stems).filter(|(_, stems)| has_all(stems)).map(|(sentence, _)| sentence);
+        let matches: Vec<Range<usize>> = matches.collect();
         let text = match matches.get(shown) {
-            Some(sentence) => format!("({} of {}) {}", shown + 1, matches.len(), one_line(sentence)),
+            Some(sentence) => {
+                let text = format!("({} of {}) {}", shown + 1, matches.len(), one_line(&page.text[sentence.clone()]));
+                return Ok(ToolOutput { text, sources: vec![found.source(sentence.clone())], ..ToolOutput::default() });
+            }
             None if matches.is_empty() => format!("No sentence of {} contains {}.", page.title, quoted(keyword)),
             None => format!("No more sentences of {} contain {}.", page.title, quoted(keyword)),
         };

@@ -36,7 +36,7 @@ impl Tool for Retrieve {
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let title = call.params.trim();
         let (page, by_title, also) = match self.knowledge.open(call, title, SIMILAR)? {
-            Opened::Page { page, by_title, also } => (page.page, by_title, also),
+            Opened::Page { page, by_title, also } => (page, by_title, also),
             Opened::Unknown { similar } => {
                 let mut text = format!("No page is titled {}.", quoted(title));
                 if !similar.is_empty() {
@@ -45,11 +45,15 @@ impl Tool for Retrieve {
                 return Ok(text.into());
             }
         };
-        let sentences = page.sentences();
-        let mut text = one_line(&sentences[..sentences.len().min(LEAD_SENTENCES)].join(" "));
+        let sentences = page.page.sentence_spans();
+        let lead = &sentences[..sentences.len().min(LEAD_SENTENCES)];
+        let shown = lead.first().map_or(0, |first| first.start)..lead.last().map_or(0, |last| last.end);
+        let sources = vec![page.source(shown.clone())];
+        let name = &page.page.title;
+        let mut text = one_line(&page.page.text[shown]);
         // who asked by another name must see the title
-        if !by_title && !text.contains(&page.title) {
-            text = format!("{}: {text}", page.title);
+        if !by_title && !text.contains(name) {
+            text = format!("{name}: {text}");
         }
         if sentences.len() > LEAD_SENTENCES {
             match &self.lookup {
@@ -58,14 +62,14 @@ impl Tool for Retrieve {
             }
         }
         if !also.is_empty() {
-            text.push_str(&format!(" (Also in: {}.)", also.iter().map(shown).collect::<Vec<_>>().join("; ")));
+            text.push_str(&format!(" (Also in: {}.)", also.iter().map(place).collect::<Vec<_>>().join("; ")));
         }
-        Ok(text.into())
+        Ok(ToolOutput { text, sources, ..ToolOutput::default() })
     }
 }
 
 /// A place, as a model reads it.
-fn shown(place: &Place) -> String {
+fn place(place: &Place) -> String {
     let Place { collection, file, .. } = place;
     if file.is_empty() { "the group's own pages".to_owned() } else { one_line(&format!("{collection}/{file}")) }
 }
