@@ -1,0 +1,47 @@
+//! Limits on resources, set for this process and all that it starts.
+
+use std::fs;
+
+use nix::sys::resource::{Resource, setrlimit};
+
+use super::error::{LaunchError, Step};
+use crate::sandbox::Limits;
+
+/// Locked memory: keys of programs such as gpg.
+const LOCKED_BYTES: u64 = 1 << 20;
+/// Signals and timers that wait for delivery.
+const PENDING_SIGNALS: u64 = 1024;
+/// A stack as shells set it.
+const STACK_BYTES: u64 = 8 << 20;
+
+/// Sets the limits. `others` are processes of the same user that the kernel counts too.
+///
+/// Address space is not limited: runtimes such as Go's, Java's and V8's reserve far more than they
+/// use. The private data of a process is, and [`super::watch`] measures what all of them use.
+pub(crate) fn set(limits: &Limits, others: u64) -> Result<(), LaunchError> {
+    let own = [
+        (Resource::RLIMIT_DATA, limits.memory_bytes),
+        (Resource::RLIMIT_NPROC, limits.processes.saturating_add(others)),
+        (Resource::RLIMIT_FSIZE, limits.file_bytes),
+        (Resource::RLIMIT_NOFILE, limits.open_files),
+        (Resource::RLIMIT_CPU, limits.cpu_seconds),
+        (Resource::RLIMIT_CORE, 0),
+        (Resource::RLIMIT_MEMLOCK, LOCKED_BYTES),
+        (Resource::RLIMIT_MSGQUEUE, 0),
+        (Resource::RLIMIT_NICE, 0),
+        (Resource::RLIMIT_RTPRIO, 0),
+        (Resource::RLIMIT_SIGPENDING, PENDING_SIGNALS),
+        (Resource::RLIMIT_STACK, STACK_BYTES),
+    ];
+    for (resource, bound) in own {
+        // one that was lowered before cannot be raised, and must not fail
+        let (_, hard) = nix::sys::resource::getrlimit(resource).step("read the limits on resources")?;
+        setrlimit(resource, bound.min(hard), bound.min(hard)).step("set the limits on resources")?;
+    }
+    Ok(())
+}
+
+/// Where the kernel runs out of memory, it ends the program and not the caller.
+pub(crate) fn first_out_of_memory() -> Result<(), LaunchError> {
+    fs::write("/proc/self/oom_score_adj", "1000").step("write `/proc/self/oom_score_adj`")
+}
