@@ -11,7 +11,8 @@ pub enum SandboxError {
     #[error(
         "the sandbox `{}` is not available here: {reason}; `{}` is, which contains less \
          (docs/sandbox.md): set `allow_lesser = true` to run in it",
-        Tier::Namespaces, Tier::Landlock
+        Tier::Namespaces,
+        Tier::Landlock
     )]
     LesserNotAllowed {
         /// Why the tier that was asked for is not available.

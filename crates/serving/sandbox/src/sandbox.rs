@@ -110,7 +110,7 @@ impl Sandbox {
         V: AsRef<OsStr>,
     {
         let tiers = match &self.launcher {
-            Some(launcher) => &Tiers::of(launcher),
+            Some(launcher) => Tiers::of(launcher),
             None => Tier::probe()?,
         };
         self.command_in(tiers.choose(self.tier, self.allow_lesser)?, program.as_ref(), args, env, work_dir)
@@ -142,6 +142,10 @@ impl Sandbox {
         }
         let mut read = self.read.iter().map(|path| granted(path)).collect::<Result<Vec<_>, _>>()?;
         read.push(canonical(&program)?);
+        // what lies in the working directory is there anyway; a directory has to come before what is in it
+        read.retain(|path| !path.starts_with(&work));
+        read.sort();
+        read.dedup();
         let plan = Plan {
             stage: Stage::Outer,
             tier,

@@ -1,9 +1,10 @@
 //! Which confinement is available here.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -38,13 +39,12 @@ impl Display for Tier {
 
 impl Tier {
     /// What is available to this process: tried once with a trivial program in each tier.
-    pub fn probe() -> Result<&'static Tiers, SandboxError> {
-        static TRIED: OnceLock<Tiers> = OnceLock::new();
+    pub fn probe() -> Result<Tiers, SandboxError> {
         if !is_launcher() {
             return Err(SandboxError::NoLauncher);
         }
         let executable = std::env::current_exe().map_err(|error| SandboxError::Internal(error.to_string()))?;
-        Ok(TRIED.get_or_init(|| Tiers::of(&executable)))
+        Ok(Tiers::of(&executable))
     }
 }
 
@@ -58,9 +58,15 @@ pub struct Tiers {
 }
 
 impl Tiers {
-    /// Tries both tiers with `launcher`, an executable whose `main` begins with
-    /// [`crate::run_if_launcher`].
+    /// What is available to `launcher`, an executable whose `main` begins with
+    /// [`crate::run_if_launcher`]. Both tiers are tried once, and the answer is kept.
     pub fn of(launcher: &Path) -> Tiers {
+        static TRIED: Mutex<BTreeMap<PathBuf, Tiers>> = Mutex::new(BTreeMap::new());
+        let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+        tried.entry(launcher.to_owned()).or_insert_with(|| Tiers::tried(launcher)).clone()
+    }
+
+    fn tried(launcher: &Path) -> Tiers {
         Tiers { namespaces: tried(Tier::Namespaces, launcher), landlock: tried(Tier::Landlock, launcher) }
     }
 

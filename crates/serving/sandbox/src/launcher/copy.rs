@@ -54,7 +54,8 @@ fn level(from: &impl AsFd, to: &impl AsFd, bounds: &mut Bounds, depth: u32) -> i
             FileType::RegularFile => {
                 let mode = Mode::RUSR | Mode::WUSR | (Mode::from_raw_mode(stat.st_mode) & Mode::XUSR);
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-                let copied = io::copy(&mut File::from(file).take(bounds.bytes.saturating_add(1)), &mut File::from(openat(to, name, flags, mode)?))?;
+                let copied =
+                    io::copy(&mut File::from(file).take(bounds.bytes.saturating_add(1)), &mut File::from(openat(to, name, flags, mode)?))?;
                 bounds.bytes = bounds.bytes.checked_sub(copied).ok_or_else(|| too_much("too many bytes"))?;
             }
             FileType::Directory if depth > 0 => {

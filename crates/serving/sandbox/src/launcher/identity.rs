@@ -4,15 +4,18 @@
 //! started as root becomes a user whom nobody else is, before anything else.
 
 use std::fs;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
+use rustix::fs::{Dir, FileType, Mode, OFlags, fchown, fstat, openat};
 use rustix::process::{DumpableBehavior, getegid, geteuid, set_dumpable_behavior};
 
 use super::error::{LaunchError, Step};
 
 /// The highest id that is used: far above what distributions and container runtimes hand out.
 const HIGHEST: u32 = 2_100_000_000;
+/// Directories within the working directory that the caller prepared.
+const DEPTH: u32 = 8;
 /// So many process ids there can be.
 const PROCESSES: u32 = 1 << 22;
 
@@ -37,10 +40,31 @@ fn id_for(process: u32, map: &str) -> u32 {
     highest - 1 - process % PROCESSES.min((highest / 4).max(1))
 }
 
-/// Gives the working directory to the user `id`.
+/// Gives the working directory and the files in it to the user `id`.
 pub(crate) fn give(directory: impl AsFd, id: u32) -> Result<(), LaunchError> {
-    let (owner, group) = (rustix::process::Uid::from_raw(id), rustix::process::Gid::from_raw(id));
-    rustix::fs::fchown(directory, Some(owner), Some(group)).step("give the working directory to another user")
+    give_below(&directory, id, DEPTH).step("give the working directory to another user")
+}
+
+fn give_below(directory: &impl AsFd, id: u32, depth: u32) -> rustix::io::Result<()> {
+    let give_one = |file: BorrowedFd<'_>| fchown(file, Some(rustix::process::Uid::from_raw(id)), Some(rustix::process::Gid::from_raw(id)));
+    give_one(directory.as_fd())?;
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name == c"." || name == c".." {
+            continue;
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(file) = openat(directory, name, flags, Mode::empty()) else { continue };
+        let stat = fstat(&file)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory if depth > 0 => give_below(&file, id, depth - 1)?,
+            // a file with another name elsewhere is not only the call's
+            FileType::RegularFile if stat.st_nlink == 1 => give_one(file.as_fd())?,
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Becomes the user `id` for good.

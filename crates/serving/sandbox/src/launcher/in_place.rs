@@ -66,9 +66,10 @@ pub(crate) fn outer(plan: &Plan, args: Vec<OsString>) -> Result<i32, LaunchError
     }
     // its other end breaks when this process is gone
     let (for_supervisor, alive) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).step("make a pipe")?;
+    let null = process::null()?;
     let mut supervisor = process::next(plan, Stage::Supervisor, &for_supervisor, args)?;
     drop(for_supervisor);
-    process::leave_streams()?;
+    process::leave_streams(&null)?;
     let ended = supervisor.wait().step("wait for the supervisor")?;
     drop(alive);
     let signal = std::os::unix::process::ExitStatusExt::signal(&ended);
@@ -87,9 +88,10 @@ pub(crate) fn supervise(plan: &Plan, args: Vec<OsString>) -> Result<i32, LaunchE
     if !std::path::Path::new("/proc/thread-self/children").exists() {
         return Err(LaunchError::Refused("this kernel does not list the children of a process in `/proc`".to_owned()));
     }
+    let null = process::null()?;
     let next = plan.of_stage(Stage::Program, None).command(crate::plan::this_executable());
     let program = next.map_err(|error| LaunchError::Refused(error.to_string()))?.args(args).spawn().step("start the launcher again")?;
-    process::leave_streams()?;
+    process::leave_streams(&null)?;
     let ended = process::handle(program.id())?;
     let program = Pid::from_raw(program.id() as i32);
     let end = loop {
@@ -220,6 +222,8 @@ fn landlock(plan: &Plan) -> Result<ABI, LaunchError> {
     match (status.ruleset, status.landlock) {
         (RulesetStatus::NotEnforced, _) => Err(LaunchError::Refused("this kernel has no Landlock, or it is switched off".to_owned())),
         (_, LandlockStatus::Available { effective_abi, .. }) => Ok(effective_abi),
-        (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => Err(LaunchError::Refused("Landlock is not available".to_owned())),
+        (_, LandlockStatus::NotEnabled | LandlockStatus::NotImplemented) => {
+            Err(LaunchError::Refused("Landlock is not available".to_owned()))
+        }
     }
 }

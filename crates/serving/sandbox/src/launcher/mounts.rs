@@ -8,10 +8,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::CWD;
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change, mount_remount, unmount,
-};
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change, mount_remount, unmount};
 use rustix::process::{chdir, fchdir, pivot_root};
 
 use super::copy::{self, Bounds};
@@ -155,8 +153,9 @@ fn read_only(work: &Path) -> Result<(), LaunchError> {
     let mounts = fs::read_to_string(Path::new(HOST).join("proc/self/mountinfo")).step("read the list of mounts")?;
     let (writable, work) = (under(ROOT, Path::new("/tmp")), under(ROOT, work));
     for line in mounts.lines() {
-        let mut fields = line.split(' ').skip(4);
-        let (Some(path), Some(options)) = (fields.next(), fields.next()) else { continue };
+        let mut fields = line.split(' ');
+        let number = fields.next();
+        let (Some(path), Some(options)) = (fields.nth(3), fields.next()) else { continue };
         let path = unescaped(path);
         if !path.starts_with(ROOT) {
             continue;
@@ -179,19 +178,29 @@ fn read_only(work: &Path) -> Result<(), LaunchError> {
             flags |= MountFlags::RDONLY;
         }
         match mount_remount(&path, flags, "") {
-            // below a directory that another mount covers, or that this user cannot enter: nor can the program
-            Ok(()) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => {}
-            Err(error) => return Err(error).step(format!("make `{}` read-only", path.display())),
+            // one that another mount covers: nobody reaches it
+            Err(_) if !is_mount(&path, number) => {}
+            result => result.step(format!("make `{}` read-only", path.display()))?,
         }
     }
     Ok(())
+}
+
+/// Whether `path` leads to the mount of that number.
+fn is_mount(path: &Path, number: Option<&str>) -> bool {
+    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID);
+    match found {
+        Ok(found) => number.and_then(|number| number.parse().ok()) == Some(found.stx_mnt_id),
+        Err(error) => !matches!(error, rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS | rustix::io::Errno::NOTDIR),
+    }
 }
 
 /// Leaves the base and the host's root for the new one.
 fn leave_host() -> Result<(), LaunchError> {
     let step = "enter the new root";
     unmount(HOST, UnmountFlags::DETACH).step("unmount the host's root")?;
-    let base = rustix::fs::openat(CWD, "/", rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty()).step(step)?;
+    let base =
+        rustix::fs::openat(CWD, "/", rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC, rustix::fs::Mode::empty()).step(step)?;
     chdir(ROOT).step(step)?;
     pivot_root(".", ".").step(step)?;
     fchdir(&base).step(step)?;

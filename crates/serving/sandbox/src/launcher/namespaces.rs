@@ -34,7 +34,7 @@ pub(crate) fn outer(plan: &Plan, args: Vec<OsString>) -> Result<i32, LaunchError
     let directory = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let open = |path: &std::path::Path| openat(CWD, path, directory, Mode::empty()).step(format!("open `{}`", path.display()));
     // the host's, while it is in sight
-    let (work, processes) = (open(&plan.work)?, open("/proc".as_ref())?);
+    let (work, processes, null) = (open(&plan.work)?, open("/proc".as_ref())?, process::null()?);
     if let Some(other) = identity::other_than_root()? {
         identity::give(&work, other)?;
         identity::change(other)?;
@@ -47,7 +47,7 @@ pub(crate) fn outer(plan: &Plan, args: Vec<OsString>) -> Result<i32, LaunchError
     let (report, for_init) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).step("make a pipe")?;
     let mut init = process::next(plan, Stage::Init, &for_init, args)?;
     drop(for_init);
-    process::leave_streams()?;
+    process::leave_streams(&null)?;
     let excess = watched(plan, &init, processes)?;
     if let Some(excess) = excess {
         eprintln!("{SAYS}{excess}");
@@ -106,6 +106,7 @@ pub(crate) fn init(plan: &Plan, args: Vec<OsString>) -> Result<i32, LaunchError>
     let mut report = process::inherited(plan, OpenOptions::new().write(true))?;
     process::end_with_parent()?;
     limits::first_out_of_memory()?;
+    let null = process::null()?;
     let (user, group) = identity::own();
     mounts::enter(plan, user, group)?;
     sethostname(HOST_NAME).step("set the name of the host")?;
@@ -121,7 +122,7 @@ pub(crate) fn init(plan: &Plan, args: Vec<OsString>) -> Result<i32, LaunchError>
         return Err(LaunchError::Refused("the launcher has ended".to_owned()));
     }
     let program = process::program(plan, args).spawn().map_err(|error| process::not_started(plan, error))?;
-    process::leave_streams()?;
+    process::leave_streams(&null)?;
     let program = Pid::from_raw(program.id() as i32);
     loop {
         let status = wait().step("wait for the program")?;

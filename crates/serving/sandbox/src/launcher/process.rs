@@ -65,6 +65,8 @@ impl End {
                     let _ = Command::new("/bin/sh").arg("-c").arg("kill -PIPE $$").exec();
                 }
                 if let Ok(signal) = Signal::try_from(signal) {
+                    // the runtime's handler of SIGSEGV and SIGBUS takes the first one and removes itself
+                    let _ = raise(signal);
                     let _ = raise(signal);
                 }
                 128 + signal
@@ -113,11 +115,15 @@ pub(crate) fn program(plan: &Plan, args: Vec<OsString>) -> Command {
     command
 }
 
+/// Nothing to read from and write to. It is opened while the host's root is still there.
+pub(crate) fn null() -> Result<File, LaunchError> {
+    File::options().read(true).write(true).open("/dev/null").step("open `/dev/null`")
+}
+
 /// Lets go of the caller's input and output, so that they end when the program closes them.
-pub(crate) fn leave_streams() -> Result<(), LaunchError> {
-    let null = File::options().read(true).write(true).open("/dev/null").step("open `/dev/null`")?;
-    dup2_stdin(&null).step("leave the standard input")?;
-    dup2_stdout(&null).step("leave the standard output")
+pub(crate) fn leave_streams(null: &File) -> Result<(), LaunchError> {
+    dup2_stdin(null).step("leave the standard input")?;
+    dup2_stdout(null).step("leave the standard output")
 }
 
 /// The program could not be started.

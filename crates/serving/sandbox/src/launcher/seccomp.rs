@@ -53,7 +53,7 @@ fn deny_sockets(denied: &mut Rules, families: &[i32]) {
     let rules = denied.entry(libc::SYS_socket).or_default();
     match others.is_empty() {
         true => rules.clear(),
-        false => rules.push(others),
+        false => rules.extend([others, calls::netlink_but_routes()]),
     }
 }
 

@@ -10,6 +10,11 @@ pub(super) const NETWORK: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NE
 /// Families where it is not: within namespaces, local sockets reach nobody else.
 pub(super) const LOCAL: [i32; 1] = [libc::AF_UNIX];
 
+/// Netlink reaches large parts of the kernel: resolving names needs the routes alone.
+pub(super) fn netlink_but_routes() -> Vec<super::Condition> {
+    vec![(0, Eq, libc::AF_NETLINK as u64), (2, Ne, libc::NETLINK_ROUTE as u64)]
+}
+
 /// Namespaces that `clone` can make.
 const NEW_NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
@@ -101,15 +106,8 @@ const DENIED: &[c_long] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const DENIED_X86: &[c_long] = &[
-    libc::SYS__sysctl,
-    libc::SYS_ioperm,
-    libc::SYS_iopl,
-    libc::SYS_modify_ldt,
-    libc::SYS_sysfs,
-    libc::SYS_uselib,
-    libc::SYS_ustat,
-];
+const DENIED_X86: &[c_long] =
+    &[libc::SYS__sysctl, libc::SYS_ioperm, libc::SYS_iopl, libc::SYS_modify_ldt, libc::SYS_sysfs, libc::SYS_uselib, libc::SYS_ustat];
 
 /// `open_tree_attr`, newer than the `libc` crate.
 const OPEN_TREE_ATTR: c_long = 467;
@@ -172,7 +170,8 @@ pub(super) fn denied_in_place() -> Rules {
     // times of open files only
     rules.insert(libc::SYS_utimensat, vec![vec![(1, WIDE, 0)]]);
     // its own limits, priority and processors only
-    for call in [libc::SYS_prlimit64, libc::SYS_sched_setaffinity, libc::SYS_sched_setattr, libc::SYS_sched_setparam, libc::SYS_sched_setscheduler]
+    for call in
+        [libc::SYS_prlimit64, libc::SYS_sched_setaffinity, libc::SYS_sched_setattr, libc::SYS_sched_setparam, libc::SYS_sched_setscheduler]
     {
         rules.insert(call, vec![vec![(0, Ne, 0)]]);
     }
