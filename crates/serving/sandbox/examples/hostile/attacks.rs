@@ -33,6 +33,7 @@ pub(crate) fn run(name: &str, args: &[String]) -> Option<io::Result<bool>> {
         "abstract" => SocketAddr::from_abstract_name(first()).and_then(|address| UnixStream::connect_addr(&address)).map(|_| true),
         "output" => output(),
         "ignore_input" => Ok(false),
+        "tiers" => Ok(tiers()),
         _ => return None,
     })
 }
@@ -140,6 +141,13 @@ fn pipes() -> io::Result<bool> {
 fn udp(address: &str) -> io::Result<bool> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     Ok(socket.send_to(b"ESCAPED", address)? > 0)
+}
+
+/// What is available here: namespaces within namespaces would be a way out of the filter.
+fn tiers() -> bool {
+    let tiers = autoact_sandbox::Tier::probe();
+    println!("{tiers:?}");
+    tiers.is_ok_and(|tiers| tiers.namespaces.is_ok())
 }
 
 /// Ten gigabytes of output.

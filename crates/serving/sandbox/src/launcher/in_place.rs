@@ -165,7 +165,7 @@ fn reap(program: Pid) -> Result<(bool, Option<End>), LaunchError> {
 pub(crate) fn become_program(plan: &Plan, args: Vec<OsString>) -> Result<i32, LaunchError> {
     process::end_with_parent()?;
     process::check_parent(plan)?;
-    limits::first_out_of_memory()?;
+    limits::first_out_of_memory();
     let others = match identity::other_than_root()? {
         Some(_) => 0,
         None => tasks_of_user(),

@@ -41,7 +41,8 @@ pub(crate) fn set(limits: &Limits, others: u64) -> Result<(), LaunchError> {
     Ok(())
 }
 
-/// Where the kernel runs out of memory, it ends the program and not the caller.
-pub(crate) fn first_out_of_memory() -> Result<(), LaunchError> {
-    fs::write("/proc/self/oom_score_adj", "1000").step("write `/proc/self/oom_score_adj`")
+/// Where the kernel runs out of memory, it ends the program and not the caller. Some containers
+/// refuse that: then the kernel chooses.
+pub(crate) fn first_out_of_memory() {
+    let _ = fs::write("/proc/self/oom_score_adj", "1000");
 }

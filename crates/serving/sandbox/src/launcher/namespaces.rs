@@ -105,7 +105,7 @@ fn watched(plan: &Plan, init: &Child, processes: OwnedFd) -> Result<Option<Exces
 pub(crate) fn init(plan: &Plan, args: Vec<OsString>) -> Result<i32, LaunchError> {
     let mut report = process::inherited(plan, OpenOptions::new().write(true))?;
     process::end_with_parent()?;
-    limits::first_out_of_memory()?;
+    limits::first_out_of_memory();
     let null = process::null()?;
     let (user, group) = identity::own();
     mounts::enter(plan, user, group)?;

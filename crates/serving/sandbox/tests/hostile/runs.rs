@@ -137,6 +137,17 @@ fn killing_the_launcher_ends_everything() {
     });
 }
 
+/// A sandbox is like a container that refuses namespaces.
+#[test]
+fn where_namespaces_are_refused_landlock_is_left() {
+    in_each(|sandbox, world| {
+        if sandbox.tier == Tier::Namespaces {
+            let outcome = world.run(&sandbox, &Does::Attack("tiers".to_owned()), "sandbox-tiers-", DEADLINE).unwrap();
+            assert!(outcome.stdout.contains("namespaces: Err") && outcome.stdout.contains("landlock: Ok"), "{}", outcome.stdout);
+        }
+    });
+}
+
 #[test]
 fn what_cannot_be_confined_is_refused() {
     let work = tempfile::tempdir().unwrap();
