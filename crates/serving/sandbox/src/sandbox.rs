@@ -98,6 +98,8 @@ impl Sandbox {
     /// A command that runs `program` confined, with its standard streams yet to be set. It may
     /// write to `work_dir`, where it starts, and sees the variables `env` and no others.
     ///
+    /// Variables and a directory that are set on the command do not reach the program.
+    ///
     /// The thread that spawns the command has to outlive the run: the kernel ends the launcher with
     /// it. Killing the launcher ends everything that the program started. `work_dir` must belong to
     /// this call alone; under root it is given to another user, as whom the program then runs.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::error::{LaunchError, Step};
 use crate::sandbox::Limits;
@@ -13,6 +13,10 @@ const LOCKED_BYTES: u64 = 1 << 20;
 const PENDING_SIGNALS: u64 = 1024;
 /// A stack as shells set it.
 const STACK_BYTES: u64 = 8 << 20;
+
+/// No core dump at all. With zero the kernel still hands one to a program of the host, where
+/// `core_pattern` names one; the filter of system calls sees that it stays.
+const NO_CORE: u64 = 1;
 
 /// Sets the limits. `others` are processes of the same user that the kernel counts too.
 ///
@@ -25,7 +29,7 @@ pub(crate) fn set(limits: &Limits, others: u64) -> Result<(), LaunchError> {
         (Resource::RLIMIT_FSIZE, limits.file_bytes),
         (Resource::RLIMIT_NOFILE, limits.open_files),
         (Resource::RLIMIT_CPU, limits.cpu_seconds),
-        (Resource::RLIMIT_CORE, 0),
+        (Resource::RLIMIT_CORE, NO_CORE),
         (Resource::RLIMIT_MEMLOCK, LOCKED_BYTES),
         (Resource::RLIMIT_MSGQUEUE, 0),
         (Resource::RLIMIT_NICE, 0),
@@ -35,8 +39,12 @@ pub(crate) fn set(limits: &Limits, others: u64) -> Result<(), LaunchError> {
     ];
     for (resource, bound) in own {
         // one that was lowered before cannot be raised, and must not fail
-        let (_, hard) = nix::sys::resource::getrlimit(resource).step("read the limits on resources")?;
-        setrlimit(resource, bound.min(hard), bound.min(hard)).step("set the limits on resources")?;
+        let step = "set the limits on resources";
+        let (soft, hard) = getrlimit(resource).step(step)?;
+        let bound = bound.min(hard);
+        if (soft, hard) != (bound, bound) {
+            setrlimit(resource, bound, bound).step(step)?;
+        }
     }
     Ok(())
 }

@@ -59,7 +59,7 @@ impl End {
         match self {
             End::Exit(code) => code,
             End::Signal(signal) => {
-                let _ = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 0, 0);
+                let _ = nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 1, 1);
                 // this runtime ignores SIGPIPE, and only a new executable can change that without `unsafe`
                 if signal == Signal::SIGPIPE as i32 {
                     let _ = Command::new("/bin/sh").arg("-c").arg("kill -PIPE $$").exec();

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use landlock::ABI;
 use libc::c_long;
 use seccompiler::{
-    SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch, apply_filter, sock_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+    apply_filter, sock_filter,
 };
 
 use super::error::LaunchError;
@@ -37,14 +38,26 @@ pub(crate) fn in_namespaces(network: bool) -> Result<(), LaunchError> {
 /// For a program among the caller's processes: also what Landlock of version `abi` does not cover.
 pub(crate) fn in_place(network: bool, abi: ABI) -> Result<(), LaunchError> {
     let mut denied = calls::denied();
-    denied.extend(calls::denied_in_place());
+    add(&mut denied, calls::denied_in_place());
     if abi < ABI::V6 {
-        denied.extend(calls::signals());
+        add(&mut denied, calls::signals());
     }
     deny_sockets(&mut denied, if network { &calls::NETWORK } else { &[] });
     apply(denied, libc::EPERM)?;
     apply(always(calls::ABSENT).into_iter().chain(always(&[libc::SYS_openat2])).collect(), libc::ENOSYS)?;
     apply_newest()
+}
+
+/// Calls that match by either.
+fn add(rules: &mut Rules, more: Rules) {
+    for (call, added) in more {
+        match rules.get_mut(&call) {
+            // without conditions it matches always
+            Some(present) if present.is_empty() || added.is_empty() => present.clear(),
+            Some(present) => present.extend(added),
+            None => drop(rules.insert(call, added)),
+        }
+    }
 }
 
 /// Sockets of no other families.
@@ -62,19 +75,18 @@ fn always(calls: &[c_long]) -> Rules {
 }
 
 fn apply(rules: Rules, errno: i32) -> Result<(), LaunchError> {
-    let compiled = rules.into_iter().map(|(call, rules)| Ok((call, rules.into_iter().map(rule).collect::<Result<_, _>>()?)));
-    let program = compiled
-        .collect::<Result<BTreeMap<_, _>, seccompiler::BackendError>>()
-        .and_then(|rules| {
-            let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
-            SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), architecture)
-        })
-        .and_then(seccompiler::BpfProgram::try_from)
-        .map_err(|error| failed(&error))?;
+    let program = compile(rules, errno).map_err(|error| failed(&error))?;
     apply_filter(&program).map_err(|error| failed(&error))
 }
 
-fn rule(conditions: Vec<Condition>) -> Result<SeccompRule, seccompiler::BackendError> {
+fn compile(rules: Rules, errno: i32) -> Result<BpfProgram, BackendError> {
+    let compiled = rules.into_iter().map(|(call, rules)| Ok((call, rules.into_iter().map(rule).collect::<Result<_, _>>()?)));
+    let rules = compiled.collect::<Result<BTreeMap<_, _>, BackendError>>()?;
+    let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
+    SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), architecture)?.try_into()
+}
+
+fn rule(conditions: Vec<Condition>) -> Result<SeccompRule, BackendError> {
     // the kernel reads 32 bits of all arguments that are compared here
     let compiled = conditions.into_iter().map(|(argument, compare, value)| {
         let length = if matches!(compare, calls::WIDE) { SeccompCmpArgLen::Qword } else { SeccompCmpArgLen::Dword };
@@ -97,4 +109,27 @@ fn apply_newest() -> Result<(), LaunchError> {
 
 fn failed(error: &dyn std::fmt::Display) -> LaunchError {
     LaunchError::Refused(format!("cannot restrict the program's system calls: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_add_up_and_none_is_the_strongest() {
+        let one = |argument| vec![vec![(argument, SeccompCmpOp::Eq, 1)]];
+        let mut rules = Rules::from([(1, one(0)), (2, Vec::new()), (3, one(0))]);
+        add(&mut rules, Rules::from([(1, one(1)), (2, one(1)), (3, Vec::new()), (4, one(1))]));
+        assert_eq!([1, 2, 3, 4].map(|call| rules[&call].len()), [2, 0, 0, 1]);
+    }
+
+    #[test]
+    fn the_filters_for_old_versions_of_landlock_compile() {
+        let mut rules = calls::denied();
+        add(&mut rules, calls::denied_in_place());
+        add(&mut rules, calls::signals());
+        deny_sockets(&mut rules, &calls::NETWORK);
+        assert!(rules[&libc::SYS_kill].is_empty() && rules[&libc::SYS_ioctl].len() > 2);
+        compile(rules, libc::EPERM).unwrap();
+    }
 }

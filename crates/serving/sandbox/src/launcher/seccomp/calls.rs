@@ -100,6 +100,8 @@ const DENIED: &[c_long] = &[
     libc::SYS_settimeofday,
     libc::SYS_swapoff,
     libc::SYS_swapon,
+    libc::SYS_sync, // makes the host write, and everybody wait
+    libc::SYS_syncfs,
     libc::SYS_syslog,
     libc::SYS_userfaultfd,
     libc::SYS_vhangup,
@@ -120,6 +122,9 @@ pub(super) fn denied() -> Rules {
     let new = NEW_NAMESPACES.map(|flag| vec![(0, MaskedEq(flag as u64), flag as u64)]);
     rules.insert(libc::SYS_clone, new.to_vec());
     rules.insert(libc::SYS_ioctl, TERMINAL.map(|request| vec![(1, Eq, request)]).to_vec());
+    let core = libc::RLIMIT_CORE as u64;
+    rules.insert(libc::SYS_prlimit64, vec![vec![(1, Eq, core), (2, WIDE, 0)]]);
+    rules.insert(libc::SYS_setrlimit, vec![vec![(0, Eq, core)]]);
     // asking is allowed, and the plain Linux ones; others switch protections of memory off
     let plain = [0, 0x0008, 0x2_0000, 0x2_0008, 0xffff_ffff];
     rules.insert(libc::SYS_personality, vec![plain.map(|persona| (0, Ne, persona)).to_vec()]);
