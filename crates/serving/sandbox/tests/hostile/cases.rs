@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) enum Does {
     /// A script of the shell.
     Shell(String),
-    /// An attack of `examples/hostile`, with arguments.
+    /// An attack of `sandbox-hostile`, with arguments.
     Attack(String),
     /// A system call of `raw.c`, with arguments.
     Raw(String),

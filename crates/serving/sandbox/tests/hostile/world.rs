@@ -37,10 +37,7 @@ pub(crate) const LIMITS: Limits = Limits {
 
 /// The executable whose `main` begins with `run_if_launcher`, and that has the attacks.
 pub(crate) fn launcher() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let launcher = test.parent().and_then(Path::parent).unwrap().join("examples/hostile");
-    assert!(launcher.exists(), "`{}` is not there: `cargo build -p autoact-sandbox --examples`", launcher.display());
-    launcher
+    PathBuf::from(env!("CARGO_BIN_EXE_sandbox-hostile"))
 }
 
 /// How a run ended.

@@ -1,5 +1,5 @@
 //! The launcher of the sandbox's tests, and attacks that need more than a shell:
-//! `hostile NAME` tries one and prints `ESCAPED` where it gets through.
+//! `sandbox-hostile NAME` tries one and prints `ESCAPED` where it gets through.
 
 mod attacks;
 
