@@ -61,6 +61,8 @@ pub(crate) struct World {
     abstract_socket: UnixListener,
     name: String,
     runs: u32,
+    /// Open without `close on exec`, as a careless caller leaves it.
+    _leaked: fs::File,
 }
 
 impl World {
@@ -84,8 +86,10 @@ impl World {
         udp.set_nonblocking(true).unwrap();
         unix.set_nonblocking(true).unwrap();
         abstract_socket.set_nonblocking(true).unwrap();
+        let leaked = fs::File::open(outside.path().join("secret")).unwrap();
+        rustix::io::fcntl_setfd(&leaked, rustix::io::FdFlags::empty()).unwrap();
         let victim = Command::new("sleep").arg("600").env("VICTIMS_SECRET", "4711").spawn().unwrap();
-        World { outside, tools, victim, tcp, udp, unix, abstract_socket, name, runs: 0 }
+        World { outside, tools, victim, tcp, udp, unix, abstract_socket, name, runs: 0, _leaked: leaked }
     }
 
     pub(crate) fn outside(&self) -> &Path {
