@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Reply, Stream, Whole, answer};
+use autoact_sandbox::Tier;
 use autoact_service::{Flag, Setup, StartError};
 use autoact_tools::{Collections, Corpus, Knowledge, ToolLibrary};
 use autoact_trajectory::Role;
@@ -90,12 +91,25 @@ async fn open_library(settings: &ToolSettings) -> Result<ToolLibrary, StartError
     let (tools, corpus) = (settings.tools.clone(), settings.corpus.clone());
     let opened = tokio::task::spawn_blocking(move || {
         let corpus = if corpus.as_os_str().is_empty() { None } else { Some((name(&corpus), open_corpus(&corpus)?)) };
-        ToolLibrary::load(&tools, Knowledge::new(corpus, collections)).map_err(|error| {
+        let library = ToolLibrary::load(&tools, Knowledge::new(corpus, collections)).map_err(|error| {
             StartError::because(format!("cannot open tools `{}`", tools.display()), &error)
                 .fix("set `--tools FILE` (or AUTOACT_TOOLS) to a tool library such as `corpora/atlas/tools.toml`")
-        })
+        })?;
+        check_sandboxes(&library)?;
+        Ok(library)
     });
     opened.await.map_err(StartError::new)?
+}
+
+/// A tool whose sandbox is not to be had is refused here, not in the middle of a task.
+fn check_sandboxes(library: &ToolLibrary) -> Result<(), StartError> {
+    for (tool, sandbox) in library.sandboxes() {
+        let tiers = Tier::probe().map_err(StartError::new)?;
+        let tier = tiers.choose(sandbox.tier, sandbox.allow_lesser);
+        let tier = tier.map_err(|error| StartError::because(format!("the tool `{tool}` cannot be confined"), &error))?;
+        tracing::info!(tool, %tier, "a tool's program is confined");
+    }
+    Ok(())
 }
 
 fn open_corpus(path: &Path) -> Result<Arc<Corpus>, StartError> {

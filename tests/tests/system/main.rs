@@ -21,6 +21,7 @@ mod output;
 mod questions;
 mod quickstart;
 mod restarts;
+mod sandbox;
 mod second;
 mod traces;
 mod variables;

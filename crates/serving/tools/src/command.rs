@@ -7,21 +7,27 @@
 //!
 //! It starts with an empty environment (but for `PATH`, `LANG`, `IDEMPOTENCY_KEY` and what the
 //! tool's entry sets) in a temporary working directory, in a process group of its own, which is
-//! killed when the program ends or its deadline passes. A process that left the group (`setsid`) is
+//! killed when the program ends or its deadline passes. With a sandbox (`autoact_sandbox`) it starts
+//! in a directory of its own that is all it can write to, and nothing of it is left. Without one, a process that left the group (`setsid`) is
 //! not killed, but it cannot hold the call up: nobody waits for its end of the pipes, and no thread
 //! stays behind.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use autoact_base::error::chain;
+use autoact_sandbox::Sandbox;
 use autoact_trajectory::{MAX_ARTIFACT_BYTES, MAX_ARTIFACTS, ToolSpec};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use tempfile::TempDir;
 
 use crate::artifacts::{ARTIFACTS_DIR, Collected, collect};
+use crate::confinement::launcher_failure;
 use crate::pipes::Pipes;
 use crate::placeholder::{Argument, fill};
 use crate::text::{one_line, quoted};
@@ -47,25 +53,34 @@ pub struct Command {
     program: String,
     args: Vec<Argument>,
     env: BTreeMap<String, String>,
+    sandbox: Option<Sandbox>,
 }
 
 impl Command {
-    /// `program` with its arguments and the variables it shall see. A program without a slash is
-    /// looked for in `PATH`.
-    pub fn new(spec: ToolSpec, program: String, args: Vec<Argument>, env: BTreeMap<String, String>) -> Command {
-        Command { spec, program, args, env }
+    /// `program` with its arguments and the variables it shall see, confined if there is a sandbox. A
+    /// program without a slash is looked for in `PATH`.
+    pub fn new(spec: ToolSpec, program: String, args: Vec<Argument>, env: BTreeMap<String, String>, sandbox: Option<Sandbox>) -> Command {
+        Command { spec, program, args, env, sandbox }
     }
 
-    fn start(&self, args: Vec<String>, key: &str, directory: &Path, artifacts: &Path) -> Result<Child, ToolError> {
-        std::process::Command::new(&self.program)
-            .args(args)
-            .env_clear()
-            .env("PATH", DEFAULT_PATH)
-            .env("LANG", "C.UTF-8")
-            .env(ARTIFACTS_DIR, artifacts)
-            .env(IDEMPOTENCY_KEY, key)
-            .envs(&self.env)
-            .current_dir(directory)
+    fn start(&self, args: Vec<String>, key: &str, directory: &CallDirectory) -> Result<Child, ToolError> {
+        let artifacts = directory.artifacts.display().to_string();
+        let mut env: BTreeMap<&str, &str> =
+            [("PATH", DEFAULT_PATH), ("LANG", "C.UTF-8"), (ARTIFACTS_DIR, &artifacts), (IDEMPOTENCY_KEY, key)].into();
+        env.extend(self.env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let mut command = match &self.sandbox {
+            None => {
+                let mut command = std::process::Command::new(&self.program);
+                command.args(args).env_clear().envs(env).current_dir(&directory.work);
+                command
+            }
+            // the program starts in the directory of the call, which is all that it can write to
+            Some(sandbox) => {
+                let confined = sandbox.command(&self.program, args, env, directory.whole.path());
+                confined.map_err(|error| ToolError::Internal(chain(&error)))?
+            }
+        };
+        command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -88,12 +103,8 @@ impl Tool for Command {
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let deadline = Instant::now() + self.spec.timeout;
         let args = fill(&self.args, call.arguments)?;
-        let directory = tempfile::tempdir().map_err(|error| ToolError::Internal(format!("cannot make a working directory: {error}")))?;
-        let (work, artifacts) = (directory.path().join("work"), directory.path().join("artifacts"));
-        for made in [&work, &artifacts] {
-            std::fs::create_dir(made).map_err(|error| ToolError::Internal(format!("cannot make a working directory: {error}")))?;
-        }
-        let mut running = Running { child: self.start(args, call.key, &work, &artifacts)? };
+        let directory = CallDirectory::new().map_err(|error| ToolError::Internal(format!("cannot make a working directory: {error}")))?;
+        let mut running = Running { child: self.start(args, call.key, &directory)? };
         let line = format!("{}\n", one_line(call.params));
         let mut pipes = Pipes::of(&mut running.child, line, self.stdout_bytes(), STDERR_BYTES)?;
         let status = running.wait(deadline, &mut pipes)?;
@@ -103,12 +114,34 @@ impl Tool for Command {
         let (told, complaint) = pipes.output();
         match status {
             None => Err(ToolError::Timeout { after: self.spec.timeout, written: one_line(&told) }),
-            Some(status) if status.success() => Ok(output(told, collect(&artifacts))),
+            Some(status) if status.success() => Ok(output(told, collect(&directory.artifacts))),
             Some(status) => {
+                if let Some(failure) = self.sandbox.as_ref().and_then(|_| launcher_failure(status.code(), &complaint)) {
+                    return Err(ToolError::Internal(one_line(failure)));
+                }
                 let message = complaint.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_else(|| "no message".to_owned());
                 Err(ToolError::Failed { status: told_status(status), message: quoted(&message) })
             }
         }
+    }
+}
+
+/// The directory of one call. It goes with it.
+struct CallDirectory {
+    whole: TempDir,
+    /// Where a program starts that is not confined.
+    work: PathBuf,
+    /// What the program leaves there becomes artifacts.
+    artifacts: PathBuf,
+}
+
+impl CallDirectory {
+    fn new() -> io::Result<CallDirectory> {
+        let whole = tempfile::tempdir()?;
+        let (work, artifacts) = (whole.path().join("work"), whole.path().join("artifacts"));
+        std::fs::create_dir(&work)?;
+        std::fs::create_dir(&artifacts)?;
+        Ok(CallDirectory { whole, work, artifacts })
     }
 }
 

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autoact_base::duration;
+use autoact_sandbox::Sandbox;
 use autoact_trajectory::{Effect, FINISH, MAX_OBSERVATION_BYTES, MAX_TOOLS, NOT_FOUND, ParameterSchema, Terminal, ToolSpec};
 use serde::Deserialize;
 
+use crate::confinement::RawSandbox;
 use crate::placeholder::{self, Argument};
 use crate::takes::{Takes, takes};
 use crate::text::quoted;
@@ -71,7 +73,7 @@ pub(crate) enum Implementation {
     Calculate,
     Finish,
     NotFound,
-    Command { program: String, args: Vec<Argument>, env: BTreeMap<String, String> },
+    Command { program: String, args: Vec<Argument>, env: BTreeMap<String, String>, sandbox: Option<Sandbox> },
 }
 
 const KINDS: &str = "`search`, `retrieve`, `lookup`, `calculate`, `finish`, `not_found`, `command`";
@@ -110,6 +112,7 @@ struct RawCommand {
     args: Vec<String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
+    sandbox: Option<RawSandbox>,
 }
 
 /// Reads a library. `base` is the directory that programs with a relative path start from.
@@ -314,5 +317,6 @@ fn command(run: toml::Table, base: Option<&Path>, schema: Option<&ParameterSchem
         mistakes.push("`run` has a program, argument or variable that no process can be given".to_owned());
     }
     let args = placeholder::arguments(&program, raw.args, schema, mistakes);
-    Some(Implementation::Command { program, args, env: raw.env })
+    let sandbox = raw.sandbox.map(|sandbox| sandbox.sandbox(&program, base, mistakes));
+    Some(Implementation::Command { program, args, env: raw.env, sandbox })
 }

@@ -12,6 +12,7 @@
 mod artifacts;
 mod builtin;
 mod command;
+mod confinement;
 mod corpus;
 mod expression;
 mod file;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use autoact_sandbox::Sandbox;
 use autoact_trajectory::{Action, Arguments, MAX_SOURCES_BYTES, NewArtifact, Source, ToolSpec, Trajectory, arguments_line, bound_sources};
 
 use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
@@ -174,12 +175,22 @@ impl ToolLibrary {
                 Implementation::Calculate => Arc::new(Calculate::new(spec)),
                 Implementation::Finish => Arc::new(Finish::new(spec)),
                 Implementation::NotFound => Arc::new(Finish::not_found(spec)),
-                Implementation::Command { program, args, env } => Arc::new(Command::new(spec, program, args, env)),
+                Implementation::Command { program, args, env, sandbox } => Arc::new(Command::new(spec, program, args, env, sandbox)),
             }
         };
         let tools: Vec<Arc<dyn Tool>> = entries.iter().map(make).collect();
         let specs = entries.iter().map(|entry| entry.spec().clone()).collect();
         ToolLibrary { entries, specs, tools, knowledge }
+    }
+
+    /// The sandboxes of its programs, by tool.
+    pub fn sandboxes(&self) -> impl Iterator<Item = (&str, &Sandbox)> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Defined(Definition { spec, run: Implementation::Command { sandbox: Some(sandbox), .. }, .. }) => {
+                Some((spec.name.as_str(), sandbox))
+            }
+            _ => None,
+        })
     }
 
     /// Every tool's spec, in the order of the file.
