@@ -83,16 +83,16 @@ async fn collections_are_imported_searched_asked_and_deleted_while_the_group_run
     std::fs::remove_file(handbook.join("people.html"))?;
     let changed = rows(&group, ["corpus", "import", &path, "--json"]).await?;
     assert_eq!((&changed["files"], &changed["missing"], &changed["deleted"]), (&1.into(), &serde_json::json!(["people.html"]), &0.into()));
-    assert_eq!(rows(&group, ["corpus", "search", "handbook", "Lisbon", "--json"]).await?[0]["path"], "people.html");
+    assert_eq!(rows(&group, ["corpus", "search", "handbook", "Lisbon", "--strategy", "words", "--json"]).await?[0]["path"], "people.html");
     assert_eq!(rows(&group, ["corpus", "import", &path, "--prune", "--json"]).await?["deleted"], 1);
-    assert_eq!(rows(&group, ["corpus", "search", "handbook", "Lisbon", "--json"]).await?, serde_json::json!([]));
+    assert_eq!(rows(&group, ["corpus", "search", "handbook", "Lisbon", "--strategy", "words", "--json"]).await?, serde_json::json!([]));
 
     // it is there after a crash
     group.signal(Signal::SIGKILL);
     group.ended(STOP).await?;
     group.all_gone(STOP).await?;
     group.start_again().await?;
-    let found = rows(&group, ["corpus", "search", "handbook", "limit for a night", "--json"]).await?;
+    let found = rows(&group, ["corpus", "search", "handbook", "limit for a night", "--strategy", "words", "--json"]).await?;
     assert_eq!((&found[0]["text"], &found[0]["title"]), (&"The limit for a night is 155 euros.".into(), &"Travel policy: Hotels".into()));
     assert_eq!(rows(&group, ["corpus", "list", "--json"]).await?[0]["segments"], serde_json::json!(1));
 
