@@ -126,9 +126,9 @@ impl ToolLibrary {
         Ok(ToolLibrary::build(entries(parse(text, origin, None)?), knowledge.into()))
     }
 
-    /// The library that comes with the atlas ([`BUNDLED_TOOLS`]), over any corpus.
-    pub fn bundled(corpus: Arc<Corpus>) -> Result<ToolLibrary, LibraryError> {
-        ToolLibrary::parse(BUNDLED_TOOLS, "corpora/atlas/tools.toml", corpus)
+    /// The library that comes with the atlas ([`BUNDLED_TOOLS`]), over any knowledge.
+    pub fn bundled(knowledge: impl Into<Knowledge>) -> Result<ToolLibrary, LibraryError> {
+        ToolLibrary::parse(BUNDLED_TOOLS, "corpora/atlas/tools.toml", knowledge)
     }
 
     /// The same tools over another corpus.

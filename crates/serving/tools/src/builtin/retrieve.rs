@@ -3,7 +3,7 @@
 use autoact_trajectory::ToolSpec;
 
 use crate::knowledge::{Knowledge, Opened, Place};
-use crate::text::{one_line, quoted};
+use crate::text::{fold, one_line, quoted};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// A page's lead: that many of its first sentences.
@@ -51,8 +51,9 @@ impl Tool for Retrieve {
         let sources = vec![page.source(shown.clone())];
         let name = &page.page.title;
         let mut text = one_line(&page.page.text[shown]);
-        // who asked by another name must see the title
-        if !by_title && !text.contains(name) {
+        // who asked by another name must see the title; the heading is what a reader calls it
+        let by_heading = page.place.heading.as_deref().is_some_and(|heading| fold(heading) == fold(title));
+        if !by_title && !by_heading && !text.contains(name) {
             text = format!("{name}: {text}");
         }
         if sentences.len() > LEAD_SENTENCES {
