@@ -232,7 +232,7 @@ async fn vectors_follow_and_find_by_meaning() {
         let title = found.segments[0].segment.as_ref().unwrap().title.clone();
         assert_eq!(
             (found.strategy(), title.as_str()),
-            (v1::SearchStrategy::ReciprocalRanks, if query == "vacation" { "Leave" } else { "Travel" })
+            (v1::SearchStrategy::Concatenation, if query == "vacation" { "Leave" } else { "Travel" })
         );
     }
     running.stop().await.unwrap();

@@ -327,7 +327,7 @@ mod tests {
         let vectors = Vectors::open(directory.path(), &space(3)).unwrap();
         vectors.add(&[(2, vec![1.0, 0.0, 0.0]), (5, vec![0.0, 1.0, 0.0])]).unwrap();
         assert!(vectors.add(&[(5, vec![0.0; 3])]).is_err() && vectors.add(&[(6, vec![0.0; 2])]).is_err());
-        let path = vectors.path.clone();
+        let path = vectors.path;
         let length = fs::metadata(&path).unwrap().len();
         for damage in [length - 1, length + 7] {
             drop(Vectors::open(directory.path(), &space(3)).unwrap());

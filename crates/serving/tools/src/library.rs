@@ -76,7 +76,7 @@ pub enum AddToolError {
 
 #[derive(Clone)]
 enum Entry {
-    Defined(Definition),
+    Defined(Box<Definition>),
     Added(Arc<dyn Tool>, Option<Arc<Validator>>),
 }
 
@@ -165,7 +165,7 @@ impl ToolLibrary {
         let make = |entry: &Entry| -> Arc<dyn Tool> {
             let Definition { spec, run, .. } = match entry {
                 Entry::Added(tool, _) => return tool.clone(),
-                Entry::Defined(definition) => definition.clone(),
+                Entry::Defined(definition) => Definition::clone(definition),
             };
             let knowledge = knowledge.clone();
             match run {
@@ -186,10 +186,11 @@ impl ToolLibrary {
     /// The sandboxes of its programs, by tool.
     pub fn sandboxes(&self) -> impl Iterator<Item = (&str, &Sandbox)> {
         self.entries.iter().filter_map(|entry| match entry {
-            Entry::Defined(Definition { spec, run: Implementation::Command { sandbox: Some(sandbox), .. }, .. }) => {
-                Some((spec.name.as_str(), sandbox))
-            }
-            _ => None,
+            Entry::Defined(definition) => match &definition.run {
+                Implementation::Command { sandbox: Some(sandbox), .. } => Some((definition.spec.name.as_str(), sandbox)),
+                _ => None,
+            },
+            Entry::Added(..) => None,
         })
     }
 
@@ -267,5 +268,5 @@ fn checked(entry: &Entry, params: &str) -> Result<(Option<String>, Option<Argume
 }
 
 fn entries(definitions: Vec<Definition>) -> Vec<Entry> {
-    definitions.into_iter().map(Entry::Defined).collect()
+    definitions.into_iter().map(|definition| Entry::Defined(Box::new(definition))).collect()
 }
