@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use autoact_tools::text::fold;
+
 /// The longest name: that of a knowledge base in a task's context.
 const MAX_BYTES: usize = 64;
 
@@ -19,9 +21,10 @@ impl CollectionName {
 
     /// The name that a text suggests, such as a directory's.
     pub fn suggested(text: &str) -> Option<CollectionName> {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c.to_ascii_lowercase() } else { '-' };
-        let name: String = text.trim().chars().map(plain).take(MAX_BYTES).collect();
-        name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).trim_end_matches('-').parse().ok()
+        let words = fold(text);
+        let words: Vec<&str> = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let name: String = words.join("-").chars().take(MAX_BYTES).collect();
+        name.trim_end_matches('-').parse().ok()
     }
 }
 
@@ -67,7 +70,8 @@ mod tests {
     #[test]
     fn directories_suggest_names() {
         let name = |text: &str| CollectionName::suggested(text).map(|name| name.to_string());
-        assert_eq!(name("Employee Handbook (2026)").as_deref(), Some("employee-handbook--2026"));
+        assert_eq!(name("Employee Handbook (2026)").as_deref(), Some("employee-handbook-2026"));
+        assert_eq!(name("Übersicht Köln_v2.1").as_deref(), Some("ubersicht-koln-v2-1"));
         assert_eq!(name(".docs").as_deref(), Some("docs"));
         assert_eq!((name("…"), name("")), (None, None));
     }

@@ -175,6 +175,9 @@ fn short(title: String) -> String {
 fn show(summary: &Summary) -> anyhow::Result<()> {
     let Summary { collection, reading, unchanged, segments, missing, deleted } = summary;
     reading.show()?;
+    if reading.files + unchanged == 0 && missing.is_empty() {
+        return Ok(());
+    }
     let kept = if *unchanged > 0 { format!("; {unchanged} files are unchanged") } else { String::new() };
     out::line(format_args!("stored {segments} segments in the collection {collection}{kept}"))?;
     match (missing.len(), deleted) {
