@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use autoact_base::random::Rng;
 use autoact_base::sentences::sentences;
-use autoact_collections::{Collections, LEAST_CANDIDATES, NewSegment, Strategy, merge};
+use autoact_collections::{Collections, LEAST_CANDIDATES, NewSegment, Segment, Strategy, merge};
 use autoact_embedding::Embedder;
 use autoact_trajectory::Tenant;
 
@@ -53,8 +53,8 @@ pub(crate) fn table(sets: &[Set], embedder: &dyn Embedder, size: usize, real: us
             break;
         }
         let vectors = if known.len() < real {
-            let texts: Vec<&str> = batch.iter().map(|segment| segment.text.as_str()).collect();
-            let vectors = embedder.embed(&texts)?;
+            let texts: Vec<String> = batch.iter().map(Segment::embedded).collect();
+            let vectors = embedder.embed(&texts.iter().map(String::as_str).collect::<Vec<_>>())?;
             known.extend(vectors.iter().cloned());
             vectors
         } else {

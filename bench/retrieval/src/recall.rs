@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use autoact_collections::{Collections, Found, LEAST_CANDIDATES, Strategy, merge};
+use autoact_collections::{Collections, Found, LEAST_CANDIDATES, Segment, Strategy, merge};
 use autoact_embedding::Embedder;
 use autoact_score::Bootstrap;
 use autoact_trajectory::Tenant;
@@ -27,7 +27,7 @@ pub(crate) fn table(set: &Set, embedder: &dyn Embedder) -> anyhow::Result<String
         if batch.is_empty() {
             break;
         }
-        let texts: Vec<String> = batch.iter().map(|segment| format!("{}\n{}", segment.title, segment.text)).collect();
+        let texts: Vec<String> = batch.iter().map(Segment::embedded).collect();
         let vectors = embedder.embed(&texts.iter().map(String::as_str).collect::<Vec<_>>())?;
         collection.add_vectors(&space, &batch.iter().map(|segment| segment.number).zip(vectors).collect::<Vec<_>>())?;
     }

@@ -6,8 +6,11 @@
 
 pub mod duration;
 pub mod error;
+mod in_turn;
 pub mod lines;
 pub mod names;
 pub mod progress;
 pub mod random;
 pub mod sentences;
+
+pub use in_turn::in_turn;

@@ -29,13 +29,6 @@ const INDEX: &str = "index";
 /// Tantivy's list of index segments: where it is, an index is.
 const META: &str = "meta.json";
 
-/// What a put did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Put {
-    /// The segments that were stored.
-    pub segments: u64,
-}
-
 /// The files and segments of one collection.
 pub struct Collection {
     name: CollectionName,
@@ -124,14 +117,15 @@ impl Collection {
         &self.name
     }
 
-    /// Replaces what the collection has of a file. Returns once that survives a crash and is found.
+    /// Replaces what the collection has of a file; how many segments it has now. Returns once that
+    /// survives a crash and is found.
     ///
     /// # Errors
     /// It cannot be written; the collection has what it had before.
-    pub fn put(&self, entry: &Entry, segments: Vec<NewSegment>) -> Result<Put, CollectionsError> {
+    pub fn put(&self, entry: &Entry, segments: Vec<NewSegment>) -> Result<u64, CollectionsError> {
         let (segments, added) = self.change(|writer, search| writer.put(entry, segments, search))?;
         self.commit(added)?;
-        Ok(Put { segments })
+        Ok(segments)
     }
 
     /// Removes files, and their text from the disk. Returns how many there were.

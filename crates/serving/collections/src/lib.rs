@@ -20,7 +20,7 @@ mod store;
 mod vectors;
 mod writer;
 
-pub use collection::{Collection, Put};
+pub use collection::Collection;
 pub use error::CollectionsError;
 pub use guard::guarded;
 pub use merge::{LEAST_CANDIDATES, Strategy, merge};

@@ -60,6 +60,13 @@ pub struct Segment {
     pub start: u64,
 }
 
+impl Segment {
+    /// What an embedder reads of it: the title says what the text is about.
+    pub fn embedded(&self) -> String {
+        format!("{}\n{}", self.title, self.text)
+    }
+}
+
 /// A segment that a query found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {

@@ -1,9 +1,9 @@
 //! The dense vectors of a collection's segments, in one file of fixed-size records.
 //!
-//! A search reads the whole file, part by part: a million vectors of 384 components are 400 MB, which
-//! two processors compare in a fraction of a second, and no graph has to be built or repaired when
-//! segments come and go. Components are kept in 8 bits with a scale for each vector, which moves a
-//! cosine by less than 0.01.
+//! A search reads the whole file, part by part: a million vectors of 384 components are 400 MB
+//! (docs/benchmarks.md has the times), and no graph has to be built or repaired when segments come
+//! and go. Components are kept in 8 bits with a scale for each vector; a test bounds what that does
+//! to a cosine.
 //!
 //! ```text
 //! header   512 bytes: magic, dimension, the name of the vectors' space

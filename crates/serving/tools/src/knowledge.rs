@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use autoact_base::in_turn;
 use autoact_trajectory::Source;
 
 use crate::corpus::{Corpus, Page};
@@ -144,16 +145,7 @@ impl Knowledge {
                 Part::Collections(collections, scope) => collections.search(scope, query, limit).map_err(told)?,
             });
         }
-        let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
-        let mut merged = Vec::new();
-        loop {
-            let before = merged.len();
-            merged.extend(lists.iter_mut().filter_map(Iterator::next));
-            if merged.len() == before || merged.len() >= limit {
-                merged.truncate(limit);
-                return Ok(merged);
-            }
-        }
+        Ok(in_turn(lists, limit))
     }
 
     /// The page that a name means, or up to `similar` titles like it.

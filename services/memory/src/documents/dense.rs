@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use autoact_collections::{Collection, Collections, CollectionsError, Space, Strategy};
+use autoact_collections::{Collection, Collections, CollectionsError, Segment, Space, Strategy};
 use autoact_embedding::{EmbedError, Embedder, MiniLm, MiniLmOptions, OpenAiEmbedder, OpenAiEmbedderOptions};
 use autoact_service::{Setup, StartError};
 use tokio::sync::Notify;
@@ -207,9 +207,8 @@ fn round(collections: &Collections, embedder: &dyn Embedder) -> Result<Round, Ro
     Ok(round)
 }
 
-fn embed(collection: &Collection, embedder: &dyn Embedder, segments: &[autoact_collections::Segment]) -> Result<(), RoundError> {
-    // the title says what the text is about
-    let texts: Vec<String> = segments.iter().map(|segment| format!("{}\n{}", segment.title, segment.text)).collect();
+fn embed(collection: &Collection, embedder: &dyn Embedder, segments: &[Segment]) -> Result<(), RoundError> {
+    let texts: Vec<String> = segments.iter().map(Segment::embedded).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let vectors = match embedder.embed(&texts) {
         Ok(vectors) => vectors,

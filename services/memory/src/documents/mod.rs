@@ -103,9 +103,9 @@ impl Documents for DocumentsRpc {
         let _place = shelf.place().map_err(refused)?;
         let (Whose { tenant, collection }, entry, segments) = receive(request.into_inner()).await?;
         let put = shelf.write("put", move |collections| collections.get_or_make(&tenant, &collection)?.put(&entry, segments));
-        let put = put.await.map_err(refused)?;
+        let segments = put.await.map_err(refused)?;
         self.open()?.dense.wake();
-        Ok(Response::new(memory_v1::PutFileResponse { segments: put.segments }))
+        Ok(Response::new(memory_v1::PutFileResponse { segments }))
     }
 
     async fn delete_files(

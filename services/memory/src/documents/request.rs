@@ -1,5 +1,6 @@
 //! What requests name, checked.
 
+use autoact_base::in_turn;
 use autoact_collections::{
     Collection, CollectionName, Collections, CollectionsError, Found, LEAST_CANDIDATES, Opened, Space, Strategy, merge,
 };
@@ -63,21 +64,11 @@ impl Scope {
     /// The best segments; each collection gives its best in turn, since scores of two collections
     /// cannot be compared.
     pub(super) fn search(&self, collections: &Collections, search: &Search) -> Result<Vec<memory_v1::FoundSegment>, CollectionsError> {
-        let limit = search.limit;
-        let mut lists = Vec::new();
-        for name in &self.collections {
+        let list = |name: &CollectionName| {
             let segments = search.one(&*collections.get(&self.tenant, name)?)?;
-            lists.push(segments.into_iter().map(|segment| found(name, segment)));
-        }
-        let mut merged = Vec::new();
-        loop {
-            let before = merged.len();
-            merged.extend(lists.iter_mut().filter_map(Iterator::next));
-            if merged.len() == before || merged.len() >= limit {
-                merged.truncate(limit);
-                return Ok(merged);
-            }
-        }
+            Ok(segments.into_iter().map(|segment| found(name, segment)).collect())
+        };
+        Ok(in_turn(self.collections.iter().map(list).collect::<Result<Vec<Vec<_>>, _>>()?, search.limit))
     }
 
     /// What a name means in the first collection that has it.
