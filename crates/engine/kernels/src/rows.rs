@@ -10,24 +10,25 @@ use crate::line::Line;
 #[inline(always)]
 pub(crate) fn rms_norm<const FMA: bool>(x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
     for (x, y) in x.chunks_exact(weight.len()).zip(y.chunks_exact_mut(weight.len())) {
-        let scale = 1.0 / (sum_squares(x) / weight.len() as f32 + eps).sqrt();
+        let scale = 1.0 / (sum_of(x, |x| x * x) / weight.len() as f32 + eps).sqrt();
         for ((y, x), w) in y.iter_mut().zip(x).zip(weight) {
             *y = x * scale * w;
         }
     }
 }
 
+/// The sum of a term of each element.
 #[inline(always)]
-fn sum_squares(x: &[f32]) -> f32 {
+fn sum_of(x: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let mut acc = [0f32; LANES];
     let (chunks, rest) = x.as_chunks::<LANES>();
     for x in chunks {
         for (acc, x) in acc.iter_mut().zip(x) {
-            *acc += x * x;
+            *acc += term(*x);
         }
     }
     for (acc, x) in acc.iter_mut().zip(rest) {
-        *acc += x * x;
+        *acc += term(*x);
     }
     reduce(acc, |a, b| a + b)
 }
@@ -37,30 +38,15 @@ fn sum_squares(x: &[f32]) -> f32 {
 pub(crate) fn layer_norm<const FMA: bool>(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, y: &mut [f32]) {
     let width = weight.len();
     for (x, y) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)) {
-        let mean = sum(x) / width as f32;
+        let mean = sum_of(x, |x| x) / width as f32;
         for (y, x) in y.iter_mut().zip(x) {
             *y = x - mean;
         }
-        let scale = 1.0 / (sum_squares(y) / width as f32 + eps).sqrt();
+        let scale = 1.0 / (sum_of(y, |y| y * y) / width as f32 + eps).sqrt();
         for ((y, w), b) in y.iter_mut().zip(weight).zip(bias) {
             *y = mul_add::<FMA>(*y * scale, *w, *b);
         }
     }
-}
-
-#[inline(always)]
-fn sum(x: &[f32]) -> f32 {
-    let mut acc = [0f32; LANES];
-    let (chunks, rest) = x.as_chunks::<LANES>();
-    for x in chunks {
-        for (acc, x) in acc.iter_mut().zip(x) {
-            *acc += x;
-        }
-    }
-    for (acc, x) in acc.iter_mut().zip(rest) {
-        *acc += x;
-    }
-    reduce(acc, |a, b| a + b)
 }
 
 /// See [`crate::gelu`]. The error function is 7.1.26 of Abramowitz and Stegun, whose error is at
@@ -99,7 +85,7 @@ pub(crate) fn softmax_rows<const FMA: bool>(x: &mut [f32], width: usize) {
         for x in row.iter_mut() {
             *x = exp::<FMA>(*x - max);
         }
-        let scale = 1.0 / sum(row);
+        let scale = 1.0 / sum_of(row, |x| x);
         for x in row {
             *x *= scale;
         }
