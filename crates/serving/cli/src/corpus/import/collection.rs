@@ -13,6 +13,7 @@ use autoact_wire::memory_v1::{File, FileToPut, NewSegment, PutFileRequest, Segme
 use autoact_wire::status::retry_after;
 use futures::StreamExt as _;
 use serde::Serialize;
+use tonic::Code;
 
 use super::progress::Progress;
 use super::summary::Reading;
@@ -20,6 +21,7 @@ use crate::args::ImportOptions;
 use crate::client::{self, Documents, Service};
 use crate::corpus::collections::{Whose, delete_files, files};
 use crate::out;
+use crate::text::plain_line;
 
 /// Files that are read and stored at once.
 const AT_ONCE: usize = 3;
@@ -49,6 +51,8 @@ struct Summary {
 enum Done {
     Unchanged,
     Skipped(ReadError),
+    /// The service will not have it, whatever is tried: why.
+    Refused(String),
     Stored(Box<Document>, u64),
 }
 
@@ -78,6 +82,7 @@ pub(super) async fn run(options: &ImportOptions, importer: Arc<Importer>) -> any
         match result.with_context(|| format!("cannot store `{}`; what was stored before it stays", file.path))? {
             Done::Unchanged => summary.unchanged += 1,
             Done::Skipped(error) => summary.reading.skip(&file, &error),
+            Done::Refused(message) => summary.reading.refuse(&file, message),
             Done::Stored(document, segments) => {
                 summary.reading.read(&document);
                 summary.segments += segments;
@@ -137,6 +142,8 @@ async fn store(
     loop {
         match client.clone().put_file(tokio_stream::iter(parts.clone())).await {
             Ok(stored) => return Ok(Done::Stored(Box::new(document), stored.into_inner().segments)),
+            // the collection and the tenant are valid: it is this file
+            Err(status) if status.code() == Code::InvalidArgument => return Ok(Done::Refused(plain_line(status.message()))),
             Err(status) => match retry_after(&status).filter(|_| begun.elapsed() < PATIENCE) {
                 Some(delay) => tokio::time::sleep(delay).await,
                 None => return Err(client::explain(status, Service::Memory, address).await),

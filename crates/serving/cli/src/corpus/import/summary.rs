@@ -7,6 +7,7 @@ use autoact_documents::{Document, FileEntry, Ignored, ReadError};
 use serde::Serialize;
 
 use crate::out;
+use crate::text::plain_line;
 
 /// What was read.
 #[derive(Debug, Default, Serialize)]
@@ -60,12 +61,18 @@ impl Reading {
         self.skipped.push(Skipped { file: file.path.clone(), reason: error.reason(), message: chain(error) });
     }
 
+    /// A file was read, and could not be stored.
+    pub(super) fn refuse(&mut self, file: &FileEntry, message: String) {
+        self.skipped.push(Skipped { file: file.path.clone(), reason: "refused", message });
+    }
+
     /// For people: what was not read, and what was.
     pub(super) fn show(&self) -> anyhow::Result<()> {
         for skipped in &self.skipped {
-            out::line(format_args!("skipped {}: {}", skipped.file, skipped.message))?;
+            out::line(format_args!("skipped {}: {}", plain_line(&skipped.file), skipped.message))?;
         }
         for path in &self.ignored.unreadable {
+            let path = plain_line(path);
             out::line(format_args!("skipped {path}: cannot read the directory, or it lies too deep"))?;
         }
         let Passed { unknown, hidden, links, special, .. } = self.ignored;
