@@ -13,3 +13,4 @@ mod tls;
 
 pub use client::{Client, ClientOptions, HttpError, more, whole};
 pub use error::ClientError;
+pub use tls::config as tls_config;

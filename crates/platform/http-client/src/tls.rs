@@ -9,8 +9,12 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::error::ClientError;
 
-/// The TLS settings for `url`. Without https, no certificates are read.
-pub(crate) fn config(url: &str, https: bool, ca_file: Option<&Path>) -> Result<ClientConfig, ClientError> {
+/// The TLS settings for `url`: the system's certificate authorities and those of a PEM file. Without
+/// https, no certificates are read.
+///
+/// # Errors
+/// The file cannot be used, or there is no certificate authority at all.
+pub fn config(url: &str, https: bool, ca_file: Option<&Path>) -> Result<ClientConfig, ClientError> {
     let mut roots = RootCertStore::empty();
     if https {
         // an unreadable certificate of the system does not prevent using the others
