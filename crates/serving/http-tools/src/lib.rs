@@ -1,0 +1,38 @@
+//! Tools that are HTTP requests.
+//!
+//! An [`Operation`] says what is fixed in a request and where each argument goes. [`HttpTool`] makes
+//! it: to allowed hosts alone, at addresses that were checked, with secrets that are never shown,
+//! within bounds of time and bytes. What comes back is an observation of bounded length, JSON stays
+//! JSON. A failure is an [`HttpFailure`].
+//!
+//! [`repair()`] tells a model what was wrong with a call.
+
+mod address;
+mod client;
+mod connect;
+mod encode;
+mod failure;
+mod hosts;
+mod html;
+mod multipart;
+mod observe;
+mod operation;
+mod repair;
+mod request;
+mod secret;
+mod send;
+mod style;
+mod template;
+mod tool;
+mod trim;
+
+pub use address::{AddressClass, classify};
+pub use client::{HttpClient, HttpClientOptions, Resolve, Resolving, SystemResolver};
+pub use failure::{HttpFailure, RedirectRefusal, Refusal, StatusClass};
+pub use hosts::HostRule;
+pub use operation::{Argument, BodyForm, Limits, Method, Operation, OperationError, Place, Style};
+pub use repair::{Refused, repair};
+pub use secret::{Credential, Secret, SecretPlace};
+pub use template::UrlTemplate;
+pub use tool::HttpTool;
+pub use trim::trimmed;
