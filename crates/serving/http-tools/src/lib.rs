@@ -1,10 +1,11 @@
-//! Tools that are HTTP requests.
+//! Tools that are HTTP requests, and OpenAPI documents as sets of such tools.
 //!
 //! An [`Operation`] says what is fixed in a request and where each argument goes. [`HttpTool`] makes
 //! it: to allowed hosts alone, at addresses that were checked, with secrets that are never shown,
 //! within bounds of time and bytes. What comes back is an observation of bounded length, JSON stays
 //! JSON. A failure is an [`HttpFailure`].
 //!
+//! [`openapi::import`] reads an OpenAPI document (2.0, 3.0, 3.1) into specs and operations.
 //! [`repair()`] tells a model what was wrong with a call.
 
 mod address;
@@ -16,6 +17,7 @@ mod hosts;
 mod html;
 mod multipart;
 mod observe;
+pub mod openapi;
 mod operation;
 mod repair;
 mod request;

@@ -10,6 +10,7 @@ use autoact_http_tools::{
     Argument, BodyForm, HttpClient, HttpClientOptions, HttpFailure, HttpTool, Method, Operation, OperationError, Place, Resolve, Resolving,
     UrlTemplate,
 };
+use autoact_tools::{Corpus, Page};
 use autoact_trajectory::{ParameterSchema, ToolSpec};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -205,4 +206,9 @@ pub(crate) fn spec(operation: &Operation) -> ToolSpec {
 /// Arguments from JSON.
 pub(crate) fn arguments(value: Value) -> serde_json::Map<String, Value> {
     value.as_object().unwrap().clone()
+}
+
+/// A corpus, without which there is no library.
+pub(crate) fn corpus() -> Corpus {
+    Corpus::from_pages(vec![Page { title: "Page".into(), text: "Text.".into() }]).unwrap()
 }
