@@ -13,6 +13,9 @@ use autoact_http_client::ClientError;
 use rustls::ClientConfig;
 use tokio::runtime::Handle;
 
+use crate::failure::HttpFailure;
+use crate::secret::Secret;
+
 /// The addresses of a host, some time later.
 pub type Resolving<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
 
@@ -94,5 +97,18 @@ impl HttpClient {
             Err(error) => return Err(error),
         };
         Ok(HttpClient { handle, inner: Arc::new(Inner { variables, connect_timeout, resolver, tls }) })
+    }
+
+    /// The runtime that requests are made on.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// The text of a secret.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn secret(&self, secret: &Secret) -> Result<String, HttpFailure> {
+        secret.read(&self.inner.variables)
     }
 }

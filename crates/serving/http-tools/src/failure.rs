@@ -162,6 +162,9 @@ pub enum RedirectRefusal {
     /// More than the bound.
     #[error("there were {0} already")]
     TooMany(u8),
+    /// None is followed here.
+    #[error("none is followed here")]
+    Never,
     /// It would tell another host a secret.
     #[error("it would tell another host a secret")]
     Secret,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use autoact_trajectory::{Arguments, Effect};
 use bytes::Bytes;
-use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -12,7 +12,7 @@ use crate::encode::{encoded, leads_elsewhere};
 use crate::failure::HttpFailure;
 use crate::multipart;
 use crate::operation::{Argument, BodyForm, Operation, Place, header_name};
-use crate::secret::{Hidden, SecretPlace, basic};
+use crate::secret::{Hidden, SecretPlace};
 use crate::style::{in_path, pairs, text};
 
 /// Names a call that changes the world, so that a server can tell its repetition.
@@ -57,22 +57,13 @@ pub(crate) fn build(
     for credential in &operation.credentials {
         let secret = credential.secret.read(variables)?;
         hidden.add(&secret);
-        let unusable = || HttpFailure::Secret { name: format!("{} that a header can carry", credential.secret.name()) };
-        let secret_header = |text: &str| {
-            let mut value = HeaderValue::try_from(text).map_err(|_| unusable())?;
-            value.set_sensitive(true);
-            Ok(value)
-        };
+        if let Some((name, value)) = credential.header(&secret, &mut hidden)? {
+            headers.insert(name, value);
+        }
         match &credential.place {
-            SecretPlace::Header(name) => drop(headers.insert(header_name(name).ok_or_else(unusable)?, secret_header(&secret)?)),
-            SecretPlace::Bearer => drop(headers.insert(AUTHORIZATION, secret_header(&format!("Bearer {secret}"))?)),
-            SecretPlace::Basic => {
-                let value = basic(&secret);
-                hidden.add(value.trim_start_matches("Basic "));
-                headers.insert(AUTHORIZATION, secret_header(&value)?);
-            }
             SecretPlace::Query(name) => query.push((encoded(name), encoded(&secret))),
             SecretPlace::Cookie(name) => cookies.push(format!("{}={}", encoded(name), encoded(&secret))),
+            SecretPlace::Header(_) | SecretPlace::Bearer | SecretPlace::Basic => {}
         }
     }
     if !cookies.is_empty() {
@@ -101,18 +92,29 @@ pub(crate) fn build(
 
 /// The headers that every request of the operation has.
 fn fixed(operation: &Operation) -> Result<HeaderMap, HttpFailure> {
+    let mut headers = plain();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/*;q=0.8, */*;q=0.1"));
+    add_fixed(&mut headers, &operation.headers)?;
+    Ok(headers)
+}
+
+/// What every request says of us.
+pub(crate) fn plain() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("autoact/", env!("CARGO_PKG_VERSION"))));
-    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/*;q=0.8, */*;q=0.1"));
     // an answer that is not compressed has the length that is read
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    for (name, value) in &operation.headers {
+    headers
+}
+
+pub(crate) fn add_fixed(headers: &mut HeaderMap, fixed: &[(String, String)]) -> Result<(), HttpFailure> {
+    for (name, value) in fixed {
         let (Some(name), Ok(value)) = (header_name(name), HeaderValue::try_from(value)) else {
             return Err(HttpFailure::Internal(format!("the header `{name}` cannot be set")));
         };
         headers.insert(name, value);
     }
-    Ok(headers)
+    Ok(())
 }
 
 fn add_header(headers: &mut HeaderMap, argument: &Argument, value: &Value) -> Result<(), HttpFailure> {

@@ -7,10 +7,12 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use crate::encode::encoded;
 use crate::failure::HttpFailure;
+use crate::operation::header_name;
 
 /// The longest secret that is read from a file.
 const LONGEST: u64 = 64 * 1024;
@@ -73,9 +75,30 @@ impl Secret {
     }
 }
 
+impl Credential {
+    /// The header that the secret goes into; none if it goes elsewhere. What is in the header is
+    /// hidden.
+    pub(crate) fn header(&self, secret: &str, hidden: &mut Hidden) -> Result<Option<(HeaderName, HeaderValue)>, HttpFailure> {
+        let unusable = || HttpFailure::Secret { name: format!("{} that a header can carry", self.secret.name()) };
+        let (name, text) = match &self.place {
+            SecretPlace::Header(name) => (header_name(name).ok_or_else(unusable)?, secret.to_owned()),
+            SecretPlace::Bearer => (AUTHORIZATION, format!("Bearer {secret}")),
+            SecretPlace::Basic => {
+                let value = basic(secret);
+                hidden.add(value.trim_start_matches("Basic "));
+                (AUTHORIZATION, value)
+            }
+            SecretPlace::Query(_) | SecretPlace::Cookie(_) => return Ok(None),
+        };
+        let mut value = HeaderValue::try_from(text).map_err(|_| unusable())?;
+        value.set_sensitive(true);
+        Ok(Some((name, value)))
+    }
+}
+
 /// The texts that must not be shown, in all the forms in which a server may return them.
 #[derive(Default, Clone)]
-pub(crate) struct Hidden {
+pub struct Hidden {
     /// The longest first: one form may hold another.
     forms: Vec<String>,
 }
@@ -87,7 +110,8 @@ impl std::fmt::Debug for Hidden {
 }
 
 impl Hidden {
-    pub(crate) fn add(&mut self, secret: &str) {
+    /// Hides another secret.
+    pub fn add(&mut self, secret: &str) {
         let json = Value::from(secret).to_string();
         let spaces = encoded(secret).replace("%20", "+");
         let parts = [encoded(secret), spaces, json[1..json.len() - 1].to_owned(), STANDARD.encode(secret), URL_SAFE_NO_PAD.encode(secret)];
@@ -103,7 +127,7 @@ impl Hidden {
     }
 
     /// The text without secrets.
-    pub(crate) fn clean(&self, text: String) -> String {
+    pub fn clean(&self, text: String) -> String {
         let mut text = text;
         for form in &self.forms {
             if text.contains(form.as_str()) {
@@ -118,7 +142,7 @@ impl Hidden {
     }
 
     /// The same for all texts of a JSON value: its form stays.
-    pub(crate) fn clean_json(&self, value: Value) -> Value {
+    pub fn clean_json(&self, value: Value) -> Value {
         if self.forms.is_empty() {
             return value;
         }
@@ -136,7 +160,7 @@ impl Hidden {
 }
 
 /// `user:password` as the value of a header.
-pub(crate) fn basic(pair: &str) -> String {
+fn basic(pair: &str) -> String {
     format!("Basic {}", STANDARD.encode(pair))
 }
 

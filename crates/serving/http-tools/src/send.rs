@@ -99,19 +99,8 @@ struct Hop {
 }
 
 impl Hop {
-    async fn exchange(&self, mut connection: Connection) -> Result<(Response<Incoming>, Connection), HttpFailure> {
-        let broken = |error: &dyn std::fmt::Display| HttpFailure::Broken { host: host_of(&self.url), reason: error.to_string() };
-        let target = &self.url[url::Position::BeforePath..url::Position::AfterQuery];
-        let mut request = Request::builder().method(self.method.clone()).uri(target);
-        if let Some(headers) = request.headers_mut() {
-            headers.clone_from(&self.headers);
-            let authority = &self.url[url::Position::BeforeHost..url::Position::AfterPort];
-            headers.insert(HOST, HeaderValue::try_from(authority).map_err(|error| broken(&error))?);
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        }
-        let request = request.body(Full::new(self.body.clone())).map_err(|error| broken(&error))?;
-        let response = connection.sender.send_request(request).await.map_err(|error| broken(&error))?;
-        Ok((response, connection))
+    async fn exchange(&self, connection: Connection) -> Result<(Response<Incoming>, Connection), HttpFailure> {
+        exchange(connection, &self.url, self.method.clone(), &self.headers, self.body.clone()).await
     }
 
     /// Follows a redirect as browsers do.
@@ -136,6 +125,40 @@ impl Hop {
     }
 }
 
+/// One request over a connection of its own, and the beginning of its answer.
+pub(crate) async fn exchange(
+    mut connection: Connection,
+    url: &Url,
+    method: HttpMethod,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Result<(Response<Incoming>, Connection), HttpFailure> {
+    let broken = |error: &dyn std::fmt::Display| HttpFailure::Broken { host: host_of(url), reason: error.to_string() };
+    let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
+    let mut request = Request::builder().method(method).uri(target);
+    if let Some(all) = request.headers_mut() {
+        all.clone_from(headers);
+        let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
+        all.insert(HOST, HeaderValue::try_from(authority).map_err(|error| broken(&error))?);
+        all.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    let request = request.body(Full::new(body)).map_err(|error| broken(&error))?;
+    let response = connection.sender.send_request(request).await.map_err(|error| broken(&error))?;
+    Ok((response, connection))
+}
+
+/// Refuses what would have to be decompressed.
+pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), HttpFailure> {
+    match headers.get(CONTENT_ENCODING) {
+        Some(encoding) if !matches!(encoding.as_bytes().trim_ascii(), b"" | b"identity") => {
+            // only known names are repeated: the header may hold anything
+            let named = ["gzip", "deflate", "br", "zstd", "compress"].into_iter().find(|name| encoding == name);
+            Err(HttpFailure::Encoded { encoding: named.unwrap_or("unknown") })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Where a redirect leads.
 fn location(response: &Response<Incoming>) -> Option<&HeaderValue> {
     matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308).then(|| response.headers().get(LOCATION)).flatten()
@@ -144,13 +167,7 @@ fn location(response: &Response<Incoming>) -> Option<&HeaderValue> {
 /// Reads the body within its bound.
 async fn read(response: Response<Incoming>, url: &Url, operation: &Operation) -> Result<Answer, HttpFailure> {
     let (head, mut body) = response.into_parts();
-    if let Some(encoding) = head.headers.get(CONTENT_ENCODING)
-        && !matches!(encoding.as_bytes().trim_ascii(), b"" | b"identity")
-    {
-        // only known names are repeated: the header may hold anything
-        let named = ["gzip", "deflate", "br", "zstd", "compress"].into_iter().find(|name| encoding == name);
-        return Err(HttpFailure::Encoded { encoding: named.unwrap_or("unknown") });
-    }
+    check_encoding(&head.headers)?;
     let limit = operation.limits.response_bytes;
     let mut read = BytesMut::new();
     while let Some(frame) = body.frame().await {

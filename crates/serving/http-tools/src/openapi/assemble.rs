@@ -4,22 +4,18 @@ use autoact_trajectory::{ParameterSchema, ToolSpec, cut};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::check::Compiled;
 use super::document::Document;
 use super::error::{Note, SkipReason};
 use super::names::{self, Names};
 use super::options::{ImportOptions, Imported};
 use super::parameters::Part;
-use super::schema::{Converter, prose};
+use super::schema::Converter;
 use super::security::{NeededSecret, needs};
-use super::{bodies, example, parameters, servers, sha256, shrink};
+use super::{bodies, example, parameters, servers, shrink};
 use crate::operation::{Argument, Method, Operation, Place, Style};
+use crate::remote;
 use crate::template::UrlTemplate;
 
-/// A definition stands in every prompt.
-const DEFINITION: usize = 300;
-/// So does a usage; a longer one names the required arguments alone.
-const USAGE: usize = 400;
 /// The longest name of an argument.
 const ARGUMENT: usize = 64;
 
@@ -72,15 +68,7 @@ pub(crate) fn assemble(
     let (arguments, mut schema, shown) = arguments(parts);
     let mut notes = converter.notes;
     shrink::shrink(&mut schema, &mut notes)?;
-    let compiled = match Compiled::new(&schema) {
-        Ok(compiled) => compiled,
-        Err(_) => {
-            drop_doubtful(&mut schema);
-            notes.insert(Note::Dropped("pattern, format".to_owned()));
-            Compiled::new(&schema).map_err(SkipReason::Schema)?
-        }
-    };
-    let schema = ParameterSchema::parse(&schema.to_string()).map_err(|error| SkipReason::Schema(error.to_string()))?;
+    let (compiled, schema) = remote::compile(schema, &mut notes)?;
     let mut operation = Operation::new(verb, url);
     operation.arguments = arguments;
     operation.body = body;
@@ -90,13 +78,13 @@ pub(crate) fn assemble(
     operation.limits = options.limits;
     operation.check(&schema)?;
     let name = names.tool(&options.prefix, said.get("operationId").and_then(Value::as_str), method, path);
-    let definition = definition(text("summary"), text("description"), at);
+    let definition = remote::definition([text("summary"), text("description"), at]);
     let mut secrets: Vec<String> = needed.secrets.iter().map(|secret| secret.scheme.clone()).collect();
     secrets.sort();
     let digest = digest(&operation, &schema, &definition, &secrets);
     let examples = example::line(&schema, &compiled, &shown).into_iter().collect();
     let spec = ToolSpec {
-        usage: usage(&name, &schema),
+        usage: remote::usage(&name, &schema),
         name,
         definition,
         effect: verb.effect(),
@@ -175,43 +163,6 @@ fn place_name(place: Place) -> &'static str {
     }
 }
 
-/// What the tool does, one line: the summary, otherwise the description.
-fn definition(summary: &str, description: &str, at: &str) -> String {
-    let text = [summary, description].into_iter().map(prose).find(|text| !text.is_empty());
-    cut(text.unwrap_or_else(|| at.to_owned()), DEFINITION).0
-}
-
-fn usage(name: &str, schema: &ParameterSchema) -> String {
-    let usage = schema.usage(name);
-    if usage.len() <= USAGE {
-        return usage;
-    }
-    let mut short = format!("{name}{{");
-    for (property, _) in schema.properties().filter(|(property, _)| schema.requires(property)) {
-        if short.len() + property.len() > USAGE - 10 {
-            break;
-        }
-        short.push_str(&format!("{}, ", Value::from(property)));
-    }
-    short + "…}"
-}
-
-/// Removes what validators most often do not take.
-fn drop_doubtful(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => {
-            for keyword in ["pattern", "format"] {
-                if fields.get(keyword).is_some_and(Value::is_string) {
-                    fields.remove(keyword);
-                }
-            }
-            fields.values_mut().for_each(drop_doubtful);
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_doubtful),
-        _ => {}
-    }
-}
-
 /// The digest of all that a call depends on. Where a secret is kept is the user's matter.
 fn digest(operation: &Operation, schema: &ParameterSchema, definition: &str, secrets: &[String]) -> String {
     let arguments: Vec<Value> = operation
@@ -224,22 +175,9 @@ fn digest(operation: &Operation, schema: &ParameterSchema, definition: &str, sec
         operation.url.to_string(),
         arguments,
         format!("{:?}", operation.body),
-        sorted(schema.value()),
+        remote::sorted(schema.value()),
         definition,
         secrets,
     ]);
-    sha256(all.to_string().as_bytes())
-}
-
-/// The same value with its members in the order of their names.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let mut all: Vec<(&String, &Value)> = fields.iter().collect();
-            all.sort_by_key(|(name, _)| *name);
-            Value::Object(all.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect())
-        }
-        Value::Array(items) => items.iter().map(sorted).collect(),
-        other => other.clone(),
-    }
+    remote::sha256(all.to_string().as_bytes())
 }

@@ -5,27 +5,26 @@
 
 mod assemble;
 mod bodies;
-mod check;
-mod document;
+pub(crate) mod check;
+pub(crate) mod document;
 mod error;
-mod example;
+pub(crate) mod example;
 mod keywords;
 mod merge;
-mod names;
+pub(crate) mod names;
 mod options;
 mod parameters;
 mod parse;
-mod schema;
+pub(crate) mod schema;
 mod security;
 mod servers;
-mod shrink;
+pub(crate) mod shrink;
 
 use std::collections::BTreeSet;
 
 use autoact_base::lines::one_line;
 use autoact_trajectory::cut;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 pub use self::error::{ImportError, Note, SkipReason};
@@ -35,6 +34,7 @@ pub use self::security::NeededSecret;
 use self::assemble::{Context, assemble};
 use self::document::Document;
 use self::names::Names;
+use crate::remote::sha256;
 
 /// Operations of a document.
 const MAX_OPERATIONS: usize = 10_000;
@@ -93,9 +93,4 @@ pub fn import(bytes: &[u8], source: &str, options: &ImportOptions) -> Result<Imp
         other => other.to_string(),
     };
     Ok(Import { title: info("title"), version, digest: sha256(bytes), operations, skipped, secrets })
-}
-
-/// A SHA-256 in hexadecimal.
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

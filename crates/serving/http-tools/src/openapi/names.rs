@@ -8,8 +8,8 @@ use autoact_trajectory::{FINISH, NOT_FOUND};
 const LONGEST: usize = 64;
 
 /// Gives each tool a name of its own.
-#[derive(Default)]
-pub(crate) struct Names(BTreeSet<String>);
+#[derive(Debug, Default)]
+pub struct Names(BTreeSet<String>);
 
 impl Names {
     /// A name made of an operation's id, or of its method and path.
@@ -21,6 +21,11 @@ impl Names {
             name.insert_str(0, "Op_");
         }
         self.unique(name, LONGEST, &[FINISH, NOT_FOUND])
+    }
+
+    /// A name made of what another protocol calls the tool.
+    pub fn of(&mut self, prefix: &str, name: &str) -> String {
+        self.tool(prefix, Some(name), "tool", "")
     }
 
     /// A name that is not taken, at most `longest` bytes long.
