@@ -1,4 +1,4 @@
-//! Servers that behave, and servers that do not.
+//! Servers that behave, servers that do not, and servers of the reference implementation.
 
 // helpers of tests are no tests to clippy
 #![allow(clippy::unwrap_used)]
@@ -10,4 +10,5 @@ mod hostile;
 mod http;
 mod http_server;
 mod imports;
+mod reference;
 mod world;
