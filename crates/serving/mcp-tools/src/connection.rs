@@ -7,11 +7,11 @@ use std::time::Duration;
 use autoact_base::lines::one_line;
 use autoact_http_tools::{Hidden, HttpClient, HttpFailure};
 use autoact_trajectory::cut;
-use rmcp::model::{ClientRequest, ErrorData, ProtocolVersion, ServerResult};
+use rmcp::model::{ClientRequest, ErrorData, ProtocolVersion, ServerNotification, ServerResult, SubscriptionFilter};
 use rmcp::service::{ClientInitializeError, PeerRequestOptions, RunningService, serve_client_with_lifecycle};
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig, StreamableHttpError};
 use rmcp::transport::{DynamicTransportError, Transport};
-use rmcp::{ClientLifecycleMode, RoleClient, ServiceError};
+use rmcp::{ClientLifecycleMode, Peer, RoleClient, ServiceError};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -41,6 +41,7 @@ pub(crate) struct Connection {
     program: Option<Program>,
     server: String,
     limit: usize,
+    _listening: Option<AbortOnDropHandle<()>>,
 }
 
 /// What is known of a server that is a program.
@@ -60,7 +61,11 @@ impl Connection {
             Err(McpFailure::Refused { .. } | McpFailure::Http(HttpFailure::Status { .. })) => {
                 let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
                 // the first refusal says more
-                Connection::open_by(options, client, handler, newest).await.or(first)
+                let mut connection = Connection::open_by(options, client, handler, newest).await.or(first)?;
+                // this version tells changes to those alone who listen
+                let listening = listen(connection.service.peer().clone(), handler.changes.clone());
+                connection._listening = Some(AbortOnDropHandle::new(tokio::spawn(listening)));
+                Ok(connection)
             }
             other => other,
         }
@@ -86,7 +91,7 @@ impl Connection {
                 Err(error) => return Err(not_open(&options.name, limit, error, None).await),
             },
         };
-        Ok(Connection { service, program, server: options.name.clone(), limit })
+        Ok(Connection { service, program, server: options.name.clone(), limit, _listening: None })
     }
 
     /// Ends the session, or the program by the end of its input and then by `SIGTERM`.
@@ -216,6 +221,16 @@ async fn serve<T: Transport<RoleClient> + 'static>(
     lifecycle: ClientLifecycleMode,
 ) -> Result<RunningService<RoleClient, Handler>, ClientInitializeError> {
     serve_client_with_lifecycle(handler.clone(), transport, lifecycle).await
+}
+
+/// Counts changes of the list of tools.
+async fn listen(peer: Peer<RoleClient>, changes: watch::Sender<u64>) {
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    // a server that has no such news says so
+    let Ok(mut subscription) = peer.listen(filter).await else { return };
+    while let Ok(Some(ServerNotification::ToolListChangedNotification(_))) = subscription.next().await {
+        changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
 }
 
 /// Why there is no connection.

@@ -4,7 +4,7 @@ use autoact_mcp_tools::{McpFailure, McpSkip};
 use autoact_trajectory::Arguments;
 use serde_json::json;
 
-use crate::world::{World, arguments};
+use crate::world::{World, arguments, until};
 
 #[test]
 fn a_changed_tool_is_out_of_service_until_it_is_imported_again() {
@@ -14,7 +14,7 @@ fn a_changed_tool_is_out_of_service_until_it_is_imported_again() {
     assert_eq!(tools["echo"].call(&hello).unwrap(), "hello");
     let changes = server.changes();
     assert_eq!(tools["change"].call(&Arguments::new()).unwrap(), "changed");
-    crate::world::until("the change is noticed", || *changes.borrow() == 1);
+    until("the change is noticed", || *changes.borrow() == 1);
     let failure = tools["echo"].call(&hello).unwrap_err();
     assert_eq!(failure, McpFailure::Changed { server: "test".to_owned(), tool: "echo".to_owned() });
     assert_eq!(world.noted("echo"), 1);
@@ -37,4 +37,15 @@ fn only_accepted_definitions_are_imported() {
     assert_eq!(import.tools.len(), found.tools.len() - 1);
     assert!(matches!(import.skipped[0].reason, McpSkip::NotAccepted { .. }));
     assert_ne!(import.digest, found.digest);
+}
+
+#[test]
+fn a_server_of_the_newest_protocol_tells_who_listens() {
+    let world = World::new();
+    let (server, tools) = world.tools(world.options("newest"));
+    let changes = server.changes();
+    until("the client listens", || world.noted("listener") == 1);
+    assert_eq!(tools["change"].call(&Arguments::new()).unwrap(), "changed");
+    until("the change is noticed", || *changes.borrow() == 1);
+    assert!(matches!(tools["echo"].call(&arguments(json!({"text": "hello"}))), Err(McpFailure::Changed { .. })));
 }

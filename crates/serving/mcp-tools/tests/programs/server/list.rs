@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-const TOOLS: [&str; 18] = [
+const TOOLS: [&str; 19] = [
     "echo",
     "add",
     "env",
@@ -21,6 +21,7 @@ const TOOLS: [&str; 18] = [
     "malformed",
     "odd",
     "deep",
+    "nag",
 ];
 
 /// A page of the list.

@@ -16,12 +16,14 @@ struct Server {
     file: Option<String>,
     /// Whether the tool `change` was called.
     changed: bool,
+    /// The request of a client that listens for changes.
+    listener: Value,
 }
 
 fn main() {
     autoact_sandbox::run_if_launcher();
     let mut args = std::env::args().skip(1);
-    let mut server = Server { list: args.next().unwrap_or_default(), file: args.next(), changed: false };
+    let mut server = Server { list: args.next().unwrap_or_default(), file: args.next(), changed: false, listener: Value::Null };
     server.note("start");
     if server.list == "ends" {
         eprintln!("cannot start: {}", std::env::var("KEY").unwrap_or_default());
@@ -44,6 +46,14 @@ fn main() {
                 "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
                 "serverInfo": {"name": "newest", "version": "1"}, "ttlMs": 0, "cacheScope": "private",
             })),
+            "subscriptions/listen" if server.list == "newest" => {
+                let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
+                let params = json!({"notifications": message["params"]["notifications"], "_meta": meta});
+                say(&json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params}).to_string());
+                server.note("listener");
+                server.listener = id;
+                continue;
+            }
             "tools/list" => Ok(list::page(&server.list, &message["params"], server.changed)),
             "tools/call" => {
                 let name = message["params"]["name"].as_str().unwrap_or_default().to_owned();

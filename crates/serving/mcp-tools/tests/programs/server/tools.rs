@@ -31,7 +31,11 @@ pub(crate) fn call(server: &mut Server, name: &str, message: &Value, lines: &mut
         "asks" => text(&asks(lines)),
         "change" => {
             server.changed = true;
-            say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}).to_string());
+            let params = match &server.listener {
+                Value::Null => json!({}),
+                id => json!({"_meta": {"io.modelcontextprotocol/subscriptionId": id}}),
+            };
+            say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": params}).to_string());
             text("changed")
         }
         "child" => match Command::new("sleep").arg("1000").spawn() {
@@ -69,6 +73,10 @@ pub(crate) fn call(server: &mut Server, name: &str, message: &Value, lines: &mut
             ));
             return None;
         }
+        // asks for ever, and reads no answer
+        "nag" => loop {
+            say(&json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string());
+        },
         other => return Some(Err((-32602, format!("no tool `{other}`")))),
     }))
 }
