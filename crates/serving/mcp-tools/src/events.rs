@@ -95,6 +95,8 @@ impl Reading {
             if let Some(mut event) = self.parser.next(limit)? {
                 self.resumable |= event.id.is_some();
                 event.data = event.data.take().map(|data| self.cleaned(&data));
+                event.id = event.id.take().map(|id| self.hidden.clean(id));
+                event.event = event.event.take().map(|name| self.hidden.clean(name));
                 return Ok(Some(event));
             }
             let Some(chunk) = self.opened.chunk().await? else { return Ok(None) };

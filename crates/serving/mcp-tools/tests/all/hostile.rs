@@ -66,6 +66,17 @@ fn a_call_without_an_answer_times_out_and_is_cancelled() {
 }
 
 #[test]
+fn a_server_that_asks_and_does_not_read_is_given_up() {
+    let world = World::new();
+    let mut options = world.options("all");
+    options.timeout = Duration::from_secs(2);
+    let (_server, tools) = world.tools(options);
+    assert_eq!(tools["nag"].call(&Arguments::new()).unwrap_err(), McpFailure::TimedOut { after: Duration::from_secs(2) });
+    assert_eq!(tools["add"].call(&arguments(json!({"b": 1}))).unwrap(), "2");
+    assert_eq!(world.noted("start"), 2);
+}
+
+#[test]
 fn a_mute_server_is_not_waited_for() {
     let world = World::new();
     let mut options = world.options("mute");

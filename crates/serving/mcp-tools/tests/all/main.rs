@@ -10,5 +10,6 @@ mod hostile;
 mod http;
 mod http_server;
 mod imports;
+mod logs;
 mod reference;
 mod world;
