@@ -20,6 +20,9 @@ use crate::list::List;
 use crate::options::{McpOptionsError, McpServerOptions, McpTransport};
 use crate::tool::McpTool;
 
+/// How long a list is believed: a server without sessions can be replaced without a sign.
+const LIST_AGE: Duration = Duration::from_secs(300);
+
 /// A server of tools. Cheap to clone; its program or session ends with the last clone and the last
 /// tool.
 #[derive(Clone)]
@@ -46,8 +49,16 @@ pub(crate) struct Shared {
 struct State {
     connection: Option<Arc<Connection>>,
     backoff: Backoff,
-    /// The digests that the server listed last, and the number of changes that it had told by then.
-    listed: Option<(u64, Arc<BTreeMap<String, String>>)>,
+    listed: Option<Listed>,
+}
+
+/// What the server listed last.
+#[derive(Clone)]
+struct Listed {
+    digests: Arc<BTreeMap<String, String>>,
+    /// The number of changes that it had told by then.
+    changes: u64,
+    at: Instant,
 }
 
 impl McpServer {
@@ -155,13 +166,13 @@ impl Shared {
         };
         let mut state = self.state.lock().await;
         if state.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
-            state.listed = Some((changes, Arc::new(list.digests())));
+            state.listed = Some(Listed { digests: Arc::new(list.digests()), changes, at: Instant::now() });
         }
         Ok(list)
     }
 
     /// Refuses a tool whose definition is not the one that was imported. The list is asked for after
-    /// each connection and each change that the server tells.
+    /// each connection, each change that the server tells, each failure of HTTP, and some time.
     pub(crate) async fn check(
         &self,
         connection: &Arc<Connection>,
@@ -172,7 +183,7 @@ impl Shared {
         let changes = *self.handler.changes.borrow();
         let listed = self.state.lock().await.listed.clone();
         let digests = match listed {
-            Some((known, digests)) if known == changes => digests,
+            Some(Listed { digests, changes: known, at }) if known == changes && at.elapsed() < LIST_AGE => digests,
             _ => Arc::new(self.list(connection, deadline).await?.digests()),
         };
         match digests.get(remote).is_some_and(|found| found == digest) {
@@ -198,11 +209,15 @@ impl Shared {
 
     /// Gives the connection up where it is of no use any more.
     async fn failed(&self, connection: &Arc<Connection>, failure: &McpFailure) {
-        if matches!(failure, McpFailure::Ended { .. } | McpFailure::MayHaveRun { .. } | McpFailure::TooLarge { .. }) {
-            let mut state = self.state.lock().await;
-            if state.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
-                state.lose();
-            }
+        let mut state = self.state.lock().await;
+        if !state.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
+            return;
+        }
+        match failure {
+            McpFailure::Ended { .. } | McpFailure::MayHaveRun { .. } | McpFailure::TooLarge { .. } => state.lose(),
+            // a server without sessions may be another one when it is back
+            McpFailure::Http(_) => state.listed = None,
+            _ => {}
         }
     }
 
