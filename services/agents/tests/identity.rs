@@ -69,7 +69,10 @@ impl Services {
             let mut setup = Setup::bind(plan_agent::PlanAgentConfig::NAME, common).await.unwrap();
             match role {
                 Role::Plan => autoact_agent::install(agent, (), &plan_agent::PlanAgentConfig::default(), &mut setup),
-                Role::Tool => autoact_agent::install(agent, Arc::clone(library), &tool_agent::ToolAgentConfig::default(), &mut setup),
+                Role::Tool => {
+                    let tools = Arc::new(tool_agent::Tools::from(Arc::clone(library)));
+                    autoact_agent::install(agent, tools, &tool_agent::ToolAgentConfig::default(), &mut setup);
+                }
                 Role::Reflect => autoact_agent::install(agent, (), &reflect_agent::ReflectAgentConfig::default(), &mut setup),
             }
             let service = setup.finish().await.unwrap().start();

@@ -23,6 +23,8 @@ const DEFAULT_REMEMBERED: usize = 4096;
 pub struct ToolSettings {
     /// The tool library: a `tools.toml`.
     pub tools: PathBuf,
+    /// A second library whose entries are added; it need not exist. Empty: none.
+    pub own_tools: PathBuf,
     /// The pages the built-in tools read: JSON lines of `title` and `text`. Empty: none, and only
     /// tasks that name collections have pages.
     pub corpus: PathBuf,
@@ -39,6 +41,7 @@ impl Default for ToolSettings {
     fn default() -> Self {
         ToolSettings {
             tools: DEFAULT_TOOLS.into(),
+            own_tools: PathBuf::new(),
             corpus: DEFAULT_CORPUS.into(),
             memory: DEFAULT_MEMORY.to_owned(),
             max_runs: DEFAULT_MAX_RUNS,

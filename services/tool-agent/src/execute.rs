@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument;
 
 use crate::error::ExecuteError;
+use crate::library::Tools;
 use crate::once::{Once, Weigh};
 
 /// What remembered outcomes may take in all. Most are a few hundred bytes; one may be a megabyte,
@@ -27,7 +28,7 @@ const WAITING_PER_RUN: usize = 8;
 
 /// The tools and the bounds on their use.
 pub(crate) struct Executor {
-    library: Arc<ToolLibrary>,
+    tools: Arc<Tools>,
     slots: Arc<Semaphore>,
     runs: usize,
     waiting: AtomicUsize,
@@ -38,6 +39,8 @@ pub(crate) struct Executor {
 
 /// One action, checked.
 struct CheckedAction {
+    /// The library that it was checked by, whatever is read meanwhile.
+    library: Arc<ToolLibrary>,
     tenant: String,
     task: String,
     step: u32,
@@ -55,21 +58,13 @@ impl CheckedAction {
 }
 
 impl Executor {
-    pub(crate) fn new(library: Arc<ToolLibrary>, runs: usize, remembered: usize, tasks: Tasks, capture_content: bool) -> Executor {
+    pub(crate) fn new(tools: Arc<Tools>, runs: usize, remembered: usize, tasks: Tasks, capture_content: bool) -> Executor {
         let slots = Arc::new(Semaphore::new(runs));
-        Executor {
-            library,
-            slots,
-            runs,
-            waiting: AtomicUsize::new(0),
-            done: Once::new(remembered, REMEMBERED_BYTES),
-            tasks,
-            capture_content,
-        }
+        Executor { tools, slots, runs, waiting: AtomicUsize::new(0), done: Once::new(remembered, REMEMBERED_BYTES), tasks, capture_content }
     }
 
-    pub(crate) fn library(&self) -> &ToolLibrary {
-        &self.library
+    pub(crate) fn library(&self) -> Arc<ToolLibrary> {
+        self.tools.library()
     }
 
     /// Checks the call and runs its action. A tool that changes the world runs once for a (task,
@@ -105,13 +100,14 @@ impl Executor {
         if action.params.len() > MAX_PARAMS_BYTES {
             return Err(ExecuteError::TooLong { found: action.params.len(), limit: MAX_PARAMS_BYTES });
         }
-        self.library.select(&[&action.tool])?;
-        let spec = self.library.spec(&action.tool).cloned().ok_or(ExecuteError::Missing("action.tool"))?;
+        let library = self.tools.library();
+        library.select(&[&action.tool])?;
+        let spec = library.spec(&action.tool).cloned().ok_or(ExecuteError::Missing("action.tool"))?;
         if spec.is_terminal() {
             return Err(ExecuteError::Terminal(action.tool));
         }
         let trajectory = request.trajectory.map(Trajectory::try_from).transpose()?.unwrap_or_default();
-        Ok(CheckedAction { tenant: request.tenant, task: request.task_id, step: request.step, action, trajectory, spec })
+        Ok(CheckedAction { library, tenant: request.tenant, task: request.task_id, step: request.step, action, trajectory, spec })
     }
 
     async fn run(&self, run: CheckedAction) -> Result<agents_v1::ExecuteResponse, ExecuteError> {
@@ -148,9 +144,8 @@ impl Executor {
 
     async fn observe(&self, run: CheckedAction, permit: OwnedSemaphorePermit) -> Result<(Observation, &'static str), ExecuteError> {
         let key = run.key();
-        let CheckedAction { tenant, action, trajectory, spec, .. } = run;
+        let CheckedAction { library, tenant, action, trajectory, spec, .. } = run;
         let tool = action.tool.clone();
-        let library = Arc::clone(&self.library);
         let span = tracing::Span::current();
         let work = tokio::task::spawn_blocking(move || {
             // held to the end of the work, not of the waiting: a tool that hangs keeps its slot

@@ -5,15 +5,13 @@ mod collections;
 mod config;
 mod error;
 mod execute;
+mod library;
 mod once;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Reply, Stream, Whole, answer};
-use autoact_sandbox::Tier;
 use autoact_service::{Flag, Setup, StartError};
-use autoact_tools::{Collections, Corpus, Knowledge, ToolLibrary};
 use autoact_trajectory::Role;
 use autoact_wire::agents_v1::tool_agent_server::{ToolAgent, ToolAgentServer};
 use autoact_wire::agents_v1::{
@@ -26,8 +24,8 @@ use tonic::{Request, Response, Status};
 
 pub use config::ToolSettings;
 pub use error::ExecuteError;
+pub use library::Tools;
 
-use collections::RemoteCollections;
 use execute::Executor;
 
 /// The service.
@@ -47,25 +45,32 @@ impl AgentRole for Operator {
     const DEFAULT_ADAPTER: &'static str = "models/stem/adapters/tool";
 
     type Settings = ToolSettings;
-    type Resources = Arc<ToolLibrary>;
+    type Resources = Arc<Tools>;
     type Request = ParameterizeRequest;
     type Response = ParameterizeResponse;
 
     fn flags() -> Vec<Flag> {
         vec![
             Flag { name: "tools", key: "tools", value: "FILE", help: "Tool library (tools.toml)" },
+            Flag {
+                name: "own-tools",
+                key: "own_tools",
+                value: "FILE",
+                help: "A second tool library whose entries are added; it need not exist",
+            },
             Flag { name: "corpus", key: "corpus", value: "FILE", help: "Pages the built-in tools read (JSON lines of title and text)" },
             Flag { name: "memory", key: "memory", value: "URL", help: "The memory service, which keeps the collections that tasks name" },
         ]
     }
 
-    async fn open(settings: &ToolSettings) -> Result<Arc<ToolLibrary>, StartError> {
-        open_library(settings).await.map(Arc::new)
+    async fn open(settings: &ToolSettings) -> Result<Arc<Tools>, StartError> {
+        Tools::open(settings).await.map(Arc::new)
     }
 
-    fn serve(agent: Arc<Agent>, library: Arc<ToolLibrary>, settings: &ToolSettings, setup: &mut Setup) {
+    fn serve(agent: Arc<Agent>, tools: Arc<Tools>, settings: &ToolSettings, setup: &mut Setup) {
+        tools.watch(&setup.tasks());
         let content = setup.common().telemetry.capture_content;
-        let executor = Executor::new(library, settings.max_runs, settings.remembered, setup.tasks(), content);
+        let executor = Executor::new(tools, settings.max_runs, settings.remembered, setup.tasks(), content);
         setup.serve(autoact_wire::limited!(ToolAgentServer::new(Rpc { agent, executor: Arc::new(executor) })));
     }
 
@@ -81,52 +86,6 @@ impl AgentRole for Operator {
         let params = autoact_speaker::params(&reply.text, chosen)?;
         Ok(ParameterizeResponse { event: Some(Event::Result(ParameterizeResult { params, usage: Some(usage) })) })
     }
-}
-
-async fn open_library(settings: &ToolSettings) -> Result<ToolLibrary, StartError> {
-    let collections = match settings.memory.as_str() {
-        "" => None,
-        address => Some(Arc::new(RemoteCollections::new(address).map_err(StartError::new)?) as Arc<dyn Collections>),
-    };
-    let (tools, corpus) = (settings.tools.clone(), settings.corpus.clone());
-    let opened = tokio::task::spawn_blocking(move || {
-        let corpus = if corpus.as_os_str().is_empty() { None } else { Some((name(&corpus), open_corpus(&corpus)?)) };
-        let library = ToolLibrary::load(&tools, Knowledge::new(corpus, collections)).map_err(|error| {
-            StartError::because(format!("cannot open tools `{}`", tools.display()), &error)
-                .fix("set `--tools FILE` (or AUTOACT_TOOLS) to a tool library such as `corpora/atlas/tools.toml`")
-        })?;
-        check_sandboxes(&library)?;
-        Ok(library)
-    });
-    opened.await.map_err(StartError::new)?
-}
-
-/// A tool whose sandbox is not to be had is refused here, not in the middle of a task.
-fn check_sandboxes(library: &ToolLibrary) -> Result<(), StartError> {
-    for (tool, sandbox) in library.sandboxes() {
-        let tiers = Tier::probe().map_err(StartError::new)?;
-        let tier = tiers.choose(sandbox.tier, sandbox.allow_lesser);
-        let tier = tier.map_err(|error| StartError::because(format!("the tool `{tool}` cannot be confined"), &error))?;
-        tracing::info!(tool, %tier, "a tool's program is confined");
-    }
-    Ok(())
-}
-
-fn open_corpus(path: &Path) -> Result<Arc<Corpus>, StartError> {
-    let corpus = Corpus::load(path).map_err(|error| {
-        StartError::because(format!("cannot open corpus `{}`", path.display()), &error)
-            .fix("set `--corpus FILE` (or AUTOACT_CORPUS) to a file with one page `{\"title\": …, \"text\": …}` a line")
-    })?;
-    tracing::info!(corpus = %path.display(), pages = corpus.pages().len(), "corpus opened");
-    Ok(Arc::new(corpus))
-}
-
-/// By this name tasks ask for the corpus beside collections: `atlas` for `atlas/pages.jsonl`, and
-/// otherwise the file's.
-fn name(corpus: &Path) -> String {
-    let stem = corpus.file_stem().unwrap_or_default();
-    let directory = corpus.parent().and_then(Path::file_name).filter(|_| stem == "pages");
-    directory.unwrap_or(stem).to_string_lossy().into_owned()
 }
 
 struct Rpc {

@@ -20,7 +20,7 @@ use autoact_wire::status;
 use autoact_wire::v1::Action;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
-use tool_agent::{ToolAgentConfig, ToolSettings};
+use tool_agent::{ToolAgentConfig, ToolSettings, Tools};
 
 fn spec(name: &str, effect: Effect, timeout: Duration) -> ToolSpec {
     ToolSpec {
@@ -133,7 +133,7 @@ async fn start(config: ToolAgentConfig) -> Started {
         Ok(if typed { " { \"text\": \"a\", \"count\": 2 }\n".to_owned() } else { " Loire\n".to_owned() })
     });
     let agent = Agent::new(Role::Tool, Arc::new(model), AgentOptions::default());
-    autoact_agent::install(Arc::new(agent), Arc::new(library), &config, &mut setup);
+    autoact_agent::install(Arc::new(agent), Arc::new(Tools::from(Arc::new(library))), &config, &mut setup);
     let running = setup.finish().await.unwrap().start();
     let client = ToolAgentClient::new(autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap());
     Started { running, client, gate }

@@ -68,6 +68,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
             "max_runs",
             "memory",
             "model",
+            "own_tools",
             "remembered",
             "tools",
         ],

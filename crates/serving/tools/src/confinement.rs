@@ -11,7 +11,7 @@ const LAUNCHER: &str = "autoact-sandbox:";
 /// `sandbox = {}` has the stronger tier, no network, and the usual limits.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(crate) struct RawSandbox {
+pub struct SandboxEntry {
     tier: Tier,
     allow_lesser: bool,
     read: Vec<PathBuf>,
@@ -19,17 +19,17 @@ pub(crate) struct RawSandbox {
     limits: Limits,
 }
 
-impl Default for RawSandbox {
+impl Default for SandboxEntry {
     fn default() -> Self {
         let Sandbox { tier, allow_lesser, limits, read, network, launcher: _ } = Sandbox::default();
-        RawSandbox { tier, allow_lesser, read, network, limits }
+        SandboxEntry { tier, allow_lesser, read, network, limits }
     }
 }
 
-impl RawSandbox {
+impl SandboxEntry {
     /// The sandbox of a program. One that the entry names by its path may be read without saying so.
-    pub(crate) fn sandbox(self, program: &str, base: Option<&Path>, mistakes: &mut Vec<String>) -> Sandbox {
-        let RawSandbox { tier, allow_lesser, read, network, limits } = self;
+    pub fn sandbox(self, program: &str, base: Option<&Path>, mistakes: &mut Vec<String>) -> Sandbox {
+        let SandboxEntry { tier, allow_lesser, read, network, limits } = self;
         let mut granted: Vec<PathBuf> = Vec::new();
         for path in read {
             let path = base.map_or_else(|| path.clone(), |base| base.join(&path));

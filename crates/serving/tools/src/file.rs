@@ -12,10 +12,12 @@ use autoact_sandbox::Sandbox;
 use autoact_trajectory::{Effect, FINISH, MAX_OBSERVATION_BYTES, MAX_TOOLS, NOT_FOUND, ParameterSchema, Terminal, ToolSpec};
 use serde::Deserialize;
 
-use crate::confinement::RawSandbox;
+use crate::confinement::SandboxEntry;
+use crate::kinds::{ELSEWHERE, Kinds, ToolSet};
 use crate::placeholder::{self, Argument};
 use crate::takes::{Takes, takes};
 use crate::text::quoted;
+use crate::tool::Tool;
 use crate::validator::Validator;
 
 /// The library that comes with the atlas.
@@ -65,7 +67,7 @@ impl fmt::Display for LibraryError {
 impl std::error::Error for LibraryError {}
 
 /// How a tool is run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Implementation {
     Search,
     Retrieve,
@@ -73,7 +75,17 @@ pub(crate) enum Implementation {
     Calculate,
     Finish,
     NotFound,
-    Command { program: String, args: Vec<Argument>, env: BTreeMap<String, String>, sandbox: Option<Sandbox> },
+    Command {
+        program: String,
+        args: Vec<Argument>,
+        env: BTreeMap<String, String>,
+        sandbox: Option<Sandbox>,
+    },
+    /// A kind of another crate, which made [`Definition::made`].
+    Other {
+        kind: String,
+        run: toml::Table,
+    },
 }
 
 const KINDS: &str = "`search`, `retrieve`, `lookup`, `calculate`, `finish`, `not_found`, `command`";
@@ -85,6 +97,27 @@ pub(crate) struct Definition {
     pub(crate) run: Implementation,
     /// For a tool with a schema.
     pub(crate) validator: Option<Arc<Validator>>,
+    /// The tool, if its kind is of another crate.
+    pub(crate) made: Option<Arc<dyn Tool>>,
+}
+
+/// What a library's files say.
+#[derive(Default)]
+pub(crate) struct Parsed {
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) sets: Vec<ToolSet>,
+}
+
+/// How a file is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'a> {
+    /// What mistakes call the file.
+    pub(crate) origin: &'a str,
+    /// The directory that programs and files with a relative path start from.
+    pub(crate) base: Option<&'a Path>,
+    pub(crate) kinds: &'a dyn Kinds,
+    /// Whether the file only adds to another one, which has what every library needs.
+    pub(crate) adds: bool,
 }
 
 #[derive(Deserialize)]
@@ -112,119 +145,191 @@ struct RawCommand {
     args: Vec<String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
-    sandbox: Option<RawSandbox>,
+    sandbox: Option<SandboxEntry>,
 }
 
-/// Reads a library. `base` is the directory that programs with a relative path start from.
-pub(crate) fn parse(text: &str, origin: &str, base: Option<&Path>) -> Result<Vec<Definition>, LibraryError> {
-    let mut document: toml::Table =
-        toml::from_str(text).map_err(|error| LibraryError::new(origin, vec![format!("not TOML: {}", error.to_string().trim())]))?;
-    let mut mistakes = Vec::new();
-    let entries = match document.remove("tool") {
-        Some(toml::Value::Array(entries)) => entries,
-        Some(_) => {
-            mistakes.push("`tool` is not a list of entries; expected `[[tool]]`".to_owned());
-            Vec::new()
+impl Reader<'_> {
+    /// Reads a file.
+    pub(crate) fn read(&self, text: &str) -> Result<Parsed, LibraryError> {
+        let refused = |mistakes| LibraryError::new(self.origin, mistakes);
+        let mut document: toml::Table =
+            toml::from_str(text).map_err(|error| refused(vec![format!("not TOML: {}", error.to_string().trim())]))?;
+        let mut mistakes = Vec::new();
+        let definitions = self.tools(section(&mut document, "tool", &mut mistakes), &mut mistakes);
+        let mut sets = Vec::new();
+        for name in self.kinds.sections() {
+            for (at, entry) in section(&mut document, name, &mut mistakes).into_iter().enumerate() {
+                let place = place(name, at, &entry);
+                match self.kinds.set(name, entry, self.base) {
+                    Ok(set) => sets.push(set),
+                    Err(all) => mistakes.extend(all.into_iter().map(|mistake| format!("{place}: {mistake}"))),
+                }
+            }
         }
-        None => Vec::new(),
-    };
-    for key in document.keys() {
-        mistakes.push(format!("unknown key `{}`; expected entries `[[tool]]`", quoted(key)));
+        for key in document.keys() {
+            if ELSEWHERE.contains(&key.as_str()) {
+                mistakes.push(format!("entries `[[{key}]]` are read by tool-agent and `autoact tools` alone"));
+            } else {
+                let sections = self.kinds.sections().iter().map(|name| format!(", `[[{name}]]`")).collect::<String>();
+                mistakes.push(format!("unknown key `{}`; expected entries `[[tool]]`{sections}", quoted(key)));
+            }
+        }
+        if mistakes.is_empty() { Ok(Parsed { definitions, sets }) } else { Err(refused(mistakes)) }
     }
-    let entries_found = entries.len();
-    let mut definitions: Vec<Definition> = Vec::new();
-    let mut names: HashMap<String, usize> = HashMap::new();
-    let mut finish_named = false;
-    for (at, entry) in entries.into_iter().enumerate() {
-        let name = entry.get("name").and_then(|name| name.as_str()).map(quoted);
-        finish_named |= name.as_deref() == Some(FINISH);
-        let place = match &name {
-            Some(name) => format!("tool {} (`{name}`)", at + 1),
-            None => format!("tool {}", at + 1),
+
+    fn tools(&self, entries: Vec<toml::Table>, mistakes: &mut Vec<String>) -> Vec<Definition> {
+        let entries_found = entries.len();
+        let mut definitions: Vec<Definition> = Vec::new();
+        let mut names: HashMap<String, usize> = HashMap::new();
+        let mut finish_named = false;
+        for (at, entry) in entries.into_iter().enumerate() {
+            let name = entry.get("name").and_then(|name| name.as_str()).map(quoted);
+            finish_named |= name.as_deref() == Some(FINISH);
+            let place = place("tool", at, &entry);
+            let mut entry_mistakes = Vec::new();
+            if let Some(name) = name
+                && let Some(first) = names.insert(name, at + 1)
+            {
+                entry_mistakes.push(format!("its name is already that of tool {first}"));
+            }
+            match entry.try_into::<RawTool>() {
+                Ok(raw) => definitions.extend(self.define(raw, &mut entry_mistakes)),
+                Err(error) => entry_mistakes.push(error.to_string().trim().replace('\n', " ")),
+            }
+            mistakes.extend(entry_mistakes.into_iter().map(|mistake| format!("{place}: {mistake}")));
+        }
+        if entries_found > MAX_TOOLS {
+            mistakes.push(format!("it has {entries_found} tools; expected at most {MAX_TOOLS}"));
+        }
+        if !finish_named && !self.adds {
+            mistakes.push(format!("there is no tool `{FINISH}` (kind `finish`), without which no question can be answered"));
+        }
+        definitions
+    }
+
+    /// The definition of an entry, or `None` after saying why not.
+    fn define(&self, raw: RawTool, mistakes: &mut Vec<String>) -> Option<Definition> {
+        let before = mistakes.len();
+        let name = required("name", raw.name, mistakes);
+        if !name.is_empty() && !is_name(&name) {
+            mistakes.push(format!(
+                "the name `{}` is not a name; expected a letter, then up to {} letters, digits or `_`",
+                quoted(&name),
+                LONGEST_NAME - 1
+            ));
+        }
+        let definition = prose("definition", raw.definition, mistakes);
+        let Takes { usage, schema, validator, examples } = takes(&name, raw.usage, raw.schema.as_deref(), raw.examples, mistakes);
+        let timeout = match raw.timeout.as_deref().map_or(Ok(DEFAULT_TIMEOUT), duration::parse) {
+            Ok(timeout) if timeout.is_zero() || timeout > LONGEST_TIMEOUT => {
+                mistakes.push(format!("the timeout `{}` is not above 0 and at most 10m", duration::format(timeout)));
+                timeout
+            }
+            Ok(timeout) => timeout,
+            Err(mistake) => {
+                mistakes.push(format!("timeout: {mistake}"));
+                DEFAULT_TIMEOUT
+            }
         };
-        let mut entry_mistakes = Vec::new();
-        if let Some(name) = name
-            && let Some(first) = names.insert(name, at + 1)
-        {
-            entry_mistakes.push(format!("its name is already that of tool {first}"));
+        let bytes = raw.max_observation_bytes.unwrap_or(DEFAULT_OBSERVATION_BYTES);
+        if !OBSERVATION_BYTES.contains(&bytes) {
+            mistakes.push(format!(
+                "max_observation_bytes is {bytes}; expected {} to {}",
+                OBSERVATION_BYTES.start(),
+                OBSERVATION_BYTES.end()
+            ));
         }
-        match entry.try_into::<RawTool>() {
-            Ok(raw) => definitions.extend(define(raw, base, &mut entry_mistakes)),
-            Err(error) => entry_mistakes.push(error.to_string().trim().replace('\n', " ")),
+        let run = match raw.run {
+            Some(run) => how(run, self, schema.as_ref(), mistakes),
+            None => {
+                mistakes.push(format!(
+                    "`run` is missing; expected something like `run = {{ kind = \"search\" }}` with one of {}",
+                    self.known_kinds()
+                ));
+                None
+            }
+        };
+        let effect = effect(raw.effect.as_deref(), run.as_ref(), self.kinds, mistakes);
+        let run = run?;
+        for (kind, of, expected) in [("finish", Implementation::Finish, FINISH), ("not_found", Implementation::NotFound, NOT_FOUND)] {
+            if (run == of) != (name == expected) {
+                mistakes.push(format!("the kind `{kind}` and the name `{expected}` go together"));
+            }
         }
-        mistakes.extend(entry_mistakes.into_iter().map(|mistake| format!("{place}: {mistake}")));
+        let foreign = matches!(run, Implementation::Command { .. } | Implementation::Other { .. });
+        if raw.multiline && !foreign {
+            mistakes.push(
+                "`multiline` is for programs (kind `command`) and requests (kind `http`): what its kind returns is one line".to_owned(),
+            );
+        }
+        // `Finish` is never run, so its input may have any form; what is missing is a line for people
+        let of_a_line = !foreign && run != Implementation::Finish;
+        if of_a_line && schema.as_ref().is_some_and(|schema| schema.line_property().is_none()) {
+            mistakes.push("its kind takes one line; expected a `schema` with a single property, a required string, or none".to_owned());
+        }
+        if mistakes.len() > before {
+            return None;
+        }
+        let terminal = match run {
+            Implementation::Finish => Some(Terminal::Answer),
+            Implementation::NotFound => Some(Terminal::NoAnswer),
+            _ => None,
+        };
+        let max_observation_bytes = usize::try_from(bytes).ok()?;
+        let spec = ToolSpec {
+            name,
+            definition,
+            usage,
+            effect,
+            timeout,
+            max_observation_bytes,
+            terminal,
+            schema,
+            examples,
+            multiline: raw.multiline,
+        };
+        let made = match &run {
+            Implementation::Other { kind, run } => match self.kinds.tool(kind, run.clone(), spec.clone(), self.base) {
+                Ok(tool) => Some(tool),
+                Err(all) => {
+                    mistakes.extend(all.into_iter().map(|mistake| format!("run: {mistake}")));
+                    return None;
+                }
+            },
+            _ => None,
+        };
+        Some(Definition { spec, run, validator, made })
     }
-    if entries_found > MAX_TOOLS {
-        mistakes.push(format!("it has {entries_found} tools; expected at most {MAX_TOOLS}"));
+
+    fn known_kinds(&self) -> String {
+        self.kinds.kinds().iter().fold(KINDS.to_owned(), |all, kind| format!("{all}, `{kind}`"))
     }
-    if !finish_named {
-        mistakes.push(format!("there is no tool `{FINISH}` (kind `finish`), without which no question can be answered"));
-    }
-    if mistakes.is_empty() { Ok(definitions) } else { Err(LibraryError::new(origin, mistakes)) }
 }
 
-/// The definition of an entry, or `None` after saying why not.
-fn define(raw: RawTool, base: Option<&Path>, mistakes: &mut Vec<String>) -> Option<Definition> {
-    let before = mistakes.len();
-    let name = required("name", raw.name, mistakes);
-    if !name.is_empty() && !is_name(&name) {
-        mistakes.push(format!(
-            "the name `{}` is not a name; expected a letter, then up to {} letters, digits or `_`",
-            quoted(&name),
-            LONGEST_NAME - 1
-        ));
-    }
-    let definition = prose("definition", raw.definition, mistakes);
-    let Takes { usage, schema, validator, examples } = takes(&name, raw.usage, raw.schema.as_deref(), raw.examples, mistakes);
-    let timeout = match raw.timeout.as_deref().map_or(Ok(DEFAULT_TIMEOUT), duration::parse) {
-        Ok(timeout) if timeout.is_zero() || timeout > LONGEST_TIMEOUT => {
-            mistakes.push(format!("the timeout `{}` is not above 0 and at most 10m", duration::format(timeout)));
-            timeout
+/// The entries of a section.
+fn section(document: &mut toml::Table, name: &str, mistakes: &mut Vec<String>) -> Vec<toml::Table> {
+    let mut tables = Vec::new();
+    match document.remove(name) {
+        Some(toml::Value::Array(entries)) => {
+            for (at, entry) in entries.into_iter().enumerate() {
+                match entry {
+                    toml::Value::Table(entry) => tables.push(entry),
+                    _ => mistakes.push(format!("{name} {}: expected an entry `[[{name}]]`", at + 1)),
+                }
+            }
         }
-        Ok(timeout) => timeout,
-        Err(mistake) => {
-            mistakes.push(format!("timeout: {mistake}"));
-            DEFAULT_TIMEOUT
-        }
-    };
-    let bytes = raw.max_observation_bytes.unwrap_or(DEFAULT_OBSERVATION_BYTES);
-    if !OBSERVATION_BYTES.contains(&bytes) {
-        mistakes.push(format!("max_observation_bytes is {bytes}; expected {} to {}", OBSERVATION_BYTES.start(), OBSERVATION_BYTES.end()));
+        Some(_) => mistakes.push(format!("`{name}` is not a list of entries; expected `[[{name}]]`")),
+        None => {}
     }
-    let run = match raw.run {
-        Some(run) => how(run, base, schema.as_ref(), mistakes),
-        None => {
-            mistakes.push(format!("`run` is missing; expected something like `run = {{ kind = \"search\" }}` with one of {KINDS}"));
-            None
-        }
-    };
-    let effect = effect(raw.effect.as_deref(), run.as_ref(), mistakes);
-    let run = run?;
-    for (kind, of, expected) in [("finish", Implementation::Finish, FINISH), ("not_found", Implementation::NotFound, NOT_FOUND)] {
-        if (run == of) != (name == expected) {
-            mistakes.push(format!("the kind `{kind}` and the name `{expected}` go together"));
-        }
+    tables
+}
+
+/// What mistakes call an entry.
+fn place(section: &str, at: usize, entry: &toml::Table) -> String {
+    match entry.get("name").and_then(toml::Value::as_str) {
+        Some(name) => format!("{section} {} (`{}`)", at + 1, quoted(name)),
+        None => format!("{section} {}", at + 1),
     }
-    if raw.multiline && !matches!(run, Implementation::Command { .. }) {
-        mistakes.push("`multiline` is for programs (kind `command`): what its kind returns is one line".to_owned());
-    }
-    // `Finish` is never run, so its input may have any form; what is missing is a line for people
-    let of_a_line = !matches!(run, Implementation::Command { .. } | Implementation::Finish);
-    if of_a_line && schema.as_ref().is_some_and(|schema| schema.line_property().is_none()) {
-        mistakes.push("its kind takes one line; expected a `schema` with a single property, a required string, or none".to_owned());
-    }
-    if mistakes.len() > before {
-        return None;
-    }
-    let terminal = match run {
-        Implementation::Finish => Some(Terminal::Answer),
-        Implementation::NotFound => Some(Terminal::NoAnswer),
-        _ => None,
-    };
-    let max_observation_bytes = usize::try_from(bytes).ok()?;
-    let spec =
-        ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples, multiline: raw.multiline };
-    Some(Definition { spec, run, validator })
 }
 
 fn required(field: &str, value: Option<String>, mistakes: &mut Vec<String>) -> String {
@@ -250,7 +355,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn effect(written: Option<&str>, run: Option<&Implementation>, mistakes: &mut Vec<String>) -> Effect {
+fn effect(written: Option<&str>, run: Option<&Implementation>, kinds: &dyn Kinds, mistakes: &mut Vec<String>) -> Effect {
     let expected = "`read_only`, `idempotent` or `side_effect`";
     match written {
         Some("read_only") => Effect::ReadOnly,
@@ -261,17 +366,22 @@ fn effect(written: Option<&str>, run: Option<&Implementation>, mistakes: &mut Ve
             Effect::SideEffect
         }
         None => {
-            if matches!(run, Some(Implementation::Command { .. })) {
+            let of_kind = match run {
+                Some(Implementation::Command { .. }) => None,
+                Some(Implementation::Other { kind, run }) => kinds.effect(kind, run),
+                _ => Some(Effect::ReadOnly), // what all built-in kinds are
+            };
+            of_kind.unwrap_or_else(|| {
                 mistakes.push(format!("`effect` is missing: only you know what the program does; expected {expected}"));
-            }
-            Effect::ReadOnly // what all built-in kinds are
+                Effect::SideEffect
+            })
         }
     }
 }
 
-fn how(mut run: toml::Table, base: Option<&Path>, schema: Option<&ParameterSchema>, mistakes: &mut Vec<String>) -> Option<Implementation> {
+fn how(mut run: toml::Table, reader: &Reader<'_>, schema: Option<&ParameterSchema>, mistakes: &mut Vec<String>) -> Option<Implementation> {
     let Some(kind) = run.remove("kind") else {
-        mistakes.push(format!("`run` has no `kind`; expected one of {KINDS}"));
+        mistakes.push(format!("`run` has no `kind`; expected one of {}", reader.known_kinds()));
         return None;
     };
     let kind = kind.as_str().unwrap_or_default();
@@ -282,9 +392,14 @@ fn how(mut run: toml::Table, base: Option<&Path>, schema: Option<&ParameterSchem
         "calculate" => Implementation::Calculate,
         "finish" => Implementation::Finish,
         "not_found" => Implementation::NotFound,
-        "command" => return command(run, base, schema, mistakes),
+        "command" => return command(run, reader.base, schema, mistakes),
+        kind if reader.kinds.kinds().contains(&kind) => return Some(Implementation::Other { kind: kind.to_owned(), run }),
+        kind if ELSEWHERE.contains(&kind) => {
+            mistakes.push(format!("the kind `{kind}` is read by tool-agent and `autoact tools` alone"));
+            return None;
+        }
         _ => {
-            mistakes.push(format!("the kind `{}` is unknown; expected one of {KINDS}", quoted(kind)));
+            mistakes.push(format!("the kind `{}` is unknown; expected one of {}", quoted(kind), reader.known_kinds()));
             return None;
         }
     };

@@ -1,16 +1,20 @@
 //! The tools of a group, by name.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use autoact_sandbox::Sandbox;
-use autoact_trajectory::{Action, Arguments, MAX_SOURCES_BYTES, NewArtifact, Source, ToolSpec, Trajectory, arguments_line, bound_sources};
+use autoact_trajectory::{
+    Action, Arguments, MAX_SOURCES_BYTES, MAX_TOOLS, NewArtifact, Source, ToolSpec, Trajectory, arguments_line, bound_sources,
+};
 
 use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
 use crate::command::Command;
 use crate::corpus::Corpus;
-use crate::file::{BUNDLED_TOOLS, Definition, Implementation, LibraryError, parse};
+use crate::file::{BUNDLED_TOOLS, Definition, Implementation, LibraryError, Parsed, Reader};
+use crate::kinds::{Kinds, OwnKinds, ToolSet};
 use crate::knowledge::Knowledge;
 use crate::names::similar;
 use crate::text::{cut, one_line, quoted, several_lines};
@@ -103,6 +107,8 @@ pub struct ToolLibrary {
     /// In the order of `specs`.
     tools: Vec<Arc<dyn Tool>>,
     knowledge: Knowledge,
+    /// Where tools came from that are not the file's own.
+    sets: Vec<ToolSet>,
 }
 
 impl fmt::Debug for ToolLibrary {
@@ -115,15 +121,53 @@ impl ToolLibrary {
     /// Reads a `tools.toml`; its built-in tools work on `knowledge`, such as a corpus. All mistakes
     /// are reported together.
     pub fn load(path: impl AsRef<Path>, knowledge: impl Into<Knowledge>) -> Result<ToolLibrary, LibraryError> {
-        let path = path.as_ref();
-        let origin = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| LibraryError::new(&origin, vec![format!("cannot read it: {error}")]))?;
-        Ok(ToolLibrary::build(entries(parse(&text, &origin, path.parent())?), knowledge.into()))
+        ToolLibrary::open(path.as_ref(), None, knowledge, &OwnKinds)
+    }
+
+    /// [`load`](Self::load) with kinds of other crates, and with the entries of a second file, which
+    /// need not exist.
+    ///
+    /// # Errors
+    /// All mistakes of a file; names that two entries have.
+    pub fn open(
+        path: &Path,
+        added: Option<&Path>,
+        knowledge: impl Into<Knowledge>,
+        kinds: &dyn Kinds,
+    ) -> Result<ToolLibrary, LibraryError> {
+        let Parsed { mut definitions, mut sets } = read(path, kinds, false)?.unwrap_or_default();
+        if let Some(added) = added
+            && let Some(more) = read(added, kinds, true)?
+        {
+            definitions.extend(more.definitions);
+            sets.extend(more.sets);
+        }
+        let mut mistakes = Vec::new();
+        let mut names = HashSet::new();
+        for Definition { spec, .. } in &definitions {
+            if !names.insert(spec.name.clone()) {
+                mistakes.push(format!("the name `{}` is that of two tools", spec.name));
+            }
+        }
+        let mut library = ToolLibrary::build(entries(definitions), knowledge.into());
+        for set in &sets {
+            for error in set.tools.iter().filter_map(|tool| library.add(tool.clone()).err()) {
+                let fix = if matches!(error, AddToolError::Duplicate { .. }) { "; set another `prefix`" } else { "" };
+                mistakes.push(format!("{} `{}`: {error}{fix}", set.section, set.name));
+            }
+        }
+        if library.specs.len() > MAX_TOOLS {
+            mistakes.push(format!("there are {} tools; expected at most {MAX_TOOLS}: choose with `only`", library.specs.len()));
+        }
+        library.sets = sets;
+        let origin = added.unwrap_or(path).display().to_string();
+        if mistakes.is_empty() { Ok(library) } else { Err(LibraryError::new(&origin, mistakes)) }
     }
 
     /// [`load`](Self::load) from a text; `origin` is what mistakes call it.
     pub fn parse(text: &str, origin: &str, knowledge: impl Into<Knowledge>) -> Result<ToolLibrary, LibraryError> {
-        Ok(ToolLibrary::build(entries(parse(text, origin, None)?), knowledge.into()))
+        let reader = Reader { origin, base: None, kinds: &OwnKinds, adds: false };
+        Ok(ToolLibrary::build(entries(reader.read(text)?.definitions), knowledge.into()))
     }
 
     /// The library that comes with the atlas ([`BUNDLED_TOOLS`]), over any knowledge.
@@ -141,6 +185,11 @@ impl ToolLibrary {
     /// # Errors
     /// Its name is taken, or its schema cannot be used.
     pub fn with_tool(mut self, tool: Arc<dyn Tool>) -> Result<ToolLibrary, AddToolError> {
+        self.add(tool)?;
+        Ok(self)
+    }
+
+    fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), AddToolError> {
         let spec = tool.spec().clone();
         if self.spec(&spec.name).is_some() {
             return Err(AddToolError::Duplicate { name: spec.name });
@@ -150,7 +199,7 @@ impl ToolLibrary {
         self.entries.push(Entry::Added(tool.clone(), validator));
         self.specs.push(spec);
         self.tools.push(tool);
-        Ok(self)
+        Ok(())
     }
 
     fn build(entries: Vec<Entry>, knowledge: Knowledge) -> ToolLibrary {
@@ -163,10 +212,13 @@ impl ToolLibrary {
         let lookup = named(Implementation::Lookup).next();
         let retrieve: Vec<String> = named(Implementation::Retrieve).collect();
         let make = |entry: &Entry| -> Arc<dyn Tool> {
-            let Definition { spec, run, .. } = match entry {
+            let Definition { spec, run, made, .. } = match entry {
                 Entry::Added(tool, _) => return tool.clone(),
                 Entry::Defined(definition) => Definition::clone(definition),
             };
+            if let Some(tool) = made {
+                return tool;
+            }
             let knowledge = knowledge.clone();
             match run {
                 Implementation::Search => Arc::new(Search::new(spec, knowledge)),
@@ -176,11 +228,12 @@ impl ToolLibrary {
                 Implementation::Finish => Arc::new(Finish::new(spec)),
                 Implementation::NotFound => Arc::new(Finish::not_found(spec)),
                 Implementation::Command { program, args, env, sandbox } => Arc::new(Command::new(spec, program, args, env, sandbox)),
+                Implementation::Other { kind, .. } => unreachable!("`{kind}` made its tool when the file was read"),
             }
         };
         let tools: Vec<Arc<dyn Tool>> = entries.iter().map(make).collect();
         let specs = entries.iter().map(|entry| entry.spec().clone()).collect();
-        ToolLibrary { entries, specs, tools, knowledge }
+        ToolLibrary { entries, specs, tools, knowledge, sets: Vec::new() }
     }
 
     /// The sandboxes of its programs, by tool.
@@ -192,6 +245,11 @@ impl ToolLibrary {
             },
             Entry::Added(..) => None,
         })
+    }
+
+    /// The sets of tools that come from elsewhere.
+    pub fn sets(&self) -> &[ToolSet] {
+        &self.sets
     }
 
     /// Every tool's spec, in the order of the file.
@@ -265,6 +323,17 @@ fn checked(entry: &Entry, params: &str) -> Result<(Option<String>, Option<Argume
     validator.check(&arguments).map_err(refused)?;
     let line = schema.line_property().is_none().then(|| arguments_line(&arguments));
     Ok((line, Some(arguments)))
+}
+
+/// What a file says; `None` for a file that only adds and is not there.
+fn read(path: &Path, kinds: &dyn Kinds, adds: bool) -> Result<Option<Parsed>, LibraryError> {
+    let origin = path.display().to_string();
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if adds && error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(LibraryError::new(&origin, vec![format!("cannot read it: {error}")])),
+    };
+    Reader { origin: &origin, base: path.parent(), kinds, adds }.read(&text).map(Some)
 }
 
 fn entries(definitions: Vec<Definition>) -> Vec<Entry> {

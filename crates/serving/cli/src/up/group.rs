@@ -26,6 +26,9 @@ const SERVICES: [&str; 5] = ["gateway", "plan-agent", "tool-agent", "reflect-age
 /// Those that are one program, which is told by its name which of them it is.
 const AGENTS: [&str; 3] = ["plan-agent", "tool-agent", "reflect-agent"];
 
+/// The library of the user's own tools, in the state directory.
+pub(crate) const OWN_TOOLS: &str = "tools.toml";
+
 /// How much longer than an agent for its server the group waits for the agent.
 const BACKEND_MARGIN: Duration = Duration::from_secs(10);
 
@@ -232,6 +235,7 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
             }
             "tool-agent" => {
                 let _ = writeln!(text, "tools = {}\ncorpus = {}", path(&options.tools), path(&options.corpus));
+                let _ = writeln!(text, "own_tools = {}", path(&state.join(OWN_TOOLS)));
                 let _ = writeln!(text, "memory = \"http://127.0.0.1:{}\"", ports.grpc(4));
             }
             "memory" => {
