@@ -192,6 +192,7 @@ async fn served(services: &Arc<Services>, tools: &[ToolSpec], options: &RunOptio
         reflect: Arc::clone(services) as _,
         tools: Arc::clone(services) as _,
         contexts: Arc::clone(services) as _,
+        memories: Arc::new(autoact_planning::NoMemories),
     };
     let submitted = Submitted {
         question: QUESTION.to_owned(),

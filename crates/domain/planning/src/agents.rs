@@ -11,6 +11,7 @@ use autoact_trajectory::{
 
 use crate::contexts::Contexts;
 use crate::failure::Failure;
+use crate::memories::Memories;
 
 /// What an agent is asked.
 #[derive(Debug, Clone, Copy)]
@@ -121,4 +122,6 @@ pub struct Agents {
     pub tools: Arc<dyn Tools>,
     /// How much the models can read.
     pub contexts: Arc<dyn Contexts>,
+    /// What is remembered of a conversation.
+    pub memories: Arc<dyn Memories>,
 }

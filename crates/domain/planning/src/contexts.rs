@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use autoact_prompt::{Expect, described, transcript};
+use autoact_prompt::{Expect, described, most_recalled_bytes, transcript};
 use autoact_trajectory::{PromptSize, Role, Step, TaskKey, Trajectory, Turn};
 
 use crate::failure::Failure;
@@ -59,10 +59,10 @@ pub(crate) fn most_tokens(trajectory: &Trajectory, transcript_bytes: usize) -> u
 }
 
 /// The most bytes of a prompt that are not of its transcript. They are the same for all prompts of
-/// a task.
+/// a task from its first plan on.
 pub(crate) fn bytes_beside(trajectory: &Trajectory) -> usize {
     let tools: usize = trajectory.tools.iter().map(|tool| described(tool).len()).sum();
-    tools + TEMPLATE_BYTES
+    tools + most_recalled_bytes(&trajectory.recalled) + TEMPLATE_BYTES
 }
 
 /// Whether what is never left out of a task's prompts leaves room for a reply: the tools, the
@@ -95,7 +95,7 @@ pub async fn check_fixed_parts(
 #[cfg(test)]
 mod tests {
     use autoact_prompt::chat;
-    use autoact_trajectory::{Effect, ParameterSchema, ToolSpec};
+    use autoact_trajectory::{Effect, ParameterSchema, RecalledItem, RecalledKind, ToolSpec};
 
     use super::*;
 
@@ -116,7 +116,16 @@ mod tests {
             examples: vec![r#"{"unit":"km"}"#.repeat(100)],
             multiline: false,
         };
-        let trajectory = Trajectory { question: "How far?".into(), tools: vec![tool], ..Trajectory::default() };
+        let recalled = vec![RecalledItem {
+            kind: RecalledKind::Turn,
+            task_id: String::new(),
+            question: "How long is the Loire? ".repeat(100),
+            answer: "1006 km".into(),
+            approved: false,
+            finished_at: None,
+            score: 1.0,
+        }];
+        let trajectory = Trajectory { question: "How far?".into(), tools: vec![tool], recalled, ..Trajectory::default() };
         let most = most_tokens(&trajectory, transcript(&trajectory).len());
         for role in Role::ALL {
             let bytes: usize = chat(role, &trajectory).iter().map(|message| message.content.len()).sum();

@@ -2,6 +2,7 @@
 //!
 //! Plain async code that reads from top to bottom. It knows no transport, no runtime and no actor.
 
+mod recall;
 mod room;
 mod storing;
 
@@ -191,6 +192,7 @@ impl<L: EventLog> Driver<L> {
             Decision::Finish(finished) => return self.store(EventBody::Finished(finished)).await,
             Decision::Observe(observation) => return self.store(EventBody::Observation(observation)).await,
             Decision::Reflect if self.options.without_reflection => return Ok(Progress::Answered),
+            Decision::Recall => return self.recall(interrupt).await,
             Decision::Plan => self.plan(interrupt.as_mut()).await?,
             Decision::Parameterize => self.parameterize(interrupt.as_mut()).await?,
             Decision::Execute { action, .. } => self.execute(&action, interrupt.as_mut()).await,

@@ -20,9 +20,11 @@ mod contexts;
 mod driver;
 mod failure;
 mod log;
+mod memories;
 
 pub use agents::{Agents, Call, Execution, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 pub use contexts::{Contexts, check_fixed_parts};
 pub use driver::{Driver, DriverOptions, Progress, Stop};
 pub use failure::{Failure, FailureClass};
 pub use log::{Appended, EventLog, MemoryLog, NeverFails};
+pub use memories::{Memories, NoMemories};

@@ -24,7 +24,14 @@ struct Group {
 
 impl Group {
     fn agents(self: &Arc<Self>) -> Agents {
-        Agents { plan: self.clone(), tool: self.clone(), reflect: self.clone(), tools: self.clone(), contexts: self.clone() }
+        Agents {
+            plan: self.clone(),
+            tool: self.clone(),
+            reflect: self.clone(),
+            tools: self.clone(),
+            contexts: self.clone(),
+            memories: Arc::new(NoMemories),
+        }
     }
 
     fn answer<T>(&self, call: Call<'_>, value: T) -> Result<Reply<T>, Failure> {

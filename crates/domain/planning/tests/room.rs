@@ -40,7 +40,14 @@ impl Models {
     }
 
     fn agents(self: &Arc<Self>) -> Agents {
-        Agents { plan: self.clone(), tool: self.clone(), reflect: self.clone(), tools: self.clone(), contexts: self.clone() }
+        Agents {
+            plan: self.clone(),
+            tool: self.clone(),
+            reflect: self.clone(),
+            tools: self.clone(),
+            contexts: self.clone(),
+            memories: Arc::new(NoMemories),
+        }
     }
 
     fn context(&self, role: Role) -> usize {

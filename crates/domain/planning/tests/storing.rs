@@ -108,7 +108,14 @@ impl EventLog for Slow {
 
 fn begin(order: &Order, stores: usize) -> Driver<Slow> {
     let group = Arc::new(Group(order.clone()));
-    let agents = Agents { plan: group.clone(), tool: group.clone(), reflect: group.clone(), tools: group.clone(), contexts: group };
+    let agents = Agents {
+        plan: group.clone(),
+        tool: group.clone(),
+        reflect: group.clone(),
+        tools: group.clone(),
+        contexts: group,
+        memories: Arc::new(NoMemories),
+    };
     let tool = |name: &str| ToolSpec {
         name: name.into(),
         definition: String::new(),

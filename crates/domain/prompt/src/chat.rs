@@ -1,10 +1,11 @@
 //! The same transcript for a model with a chat template (Llama, Mistral, Qwen …): instructions and
-//! the task's context as a system message, the transcript as the user's, and the cue as the
-//! beginning of the assistant's reply.
+//! the task's context as a system message, what was recalled of the conversation and the transcript
+//! as the user's, and the cue as the beginning of the assistant's reply.
 
 use autoact_trajectory::{Role, TaskContext, Trajectory};
 
 use crate::context::context_lines;
+use crate::recalled::recalled_lines;
 use crate::tools::described;
 use crate::transcript::transcript;
 
@@ -28,14 +29,16 @@ pub fn chat(role: Role, trajectory: &Trajectory) -> Vec<ChatMessage> {
     for tool in &trajectory.tools {
         system.push_str(&described(tool));
     }
+    // never the system's: what was said earlier is data, and instructions stand there
+    let recalled = recalled_lines(&trajectory.recalled);
     let context = context_lines(&trajectory.context);
     if context.is_empty() {
-        return messages(system, transcript(trajectory));
+        return messages(system, recalled + &transcript(trajectory));
     }
     system.push_str("About this task:\n");
     system.push_str(&context);
     // said once, where a chat model looks for it
-    messages(system, transcript(&Trajectory { context: TaskContext::default(), ..trajectory.clone() }))
+    messages(system, recalled + &transcript(&Trajectory { context: TaskContext::default(), ..trajectory.clone() }))
 }
 
 /// What the input of `Finish` is.

@@ -22,6 +22,11 @@
 //! `Audience:`, `Instruction:`, `Time:`, `Time zone:`. Where it set none, nothing stands there.
 //! Models with a chat template read these lines in the system message.
 //!
+//! What was recalled of the conversation is for models with a chat template alone: it stands before
+//! the transcript in the user's message, between two lines that say what it is. The transcript on
+//! its own never has it, because the bundled model was not trained to read it and would take what
+//! was said earlier for what it has found out.
+//!
 //! Every line is appended and never changed, so a prompt is always a prefix of the next one: what
 //! an engine has read stays read. Tool name and parameters stand on lines of their own (people see
 //! `Retrieve[Loire]`), so that a copied name always follows a space and tokenises as it did where
@@ -36,11 +41,13 @@
 mod chat;
 mod context;
 mod expect;
+mod recalled;
 mod tools;
 mod transcript;
 
 pub use autoact_trajectory::Role;
 pub use chat::{ChatMessage, chat};
 pub use expect::{Expect, Form, ParseError, parse_input, parse_plan, parse_reflection};
+pub use recalled::most_recalled_bytes;
 pub use tools::described;
 pub use transcript::{Segment, cue, header, most_bytes, segments, transcript};

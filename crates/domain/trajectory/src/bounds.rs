@@ -44,6 +44,9 @@ pub const MAX_CITATIONS: usize = 16;
 /// The quotes of one answer's citations together.
 pub const MAX_QUOTES_BYTES: usize = 8 * 1024;
 
+/// What was recalled of a conversation: texts, labels and numbers of all items.
+pub const MAX_RECALLED_BYTES: usize = 32 * 1024;
+
 /// The mark at the end of a text that was cut.
 pub const CUT_MARK: &str = " … (cut)";
 

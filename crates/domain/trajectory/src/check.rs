@@ -1,6 +1,6 @@
 //! Whether what an agent said fits an event.
 
-use crate::bounds::{MAX_NAME_BYTES, MAX_PARAMS_BYTES, MAX_THOUGHT_BYTES};
+use crate::bounds::{MAX_DETAIL_BYTES, MAX_NAME_BYTES, MAX_PARAMS_BYTES, MAX_RECALLED_BYTES, MAX_THOUGHT_BYTES};
 use crate::event::EventBody;
 
 /// A part of an agent's reply that is longer than an event may hold.
@@ -33,6 +33,13 @@ impl EventBody {
             EventBody::Action(action) => {
                 within("tool's name", &action.tool, MAX_NAME_BYTES)?;
                 within("tool's input", &action.params, MAX_PARAMS_BYTES)
+            }
+            EventBody::Recalled(recalled) => {
+                within("recall's failure", &recalled.failure, MAX_DETAIL_BYTES)?;
+                match recalled.bytes() {
+                    bytes if bytes > MAX_RECALLED_BYTES => Err(TooLong { part: "recalled part", bytes, limit: MAX_RECALLED_BYTES }),
+                    _ => Ok(()),
+                }
             }
             EventBody::Reflection(reflection) => within("reflection", &reflection.thought, MAX_THOUGHT_BYTES),
             EventBody::Submitted(_)

@@ -14,6 +14,8 @@ pub const UNKNOWN_OUTCOME: &str =
 /// What a task does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
+    /// Look up what is remembered of the task's conversation.
+    Recall,
     /// Ask Plan-Agent for a thought and a tool.
     Plan,
     /// Ask Tool-Agent for the parameters of the chosen tool.
@@ -52,6 +54,7 @@ pub fn decide(task: &Task, now: SystemTime) -> Decision {
         return Decision::Finish(end);
     }
     match task.phase() {
+        Phase::Planning if task.recalls() => Decision::Recall,
         Phase::Planning => Decision::Plan,
         Phase::Parameterizing => Decision::Parameterize,
         Phase::Acting => act(task),

@@ -11,6 +11,7 @@ use crate::digest::Digest;
 use crate::history::{Action, Reflection};
 use crate::id::TaskId;
 use crate::limits::{Limits, Sampling};
+use crate::recalled::Recalled;
 use crate::shortening::Shortening;
 use crate::source::Source;
 use crate::tenant::{TaskKey, Tenant};
@@ -100,6 +101,8 @@ pub enum EventBody {
     Released(Released),
     /// The agents are given less of the history from here on.
     Shortened(Shortened),
+    /// What is remembered of the conversation was looked up, once, before the first plan.
+    Recalled(Recalled),
     /// Something that this program does not know, written by a later one.
     Unknown(Unknown),
 }
@@ -117,6 +120,7 @@ impl EventBody {
             EventBody::Finished(_) => "finished",
             EventBody::Released(_) => "released",
             EventBody::Shortened(_) => "shortened",
+            EventBody::Recalled(_) => "recalled",
             EventBody::Unknown(_) => "unknown",
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::artifact::Artifact;
 use crate::confidence::Calibration;
 use crate::context::TaskContext;
+use crate::recalled::RecalledItem;
 use crate::source::Source;
 use crate::tool::ToolSpec;
 
@@ -125,6 +126,8 @@ pub struct Trajectory {
     pub turns: Vec<Turn>,
     /// What the client says beside the question.
     pub context: TaskContext,
+    /// What was recalled of the conversation, in order of rank.
+    pub recalled: Vec<RecalledItem>,
 }
 
 impl Trajectory {

@@ -22,6 +22,7 @@ mod invalid_context;
 mod judged;
 mod limits;
 mod parameters;
+mod recalled;
 mod shortening;
 mod source;
 mod task;
@@ -34,8 +35,8 @@ mod usage;
 pub use artifact::{Artifact, InvalidArtifacts, NewArtifact, artifact_name, check_artifacts};
 pub use bounds::{
     CUT_MARK, MAX_ARTIFACT_BYTES, MAX_ARTIFACT_NAME_BYTES, MAX_ARTIFACT_TEXT_BYTES, MAX_ARTIFACTS, MAX_CITATIONS, MAX_DETAIL_BYTES,
-    MAX_NAME_BYTES, MAX_OBSERVATION_BYTES, MAX_OBSERVED_BYTES, MAX_PARAMS_BYTES, MAX_QUOTES_BYTES, MAX_SOURCE_HEADING_BYTES,
-    MAX_SOURCE_PATH_BYTES, MAX_SOURCE_TEXT_BYTES, MAX_SOURCES, MAX_SOURCES_BYTES, MAX_THOUGHT_BYTES, cut,
+    MAX_NAME_BYTES, MAX_OBSERVATION_BYTES, MAX_OBSERVED_BYTES, MAX_PARAMS_BYTES, MAX_QUOTES_BYTES, MAX_RECALLED_BYTES,
+    MAX_SOURCE_HEADING_BYTES, MAX_SOURCE_PATH_BYTES, MAX_SOURCE_TEXT_BYTES, MAX_SOURCES, MAX_SOURCES_BYTES, MAX_THOUGHT_BYTES, cut,
 };
 pub use call::{CallId, CallKind, InvalidCallId, Role};
 pub use check::TooLong;
@@ -54,6 +55,7 @@ pub use invalid_context::InvalidContext;
 pub use judged::{JudgedAnswer, JudgedAnswers};
 pub use limits::{InvalidSampling, Limits, Sampling};
 pub use parameters::{Arguments, InvalidArguments, InvalidSchema, MAX_SCHEMA_BYTES, ParameterSchema, arguments_line};
+pub use recalled::{Recalled, RecalledItem, RecalledKind, bytes_of as recalled_bytes};
 pub use shortening::{Cut, Shortening, shorten};
 pub use source::{InvalidSources, Source, bound_sources, check_sources};
 pub use task::{Phase, REPEATED_NOTE, Task};

@@ -57,6 +57,7 @@ impl Shortening {
             left_out: self.left_out,
             turns,
             context: history.context.clone(),
+            recalled: history.recalled.clone(),
         }
     }
 

@@ -66,6 +66,8 @@ pub struct Task {
     sampling: Sampling,
     labels: BTreeMap<String, String>,
     conversation: String,
+    /// What is remembered of the conversation was looked up.
+    recalled: bool,
     request: Option<Digest>,
     trace_id: String,
     submitted_at: SystemTime,
@@ -110,6 +112,7 @@ impl Task {
                 left_out: 0,
                 turns: Vec::new(),
                 context: *context,
+                recalled: Vec::new(),
             },
             shortening: Shortening::default(),
             key: event.key(),
@@ -117,6 +120,7 @@ impl Task {
             sampling,
             labels,
             conversation,
+            recalled: false,
             request,
             trace_id,
             submitted_at: event.time,
@@ -166,6 +170,7 @@ impl Task {
             (EventBody::Shortened(shortened), Phase::Planning | Phase::Parameterizing | Phase::Reflecting) => {
                 shortened.shortening.check(&self.trajectory, &self.shortening).map_err(FoldError::Shortening)
             }
+            (EventBody::Recalled(_), _) if self.recalls() => Ok(()),
             (EventBody::Thought(thought), Phase::Planning) => match self.trajectory.tool(&thought.tool) {
                 Some(_) => Ok(()),
                 None => Err(FoldError::UnknownTool { tool: thought.tool.clone() }),
@@ -214,6 +219,10 @@ impl Task {
             }
             EventBody::Released(released) => self.released = Some(released.may_have_run),
             EventBody::Shortened(shortened) => self.shortening = shortened.shortening.clone(),
+            EventBody::Recalled(recalled) => {
+                self.recalled = true;
+                self.trajectory.recalled.clone_from(&recalled.items);
+            }
             EventBody::Thought(thought) => {
                 self.trajectory.turns.push(Turn::Step(Step {
                     thought: thought.thought.clone(),
@@ -254,7 +263,8 @@ impl Task {
             EventBody::Finished(finished) => self.finished = Some((finished.clone(), event.time)),
         }
         // a later program got further with an event that this one cannot read
-        let progress = !matches!(event.body, EventBody::Started(_) | EventBody::Released(_) | EventBody::Shortened(_));
+        let progress =
+            !matches!(event.body, EventBody::Started(_) | EventBody::Released(_) | EventBody::Shortened(_) | EventBody::Recalled(_));
         if progress {
             self.fruitless = 0;
         }
@@ -403,6 +413,13 @@ impl Task {
     /// The conversation it belongs to; empty: none.
     pub fn conversation(&self) -> &str {
         &self.conversation
+    }
+
+    /// Whether what is remembered of its conversation is to be looked up now: before the first plan,
+    /// once. A task without a conversation recalls nothing, ever.
+    pub fn recalls(&self) -> bool {
+        let begun = self.started_at.is_some() && self.finished.is_none();
+        begun && !self.conversation.is_empty() && !self.recalled && self.trajectory.turns.is_empty()
     }
 
     /// SHA-256 of the request that began it. `None` before schema version 2.

@@ -34,13 +34,21 @@ fn limits() -> impl Strategy<Value = Limits> {
 
 /// Runs the loop on a script of replies (repeated as needed) until it is done.
 fn run(limits: Limits, script: &[Reply]) -> Vec<Event> {
-    let mut events = events([submitted_with_not_found(limits), started(1)]);
+    run_in("", limits, script)
+}
+
+/// The same for a task of a conversation.
+fn run_in(conversation: &str, limits: Limits, script: &[Reply]) -> Vec<Event> {
+    let EventBody::Submitted(submitted) = submitted_with_not_found(limits) else { unreachable!() };
+    let submitted = Submitted { conversation: conversation.to_owned(), ..submitted };
+    let mut events = events([EventBody::Submitted(submitted), started(1)]);
     let mut task = Task::fold(&events).unwrap();
     let mut clock = 10;
     for reply in script.iter().cycle() {
         clock += reply.seconds;
         let body = match decide(&task, at(clock)) {
             _ if reply.take_over && task.finished().is_none() && task.attempt() < 20 => started(task.attempt() + 1),
+            Decision::Recall => recalled(&["t-1", "t-2"][..reply.tool % 3]),
             Decision::Plan => thought(["Retrieve", "Send", FINISH, NOT_FOUND][reply.tool]),
             Decision::Parameterize => action(&task.trajectory().open_step().unwrap().tool.clone(), &reply.params),
             Decision::Execute { .. } => {
@@ -57,6 +65,10 @@ fn run(limits: Limits, script: &[Reply]) -> Vec<Event> {
         events.push(event);
     }
     events
+}
+
+fn recalled_again(recalled: &Recalled) -> EventBody {
+    EventBody::Recalled(recalled.clone())
 }
 
 proptest! {
@@ -83,9 +95,38 @@ proptest! {
         }
     }
 
+    /// Whoever takes a task over at whatever moment: what was recalled is an event before the first
+    /// thought, and nobody recalls again. Without a conversation nobody recalls at all.
     #[test]
-    fn recovery_is_replay(limits in limits(), script in prop::collection::vec(reply(), 1..20), now in 0..100u64) {
-        let events = run(limits, &script);
+    fn a_task_recalls_once(limits in limits(), script in prop::collection::vec(reply(), 1..20), conversation in "(c-1)?", now in 0..9u64) {
+        let events = run_in(&conversation, limits, &script);
+        let is = |name| move |event: &Event| event.body.name() == name;
+        let recalls: Vec<usize> = (0..events.len()).filter(|at| is("recalled")(&events[*at])).collect();
+        let spoken = events.iter().position(is("thought"));
+        if conversation.is_empty() {
+            prop_assert!(recalls.is_empty());
+        } else if let Some(spoken) = spoken {
+            prop_assert!(recalls.len() == 1 && recalls[0] > 1 && recalls[0] < spoken, "{recalls:?} {spoken}");
+        }
+        for end in 2..=events.len() {
+            let mut task = Task::fold(&events[..end]).unwrap();
+            if task.finished().is_none() {
+                task.apply(&event(task.next_index(), started(task.attempt() + 1))).unwrap();
+            }
+            let known = recalls.first().is_some_and(|at| *at < end);
+            if known {
+                let EventBody::Recalled(recalled) = &events[recalls[0]].body else { unreachable!() };
+                prop_assert_eq!(&task.trajectory().recalled, &recalled.items);
+                prop_assert!(decide(&task, at(now)) != Decision::Recall);
+                let again = Event { sequence: 0, ..event(task.next_index(), recalled_again(recalled)) };
+                prop_assert!(task.apply(&again).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn recovery_is_replay(limits in limits(), script in prop::collection::vec(reply(), 1..20), now in 0..100u64, conversation in "(c-1)?") {
+        let events = run_in(&conversation, limits, &script);
         let mut live = Task::begin(&events[0]).unwrap();
         for end in 1..=events.len() {
             let replayed = Task::fold(&events[..end]).unwrap();

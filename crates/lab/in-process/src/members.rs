@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use autoact_config::duration;
 use autoact_model::{GenerateError, Generated, WordBias};
-use autoact_planning::{Agents, Call, Contexts, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
+use autoact_planning::{
+    Agents, Call, Contexts, Execution, Failure, FailureClass, NoMemories, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools,
+};
 use autoact_speaker::{ParseError, SpeakError, SpeakRequest, Speaker, params, reflection, thought, usage};
 use autoact_tools::ToolLibrary;
 use autoact_trajectory::{Calibration, Judgement, Observation, PromptSize, Role, TaskKey, Thought, Trajectory, Usage};
@@ -42,6 +44,7 @@ impl Members {
             reflect: Arc::clone(&all) as _,
             tools: Arc::clone(&all) as _,
             contexts: all,
+            memories: Arc::new(NoMemories),
         }
     }
 

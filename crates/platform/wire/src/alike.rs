@@ -3,9 +3,9 @@
 //!
 //! A field that only one of the two has belongs into `event` or `store`.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use autoact_trajectory::{Citation, InvalidSampling, Limits, Sampling, Source, Timing, Usage};
+use autoact_trajectory::{Citation, InvalidSampling, Limits, Recalled, RecalledItem, RecalledKind, Sampling, Source, Timing, Usage};
 
 use crate::convert::{duration_from_proto, duration_to_proto, known};
 use crate::{ConversionError, store_v2, v1};
@@ -73,6 +73,47 @@ macro_rules! alike {
             fn from(source: $package::Source) -> Self {
                 let $package::Source { collection, file, title, heading, page, start, end, text } = source;
                 Source { collection, file, title, heading, page, start, end, text }
+            }
+        }
+
+        impl From<&RecalledItem> for $package::RecalledItem {
+            fn from(item: &RecalledItem) -> Self {
+                let RecalledItem { kind, task_id, question, answer, approved, finished_at, score } = item.clone();
+                let kind = match kind {
+                    RecalledKind::Turn => $package::RecalledKind::Turn,
+                    RecalledKind::Task => $package::RecalledKind::Task,
+                    RecalledKind::Other => $package::RecalledKind::Unspecified,
+                };
+                let finished_at = finished_at.map(Into::into);
+                $package::RecalledItem { kind: kind as i32, task_id, question, answer, approved, finished_at, score }
+            }
+        }
+
+        /// A time that cannot be read is as good as absent.
+        impl From<$package::RecalledItem> for RecalledItem {
+            fn from(item: $package::RecalledItem) -> Self {
+                let kind = match item.kind() {
+                    $package::RecalledKind::Turn => RecalledKind::Turn,
+                    $package::RecalledKind::Task => RecalledKind::Task,
+                    $package::RecalledKind::Unspecified => RecalledKind::Other,
+                };
+                let $package::RecalledItem { kind: _, task_id, question, answer, approved, finished_at, score } = item;
+                let finished_at = finished_at.and_then(|time| SystemTime::try_from(time).ok());
+                RecalledItem { kind, task_id, question, answer, approved, finished_at, score: known(Some(score)).unwrap_or_default() }
+            }
+        }
+
+        impl From<&Recalled> for $package::Recalled {
+            fn from(recalled: &Recalled) -> Self {
+                let items = recalled.items.iter().map(Into::into).collect();
+                $package::Recalled { items, left_out: recalled.left_out, failure: recalled.failure.clone() }
+            }
+        }
+
+        impl From<$package::Recalled> for Recalled {
+            fn from(recalled: $package::Recalled) -> Self {
+                let $package::Recalled { items, left_out, failure } = recalled;
+                Recalled { items: items.into_iter().map(Into::into).collect(), left_out, failure }
             }
         }
 

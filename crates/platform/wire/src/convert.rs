@@ -238,6 +238,7 @@ impl From<&Trajectory> for v1::Trajectory {
             turns: turns.collect(),
             left_out: trajectory.left_out,
             context: context_to_proto(&trajectory.context),
+            recalled: trajectory.recalled.iter().map(Into::into).collect(),
         }
     }
 }
@@ -253,6 +254,7 @@ impl TryFrom<v1::Trajectory> for Trajectory {
             turns: trajectory.turns.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
             left_out: trajectory.left_out,
             context: trajectory.context.map(TryInto::try_into).transpose()?.unwrap_or_default(),
+            recalled: trajectory.recalled.into_iter().map(Into::into).collect(),
         })
     }
 }

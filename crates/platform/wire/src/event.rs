@@ -136,6 +136,7 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             may_have_run: released.may_have_run,
         }),
         EventBody::Shortened(shortened) => Body::Shortened(shortened_to_proto(shortened)),
+        EventBody::Recalled(recalled) => Body::Recalled(recalled.into()),
         EventBody::Unknown(_) => return None,
     })
 }
@@ -196,6 +197,7 @@ impl TryFrom<Body> for EventBody {
                 EventBody::Released(Released { reason, detail: released.detail, may_have_run: released.may_have_run })
             }
             Body::Shortened(shortened) => EventBody::Shortened(shortened_from_proto(&shortened)),
+            Body::Recalled(recalled) => EventBody::Recalled(recalled.into()),
         })
     }
 }

@@ -69,7 +69,8 @@ fn to_message(event: &Event) -> v2::Event {
         previous: event.previous.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default(),
         usage: event.usage.as_ref().map(Into::into),
         timing: event.timing.map(Into::into),
-        ignorable: false,
+        // an empty box changes no prompt: whoever does not know the body can go on
+        ignorable: matches!(&event.body, EventBody::Recalled(recalled) if recalled.items.is_empty()),
         artifacts: event.artifacts.iter().map(artifact_to_message).collect(),
         body: body_to_message(&event.body),
     }
@@ -190,6 +191,7 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             may_have_run: released.may_have_run,
         }),
         EventBody::Shortened(shortened) => Body::Shortened(shortened_to_message(shortened)),
+        EventBody::Recalled(recalled) => Body::Recalled(recalled.into()),
         EventBody::Unknown(_) => return None,
     })
 }
@@ -243,6 +245,7 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
             EventBody::Released(Released { reason, detail: released.detail, may_have_run: released.may_have_run })
         }
         Body::Shortened(shortened) => EventBody::Shortened(shortened_from_message(&shortened)),
+        Body::Recalled(recalled) => EventBody::Recalled(recalled.into()),
     })
 }
 

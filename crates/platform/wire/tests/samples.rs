@@ -76,6 +76,7 @@ fn v2_events() -> Vec<Event> {
     let shortening = Shortening { left_out: 1, observations: [cut(2, 40, 3), cut(3, 0, 0)].into(), thoughts: [cut(4, 12, 0)].into() };
     let shortened = Shortened { shortening, tokens: 2026, limit: 1728 };
     all.push(Event { sequence: 0, ..event(9, EventBody::Shortened(shortened)) });
+    all.push(Event { sequence: 0, ..event(10, recalled(&["t-1", "t-2"])) });
     for event in &mut all {
         event.tenant = "acme-2".parse().unwrap();
         event.epoch = 2;
@@ -225,6 +226,38 @@ fn with_future_body(event: v2::Event) -> Vec<u8> {
     let mut bytes = v2::Event { body: None, version: EVENT_VERSION + 1, ..event }.encode_to_vec();
     bytes.extend([0x9a, 0x06, 0x00]);
     bytes
+}
+
+/// A release that does not know the body can go on where prompts do not depend on it.
+#[test]
+fn only_an_empty_recall_can_be_passed_over() {
+    let failed = EventBody::Recalled(Recalled::failed("memory is away"));
+    for (body, ignorable) in [(recalled(&["t-1"]), false), (recalled(&[]), true), (failed, true)] {
+        assert_eq!(message(&event(3, body)).ignorable, ignorable);
+    }
+}
+
+#[test]
+fn the_largest_recall_is_an_event() {
+    for bytes in [0, 20, 100, 30_000] {
+        let item = |at: usize| RecalledItem {
+            kind: RecalledKind::Task,
+            task_id: format!("{at:04}"),
+            question: "q".repeat(bytes),
+            answer: "a".into(),
+            approved: true,
+            finished_at: Some(at_end()),
+            score: 0.123,
+        };
+        let recalled = Recalled::boxed((0..1000).map(item), usize::MAX);
+        assert!(recalled.left_out > 0);
+        let recalled = Recalled { failure: "f".repeat(4096), ..recalled };
+        assert!(encode(&event(3, EventBody::Recalled(recalled))).is_ok_and(|bytes| bytes.len() < MAX_EVENT_BYTES));
+    }
+}
+
+fn at_end() -> std::time::SystemTime {
+    at(4_000_000_000) + std::time::Duration::from_nanos(999_999_999)
 }
 
 #[test]

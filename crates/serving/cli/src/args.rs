@@ -128,6 +128,10 @@ pub(crate) struct AskOptions {
     /// The task's id, chosen by you: asking again with the same id and question is the same task.
     #[arg(long)]
     pub(crate) id: Option<String>,
+    /// The conversation that the question belongs to: what was asked and answered in it before is
+    /// recalled. Up to 64 letters, digits, `_` and `-`.
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<String>,
     /// Let the group use these tools only (comma-separated); `Finish` is always there.
     #[arg(long, value_delimiter = ',')]
     pub(crate) tools: Vec<String>,

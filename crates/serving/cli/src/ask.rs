@@ -123,6 +123,7 @@ fn request(options: &AskOptions) -> anyhow::Result<v1::SubmitTaskRequest> {
         context: context::message(&options.context)?,
         task_id: options.id.clone().unwrap_or_default(),
         question: options.question.clone(),
+        conversation_id: options.conversation.clone().unwrap_or_default(),
         tools: options.tools.clone(),
         multiline_answer: options.multiline,
         min_confidence: options.min_confidence,

@@ -99,8 +99,22 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
                 "limit": body.limit,
             }),
         ),
+        Some(Body::Recalled(body)) => {
+            let items: Vec<Value> = body.items.iter().map(recalled_item).collect();
+            ("recalled", json!({ "items": items, "left_out": body.left_out, "failure": body.failure }))
+        }
         None => ("unknown", json!({})),
     }
+}
+
+fn recalled_item(item: &v1::RecalledItem) -> Value {
+    let kind = match item.kind() {
+        v1::RecalledKind::Turn => "turn",
+        v1::RecalledKind::Task => "task",
+        v1::RecalledKind::Unspecified => "other",
+    };
+    json!({ "kind": kind, "task_id": item.task_id, "question": item.question, "answer": item.answer, "approved": item.approved,
+        "finished_at": item.finished_at.as_ref().map(time), "score": item.score })
 }
 
 fn sources(sources: &[v1::Source]) -> Vec<Value> {
@@ -304,6 +318,7 @@ mod tests {
             Body::Finished(v1::Finished { citations: vec![v1::Citation::default()], ..v1::Finished::default() }),
             Body::Released(v1::Released::default()),
             Body::Shortened(v1::Shortened { observations: vec![v1::Cut::default()], ..v1::Shortened::default() }),
+            Body::Recalled(v1::Recalled { items: vec![v1::RecalledItem::default()], ..v1::Recalled::default() }),
         ];
         for body in bodies {
             let event = event(&v1::TrajectoryEvent { body: Some(body), ..thought() });

@@ -21,6 +21,7 @@ mod migrate;
 mod model;
 mod names;
 mod out;
+mod recall;
 mod supervise;
 mod tasks;
 mod text;

@@ -11,6 +11,7 @@ use crate::artifacts;
 use crate::citations;
 use crate::names::{reason_name, verdict_name};
 use crate::out;
+use crate::recall;
 use crate::text::{plain, plain_line};
 
 /// Turns events into lines and adds up their usage.
@@ -74,6 +75,7 @@ impl View {
                 format!("{} {}", self.label("waiting", "33"), plain(&released.detail))
             }
             Body::Shortened(shortened) => format!("{} {}", self.label("shortened", "33"), shortening(shortened)),
+            Body::Recalled(recalled) => format!("{} {}", self.label("recalled", "34"), recall::shown(recalled)?),
             // another gateway goes on
             Body::Released(_) => return None,
         };

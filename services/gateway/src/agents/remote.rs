@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autoact_bus::Bus;
-use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
+use autoact_planning::{
+    Agents, Call, Execution, Failure, FailureClass, NoMemories, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools,
+};
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_trajectory::{Calibration, Effect, Judgement, Observation, Reflection, Thought, ToolSpec, Usage};
 use autoact_wire::agents_v1;
@@ -92,6 +94,7 @@ pub(crate) fn clients(config: &AgentsConfig, bus: Bus) -> Result<Clients, Addres
             reflect: Arc::new(Remote::new("reflect-agent", &config.reflect, &settings, reflect)?),
             tools: tool.clone(),
             contexts: Arc::new(contexts),
+            memories: Arc::new(NoMemories),
         },
         library: tool,
     })

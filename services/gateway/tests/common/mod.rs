@@ -115,6 +115,7 @@ pub fn names(events: &[v1::TrajectoryEvent]) -> Vec<&'static str> {
         Body::Finished(_) => "finished",
         Body::Released(_) => "released",
         Body::Shortened(_) => "shortened",
+        Body::Recalled(_) => "recalled",
     };
     events.iter().map(name).collect()
 }

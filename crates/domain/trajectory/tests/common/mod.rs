@@ -50,6 +50,20 @@ pub fn started(attempt: u32) -> EventBody {
     EventBody::Started(Started { gateway: "gateway-a".into(), attempt })
 }
 
+/// What was recalled of a conversation with these tasks.
+pub fn recalled(tasks: &[&str]) -> EventBody {
+    let item = |(place, id): (usize, &&str)| RecalledItem {
+        kind: if place == 0 { RecalledKind::Turn } else { RecalledKind::Task },
+        task_id: (*id).into(),
+        question: "Which river flows through Nantes?".into(),
+        answer: "the Loire".into(),
+        approved: place == 0,
+        finished_at: Some(at(place as u64)),
+        score: 1.5,
+    };
+    EventBody::Recalled(Recalled { items: tasks.iter().enumerate().map(item).collect(), left_out: 2, failure: String::new() })
+}
+
 pub fn thought(tool: &str) -> EventBody {
     EventBody::Thought(Thought { thought: "I need the country of the Loire.".into(), tool: tool.into() })
 }
