@@ -40,6 +40,7 @@ impl Random {
     fn memory(&mut self, n: usize) -> Memory {
         let (question, answer) = (self.text(QUESTION_WORDS), self.text(ANSWER_WORDS));
         Memory::Task(TaskMemory {
+            conversation: String::new(),
             tenant: Tenant::default(),
             task_id: format!("task-{n}"),
             question,
@@ -114,8 +115,14 @@ async fn main() {
 async fn recall(what: &str, store: &EmbeddedStore, random: &mut Random) {
     let mut taken = Vec::new();
     for n in 0..QUERIES {
-        let query =
-            Query { tenant: Tenant::default(), kind: Kind::Task, text: random.text(QUESTION_WORDS), limit: 5, approved_only: n % 2 == 0 };
+        let query = Query {
+            tenant: Tenant::default(),
+            kind: Kind::Task,
+            conversation: String::new(),
+            text: random.text(QUESTION_WORDS),
+            limit: 5,
+            approved_only: n % 2 == 0,
+        };
         let started = Instant::now();
         let found = store.recall(query).await.unwrap();
         taken.push(started.elapsed());

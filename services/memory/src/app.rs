@@ -8,6 +8,7 @@ use autoact_service::{Condition, Flag, Service, Setup, StartError};
 use crate::config::{MemoryConfig, StoreKind};
 use crate::documents;
 use crate::encode::Encoder;
+use crate::memories::{Memories, TimeToLive};
 use crate::rpc::service;
 use crate::store::{EmbeddedStore, MemoryStore, QdrantStore, StoreError};
 
@@ -18,6 +19,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How often a Qdrant that was there is asked whether it still is.
 const CHECK_EVERY: Duration = Duration::from_secs(10);
 
+/// Expired memories are removed this often, if they are kept for at least twice as long.
+const LONGEST_PURGE_PAUSE: Duration = Duration::from_secs(60 * 60);
+/// Removing reads all memories: not more often than this.
+const SHORTEST_PURGE_PAUSE: Duration = Duration::from_secs(1);
+
 /// The memory service.
 #[derive(Debug)]
 pub struct MemoryApp;
@@ -25,7 +31,7 @@ pub struct MemoryApp;
 impl Service for MemoryApp {
     type Config = MemoryConfig;
 
-    const ABOUT: &'static str = "Remembers finished tasks and recalls the ones similar to a question; keeps users' documents.";
+    const ABOUT: &'static str = "Remembers finished tasks and conversations, and recalls what is like a question; keeps users' documents.";
 
     fn flags() -> Vec<Flag> {
         vec![
@@ -58,7 +64,9 @@ impl Service for MemoryApp {
                 store
             }
         };
-        setup.serve(service(store.clone()));
+        let memories = Memories::new(store.clone(), config.time_to_live());
+        setup.tasks().spawn("expired memories", purge(memories.clone(), config.time_to_live()));
+        setup.serve(service(memories));
         let documents = documents::open(&config, setup).await?;
         setup.serve(documents);
         setup.tasks().spawn_until_stopped("close the store", |stopping| async move {
@@ -66,6 +74,26 @@ impl Service for MemoryApp {
             store.close().await;
         });
         Ok(())
+    }
+}
+
+/// Removes again and again what has expired. Nobody is told of it before that either.
+async fn purge(memories: Memories, ttl: TimeToLive) {
+    let shortest = [ttl.task, ttl.turn].into_iter().flatten().min().unwrap_or(LONGEST_PURGE_PAUSE);
+    let mut ticks = tokio::time::interval((shortest / 2).clamp(SHORTEST_PURGE_PAUSE, LONGEST_PURGE_PAUSE));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // not at the start: readers come first then
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        match memories.purge().await {
+            Ok(0) => {}
+            Ok(count) => {
+                metrics::counter!("autoact_memories_expired_total").increment(count as u64);
+                tracing::info!(count, "memories have expired and are removed");
+            }
+            Err(error) => tracing::warn!(%error, "expired memories were not removed; trying again later"),
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use autoact_config::{Check, Common, Secret, Section};
 use serde::{Deserialize, Serialize};
 
+use crate::memories::TimeToLive;
+
 /// gRPC: fifth of the five services.
 pub const DEFAULT_GRPC_PORT: u16 = 7404;
 /// Metrics: a hundred above.
@@ -95,6 +97,12 @@ pub struct MemoryConfig {
     pub store: StoreKind,
     /// The embedded store's directory; made when it is not there.
     pub data_dir: PathBuf,
+    /// How long turns of conversations are kept; `0s`: until they are forgotten.
+    #[serde(with = "autoact_config::duration")]
+    pub conversation_ttl: Duration,
+    /// How long finished tasks are kept; `0s`: until they are forgotten.
+    #[serde(with = "autoact_config::duration")]
+    pub task_ttl: Duration,
     /// Where users' documents are kept, whatever the store; empty: nowhere, and calls about them are
     /// refused. One process at a time.
     pub documents_dir: PathBuf,
@@ -113,12 +121,22 @@ impl Default for MemoryConfig {
         MemoryConfig {
             store: StoreKind::default(),
             data_dir: PathBuf::from(DEFAULT_DATA_DIR),
+            conversation_ttl: Duration::ZERO,
+            task_ttl: Duration::ZERO,
             documents_dir: PathBuf::from(DEFAULT_DOCUMENTS_DIR),
             embedder: EmbedderKind::default(),
             embedder_dir: PathBuf::from(DEFAULT_EMBEDDER_DIR),
             embedder_server: EmbedderServerConfig::default(),
             qdrant: QdrantConfig::default(),
         }
+    }
+}
+
+impl MemoryConfig {
+    /// How long memories are kept.
+    pub fn time_to_live(&self) -> TimeToLive {
+        let of = |ttl: Duration| (!ttl.is_zero()).then_some(ttl);
+        TimeToLive { task: of(self.task_ttl), turn: of(self.conversation_ttl) }
     }
 }
 

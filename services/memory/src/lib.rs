@@ -1,21 +1,26 @@
 //! The memory service: what the group has done, and what of it is like the question at hand.
 //!
-//! First form: finished tasks. A memory is found by the words of its question and answer, ranked by
-//! BM25. The embedded store (the default) is an index in files; a Qdrant server has the same words
+//! Finished tasks, and the turns of conversations. A memory is found by the words of its question and
+//! answer, ranked by BM25; in a conversation its place and its age count too. The embedded store (the default) is an index in files; a Qdrant server has the same words
 //! as sparse vectors. Beside them users' documents: collections of files, whose segments are found
 //! by words and, with an embedder, by meaning.
 //!
 //! ```text
-//! gRPC ─┬─ rpc       → MemoryStore ─┬─ EmbeddedStore: one thread owns a tantivy index in `data_dir`
-//!       │                           └─ QdrantStore:   a collection of a Qdrant server
+//! gRPC ─┬─ rpc       → Memories → MemoryStore ─┬─ EmbeddedStore: one thread owns a tantivy index in `data_dir`
+//!       │                                      └─ QdrantStore:   a collection of a Qdrant server
 //!       └─ documents → autoact_collections: files in `documents_dir`; vectors follow in the background
 //! ```
 
 mod app;
 mod config;
+mod convert;
 mod documents;
 mod encode;
+mod forgetting;
+mod memories;
+mod payload;
 mod remembered;
+mod request;
 mod rpc;
 mod store;
 mod words;
@@ -25,6 +30,8 @@ pub use config::{
     DEFAULT_DATA_DIR, DEFAULT_GRPC_PORT, DEFAULT_METRICS_PORT, EmbedderKind, EmbedderServerConfig, MemoryConfig, QdrantConfig, StoreKind,
 };
 pub use encode::{Encoded, Encoder};
-pub use remembered::{Kind, Memory, Query, Recalled, TaskMemory};
+pub use forgetting::{Forgetting, Scope};
+pub use memories::{InConversation, Memories, TimeToLive};
+pub use remembered::{Filter, Forgotten, Key, Kind, Memory, Place, Query, Recalled, TaskMemory, Turn};
 pub use rpc::{MemoryRpc, service};
 pub use store::{EmbeddedStore, MemoryStore, OpenError, QdrantStore, StoreError};

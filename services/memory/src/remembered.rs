@@ -1,24 +1,33 @@
-//! What is remembered, and its form in a store.
+//! What is remembered, and what is asked of a store.
 
-use autoact_trajectory::{InvalidTenant, Tenant};
-use autoact_wire::memory_v1;
+use std::cmp::Reverse;
+
+use autoact_trajectory::Tenant;
 use prost_types::Timestamp;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// What kind of memory something is. More kinds come: knowledge, conversations, documents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// What kind of memory something is. More kinds come: knowledge, documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A finished task.
     Task,
+    /// A turn of a conversation.
+    Turn,
+    /// What is to stay forgotten. Never recalled, never listed.
+    Forgotten,
 }
 
 impl Kind {
+    /// The kinds that are told.
+    pub const TOLD: [Kind; 2] = [Kind::Task, Kind::Turn];
+
     /// The name in stores.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Task => "task",
+            Kind::Turn => "conversation",
+            Kind::Forgotten => "forgotten",
         }
     }
 
@@ -43,6 +52,8 @@ impl Kind {
 pub struct TaskMemory {
     /// Whose task it was.
     pub tenant: Tenant,
+    /// The conversation it belongs to; empty: none.
+    pub conversation: String,
     /// Its id, which is the memory's.
     pub task_id: String,
     /// What was asked.
@@ -57,11 +68,47 @@ pub struct TaskMemory {
     pub finished_at: Option<Timestamp>,
 }
 
+/// A turn of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// Whose conversation it is.
+    pub tenant: Tenant,
+    /// The conversation.
+    pub conversation: String,
+    /// The task that answered, whose id is the memory's.
+    pub task_id: String,
+    /// What was asked.
+    pub question: String,
+    /// What the group answered.
+    pub answer: String,
+    /// Whether Reflect-Agent approved the answer.
+    pub approved: bool,
+    /// When.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// What is to stay forgotten: whoever sends it again finds it so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forgotten {
+    /// Whose.
+    pub tenant: Tenant,
+    /// What, see [`crate::forgetting`].
+    pub id: String,
+    /// Of tasks that had ended by then.
+    pub until: Timestamp,
+    /// When it was asked for.
+    pub at: Timestamp,
+}
+
 /// One memory.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Memory {
     /// A finished task.
     Task(TaskMemory),
+    /// A turn of a conversation.
+    Turn(Turn),
+    /// What is to stay forgotten.
+    Forgotten(Forgotten),
 }
 
 impl Memory {
@@ -69,6 +116,8 @@ impl Memory {
     pub fn kind(&self) -> Kind {
         match self {
             Memory::Task(_) => Kind::Task,
+            Memory::Turn(_) => Kind::Turn,
+            Memory::Forgotten(_) => Kind::Forgotten,
         }
     }
 
@@ -76,18 +125,40 @@ impl Memory {
     pub fn tenant(&self) -> &Tenant {
         match self {
             Memory::Task(task) => &task.tenant,
+            Memory::Turn(turn) => &turn.tenant,
+            Memory::Forgotten(forgotten) => &forgotten.tenant,
         }
     }
 
-    /// The id under which every store holds it.
-    pub(crate) fn point(&self) -> Uuid {
-        self.kind().point(self.tenant(), self.id())
+    /// The conversation it belongs to; empty: none.
+    pub fn conversation(&self) -> &str {
+        match self {
+            Memory::Task(task) => &task.conversation,
+            Memory::Turn(turn) => &turn.conversation,
+            Memory::Forgotten(_) => "",
+        }
     }
 
     /// Its id, unique in its tenant and kind.
     pub fn id(&self) -> &str {
         match self {
             Memory::Task(task) => &task.task_id,
+            Memory::Turn(turn) => &turn.task_id,
+            Memory::Forgotten(forgotten) => &forgotten.id,
+        }
+    }
+
+    /// What every store knows it by.
+    pub fn key(&self) -> Key {
+        Key { tenant: self.tenant().clone(), kind: self.kind(), id: self.id().to_owned() }
+    }
+
+    /// When its task ended.
+    pub fn finished_at(&self) -> Option<Timestamp> {
+        match self {
+            Memory::Task(task) => task.finished_at,
+            Memory::Turn(turn) => turn.finished_at,
+            Memory::Forgotten(forgotten) => Some(forgotten.at),
         }
     }
 
@@ -95,15 +166,53 @@ impl Memory {
     pub(crate) fn approved(&self) -> bool {
         match self {
             Memory::Task(task) => task.approved,
+            Memory::Turn(turn) => turn.approved,
+            Memory::Forgotten(_) => false,
         }
     }
 
     /// What it is found by.
     pub(crate) fn text(&self) -> String {
         match self {
-            Memory::Task(task) => format!("{}\n{}", task.question, task.answer),
+            Memory::Task(TaskMemory { question, answer, .. }) | Memory::Turn(Turn { question, answer, .. }) => {
+                format!("{question}\n{answer}")
+            }
+            Memory::Forgotten(_) => String::new(),
         }
     }
+
+    /// Its place among the others, the newest first.
+    pub fn place(&self) -> Place {
+        let time = self.finished_at().unwrap_or_default();
+        Place { time: Reverse((time.seconds, time.nanos)), kind: self.kind(), id: self.id().to_owned() }
+    }
+}
+
+/// What every store knows a memory by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// Whose.
+    pub tenant: Tenant,
+    /// Of which kind.
+    pub kind: Kind,
+    /// Its id there.
+    pub id: String,
+}
+
+impl Key {
+    /// The id under which every store holds it.
+    pub(crate) fn point(&self) -> Uuid {
+        self.kind.point(&self.tenant, &self.id)
+    }
+}
+
+/// Where a memory stands among others of a tenant: by the end of its task, the newest first; then by
+/// kind and id, so that the order is always the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub(crate) time: Reverse<(i64, i32)>,
+    pub(crate) kind: Kind,
+    pub(crate) id: String,
 }
 
 /// What to recall.
@@ -113,6 +222,8 @@ pub struct Query {
     pub tenant: Tenant,
     /// Of which kind.
     pub kind: Kind,
+    /// Of which conversation; empty: of all, and of none.
+    pub conversation: String,
     /// Similar to what.
     pub text: String,
     /// How many at most.
@@ -130,76 +241,72 @@ pub struct Recalled {
     pub memory: Memory,
 }
 
-/// A memory as a point's payload. The fields that queries filter by are
-/// `tenant`, `kind` and `approved`.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub(crate) enum Payload {
-    Task {
-        /// Absent in memories from before there were tenants: they are the default tenant's.
-        #[serde(default)]
-        tenant: String,
-        id: String,
-        question: String,
-        answer: String,
-        approved: bool,
-        steps: u32,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        finished_at: Option<String>,
-    },
+/// Which memories, in the order of their places.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter {
+    /// Whose; `None`: everybody's.
+    pub tenant: Option<Tenant>,
+    /// Of this kind.
+    pub kind: Kind,
+    /// Of this conversation; empty: of all, and of none.
+    pub conversation: String,
+    /// Of tasks that had ended by then.
+    pub before: Option<Timestamp>,
+    /// Only what stands after this.
+    pub after: Option<Place>,
+    /// How many at most.
+    pub limit: usize,
 }
 
-impl From<&Memory> for Payload {
-    fn from(memory: &Memory) -> Self {
-        let Memory::Task(task) = memory;
-        Payload::Task {
-            tenant: task.tenant.to_string(),
-            id: task.task_id.clone(),
-            question: task.question.clone(),
-            answer: task.answer.clone(),
-            approved: task.approved,
-            steps: task.steps,
-            finished_at: task.finished_at.map(|time| time.to_string()),
+impl Filter {
+    /// All of a kind.
+    pub fn of(tenant: &Tenant, kind: Kind) -> Filter {
+        Filter { tenant: Some(tenant.clone()), kind, conversation: String::new(), before: None, after: None, limit: usize::MAX }
+    }
+
+    /// Whether a memory is meant. A memory without a time is from before any.
+    fn admits(&self, memory: &Memory) -> bool {
+        let time = memory.finished_at().unwrap_or_default();
+        self.tenant.as_ref().is_none_or(|tenant| tenant == memory.tenant())
+            && self.kind == memory.kind()
+            && (self.conversation.is_empty() || self.conversation == memory.conversation())
+            && self.before.is_none_or(|before| (time.seconds, time.nanos) <= (before.seconds, before.nanos))
+            && self.after.as_ref().is_none_or(|after| memory.place() > *after)
+    }
+}
+
+/// Collects the first memories that a filter admits, out of any number in any order.
+#[derive(Debug)]
+pub(crate) struct First<'a> {
+    filter: &'a Filter,
+    found: Vec<Memory>,
+}
+
+/// Beyond the limit, this many are kept before those that are too many are dropped.
+const SLACK: usize = 1024;
+
+impl<'a> First<'a> {
+    pub(crate) fn new(filter: &'a Filter) -> First<'a> {
+        First { filter, found: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, memory: Memory) {
+        if self.filter.admits(&memory) {
+            self.found.push(memory);
+            if self.found.len() >= self.filter.limit.saturating_add(SLACK) {
+                self.shrink();
+            }
         }
     }
-}
 
-impl TryFrom<Payload> for Memory {
-    type Error = InvalidTenant;
-
-    fn try_from(payload: Payload) -> Result<Self, Self::Error> {
-        let Payload::Task { tenant, id, question, answer, approved, steps, finished_at } = payload;
-        // a time that somebody else wrote in another form is no reason to forget the rest
-        let finished_at = finished_at.and_then(|text| text.parse().ok());
-        Ok(Memory::Task(TaskMemory { tenant: tenant_of(&tenant)?, task_id: id, question, answer, approved, steps, finished_at }))
+    fn shrink(&mut self) {
+        self.found.sort_by_cached_key(Memory::place);
+        self.found.truncate(self.filter.limit);
     }
-}
 
-/// The tenant that a request or a stored memory names; one that names none is the default tenant's.
-pub(crate) fn tenant_of(name: &str) -> Result<Tenant, InvalidTenant> {
-    if name.is_empty() { Ok(Tenant::default()) } else { name.parse() }
-}
-
-impl TryFrom<memory_v1::TaskMemory> for TaskMemory {
-    type Error = InvalidTenant;
-
-    fn try_from(task: memory_v1::TaskMemory) -> Result<Self, Self::Error> {
-        let memory_v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant } = task;
-        Ok(TaskMemory { tenant: tenant_of(&tenant)?, task_id, question, answer, approved, steps, finished_at })
-    }
-}
-
-impl From<TaskMemory> for memory_v1::TaskMemory {
-    fn from(task: TaskMemory) -> Self {
-        let TaskMemory { tenant, task_id, question, answer, approved, steps, finished_at } = task;
-        memory_v1::TaskMemory { task_id, question, answer, approved, steps, finished_at, tenant: tenant.to_string() }
-    }
-}
-
-impl From<Recalled> for memory_v1::RecalledMemory {
-    fn from(recalled: Recalled) -> Self {
-        let Memory::Task(task) = recalled.memory;
-        memory_v1::RecalledMemory { score: recalled.score, memory: Some(memory_v1::recalled_memory::Memory::Task(task.into())) }
+    pub(crate) fn finish(mut self) -> Vec<Memory> {
+        self.shrink();
+        self.found
     }
 }
 
@@ -208,37 +315,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_memory_survives_its_payload() {
-        let task = TaskMemory {
-            tenant: "acme".parse().unwrap(),
-            task_id: "t-1".into(),
-            question: "What?".into(),
-            answer: "That.".into(),
-            approved: true,
-            steps: 3,
-            finished_at: Some(Timestamp { seconds: 1_700_000_000, nanos: 5_000_000 }),
-        };
-        let memory = Memory::Task(task);
-        let json = serde_json::to_value(Payload::from(&memory)).unwrap();
-        assert_eq!(json["kind"], "task");
-        let read = |json| Memory::try_from(serde_json::from_value::<Payload>(json).unwrap());
-        assert_eq!(read(json.clone()), Ok(memory));
-        // as it was stored before there were tenants
-        let mut earlier = json.clone();
-        earlier.as_object_mut().unwrap().remove("tenant");
-        assert_eq!(read(earlier).unwrap().tenant(), &Tenant::default());
-        let mut foreign = json;
-        foreign["tenant"] = "a/b".into();
-        assert!(read(foreign).is_err());
-    }
-
-    #[test]
     fn points_are_told_apart_and_never_move() {
         let (ours, acme) = (Tenant::default(), "acme".parse::<Tenant>().unwrap());
         let point = |tenant, id| Kind::Task.point(tenant, id);
         assert_eq!(point(&acme, "a"), point(&acme, "a"));
         assert_ne!(point(&acme, "a"), point(&acme, "b"));
         assert_ne!(point(&ours, "a"), point(&acme, "a"));
+        assert_ne!(point(&ours, "a"), Kind::Turn.point(&ours, "a"));
         // an id may have any characters
         assert_ne!(point(&ours, "acme\0a"), point(&acme, "a"));
         // stored data depends on it

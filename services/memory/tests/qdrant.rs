@@ -3,6 +3,8 @@
 //! `QDRANT_TEST_URL=http://127.0.0.1:6334 cargo nextest run --workspace -E 'binary(qdrant)'`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
+mod common;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +26,8 @@ fn config(url: &str) -> QdrantConfig {
 
 fn memory(id: &str, question: &str, approved: bool) -> Memory {
     let (task_id, question, answer) = (id.into(), question.into(), "x".into());
-    Memory::Task(TaskMemory { tenant: Tenant::default(), task_id, question, answer, approved, steps: 1, finished_at: None })
+    let (tenant, conversation) = (Tenant::default(), String::new());
+    Memory::Task(TaskMemory { tenant, conversation, task_id, question, answer, approved, steps: 1, finished_at: None })
 }
 
 /// A port that nothing listens on.
@@ -74,14 +77,20 @@ async fn memories_are_kept_in_a_real_server() {
     store.remember(memory("rhine", "Which country does the Rhine end in?", true)).await.unwrap();
     store.remember(memory("iron", "What is the symbol of iron?", false)).await.unwrap();
     store.remember(memory("iron", "What is the symbol of tungsten?", false)).await.unwrap();
-    let query =
-        |text: &str, approved_only| Query { tenant: Tenant::default(), kind: Kind::Task, text: text.into(), limit: 5, approved_only };
+    let query = |text: &str, approved_only| Query {
+        tenant: Tenant::default(),
+        kind: Kind::Task,
+        conversation: String::new(),
+        text: text.into(),
+        limit: 5,
+        approved_only,
+    };
     let found = store.recall(query("symbols", false)).await.unwrap();
     assert_eq!(found.iter().map(|found| &found.memory).collect::<Vec<_>>(), [&memory("iron", "What is the symbol of tungsten?", false)]);
     assert!(store.recall(query("symbols", true)).await.unwrap().is_empty());
     // another tenant's memory of the same id
     let acme: Tenant = "acme".parse().unwrap();
-    let Memory::Task(theirs) = memory("iron", "What is the symbol of zinc?", true);
+    let Memory::Task(theirs) = memory("iron", "What is the symbol of zinc?", true) else { panic!() };
     let theirs = Memory::Task(TaskMemory { tenant: acme.clone(), ..theirs });
     store.remember(theirs.clone()).await.unwrap();
     assert_eq!(store.recall(query("symbols", false)).await.unwrap().len(), 1);
@@ -96,6 +105,18 @@ async fn memories_are_kept_in_a_real_server() {
     assert!(store.forget(acme, Kind::Task, "iron".into()).await.unwrap());
     assert!(store.forget(Tenant::default(), Kind::Task, "iron".into()).await.unwrap());
     assert!(!store.forget(Tenant::default(), Kind::Task, "iron".into()).await.unwrap());
+    let client = qdrant_client::Qdrant::from_url(&url).skip_compatibility_check().build().unwrap();
+    client.delete_collection(&config.collection).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conversations_are_kept_in_a_real_server() {
+    let Some(url) = server() else { return };
+    let mut config = config(&url);
+    config.collection += "-conversations";
+    let store = QdrantStore::new(&config, Encoder::new(None)).unwrap();
+    store.prepare().await.unwrap();
+    common::exercise(Arc::new(store), "acme", "default").await;
     let client = qdrant_client::Qdrant::from_url(&url).skip_compatibility_check().build().unwrap();
     client.delete_collection(&config.collection).await.unwrap();
 }
@@ -127,7 +148,14 @@ async fn dense_vectors_stand_beside_the_terms_in_a_real_server() {
     store.prepare().await.unwrap();
     store.remember(memory("water", "a river", true)).await.unwrap();
     store.remember(memory("metal", "some iron", true)).await.unwrap();
-    let query = |text: &str| Query { tenant: Tenant::default(), kind: Kind::Task, text: text.into(), limit: 1, approved_only: true };
+    let query = |text: &str| Query {
+        tenant: Tenant::default(),
+        kind: Kind::Task,
+        conversation: String::new(),
+        text: text.into(),
+        limit: 1,
+        approved_only: true,
+    };
     // no word in common, but the meaning
     assert_eq!(store.recall(query("a brook")).await.unwrap()[0].memory.id(), "water");
     assert_eq!(store.recall(query("iron")).await.unwrap()[0].memory.id(), "metal");

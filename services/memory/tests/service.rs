@@ -35,6 +35,7 @@ fn task(id: &str, question: &str, answer: &str, approved: bool) -> memory_v1::Ta
         steps: 3,
         finished_at,
         tenant: "default".into(),
+        conversation_id: String::new(),
     }
 }
 
@@ -109,7 +110,7 @@ async fn remembering_twice_is_one_memory_and_forgetting_ends_it() {
     let found = recall(&mut client, "symbol", 10, false).await;
     assert_eq!(found, [task("iron", "What is the symbol of tungsten?", "W", false)]);
 
-    let forget = memory_v1::ForgetRequest { kind: memory_v1::MemoryKind::Task as i32, id: "iron".into(), tenant: String::new() };
+    let forget = memory_v1::ForgetRequest { kind: memory_v1::MemoryKind::Task as i32, id: "iron".into(), ..Default::default() };
     assert!(client.forget(forget.clone()).await.unwrap().into_inner().forgotten);
     assert!(!client.forget(forget).await.unwrap().into_inner().forgotten);
     assert!(recall(&mut client, "symbol", 10, false).await.is_empty());
@@ -163,7 +164,10 @@ async fn bad_requests_say_what_is_wrong() {
     let tenant = || "a.b".to_owned();
     let statuses = [
         (client.recall(memory_v1::RecallRequest { tenant: tenant(), ..recall(kind, "x", 5) }).await.unwrap_err(), "tenant"),
-        (client.forget(memory_v1::ForgetRequest { kind, id: "x".into(), tenant: tenant() }).await.unwrap_err(), "tenant"),
+        (
+            client.forget(memory_v1::ForgetRequest { kind, id: "x".into(), tenant: tenant(), ..Default::default() }).await.unwrap_err(),
+            "tenant",
+        ),
         (
             client.remember(wrap(memory_v1::TaskMemory { tenant: tenant(), ..task("a", "What?", "That", true) })).await.unwrap_err(),
             "task.tenant",
@@ -251,6 +255,7 @@ async fn tenants_have_their_memories_to_themselves() {
             let memories = client.recall(request).await.unwrap().into_inner().memories;
             let task = |recalled: memory_v1::RecalledMemory| match recalled.memory.unwrap() {
                 memory_v1::recalled_memory::Memory::Task(task) => task,
+                other => panic!("{other:?}"),
             };
             let mut tasks: Vec<memory_v1::TaskMemory> = memories.into_iter().map(task).collect();
             tasks.sort_by(|a, b| a.task_id.cmp(&b.task_id));
@@ -269,6 +274,7 @@ async fn tenants_have_their_memories_to_themselves() {
         kind: memory_v1::MemoryKind::Task as i32,
         id: id.into(),
         tenant: tenant.into(),
+        ..Default::default()
     };
     assert!(!client.forget(forget("beta-2", "steel")).await.unwrap().into_inner().forgotten, "another tenant's");
     assert!(client.forget(forget("acme", "iron")).await.unwrap().into_inner().forgotten);
@@ -297,7 +303,7 @@ async fn memories_from_before_tenants_are_the_default_tenants() {
     assert!(recalled(&Tenant::default(), "forgotten").await.is_empty());
     assert!(recalled(&acme, "Loire iron").await.is_empty());
     // another tenant's task of the same id stands beside it
-    let Memory::Task(theirs) = memory("loire", loire);
+    let Memory::Task(theirs) = memory("loire", loire) else { panic!() };
     store.remember(Memory::Task(TaskMemory { tenant: acme.clone(), ..theirs })).await.unwrap();
     assert_eq!(recalled(&acme, "Loire").await, ["loire"]);
     assert!(store.forget(acme.clone(), Kind::Task, "loire".into()).await.unwrap());
@@ -331,7 +337,7 @@ async fn damaged_files_are_told_at_start() {
     let good = directory.path().join("good");
     let (running, mut client) = start(&good).await.unwrap();
     fill(&mut client).await;
-    let forget = memory_v1::ForgetRequest { kind: memory_v1::MemoryKind::Task as i32, id: "iron".into(), tenant: String::new() };
+    let forget = memory_v1::ForgetRequest { kind: memory_v1::MemoryKind::Task as i32, id: "iron".into(), ..Default::default() };
     client.forget(forget).await.unwrap();
     running.stop().await.unwrap();
 
@@ -421,11 +427,13 @@ async fn a_full_queue_turns_callers_away() {
 
 fn memory(id: &str, question: &str) -> Memory {
     let (task_id, question, answer) = (id.into(), question.into(), "answer".into());
-    Memory::Task(TaskMemory { tenant: Tenant::default(), task_id, question, answer, approved: true, steps: 1, finished_at: None })
+    let (tenant, conversation) = (Tenant::default(), String::new());
+    Memory::Task(TaskMemory { tenant, conversation, task_id, question, answer, approved: true, steps: 1, finished_at: None })
 }
 
 fn query(text: &str) -> Query {
-    Query { tenant: Tenant::default(), kind: Kind::Task, text: text.into(), limit: 10, approved_only: true }
+    let (tenant, conversation) = (Tenant::default(), String::new());
+    Query { tenant, kind: Kind::Task, conversation, text: text.into(), limit: 10, approved_only: true }
 }
 
 /// The files below a directory and what is in them, but for the locks.

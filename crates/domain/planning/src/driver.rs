@@ -192,7 +192,8 @@ impl<L: EventLog> Driver<L> {
             Decision::Finish(finished) => return self.store(EventBody::Finished(finished)).await,
             Decision::Observe(observation) => return self.store(EventBody::Observation(observation)).await,
             Decision::Reflect if self.options.without_reflection => return Ok(Progress::Answered),
-            Decision::Recall => return self.recall(interrupt).await,
+            // boxed: it happens once, and its state would be part of every step
+            Decision::Recall => return Box::pin(self.recall(interrupt)).await,
             Decision::Plan => self.plan(interrupt.as_mut()).await?,
             Decision::Parameterize => self.parameterize(interrupt.as_mut()).await?,
             Decision::Execute { action, .. } => self.execute(&action, interrupt.as_mut()).await,

@@ -74,7 +74,10 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("reflect-agent", &["adapter", "adapter_announcements", "adapter_registry", "backend", "engine", "model"]),
-    ("memory", &["data_dir", "documents_dir", "embedder", "embedder_dir", "embedder_server", "qdrant", "store"]),
+    (
+        "memory",
+        &["conversation_ttl", "data_dir", "documents_dir", "embedder", "embedder_dir", "embedder_server", "qdrant", "store", "task_ttl"],
+    ),
 ];
 
 /// What a variable sets in one service.

@@ -11,7 +11,10 @@ use autoact_telemetry::testing::Collector;
 use autoact_telemetry::{Methods, ServerTraceLayer, gen_ai, init, prometheus};
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::memory_v1::memory_server::{Memory, MemoryServer};
-use autoact_wire::memory_v1::{ForgetRequest, ForgetResponse, RecallRequest, RecallResponse, RememberRequest, RememberResponse};
+use autoact_wire::memory_v1::{
+    ForgetRequest, ForgetResponse, GetMemoryRequest, GetMemoryResponse, ListMemoriesRequest, ListMemoriesResponse, RecallRequest,
+    RecallResponse, RememberRequest, RememberResponse,
+};
 use tokio::net::TcpListener;
 use tonic::{Request, Response, Status};
 use tracing::Instrument;
@@ -29,6 +32,14 @@ impl Memory for Nothing {
         span.in_scope(|| {});
         Ok(Response::new(RecallResponse::default()))
     }
+    async fn list_memories(&self, _: Request<ListMemoriesRequest>) -> Result<Response<ListMemoriesResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn get_memory(&self, _: Request<GetMemoryRequest>) -> Result<Response<GetMemoryResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
     async fn forget(&self, _: Request<ForgetRequest>) -> Result<Response<ForgetResponse>, Status> {
         Ok(Response::new(ForgetResponse::default()))
     }

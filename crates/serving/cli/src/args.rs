@@ -1,14 +1,15 @@
 //! The command line's words.
 
 mod corpus;
+mod memory;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use autoact_trajectory::Tenant;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 pub(crate) use self::corpus::{CorpusCommand, ImportOptions, StoreOptions};
+pub(crate) use self::memory::{MemoryCommand, MemoryKind, MemoryOptions};
 use crate::adapters::AdaptersOptions;
 use crate::eval::calibrate::CalibrateOptions;
 use crate::eval::compare::options::CompareOptions;
@@ -50,7 +51,7 @@ pub(crate) enum Command {
     Tasks(TasksCommand),
     /// List the tools that the group can use, with their arguments.
     Tools(ToolsOptions),
-    /// Ask the memory service.
+    /// What is remembered: recall, list, show and forget it.
     #[command(subcommand)]
     Memory(MemoryCommand),
     /// Run the whole group over a set of questions and print exact match and F1.
@@ -299,31 +300,6 @@ pub(crate) struct ToolsOptions {
     /// A JSON array for programs, with the whole schemas.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// `autoact memory`
-#[derive(Debug, Subcommand)]
-pub(crate) enum MemoryCommand {
-    /// Finished tasks similar to a question.
-    Recall {
-        /// What to look for.
-        query: String,
-        /// How many.
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
-        limit: u32,
-        /// Only tasks whose answer was approved.
-        #[arg(long)]
-        approved: bool,
-        /// Whose memories: the `tenant` of the gateway that stored them.
-        #[arg(long, default_value = "default")]
-        tenant: Tenant,
-        /// Where the memory service listens.
-        #[arg(long, env = "AUTOACT_MEMORY", default_value = "http://127.0.0.1:7404")]
-        memory: String,
-        /// A JSON array for programs.
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 /// `autoact eval`

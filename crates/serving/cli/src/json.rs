@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use autoact_wire::memory_v1::stored_memory::Memory as Stored;
 use autoact_wire::v1::{self, trajectory_event::Body};
 use serde_json::{Value, json};
 
@@ -105,6 +106,30 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
         }
         None => ("unknown", json!({})),
     }
+}
+
+/// Something that is remembered; with a score where it was recalled.
+pub(crate) fn memory(memory: &Stored, score: Option<f32>) -> Value {
+    let mut value = match memory {
+        Stored::Task(task) => json!({
+            "kind": "task", "task_id": task.task_id, "conversation_id": task.conversation_id, "question": task.question,
+            "answer": task.answer, "approved": task.approved, "steps": task.steps, "finished_at": task.finished_at.as_ref().map(time),
+            "tenant": task.tenant,
+        }),
+        Stored::Turn(turn) => json!({
+            "kind": "conversation", "task_id": turn.task_id, "conversation_id": turn.conversation_id, "question": turn.question,
+            "answer": turn.answer, "approved": turn.approved, "finished_at": turn.finished_at.as_ref().map(time), "tenant": turn.tenant,
+        }),
+    };
+    if let Some(score) = score {
+        value["score"] = score.into();
+    }
+    value
+}
+
+/// How many memories were forgotten.
+pub(crate) fn forgotten(count: u64) -> Value {
+    json!({ "forgotten": count })
 }
 
 fn recalled_item(item: &v1::RecalledItem) -> Value {
@@ -330,6 +355,9 @@ mod tests {
         names(&delta, &mut all);
         names(&task(&v1::Task::default(), ""), &mut all);
         names(&artifact(&v1::Artifact::default(), Some(1)), &mut all);
+        names(&memory(&Stored::Task(Default::default()), Some(1.0)), &mut all);
+        names(&memory(&Stored::Turn(Default::default()), None), &mut all);
+        names(&forgotten(1), &mut all);
         all.retain(|name| !docs.contains(&format!("`{name}`")));
         assert_eq!(all, [""; 0], "not in docs/cli.md");
     }

@@ -76,5 +76,6 @@ fn memory(task: &Task) -> Option<memory_v1::TaskMemory> {
         approved: finished.approved,
         steps: task.steps(),
         finished_at: task.finished_at().map(Into::into),
+        conversation_id: task.conversation().to_owned(),
     })
 }

@@ -83,7 +83,8 @@ impl Runner {
 
     /// Does the next thing; `None` while there is more to do.
     pub(crate) async fn advance(&mut self) -> Option<Outcome> {
-        let Some(driver) = &mut self.driver else { return self.take_up().await };
+        // boxed: it happens once
+        let Some(driver) = &mut self.driver else { return Box::pin(self.take_up()).await };
         // also true for a signal that came before, while an event was stored
         let signals = &mut self.signals;
         let signal = async {

@@ -327,10 +327,18 @@ impl Memory for Inner {
             return Err(Status::invalid_argument("no task"));
         };
         self.remembered.lock().unwrap().push(task);
-        Ok(Response::new(memory_v1::RememberResponse {}))
+        Ok(Response::new(memory_v1::RememberResponse { stored: true }))
     }
 
     async fn recall(&self, _: Request<memory_v1::RecallRequest>) -> Result<Response<memory_v1::RecallResponse>, Status> {
+        Err(Status::unimplemented("not needed here"))
+    }
+
+    async fn list_memories(&self, _: Request<memory_v1::ListMemoriesRequest>) -> Result<Response<memory_v1::ListMemoriesResponse>, Status> {
+        Err(Status::unimplemented("not needed here"))
+    }
+
+    async fn get_memory(&self, _: Request<memory_v1::GetMemoryRequest>) -> Result<Response<memory_v1::GetMemoryResponse>, Status> {
         Err(Status::unimplemented("not needed here"))
     }
 

@@ -9,7 +9,7 @@ use autoact_wire::memory_v1;
 
 use crate::documents::convert::{found, segment};
 use crate::documents::error::DocumentsError;
-use crate::remembered::tenant_of;
+use crate::payload::tenant_of;
 
 /// Collections of one call: those of a task.
 const MAX_COLLECTIONS: usize = 16;

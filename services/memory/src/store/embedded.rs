@@ -7,12 +7,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use autoact_trajectory::Tenant;
 use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
 
 use super::index::{Index, Search};
 use super::{MemoryStore, OpenError, StoreError};
-use crate::remembered::{Kind, Memory, Query, Recalled};
+use crate::remembered::{Filter, Key, Memory, Query, Recalled};
 use crate::words::Words;
 
 /// Changes that may wait, and queries that may wait or run. More than that is turned away: the
@@ -23,7 +22,7 @@ type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
 enum Command {
     Remember(Memory, Reply<()>),
-    Forget(Tenant, Kind, String, Reply<bool>),
+    Erase(Vec<Key>, Reply<usize>),
     Close,
 }
 
@@ -84,6 +83,24 @@ impl EmbeddedStore {
         })?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
+
+    /// Reads what is committed, off the async threads.
+    async fn read<T: Send + 'static>(&self, work: impl FnOnce(&Search) -> Result<T, StoreError> + Send + 'static) -> Result<T, StoreError> {
+        self.check().await?;
+        let waiting = self.queries.clone().try_acquire_owned().map_err(|error| match error {
+            TryAcquireError::NoPermits => StoreError::Busy { waiting: QUEUE },
+            TryAcquireError::Closed => StoreError::Closed,
+        })?;
+        let running = self.running.clone().acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let search = self.search.clone();
+        // the permits go with the query: it runs on when its caller has gone away
+        let found = tokio::task::spawn_blocking(move || {
+            let found = work(&search);
+            drop((running, waiting));
+            found
+        });
+        found.await.map_err(|error| StoreError::Engine(format!("a query did not end: {error}")))?
+    }
 }
 
 #[tonic::async_trait]
@@ -97,24 +114,23 @@ impl MemoryStore for EmbeddedStore {
     }
 
     async fn recall(&self, query: Query) -> Result<Vec<Recalled>, StoreError> {
-        self.check().await?;
-        let waiting = self.queries.clone().try_acquire_owned().map_err(|error| match error {
-            TryAcquireError::NoPermits => StoreError::Busy { waiting: QUEUE },
-            TryAcquireError::Closed => StoreError::Closed,
-        })?;
-        let running = self.running.clone().acquire_owned().await.map_err(|_| StoreError::Closed)?;
-        let (search, words) = (self.search.clone(), self.words.clone());
-        // the permits go with the query: it runs on when its caller has gone away
-        let found = tokio::task::spawn_blocking(move || {
-            let found = search.recall(&query, &words);
-            drop((running, waiting));
-            found
-        });
-        found.await.map_err(|error| StoreError::Engine(format!("a query did not end: {error}")))?
+        let words = self.words.clone();
+        self.read(move |search| search.recall(&query, &words)).await
     }
 
-    async fn forget(&self, tenant: Tenant, kind: Kind, id: String) -> Result<bool, StoreError> {
-        self.change(|reply| Command::Forget(tenant, kind, id, reply)).await
+    async fn get(&self, key: Key) -> Result<Option<Memory>, StoreError> {
+        self.read(move |search| search.get(&key)).await
+    }
+
+    async fn scan(&self, filter: Filter) -> Result<Vec<Memory>, StoreError> {
+        self.read(move |search| search.scan(&filter)).await
+    }
+
+    async fn erase(&self, keys: Vec<Key>) -> Result<usize, StoreError> {
+        if keys.is_empty() {
+            return Ok(0);
+        }
+        self.change(|reply| Command::Erase(keys, reply)).await
     }
 
     async fn check(&self) -> Result<(), StoreError> {
@@ -151,7 +167,7 @@ fn own(path: PathBuf, words: &Words, opened: oneshot::Sender<Result<Search, Open
 /// A change that is done but for the commit.
 enum Changed {
     Remembered(Reply<()>),
-    Forgotten(Reply<bool>),
+    Erased(Reply<usize>, usize),
 }
 
 /// Works off what has queued up; false when the store is to end.
@@ -165,9 +181,9 @@ fn work(index: &mut Index, words: &Words, batch: impl Iterator<Item = Command>) 
                 Ok(()) => changed.push(Changed::Remembered(reply)),
                 Err(error) => drop(reply.send(Err(error))),
             },
-            Command::Forget(tenant, kind, id, reply) => match index.forget(&tenant, kind, &id) {
-                Ok(true) => changed.push(Changed::Forgotten(reply)),
-                Ok(false) => drop(reply.send(Ok(false))),
+            Command::Erase(keys, reply) => match erase(index, &keys) {
+                Ok(0) => drop(reply.send(Ok(0))),
+                Ok(count) => changed.push(Changed::Erased(reply, count)),
                 Err(error) => drop(reply.send(Err(error))),
             },
             Command::Close => {
@@ -179,11 +195,16 @@ fn work(index: &mut Index, words: &Words, batch: impl Iterator<Item = Command>) 
     if changed.is_empty() {
         return go_on;
     }
-    let committed = index.commit();
+    let erased = changed.iter().any(|change| matches!(change, Changed::Erased(..)));
+    let mut committed = index.commit();
+    if erased && committed.is_ok() {
+        // a deleted memory's text is in the files until they are written again
+        committed = index.purge();
+    }
     for change in changed {
         match (change, committed.clone()) {
             (Changed::Remembered(reply), committed) => drop(reply.send(committed)),
-            (Changed::Forgotten(reply), committed) => drop(reply.send(committed.map(|()| true))),
+            (Changed::Erased(reply, count), committed) => drop(reply.send(committed.map(|()| count))),
         }
     }
     if let Err(error) = committed {
@@ -191,4 +212,13 @@ fn work(index: &mut Index, words: &Words, batch: impl Iterator<Item = Command>) 
         return false;
     }
     go_on
+}
+
+/// Removes memories but for the commit; how many there were.
+fn erase(index: &mut Index, keys: &[Key]) -> Result<usize, StoreError> {
+    let mut erased = 0;
+    for key in keys {
+        erased += usize::from(index.forget(key)?);
+    }
+    Ok(erased)
 }

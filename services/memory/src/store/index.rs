@@ -11,17 +11,18 @@ use std::path::{Path, PathBuf};
 
 use autoact_collections::guarded;
 use autoact_trajectory::Tenant;
-use tantivy::collector::{Count, TopDocs};
-use tantivy::indexer::{IndexWriterOptions, LogMergePolicy};
-use tantivy::query::{BooleanQuery, BoostQuery, Occur, TermQuery};
+use tantivy::collector::{Count, DocSetCollector, TopDocs};
+use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, NoMergePolicy};
+use tantivy::query::{AllQuery, BooleanQuery, BoostQuery, Occur, TermQuery};
 use tantivy::schema::{Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value};
 use tantivy::tokenizer::{PreTokenizedString, Token};
-use tantivy::{IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
+use tantivy::{DocAddress, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
 use uuid::Uuid;
 
 use super::open::{Directory, OpenError};
-use super::{StoreError, recalled};
-use crate::remembered::{Kind, Memory, Payload, Query, Recalled};
+use super::{StoreError, stored};
+use crate::payload::Payload;
+use crate::remembered::{Filter, First, Key, Kind, Memory, Query, Recalled};
 use crate::words::Words;
 
 /// What the writer may hold before it writes a segment: the least that tantivy allows. A batch of
@@ -40,7 +41,9 @@ const MANAGED: &str = ".managed.json";
 
 /// The index, for its one writer.
 pub(super) struct Index {
-    writer: IndexWriter,
+    index: tantivy::Index,
+    /// Taken while the files are written again, and after the end.
+    writer: Option<IndexWriter>,
     search: Search,
     files: PathBuf,
     /// What has changed since the last commit: whether the memory is there.
@@ -60,7 +63,7 @@ pub(super) struct Search {
 struct Fields {
     /// The point id.
     point: Field,
-    /// Whose, and of which kind: see [`partition`].
+    /// Whose and of which kind, and of which conversation: see [`partition`].
     kind: Field,
     approved: Field,
     words: Field,
@@ -108,16 +111,13 @@ impl Index {
             if let Some(file) = index.validate_checksum()?.into_iter().next() {
                 return Err(TantivyError::InternalError(format!("`{}` has another checksum", file.display())));
             }
-            let options = IndexWriterOptions::builder().memory_budget_per_thread(WRITER_BYTES).num_worker_threads(1).num_merge_threads(1);
-            let writer = index.writer_with_options(options.build())?;
-            let mut merges = LogMergePolicy::default();
-            merges.set_min_layer_size(SMALL_SEGMENT);
-            writer.set_merge_policy(Box::new(merges));
+            let writer = writer(&index)?;
             let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-            Ok((writer, reader))
+            Ok((index, writer, reader))
         });
-        let (writer, reader) = opened.map_err(|error| directory.damaged(error))?;
-        Ok(Index { writer, search: Search { reader, fields }, files, changed: HashMap::new(), _directory: directory })
+        let (index, writer, reader) = opened.map_err(|error| directory.damaged(error))?;
+        let search = Search { reader, fields };
+        Ok(Index { index, writer: Some(writer), search, files, changed: HashMap::new(), _directory: directory })
     }
 
     /// For readers.
@@ -128,16 +128,20 @@ impl Index {
     /// Stores or replaces a memory; [`commit`](Self::commit) makes it last and lets it be found.
     pub(super) fn remember(&mut self, memory: &Memory, words: &Words) -> Result<(), StoreError> {
         let Fields { point, kind, approved, words: field, payload } = self.search.fields;
-        let id = memory.point();
+        let id = memory.key().point();
         let mut document = TantivyDocument::default();
         document.add_bytes(point, id.as_bytes());
-        document.add_text(kind, partition(memory.tenant(), memory.kind()));
+        document.add_text(kind, partition(memory.tenant(), memory.kind(), ""));
+        if !memory.conversation().is_empty() {
+            document.add_text(kind, partition(memory.tenant(), memory.kind(), memory.conversation()));
+        }
         document.add_bool(approved, memory.approved());
         document.add_pre_tokenized_text(field, tokens(words.of(&memory.text())));
         document.add_bytes(payload, &serde_json::to_vec(&Payload::from(memory)).map_err(engine)?);
+        let writer = self.writer.as_mut().ok_or(StoreError::Closed)?;
         guarded(|| {
-            self.writer.delete_term(Term::from_field_bytes(point, id.as_bytes()));
-            self.writer.add_document(document)
+            writer.delete_term(Term::from_field_bytes(point, id.as_bytes()));
+            writer.add_document(document)
         })
         .map_err(StoreError::Engine)?;
         self.changed.insert(id, true);
@@ -145,8 +149,8 @@ impl Index {
     }
 
     /// Removes a memory; false when there was none. [`commit`](Self::commit) makes it last.
-    pub(super) fn forget(&mut self, tenant: &Tenant, kind: Kind, id: &str) -> Result<bool, StoreError> {
-        let id = kind.point(tenant, id);
+    pub(super) fn forget(&mut self, key: &Key) -> Result<bool, StoreError> {
+        let id = key.point();
         let term = Term::from_field_bytes(self.search.fields.point, id.as_bytes());
         let is_there = match self.changed.get(&id) {
             Some(is_there) => *is_there,
@@ -157,7 +161,8 @@ impl Index {
             .map_err(StoreError::Engine)?,
         };
         if is_there {
-            guarded(|| Ok(self.writer.delete_term(term))).map_err(StoreError::Engine)?;
+            let writer = self.writer.as_mut().ok_or(StoreError::Closed)?;
+            guarded(|| Ok(writer.delete_term(term))).map_err(StoreError::Engine)?;
             self.changed.insert(id, false);
         }
         Ok(is_there)
@@ -165,8 +170,9 @@ impl Index {
 
     /// Makes everything so far survive a crash, and lets it be found.
     pub(super) fn commit(&mut self) -> Result<(), StoreError> {
+        let writer = self.writer.as_mut().ok_or(StoreError::Closed)?;
         let committed = guarded(|| {
-            self.writer.commit()?;
+            writer.commit()?;
             // the list of segments has been renamed into place: that too has to survive
             File::open(&self.files)?.sync_all()?;
             self.search.reader.reload()
@@ -175,10 +181,35 @@ impl Index {
         committed.map_err(StoreError::Engine)
     }
 
+    /// Writes the files again that hold deleted memories, without them, and removes the old ones.
+    /// Everything has to be committed.
+    pub(super) fn purge(&mut self) -> Result<(), StoreError> {
+        let Some(usual) = self.writer.take() else { return Err(StoreError::Closed) };
+        let purged = guarded(|| {
+            // merges of its own have to end first: both would take the same segments
+            usual.wait_merging_threads()?;
+            let mut purging: IndexWriter = self.index.writer_with_options(options())?;
+            purging.set_merge_policy(Box::new(NoMergePolicy));
+            for meta in self.index.searchable_segment_metas()? {
+                if meta.has_deletes() {
+                    purging.merge(&[meta.id()]).wait()?;
+                }
+            }
+            self.search.reader.reload()?;
+            purging.garbage_collect_files().wait()?;
+            purging.wait_merging_threads()?;
+            File::open(&self.files)?.sync_all()?;
+            writer(&self.index)
+        });
+        self.writer = Some(purged.map_err(StoreError::Engine)?);
+        Ok(())
+    }
+
     /// Ends it. What is not committed is lost.
-    pub(super) fn close(self) {
+    pub(super) fn close(mut self) {
+        let Some(writer) = self.writer.take() else { return };
         // a merge that went on would write into a directory that is another process's by then
-        if let Err(error) = guarded(|| self.writer.wait_merging_threads()) {
+        if let Err(error) = guarded(|| writer.wait_merging_threads()) {
             tracing::error!(error, "the memory store did not close well");
         }
     }
@@ -194,15 +225,54 @@ impl Search {
             let searcher = self.reader.searcher();
             let Some(request) = self.request(&searcher, query, asked)? else { return Ok(Vec::new()) };
             let hits = searcher.search(&request, &TopDocs::with_limit(query.limit).order_by_score())?;
-            let payload = |(score, address)| {
-                let document: TantivyDocument = searcher.doc(address)?;
-                let payload = document.get_first(self.fields.payload).and_then(|value| value.as_bytes().map(<[u8]>::to_vec));
-                Ok((score, payload.unwrap_or_default()))
-            };
-            hits.into_iter().map(payload).collect::<tantivy::Result<Vec<_>>>()
+            hits.into_iter().map(|(score, address)| Ok((score, self.payload(&searcher, address)?))).collect::<tantivy::Result<Vec<_>>>()
         });
         let found = found.map_err(StoreError::Engine)?;
-        Ok(found.into_iter().filter_map(|(score, payload)| recalled(score, serde_json::from_slice(&payload))).collect())
+        let recalled = |(score, payload): (f32, Vec<u8>)| Some(Recalled { score, memory: stored(serde_json::from_slice(&payload))? });
+        Ok(found.into_iter().filter_map(recalled).collect())
+    }
+
+    /// One memory.
+    pub(super) fn get(&self, key: &Key) -> Result<Option<Memory>, StoreError> {
+        let term = Term::from_field_bytes(self.fields.point, key.point().as_bytes());
+        let found = guarded(|| {
+            let searcher = self.reader.searcher();
+            let found = searcher.search(&TermQuery::new(term, IndexRecordOption::Basic), &DocSetCollector)?;
+            found.into_iter().next().map(|address| self.payload(&searcher, address)).transpose()
+        });
+        Ok(found.map_err(StoreError::Engine)?.and_then(|payload| stored(serde_json::from_slice(&payload))))
+    }
+
+    /// The first memories that a filter admits.
+    pub(super) fn scan(&self, filter: &Filter) -> Result<Vec<Memory>, StoreError> {
+        let mut first = First::new(filter);
+        let read = guarded(|| {
+            let searcher = self.reader.searcher();
+            let query: Box<dyn tantivy::query::Query> = match &filter.tenant {
+                Some(tenant) => {
+                    let partition = partition(tenant, filter.kind, &filter.conversation);
+                    Box::new(TermQuery::new(Term::from_field_text(self.fields.kind, &partition), IndexRecordOption::Basic))
+                }
+                None => Box::new(AllQuery),
+            };
+            let mut found: Vec<_> = searcher.search(&query, &DocSetCollector)?.into_iter().collect();
+            // neighbours on disk are compressed together
+            found.sort_unstable();
+            for address in found {
+                if let Some(memory) = stored(serde_json::from_slice(&self.payload(&searcher, address)?)) {
+                    first.push(memory);
+                }
+            }
+            Ok(())
+        });
+        read.map_err(StoreError::Engine)?;
+        Ok(first.finish())
+    }
+
+    fn payload(&self, searcher: &Searcher, address: DocAddress) -> tantivy::Result<Vec<u8>> {
+        let document: TantivyDocument = searcher.doc(address)?;
+        let payload = document.get_first(self.fields.payload).and_then(|value| value.as_bytes().map(<[u8]>::to_vec));
+        Ok(payload.unwrap_or_default())
     }
 
     /// What to search for; nothing when none of the words is in any memory.
@@ -227,7 +297,7 @@ impl Search {
             let term = Box::new(TermQuery::new(term, IndexRecordOption::Basic));
             clauses.push((Occur::Must, Box::new(BoostQuery::new(term, 0.0))));
         };
-        filter(Term::from_field_text(self.fields.kind, &partition(&query.tenant, query.kind)));
+        filter(Term::from_field_text(self.fields.kind, &partition(&query.tenant, query.kind, &query.conversation)));
         if query.approved_only {
             filter(Term::from_field_bool(self.fields.approved, true));
         }
@@ -235,11 +305,29 @@ impl Search {
     }
 }
 
-/// The memories among which a query looks: those of one tenant and kind. The default tenant's are
-/// named by the kind alone, as all were before there were tenants; so the index of that time is
-/// read as it is, and a program of that time finds no other tenant's memories in an index of now.
-fn partition(tenant: &Tenant, kind: Kind) -> String {
-    if *tenant == Tenant::default() { kind.as_str().to_owned() } else { format!("{tenant}/{}", kind.as_str()) }
+/// The memories among which a query looks: those of one tenant and kind, or of one conversation of
+/// theirs. The default tenant's are named by the kind alone, as all were before there were tenants;
+/// so the index of that time is read as it is, and a program of that time finds no other tenant's
+/// memories in an index of now. The same goes for conversations, which are one more value of the
+/// same field.
+fn partition(tenant: &Tenant, kind: Kind, conversation: &str) -> String {
+    let kind = kind.as_str();
+    let partition = if *tenant == Tenant::default() { kind.to_owned() } else { format!("{tenant}/{kind}") };
+    // neither a tenant nor a kind has this character
+    if conversation.is_empty() { partition } else { format!("{partition}@{conversation}") }
+}
+
+fn options() -> IndexWriterOptions {
+    IndexWriterOptions::builder().memory_budget_per_thread(WRITER_BYTES).num_worker_threads(1).num_merge_threads(1).build()
+}
+
+/// The usual writer.
+fn writer(index: &tantivy::Index) -> tantivy::Result<IndexWriter> {
+    let writer = index.writer_with_options(options())?;
+    let mut merges = LogMergePolicy::default();
+    merges.set_min_layer_size(SMALL_SEGMENT);
+    writer.set_merge_policy(Box::new(merges));
+    Ok(writer)
 }
 
 /// A memory's words as tantivy takes them.

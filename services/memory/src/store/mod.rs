@@ -17,7 +17,8 @@ pub use embedded::EmbeddedStore;
 pub use open::OpenError;
 pub use qdrant::QdrantStore;
 
-use crate::remembered::{Kind, Memory, Payload, Query, Recalled};
+use crate::payload::Payload;
+use crate::remembered::{Filter, Key, Kind, Memory, Query, Recalled};
 
 /// Keeps memories, of every tenant for itself. None of its calls blocks an async thread.
 #[tonic::async_trait]
@@ -28,8 +29,17 @@ pub trait MemoryStore: Send + Sync + 'static {
     async fn remember(&self, memory: Memory) -> Result<(), StoreError>;
     /// The memories of the query's tenant that are most similar to it, best first.
     async fn recall(&self, query: Query) -> Result<Vec<Recalled>, StoreError>;
+    /// One memory.
+    async fn get(&self, key: Key) -> Result<Option<Memory>, StoreError>;
+    /// The first memories that a filter admits, in the order of their places. Reads all of the
+    /// tenant's and kind's.
+    async fn scan(&self, filter: Filter) -> Result<Vec<Memory>, StoreError>;
+    /// Removes memories, and their text from the disk; how many there were.
+    async fn erase(&self, keys: Vec<Key>) -> Result<usize, StoreError>;
     /// Removes a tenant's memory; false when there was none.
-    async fn forget(&self, tenant: Tenant, kind: Kind, id: String) -> Result<bool, StoreError>;
+    async fn forget(&self, tenant: Tenant, kind: Kind, id: String) -> Result<bool, StoreError> {
+        Ok(self.erase(vec![Key { tenant, kind, id }]).await? > 0)
+    }
     /// Whether it can be used now.
     async fn check(&self) -> Result<(), StoreError>;
     /// Ends it; calls after that fail.
@@ -122,11 +132,11 @@ impl ServiceError for StoreError {
 }
 
 /// What a stored payload says, or `None` (and a line in the log) when it is not one of ours.
-fn recalled(score: f32, payload: serde_json::Result<Payload>) -> Option<Recalled> {
+fn stored(payload: serde_json::Result<Payload>) -> Option<Memory> {
     let memory = |payload: Payload| Memory::try_from(payload).map_err(|error| error.to_string());
     let memory = payload.map_err(|error| error.to_string()).and_then(memory);
     match memory {
-        Ok(memory) => Some(Recalled { score, memory }),
+        Ok(memory) => Some(memory),
         Err(error) => {
             tracing::warn!(error, "a stored payload is not a memory; it is left out");
             None

@@ -1,6 +1,7 @@
 //! A Qdrant server as the store: the words of the embedded one as sparse vectors, the same
 //! payloads.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use autoact_embedding::EmbedError;
@@ -9,16 +10,17 @@ use qdrant_client::qdrant::vectors_config::Config as DenseConfig;
 use qdrant_client::qdrant::{
     CollectionInfo, Condition, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder, DeletePointsBuilder, Distance, FieldType,
     Filter, Fusion, GetPointsBuilder, Modifier, NamedVectors, PointId, PointStruct, PrefetchQueryBuilder, Query as Search,
-    QueryPointsBuilder, SparseVectorParamsBuilder, SparseVectorsConfigBuilder, UpsertPointsBuilder, Vector, VectorInput,
-    VectorParamsBuilder, VectorsConfigBuilder,
+    QueryPointsBuilder, ScrollPointsBuilder, SparseVectorParamsBuilder, SparseVectorsConfigBuilder, UpsertPointsBuilder, Value, Vector,
+    VectorInput, VectorParamsBuilder, VectorsConfigBuilder,
 };
 use qdrant_client::{Payload as Fields, Qdrant, QdrantError};
 use tonic::Code;
 
-use super::{MemoryStore, StoreError, recalled};
+use super::{MemoryStore, StoreError, stored};
 use crate::config::QdrantConfig;
 use crate::encode::{Encoded, Encoder};
-use crate::remembered::{Kind, Memory, Payload, Query, Recalled};
+use crate::payload::Payload;
+use crate::remembered::{Filter as Wanted, First, Key, Memory, Query, Recalled};
 
 /// The name of the sparse vector.
 const TERMS_VECTOR: &str = "bm25";
@@ -27,6 +29,12 @@ const DENSE_VECTOR: &str = "dense";
 /// Where terms and dense vectors are both asked, how many more of each are looked at than are
 /// wanted.
 const FUSION_FACTOR: usize = 4;
+/// Memories of one request, where many are read or removed.
+const PAGE: usize = 256;
+
+/// The fields that queries filter by.
+const FIELDS: [(&str, FieldType); 4] =
+    [("tenant", FieldType::Keyword), ("kind", FieldType::Keyword), ("conversation", FieldType::Keyword), ("approved", FieldType::Bool)];
 
 /// Memories in a collection of a Qdrant server.
 pub struct QdrantStore {
@@ -80,7 +88,7 @@ impl QdrantStore {
         }
         let info = self.client.collection_info(&self.collection).await.map_err(|error| self.error(error))?.result.unwrap_or_default();
         self.check_layout(&info)?;
-        for (field, kind) in [("tenant", FieldType::Keyword), ("kind", FieldType::Keyword), ("approved", FieldType::Bool)] {
+        for (field, kind) in FIELDS {
             if !info.payload_schema.contains_key(field) {
                 let create = CreateFieldIndexCollectionBuilder::new(&self.collection, field, kind).wait(true);
                 self.client.create_field_index(create).await.map_err(|error| self.error(error))?;
@@ -144,13 +152,17 @@ impl MemoryStore for QdrantStore {
     async fn remember(&self, memory: Memory) -> Result<(), StoreError> {
         let text = memory.text();
         let Encoded { indices, values, dense } = self.encode(move |encoder| encoder.document(&text)).await?;
-        let mut vectors = NamedVectors::default().add_vector(TERMS_VECTOR, Vector::new_sparse(indices, values));
+        let mut vectors = NamedVectors::default();
+        // what nobody looks for has no words
+        if !indices.is_empty() {
+            vectors = vectors.add_vector(TERMS_VECTOR, Vector::new_sparse(indices, values));
+        }
         if let Some(dense) = dense {
             vectors = vectors.add_vector(DENSE_VECTOR, dense);
         }
         let payload = serde_json::to_value(Payload::from(&memory)).map_err(|error| StoreError::Engine(error.to_string()))?;
         let payload = Fields::try_from(payload).map_err(|error| self.error(error))?;
-        let point = PointStruct::new(PointId::from(memory.point().to_string()), vectors, payload);
+        let point = PointStruct::new(point_id(&memory.key()), vectors, payload);
         let upsert = UpsertPointsBuilder::new(&self.collection, vec![point]).wait(true);
         self.client.upsert_points(upsert).await.map_err(|error| self.error(error))?;
         Ok(())
@@ -164,23 +176,53 @@ impl MemoryStore for QdrantStore {
         }
         let request = search(&self.collection, encoded, &query);
         let points = self.client.query(request).await.map_err(|error| self.error(error))?.result;
-        let payload = |payload: std::collections::HashMap<String, qdrant_client::qdrant::Value>| {
-            let fields = payload.into_iter().map(|(key, value)| (key, value.into_json())).collect();
-            serde_json::from_value(serde_json::Value::Object(fields))
-        };
-        Ok(points.into_iter().filter_map(|point| recalled(point.score, payload(point.payload))).collect())
+        let recalled = |score, payload| Some(Recalled { score, memory: read(payload)? });
+        Ok(points.into_iter().filter_map(|point| recalled(point.score, point.payload)).collect())
     }
 
-    async fn forget(&self, tenant: Tenant, kind: Kind, id: String) -> Result<bool, StoreError> {
-        let id = PointId::from(kind.point(&tenant, &id).to_string());
-        let get = GetPointsBuilder::new(&self.collection, vec![id.clone()]).with_payload(false).with_vectors(false);
+    async fn get(&self, key: Key) -> Result<Option<Memory>, StoreError> {
+        let get = GetPointsBuilder::new(&self.collection, vec![point_id(&key)]).with_payload(true).with_vectors(false);
         let found = self.client.get_points(get).await.map_err(|error| self.error(error))?.result;
-        if found.is_empty() {
-            return Ok(false);
+        Ok(found.into_iter().next().and_then(|point| read(point.payload)))
+    }
+
+    async fn scan(&self, wanted: Wanted) -> Result<Vec<Memory>, StoreError> {
+        let mut must = vec![Condition::matches("kind", wanted.kind.as_str().to_owned())];
+        must.extend(wanted.tenant.as_ref().map(of));
+        if !wanted.conversation.is_empty() {
+            must.push(Condition::matches("conversation", wanted.conversation.clone()));
         }
-        let delete = DeletePointsBuilder::new(&self.collection).points(vec![id]).wait(true);
-        self.client.delete_points(delete).await.map_err(|error| self.error(error))?;
-        Ok(true)
+        let filter = Filter::must(must);
+        let (mut first, mut next) = (First::new(&wanted), None);
+        loop {
+            let scroll = ScrollPointsBuilder::new(&self.collection).filter(filter.clone()).limit(PAGE as u32).with_payload(true);
+            let scroll = match next.take() {
+                Some(offset) => scroll.offset::<PointId>(offset),
+                None => scroll,
+            };
+            let page = self.client.scroll(scroll).await.map_err(|error| self.error(error))?;
+            page.result.into_iter().filter_map(|point| read(point.payload)).for_each(|memory| first.push(memory));
+            next = page.next_page_offset;
+            if next.is_none() {
+                return Ok(first.finish());
+            }
+        }
+    }
+
+    async fn erase(&self, keys: Vec<Key>) -> Result<usize, StoreError> {
+        let mut erased = 0;
+        for keys in keys.chunks(PAGE) {
+            let ids: Vec<PointId> = keys.iter().map(point_id).collect();
+            let get = GetPointsBuilder::new(&self.collection, ids.clone()).with_payload(false).with_vectors(false);
+            let found = self.client.get_points(get).await.map_err(|error| self.error(error))?.result;
+            if found.is_empty() {
+                continue;
+            }
+            let delete = DeletePointsBuilder::new(&self.collection).points(ids).wait(true);
+            self.client.delete_points(delete).await.map_err(|error| self.error(error))?;
+            erased += found.len();
+        }
+        Ok(erased)
     }
 
     async fn check(&self) -> Result<(), StoreError> {
@@ -188,6 +230,16 @@ impl MemoryStore for QdrantStore {
     }
 
     async fn close(&self) {}
+}
+
+fn point_id(key: &Key) -> PointId {
+    PointId::from(key.point().to_string())
+}
+
+/// What a point's payload says.
+fn read(payload: HashMap<String, Value>) -> Option<Memory> {
+    let fields = payload.into_iter().map(|(key, value)| (key, value.into_json())).collect();
+    stored(serde_json::from_value(serde_json::Value::Object(fields)))
 }
 
 /// A tenant's memories. Those from before there were tenants name none: they are the default
@@ -200,6 +252,9 @@ fn of(tenant: &Tenant) -> Condition {
 /// The nearest by terms, or by terms and meaning together, their ranks fused.
 fn search(collection: &str, encoded: Encoded, query: &Query) -> QueryPointsBuilder {
     let mut must = vec![of(&query.tenant), Condition::matches("kind", query.kind.as_str().to_owned())];
+    if !query.conversation.is_empty() {
+        must.push(Condition::matches("conversation", query.conversation.clone()));
+    }
     if query.approved_only {
         must.push(Condition::matches("approved", true));
     }
