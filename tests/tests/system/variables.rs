@@ -10,10 +10,11 @@ use autoact_testkit::files::root;
 const LIMIT: Duration = Duration::from_secs(60);
 /// Names in the documents that are no variables: streams and buckets on NATS, one of which ends in
 /// the tenant.
-const ON_NATS: [&str; 8] = [
+const ON_NATS: [&str; 9] = [
     "AUTOACT_ADAPTERS",
     "AUTOACT_ARTIFACTS_",
     "AUTOACT_INDEX",
+    "AUTOACT_OUTBOX",
     "AUTOACT_QUEUE",
     "AUTOACT_TASK_INDEX",
     "AUTOACT_TASKS",

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `AUTOACT_TRAJECTORIES` | `autoact.<tenant>.traj.<task>` | every event of every task, in order: the source of truth |
 //! | `AUTOACT_QUEUE` | `autoact.<tenant>.queue.<task>` | the work queue: tasks that are queued or running |
+//! | `AUTOACT_OUTBOX` | `autoact.<tenant>.outbox.<conversation>.<task>` | ended tasks that memory has yet to hear of |
 //! | `AUTOACT_TASK_INDEX` | `autoact.<tenant>.index.<task>` | a record of every submission and every end, in order: what a listing reads |
 //!
 //! The key-value bucket `AUTOACT_TOOLS` holds the specifications of tools, which events name by
@@ -32,6 +33,7 @@ mod error;
 mod index;
 mod list;
 mod migrate;
+mod outbox;
 mod patience;
 mod queue;
 mod read;
@@ -49,5 +51,6 @@ pub use connect::{Bus, Encode};
 pub use error::BusError;
 pub use list::{Order, Page, TaskHead};
 pub use migrate::{Migrated, migrate};
+pub use outbox::{Entry, Outbox};
 pub use queue::{Lease, Leases};
 pub use unqueued::Unqueued;

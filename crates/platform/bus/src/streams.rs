@@ -20,12 +20,15 @@ const MAX_MESSAGE_BYTES: usize = 992 * 1024;
 
 const TRAJECTORIES: &str = "AUTOACT_TRAJECTORIES";
 const QUEUE: &str = "AUTOACT_QUEUE";
+const OUTBOX: &str = "AUTOACT_OUTBOX";
 pub(crate) const INDEX: &str = "AUTOACT_TASK_INDEX";
 
 /// Longer than any retry of an append: within it a repeated message is recognised by its id alone.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 /// The queue holds names only: this many bytes are hundreds of thousands of tasks.
 const QUEUE_BYTES: i64 = 64 << 20;
+/// Tens of thousands of answers; memory that is away for days does not fill it.
+const OUTBOX_BYTES: i64 = 64 << 20;
 /// Two records of about 200 bytes a task: hundreds of thousands of tasks.
 const INDEX_BYTES: i64 = 128 << 20;
 
@@ -51,6 +54,32 @@ pub(crate) fn index_subject(task: &TaskKey) -> String {
     format!("autoact.{}.index.{}", task.tenant, task.id)
 }
 
+/// Stands for the conversation of a task that has none: no conversation can be called so.
+const NO_CONVERSATION: &str = "=";
+
+pub(crate) fn outbox_subject(task: &TaskKey, conversation: &str) -> String {
+    let conversation = if conversation.is_empty() { NO_CONVERSATION } else { conversation };
+    format!("autoact.{}.outbox.{conversation}.{}", task.tenant, task.id)
+}
+
+/// What the outbox's consumer of a tenant takes.
+pub(crate) fn outbox_of(tenant: &Tenant) -> String {
+    format!("autoact.{tenant}.outbox.*.*")
+}
+
+/// What waits there of a conversation.
+pub(crate) fn outbox_of_conversation(tenant: &Tenant, conversation: &str) -> String {
+    format!("autoact.{tenant}.outbox.{conversation}.*")
+}
+
+/// The task of an entry with this subject.
+pub(crate) fn outbox_task(subject: &str) -> Option<TaskKey> {
+    let mut tokens = subject.split('.').skip(1);
+    let tenant = tokens.next()?.parse().ok()?;
+    let id = tokens.nth(2)?.parse().ok()?;
+    tokens.next().is_none().then_some(TaskKey::new(tenant, id))
+}
+
 /// Where a task is told that it was ended from outside.
 pub(crate) fn cancel_subject(task: &TaskKey) -> String {
     format!("autoact.{}.cancel.{}", task.tenant, task.id)
@@ -72,12 +101,13 @@ pub(crate) fn task_of(subject: &str) -> Option<TaskKey> {
     tokens.next().is_none().then_some(TaskKey::new(tenant, id))
 }
 
-/// Handles of the three streams, and of the bucket of tools.
+/// Handles of the four streams, and of the bucket of tools.
 #[derive(Clone)]
 pub(crate) struct Streams {
     pub(crate) trajectories: Stream,
     pub(crate) queue: Stream,
     pub(crate) index: Stream,
+    pub(crate) outbox: Stream,
     pub(crate) tools: kv::Store,
 }
 
@@ -90,6 +120,7 @@ impl Streams {
             trajectories: ensure(context, config, trajectories(config), deadline).await?,
             queue: ensure(context, config, queue(config), deadline).await?,
             index: ensure(context, config, index(config), deadline).await?,
+            outbox: ensure(context, config, outbox(config), deadline).await?,
             tools: Box::pin(ensure_bucket(context, tool_bucket::bucket(config), deadline)).await?,
         };
         ensure(context, config, tombstone(config), deadline).await?;
@@ -142,6 +173,18 @@ pub(crate) fn queue(config: &BusConfig) -> Config {
         // a full queue refuses: a task must not vanish from it
         discard: DiscardPolicy::New,
         ..base(QUEUE, "autoact.*.queue.*", config)
+    }
+}
+
+pub(crate) fn outbox(config: &BusConfig) -> Config {
+    Config {
+        description: Some("ended tasks that memory has yet to hear of".to_owned()),
+        retention: RetentionPolicy::WorkQueue,
+        max_bytes: OUTBOX_BYTES,
+        max_age: Duration::ZERO,
+        // a full outbox refuses: what waits in it must not vanish
+        discard: DiscardPolicy::New,
+        ..base(OUTBOX, "autoact.*.outbox.*.*", config)
     }
 }
 
