@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use autoact_bus::{Bus, BusConfig, BusError, Encode};
+use autoact_planning::{Memories, NoMemories};
 use autoact_service::{Absence, Checks, Flag, Service, Setup, StartError};
 use autoact_trajectory::Tenant;
 use autoact_wire::store;
@@ -13,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::agents::catalog::Catalog;
-use crate::agents::memory::Rememberer;
+use crate::agents::memory::{Rememberer, deliver};
+use crate::agents::recall::Conversations;
 use crate::agents::remote;
 use crate::config::GatewayConfig;
 use crate::doors::grpc;
@@ -69,13 +71,17 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     }
     let connection = config.bus.config(&setup.common().nats.url, &writer);
     let bus = setup.wait_for("NATS", || connect(connection.clone())).await?.writing(encode);
-    let clients = remote::clients(&config.agents, bus.clone()).map_err(StartError::new)?;
+    let memories: Arc<dyn Memories> = match &memory {
+        Some(service) => Arc::new(Conversations { service: service.clone(), bus: bus.clone(), config: config.recall.clone() }),
+        None => Arc::new(NoMemories),
+    };
+    let clients = remote::clients(&config.agents, bus.clone(), memories).map_err(StartError::new)?;
     let leases = bus.leases(&tenants).await.map_err(StartError::new)?;
     let (draining, leaving) = (setup.draining(), CancellationToken::new());
     let context = Arc::new(RunContext {
         bus: bus.clone(),
         agents: clients.agents.clone(),
-        memory: Rememberer::new(memory, setup.tasks()),
+        memory: Rememberer::new(memory.as_ref().map(|_| bus.clone())),
         writer: writer.clone(),
         max_attempts: config.max_attempts,
         draining: draining.clone(),
@@ -96,6 +102,11 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     let checked = bus.clone();
     setup.ready_while("bus", Checks::default(), move || answers(checked.clone()));
     setup.tasks().spawn("cancelled tasks", listen(work.bus.clone(), work.dispatcher.clone()));
+    if let Some(service) = &memory {
+        for tenant in &tenants {
+            setup.tasks().spawn("outbox", deliver(bus.outbox(tenant), service.clone()));
+        }
+    }
     setup.tasks().spawn("unqueued tasks", sweep::sweep(bus.clone()));
     let slots = Arc::new(Semaphore::new(config.max_running));
     setup.tasks().spawn_until_stopped("tasks", |stopping| work.run(leases, slots, stopping));

@@ -51,6 +51,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
             "max_tasks",
             "max_watchers",
             "memory",
+            "recall",
             "run_tenants",
             "tenant",
         ],

@@ -1,74 +1,125 @@
-//! Tells the memory service about ended tasks: in the background, bounded, as well as it can.
+//! Tells the memory service about ended tasks, from the outbox on the bus: what it has not
+//! acknowledged is told again, by this gateway or another.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use autoact_service::Tasks;
+use autoact_bus::{Bus, BusError, Entry, Outbox};
+use autoact_planning::{Failure, FailureClass};
+use autoact_telemetry::propagate;
 use autoact_trajectory::Task;
-use autoact_wire::memory_v1;
-use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use autoact_wire::memory_v1::remember_request::Memory;
+use autoact_wire::memory_v1::{ConversationTurn, TaskMemory};
+use futures::StreamExt;
+use prost::Message;
 use tracing::Instrument;
 
-use crate::agents::patience::Patience;
 use crate::agents::remote::MemoryService;
 
-/// Memories on their way at a time; beyond that the memory service is gone or far behind.
-const MAX_PENDING: usize = 64;
-/// How long one memory is tried for.
-const LIMIT: Duration = Duration::from_secs(30);
-/// How long one attempt may take.
+/// Entries on their way to memory at a time.
+const PARALLEL: usize = 16;
+/// How long one call may take. Two of them are well below the time after which an entry is delivered
+/// again.
 const CALL_LIMIT: Duration = Duration::from_secs(5);
-/// What is still on its way when the service stops.
-const LAST_LIMIT: Duration = Duration::from_secs(1);
+/// The first pause before an entry is delivered again.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest one: how late memory hears of a task after it is back.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// Remembers ended tasks; cheap to clone.
+/// Puts ended tasks into the outbox; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Rememberer {
-    service: Option<Arc<dyn MemoryService>>,
-    tasks: Tasks,
-    slots: Arc<Semaphore>,
+    /// `None`: there is no memory.
+    bus: Option<Bus>,
 }
 
 impl Rememberer {
-    pub(crate) fn new(service: Option<Arc<dyn MemoryService>>, tasks: Tasks) -> Rememberer {
-        Rememberer { service, tasks, slots: Arc::new(Semaphore::new(MAX_PENDING)) }
+    pub(crate) fn new(bus: Option<Bus>) -> Rememberer {
+        Rememberer { bus }
     }
 
-    /// Returns at once. A task without an answer leaves no memory; the same task twice is one.
-    pub(crate) fn remember(&self, task: &Task) {
-        let (Some(service), Some(memory)) = (self.service.clone(), memory(task)) else { return };
-        let Ok(slot) = self.slots.clone().try_acquire_owned() else {
-            tracing::warn!(task = %task.id(), "not remembered: the memory service is behind");
-            metrics::counter!("autoact_memories_total", "outcome" => "dropped").increment(1);
-            return;
-        };
-        let work = async move {
-            let task = memory.task_id.clone();
-            let patience = Patience { deadline: Instant::now() + LIMIT, away: LIMIT, call: CALL_LIMIT, repeatable: true };
-            let outcome = match patience.call(|attempt| service.remember(memory.clone(), attempt.limit)).await {
-                Ok(()) => "stored",
-                Err(failure) => {
-                    tracing::warn!(task, failure = failure.chain(), "not remembered");
-                    "failed"
-                }
-            };
-            metrics::counter!("autoact_memories_total", "outcome" => outcome).increment(1);
-            drop(slot);
-        };
-        let work = work.instrument(tracing::info_span!("remember", otel.kind = "client"));
-        self.tasks.spawn_until_stopped("remember", |stopping| async move {
-            tokio::select! {
-                () = work => {}
-                () = async { stopping.cancelled().await; tokio::time::sleep(LAST_LIMIT).await } => {}
+    /// Returns once the bus has it. A task without an answer leaves no memory; the same task twice
+    /// is one. A full outbox drops it: the task's end must not wait for a memory that is away for
+    /// days.
+    ///
+    /// # Errors
+    /// The bus cannot be reached.
+    pub(crate) async fn remember(&self, task: &Task) -> Result<(), BusError> {
+        let (Some(bus), Some(memory)) = (&self.bus, memory(task)) else { return Ok(()) };
+        // boxed: it happens once, and its state would be part of every step
+        match Box::pin(bus.put_into_outbox(task.key(), task.conversation(), memory.encode_to_vec())).await {
+            Err(error @ (BusError::Full { .. } | BusError::MessageTooLarge { .. })) => {
+                tracing::error!(task = %task.key(), %error, "not remembered");
+                metrics::counter!("autoact_memories_total", "outcome" => "dropped").increment(1);
+                Ok(())
             }
-        });
+            put => put,
+        }
     }
 }
 
-fn memory(task: &Task) -> Option<memory_v1::TaskMemory> {
+/// Tells memory what is in an outbox, for as long as the service runs.
+pub(crate) async fn deliver(outbox: Outbox, service: Arc<dyn MemoryService>) {
+    let entries = futures::stream::unfold(outbox, |mut outbox| async { Some((outbox.next().await, outbox)) });
+    entries
+        .for_each_concurrent(PARALLEL, |entry| {
+            let span = tracing::info_span!("remember", otel.kind = "client", autoact.deliveries = entry.deliveries());
+            propagate::adopt(&span, |name| entry.header(name));
+            tell(entry, service.as_ref()).instrument(span)
+        })
+        .await;
+}
+
+async fn tell(entry: Entry, service: &dyn MemoryService) {
+    let told = match TaskMemory::decode(entry.payload()) {
+        Ok(memory) => tell_both(memory, service).await,
+        Err(error) => Err(Failure::new(FailureClass::Refused, "the outbox", error)),
+    };
+    let outcome = match &told {
+        Ok(()) => Some("stored"),
+        // whatever is sent: memory will not have it
+        Err(failure) if failure.class == FailureClass::Refused => Some("failed"),
+        Err(_) => None,
+    };
+    let task = entry.task().map(ToString::to_string).unwrap_or_default();
+    if let Err(failure) = &told {
+        let deliveries = entry.deliveries();
+        tracing::warn!(task, deliveries, failure = failure.chain(), "not remembered{}", if outcome.is_none() { " yet" } else { "" });
+    }
+    let settled = match outcome {
+        Some(outcome) => {
+            metrics::counter!("autoact_memories_total", "outcome" => outcome).increment(1);
+            entry.done().await
+        }
+        None => {
+            let pause = pause(entry.deliveries());
+            entry.later(pause).await
+        }
+    };
+    if let Err(error) = settled {
+        tracing::debug!(task, %error, "the outbox was not told; memory hears of the task again");
+    }
+}
+
+/// As a task and, in a conversation, as a turn. Memory knows both by the task's id: being told twice
+/// changes nothing. The task first: a memory of an earlier release has no turns.
+async fn tell_both(memory: TaskMemory, service: &dyn MemoryService) -> Result<(), Failure> {
+    let TaskMemory { tenant, conversation_id, task_id, question, answer, approved, finished_at, steps: _ } = memory.clone();
+    service.remember(Memory::Task(memory), CALL_LIMIT).await?;
+    if conversation_id.is_empty() {
+        return Ok(());
+    }
+    let turn = ConversationTurn { tenant, conversation_id, task_id, question, answer, approved, finished_at };
+    service.remember(Memory::Turn(turn), CALL_LIMIT).await
+}
+
+fn pause(deliveries: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << deliveries.clamp(1, 10).saturating_sub(1)).min(LONGEST_PAUSE)
+}
+
+fn memory(task: &Task) -> Option<TaskMemory> {
     let finished = task.finished().filter(|finished| !finished.answer.trim().is_empty())?;
-    Some(memory_v1::TaskMemory {
+    Some(TaskMemory {
         tenant: task.key().tenant.to_string(),
         task_id: task.id().to_string(),
         question: task.trajectory().question.clone(),
@@ -78,4 +129,14 @@ fn memory(task: &Task) -> Option<memory_v1::TaskMemory> {
         finished_at: task.finished_at().map(Into::into),
         conversation_id: task.conversation().to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_bound() {
+        assert_eq!([1, 2, 3, 9].map(|deliveries| pause(deliveries).as_secs()), [1, 2, 4, 15]);
+    }
 }

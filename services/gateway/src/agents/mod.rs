@@ -7,5 +7,6 @@ pub(crate) mod classify;
 pub(crate) mod contexts;
 pub(crate) mod memory;
 pub(crate) mod patience;
+pub(crate) mod recall;
 pub(crate) mod remote;
 pub(crate) mod words;

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autoact_bus::Bus;
-use autoact_planning::{
-    Agents, Call, Execution, Failure, FailureClass, NoMemories, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools,
-};
+use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, Memories, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_trajectory::{Calibration, Effect, Judgement, Observation, Reflection, Thought, ToolSpec, Usage};
 use autoact_wire::agents_v1;
@@ -72,15 +70,17 @@ pub(crate) trait Library: Send + Sync {
     async fn list_tools(&self, limit: Duration) -> Result<Vec<ToolSpec>, Failure>;
 }
 
-/// What remembers finished tasks.
+/// What remembers finished tasks and conversations.
 #[async_trait]
 pub(crate) trait MemoryService: Send + Sync {
-    /// Stores or replaces the memory of a task.
-    async fn remember(&self, memory: memory_v1::TaskMemory, limit: Duration) -> Result<(), Failure>;
+    /// Stores or replaces a memory.
+    async fn remember(&self, memory: memory_v1::remember_request::Memory, limit: Duration) -> Result<(), Failure>;
+    /// What is like a question.
+    async fn recall(&self, request: memory_v1::RecallRequest, limit: Duration) -> Result<Vec<memory_v1::RecalledMemory>, Failure>;
 }
 
 /// The agents at the configured addresses; connects on first use.
-pub(crate) fn clients(config: &AgentsConfig, bus: Bus) -> Result<Clients, AddressError> {
+pub(crate) fn clients(config: &AgentsConfig, bus: Bus, memories: Arc<dyn Memories>) -> Result<Clients, AddressError> {
     let settings = Settings { bus: Some(bus), call_limit: config.timeout, away: config.patience };
     let plan = |channel| limited!(PlanAgentClient::with_interceptor(channel, TraceInterceptor));
     let tool = |channel| limited!(ToolAgentClient::with_interceptor(channel, TraceInterceptor));
@@ -94,7 +94,7 @@ pub(crate) fn clients(config: &AgentsConfig, bus: Bus) -> Result<Clients, Addres
             reflect: Arc::new(Remote::new("reflect-agent", &config.reflect, &settings, reflect)?),
             tools: tool.clone(),
             contexts: Arc::new(contexts),
-            memories: Arc::new(NoMemories),
+            memories,
         },
         library: tool,
     })
@@ -316,8 +316,13 @@ impl Remote<ReflectAgentClient<Traced>> {
 
 #[async_trait]
 impl MemoryService for Remote<MemoryClient<Traced>> {
-    async fn remember(&self, memory: memory_v1::TaskMemory, limit: Duration) -> Result<(), Failure> {
-        let request = memory_v1::RememberRequest { memory: Some(memory_v1::remember_request::Memory::Task(memory)) };
+    async fn remember(&self, memory: memory_v1::remember_request::Memory, limit: Duration) -> Result<(), Failure> {
+        let request = memory_v1::RememberRequest { memory: Some(memory) };
         self.within(limit, request, |mut client, request| async move { client.remember(request).await.map(|_| ()) }).await
+    }
+
+    async fn recall(&self, request: memory_v1::RecallRequest, limit: Duration) -> Result<Vec<memory_v1::RecalledMemory>, Failure> {
+        let call = |mut client: MemoryClient<Traced>, request| async move { Ok(client.recall(request).await?.into_inner().memories) };
+        self.within(limit, request, call).await
     }
 }

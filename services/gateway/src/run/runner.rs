@@ -94,7 +94,7 @@ impl Runner {
         };
         match driver.step(signal).await {
             Ok(Progress::Advanced) => None,
-            Ok(Progress::Ended | Progress::Answered) => Some(self.ended()),
+            Ok(Progress::Ended | Progress::Answered) => Some(self.ended().await),
             Ok(Progress::Interrupted) => self.interrupted().await,
             Ok(Progress::Waiting(failure)) => {
                 let draining = self.context.draining.is_cancelled();
@@ -116,7 +116,7 @@ impl Runner {
     async fn too_large(&mut self, error: &BusError) -> Outcome {
         let Some(driver) = &mut self.driver else { return Outcome::Lost };
         match driver.fail(&error.to_string()).await {
-            Ok(()) => self.ended(),
+            Ok(()) => self.ended().await,
             Err(stop) => self.stopped(stop).await,
         }
     }
@@ -136,8 +136,7 @@ impl Runner {
             Err(error) => return Some(Outcome::GiveBack(error.into())),
         };
         if task.finished().is_some() {
-            self.context.memory.remember(&task);
-            return Some(Outcome::Ended);
+            return Some(self.remembered(&task).await);
         }
         let given_up = task.fruitless_attempts() >= self.context.max_attempts;
         let (agents, writer) = (self.context.agents.clone(), self.context.writer.clone());
@@ -169,8 +168,7 @@ impl Runner {
             return Outcome::GiveBack(error.into());
         }
         count_end(&task);
-        self.context.memory.remember(&task);
-        Outcome::Ended
+        self.remembered(&task).await
     }
 
     /// A signal came while an agent was asked.
@@ -216,12 +214,19 @@ impl Runner {
     }
 
     /// The task ended here.
-    fn ended(&self) -> Outcome {
-        if let Some(driver) = &self.driver {
-            count_end(driver.task());
-            self.context.memory.remember(driver.task());
+    async fn ended(&self) -> Outcome {
+        let Some(driver) = &self.driver else { return Outcome::Ended };
+        count_end(driver.task());
+        self.remembered(driver.task()).await
+    }
+
+    /// The lease of an ended task is done once memory is sure to hear of it. Until then the task is
+    /// delivered again, here or elsewhere.
+    async fn remembered(&self, task: &Task) -> Outcome {
+        match self.context.memory.remember(task).await {
+            Ok(()) => Outcome::Ended,
+            Err(error) => Outcome::GiveBack(error.into()),
         }
-        Outcome::Ended
     }
 }
 

@@ -79,6 +79,15 @@ pub fn reflections(trajectory: &v1::Trajectory) -> usize {
     trajectory.turns.len() - steps(trajectory).len()
 }
 
+/// What memory does when it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryIs {
+    There,
+    Away,
+    /// It takes calls, and answers none.
+    Silent,
+}
+
 /// What the test holds on to while the agents serve.
 pub struct Inner {
     script: Script,
@@ -90,6 +99,12 @@ pub struct Inner {
     /// Calls of Plan-Agent in progress.
     pub open: AtomicUsize,
     pub remembered: Mutex<Vec<memory_v1::TaskMemory>>,
+    /// Turns of conversations, in the order they came.
+    pub turns: Mutex<Vec<memory_v1::ConversationTurn>>,
+    /// How often memory was asked to recall.
+    pub recalls: AtomicUsize,
+    /// What memory does.
+    pub memory: Mutex<MemoryIs>,
     /// Plan-Agent refuses this many calls as busy.
     pub busy: AtomicUsize,
 }
@@ -109,6 +124,9 @@ impl Group {
             runs: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
             remembered: Mutex::default(),
+            turns: Mutex::default(),
+            recalls: AtomicUsize::new(0),
+            memory: Mutex::new(MemoryIs::There),
             busy: AtomicUsize::new(0),
         });
         let mut group = Group { inner: inner.clone(), servers: Vec::new() };
@@ -320,18 +338,51 @@ impl TokenCounter for Inner {
     }
 }
 
+impl Inner {
+    /// Whether memory answers.
+    async fn memory(&self) -> Result<(), Status> {
+        let now = *self.memory.lock().unwrap();
+        match now {
+            MemoryIs::There => Ok(()),
+            MemoryIs::Away => Err(Status::unavailable("memory is away")),
+            MemoryIs::Silent => std::future::pending().await,
+        }
+    }
+}
+
 #[tonic::async_trait]
 impl Memory for Inner {
     async fn remember(&self, request: Request<memory_v1::RememberRequest>) -> Result<Response<memory_v1::RememberResponse>, Status> {
-        let Some(memory_v1::remember_request::Memory::Task(task)) = request.into_inner().memory else {
-            return Err(Status::invalid_argument("no task"));
-        };
-        self.remembered.lock().unwrap().push(task);
+        self.memory().await?;
+        match request.into_inner().memory {
+            Some(memory_v1::remember_request::Memory::Task(task)) => self.remembered.lock().unwrap().push(task),
+            Some(memory_v1::remember_request::Memory::Turn(turn)) => self.turns.lock().unwrap().push(turn),
+            None => return Err(Status::invalid_argument("no memory")),
+        }
         Ok(Response::new(memory_v1::RememberResponse { stored: true }))
     }
 
-    async fn recall(&self, _: Request<memory_v1::RecallRequest>) -> Result<Response<memory_v1::RecallResponse>, Status> {
-        Err(Status::unimplemented("not needed here"))
+    /// All of the conversation, the latest first, scored by its place.
+    async fn recall(&self, request: Request<memory_v1::RecallRequest>) -> Result<Response<memory_v1::RecallResponse>, Status> {
+        self.recalls.fetch_add(1, Ordering::SeqCst);
+        self.memory().await?;
+        let request = request.into_inner();
+        use memory_v1::recalled_memory::Memory as Recalled;
+        let memories: Vec<Recalled> = match request.kind() {
+            memory_v1::MemoryKind::Conversation => self.turns.lock().unwrap().iter().cloned().map(Recalled::Turn).collect(),
+            _ => self.remembered.lock().unwrap().iter().cloned().map(Recalled::Task).collect(),
+        };
+        let here = |memory: &Recalled| {
+            let (tenant, conversation) = match memory {
+                Recalled::Turn(turn) => (&turn.tenant, &turn.conversation_id),
+                Recalled::Task(task) => (&task.tenant, &task.conversation_id),
+            };
+            *tenant == request.tenant && *conversation == request.conversation_id
+        };
+        let scored = |(place, memory)| memory_v1::RecalledMemory { score: place as f32, memory: Some(memory) };
+        let mut memories: Vec<_> = memories.into_iter().filter(here).enumerate().map(scored).collect();
+        memories.reverse();
+        Ok(Response::new(memory_v1::RecallResponse { memories }))
     }
 
     async fn list_memories(&self, _: Request<memory_v1::ListMemoriesRequest>) -> Result<Response<memory_v1::ListMemoriesResponse>, Status> {
