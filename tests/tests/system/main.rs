@@ -9,6 +9,7 @@ mod bad_requests;
 mod bad_starts;
 mod clients;
 mod concurrency;
+mod conversations;
 mod documents;
 mod evaluation;
 mod examples;
