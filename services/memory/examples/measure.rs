@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use autoact_trajectory::Tenant;
-use memory::{EmbeddedStore, Kind, Memory, MemoryStore, Query, TaskMemory};
+use memory::{EmbeddedStore, Forgetting, InConversation, Kind, Memories, Memory, MemoryStore, Query, Scope, TaskMemory, TimeToLive};
 
 /// Words that questions are made of; word n is about as frequent as 1/n.
 const VOCABULARY: f64 = 20_000.0;
@@ -19,6 +19,8 @@ const CALLERS: usize = 64;
 /// Calls of one caller alone.
 const ALONE: usize = 200;
 const QUERIES: usize = 2000;
+/// Tasks of a conversation.
+const TURNS: usize = 50;
 
 /// The SplitMix64 generator: the same questions in every run.
 struct Random(u64);
@@ -40,16 +42,21 @@ impl Random {
     fn memory(&mut self, n: usize) -> Memory {
         let (question, answer) = (self.text(QUESTION_WORDS), self.text(ANSWER_WORDS));
         Memory::Task(TaskMemory {
-            conversation: String::new(),
+            conversation: conversation(n),
             tenant: Tenant::default(),
             task_id: format!("task-{n}"),
             question,
             answer,
             approved: n.is_multiple_of(2),
             steps: 3,
-            finished_at: None,
+            finished_at: Some(prost_types::Timestamp { seconds: n as i64, nanos: 0 }),
         })
     }
+}
+
+/// Every so many tasks are one.
+fn conversation(n: usize) -> String {
+    format!("c{}", n / TURNS)
 }
 
 #[tokio::main]
@@ -98,7 +105,7 @@ async fn main() {
     store.close().await;
     println!("close: {:?}", started.elapsed());
     let started = Instant::now();
-    let store = EmbeddedStore::open(path).await.unwrap();
+    let store = Arc::new(EmbeddedStore::open(path).await.unwrap());
     println!("open: {:?}", started.elapsed());
     recall("recall after opening", &store, &mut random).await;
     let mut again = Vec::new();
@@ -109,7 +116,38 @@ async fn main() {
         again.push(started.elapsed());
     }
     report("replace, one caller", &mut again);
+    conversations(store.clone(), &mut random, memories / TURNS).await;
     store.close().await;
+}
+
+/// What a conversation costs, and forgetting.
+async fn conversations(store: Arc<EmbeddedStore>, random: &mut Random, count: usize) {
+    let memories = Memories::new(store, TimeToLive::default());
+    let (mut recalled, mut remembered, mut forgotten) = (Vec::new(), Vec::new(), Vec::new());
+    for n in 0..ALONE {
+        let (tenant, kind, text) = (Tenant::default(), Kind::Task, random.text(QUESTION_WORDS));
+        let query = Query { tenant, kind, conversation: format!("c{}", n % count), text, limit: 5, approved_only: false };
+        let started = Instant::now();
+        memories.recall(query, InConversation { neighbours: 1, latest: true, half_life: 5.0 }).await.unwrap();
+        recalled.push(started.elapsed());
+        let memory = random.memory(n);
+        let started = Instant::now();
+        memories.remember(memory).await.unwrap();
+        remembered.push(started.elapsed());
+    }
+    report("recall in a conversation", &mut recalled);
+    report("remember, if it was not forgotten", &mut remembered);
+    let started = Instant::now();
+    let listed = memories.list(&Tenant::default(), &Kind::TOLD, "", 50, None).await.unwrap();
+    println!("list {} of all: {:?}", listed.len(), started.elapsed());
+    for n in 0..10.min(count) {
+        let scope = Scope::Conversation { id: format!("c{n}"), before: None };
+        let forgetting = Forgetting { tenant: Tenant::default(), kinds: Kind::TOLD.to_vec(), scope };
+        let started = Instant::now();
+        memories.forget(&forgetting).await.unwrap();
+        forgotten.push(started.elapsed());
+    }
+    report("forget a conversation", &mut forgotten);
 }
 
 async fn recall(what: &str, store: &EmbeddedStore, random: &mut Random) {

@@ -93,14 +93,8 @@ impl Memories {
     }
 
     async fn is_forgotten(&self, memory: &Memory) -> Result<bool, StoreError> {
-        for key in records_of(memory) {
-            if let Some(Memory::Forgotten(record)) = self.store.get(key).await?
-                && means(&record, memory)
-            {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let records = self.store.get(records_of(memory)).await?;
+        Ok(records.iter().any(|record| matches!(record, Memory::Forgotten(record) if means(record, memory))))
     }
 
     /// The memories most similar to a query. In a conversation: first its last one, if that is
@@ -166,7 +160,7 @@ impl Memories {
 
     /// One memory.
     pub async fn get(&self, key: Key) -> Result<Option<Memory>, StoreError> {
-        Ok(self.store.get(key).await?.filter(|memory| !self.ttl.has_expired(memory)))
+        Ok(self.store.get(vec![key]).await?.pop().filter(|memory| !self.ttl.has_expired(memory)))
     }
 
     /// Removes memories, and keeps them from coming back; how many there were.
@@ -175,7 +169,7 @@ impl Memories {
         for kind in &forgetting.kinds {
             let mut record = forgetting.record(*kind, now);
             let key = Key { tenant: record.tenant.clone(), kind: Kind::Forgotten, id: record.id.clone() };
-            if let Some(Memory::Forgotten(Forgotten { until, .. })) = self.store.get(key).await?
+            if let Some(Memory::Forgotten(Forgotten { until, .. })) = self.store.get(vec![key]).await?.pop()
                 && (until.seconds, until.nanos) > (record.until.seconds, record.until.nanos)
             {
                 record.until = until;

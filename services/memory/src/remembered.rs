@@ -92,7 +92,7 @@ pub struct Turn {
 pub struct Forgotten {
     /// Whose.
     pub tenant: Tenant,
-    /// What, see [`crate::forgetting`].
+    /// What: an id, a conversation or everything, of one kind.
     pub id: String,
     /// Of tasks that had ended by then.
     pub until: Timestamp,

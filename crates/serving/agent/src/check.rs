@@ -11,11 +11,15 @@ use crate::error::AgentError;
 /// Turns of a trajectory at most: ten times the steps that a gateway lets a task take.
 const MAX_TURNS: usize = 1024;
 
+/// Items that were recalled at most: more than a gateway's box can hold.
+const MAX_RECALLED: usize = 1024;
+
 /// The trajectory of a request, if it is `role`'s turn to go on with it.
 pub(crate) fn trajectory(role: Role, trajectory: Option<v1::Trajectory>) -> Result<Trajectory, AgentError> {
     let trajectory = trajectory.ok_or(AgentError::Missing("trajectory"))?;
     bounded("trajectory.tools", trajectory.tools.len(), MAX_TOOLS)?;
     bounded("trajectory.turns", trajectory.turns.len(), MAX_TURNS)?;
+    bounded("trajectory.recalled", trajectory.recalled.len(), MAX_RECALLED)?;
     let trajectory = Trajectory::try_from(trajectory)?;
     if trajectory.question.trim().is_empty() {
         return Err(AgentError::Missing("trajectory.question"));

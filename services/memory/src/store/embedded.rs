@@ -118,8 +118,8 @@ impl MemoryStore for EmbeddedStore {
         self.read(move |search| search.recall(&query, &words)).await
     }
 
-    async fn get(&self, key: Key) -> Result<Option<Memory>, StoreError> {
-        self.read(move |search| search.get(&key)).await
+    async fn get(&self, keys: Vec<Key>) -> Result<Vec<Memory>, StoreError> {
+        self.read(move |search| search.get(&keys)).await
     }
 
     async fn scan(&self, filter: Filter) -> Result<Vec<Memory>, StoreError> {

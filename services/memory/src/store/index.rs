@@ -13,7 +13,7 @@ use autoact_collections::guarded;
 use autoact_trajectory::Tenant;
 use tantivy::collector::{Count, DocSetCollector, TopDocs};
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, NoMergePolicy};
-use tantivy::query::{AllQuery, BooleanQuery, BoostQuery, Occur, TermQuery};
+use tantivy::query::{AllQuery, BooleanQuery, BoostQuery, Occur, TermQuery, TermSetQuery};
 use tantivy::schema::{Field, INDEXED, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions, Value};
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{DocAddress, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument, TantivyError, Term};
@@ -232,15 +232,15 @@ impl Search {
         Ok(found.into_iter().filter_map(recalled).collect())
     }
 
-    /// One memory.
-    pub(super) fn get(&self, key: &Key) -> Result<Option<Memory>, StoreError> {
-        let term = Term::from_field_bytes(self.fields.point, key.point().as_bytes());
+    /// Those of these memories that there are.
+    pub(super) fn get(&self, keys: &[Key]) -> Result<Vec<Memory>, StoreError> {
+        let term = |key: &Key| Term::from_field_bytes(self.fields.point, key.point().as_bytes());
         let found = guarded(|| {
             let searcher = self.reader.searcher();
-            let found = searcher.search(&TermQuery::new(term, IndexRecordOption::Basic), &DocSetCollector)?;
-            found.into_iter().next().map(|address| self.payload(&searcher, address)).transpose()
+            let found = searcher.search(&TermSetQuery::new(keys.iter().map(term)), &DocSetCollector)?;
+            found.into_iter().map(|address| self.payload(&searcher, address)).collect::<tantivy::Result<Vec<_>>>()
         });
-        Ok(found.map_err(StoreError::Engine)?.and_then(|payload| stored(serde_json::from_slice(&payload))))
+        Ok(found.map_err(StoreError::Engine)?.iter().filter_map(|payload| stored(serde_json::from_slice(payload))).collect())
     }
 
     /// The first memories that a filter admits.

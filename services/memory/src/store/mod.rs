@@ -29,8 +29,8 @@ pub trait MemoryStore: Send + Sync + 'static {
     async fn remember(&self, memory: Memory) -> Result<(), StoreError>;
     /// The memories of the query's tenant that are most similar to it, best first.
     async fn recall(&self, query: Query) -> Result<Vec<Recalled>, StoreError>;
-    /// One memory.
-    async fn get(&self, key: Key) -> Result<Option<Memory>, StoreError>;
+    /// Those of these memories that there are.
+    async fn get(&self, keys: Vec<Key>) -> Result<Vec<Memory>, StoreError>;
     /// The first memories that a filter admits, in the order of their places. Reads all of the
     /// tenant's and kind's.
     async fn scan(&self, filter: Filter) -> Result<Vec<Memory>, StoreError>;

@@ -180,10 +180,11 @@ impl MemoryStore for QdrantStore {
         Ok(points.into_iter().filter_map(|point| recalled(point.score, point.payload)).collect())
     }
 
-    async fn get(&self, key: Key) -> Result<Option<Memory>, StoreError> {
-        let get = GetPointsBuilder::new(&self.collection, vec![point_id(&key)]).with_payload(true).with_vectors(false);
+    async fn get(&self, keys: Vec<Key>) -> Result<Vec<Memory>, StoreError> {
+        let ids: Vec<PointId> = keys.iter().map(point_id).collect();
+        let get = GetPointsBuilder::new(&self.collection, ids).with_payload(true).with_vectors(false);
         let found = self.client.get_points(get).await.map_err(|error| self.error(error))?.result;
-        Ok(found.into_iter().next().and_then(|point| read(point.payload)))
+        Ok(found.into_iter().filter_map(|point| read(point.payload)).collect())
     }
 
     async fn scan(&self, wanted: Wanted) -> Result<Vec<Memory>, StoreError> {
