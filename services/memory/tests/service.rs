@@ -436,7 +436,8 @@ fn query(text: &str) -> Query {
     Query { tenant, kind: Kind::Task, conversation, text: text.into(), limit: 10, approved_only: true }
 }
 
-/// The files below a directory and what is in them, but for the locks.
+/// The files below a directory and what is in them, but for the locks, and for drafts that are
+/// renamed into place while others are read.
 fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -444,7 +445,7 @@ fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         let name = PathBuf::from(path.file_name().unwrap());
         if path.is_dir() {
             found.extend(contents(&path).into_iter().map(|(below, bytes)| (name.join(below), bytes)));
-        } else if !name.to_string_lossy().ends_with("lock") {
+        } else if !name.to_string_lossy().ends_with("lock") && !name.to_string_lossy().starts_with(".tmp") {
             found.insert(name, std::fs::read(path).unwrap());
         }
     }
