@@ -1,12 +1,16 @@
 //! The gateway's settings.
 
+mod recall;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use autoact_bus::BusConfig;
 use autoact_config::{Check, Common, Section};
-use autoact_trajectory::{Limits, MAX_RECALLED_BYTES, Tenant};
+use autoact_trajectory::{Limits, Tenant};
 use serde::{Deserialize, Serialize};
+
+pub use self::recall::RecallConfig;
 
 /// First of the five services.
 const GRPC_PORT: u16 = 7400;
@@ -34,18 +38,6 @@ const MAX_TASKS: u64 = 1024;
 const MAX_ATTEMPTS: u32 = 5;
 /// Most tasks end in less; the rest pass to another gateway. Well below the grace period.
 const DRAIN: Duration = Duration::from_secs(10);
-/// A person who waits for an answer hardly notices; a memory that is there answers in milliseconds.
-const RECALL_TIMEOUT: Duration = Duration::from_secs(2);
-/// Turns of a conversation that fit the question, beside the last one.
-const RECALLED_TURNS: u32 = 4;
-/// A turn is often understood from the one before it.
-const RECALLED_NEIGHBOURS: u32 = 1;
-/// Tasks of a conversation that fit the question.
-const RECALLED_TASKS: u32 = 5;
-/// In tasks: what was found out five tasks ago counts half.
-const RECALL_HALF_LIFE: f64 = 5.0;
-/// About 512 tokens of English, a quarter of a context of 2,048. The gateway has no tokenizer.
-const RECALL_BYTES: usize = 2048;
 /// The largest bounds a client may ask for.
 const MAX_LIMITS: Limits = Limits { max_steps: 100, max_reflections: 20, max_tokens: 1 << 20, max_time: Duration::from_secs(60 * 60) };
 
@@ -98,26 +90,6 @@ pub struct AgentsConfig {
     /// How long an agent may be away before the task waits in the queue instead of here.
     #[serde(with = "autoact_config::duration")]
     pub patience: Duration,
-}
-
-/// What is recalled of a task's conversation before its first plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RecallConfig {
-    /// How long the task waits for memory; then it goes on without.
-    #[serde(with = "autoact_config::duration")]
-    pub timeout: Duration,
-    /// Turns that fit the question, beside the last one; 0: no turns, the last one neither.
-    pub turns: u32,
-    /// Turns before and after each of these.
-    pub neighbours: u32,
-    /// Approved tasks that fit the question; 0: none.
-    pub tasks: u32,
-    /// After so many tasks of the conversation, what a task found out counts half; 0: ages count
-    /// nothing.
-    pub half_life: f64,
-    /// The most bytes of what agents are given of it.
-    pub max_bytes: usize,
 }
 
 /// Bounds of a task.
@@ -193,19 +165,6 @@ impl Default for AgentsConfig {
             reflect: REFLECT_AGENT.to_owned(),
             timeout: AGENT_TIMEOUT,
             patience: AGENT_PATIENCE,
-        }
-    }
-}
-
-impl Default for RecallConfig {
-    fn default() -> Self {
-        RecallConfig {
-            timeout: RECALL_TIMEOUT,
-            turns: RECALLED_TURNS,
-            neighbours: RECALLED_NEIGHBOURS,
-            tasks: RECALLED_TASKS,
-            half_life: RECALL_HALF_LIFE,
-            max_bytes: RECALL_BYTES,
         }
     }
 }
@@ -291,13 +250,7 @@ impl Section for GatewayConfig {
         {
             check.require(!time.is_zero(), key, "above 0", duration(time));
         }
-        let RecallConfig { timeout, turns, neighbours, tasks, half_life, max_bytes } = self.recall.clone();
-        check.require(!timeout.is_zero(), "recall.timeout", "above 0", duration(timeout));
-        check.require(turns <= 100, "recall.turns", "0 to 100", turns);
-        check.require(neighbours <= 10, "recall.neighbours", "0 to 10", neighbours);
-        check.require(tasks <= 100, "recall.tasks", "0 to 100", tasks);
-        check.require(half_life.is_finite() && half_life >= 0.0, "recall.half_life", "0 or more", half_life);
-        check.require(max_bytes <= MAX_RECALLED_BYTES, "recall.max_bytes", &format!("0 to {MAX_RECALLED_BYTES}"), max_bytes);
+        self.recall.check(check);
         check.require((1..=10_000).contains(&self.max_running), "max_running", "1 to 10000", self.max_running);
         for (key, tenant) in std::iter::once(("tenant", &self.tenant)).chain(self.run_tenants.iter().map(|tenant| ("run_tenants", tenant)))
         {

@@ -3,8 +3,9 @@
 use autoact_trajectory::InvalidTenant;
 use autoact_wire::memory_v1;
 
+use crate::asked::Recalled;
 use crate::payload::tenant_of;
-use crate::remembered::{Memory, Recalled, TaskMemory, Turn};
+use crate::remembered::{Memory, TaskMemory, Turn};
 
 impl TryFrom<memory_v1::TaskMemory> for TaskMemory {
     type Error = InvalidTenant;

@@ -7,7 +7,8 @@
 use autoact_trajectory::Tenant;
 use prost_types::Timestamp;
 
-use crate::remembered::{Filter, Forgotten, Key, Kind, Memory};
+use crate::asked::Filter;
+use crate::remembered::{Forgotten, Key, Kind, Memory};
 
 /// After everything.
 const END_OF_TIME: Timestamp = Timestamp { seconds: 253_402_300_799, nanos: 0 };

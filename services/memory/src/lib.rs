@@ -12,6 +12,7 @@
 //! ```
 
 mod app;
+mod asked;
 mod config;
 mod convert;
 mod documents;
@@ -26,12 +27,13 @@ mod store;
 mod words;
 
 pub use app::MemoryApp;
+pub use asked::{Filter, Place, Query, Recalled};
 pub use config::{
     DEFAULT_DATA_DIR, DEFAULT_GRPC_PORT, DEFAULT_METRICS_PORT, EmbedderKind, EmbedderServerConfig, MemoryConfig, QdrantConfig, StoreKind,
 };
 pub use encode::{Encoded, Encoder};
 pub use forgetting::{Forgetting, Scope};
 pub use memories::{InConversation, Memories, TimeToLive};
-pub use remembered::{Filter, Forgotten, Key, Kind, Memory, Place, Query, Recalled, TaskMemory, Turn};
+pub use remembered::{Forgotten, Key, Kind, Memory, TaskMemory, Turn};
 pub use rpc::{MemoryRpc, service};
 pub use store::{EmbeddedStore, MemoryStore, OpenError, QdrantStore, StoreError};

@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime};
 use autoact_trajectory::Tenant;
 use prost_types::Timestamp;
 
+use crate::asked::{Filter, Place, Query, Recalled};
 use crate::forgetting::{Forgetting, Scope, means, records_of};
-use crate::remembered::{Filter, Forgotten, Key, Kind, Memory, Place, Query, Recalled};
+use crate::remembered::{Forgotten, Key, Kind, Memory};
 use crate::store::{MemoryStore, StoreError};
 
 /// How long a record keeps something forgotten: far longer than an outbox that reaches memory takes.

@@ -8,10 +8,11 @@ use autoact_wire::memory_v1::remember_request::Memory as Message;
 use autoact_wire::status::ServiceError;
 use tonic::Code;
 
+use crate::asked::{Place, Query};
 use crate::forgetting::{Forgetting, Scope};
 use crate::memories::InConversation;
 use crate::payload::tenant_of;
-use crate::remembered::{Key, Kind, Memory, Place, Query};
+use crate::remembered::{Key, Kind, Memory};
 
 /// How many memories a call that names no limit gets.
 const DEFAULT_LIMIT: u32 = 5;

@@ -9,9 +9,11 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
 
-use super::index::{Index, Search};
+use super::index::Index;
+use super::search::Search;
 use super::{MemoryStore, OpenError, StoreError};
-use crate::remembered::{Filter, Key, Memory, Query, Recalled};
+use crate::asked::{Filter, Query, Recalled};
+use crate::remembered::{Key, Memory};
 use crate::words::Words;
 
 /// Changes that may wait, and queries that may wait or run. More than that is turned away: the

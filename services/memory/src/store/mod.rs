@@ -4,6 +4,7 @@ mod embedded;
 mod index;
 mod open;
 mod qdrant;
+mod search;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,8 +18,9 @@ pub use embedded::EmbeddedStore;
 pub use open::OpenError;
 pub use qdrant::QdrantStore;
 
+use crate::asked::{Filter, Query, Recalled};
 use crate::payload::Payload;
-use crate::remembered::{Filter, Key, Kind, Memory, Query, Recalled};
+use crate::remembered::{Key, Kind, Memory};
 
 /// Keeps memories, of every tenant for itself. None of its calls blocks an async thread.
 #[tonic::async_trait]

@@ -17,10 +17,11 @@ use qdrant_client::{Payload as Fields, Qdrant, QdrantError};
 use tonic::Code;
 
 use super::{MemoryStore, StoreError, stored};
+use crate::asked::{Filter as Wanted, First, Query, Recalled};
 use crate::config::QdrantConfig;
 use crate::encode::{Encoded, Encoder};
 use crate::payload::Payload;
-use crate::remembered::{Filter as Wanted, First, Key, Memory, Query, Recalled};
+use crate::remembered::{Key, Memory};
 
 /// The name of the sparse vector.
 const TERMS_VECTOR: &str = "bm25";
