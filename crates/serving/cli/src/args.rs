@@ -2,6 +2,7 @@
 
 mod corpus;
 mod memory;
+mod tools;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 
 pub(crate) use self::corpus::{CorpusCommand, ImportOptions, StoreOptions};
 pub(crate) use self::memory::{MemoryCommand, MemoryKind, MemoryOptions};
+pub(crate) use self::tools::{AddCommand, CallOptions, CommonOptions, FilesOptions, ToolsCommand, ToolsOptions};
 use crate::adapters::AdaptersOptions;
 use crate::eval::calibrate::CalibrateOptions;
 use crate::eval::compare::options::CompareOptions;
@@ -72,11 +74,16 @@ pub(crate) enum Command {
     Migrate(MigrateOptions),
 }
 
+/// Where a local group keeps its files.
+const DEFAULT_STATE_DIR: &str = ".quickstart/run";
+/// The library that comes with the atlas.
+const DEFAULT_TOOLS: &str = "corpora/atlas/tools.toml";
+
 /// Options of everything that runs a local group.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct GroupOptions {
     /// Where logs, the bus and the memory keep their files.
-    #[arg(long, env = "AUTOACT_STATE_DIR", default_value = ".quickstart/run")]
+    #[arg(long, env = "AUTOACT_STATE_DIR", default_value = DEFAULT_STATE_DIR)]
     pub(crate) state_dir: PathBuf,
     /// The first port: services at +0 to +4, their metrics at +100 to +104, NATS at +22.
     #[arg(long, default_value_t = 7400, value_parser = clap::value_parser!(u16).range(1024..=65431))]
@@ -93,7 +100,7 @@ pub(crate) struct GroupOptions {
     #[arg(long, default_value = "corpora/atlas/pages.jsonl")]
     pub(crate) corpus: PathBuf,
     /// The tool library.
-    #[arg(long, default_value = "corpora/atlas/tools.toml")]
+    #[arg(long, default_value = DEFAULT_TOOLS)]
     pub(crate) tools: PathBuf,
 }
 
@@ -117,7 +124,7 @@ pub(crate) struct UpOptions {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DownOptions {
     /// The state directory given to `up`.
-    #[arg(long, env = "AUTOACT_STATE_DIR", default_value = ".quickstart/run")]
+    #[arg(long, env = "AUTOACT_STATE_DIR", default_value = DEFAULT_STATE_DIR)]
     pub(crate) state_dir: PathBuf,
 }
 
@@ -292,14 +299,6 @@ pub(crate) enum TasksCommand {
         /// The task's id.
         id: String,
     },
-}
-
-/// `autoact tools`
-#[derive(Debug, ClapArgs)]
-pub(crate) struct ToolsOptions {
-    /// A JSON array for programs, with the whole schemas.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// `autoact eval`

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use autoact_client::{Listener, what_listens};
+use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::client::connect_lazy;
 use autoact_wire::memory_v1::documents_client::DocumentsClient;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
@@ -16,6 +17,7 @@ use crate::text::plain_line;
 
 pub(crate) type Gateway = GatewayClient<Channel>;
 pub(crate) type Memory = MemoryClient<Channel>;
+pub(crate) type ToolAgent = ToolAgentClient<Channel>;
 pub(crate) type Documents = DocumentsClient<Channel>;
 
 /// A client of the gateway; connects on first use.
@@ -31,6 +33,11 @@ pub(crate) fn memory(address: &str) -> anyhow::Result<Memory> {
 /// A client of the memory service's documents.
 pub(crate) fn documents(address: &str) -> anyhow::Result<Documents> {
     Ok(autoact_wire::limited!(DocumentsClient::new(channel(address, Service::Memory)?)))
+}
+
+/// A client of tool-agent.
+pub(crate) fn tool_agent(address: &str) -> anyhow::Result<ToolAgent> {
+    Ok(autoact_wire::limited!(ToolAgentClient::new(channel(address, Service::ToolAgent)?)))
 }
 
 fn channel(address: &str, service: Service) -> Result<Channel, BadAddress> {
@@ -63,6 +70,7 @@ impl std::error::Error for BadAddress {}
 pub(crate) enum Service {
     Gateway,
     Memory,
+    ToolAgent,
 }
 
 impl Service {
@@ -70,6 +78,7 @@ impl Service {
         match self {
             Service::Gateway => "gateway",
             Service::Memory => "memory service",
+            Service::ToolAgent => "tool-agent",
         }
     }
 
@@ -78,6 +87,7 @@ impl Service {
         match self {
             Service::Gateway => "--gateway",
             Service::Memory => "--memory",
+            Service::ToolAgent => "--tool-agent",
         }
     }
 
@@ -86,6 +96,7 @@ impl Service {
         match self {
             Service::Gateway => 7400,
             Service::Memory => 7404,
+            Service::ToolAgent => 7402,
         }
     }
 }

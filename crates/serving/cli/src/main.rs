@@ -43,6 +43,8 @@ use crate::client::{BadAddress, Failure};
 use crate::out::OutputError;
 
 fn main() -> ExitCode {
+    // `tools check` confines programs by starting itself once more
+    autoact_sandbox::run_if_launcher();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
@@ -79,7 +81,7 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Ask(options) => ask::run(&gateway, options).await,
         Command::Watch(options) => ask::watch(&gateway, options).await,
         Command::Tasks(command) => tasks::run(&gateway, command).await,
-        Command::Tools(options) => tools::run(&gateway, &options).await,
+        Command::Tools(options) => tools::run(&gateway, options).await,
         Command::Memory(command) => memory::run(command).await,
         Command::Eval(options) => eval::run(&gateway, options).await,
         Command::Learn(args) => learn::run(args).await,

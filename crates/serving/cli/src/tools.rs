@@ -1,24 +1,60 @@
-//! `autoact tools`: what the group can do, and what it takes.
+//! `autoact tools`: what the group can do and what it takes, and your own tools.
+
+mod add;
+mod call;
+mod edit;
+mod library;
 
 use autoact_wire::v1;
 use serde_json::{Value, json};
 
-use crate::args::ToolsOptions;
+use crate::args::{ToolsCommand, ToolsOptions};
 use crate::client::{self, Service};
 use crate::exit;
 use crate::out;
 use crate::text::plain_line;
 
-pub(crate) async fn run(gateway: &str, options: &ToolsOptions) -> anyhow::Result<u8> {
+pub(crate) async fn run(gateway: &str, options: ToolsOptions) -> anyhow::Result<u8> {
+    let json = options.json;
+    match options.command {
+        None | Some(ToolsCommand::List) => list(gateway, json).await,
+        Some(ToolsCommand::Show { name }) => show(gateway, &name, json).await,
+        Some(ToolsCommand::Call(options)) => call::run(&options, json).await,
+        Some(ToolsCommand::Check(files)) => library::check(&files, json).await,
+        Some(ToolsCommand::Add(command)) => add::add(gateway, command).await,
+        Some(ToolsCommand::Accept { name, files }) => add::accept(gateway, &name, &files).await,
+        Some(ToolsCommand::Remove { name, files }) => add::remove(&name, &files),
+    }
+}
+
+async fn tools(gateway: &str) -> anyhow::Result<Vec<v1::ToolSpec>> {
     let mut client = client::gateway(gateway)?;
-    let tools = match client.list_tools(v1::ListToolsRequest {}).await {
-        Ok(response) => response.into_inner().tools,
-        Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
-    };
-    if options.json {
+    match client.list_tools(v1::ListToolsRequest {}).await {
+        Ok(response) => Ok(response.into_inner().tools),
+        Err(status) => Err(client::explain(status, Service::Gateway, gateway).await),
+    }
+}
+
+async fn list(gateway: &str, json: bool) -> anyhow::Result<u8> {
+    let tools = tools(gateway).await?;
+    if json {
         out::line(Value::Array(tools.iter().map(object).collect()))?;
     } else {
         out::text(tools.iter().map(shown).collect::<String>())?;
+    }
+    Ok(exit::OK)
+}
+
+async fn show(gateway: &str, name: &str, json: bool) -> anyhow::Result<u8> {
+    let tools = tools(gateway).await?;
+    let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
+        let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        anyhow::bail!("there is no tool `{}`; the group has `{}`", plain_line(name), known.join("`, `"));
+    };
+    if json {
+        out::line(object(tool))?
+    } else {
+        out::text(shown(tool))?
     }
     Ok(exit::OK)
 }

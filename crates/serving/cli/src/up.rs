@@ -14,7 +14,7 @@ use crate::ask::{self, Show};
 use crate::exit;
 use crate::out;
 
-pub(crate) use group::{Group, free_base};
+pub(crate) use group::{Group, OWN_TOOLS, free_base};
 
 /// What the demonstration asks: two hops through the atlas.
 const DEMO_QUESTION: &str = "What is the capital of the country where the Loire flows?";

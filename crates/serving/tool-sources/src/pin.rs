@@ -13,7 +13,7 @@ pub(crate) fn pin(mut set: ToolSet, accepted: Option<&str>, found: &str) -> Tool
     };
     let name = &set.name;
     set.out_of_service = Some(format!("{why}; read them with `autoact tools check`, then accept them with `autoact tools accept {name}`"));
-    set.tools.clear();
+    set.withheld = std::mem::take(&mut set.tools);
     set
 }
 

@@ -45,6 +45,8 @@ pub struct ToolSet {
     pub tools: Vec<Arc<dyn Tool>>,
     /// Why its tools are not to be had.
     pub out_of_service: Option<String>,
+    /// Its tools that wait to be accepted.
+    pub withheld: Vec<Arc<dyn Tool>>,
     /// The tools that cannot be imported, and why.
     pub skipped: Vec<(String, String)>,
     /// What is told of the set to its operator, such as secrets that are missing.
@@ -63,6 +65,7 @@ impl ToolSet {
             section,
             tools: Vec::new(),
             out_of_service: None,
+            withheld: Vec::new(),
             skipped: Vec::new(),
             notes: Vec::new(),
             digest: None,

@@ -13,7 +13,7 @@ use crate::agents::patience::Patience;
 use crate::agents::remote::Library;
 
 /// A changed library is noticed after this long.
-const FRESH: Duration = Duration::from_secs(30);
+const FRESH: Duration = Duration::from_secs(5);
 /// A client that submits waits no longer.
 const LIMIT: Duration = Duration::from_secs(5);
 /// Names further apart than this are no misspellings of each other.
@@ -69,6 +69,17 @@ impl Catalog {
             // somebody else asked meanwhile
             Some(known) => Ok(known.tools),
             None => self.ask().await.map_err(SelectError::Library),
+        }
+    }
+
+    /// All tools as they are now, for who looks whether a change has come; those that are known
+    /// while Tool-Agent is away.
+    pub(crate) async fn tools_now(&self) -> Result<Arc<Vec<ToolSpec>>, SelectError> {
+        let _asking = self.asking.lock().await;
+        match (self.ask().await, self.known()) {
+            (Ok(tools), _) => Ok(tools),
+            (Err(_), Some(known)) => Ok(known.tools),
+            (Err(failure), None) => Err(SelectError::Library(failure)),
         }
     }
 

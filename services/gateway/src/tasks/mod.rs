@@ -71,6 +71,6 @@ impl Application {
 
     /// The tools that a task can name.
     pub(crate) async fn tools(&self) -> Result<Arc<Vec<ToolSpec>>, SelectError> {
-        self.catalog.tools().await
+        self.catalog.tools_now().await
     }
 }

@@ -64,7 +64,7 @@ async fn tool(common: Common) -> anyhow::Result<Running> {
     let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages((1..=100).map(page).collect())?))?;
     let script = ScriptedBackend::new(|request| Ok(format!(" Page {}\n", request.prompt.matches("\nAction: ").count())));
     let mut setup = Setup::bind("tool-agent", common).await?;
-    autoact_agent::install(speaker(Role::Tool, script), Arc::new(library), &config, &mut setup);
+    autoact_agent::install(speaker(Role::Tool, script), Arc::new(tool_agent::Tools::from(Arc::new(library))), &config, &mut setup);
     Ok(setup.finish().await?.start())
 }
 
