@@ -90,7 +90,7 @@ impl Tools {
                 let library = tools.library();
                 let now = stamp(&origin, &library);
                 let due = !library.sets().is_empty() && asked.elapsed() >= ASK_AGAIN;
-                if now == seen && !due {
+                if now == seen && !due && !origin.sources.has_news() {
                     continue;
                 }
                 let changed = now != seen;

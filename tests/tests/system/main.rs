@@ -19,6 +19,7 @@ mod lifecycle;
 mod load;
 mod observability;
 mod output;
+mod own_tools;
 mod questions;
 mod quickstart;
 mod restarts;

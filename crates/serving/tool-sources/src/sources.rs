@@ -37,14 +37,15 @@ struct Kept {
 }
 
 impl Kept {
-    /// Whether asking again could say something else.
+    /// Whether the server said that its tools changed.
+    fn told(&self) -> bool {
+        self.server.as_ref().is_some_and(|(server, changes)| *server.changes().borrow() != *changes)
+    }
+
+    /// Whether asking again would say the same.
     fn is_fresh(&self) -> bool {
-        let unchanged = match &self.server {
-            // it says itself when its tools change
-            Some((server, changes)) => *server.changes().borrow() == *changes,
-            None => self.at.elapsed() < DOCUMENT_AGE,
-        };
-        unchanged && self.set.out_of_service.is_none()
+        let recent = self.server.is_some() || self.at.elapsed() < DOCUMENT_AGE;
+        recent && !self.told() && self.set.out_of_service.is_none()
     }
 }
 
@@ -65,6 +66,11 @@ impl Sources {
         let library = ToolLibrary::open(path, added, knowledge, self)?;
         self.kept().retain(|_, kept| kept.used);
         Ok(library)
+    }
+
+    /// Whether a server said that its tools changed: a reason to read the library again.
+    pub fn has_news(&self) -> bool {
+        self.kept().values().any(Kept::told)
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<String, Kept>> {

@@ -31,8 +31,13 @@ pub(super) fn write(path: &Path, document: &DocumentMut) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds an entry at the end of a section.
-pub(super) fn add(document: &mut DocumentMut, section: &str, entry: Table) -> anyhow::Result<()> {
+/// Adds an entry at the end of a section. Tables in it are written in line, so that no other entry's
+/// header comes between.
+pub(super) fn add(document: &mut DocumentMut, section: &str, mut entry: Table) -> anyhow::Result<()> {
+    for (_, item) in entry.iter_mut() {
+        item.make_value();
+    }
+    entry.set_position(None);
     let entries = document.entry(section).or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
     let entries = entries.as_array_of_tables_mut().with_context(|| format!("`{section}` is not a list of entries `[[{section}]]`"))?;
     entries.push(entry);
@@ -78,9 +83,12 @@ mod tests {
         assert!(accept(&mut document, "mcp", "b", "12"));
         assert!(!accept(&mut document, "mcp", "a", "12"));
         assert_eq!(document.to_string(), format!("{text}digest = \"12\"\n"));
-        let mut entry = Table::new();
-        entry["name"] = toml_edit::value("c");
-        add(&mut document, "mcp", entry).unwrap();
+        for name in ["c", "d"] {
+            let entry: DocumentMut = format!("name = \"{name}\"\n[env]\nA = \"1\"\n").parse().unwrap();
+            add(&mut document, "mcp", entry.as_table().clone()).unwrap();
+        }
+        let read: toml::Table = toml::from_str(&document.to_string()).unwrap();
+        assert_eq!((read["mcp"][2]["name"].as_str(), read["mcp"][1]["env"]["A"].as_str()), (Some("d"), Some("1")));
         assert!(remove(&mut document, "b") && !remove(&mut document, "b"));
         let text = document.to_string();
         assert!(text.starts_with("# mine\n[[openapi]]\nname = \"a\" # the first\n"), "{text}");
