@@ -21,8 +21,8 @@ pub(crate) async fn run(gateway: &str, options: ToolsOptions) -> anyhow::Result<
         Some(ToolsCommand::Show { name }) => show(gateway, &name, json).await,
         Some(ToolsCommand::Call(options)) => call::run(&options, json).await,
         Some(ToolsCommand::Check(files)) => library::check(&files, json).await,
-        Some(ToolsCommand::Add(command)) => add::add(gateway, command).await,
-        Some(ToolsCommand::Accept { name, files }) => add::accept(gateway, &name, &files).await,
+        Some(ToolsCommand::Add(command)) => add::add(gateway, *command).await,
+        Some(ToolsCommand::Accept { name, files }) => add::accept(&name, &files).await,
         Some(ToolsCommand::Remove { name, files }) => add::remove(&name, &files),
     }
 }

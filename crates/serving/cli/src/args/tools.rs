@@ -32,7 +32,7 @@ pub(crate) enum ToolsCommand {
     Check(FilesOptions),
     /// Add a tool or a set of tools to your own library; a running group takes it at once.
     #[command(subcommand)]
-    Add(AddCommand),
+    Add(Box<AddCommand>),
     /// Accept the definitions of a set as they are now.
     Accept {
         /// The set's name.

@@ -72,7 +72,7 @@ pub(super) async fn add(gateway: &str, command: AddCommand) -> anyhow::Result<u8
     Ok(exit::OK)
 }
 
-pub(super) async fn accept(gateway: &str, name: &str, files: &FilesOptions) -> anyhow::Result<u8> {
+pub(super) async fn accept(name: &str, files: &FilesOptions) -> anyhow::Result<u8> {
     let own = files.own();
     let library = library::read(&files.tools, &own).await?;
     let set = library.sets().iter().find(|set| set.name == name);
@@ -92,10 +92,9 @@ pub(super) async fn accept(gateway: &str, name: &str, files: &FilesOptions) -> a
         let mut document = edit::read(path)?;
         if edit::accept(&mut document, set.section, name, digest) {
             edit::write(path, &document)?;
-            out::text(library::shown(&ToolSet { out_of_service: None, ..set.clone() }))?;
-            out::line(format_args!("accepted `{name}` in {}", path.display()))?;
-            let names: Vec<String> = set.withheld.iter().map(|tool| tool.spec().name.clone()).collect();
-            taken(gateway, &names).await;
+            let accepted = ToolSet { out_of_service: None, tools: set.withheld.clone(), withheld: Vec::new(), ..set.clone() };
+            out::text(library::shown(&accepted))?;
+            out::line(format_args!("accepted `{name}` in {}; a running group takes it within seconds", path.display()))?;
             return Ok(exit::OK);
         }
     }

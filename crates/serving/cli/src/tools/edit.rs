@@ -31,13 +31,15 @@ pub(super) fn write(path: &Path, document: &DocumentMut) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds an entry at the end of a section. Tables in it are written in line, so that no other entry's
-/// header comes between.
-pub(super) fn add(document: &mut DocumentMut, section: &str, mut entry: Table) -> anyhow::Result<()> {
-    for (_, item) in entry.iter_mut() {
+/// Adds an entry at the end of a section, its name first. Tables in it are written in line, so that no
+/// other entry's header comes between.
+pub(super) fn add(document: &mut DocumentMut, section: &str, mut fields: Table) -> anyhow::Result<()> {
+    let mut entry = Table::new();
+    let name = fields.remove("name").map(|name| ("name".into(), name));
+    for (key, mut item) in name.into_iter().chain(fields) {
         item.make_value();
+        entry.insert(&key, item);
     }
-    entry.set_position(None);
     let entries = document.entry(section).or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
     let entries = entries.as_array_of_tables_mut().with_context(|| format!("`{section}` is not a list of entries `[[{section}]]`"))?;
     entries.push(entry);
