@@ -1,6 +1,5 @@
 //! The tools of the service: read at its start, and again when their files change.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -51,9 +50,7 @@ impl Tools {
             "" => None,
             address => Some(Arc::new(RemoteCollections::new(address).map_err(StartError::new)?) as Arc<dyn Collections>),
         };
-        let variables: BTreeMap<String, String> =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
-        let client = HttpClient::new(Handle::current(), HttpClientOptions { variables, ..HttpClientOptions::default() });
+        let client = HttpClient::new(Handle::current(), HttpClientOptions::from_environment());
         let sources = Arc::new(Sources::new(client.map_err(StartError::new)?));
         let (file, corpus) = (settings.tools.clone(), settings.corpus.clone());
         let own = Some(settings.own_tools.clone()).filter(|own| !own.as_os_str().is_empty());

@@ -1,130 +1,34 @@
 //! Conversations over real services: memory and the gateway are killed between and within two tasks
 //! of one conversation, and the second has the first.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::Duration;
-
 use anyhow::Context as _;
-use autoact_testkit::files::Assets;
+use autoact_testkit::Group;
 use autoact_testkit::poll::poll_until;
-use autoact_testkit::{Group, NatsServer, Program, Running, ports};
 use autoact_wire::client::connect_lazy;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::memory_v1::{ForgetRequest, ListMemoriesRequest, stored_memory};
 use autoact_wire::v1::trajectory_event::Body;
 use autoact_wire::v1::{self, TrajectoryEvent};
 use futures::StreamExt as _;
-use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tonic::transport::Channel;
-use tonic_health::pb::HealthCheckRequest;
-use tonic_health::pb::health_check_response::ServingStatus;
-use tonic_health::pb::health_client::HealthClient;
 
 use crate::clients::{QUESTION, QUICK, TASK_LIMIT, finished, gateway, watch};
-
-const START_LIMIT: Duration = Duration::from_secs(60);
-const SERVICES: [&str; 5] = ["gateway", "plan-agent", "tool-agent", "reflect-agent", "memory"];
-
-/// The services as processes of their own, each of which can be killed and started again.
-struct Fleet {
-    dir: tempfile::TempDir,
-    base_port: u16,
-    running: BTreeMap<&'static str, Running>,
-    _nats: NatsServer,
-}
-
-impl Fleet {
-    async fn start() -> anyhow::Result<Fleet> {
-        let dir = tempfile::tempdir()?;
-        let assets = Assets::bundled(dir.path())?;
-        let offsets: Vec<u16> = (0..5).flat_map(|index| [index, 100 + index]).collect();
-        let base_port = ports::free_block(&offsets)?;
-        let nats = NatsServer::start().await?;
-        let path = |path: PathBuf| format!("{:?}", path.display().to_string());
-        let mut config = format!("[common]\nnats.url = \"{}\"\n", nats.url());
-        for (name, index) in SERVICES.into_iter().zip(0..) {
-            let (port, metrics) = (base_port + index, base_port + 100 + index);
-            config += &format!("\n[{name}]\nlisten = \"127.0.0.1:{port}\"\nmetrics_listen = \"127.0.0.1:{metrics}\"\n");
-            match name {
-                "gateway" => {
-                    config += &format!("memory = \"http://127.0.0.1:{}\"\nbus.lease = \"2s\"\nrecall.timeout = \"1s\"\n", base_port + 4);
-                    for (role, index) in [("plan", 1), ("tool", 2), ("reflect", 3)] {
-                        config += &format!("agents.{role} = \"http://127.0.0.1:{}\"\n", base_port + index);
-                    }
-                }
-                "memory" => {
-                    config += &format!("data_dir = {}\ndocuments_dir = \"\"\n", path(dir.path().join("memory")));
-                }
-                agent => {
-                    let role = agent.trim_end_matches("-agent");
-                    config += &format!("model = {}\nadapter = {}\n", path(assets.model.clone()), path(assets.adapters.join(role)));
-                    if agent == "tool-agent" {
-                        config +=
-                            &format!("tools = {}\ncorpus = {}\nmemory = \"\"\n", path(assets.tools.clone()), path(assets.corpus.clone()));
-                    }
-                }
-            }
-        }
-        std::fs::write(dir.path().join("config.toml"), config)?;
-        let mut fleet = Fleet { dir, base_port, running: BTreeMap::new(), _nats: nats };
-        for name in SERVICES {
-            fleet.launch(name)?;
-        }
-        for name in SERVICES {
-            fleet.ready(name).await?;
-        }
-        Ok(fleet)
-    }
-
-    fn launch(&mut self, name: &'static str) -> anyhow::Result<()> {
-        let config = self.dir.path().join("config.toml").display().to_string();
-        self.running.insert(name, Program::new(name)?.args(["--config", &config]).start()?);
-        Ok(())
-    }
-
-    fn address(&self, name: &str) -> String {
-        let index = SERVICES.iter().position(|service| *service == name).unwrap_or_default();
-        format!("http://127.0.0.1:{}", self.base_port + u16::try_from(index).unwrap_or_default())
-    }
-
-    async fn ready(&self, name: &str) -> anyhow::Result<()> {
-        let address = self.address(name);
-        poll_until(START_LIMIT, name, async || {
-            let health = HealthClient::new(connect_lazy(&address).ok()?).check(HealthCheckRequest::default()).await.ok()?;
-            (health.into_inner().status() == ServingStatus::Serving).then_some(())
-        })
-        .await
-    }
-
-    /// Ends a service without a word.
-    async fn kill(&mut self, name: &'static str) -> anyhow::Result<()> {
-        let killed = self.running.remove(name).context("it runs")?;
-        killed.signal(Signal::SIGKILL);
-        killed.output(START_LIMIT).await?;
-        Ok(())
-    }
-
-    async fn restart(&mut self, name: &'static str) -> anyhow::Result<()> {
-        self.launch(name)?;
-        self.ready(name).await
-    }
-
-    fn memory(&self) -> anyhow::Result<MemoryClient<Channel>> {
-        Ok(MemoryClient::new(connect_lazy(&self.address("memory"))?))
-    }
-
-    /// The tasks that memory has of the conversation, as turns.
-    async fn turns(&self) -> Option<Vec<String>> {
-        let request = ListMemoriesRequest { conversation_id: CONVERSATION.to_owned(), ..Default::default() };
-        let memories = self.memory().ok()?.list_memories(request).await.ok()?.into_inner().memories;
-        let turn = |memory| if let stored_memory::Memory::Turn(turn) = memory { Some(turn.task_id) } else { None };
-        Some(memories.into_iter().filter_map(|stored| stored.memory).filter_map(turn).collect())
-    }
-}
+use crate::fleet::Fleet;
 
 const CONVERSATION: &str = "trip";
+
+fn memory(fleet: &Fleet) -> anyhow::Result<MemoryClient<Channel>> {
+    Ok(MemoryClient::new(connect_lazy(&fleet.address("memory"))?))
+}
+
+/// The tasks that memory has of the conversation, as turns.
+async fn turns(fleet: &Fleet) -> Option<Vec<String>> {
+    let request = ListMemoriesRequest { conversation_id: CONVERSATION.to_owned(), ..Default::default() };
+    let memories = memory(fleet).ok()?.list_memories(request).await.ok()?.into_inner().memories;
+    let turn = |memory| if let stored_memory::Memory::Turn(turn) = memory { Some(turn.task_id) } else { None };
+    Some(memories.into_iter().filter_map(|stored| stored.memory).filter_map(turn).collect())
+}
 
 fn said(id: &str, question: &str) -> v1::SubmitTaskRequest {
     let (task_id, conversation_id, question) = (id.to_owned(), CONVERSATION.to_owned(), question.to_owned());
@@ -184,7 +88,7 @@ async fn a_conversation_is_asked_listed_and_forgotten_by_command() -> anyhow::Re
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_outlives_kills_of_memory_and_gateway() -> anyhow::Result<()> {
-    let mut fleet = Fleet::start().await?;
+    let mut fleet = Fleet::with_memory().await?;
     let mut client = gateway(&fleet.address("gateway"))?;
 
     // memory is away while the first task begins and ends, and then the gateway goes too
@@ -200,9 +104,9 @@ async fn a_conversation_outlives_kills_of_memory_and_gateway() -> anyhow::Result
         // a model of random weights: what has no answer leaves no memory
         return Ok(());
     }
-    assert_eq!(fleet.turns().await.context("memory answers")?, [""; 0]);
+    assert_eq!(turns(&fleet).await.context("memory answers")?, [""; 0]);
     fleet.restart("gateway").await?;
-    poll_until(TASK_LIMIT, "memory to hear of the first task", async || fleet.turns().await.filter(|turns| *turns == ["first"])).await?;
+    poll_until(TASK_LIMIT, "memory to hear of the first task", async || turns(&fleet).await.filter(|turns| *turns == ["first"])).await?;
 
     // the gateway is killed once the second task has recalled
     client.submit_task(said("second", "Which country does the Loire flow through?")).await?;
@@ -215,7 +119,7 @@ async fn a_conversation_outlives_kills_of_memory_and_gateway() -> anyhow::Result
     }
     fleet.kill("gateway").await?;
     // a holder that recalled again would find nothing
-    fleet.memory()?.forget(ForgetRequest { conversation_id: CONVERSATION.to_owned(), ..Default::default() }).await?;
+    memory(&fleet)?.forget(ForgetRequest { conversation_id: CONVERSATION.to_owned(), ..Default::default() }).await?;
     fleet.restart("gateway").await?;
     let events = watch(&mut client, "second", 0).await?;
     let [recalled] = recalled(&events)[..] else { anyhow::bail!("{events:?}") };
@@ -226,9 +130,9 @@ async fn a_conversation_outlives_kills_of_memory_and_gateway() -> anyhow::Result
     finished(&events)?;
 
     // what was forgotten stays so when memory starts again; what ended later is there
-    poll_until(QUICK, "memory to hear of the second task", async || fleet.turns().await.filter(|turns| *turns == ["second"])).await?;
+    poll_until(QUICK, "memory to hear of the second task", async || turns(&fleet).await.filter(|turns| *turns == ["second"])).await?;
     fleet.kill("memory").await?;
     fleet.restart("memory").await?;
-    assert_eq!(fleet.turns().await.context("memory answers")?, ["second"]);
+    assert_eq!(turns(&fleet).await.context("memory answers")?, ["second"]);
     Ok(())
 }

@@ -11,21 +11,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use autoact_testkit::files::Assets;
-use autoact_testkit::poll::poll_until;
-use autoact_testkit::{NatsServer, Program, Running, ports};
 use autoact_trajectory::UNKNOWN_OUTCOME;
-use autoact_wire::client::connect_lazy;
 use autoact_wire::v1::trajectory_event::Body;
 use autoact_wire::v1::{self, TrajectoryEvent};
-use nix::sys::signal::Signal;
-use tonic_health::pb::HealthCheckRequest;
-use tonic_health::pb::health_check_response::ServingStatus;
-use tonic_health::pb::health_client::HealthClient;
 
 use crate::clients::{gateway, long, watch};
+use crate::fleet::Fleet;
 
-/// How long a service may take to start; the machine may be busy.
-const START_LIMIT: Duration = Duration::from_secs(60);
+/// Those that are killed.
 const SERVICES: [&str; 4] = ["gateway", "plan-agent", "tool-agent", "reflect-agent"];
 /// Kills of each service while its tasks run.
 const KILLS: usize = 3;
@@ -33,90 +26,6 @@ const KILLS: usize = 3;
 const TIME: Duration = Duration::from_secs(300);
 /// Temperatures at which every question is asked.
 const TEMPERATURES: [f32; 2] = [0.0, 0.7];
-
-/// The services as processes of their own, each of which can be killed and started again.
-struct Fleet {
-    dir: tempfile::TempDir,
-    base_port: u16,
-    running: BTreeMap<&'static str, Running>,
-    _nats: NatsServer,
-}
-
-impl Fleet {
-    async fn start() -> anyhow::Result<Fleet> {
-        Fleet::with_tools(|assets, _| Ok(assets.tools.clone())).await
-    }
-
-    /// A fleet whose tool library is the file that `tools` makes in the fleet's directory.
-    async fn with_tools(tools: impl FnOnce(&Assets, &Path) -> anyhow::Result<PathBuf>) -> anyhow::Result<Fleet> {
-        let dir = tempfile::tempdir()?;
-        let mut assets = Assets::bundled(dir.path())?;
-        assets.tools = tools(&assets, dir.path())?;
-        let offsets: Vec<u16> = (0..4).flat_map(|index| [index, 100 + index]).collect();
-        let base_port = ports::free_block(&offsets)?;
-        let nats = NatsServer::start().await?;
-        let path = |path: PathBuf| format!("{:?}", path.display().to_string());
-        let mut config = format!("[common]\nnats.url = \"{}\"\n", nats.url());
-        for (name, index) in SERVICES.into_iter().zip(0..) {
-            let (port, metrics) = (base_port + index, base_port + 100 + index);
-            config += &format!("\n[{name}]\nlisten = \"127.0.0.1:{port}\"\nmetrics_listen = \"127.0.0.1:{metrics}\"\n");
-            match name.strip_suffix("-agent") {
-                None => {
-                    config += "memory = \"\"\nbus.lease = \"2s\"\n";
-                    for (role, index) in [("plan", 1), ("tool", 2), ("reflect", 3)] {
-                        config += &format!("agents.{role} = \"http://127.0.0.1:{}\"\n", base_port + index);
-                    }
-                }
-                Some(role) => {
-                    config += &format!("model = {}\nadapter = {}\n", path(assets.model.clone()), path(assets.adapters.join(role)));
-                }
-            }
-            if name == "tool-agent" {
-                config += &format!("tools = {}\ncorpus = {}\n", path(assets.tools.clone()), path(assets.corpus.clone()));
-            }
-        }
-        std::fs::write(dir.path().join("config.toml"), config)?;
-        let mut fleet = Fleet { dir, base_port, running: BTreeMap::new(), _nats: nats };
-        for name in SERVICES {
-            fleet.launch(name)?;
-        }
-        for name in SERVICES {
-            fleet.ready(name).await?;
-        }
-        Ok(fleet)
-    }
-
-    fn launch(&mut self, name: &'static str) -> anyhow::Result<()> {
-        let config = self.dir.path().join("config.toml").display().to_string();
-        let program = Program::new(name)?.args(["--config", &config]);
-        self.running.insert(name, program.start()?);
-        Ok(())
-    }
-
-    fn address(&self, name: &str) -> String {
-        let index = SERVICES.iter().position(|service| *service == name).unwrap_or_default();
-        format!("http://127.0.0.1:{}", self.base_port + u16::try_from(index).unwrap_or_default())
-    }
-
-    async fn ready(&self, name: &str) -> anyhow::Result<()> {
-        let address = self.address(name);
-        poll_until(START_LIMIT, name, async || {
-            let channel = connect_lazy(&address).ok()?;
-            let health = HealthClient::new(channel).check(HealthCheckRequest::default()).await.ok()?;
-            (health.into_inner().status() == ServingStatus::Serving).then_some(())
-        })
-        .await
-    }
-
-    /// Ends a service without a word, and starts it again.
-    async fn kill(&mut self, name: &'static str) -> anyhow::Result<()> {
-        let killed = self.running.remove(name).context("it runs")?;
-        killed.signal(Signal::SIGKILL);
-        killed.output(START_LIMIT).await?;
-        self.launch(name)?;
-        self.ready(name).await
-    }
-}
 
 fn questions() -> anyhow::Result<Vec<String>> {
     let path = autoact_testkit::files::root().join("corpora/atlas/questions/dev.jsonl");
@@ -193,6 +102,7 @@ async fn tasks_under_kills_are_the_tasks_without_kills() -> anyhow::Result<()> {
         let asked = tokio::spawn(ask_all(address.clone(), format!("kill-{victim}")));
         for _ in 0..KILLS {
             fleet.kill(victim).await?;
+            fleet.restart(victim).await?;
         }
         let seen = asked.await??;
         assert_eq!(seen.len(), expected.len());
@@ -272,6 +182,7 @@ async fn no_effect_is_run_twice_under_kills() -> anyhow::Result<()> {
             ticks.tick().await;
             let killed = Instant::now();
             fleet.kill(victim).await?;
+            fleet.restart(victim).await?;
             slowest = slowest.max(killed.elapsed());
         }
     }
@@ -290,7 +201,7 @@ async fn no_effect_is_run_twice_under_kills() -> anyhow::Result<()> {
             }
         }
     }
-    let ran = std::fs::read_to_string(fleet.dir.path().join("ran"))?;
+    let ran = std::fs::read_to_string(fleet.dir().join("ran"))?;
     let mut calls: Vec<&str> = ran.lines().collect();
     let runs = calls.len();
     calls.sort_unstable();

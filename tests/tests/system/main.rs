@@ -13,6 +13,7 @@ mod conversations;
 mod documents;
 mod evaluation;
 mod examples;
+mod fleet;
 mod identity;
 mod kills;
 mod lifecycle;

@@ -1,6 +1,7 @@
 //! What all tools share: the runtime, name resolution, TLS settings and the environment.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::future::Future;
 use std::io;
 use std::net::IpAddr;
@@ -46,6 +47,14 @@ pub struct HttpClientOptions {
     pub connect_timeout: Duration,
     /// Finds addresses.
     pub resolver: Arc<dyn Resolve>,
+}
+
+impl HttpClientOptions {
+    /// The usual client of a program: secrets are variables of its own environment.
+    pub fn from_environment() -> HttpClientOptions {
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+        HttpClientOptions { variables: std::env::vars_os().filter_map(text).collect(), ..HttpClientOptions::default() }
+    }
 }
 
 impl Default for HttpClientOptions {

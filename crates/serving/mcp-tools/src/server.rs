@@ -112,8 +112,8 @@ impl McpServer {
         }
     }
 
-    /// How often the server said that its tools changed. A change is a reason to import again; what
-    /// was imported is checked by itself before the next call.
+    /// How often the server said that its tools changed, or a call found that. A change is a reason
+    /// to import again; what was imported is checked by itself before the next call.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.handler.changes.subscribe()
     }
@@ -188,7 +188,11 @@ impl Shared {
         };
         match digests.get(remote).is_some_and(|found| found == digest) {
             true => Ok(()),
-            false => Err(McpFailure::Changed { server: self.options.name.clone(), tool: remote.to_owned() }),
+            false => {
+                // who imported it can see that, as if the server had told it
+                self.handler.changes.send_modify(|count| *count = count.wrapping_add(1));
+                Err(McpFailure::Changed { server: self.options.name.clone(), tool: remote.to_owned() })
+            }
         }
     }
 

@@ -155,23 +155,25 @@ impl Reader<'_> {
         let mut document: toml::Table =
             toml::from_str(text).map_err(|error| refused(vec![format!("not TOML: {}", error.to_string().trim())]))?;
         let mut mistakes = Vec::new();
-        let definitions = self.tools(section(&mut document, "tool", &mut mistakes), &mut mistakes);
+        let tools = section(&mut document, "tool", &mut mistakes);
+        let sections: Vec<_> = self.kinds.sections().iter().map(|name| (*name, section(&mut document, name, &mut mistakes))).collect();
+        for key in document.keys() {
+            if ELSEWHERE.contains(&key.as_str()) {
+                mistakes.push(format!("entries `[[{key}]]` are read by tool-agent and `autoact tools` alone"));
+            } else {
+                let sections = sections.iter().map(|(name, _)| format!(", `[[{name}]]`")).collect::<String>();
+                mistakes.push(format!("unknown key `{}`; expected entries `[[tool]]`{sections}", quoted(key)));
+            }
+        }
+        let definitions = self.tools(tools, &mut mistakes);
         let mut sets = Vec::new();
-        for name in self.kinds.sections() {
-            for (at, entry) in section(&mut document, name, &mut mistakes).into_iter().enumerate() {
+        for (name, entries) in sections {
+            for (at, entry) in entries.into_iter().enumerate() {
                 let place = place(name, at, &entry);
                 match self.kinds.set(name, entry, self.base) {
                     Ok(set) => sets.push(set),
                     Err(all) => mistakes.extend(all.into_iter().map(|mistake| format!("{place}: {mistake}"))),
                 }
-            }
-        }
-        for key in document.keys() {
-            if ELSEWHERE.contains(&key.as_str()) {
-                mistakes.push(format!("entries `[[{key}]]` are read by tool-agent and `autoact tools` alone"));
-            } else {
-                let sections = self.kinds.sections().iter().map(|name| format!(", `[[{name}]]`")).collect::<String>();
-                mistakes.push(format!("unknown key `{}`; expected entries `[[tool]]`{sections}", quoted(key)));
             }
         }
         if mistakes.is_empty() { Ok(Parsed { definitions, sets }) } else { Err(refused(mistakes)) }

@@ -69,7 +69,7 @@ pub(crate) struct CallOptions {
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct FilesOptions {
     /// The tool library.
-    #[arg(long, env = "AUTOACT_TOOLS", default_value = DEFAULT_TOOLS)]
+    #[arg(long, default_value = DEFAULT_TOOLS)]
     pub(crate) tools: PathBuf,
     /// Your own library, whose entries are added. Without it, `tools.toml` in the state directory.
     #[arg(long)]

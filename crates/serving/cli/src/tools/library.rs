@@ -26,9 +26,7 @@ pub(super) async fn read(tools: &Path, own: &Path) -> anyhow::Result<ToolLibrary
 }
 
 pub(super) fn sources() -> anyhow::Result<Sources> {
-    let variables: BTreeMap<String, String> =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
-    Ok(Sources::new(HttpClient::new(Handle::current(), HttpClientOptions { variables, ..HttpClientOptions::default() })?))
+    Ok(Sources::new(HttpClient::new(Handle::current(), HttpClientOptions::from_environment())?))
 }
 
 /// `autoact tools check`
