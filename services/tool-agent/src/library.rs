@@ -79,13 +79,13 @@ impl Tools {
         let Some(origin) = self.origin.clone() else { return };
         let tools = Arc::clone(self);
         tasks.spawn("tool library", async move {
-            let mut seen = stamp(&origin, &tools.library());
+            let mut seen = stamp(&origin, &tools.library()).await;
             let mut asked = Instant::now();
             let mut interval = tokio::time::interval(LOOK);
             loop {
                 interval.tick().await;
                 let library = tools.library();
-                let now = stamp(&origin, &library);
+                let now = stamp(&origin, &library).await;
                 let due = !library.sets().is_empty() && asked.elapsed() >= ASK_AGAIN;
                 if now == seen && !due && !origin.sources.has_news() {
                     continue;
@@ -130,14 +130,15 @@ impl Origin {
 }
 
 /// When the files changed last, and their sizes.
-fn stamp(origin: &Origin, library: &ToolLibrary) -> Vec<Option<(SystemTime, u64)>> {
+async fn stamp(origin: &Origin, library: &ToolLibrary) -> Vec<Option<(SystemTime, u64)>> {
     let of_sets = library.sets().iter().flat_map(|set| set.files.iter());
     let files = [&origin.file].into_iter().chain(&origin.own).chain(of_sets);
-    let stamp = |path: &PathBuf| {
-        let metadata = std::fs::metadata(path).ok()?;
-        Some((metadata.modified().ok()?, metadata.len()))
-    };
-    files.map(stamp).collect()
+    let mut stamps = Vec::new();
+    for path in files {
+        let metadata = tokio::fs::metadata(path).await.ok();
+        stamps.push(metadata.and_then(|metadata| Some((metadata.modified().ok()?, metadata.len()))));
+    }
+    stamps
 }
 
 /// What of the sets is worth a line in the log when it changes.

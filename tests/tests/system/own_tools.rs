@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use autoact_testkit::files::program;
+use autoact_testkit::poll::poll_until;
 use autoact_testkit::{Group, GroupOptions, Output};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::clients::QUICK;
 
@@ -88,12 +88,12 @@ async fn names(group: &Group) -> anyhow::Result<Vec<String>> {
 }
 
 async fn until(group: &Group, name: &str, there: bool) -> anyhow::Result<()> {
-    let deadline = Instant::now() + NOTICED;
-    while names(group).await?.iter().any(|known| known == name) != there {
-        anyhow::ensure!(Instant::now() < deadline, "`{name}` there: expected {there}, after {NOTICED:?}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    Ok(())
+    let what = format!("`{name}` to be {}", if there { "there" } else { "gone" });
+    poll_until(NOTICED, &what, async || {
+        let names = names(group).await.ok()?;
+        (names.iter().any(|known| known == name) == there).then_some(())
+    })
+    .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -185,12 +185,8 @@ async fn the_tools_of_a_server_are_the_groups() -> anyhow::Result<()> {
 
 async fn logged(group: &Group, text: &str) -> anyhow::Result<()> {
     let log = group.state_dir().join("logs/tool-agent.log");
-    let deadline = Instant::now() + NOTICED;
-    while !std::fs::read_to_string(&log)?.contains(text) {
-        anyhow::ensure!(Instant::now() < deadline, "the log of tool-agent does not say `{text}`");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    Ok(())
+    let said = async || std::fs::read_to_string(&log).ok()?.contains(text).then_some(());
+    poll_until(NOTICED, &format!("tool-agent's log to say `{text}`"), said).await
 }
 
 /// No file of the group holds the secret.

@@ -22,6 +22,7 @@ mod model;
 mod names;
 mod out;
 mod recall;
+mod replace;
 mod supervise;
 mod tasks;
 mod text;

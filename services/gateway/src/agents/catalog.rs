@@ -14,6 +14,8 @@ use crate::agents::remote::Library;
 
 /// A changed library is noticed after this long.
 const FRESH: Duration = Duration::from_secs(5);
+/// What was asked for so recently is as good as asked for now.
+const NOW: Duration = Duration::from_millis(200);
 /// A client that submits waits no longer.
 const LIMIT: Duration = Duration::from_secs(5);
 /// Names further apart than this are no misspellings of each other.
@@ -76,6 +78,10 @@ impl Catalog {
     /// while Tool-Agent is away.
     pub(crate) async fn tools_now(&self) -> Result<Arc<Vec<ToolSpec>>, SelectError> {
         let _asking = self.asking.lock().await;
+        if let Some(known) = self.known().filter(|known| known.at.elapsed() < NOW) {
+            // of many who ask at once, one asks
+            return Ok(known.tools);
+        }
         match (self.ask().await, self.known()) {
             (Ok(tools), _) => Ok(tools),
             (Err(_), Some(known)) => Ok(known.tools),

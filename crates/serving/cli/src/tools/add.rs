@@ -17,6 +17,7 @@ use crate::args::{AddCommand, CommonOptions, FilesOptions};
 use crate::client;
 use crate::exit;
 use crate::out;
+use crate::replace::directory;
 
 /// How long a running group is waited for: tool-agent looks every second.
 const TAKEN: Duration = Duration::from_secs(6);
@@ -123,7 +124,7 @@ async fn look(section: &'static str, table: Table, base: Option<&Path>) -> anyho
 /// Reads the library with the new entry, as tool-agent will: what it would refuse is not written.
 /// The names of all tools.
 async fn checked(files: &FilesOptions, own: &Path, document: &toml_edit::DocumentMut) -> anyhow::Result<Vec<String>> {
-    let directory = own.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = directory(own);
     std::fs::create_dir_all(directory).with_context(|| format!("cannot create `{}`", directory.display()))?;
     // beside the file: its paths are relative to it
     let draft = tempfile::Builder::new().prefix(".tools-").suffix(".toml").tempfile_in(directory)?;

@@ -1,11 +1,12 @@
 //! Changes of the user's own library. The file keeps its comments, and has the new text or the old
 //! one, never half of it.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table};
+
+use crate::replace::{directory, replace};
 
 /// The sections that entries stand in.
 const SECTIONS: [&str; 3] = ["tool", "openapi", "mcp"];
@@ -22,13 +23,8 @@ pub(super) fn read(path: &Path) -> anyhow::Result<DocumentMut> {
 
 pub(super) fn write(path: &Path, document: &DocumentMut) -> anyhow::Result<()> {
     let cannot = || format!("cannot write `{}`", path.display());
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(directory).with_context(cannot)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory).with_context(cannot)?;
-    file.write_all(document.to_string().as_bytes()).with_context(cannot)?;
-    file.as_file().sync_all().with_context(cannot)?;
-    file.persist(path).with_context(cannot)?;
-    Ok(())
+    std::fs::create_dir_all(directory(path)).with_context(cannot)?;
+    replace(path, document.to_string().as_bytes()).with_context(cannot)
 }
 
 /// Adds an entry at the end of a section, its name first. Tables in it are written in line, so that no

@@ -1,8 +1,7 @@
 //! Files as a knowledge base in one file, for `autoact up --corpus`.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{BufWriter, Seek as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -15,9 +14,7 @@ use super::summary::Reading;
 use crate::args::ImportOptions;
 use crate::corpus::pages::pages;
 use crate::out;
-
-/// What every user may do with a new file, before the umask.
-const NEW_FILE: u32 = 0o666;
+use crate::replace::{directory, replace};
 
 /// What was read and what was written.
 #[derive(Debug, Default, Serialize)]
@@ -43,7 +40,12 @@ pub(super) fn run(options: &ImportOptions, path: &Path, limits: Limits) -> anyho
     let mut summary = read(&importer, &mut file).with_context(|| format!("cannot write `{}`", path.display()))?;
     summary.out = path.display().to_string();
     if summary.written > 0 {
-        replace(file, directory, path).with_context(|| format!("cannot write `{}`", path.display()))?;
+        let written = file.into_inner().map_err(std::io::IntoInnerError::into_error);
+        let replaced = written.and_then(|mut file| {
+            file.rewind()?;
+            replace(path, file)
+        });
+        replaced.with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     if options.json {
         out::line(serde_json::to_string(&summary)?)?;
@@ -78,23 +80,6 @@ fn read(importer: &Importer, file: &mut BufWriter<File>) -> anyhow::Result<Summa
     }
     progress.end();
     Ok(summary)
-}
-
-/// The directory of a file.
-fn directory(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Puts the whole file in the place of the one before, in one step.
-fn replace(file: BufWriter<File>, directory: &Path, path: &Path) -> anyhow::Result<()> {
-    let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-    file.rewind()?;
-    let mut named = tempfile::Builder::new();
-    let mut named = named.prefix(".autoact-import-").permissions(Permissions::from_mode(NEW_FILE)).tempfile_in(directory)?;
-    std::io::copy(&mut file, &mut named)?;
-    named.as_file().sync_all()?;
-    named.persist(path)?;
-    Ok(())
 }
 
 fn show(summary: &Summary) -> anyhow::Result<()> {
