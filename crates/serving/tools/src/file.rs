@@ -14,7 +14,9 @@ use serde::Deserialize;
 
 use crate::confinement::SandboxEntry;
 use crate::kinds::{ELSEWHERE, Kinds, ToolSet};
+use crate::local::{local, local_presets};
 use crate::placeholder::{self, Argument};
+use crate::preset::Preset;
 use crate::takes::{Takes, takes};
 use crate::text::quoted;
 use crate::tool::Tool;
@@ -132,9 +134,28 @@ struct RawTool {
     effect: Option<String>,
     timeout: Option<String>,
     max_observation_bytes: Option<i64>,
-    #[serde(default)]
-    multiline: bool,
+    multiline: Option<bool>,
     run: Option<toml::Table>,
+}
+
+impl RawTool {
+    /// Takes from the preset of its kind what the entry does not say.
+    fn preset(&mut self, preset: &Preset, mistakes: &mut Vec<String>) {
+        if self.schema.is_some() || (preset.schema.is_some() && self.usage.is_some()) {
+            mistakes.push(format!("the kind `{}` has a schema and a usage of its own", preset.kind));
+        }
+        self.definition.get_or_insert_with(|| preset.definition.to_owned());
+        self.schema = preset.schema.map(str::to_owned);
+        if self.usage.is_none() {
+            self.usage = preset.usage_as(self.name.as_deref().unwrap_or_default());
+        }
+        if self.examples.is_empty() {
+            self.examples = preset.examples.iter().map(|&example| example.to_owned()).collect();
+        }
+        self.timeout.get_or_insert_with(|| duration::format(preset.timeout));
+        self.max_observation_bytes.get_or_insert(preset.max_observation_bytes.into());
+        self.multiline.get_or_insert(preset.multiline);
+    }
 }
 
 #[derive(Deserialize)]
@@ -210,8 +231,13 @@ impl Reader<'_> {
     }
 
     /// The definition of an entry, or `None` after saying why not.
-    fn define(&self, raw: RawTool, mistakes: &mut Vec<String>) -> Option<Definition> {
+    fn define(&self, mut raw: RawTool, mistakes: &mut Vec<String>) -> Option<Definition> {
         let before = mistakes.len();
+        let kind = raw.run.as_ref().and_then(|run| run.get("kind")).and_then(toml::Value::as_str);
+        let preset = kind.and_then(|kind| self.preset(kind));
+        if let Some(preset) = preset {
+            raw.preset(preset, mistakes);
+        }
         let name = required("name", raw.name, mistakes);
         if !name.is_empty() && !is_name(&name) {
             mistakes.push(format!(
@@ -251,7 +277,7 @@ impl Reader<'_> {
                 None
             }
         };
-        let effect = effect(raw.effect.as_deref(), run.as_ref(), self.kinds, mistakes);
+        let effect = effect(raw.effect.as_deref(), run.as_ref(), self, mistakes);
         let run = run?;
         for (kind, of, expected) in [("finish", Implementation::Finish, FINISH), ("not_found", Implementation::NotFound, NOT_FOUND)] {
             if (run == of) != (name == expected) {
@@ -259,7 +285,8 @@ impl Reader<'_> {
             }
         }
         let foreign = matches!(run, Implementation::Command { .. } | Implementation::Other { .. });
-        if raw.multiline && !foreign {
+        let multiline = raw.multiline.unwrap_or(false);
+        if multiline && !foreign {
             mistakes.push(
                 "`multiline` is for programs (kind `command`) and requests (kind `http`): what its kind returns is one line".to_owned(),
             );
@@ -278,33 +305,33 @@ impl Reader<'_> {
             _ => None,
         };
         let max_observation_bytes = usize::try_from(bytes).ok()?;
-        let spec = ToolSpec {
-            name,
-            definition,
-            usage,
-            effect,
-            timeout,
-            max_observation_bytes,
-            terminal,
-            schema,
-            examples,
-            multiline: raw.multiline,
+        let spec = ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples, multiline };
+        let Implementation::Other { kind, run: entry } = &run else {
+            return Some(Definition { spec, run, validator, made: None });
         };
-        let made = match &run {
-            Implementation::Other { kind, run } => match self.kinds.tool(kind, run.clone(), spec.clone(), self.base) {
-                Ok(tool) => Some(tool),
-                Err(all) => {
-                    mistakes.extend(all.into_iter().map(|mistake| format!("run: {mistake}")));
-                    return None;
-                }
-            },
-            _ => None,
+        let wrong = preset.map(|preset| preset.check(entry)).unwrap_or_default();
+        let made = match (wrong.is_empty(), local(kind)) {
+            (false, _) => Err(wrong),
+            (true, Some(local)) => (local.make)(entry.clone(), spec, self.base),
+            (true, None) => self.kinds.tool(kind, entry.clone(), spec, self.base),
         };
-        Some(Definition { spec, run, validator, made })
+        match made {
+            // a tool may say more in its definition than its entry does
+            Ok(tool) => Some(Definition { spec: tool.spec().clone(), run, validator, made: Some(tool) }),
+            Err(all) => {
+                mistakes.extend(all.into_iter().map(|mistake| format!("run: {mistake}")));
+                None
+            }
+        }
+    }
+
+    fn preset(&self, kind: &str) -> Option<&'static Preset> {
+        local(kind).map(|local| local.preset).or_else(|| self.kinds.preset(kind))
     }
 
     fn known_kinds(&self) -> String {
-        self.kinds.kinds().iter().fold(KINDS.to_owned(), |all, kind| format!("{all}, `{kind}`"))
+        let local = local_presets().map(|preset| preset.kind);
+        local.chain(self.kinds.kinds().iter().copied()).fold(KINDS.to_owned(), |all, kind| format!("{all}, `{kind}`"))
     }
 }
 
@@ -357,7 +384,7 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn effect(written: Option<&str>, run: Option<&Implementation>, kinds: &dyn Kinds, mistakes: &mut Vec<String>) -> Effect {
+fn effect(written: Option<&str>, run: Option<&Implementation>, reader: &Reader<'_>, mistakes: &mut Vec<String>) -> Effect {
     let expected = "`read_only`, `idempotent` or `side_effect`";
     match written {
         Some("read_only") => Effect::ReadOnly,
@@ -370,7 +397,9 @@ fn effect(written: Option<&str>, run: Option<&Implementation>, kinds: &dyn Kinds
         None => {
             let of_kind = match run {
                 Some(Implementation::Command { .. }) => None,
-                Some(Implementation::Other { kind, run }) => kinds.effect(kind, run),
+                Some(Implementation::Other { kind, run }) => {
+                    reader.preset(kind).map(|preset| preset.effect).or_else(|| reader.kinds.effect(kind, run))
+                }
                 _ => Some(Effect::ReadOnly), // what all built-in kinds are
             };
             of_kind.unwrap_or_else(|| {
@@ -395,7 +424,9 @@ fn how(mut run: toml::Table, reader: &Reader<'_>, schema: Option<&ParameterSchem
         "finish" => Implementation::Finish,
         "not_found" => Implementation::NotFound,
         "command" => return command(run, reader.base, schema, mistakes),
-        kind if reader.kinds.kinds().contains(&kind) => return Some(Implementation::Other { kind: kind.to_owned(), run }),
+        kind if local(kind).is_some() || reader.kinds.kinds().contains(&kind) => {
+            return Some(Implementation::Other { kind: kind.to_owned(), run });
+        }
         kind if ELSEWHERE.contains(&kind) => {
             mistakes.push(format!("the kind `{kind}` is read by tool-agent and `autoact tools` alone"));
             return None;

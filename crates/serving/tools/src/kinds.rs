@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use autoact_trajectory::{Effect, ToolSpec};
 
+use crate::preset::Preset;
 use crate::tool::Tool;
 
 /// Makes the tools of entries whose kinds another crate has.
@@ -13,7 +14,13 @@ pub trait Kinds: Send + Sync {
     /// The kinds of single tools: what `kind` of a `[[tool]]` may be besides this crate's.
     fn kinds(&self) -> &'static [&'static str];
 
-    /// What a tool does to the world whose entry does not say it; `None`: the entry has to.
+    /// What entries of a kind need not say; `None`: they say everything.
+    fn preset(&self, _kind: &str) -> Option<&'static Preset> {
+        None
+    }
+
+    /// What a tool does to the world whose entry does not say it, nor the kind's preset; `None`: the
+    /// entry has to.
     fn effect(&self, kind: &str, run: &toml::Table) -> Option<Effect>;
 
     /// The tool of an entry. `run` has no `kind` any more.
