@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::agents::catalog::Catalog;
+use crate::agents::choice::Chooser;
 use crate::agents::memory::{Rememberer, deliver};
 use crate::agents::recall::Conversations;
 use crate::agents::remote;
@@ -75,6 +76,10 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         Some(service) => Arc::new(Conversations { service: service.clone(), bus: bus.clone(), config: config.recall.clone() }),
         None => Arc::new(NoMemories),
     };
+    let embeddings = match config.memory.as_str() {
+        "" => None,
+        address => Some(remote::embeddings(address).map_err(StartError::new)?),
+    };
     let clients = remote::clients(&config.agents, bus.clone(), memories).map_err(StartError::new)?;
     let leases = bus.leases(&tenants).await.map_err(StartError::new)?;
     let (draining, leaving) = (setup.draining(), CancellationToken::new());
@@ -115,7 +120,7 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         bus,
         tenant,
         writer,
-        catalog: Arc::new(Catalog::new(clients.library)),
+        catalog: Arc::new(Catalog::new(clients.library, Chooser::new(embeddings, &config.tool_choice))),
         contexts: clients.agents.contexts,
         limits: config.limits.into(),
         max_limits: config.max_limits.into(),

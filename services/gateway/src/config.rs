@@ -1,6 +1,7 @@
 //! The gateway's settings.
 
 mod recall;
+mod tool_choice;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use autoact_trajectory::{Limits, Tenant};
 use serde::{Deserialize, Serialize};
 
 pub use self::recall::RecallConfig;
+pub use self::tool_choice::ToolChoiceConfig;
 
 /// First of the five services.
 const GRPC_PORT: u16 = 7400;
@@ -51,6 +53,8 @@ pub struct GatewayConfig {
     pub memory: String,
     /// What is recalled of a task's conversation.
     pub recall: RecallConfig,
+    /// How tools are chosen from a large library.
+    pub tool_choice: ToolChoiceConfig,
     /// Whose tasks come in here: 1 to 32 characters of `[a-z0-9-]`.
     pub tenant: String,
     /// Other tenants whose tasks this gateway runs.
@@ -143,6 +147,7 @@ impl Default for GatewayConfig {
             agents: AgentsConfig::default(),
             memory: MEMORY.to_owned(),
             recall: RecallConfig::default(),
+            tool_choice: ToolChoiceConfig::default(),
             tenant: Tenant::default().to_string(),
             run_tenants: Vec::new(),
             max_running: MAX_RUNNING,
@@ -251,6 +256,7 @@ impl Section for GatewayConfig {
             check.require(!time.is_zero(), key, "above 0", duration(time));
         }
         self.recall.check(check);
+        self.tool_choice.check(check);
         check.require((1..=10_000).contains(&self.max_running), "max_running", "1 to 10000", self.max_running);
         for (key, tenant) in std::iter::once(("tenant", &self.tenant)).chain(self.run_tenants.iter().map(|tenant| ("run_tenants", tenant)))
         {

@@ -195,6 +195,11 @@ async fn without_an_embedder_search_is_by_words_and_says_so() {
     assert_eq!((found.strategy(), found.segments.len()), (v1::SearchStrategy::Words, 1));
     refused(client.search_segments(request(v1::SearchStrategy::Vectors)).await, Code::FailedPrecondition, "NO_EMBEDDER");
     assert_eq!(client.list_collections(v1::ListCollectionsRequest::default()).await.unwrap().into_inner().embedder, "");
+    refused(client.embed(v1::EmbedRequest { texts: names(&["a"]) }).await, Code::FailedPrecondition, "NO_EMBEDDER");
+    for texts in [Vec::new(), vec!["a".to_owned(); 65], vec!["a".repeat(8193)]] {
+        let status = client.embed(v1::EmbedRequest { texts }).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
+    }
     running.stop().await.unwrap();
 }
 
@@ -226,6 +231,11 @@ async fn vectors_follow_and_find_by_meaning() {
         assert!(tokio::time::Instant::now() < deadline, "no vectors: {listed:?}");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
+    // texts of others get vectors of the same model
+    let texts = names(&["a manager", "a supervisor", "a potato"]);
+    let v1::EmbedResponse { embedder, vectors } = client.embed(v1::EmbedRequest { texts }).await.unwrap().into_inner();
+    let cosine = |a: usize, b: usize| vectors[a].values.iter().zip(&vectors[b].values).map(|(a, b)| a * b).sum::<f32>();
+    assert!(!embedder.is_empty() && (cosine(0, 0) - 1.0).abs() < 1e-4 && cosine(0, 1) > cosine(0, 2) + 0.2);
     for query in ["who signs off a business trip?", "vacation"] {
         let request = v1::SearchSegmentsRequest { collections: names(&["c"]), query: query.into(), limit: 1, ..Default::default() };
         let found = client.search_segments(request).await.unwrap().into_inner();

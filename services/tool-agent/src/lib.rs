@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Reply, Stream, Whole, answer};
 use autoact_service::{Flag, Setup, StartError};
-use autoact_trajectory::Role;
+use autoact_trajectory::{Role, ToolBackground};
 use autoact_wire::agents_v1::tool_agent_server::{ToolAgent, ToolAgentServer};
 use autoact_wire::agents_v1::{
-    Delta, ExecuteRequest, ExecuteResponse, ListToolsRequest, ListToolsResponse, ParameterizeRequest, ParameterizeResponse,
+    Delta, ExecuteRequest, ExecuteResponse, ListToolsRequest, ListToolsResponse, OptionalTool, ParameterizeRequest, ParameterizeResponse,
     ParameterizeResult, parameterize_response::Event,
 };
 use autoact_wire::status::to_status;
@@ -107,7 +107,15 @@ impl ToolAgent for Rpc {
     }
 
     async fn list_tools(&self, _: Request<ListToolsRequest>) -> Result<Response<ListToolsResponse>, Status> {
-        let tools = self.executor.library().specs().iter().map(Into::into).collect();
-        Ok(Response::new(ListToolsResponse { tools }))
+        let library = self.executor.library();
+        let tools = library.specs().iter().map(Into::into).collect();
+        let optional = library.optional().map(|(name, ToolBackground { title, about, details })| OptionalTool {
+            name: name.to_owned(),
+            title,
+            about,
+            details,
+        });
+        let optional = optional.collect();
+        Ok(Response::new(ListToolsResponse { tools, optional }))
     }
 }

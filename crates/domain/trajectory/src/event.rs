@@ -16,6 +16,7 @@ use crate::shortening::Shortening;
 use crate::source::Source;
 use crate::tenant::{TaskKey, Tenant};
 use crate::tool::ToolSpec;
+use crate::tool_choice::ToolChoice;
 use crate::usage::{Timing, Usage};
 
 /// One event of a task's trajectory.
@@ -133,6 +134,8 @@ pub struct Submitted {
     pub question: String,
     /// T_s
     pub tools: Vec<ToolSpec>,
+    /// How those were chosen that not every task has. `None`: there was nothing to choose.
+    pub tool_choice: Option<ToolChoice>,
     /// Every bound with its value.
     pub limits: Limits,
     /// How the models decode.

@@ -30,6 +30,7 @@ mod tenant;
 mod time;
 mod time_zone;
 mod tool;
+mod tool_choice;
 mod usage;
 
 pub use artifact::{Artifact, InvalidArtifacts, NewArtifact, artifact_name, check_artifacts};
@@ -62,5 +63,6 @@ pub use task::{Phase, REPEATED_NOTE, Task};
 pub use tenant::{InvalidTenant, TaskKey, Tenant};
 pub use time::rfc3339;
 pub use time_zone::TimeZone;
-pub use tool::{Effect, FINISH, MAX_TOOLS, NOT_FOUND, Terminal, ToolSpec};
+pub use tool::{Effect, FINISH, MAX_LIBRARY_TOOLS, MAX_TOOLS, NOT_FOUND, Terminal, ToolSpec};
+pub use tool_choice::{RankedTool, ToolBackground, ToolChoice};
 pub use usage::{PromptSize, Timing, Usage};

@@ -19,6 +19,7 @@ use crate::shortening::Shortening;
 use crate::source::bound_sources;
 use crate::tenant::TaskKey;
 use crate::tool::ToolSpec;
+use crate::tool_choice::ToolChoice;
 use crate::usage::Usage;
 
 /// Stands before an observation whose action is the same as the one before: the group reads it and
@@ -65,6 +66,7 @@ pub struct Task {
     limits: Limits,
     sampling: Sampling,
     labels: BTreeMap<String, String>,
+    tool_choice: Option<ToolChoice>,
     conversation: String,
     /// What is remembered of the conversation was looked up.
     recalled: bool,
@@ -102,7 +104,7 @@ impl Task {
         if event.index != 1 {
             return Err(FoldError::Gap { expected: 1, found: event.index });
         }
-        let Submitted { question, tools, limits, sampling, labels, conversation, request, context, trace_id, min_confidence } =
+        let Submitted { question, tools, tool_choice, limits, sampling, labels, conversation, request, context, trace_id, min_confidence } =
             submitted.clone();
         Ok(Task {
             trajectory: Trajectory {
@@ -119,6 +121,7 @@ impl Task {
             limits,
             sampling,
             labels,
+            tool_choice,
             conversation,
             recalled: false,
             request,
@@ -408,6 +411,11 @@ impl Task {
     /// The task's name: whose it is, and its id.
     pub fn key(&self) -> &TaskKey {
         &self.key
+    }
+
+    /// How its tools were chosen. `None`: there was nothing to choose.
+    pub fn tool_choice(&self) -> Option<&ToolChoice> {
+        self.tool_choice.as_ref()
     }
 
     /// The conversation it belongs to; empty: none.

@@ -15,8 +15,11 @@ pub const FINISH: &str = "Finish";
 /// is run, and the history goes to Reflect-Agent as with [`FINISH`].
 pub const NOT_FOUND: &str = "NotFound";
 
-/// Tools of a task at most, and of a library: each stands in every prompt.
+/// Tools of a task at most: each stands in every prompt.
 pub const MAX_TOOLS: usize = 256;
+
+/// Tools of a library at most. A task is given those that fit its question.
+pub const MAX_LIBRARY_TOOLS: usize = 2048;
 
 /// What a tool does to the world; decides what may be run again after a crash in mid-call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

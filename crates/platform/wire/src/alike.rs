@@ -5,7 +5,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use autoact_trajectory::{Citation, InvalidSampling, Limits, Recalled, RecalledItem, RecalledKind, Sampling, Source, Timing, Usage};
+use autoact_trajectory::{
+    Citation, InvalidSampling, Limits, RankedTool, Recalled, RecalledItem, RecalledKind, Sampling, Source, Timing, ToolChoice, Usage,
+};
 
 use crate::convert::{duration_from_proto, duration_to_proto, known};
 use crate::{ConversionError, store_v2, v1};
@@ -114,6 +116,27 @@ macro_rules! alike {
             fn from(recalled: $package::Recalled) -> Self {
                 let $package::Recalled { items, left_out, failure } = recalled;
                 Recalled { items: items.into_iter().map(Into::into).collect(), left_out, failure }
+            }
+        }
+
+        impl From<&ToolChoice> for $package::ToolChoice {
+            fn from(choice: &ToolChoice) -> Self {
+                let ranked = choice.ranked.iter().cloned().map(|tool| {
+                    let RankedTool { name, score, words, meaning, chosen } = tool;
+                    $package::RankedTool { name, score, words, meaning, chosen }
+                });
+                $package::ToolChoice { among: choice.among, ranked: ranked.collect() }
+            }
+        }
+
+        impl From<$package::ToolChoice> for ToolChoice {
+            fn from(choice: $package::ToolChoice) -> Self {
+                let ranked = choice.ranked.into_iter().map(|tool| {
+                    let $package::RankedTool { name, score, words, meaning, chosen } = tool;
+                    let [score, words] = [score, words].map(|score| known(Some(score)).unwrap_or_default());
+                    RankedTool { name, score, words, meaning: known(meaning), chosen }
+                });
+                ToolChoice { among: choice.among, ranked: ranked.collect() }
             }
         }
 

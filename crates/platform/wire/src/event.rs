@@ -104,6 +104,7 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
         EventBody::Submitted(submitted) => Body::Submitted(v1::Submitted {
             question: submitted.question.clone(),
             tools: submitted.tools.iter().map(Into::into).collect(),
+            tool_choice: submitted.tool_choice.as_ref().map(Into::into),
             limits: Some(submitted.limits.into()),
             sampling: Some(submitted.sampling.into()),
             labels: submitted.labels.clone().into_iter().collect(),
@@ -164,6 +165,7 @@ impl TryFrom<Body> for EventBody {
             Body::Submitted(submitted) => EventBody::Submitted(Submitted {
                 question: submitted.question,
                 tools: submitted.tools.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
+                tool_choice: submitted.tool_choice.map(Into::into),
                 limits: submitted.limits.ok_or(ConversionError::MissingField("limits"))?.try_into()?,
                 sampling: submitted.sampling.unwrap_or_default().try_into()?,
                 labels: submitted.labels.into_iter().collect(),
@@ -297,6 +299,7 @@ impl From<&Task> for v1::Task {
             limits: Some((*task.limits()).into()),
             sampling: Some((*task.sampling()).into()),
             tools: task.trajectory().tools.iter().map(Into::into).collect(),
+            tool_choice: task.tool_choice().map(Into::into),
             steps: task.steps(),
             prompt_tokens: task.prompt_tokens(),
             completion_tokens: task.completion_tokens(),

@@ -150,6 +150,7 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             question: submitted.question.clone(),
             tools: Vec::new(),
             tool_refs: refs_to_message(submitted),
+            tool_choice: submitted.tool_choice.as_ref().map(Into::into),
             limits: Some(submitted.limits.into()),
             sampling: Some(submitted.sampling.into()),
             labels: submitted.labels.clone().into_iter().collect(),
@@ -201,6 +202,7 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
         Body::Submitted(submitted) => EventBody::Submitted(Submitted {
             question: submitted.question,
             tools: tools_from_message(tenant, submitted.tools, submitted.tool_refs, specs)?,
+            tool_choice: submitted.tool_choice.map(Into::into),
             limits: submitted.limits.ok_or(ConversionError::MissingField("limits"))?.try_into()?,
             sampling: submitted.sampling.unwrap_or_default().try_into()?,
             labels: submitted.labels.into_iter().collect(),

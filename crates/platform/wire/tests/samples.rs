@@ -149,6 +149,29 @@ fn a_stored_context_is_read() {
 }
 
 #[test]
+fn a_stored_choice_of_tools_is_read() {
+    let ranked = |name: &str, meaning, chosen| RankedTool { name: name.into(), score: 0.5, words: 0.25, meaning, chosen };
+    let choice = ToolChoice { among: 300, ranked: vec![ranked("Weather", Some(0.625), true), ranked("Shout", None, false)] };
+    let mut event = v2_events().remove(0);
+    if let EventBody::Submitted(submitted) = &mut event.body {
+        submitted.tool_choice = Some(choice.clone());
+    }
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples/v2/submitted_choice.bin");
+    if std::env::var_os("AUTOACT_WRITE_SAMPLES").is_some() {
+        std::fs::write(&path, encode(&event).unwrap()).unwrap();
+    }
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(read(&bytes).unwrap(), Event { digest: Some(digest(&bytes)), ..event.clone() });
+    let EventBody::Submitted(submitted) = event.body.clone() else { panic!("{event:?}") };
+    let sent = Event { previous: None, body: EventBody::Submitted(Submitted { request: None, ..submitted }), ..event };
+    assert_eq!(Event::try_from(v1::TrajectoryEvent::from(&sent)).unwrap(), sent);
+    // a score that is no number is one that says nothing
+    let proto = v1::RankedTool { score: f64::NAN, meaning: Some(f64::INFINITY), ..v1::RankedTool::default() };
+    let read = ToolChoice::from(v1::ToolChoice { among: 1, ranked: vec![proto] });
+    assert_eq!((read.ranked[0].score, read.ranked[0].meaning), (0.0, None));
+}
+
+#[test]
 fn what_is_unreadable_in_a_context_is_as_if_it_were_not_set() {
     let mut message = message(&with_context());
     let Some(v2::event::Body::Submitted(submitted)) = &mut message.body else { panic!("{message:?}") };

@@ -10,6 +10,7 @@ use autoact_wire::v1::{self, trajectory_event::Body};
 use serde_json::{Value, json};
 
 use crate::names::{reason_name, verdict_name};
+use crate::tool_choice;
 
 /// One event.
 pub(crate) fn event(event: &v1::TrajectoryEvent) -> Value {
@@ -61,6 +62,7 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
                 json!({
                     "question": body.question, "tools": tools, "labels": body.labels, "conversation_id": body.conversation_id,
                     "context": body.context.as_ref().map(context), "trace_id": body.trace_id,
+                    "tool_choice": body.tool_choice.as_ref().map(tool_choice::object),
                 }),
             )
         }

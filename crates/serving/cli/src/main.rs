@@ -26,6 +26,7 @@ mod replace;
 mod supervise;
 mod tasks;
 mod text;
+mod tool_choice;
 mod tools;
 mod up;
 mod view;

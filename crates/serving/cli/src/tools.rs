@@ -13,12 +13,14 @@ use crate::client::{self, Service};
 use crate::exit;
 use crate::out;
 use crate::text::plain_line;
+use crate::tool_choice;
 
 pub(crate) async fn run(gateway: &str, options: ToolsOptions) -> anyhow::Result<u8> {
     let json = options.json;
     match options.command {
         None | Some(ToolsCommand::List) => list(gateway, json).await,
         Some(ToolsCommand::Show { name }) => show(gateway, &name, json).await,
+        Some(ToolsCommand::Choose { question }) => choose(gateway, question, json).await,
         Some(ToolsCommand::Call(options)) => call::run(&options, json).await,
         Some(ToolsCommand::Check(files)) => library::check(&files, json).await,
         Some(ToolsCommand::Add(command)) => add::add(gateway, *command).await,
@@ -56,6 +58,29 @@ async fn show(gateway: &str, name: &str, json: bool) -> anyhow::Result<u8> {
     } else {
         out::text(shown(tool))?
     }
+    Ok(exit::OK)
+}
+
+async fn choose(gateway: &str, question: String, json: bool) -> anyhow::Result<u8> {
+    let mut client = client::gateway(gateway)?;
+    let response = match client.choose_tools(v1::ChooseToolsRequest { question }).await {
+        Ok(response) => response.into_inner(),
+        Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
+    };
+    let v1::ChooseToolsResponse { tools, tool_choice: choice } = response;
+    if json {
+        out::line(json!({ "tools": tools, "tool_choice": choice.as_ref().map(tool_choice::object) }))?;
+        return Ok(exit::OK);
+    }
+    match &choice {
+        None => out::note("the library is small: tasks that name no tools have all of them"),
+        Some(choice) => {
+            out::line(tool_choice::line(choice))?;
+            out::text(tool_choice::table(choice))?;
+        }
+    }
+    let names: Vec<String> = tools.iter().map(|name| plain_line(name)).collect();
+    out::line(format_args!("tools of the task: {}", names.join(", ")))?;
     Ok(exit::OK)
 }
 

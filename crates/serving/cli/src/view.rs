@@ -13,6 +13,7 @@ use crate::names::{reason_name, verdict_name};
 use crate::out;
 use crate::recall;
 use crate::text::{plain, plain_line};
+use crate::tool_choice;
 
 /// Turns events into lines and adds up their usage.
 pub(crate) struct View {
@@ -82,6 +83,10 @@ impl View {
         line = out::hanging(&line, LABEL + 1);
         for artifact in &event.artifacts {
             let _ = write!(line, "\n{} {}", self.label(&format!("artifact {}", self.step), "34"), artifacts::shown(artifact));
+        }
+        if let Some(Body::Submitted(v1::Submitted { tool_choice: Some(choice), .. })) = &event.body {
+            let chosen = format!("{} {}", self.label("tools", "34"), tool_choice::line(choice));
+            let _ = write!(line, "\n{}", out::hanging(&chosen, LABEL + 1));
         }
         if let Some(Body::Finished(finished)) = &event.body {
             for (number, citation) in citations::lines(&finished.citations).enumerate() {

@@ -34,6 +34,8 @@ pub struct ImportedTool {
     /// The SHA-256 of all that a call depends on: name, description, schema, hints. It stays the same
     /// when the definition is only written differently.
     pub digest: String,
+    /// All that the server says of it; any text.
+    pub details: String,
     /// What was simplified.
     pub notes: Vec<Note>,
 }
@@ -115,7 +117,7 @@ fn imported(tool: &Definition, options: &McpServerOptions, names: &mut Names) ->
         multiline: options.multiline,
         name,
     };
-    Ok(ImportedTool { spec, remote: tool.name.clone(), digest: found, notes: cleaned.notes })
+    Ok(ImportedTool { spec, remote: tool.name.clone(), digest: found, details: tool.description.clone(), notes: cleaned.notes })
 }
 
 /// What the server's hints say, where they count. Whether a tool destroys does not matter here: one

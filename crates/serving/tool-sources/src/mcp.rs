@@ -10,6 +10,7 @@ use autoact_http_tools::HttpClient;
 use autoact_mcp_tools::{HttpOptions, McpLimits, McpServer, McpServerOptions, McpTransport, StdioOptions};
 use autoact_sandbox::Tier;
 use autoact_tools::{SandboxEntry, Tool, ToolSet};
+use autoact_trajectory::ToolBackground;
 use serde::Deserialize;
 
 use crate::http::{hosts, line};
@@ -141,6 +142,10 @@ pub(crate) fn set(server: &McpServer, accepted: Option<&str>, client: &HttpClien
             return set;
         }
     };
+    for tool in &imported.tools {
+        let background = ToolBackground { title: imported.server.clone(), details: tool.details.clone(), ..ToolBackground::default() };
+        set.background.insert(tool.spec.name.clone(), background.bounded());
+    }
     set.tools = imported.tools.iter().map(|tool| Arc::new(server.tool(tool)) as Arc<dyn Tool>).collect();
     set.skipped = imported.skipped.into_iter().map(|skipped| (skipped.name, skipped.reason.to_string())).collect();
     pin(set, accepted, &imported.digest)

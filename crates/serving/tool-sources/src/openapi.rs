@@ -9,6 +9,7 @@ use autoact_base::duration;
 use autoact_http_tools::openapi::{Import, ImportOptions, import};
 use autoact_http_tools::{Endpoint, HttpClient, HttpTool, remote};
 use autoact_tools::{Tool, ToolSet};
+use autoact_trajectory::ToolBackground;
 use serde::Deserialize;
 use url::Url;
 
@@ -116,7 +117,7 @@ pub(crate) fn set(entry: toml::Table, base: Option<&Path>, client: &HttpClient) 
 }
 
 fn filled(mut set: ToolSet, imported: Import, only: &[String], client: &HttpClient) -> Result<ToolSet, Vec<String>> {
-    let Import { operations, skipped, secrets, .. } = imported;
+    let Import { operations, skipped, secrets, title, about, .. } = imported;
     let unknown = only.iter().filter(|name| !operations.iter().any(|operation| operation.spec.name == **name));
     let unknown: Vec<String> = unknown.map(|name| format!("`only` names `{name}`, which the document does not give")).collect();
     if !unknown.is_empty() {
@@ -127,10 +128,12 @@ fn filled(mut set: ToolSet, imported: Import, only: &[String], client: &HttpClie
         if !only.is_empty() && !only.contains(&operation.spec.name) {
             continue;
         }
-        let at = operation.at;
+        let (at, name) = (operation.at, operation.spec.name.clone());
+        let background = ToolBackground { title: title.clone(), about: about.clone(), details: operation.details };
         match HttpTool::new(operation.spec, operation.operation, client.clone()) {
             Ok(tool) => {
                 digests.push(operation.digest);
+                set.background.insert(name, background.bounded());
                 set.tools.push(Arc::new(tool) as Arc<dyn Tool>);
             }
             Err(error) => set.skipped.push((at, error.to_string())),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use autoact_base::duration;
 use autoact_sandbox::Sandbox;
-use autoact_trajectory::{Effect, FINISH, MAX_OBSERVATION_BYTES, MAX_TOOLS, NOT_FOUND, ParameterSchema, Terminal, ToolSpec};
+use autoact_trajectory::{Effect, FINISH, MAX_LIBRARY_TOOLS, MAX_OBSERVATION_BYTES, NOT_FOUND, ParameterSchema, Terminal, ToolSpec};
 use serde::Deserialize;
 
 use crate::confinement::SandboxEntry;
@@ -99,6 +99,8 @@ pub(crate) struct Definition {
     pub(crate) run: Implementation,
     /// For a tool with a schema.
     pub(crate) validator: Option<Arc<Validator>>,
+    /// Every task has it, chosen or not.
+    pub(crate) always: bool,
     /// The tool, if its kind is of another crate.
     pub(crate) made: Option<Arc<dyn Tool>>,
 }
@@ -135,6 +137,7 @@ struct RawTool {
     timeout: Option<String>,
     max_observation_bytes: Option<i64>,
     multiline: Option<bool>,
+    always: Option<bool>,
     run: Option<toml::Table>,
 }
 
@@ -221,8 +224,8 @@ impl Reader<'_> {
             }
             mistakes.extend(entry_mistakes.into_iter().map(|mistake| format!("{place}: {mistake}")));
         }
-        if entries_found > MAX_TOOLS {
-            mistakes.push(format!("it has {entries_found} tools; expected at most {MAX_TOOLS}"));
+        if entries_found > MAX_LIBRARY_TOOLS {
+            mistakes.push(format!("it has {entries_found} tools; expected at most {MAX_LIBRARY_TOOLS}"));
         }
         if !finish_named && !self.adds {
             mistakes.push(format!("there is no tool `{FINISH}` (kind `finish`), without which no question can be answered"));
@@ -285,7 +288,7 @@ impl Reader<'_> {
             }
         }
         let foreign = matches!(run, Implementation::Command { .. } | Implementation::Other { .. });
-        let multiline = raw.multiline.unwrap_or(false);
+        let (multiline, always) = (raw.multiline.unwrap_or(false), raw.always.unwrap_or(!foreign));
         if multiline && !foreign {
             mistakes.push(
                 "`multiline` is for programs (kind `command`) and requests (kind `http`): what its kind returns is one line".to_owned(),
@@ -307,7 +310,7 @@ impl Reader<'_> {
         let max_observation_bytes = usize::try_from(bytes).ok()?;
         let spec = ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples, multiline };
         let Implementation::Other { kind, run: entry } = &run else {
-            return Some(Definition { spec, run, validator, made: None });
+            return Some(Definition { spec, run, validator, always, made: None });
         };
         let wrong = preset.map(|preset| preset.check(entry)).unwrap_or_default();
         let made = match (wrong.is_empty(), local(kind)) {
@@ -317,7 +320,7 @@ impl Reader<'_> {
         };
         match made {
             // a tool may say more in its definition than its entry does
-            Ok(tool) => Some(Definition { spec: tool.spec().clone(), run, validator, made: Some(tool) }),
+            Ok(tool) => Some(Definition { spec: tool.spec().clone(), run, validator, always, made: Some(tool) }),
             Err(all) => {
                 mistakes.extend(all.into_iter().map(|mistake| format!("run: {mistake}")));
                 None

@@ -1,10 +1,11 @@
 //! Kinds of tools that this crate does not have itself: requests over HTTP, and sets of tools that
 //! come from elsewhere.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use autoact_trajectory::{Effect, ToolSpec};
+use autoact_trajectory::{Effect, ToolBackground, ToolSpec};
 
 use crate::preset::Preset;
 use crate::tool::Tool;
@@ -62,6 +63,8 @@ pub struct ToolSet {
     pub digest: Option<String>,
     /// Files beside the library's that it was made of.
     pub files: Vec<PathBuf>,
+    /// What else is known of its tools, by name.
+    pub background: BTreeMap<String, ToolBackground>,
 }
 
 impl ToolSet {
@@ -77,6 +80,7 @@ impl ToolSet {
             notes: Vec::new(),
             digest: None,
             files: Vec::new(),
+            background: BTreeMap::new(),
         }
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use autoact_sandbox::Sandbox;
 use autoact_trajectory::{
-    Action, Arguments, MAX_SOURCES_BYTES, MAX_TOOLS, NewArtifact, Source, ToolSpec, Trajectory, arguments_line, bound_sources,
+    Action, Arguments, MAX_LIBRARY_TOOLS, MAX_SOURCES_BYTES, NewArtifact, Source, ToolBackground, ToolSpec, Trajectory, arguments_line,
+    bound_sources,
 };
 
 use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
@@ -20,6 +21,9 @@ use crate::names::similar;
 use crate::text::{cut, one_line, quoted, several_lines};
 use crate::tool::{Caller, Tool, ToolCall, ToolError, ToolOutput};
 use crate::validator::Validator;
+
+/// Names that are told of a library.
+const MOST_TOLD: usize = 16;
 
 /// What a tool returned, in the form the group reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -53,7 +57,12 @@ impl fmt::Display for UnknownTool {
         if !self.similar.is_empty() {
             write!(f, ", did you mean `{}`", self.similar.join("`, `"))?;
         }
-        write!(f, "; the library has `{}`", self.known.join("`, `"))
+        let shown = self.known.len().min(MOST_TOLD);
+        write!(f, "; the library has `{}`", self.known[..shown].join("`, `"))?;
+        match self.known.len() - shown {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
     }
 }
 
@@ -156,8 +165,8 @@ impl ToolLibrary {
                 mistakes.push(format!("{} `{}`: {error}{fix}", set.section, set.name));
             }
         }
-        if library.specs.len() > MAX_TOOLS {
-            mistakes.push(format!("there are {} tools; expected at most {MAX_TOOLS}: choose with `only`", library.specs.len()));
+        if library.specs.len() > MAX_LIBRARY_TOOLS {
+            mistakes.push(format!("there are {} tools; expected at most {MAX_LIBRARY_TOOLS}: choose with `only`", library.specs.len()));
         }
         library.sets = sets;
         let origin = added.unwrap_or(path).display().to_string();
@@ -255,6 +264,20 @@ impl ToolLibrary {
     /// Every tool's spec, in the order of the file.
     pub fn specs(&self) -> &[ToolSpec] {
         &self.specs
+    }
+
+    /// The tools that a task can do without, and what else is known of them: where there are many, it
+    /// is given those that fit its question. In the order of the file.
+    pub fn optional(&self) -> impl Iterator<Item = (&str, ToolBackground)> {
+        let optional = |entry: &&Entry| match entry {
+            Entry::Defined(definition) => !definition.always && !definition.spec.is_terminal(),
+            Entry::Added(tool, _) => !tool.spec().is_terminal(),
+        };
+        let background = |name: &str| self.sets.iter().find_map(|set| set.background.get(name)).cloned().unwrap_or_default();
+        self.entries.iter().filter(optional).map(move |entry| {
+            let name = entry.spec().name.as_str();
+            (name, background(name))
+        })
     }
 
     /// A tool's spec.

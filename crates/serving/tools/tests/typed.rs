@@ -135,9 +135,9 @@ fn a_schema_that_cannot_be_used_is_told_with_its_tool() {
 
 #[test]
 fn a_library_has_a_bounded_number_of_tools() {
-    let tools: String = (0..autoact_trajectory::MAX_TOOLS)
+    let tools: String = (0..autoact_trajectory::MAX_LIBRARY_TOOLS)
         .map(|at| format!("[[tool]]\nname = \"T{at}\"\ndefinition = \"Does.\"\nusage = \"T{at}[x]\"\nrun = {{ kind = \"calculate\" }}\n"))
         .collect();
     let error = ToolLibrary::parse(&format!("{tools}{FINISH}"), "test", corpus()).unwrap_err();
-    assert!(error.mistakes()[0].contains("257 tools"), "{error}");
+    assert!(error.mistakes()[0].contains("2049 tools"), "{error}");
 }

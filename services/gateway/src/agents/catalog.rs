@@ -5,10 +5,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use autoact_planning::Failure;
-use autoact_trajectory::{FINISH, Terminal, ToolSpec};
+use autoact_trajectory::{FINISH, Terminal, ToolChoice, ToolSpec};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::agents::choice::{Chooser, Listed};
 use crate::agents::patience::Patience;
 use crate::agents::remote::Library;
 
@@ -20,6 +21,8 @@ const NOW: Duration = Duration::from_millis(200);
 const LIMIT: Duration = Duration::from_secs(5);
 /// Names further apart than this are no misspellings of each other.
 const MAX_DISTANCE: usize = 3;
+/// Names that are told of a library.
+const MOST_TOLD: usize = 16;
 
 /// Why tools could not be selected.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +31,7 @@ pub(crate) enum SelectError {
     #[error("the tool library is not available: {}", .0.chain())]
     Library(Failure),
     /// A name that the library does not have.
-    #[error("unknown tool `{name}`{}; the tools are `{}`", meant(nearest), known.join("`, `"))]
+    #[error("unknown tool `{name}`{}; the tools are {}", meant(nearest), told(known))]
     Unknown { name: String, nearest: Option<String>, known: Vec<String> },
 }
 
@@ -36,9 +39,19 @@ fn meant(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|name| format!(", did you mean `{name}`?")).unwrap_or_default()
 }
 
+/// As many as a person reads.
+fn told(known: &[String]) -> String {
+    let shown = known.iter().take(MOST_TOLD).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match known.len().saturating_sub(MOST_TOLD) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// The library, asked for when needed.
 pub(crate) struct Catalog {
     library: Arc<dyn Library>,
+    chooser: Chooser,
     known: RwLock<Option<Known>>,
     /// Held by the one who asks: one question for all who wait.
     asking: Mutex<()>,
@@ -47,16 +60,34 @@ pub(crate) struct Catalog {
 #[derive(Clone)]
 struct Known {
     at: Instant,
-    tools: Arc<Vec<ToolSpec>>,
+    tools: Arc<Listed>,
+}
+
+/// T_s of a task.
+pub(crate) struct Selected {
+    pub(crate) tools: Vec<ToolSpec>,
+    /// How those were chosen that not every task has; `None`: there was nothing to choose.
+    pub(crate) choice: Option<ToolChoice>,
+}
+
+impl Selected {
+    /// Leaves out the chosen tool that fits least; false where none is left.
+    pub(crate) fn drop_least(&mut self) -> bool {
+        let ranked = self.choice.iter_mut().flat_map(|choice| choice.ranked.iter_mut());
+        let Some(least) = ranked.rev().find(|tool| tool.chosen) else { return false };
+        least.chosen = false;
+        self.tools.retain(|tool| tool.name != least.name);
+        true
+    }
 }
 
 impl Catalog {
-    pub(crate) fn new(library: Arc<dyn Library>) -> Catalog {
-        Catalog { library, known: RwLock::default(), asking: Mutex::default() }
+    pub(crate) fn new(library: Arc<dyn Library>, chooser: Chooser) -> Catalog {
+        Catalog { library, chooser, known: RwLock::default(), asking: Mutex::default() }
     }
 
     /// All tools.
-    pub(crate) async fn tools(self: &Arc<Self>) -> Result<Arc<Vec<ToolSpec>>, SelectError> {
+    pub(crate) async fn tools(self: &Arc<Self>) -> Result<Arc<Listed>, SelectError> {
         let known = self.known();
         if let Some(known) = known {
             if known.at.elapsed() >= FRESH {
@@ -76,7 +107,7 @@ impl Catalog {
 
     /// All tools as they are now, for who looks whether a change has come; those that are known
     /// while Tool-Agent is away.
-    pub(crate) async fn tools_now(&self) -> Result<Arc<Vec<ToolSpec>>, SelectError> {
+    pub(crate) async fn tools_now(&self) -> Result<Arc<Listed>, SelectError> {
         let _asking = self.asking.lock().await;
         if let Some(known) = self.known().filter(|known| known.at.elapsed() < NOW) {
             // of many who ask at once, one asks
@@ -89,22 +120,27 @@ impl Catalog {
         }
     }
 
-    /// T_s: the named tools and those that end a task, in the library's order; all of them for no
-    /// names.
-    pub(crate) async fn select(self: &Arc<Self>, names: &[String]) -> Result<Vec<ToolSpec>, SelectError> {
+    /// T_s: the named tools and those that end a task, in the library's order. For no names all of
+    /// them, and of a large library those that every task has and those that fit the question.
+    pub(crate) async fn select(self: &Arc<Self>, names: &[String], question: &str) -> Result<Selected, SelectError> {
         let library = self.tools().await?;
         for name in names {
-            if !library.iter().any(|tool| tool.name == *name) {
-                let known: Vec<String> = library.iter().map(|tool| tool.name.clone()).collect();
+            if !library.tools.iter().any(|tool| tool.name == *name) {
+                let known: Vec<String> = library.tools.iter().map(|tool| tool.name.clone()).collect();
                 return Err(SelectError::Unknown { name: shortened(name), nearest: nearest(name, &known), known });
             }
         }
-        let selected = |tool: &&ToolSpec| names.is_empty() || tool.is_terminal() || names.contains(&tool.name);
-        let mut tools: Vec<ToolSpec> = library.iter().filter(selected).cloned().collect();
+        let choice = if names.is_empty() { self.chooser.choose(&library, question).await } else { None };
+        let selected = |tool: &&ToolSpec| match &choice {
+            _ if tool.is_terminal() => true,
+            Some(choice) => !library.optional.contains_key(&tool.name) || choice.chosen().any(|name| name == tool.name),
+            None => names.is_empty() || names.contains(&tool.name),
+        };
+        let mut tools: Vec<ToolSpec> = library.tools.iter().filter(selected).cloned().collect();
         if !tools.iter().any(ToolSpec::is_answer) {
             tools.push(finish());
         }
-        Ok(tools)
+        Ok(Selected { tools, choice })
     }
 
     fn known(&self) -> Option<Known> {
@@ -118,9 +154,13 @@ impl Catalog {
         }
     }
 
-    async fn ask(&self) -> Result<Arc<Vec<ToolSpec>>, Failure> {
+    async fn ask(&self) -> Result<Arc<Listed>, Failure> {
         let patience = Patience { deadline: Instant::now() + LIMIT, away: LIMIT, call: LIMIT, repeatable: true };
-        let tools = Arc::new(patience.call(|attempt| self.library.list_tools(attempt.limit)).await?);
+        let mut tools = Arc::new(patience.call(|attempt| self.library.list_tools(attempt.limit)).await?);
+        // one that did not change stays the same, so that what was made of it does too
+        if let Some(known) = self.known().filter(|known| known.tools == tools) {
+            tools = known.tools;
+        }
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known { at: Instant::now(), tools: tools.clone() });
         Ok(tools)
     }

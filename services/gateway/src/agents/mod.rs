@@ -3,6 +3,7 @@
 
 pub(crate) mod call;
 pub(crate) mod catalog;
+pub(crate) mod choice;
 pub(crate) mod classify;
 pub(crate) mod contexts;
 pub(crate) mod memory;

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use autoact_bus::Bus;
 use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, Memories, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 use autoact_telemetry::propagate::TraceInterceptor;
-use autoact_trajectory::{Calibration, Effect, Judgement, Observation, Reflection, Thought, ToolSpec, Usage};
+use autoact_trajectory::{Calibration, Effect, Judgement, Observation, Reflection, Thought, ToolBackground, ToolSpec, Usage};
 use autoact_wire::agents_v1;
 use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
 use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
@@ -16,6 +16,7 @@ use autoact_wire::agents_v1::{parameterize_response, plan_response, reflect_resp
 use autoact_wire::client::{AddressError, connect_lazy};
 use autoact_wire::convert::known;
 use autoact_wire::memory_v1;
+use autoact_wire::memory_v1::documents_client::DocumentsClient;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::v1::{self};
 use autoact_wire::{ConversionError, limited};
@@ -25,6 +26,7 @@ use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 
 use crate::agents::call::ask;
+use crate::agents::choice::{Embedded, Embeddings, Listed};
 use crate::agents::classify::failure;
 use crate::agents::contexts::RemoteContexts;
 use crate::agents::patience::{Attempt, Patience};
@@ -67,7 +69,7 @@ pub(crate) struct Clients {
 #[async_trait]
 pub(crate) trait Library: Send + Sync {
     /// All tools.
-    async fn list_tools(&self, limit: Duration) -> Result<Vec<ToolSpec>, Failure>;
+    async fn list_tools(&self, limit: Duration) -> Result<Listed, Failure>;
 }
 
 /// What remembers finished tasks and conversations.
@@ -104,6 +106,13 @@ pub(crate) fn clients(config: &AgentsConfig, bus: Bus, memories: Arc<dyn Memorie
 pub(crate) fn memory(address: &str) -> Result<Arc<dyn MemoryService>, AddressError> {
     let settings = Settings { bus: None, call_limit: Duration::ZERO, away: Duration::ZERO };
     let client = |channel| limited!(MemoryClient::with_interceptor(channel, TraceInterceptor));
+    Ok(Arc::new(Remote::new("memory", address, &settings, client)?))
+}
+
+/// The embedder of the memory service at `address`.
+pub(crate) fn embeddings(address: &str) -> Result<Arc<dyn Embeddings>, AddressError> {
+    let settings = Settings { bus: None, call_limit: Duration::ZERO, away: Duration::ZERO };
+    let client = |channel| limited!(DocumentsClient::with_interceptor(channel, TraceInterceptor));
     Ok(Arc::new(Remote::new("memory", address, &settings, client)?))
 }
 
@@ -279,10 +288,31 @@ impl Remote<ToolAgentClient<Traced>> {
 
 #[async_trait]
 impl Library for Remote<ToolAgentClient<Traced>> {
-    async fn list_tools(&self, limit: Duration) -> Result<Vec<ToolSpec>, Failure> {
+    async fn list_tools(&self, limit: Duration) -> Result<Listed, Failure> {
         let call = |mut client: ToolAgentClient<Traced>, request| async move { Ok(client.list_tools(request).await?.into_inner()) };
         let reply = self.within(limit, agents_v1::ListToolsRequest {}, call).await?;
-        reply.tools.into_iter().map(|tool| tool.try_into().map_err(|error| self.broken(error))).collect()
+        let tools = reply.tools.into_iter().map(|tool| ToolSpec::try_from(tool).map_err(|error| self.broken(error)));
+        let tools = tools.collect::<Result<Vec<_>, _>>()?;
+        let optional = reply.optional.into_iter().map(|tool| {
+            let agents_v1::OptionalTool { name, title, about, details } = tool;
+            (name, ToolBackground { title, about, details }.bounded())
+        });
+        let mut listed = Listed { tools, optional: optional.collect() };
+        // a task without these would have no end
+        listed.tools.iter().filter(|tool| tool.is_terminal()).for_each(|tool| {
+            listed.optional.remove(&tool.name);
+        });
+        Ok(listed)
+    }
+}
+
+#[async_trait]
+impl Embeddings for Remote<DocumentsClient<Traced>> {
+    async fn embed(&self, texts: Vec<String>, limit: Duration) -> Result<Embedded, Failure> {
+        let request = memory_v1::EmbedRequest { texts };
+        let call = |mut client: DocumentsClient<Traced>, request| async move { Ok(client.embed(request).await?.into_inner()) };
+        let memory_v1::EmbedResponse { embedder, vectors } = self.within(limit, request, call).await?;
+        Ok(Embedded { embedder, vectors: vectors.into_iter().map(|vector| vector.values).collect() })
     }
 }
 

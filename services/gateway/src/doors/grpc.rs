@@ -114,6 +114,7 @@ impl GatewayApi for Door {
         if request.view() == v1::TaskView::Basic {
             found.turns.clear();
             found.tools.clear();
+            found.tool_choice = None;
         }
         Ok(Response::new(v1::GetTaskResponse { task: Some(found) }))
     }
@@ -150,6 +151,13 @@ impl GatewayApi for Door {
 
     async fn list_tools(&self, _: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {
         let tools = self.application.tools().await.map_err(|error| to_status(&error))?;
-        Ok(Response::new(v1::ListToolsResponse { tools: tools.iter().map(Into::into).collect() }))
+        Ok(Response::new(v1::ListToolsResponse { tools: tools.tools.iter().map(Into::into).collect() }))
+    }
+
+    async fn choose_tools(&self, request: Request<v1::ChooseToolsRequest>) -> Result<Response<v1::ChooseToolsResponse>, Status> {
+        let v1::ChooseToolsRequest { question } = request.into_inner();
+        let selected = self.application.choose_tools(&question).await.map_err(|error| to_status(&error))?;
+        let tools = selected.tools.into_iter().map(|tool| tool.name).collect();
+        Ok(Response::new(v1::ChooseToolsResponse { tools, tool_choice: selected.choice.as_ref().map(Into::into) }))
     }
 }

@@ -13,11 +13,13 @@ use std::sync::atomic::AtomicU64;
 
 use autoact_bus::Bus;
 use autoact_planning::Contexts;
-use autoact_trajectory::{FoldError, Limits, Task, TaskId, TaskKey, Tenant, ToolSpec};
+use autoact_trajectory::{FoldError, Limits, Task, TaskId, TaskKey, Tenant};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::agents::catalog::{Catalog, SelectError};
+use crate::agents::catalog::{Catalog, SelectError, Selected};
+use crate::agents::choice::Listed;
+use crate::tasks::submit::check_question;
 
 pub(crate) use error::{SubmitError, TaskError};
 pub(crate) use list::{Line, List, State};
@@ -70,7 +72,15 @@ impl Application {
     }
 
     /// The tools that a task can name.
-    pub(crate) async fn tools(&self) -> Result<Arc<Vec<ToolSpec>>, SelectError> {
+    pub(crate) async fn tools(&self) -> Result<Arc<Listed>, SelectError> {
         self.catalog.tools_now().await
+    }
+
+    /// The tools that a task with this question would have if it named none.
+    pub(crate) async fn choose_tools(&self, question: &str) -> Result<Selected, SubmitError> {
+        check_question(question)?;
+        // what was added a moment ago counts
+        self.catalog.tools_now().await?;
+        Ok(self.catalog.select(&[], question).await?)
     }
 }

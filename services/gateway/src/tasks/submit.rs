@@ -12,6 +12,7 @@ use autoact_trajectory::{
 };
 use autoact_wire::store::digest;
 
+use crate::agents::catalog::Selected;
 use crate::run::log::append;
 use crate::tasks::{Application, SubmitError};
 
@@ -136,18 +137,19 @@ impl Application {
         {
             return Ok(task);
         }
-        let mut tools = self.catalog.select(&submission.tools).await?;
+        let mut selected = self.catalog.select(&submission.tools, &submission.question).await?;
         if submission.multiline_answer {
-            tools = tools.into_iter().map(ToolSpec::with_multiline_answer).collect();
+            selected.tools = selected.tools.into_iter().map(ToolSpec::with_multiline_answer).collect();
         }
         let id = submission.id.clone().unwrap_or_else(TaskId::generate);
         let key = self.key(&id);
-        let tools = self.with_room(&key, &submission, tools).await?;
+        let Selected { tools, choice: tool_choice } = self.with_room(&key, &submission, selected).await?;
         let _entering = self.admit().await?;
         let Submission { question, limits, sampling, labels, conversation, context, trace_id, min_confidence, .. } = submission;
         let submitted = Submitted {
             question: question.clone(),
             tools,
+            tool_choice,
             limits,
             sampling,
             labels,
@@ -213,22 +215,26 @@ impl Application {
         Ok(entering)
     }
 
-    /// The tools, if a prompt with them and the question leaves room for a reply.
-    async fn with_room(&self, key: &TaskKey, submission: &Submission, tools: Vec<ToolSpec>) -> Result<Vec<ToolSpec>, SubmitError> {
+    /// The tools, if a prompt with them and the question leaves room for a reply. Those that were
+    /// chosen give way, the one that fits least first.
+    async fn with_room(&self, key: &TaskKey, submission: &Submission, mut selected: Selected) -> Result<Selected, SubmitError> {
         let Submission { question, context, .. } = submission;
-        let trajectory = Trajectory { question: question.clone(), tools, context: context.clone(), ..Trajectory::default() };
-        let checked = check_fixed_parts(self.contexts.as_ref(), key, &trajectory, ROOM_LIMIT).await;
-        checked.map(|()| trajectory.tools).map_err(SubmitError::NoRoom)
+        let mut trajectory = Trajectory { question: question.clone(), context: context.clone(), ..Trajectory::default() };
+        loop {
+            trajectory.tools = std::mem::take(&mut selected.tools);
+            let checked = check_fixed_parts(self.contexts.as_ref(), key, &trajectory, ROOM_LIMIT).await;
+            selected.tools = std::mem::take(&mut trajectory.tools);
+            match checked {
+                Ok(()) => return Ok(selected),
+                Err(_) if selected.drop_least() => {}
+                Err(size) => return Err(SubmitError::NoRoom(size)),
+            }
+        }
     }
 
     fn check(&self, submission: &Submission) -> Result<(), SubmitError> {
         let Submission { question, tools, limits, sampling, labels, conversation, context, min_confidence, .. } = submission;
-        if question.trim().is_empty() {
-            return Err(SubmitError::NoQuestion);
-        }
-        if question.len() > MAX_QUESTION_BYTES {
-            return Err(SubmitError::LongQuestion(question.len()));
-        }
+        check_question(question)?;
         if tools.len() > MAX_TOOLS {
             return Err(SubmitError::ManyTools(tools.len()));
         }
@@ -273,6 +279,17 @@ impl Application {
         }
         Ok(())
     }
+}
+
+/// What a question has to be.
+pub(crate) fn check_question(question: &str) -> Result<(), SubmitError> {
+    if question.trim().is_empty() {
+        return Err(SubmitError::NoQuestion);
+    }
+    if question.len() > MAX_QUESTION_BYTES {
+        return Err(SubmitError::LongQuestion(question.len()));
+    }
+    Ok(())
 }
 
 /// A submission on its way; counted until dropped.

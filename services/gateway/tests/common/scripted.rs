@@ -41,6 +41,8 @@ pub struct Script {
     pub after_words: Option<Arc<Semaphore>>,
     /// The most tokens of a prompt, one for each byte; 0: the agents do not count.
     pub limit: u32,
+    /// Names and definitions of tools that tasks can do without.
+    pub optional: Vec<(String, String)>,
 }
 
 pub type Execute = Box<dyn Fn(&agents_v1::ExecuteRequest) -> agents_v1::ExecuteResponse + Send + Sync>;
@@ -60,6 +62,7 @@ impl Default for Script {
             calibration: None,
             after_words: None,
             limit: 0,
+            optional: Vec::new(),
         }
     }
 }
@@ -304,7 +307,15 @@ impl ToolAgent for Inner {
             ("Send", v1::Effect::SideEffect),
             ("Finish", v1::Effect::ReadOnly),
         ];
-        Ok(Response::new(agents_v1::ListToolsResponse { tools: tools.map(|(name, effect)| spec(name, effect)).into() }))
+        let mut tools: Vec<v1::ToolSpec> = tools.map(|(name, effect)| spec(name, effect)).into();
+        let mut optional = Vec::new();
+        for (name, definition) in &self.script.optional {
+            tools.push(v1::ToolSpec { definition: definition.clone(), ..spec(name, v1::Effect::ReadOnly) });
+            optional.push(agents_v1::OptionalTool { name: name.clone(), ..Default::default() });
+        }
+        // no task goes without its end, whatever is said here
+        optional.push(agents_v1::OptionalTool { name: "Finish".into(), ..Default::default() });
+        Ok(Response::new(agents_v1::ListToolsResponse { tools, optional }))
     }
 }
 

@@ -102,6 +102,17 @@ impl Dense {
         }
     }
 
+    /// The vectors of texts, and the name of what made them.
+    pub(super) async fn vectors(&self, texts: Vec<String>) -> Result<(String, Vec<Vec<f32>>), DocumentsError> {
+        let embedder = self.embedder.get().cloned().ok_or(DocumentsError::NoEmbedder)?;
+        let embedded = tokio::task::spawn_blocking(move || {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            embedder.embed(&texts).map(|vectors| (embedder.name().to_owned(), vectors))
+        });
+        let embedded = embedded.await.map_err(|error| DocumentsError::Broke(error.to_string()))?;
+        embedded.map_err(|error| DocumentsError::Broke(error.to_string()))
+    }
+
     fn set(&self, embedder: Arc<dyn Embedder>) {
         tracing::info!(embedder = embedder.name(), dimension = embedder.dimension(), "documents are found by meaning too");
         let _ = self.embedder.set(embedder);

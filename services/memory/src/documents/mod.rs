@@ -179,6 +179,13 @@ impl Documents for DocumentsRpc {
         Ok(Response::new(memory_v1::SearchSegmentsResponse { segments, strategy }))
     }
 
+    async fn embed(&self, request: Request<memory_v1::EmbedRequest>) -> Result<Response<memory_v1::EmbedResponse>, Status> {
+        let texts = request::texts(request.into_inner().texts).map_err(refused)?;
+        let (embedder, vectors) = self.open()?.dense.vectors(texts).await.map_err(refused)?;
+        let vectors = vectors.into_iter().map(|values| memory_v1::Vector { values }).collect();
+        Ok(Response::new(memory_v1::EmbedResponse { embedder, vectors }))
+    }
+
     async fn open_segment(
         &self,
         request: Request<memory_v1::OpenSegmentRequest>,

@@ -22,6 +22,23 @@ const MAX_LIMIT: u32 = 100;
 /// The most titles that are told.
 const MAX_SIMILAR: u32 = 16;
 
+/// Texts of one call: an embedder in the process needs seconds for them.
+const MAX_TEXTS: usize = 64;
+/// Longer than what any embedder reads of a text.
+const MAX_TEXT_BYTES: usize = 8 * 1024;
+
+/// Texts to make vectors of.
+pub(super) fn texts(texts: Vec<String>) -> Result<Vec<String>, DocumentsError> {
+    let count = texts.len();
+    if !(1..=MAX_TEXTS).contains(&count) {
+        return Err(DocumentsError::OutOfRange { field: "texts", value: count as u64, expected: "1 to 64 texts" });
+    }
+    match texts.iter().map(String::len).max() {
+        Some(length) if length > MAX_TEXT_BYTES => Err(DocumentsError::TooLong { field: "texts", length, most: MAX_TEXT_BYTES }),
+        _ => Ok(texts),
+    }
+}
+
 /// One collection.
 #[derive(Debug)]
 pub(super) struct Whose {

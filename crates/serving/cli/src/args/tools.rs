@@ -26,6 +26,11 @@ pub(crate) enum ToolsCommand {
         /// Its name.
         name: String,
     },
+    /// The tools that a question would be given from a large library, with their scores.
+    Choose {
+        /// The question.
+        question: String,
+    },
     /// Run a tool of a running group, and print its observation.
     Call(CallOptions),
     /// Read the library as tool-agent does: mistakes, sets out of service, what was left out.

@@ -11,7 +11,7 @@ use super::options::{ImportOptions, Imported};
 use super::parameters::Part;
 use super::schema::Converter;
 use super::security::{NeededSecret, needs};
-use super::{bodies, example, parameters, servers, shrink};
+use super::{bodies, example, parameters, schema, servers, shrink};
 use crate::operation::{Argument, Method, Operation, Place, Style};
 use crate::remote;
 use crate::template::UrlTemplate;
@@ -79,6 +79,7 @@ pub(crate) fn assemble(
     operation.check(&schema)?;
     let name = names.tool(&options.prefix, said.get("operationId").and_then(Value::as_str), method, path);
     let definition = remote::definition([text("summary"), text("description"), at]);
+    let details = if definition == remote::definition([text("summary")]) { schema::prose(text("description")) } else { String::new() };
     let mut secrets: Vec<String> = needed.secrets.iter().map(|secret| secret.scheme.clone()).collect();
     secrets.sort();
     let digest = digest(&operation, &schema, &definition, &secrets);
@@ -96,7 +97,7 @@ pub(crate) fn assemble(
         multiline: false,
     };
     let notes = notes.into_iter().collect();
-    Ok((Imported { spec, operation, at: at.to_owned(), deprecated, notes, secrets, digest }, needed.secrets))
+    Ok((Imported { spec, operation, at: at.to_owned(), details, deprecated, notes, secrets, digest }, needed.secrets))
 }
 
 /// Parameters of the path are those of the URL, no more and no fewer.

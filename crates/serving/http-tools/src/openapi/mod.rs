@@ -92,5 +92,6 @@ pub fn import(bytes: &[u8], source: &str, options: &ImportOptions) -> Result<Imp
         Value::String(_) | Value::Null => info("version"),
         other => other.to_string(),
     };
-    Ok(Import { title: info("title"), version, digest: sha256(bytes), operations, skipped, secrets })
+    let about = schema::prose(document.root["info"]["description"].as_str().unwrap_or_default());
+    Ok(Import { title: info("title"), about: cut(about, 400).0, version, digest: sha256(bytes), operations, skipped, secrets })
 }

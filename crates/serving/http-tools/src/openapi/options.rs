@@ -58,6 +58,8 @@ impl Default for ImportOptions {
 pub struct Import {
     /// Its title, one line.
     pub title: String,
+    /// What it says of itself, one line.
+    pub about: String,
     /// The version of the API.
     pub version: String,
     /// The SHA-256 of the document's bytes, in hexadecimal.
@@ -79,6 +81,8 @@ pub struct Imported {
     pub operation: Operation,
     /// Method and path, as the document has them.
     pub at: String,
+    /// What the document says of it beyond its definition; any text.
+    pub details: String,
     /// Whether the document calls it deprecated.
     pub deprecated: bool,
     /// What was simplified.
