@@ -140,11 +140,12 @@ impl ToolIndex {
     /// not.
     pub fn choose(&self, question: &str, vector: Option<&[f32]>, options: &ChoiceOptions) -> Vec<RankedTool> {
         let mut best = self.rank(question, vector, options.merge);
+        // what shares nothing with the question is not worth telling
+        best.retain(|tool| tool.score > 0.0);
         best.truncate(options.limit.saturating_mul(2).max(options.limit.saturating_add(3)));
         for (at, tool) in best.iter_mut().enumerate() {
             let least = if tool.meaning.is_some() { options.least } else { options.least_by_words };
-            // what shares nothing with the question is never chosen
-            tool.chosen = at < options.limit && tool.score > 0.0 && tool.score >= least;
+            tool.chosen = at < options.limit && tool.score >= least;
         }
         best
     }

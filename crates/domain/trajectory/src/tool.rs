@@ -33,6 +33,17 @@ pub enum Effect {
     SideEffect,
 }
 
+impl Effect {
+    /// The effect's name in libraries and messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Effect::ReadOnly => "read_only",
+            Effect::Idempotent => "idempotent",
+            Effect::SideEffect => "side_effect",
+        }
+    }
+}
+
 /// What the parameters of a terminal tool are. Nothing is run; the history goes to Reflect-Agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Terminal {

@@ -4,6 +4,7 @@ mod add;
 mod call;
 mod edit;
 mod library;
+mod ready;
 
 use autoact_wire::v1;
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ pub(crate) async fn run(gateway: &str, options: ToolsOptions) -> anyhow::Result<
         Some(ToolsCommand::Show { name }) => show(gateway, &name, json).await,
         Some(ToolsCommand::Choose { question }) => choose(gateway, question, json).await,
         Some(ToolsCommand::Call(options)) => call::run(&options, json).await,
+        Some(ToolsCommand::Kinds) => ready::list(json),
         Some(ToolsCommand::Check(files)) => library::check(&files, json).await,
         Some(ToolsCommand::Add(command)) => add::add(gateway, *command).await,
         Some(ToolsCommand::Accept { name, files }) => add::accept(&name, &files).await,

@@ -9,7 +9,9 @@ mod http;
 mod mcp;
 mod openapi;
 mod pin;
+mod presets;
 mod secret;
 mod sources;
 
+pub use presets::presets;
 pub use sources::Sources;

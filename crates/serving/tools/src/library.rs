@@ -22,6 +22,10 @@ use crate::text::{cut, one_line, quoted, several_lines};
 use crate::tool::{Caller, Tool, ToolCall, ToolError, ToolOutput};
 use crate::validator::Validator;
 
+/// All definitions and schemas together: they are told in one message, of at most 16 MiB.
+const MAX_BYTES: usize = 12 << 20;
+/// What a spec's numbers and tags take in a message, at most.
+const SPEC_BYTES: usize = 64;
 /// Names that are told of a library.
 const MOST_TOLD: usize = 16;
 
@@ -169,6 +173,11 @@ impl ToolLibrary {
             mistakes.push(format!("there are {} tools; expected at most {MAX_LIBRARY_TOOLS}: choose with `only`", library.specs.len()));
         }
         library.sets = sets;
+        let bytes = library.bytes();
+        if bytes > MAX_BYTES {
+            let (found, most) = (bytes >> 20, MAX_BYTES >> 20);
+            mistakes.push(format!("its definitions and schemas take {found} MiB; expected at most {most}: choose with `only`"));
+        }
         let origin = added.unwrap_or(path).display().to_string();
         if mistakes.is_empty() { Ok(library) } else { Err(LibraryError::new(&origin, mistakes)) }
     }
@@ -259,6 +268,18 @@ impl ToolLibrary {
     /// The sets of tools that come from elsewhere.
     pub fn sets(&self) -> &[ToolSet] {
         &self.sets
+    }
+
+    /// What its specs and what else is known of its tools take in a message, about.
+    fn bytes(&self) -> usize {
+        let spec = |spec: &ToolSpec| {
+            let schema = spec.schema.as_ref().map_or(0, |schema| schema.as_str().len());
+            let examples: usize = spec.examples.iter().map(String::len).sum();
+            2 * spec.name.len() + spec.definition.len() + spec.usage.len() + schema + examples + SPEC_BYTES
+        };
+        let background = |known: &ToolBackground| known.title.len() + known.about.len() + known.details.len();
+        let known = self.sets.iter().flat_map(|set| set.background.values().map(background));
+        self.specs.iter().map(spec).chain(known).sum()
     }
 
     /// Every tool's spec, in the order of the file.

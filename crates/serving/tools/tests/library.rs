@@ -161,3 +161,19 @@ fn tools_can_be_added_from_code() {
     assert_eq!(library.names().last(), Some(&"Sum"));
     assert_eq!(library.with_tool(Arc::new(Calculate::new(spec))).unwrap_err(), AddToolError::Duplicate { name: "Sum".into() });
 }
+
+#[test]
+fn tasks_can_do_without_tools_that_are_not_built_in() {
+    let entry = |name: &str, rest: &str| format!("[[tool]]\nname = \"{name}\"\ndefinition = \"Does.\"\nusage = \"{name}[x]\"\n{rest}\n");
+    let command = r#"effect = "read_only"
+run = { kind = "command", program = "true" }"#;
+    let text = [
+        entry("Own", command),
+        entry("Needed", &format!("always = true\n{command}")),
+        entry("Sum", r#"run = { kind = "calculate" }"#),
+        entry("Rarely", "always = false\nrun = { kind = \"calculate\" }"),
+        entry("Finish", "always = false\nrun = { kind = \"finish\" }"),
+    ];
+    let library = ToolLibrary::parse(&text.concat(), "test", corpus()).unwrap();
+    assert_eq!(library.optional().map(|(name, _)| name).collect::<Vec<_>>(), ["Own", "Rarely"]);
+}

@@ -33,6 +33,8 @@ pub(crate) enum ToolsCommand {
     },
     /// Run a tool of a running group, and print its observation.
     Call(CallOptions),
+    /// The ready-made tools that `add kind` adds.
+    Kinds,
     /// Read the library as tool-agent does: mistakes, sets out of service, what was left out.
     Check(FilesOptions),
     /// Add a tool or a set of tools to your own library; a running group takes it at once.
@@ -158,6 +160,19 @@ pub(crate) enum AddCommand {
         schema: Option<String>,
         #[command(flatten)]
         request: RequestOptions,
+        #[command(flatten)]
+        common: CommonOptions,
+    },
+    /// A ready-made tool: `autoact tools kinds` lists them.
+    Kind {
+        /// Its kind.
+        kind: String,
+        /// The tool's name. Without it, the kind's usual one.
+        #[arg(long)]
+        name: Option<String>,
+        /// A key of its entry; a key that comes again makes a list.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        settings: Vec<String>,
         #[command(flatten)]
         common: CommonOptions,
     },

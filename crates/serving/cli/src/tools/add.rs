@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use toml::{Table, Value};
 
-use super::{edit, library};
+use super::{edit, library, ready};
 use crate::args::{AddCommand, CommonOptions, FilesOptions};
 use crate::client;
 use crate::exit;
@@ -228,6 +228,9 @@ fn entry(command: AddCommand) -> anyhow::Result<(Entry, CommonOptions)> {
             table.insert("schema".into(), schema.unwrap_or_else(|| schema_of_places(&url)).into());
             table.insert("run".into(), Value::Table(run));
             Ok((Entry { section: "tool", table }, common))
+        }
+        AddCommand::Kind { kind, name, settings, common } => {
+            Ok((Entry { section: "tool", table: ready::entry(&kind, name, &settings)? }, common))
         }
         AddCommand::Command { name, definition, effect, usage, schema, sandbox, mut program, common } => {
             let first = absolute_program(program.remove(0))?;
