@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::agents::catalog::Catalog;
-use crate::agents::choice::Chooser;
+use crate::agents::choice::{Chooser, Embeddings};
+use crate::agents::documents::{Shelves, documents};
 use crate::agents::memory::{Rememberer, deliver};
 use crate::agents::recall::Conversations;
 use crate::agents::remote;
@@ -76,10 +77,11 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         Some(service) => Arc::new(Conversations { service: service.clone(), bus: bus.clone(), config: config.recall.clone() }),
         None => Arc::new(NoMemories),
     };
-    let embeddings = match config.memory.as_str() {
+    let documents = match config.memory.as_str() {
         "" => None,
-        address => Some(remote::embeddings(address).map_err(StartError::new)?),
+        address => Some(documents(address).map_err(StartError::new)?),
     };
+    let embeddings = documents.clone().map(|documents| documents as Arc<dyn Embeddings>);
     let clients = remote::clients(&config.agents, bus.clone(), memories).map_err(StartError::new)?;
     let leases = bus.leases(&tenants).await.map_err(StartError::new)?;
     let (draining, leaving) = (setup.draining(), CancellationToken::new());
@@ -121,6 +123,7 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         tenant,
         writer,
         catalog: Arc::new(Catalog::new(clients.library, Chooser::new(embeddings, &config.tool_choice))),
+        shelves: documents.map(|documents| documents as Arc<dyn Shelves>),
         contexts: clients.agents.contexts,
         limits: config.limits.into(),
         max_limits: config.max_limits.into(),

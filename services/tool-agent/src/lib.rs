@@ -116,6 +116,7 @@ impl ToolAgent for Rpc {
             details,
         });
         let optional = optional.collect();
-        Ok(Response::new(ListToolsResponse { tools, optional }))
+        let corpus = Some(library.corpus_name().to_owned());
+        Ok(Response::new(ListToolsResponse { tools, optional, corpus }))
     }
 }

@@ -128,6 +128,11 @@ impl Knowledge {
         Knowledge { corpus, name, collections }
     }
 
+    /// What tasks call the corpus.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The same with another corpus.
     pub(crate) fn with_corpus(&self, corpus: &Arc<Corpus>) -> Knowledge {
         Knowledge { corpus: Some(corpus.clone()), ..self.clone() }

@@ -265,6 +265,11 @@ impl ToolLibrary {
         })
     }
 
+    /// By this name a task asks for the group's own corpus; empty: there is none.
+    pub fn corpus_name(&self) -> &str {
+        self.knowledge.name()
+    }
+
     /// The sets of tools that come from elsewhere.
     pub fn sets(&self) -> &[ToolSet] {
         &self.sets

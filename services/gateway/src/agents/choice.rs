@@ -29,6 +29,8 @@ pub(crate) struct Listed {
     pub(crate) tools: Vec<ToolSpec>,
     /// By name: what else is known of those.
     pub(crate) optional: HashMap<String, ToolBackground>,
+    /// What tasks call the group's own corpus; empty: there is none. `None`: nobody said.
+    pub(crate) corpus: Option<String>,
 }
 
 impl Listed {
@@ -259,7 +261,7 @@ mod tests {
         };
         let tools: Vec<ToolSpec> = (0..count).map(tool).collect();
         let optional = tools.iter().map(|tool| (tool.name.clone(), ToolBackground::default())).collect();
-        Arc::new(Listed { tools, optional })
+        Arc::new(Listed { tools, optional, corpus: None })
     }
 
     fn chooser(embeddings: &Arc<Scripted>) -> Chooser {

@@ -6,6 +6,7 @@ pub(crate) mod catalog;
 pub(crate) mod choice;
 pub(crate) mod classify;
 pub(crate) mod contexts;
+pub(crate) mod documents;
 pub(crate) mod memory;
 pub(crate) mod patience;
 pub(crate) mod recall;

@@ -16,7 +16,6 @@ use autoact_wire::agents_v1::{parameterize_response, plan_response, reflect_resp
 use autoact_wire::client::{AddressError, connect_lazy};
 use autoact_wire::convert::known;
 use autoact_wire::memory_v1;
-use autoact_wire::memory_v1::documents_client::DocumentsClient;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::v1::{self};
 use autoact_wire::{ConversionError, limited};
@@ -26,7 +25,7 @@ use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 
 use crate::agents::call::ask;
-use crate::agents::choice::{Embedded, Embeddings, Listed};
+use crate::agents::choice::Listed;
 use crate::agents::classify::failure;
 use crate::agents::contexts::RemoteContexts;
 use crate::agents::patience::{Attempt, Patience};
@@ -51,11 +50,11 @@ pub(crate) struct Remote<C> {
 #[derive(Clone)]
 pub(super) struct Settings {
     /// Where the agents' words are told.
-    bus: Option<Bus>,
+    pub(super) bus: Option<Bus>,
     /// How long one call of an agent may take.
-    call_limit: Duration,
+    pub(super) call_limit: Duration,
     /// How long an agent may be away before the task waits elsewhere.
-    away: Duration,
+    pub(super) away: Duration,
 }
 
 /// The clients of a gateway.
@@ -106,13 +105,6 @@ pub(crate) fn clients(config: &AgentsConfig, bus: Bus, memories: Arc<dyn Memorie
 pub(crate) fn memory(address: &str) -> Result<Arc<dyn MemoryService>, AddressError> {
     let settings = Settings { bus: None, call_limit: Duration::ZERO, away: Duration::ZERO };
     let client = |channel| limited!(MemoryClient::with_interceptor(channel, TraceInterceptor));
-    Ok(Arc::new(Remote::new("memory", address, &settings, client)?))
-}
-
-/// The embedder of the memory service at `address`.
-pub(crate) fn embeddings(address: &str) -> Result<Arc<dyn Embeddings>, AddressError> {
-    let settings = Settings { bus: None, call_limit: Duration::ZERO, away: Duration::ZERO };
-    let client = |channel| limited!(DocumentsClient::with_interceptor(channel, TraceInterceptor));
     Ok(Arc::new(Remote::new("memory", address, &settings, client)?))
 }
 
@@ -297,22 +289,12 @@ impl Library for Remote<ToolAgentClient<Traced>> {
             let agents_v1::OptionalTool { name, title, about, details } = tool;
             (name, ToolBackground { title, about, details }.bounded())
         });
-        let mut listed = Listed { tools, optional: optional.collect() };
+        let mut listed = Listed { tools, optional: optional.collect(), corpus: reply.corpus };
         // a task without these would have no end
         listed.tools.iter().filter(|tool| tool.is_terminal()).for_each(|tool| {
             listed.optional.remove(&tool.name);
         });
         Ok(listed)
-    }
-}
-
-#[async_trait]
-impl Embeddings for Remote<DocumentsClient<Traced>> {
-    async fn embed(&self, texts: Vec<String>, limit: Duration) -> Result<Embedded, Failure> {
-        let request = memory_v1::EmbedRequest { texts };
-        let call = |mut client: DocumentsClient<Traced>, request| async move { Ok(client.embed(request).await?.into_inner()) };
-        let memory_v1::EmbedResponse { embedder, vectors } = self.within(limit, request, call).await?;
-        Ok(Embedded { embedder, vectors: vectors.into_iter().map(|vector| vector.values).collect() })
     }
 }
 

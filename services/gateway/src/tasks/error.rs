@@ -41,6 +41,8 @@ pub(crate) enum SubmitError {
     Conversation(String),
     #[error(transparent)]
     Context(#[from] InvalidContext),
+    #[error("there is no collection `{name}`; there are {}", told(known))]
+    Knowledge { name: String, known: Vec<String> },
     #[error("{running} tasks are queued or running, the bound is {most}; call again later")]
     Full { running: u64, most: u64 },
     #[error("task `{task}` is stored but could not be queued; submit it again under the same id")]
@@ -49,6 +51,10 @@ pub(crate) enum SubmitError {
     Bus(#[from] BusError),
     #[error("the trajectory of task `{task}` does not fold")]
     Fold { task: TaskId, source: Box<FoldError> },
+}
+
+fn told(known: &[String]) -> String {
+    if known.is_empty() { "none at all; `autoact corpus import` makes one".to_owned() } else { format!("`{}`", known.join("`, `")) }
 }
 
 /// Why a task cannot be read or changed.

@@ -4,6 +4,7 @@
 mod artifact;
 mod cancel;
 mod error;
+mod knowledge;
 mod list;
 pub(crate) mod submit;
 mod watch;
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::catalog::{Catalog, SelectError, Selected};
 use crate::agents::choice::Listed;
+use crate::agents::documents::Shelves;
 use crate::tasks::submit::check_question;
 
 pub(crate) use error::{SubmitError, TaskError};
@@ -34,6 +36,8 @@ pub(crate) struct Application {
     /// This gateway instance's name.
     pub(crate) writer: String,
     pub(crate) catalog: Arc<Catalog>,
+    /// Which collections there are; `None`: nobody keeps any.
+    pub(crate) shelves: Option<Arc<dyn Shelves>>,
     /// How much the agents' models can read.
     pub(crate) contexts: Arc<dyn Contexts>,
     /// The bounds of a task that asks for none.

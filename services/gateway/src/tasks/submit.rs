@@ -137,6 +137,7 @@ impl Application {
         {
             return Ok(task);
         }
+        self.check_knowledge(&submission.context.knowledge).await?;
         let mut selected = self.catalog.select(&submission.tools, &submission.question).await?;
         if submission.multiline_answer {
             selected.tools = selected.tools.into_iter().map(ToolSpec::with_multiline_answer).collect();

@@ -315,7 +315,7 @@ impl ToolAgent for Inner {
         }
         // no task goes without its end, whatever is said here
         optional.push(agents_v1::OptionalTool { name: "Finish".into(), ..Default::default() });
-        Ok(Response::new(agents_v1::ListToolsResponse { tools, optional }))
+        Ok(Response::new(agents_v1::ListToolsResponse { tools, optional, corpus: Some("atlas".into()) }))
     }
 }
 

@@ -9,12 +9,14 @@ use autoact_trajectory::ToolSpec;
 use crate::preset::Preset;
 use crate::tool::Tool;
 
+/// Makes the tool of an entry, or says all its mistakes. `run` has no `kind`, and only keys of the
+/// preset. Relative paths start from the library's directory.
+type Make = fn(run: toml::Table, spec: ToolSpec, base: Option<&Path>) -> Result<Arc<dyn Tool>, Vec<String>>;
+
 /// One kind.
 pub(crate) struct LocalKind {
     pub(crate) preset: &'static Preset,
-    /// The tool of an entry. `run` has no `kind`, and only keys of the preset. Relative paths start
-    /// from the library's directory.
-    pub(crate) make: fn(run: toml::Table, spec: ToolSpec, base: Option<&Path>) -> Result<Arc<dyn Tool>, Vec<String>>,
+    pub(crate) make: Make,
 }
 
 /// All of them, in the order in which people are shown them.
