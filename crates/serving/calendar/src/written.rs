@@ -61,8 +61,8 @@ fn shown(text: &str) -> String {
 fn days_of(year: i16, month: i8) -> String {
     match Date::new(year, month, 1) {
         Ok(first) if year > 0 => format!("that month has {} days", first.days_in_month()),
-        Err(_) if (1..=12).contains(&month) => "expected a year from 1 to 9999".to_owned(),
-        Err(_) => "a year has 12 months, and the month stands in the middle".to_owned(),
+        _ if (1..=12).contains(&month) => "expected a year from 1 to 9999".to_owned(),
+        _ => "a year has 12 months, and the month stands in the middle".to_owned(),
     }
 }
 

@@ -60,7 +60,7 @@ fn time_zones() {
     assert_eq!(between("2026-07-01 10:30 Europe/Paris", "2026-07-01 12:50 America/New_York"), "8 hours 20 minutes");
     assert_eq!(between("2026-03-28 12:00 Europe/Paris", "2026-03-29 12:00 Europe/Paris"), "1 day = 23 hours");
     assert_eq!(between("2026-10-24 12:00 Europe/Paris", "2026-10-25 12:00 Europe/Paris"), "1 day = 1 day 1 hour");
-    assert_eq!(between("2026-01-01T00:00:00Z", "2026-01-01T09:00:00+09:00"), "0 seconds");
+    assert_eq!(between("2026-01-01T00:00:00Z", "2026-01-01T09:00:00+09:00"), "0 days");
     assert_eq!(between("2026-03-29", "2026-03-30"), "1 day");
     assert_eq!(
         between("2026-03-29 02:30 [Europe/Paris]", "2026-03-29 04:30 [Europe/Paris]"),
