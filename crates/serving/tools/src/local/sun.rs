@@ -48,7 +48,7 @@ impl Tool for Sun {
         let (latitude, longitude, date) = (degrees("latitude")?, degrees("longitude")?, day(call, "date")?);
         let zone = time_zone(call, "time_zone")?.unwrap_or(TimeZone::UTC);
         let sun = sun_day(latitude, longitude, date, &zone).map_err(|error| ToolError::Params(error.to_string()))?;
-        let name = zone.iana_name().map_or_else(String::new, |name| format!("{name}, "));
+        let name = zone.iana_name().filter(|name| *name != "UTC").map_or_else(String::new, |name| format!("{name}, "));
         let offset = offset(&zone, sun.noon);
         Ok(format!("{date}: {} ({name}{offset})", told(&sun, &zone)).into())
     }
