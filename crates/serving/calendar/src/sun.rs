@@ -106,11 +106,11 @@ const WOBBLES: [Wobble; 17] = [
 fn nutation(centuries: f64) -> (f64, f64) {
     let t = centuries;
     let angles = [
-        297.850_36 + t * (445_267.111_480 - t * 0.001_914_2),
-        357.527_72 + t * (35_999.050_340 - t * 0.000_160_3),
+        297.850_36 + t * (445_267.111_48 - t * 0.001_914_2),
+        357.527_72 + t * (35_999.050_34 - t * 0.000_160_3),
         134.962_98 + t * (477_198.867_398 + t * 0.008_697_2),
         93.271_91 + t * (483_202.017_538 - t * 0.003_682_5),
-        125.044_52 - t * (1934.136_261 - t * 0.002_070_8),
+        125.044_52 - t * (1_934.136_261 - t * 0.002_070_8),
     ];
     WOBBLES.iter().fold((0.0, 0.0), |(longitude, obliquity), (multiples, in_longitude, in_obliquity)| {
         let angle: f64 = multiples.iter().zip(angles).map(|(multiple, angle)| multiple * angle).sum();
