@@ -58,6 +58,9 @@ pub enum OutOfRange {
     /// Too many days.
     #[error("{0} days are too many; expected at most {MOST_DAYS}, so ask for the rest in another call")]
     Days(i64),
+    /// A day that a time zone does not have, because its clocks went over the date line.
+    #[error("the clocks of that time zone skip {0}; ask for the day before or after it")]
+    Skipped(Date),
     /// A latitude.
     #[error("the latitude {0} is not on the globe; expected -90 (south) to 90 (north) degrees")]
     Latitude(f64),

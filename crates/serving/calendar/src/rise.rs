@@ -34,7 +34,7 @@ pub struct SunDay {
 /// horizon. Latitude and longitude are in degrees; north and east are positive.
 ///
 /// # Errors
-/// The year is not in [`YEARS`], or the place is not on the globe.
+/// The year is not in [`YEARS`], the place is not on the globe, or the time zone skips the day.
 pub fn sun_day(latitude: f64, longitude: f64, date: Date, zone: &TimeZone) -> Result<SunDay, OutOfRange> {
     if !YEARS.contains(&date.year()) {
         return Err(OutOfRange::Year(i64::from(date.year())));
@@ -48,6 +48,9 @@ pub fn sun_day(latitude: f64, longitude: f64, date: Date, zone: &TimeZone) -> Re
     let midnight = |date: Date| date.to_zoned_datetime(zone.clone()).map(|midnight| moment::days(midnight.timestamp()));
     let tomorrow = date.checked_add(1.day()).and_then(midnight);
     let (Ok(start), Ok(end)) = (midnight(date), tomorrow) else { return Err(OutOfRange::Year(i64::from(date.year()))) };
+    if end <= start {
+        return Err(OutOfRange::Skipped(date));
+    }
     let height = |days: f64| Sun::at(days).upper_limb(latitude, longitude, REFRACTION_DEGREES);
 
     let looks = looks(start, end, &height);

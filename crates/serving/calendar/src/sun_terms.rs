@@ -1,8 +1,7 @@
 //! The largest terms of VSOP87D for the earth (Bretagnon and Francou 1988), from the crate
 //! `vsop87` (MIT OR Apache-2.0) by `tests/make/sun_terms.py`.
 //!
-//! `SERIES[n]` are the amplitude, phase and frequency of the terms of tⁿ, with t in thousands of
-//! Julian years from J2000.
+//! The nth row of a series has the terms of tⁿ, with t in thousands of Julian years from J2000.
 
 /// Amplitude, phase in radians, frequency in radians in a thousand years.
 pub(crate) type Term = (f64, f64, f64);

@@ -166,6 +166,14 @@ fn a_day_may_have_two_sunsets() {
     assert!(all.contains(&2), "{all:?}");
 }
 
+#[test]
+fn a_day_may_be_skipped() {
+    let (day, samoa) = (Date::constant(2011, 12, 30), zone("Pacific/Apia").unwrap());
+    assert_eq!(sun_day(-13.83, -171.77, day, &samoa), Err(OutOfRange::Skipped(day)));
+    assert_eq!(sun_day(-13.83, -171.77, day.yesterday().unwrap(), &samoa).unwrap().rises.len(), 1);
+    assert_eq!(between("2011-12-29 12:00 Pacific/Apia", "2011-12-31 12:00 Pacific/Apia"), "2 days = 1 day");
+}
+
 const TABLE: &str = "region = \"Test\"\n[[year]]\nyear = 2026\nsource = \"a law\"\nholidays = [\n";
 
 #[test]

@@ -2,7 +2,7 @@
 """Makes src/lunar_years.rs: the months of the Chinese lunar years 1899 to 2100.
 
     pip install lunar-python==1.4.8 LunarCalendar==0.0.9
-    lunar_years.py > src/lunar_years.rs
+    lunar_years.py | rustfmt > src/lunar_years.rs
 
 The rows are those of lunar-python (MIT). Every day is compared with LunarCalendar (MIT), which is a
 different table; the years in which the two differ are named on standard error.

@@ -2,7 +2,7 @@
 """Makes src/sun_terms.rs from VSOP87D (Bretagnon and Francou 1988), as it stands in the crate
 `vsop87` (MIT OR Apache-2.0).
 
-    sun_terms.py <vsop87-3.0.0>/src/vsop87d/earth.rs > src/sun_terms.rs
+    sun_terms.py <vsop87-3.0.0>/src/vsop87d/earth.rs | rustfmt > src/sun_terms.rs
 
 Terms are kept whose amplitude reaches LONGITUDE or RADIUS within a century of 2000.
 """
@@ -27,8 +27,7 @@ def main():
     print("//! The largest terms of VSOP87D for the earth (Bretagnon and Francou 1988), from the crate")
     print("//! `vsop87` (MIT OR Apache-2.0) by `tests/make/sun_terms.py`.")
     print("//!")
-    print("//! `SERIES[n]` are the amplitude, phase and frequency of the terms of tⁿ, with t in thousands of")
-    print("//! Julian years from J2000.")
+    print("//! The nth row of a series has the terms of tⁿ, with t in thousands of Julian years from J2000.")
     print("\n/// Amplitude, phase in radians, frequency in radians in a thousand years.")
     print("pub(crate) type Term = (f64, f64, f64);")
     for constant, letter, least, of in (
