@@ -1,6 +1,13 @@
 //! Kinds that need neither the group's knowledge nor a network: each is a preset and a function
 //! that makes its tool. They can be used wherever a library is read.
 
+mod calendar;
+mod dates;
+mod holidays;
+mod solar_terms;
+mod sun;
+mod time_delta;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +27,13 @@ pub(crate) struct LocalKind {
 }
 
 /// All of them, in the order in which people are shown them.
-pub(crate) const LOCAL: &[LocalKind] = &[];
+pub(crate) const LOCAL: &[LocalKind] = &[
+    LocalKind { preset: &time_delta::PRESET, make: time_delta::make },
+    LocalKind { preset: &calendar::PRESET, make: calendar::make },
+    LocalKind { preset: &solar_terms::PRESET, make: solar_terms::make },
+    LocalKind { preset: &holidays::PRESET, make: holidays::make },
+    LocalKind { preset: &sun::PRESET, make: sun::make },
+];
 
 /// The presets of the kinds that need no other crate.
 pub fn local_presets() -> impl Iterator<Item = &'static Preset> {
