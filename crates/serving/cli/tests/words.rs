@@ -70,6 +70,10 @@ impl Gateway for Scripted {
         Err(Status::unimplemented("not asked here"))
     }
 
+    async fn choose_tools(&self, _: Request<v1::ChooseToolsRequest>) -> Result<Response<v1::ChooseToolsResponse>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+
     async fn list_tools(&self, _: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {
         Err(Status::unimplemented("not asked here"))
     }

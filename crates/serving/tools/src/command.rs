@@ -34,7 +34,7 @@ use crate::text::{one_line, quoted};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// Where programs are looked for when the entry sets no `PATH`.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Names the call: a program that changes the world can hand it on, so that a call that is repeated
 /// takes effect once.
 const IDEMPOTENCY_KEY: &str = "IDEMPOTENCY_KEY";
@@ -61,6 +61,33 @@ impl Command {
     /// program without a slash is looked for in `PATH`.
     pub fn new(spec: ToolSpec, program: String, args: Vec<Argument>, env: BTreeMap<String, String>, sandbox: Option<Sandbox>) -> Command {
         Command { spec, program, args, env, sandbox }
+    }
+
+    /// Runs it with these files beside it, until it ends or its deadline passes. The files lie in the
+    /// directory where a confined program starts.
+    pub(crate) fn ended(&self, call: &ToolCall<'_>, files: &[(&str, &[u8])]) -> Result<Ended, ToolError> {
+        let deadline = Instant::now() + self.spec.timeout;
+        let args = fill(&self.args, call.arguments)?;
+        let directory = CallDirectory::new().map_err(|error| ToolError::Internal(format!("cannot make a working directory: {error}")))?;
+        for (name, bytes) in files {
+            let written = std::fs::write(directory.whole.path().join(name), bytes);
+            written.map_err(|error| ToolError::Internal(format!("cannot write to the working directory: {error}")))?;
+        }
+        let mut running = Running { child: self.start(args, call.key, &directory)? };
+        let line = format!("{}\n", one_line(call.params));
+        let mut pipes = Pipes::of(&mut running.child, line, self.stdout_bytes(), STDERR_BYTES)?;
+        let status = running.wait(deadline, &mut pipes)?;
+        drop(running); // ends what the program may have left behind in its group
+        // what was written until now lies in the pipes
+        pipes.drain(Instant::now() + LAST_OUTPUT);
+        let (told, complaint) = pipes.output();
+        let Some(status) = status else {
+            return Err(ToolError::Timeout { after: self.spec.timeout, written: one_line(&told) });
+        };
+        if let Some(failure) = self.sandbox.as_ref().and_then(|_| launcher_failure(status.code(), &complaint)) {
+            return Err(ToolError::Internal(one_line(failure)));
+        }
+        Ok(Ended { status, told, complaint, collected: collect(&directory.artifacts) })
     }
 
     fn start(&self, args: Vec<String>, key: &str, directory: &CallDirectory) -> Result<Child, ToolError> {
@@ -101,28 +128,34 @@ impl Tool for Command {
     }
 
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
-        let deadline = Instant::now() + self.spec.timeout;
-        let args = fill(&self.args, call.arguments)?;
-        let directory = CallDirectory::new().map_err(|error| ToolError::Internal(format!("cannot make a working directory: {error}")))?;
-        let mut running = Running { child: self.start(args, call.key, &directory)? };
-        let line = format!("{}\n", one_line(call.params));
-        let mut pipes = Pipes::of(&mut running.child, line, self.stdout_bytes(), STDERR_BYTES)?;
-        let status = running.wait(deadline, &mut pipes)?;
-        drop(running); // ends what the program may have left behind in its group
-        // what was written until now lies in the pipes
-        pipes.drain(Instant::now() + LAST_OUTPUT);
-        let (told, complaint) = pipes.output();
-        match status {
-            None => Err(ToolError::Timeout { after: self.spec.timeout, written: one_line(&told) }),
-            Some(status) if status.success() => Ok(output(told, collect(&directory.artifacts))),
-            Some(status) => {
-                if let Some(failure) = self.sandbox.as_ref().and_then(|_| launcher_failure(status.code(), &complaint)) {
-                    return Err(ToolError::Internal(one_line(failure)));
-                }
-                let message = complaint.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_else(|| "no message".to_owned());
-                Err(ToolError::Failed { status: told_status(status), message: quoted(&message) })
-            }
+        let ended = self.ended(call, &[])?;
+        if ended.status.success() {
+            return Ok(ended.output());
         }
+        let message = ended.complaint.lines().map(one_line).find(|line| !line.is_empty()).unwrap_or_else(|| "no message".to_owned());
+        Err(ToolError::Failed { status: told_status(ended.status), message: quoted(&message) })
+    }
+
+    fn sandbox(&self) -> Option<&Sandbox> {
+        self.sandbox.as_ref()
+    }
+}
+
+/// A program that ended by itself.
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    /// What was kept of its standard output.
+    pub(crate) told: String,
+    /// What was kept of its standard error.
+    pub(crate) complaint: String,
+    /// What it left in its directory for artifacts.
+    collected: Collected,
+}
+
+impl Ended {
+    /// The output of a program that ended well.
+    pub(crate) fn output(self) -> ToolOutput {
+        output(self.told, self.collected)
     }
 }
 
@@ -189,7 +222,7 @@ fn output(mut text: String, collected: Collected) -> ToolOutput {
     ToolOutput { text, artifacts, ..ToolOutput::default() }
 }
 
-fn told_status(status: ExitStatus) -> String {
+pub(crate) fn told_status(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),

@@ -256,13 +256,7 @@ impl ToolLibrary {
 
     /// The sandboxes of its programs, by tool.
     pub fn sandboxes(&self) -> impl Iterator<Item = (&str, &Sandbox)> {
-        self.entries.iter().filter_map(|entry| match entry {
-            Entry::Defined(definition) => match &definition.run {
-                Implementation::Command { sandbox: Some(sandbox), .. } => Some((definition.spec.name.as_str(), sandbox)),
-                _ => None,
-            },
-            Entry::Added(..) => None,
-        })
+        self.tools.iter().filter_map(|tool| Some((tool.spec().name.as_str(), tool.sandbox()?)))
     }
 
     /// By this name a task asks for the group's own corpus; empty: there is none.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use autoact_sandbox::Sandbox;
 use autoact_trajectory::{Arguments, NewArtifact, Source, ToolSpec, Trajectory};
 
 /// Who calls a tool.
@@ -38,6 +39,11 @@ pub trait Tool: Send + Sync {
     /// Runs it. The text is the observation; its line breaks and its length are seen to by
     /// [`crate::ToolLibrary::execute`].
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError>;
+    /// What confines the program that it runs. Who uses a library tries it at the start, so that a
+    /// tool whose sandbox is not to be had is refused there and not in the middle of a task.
+    fn sandbox(&self) -> Option<&Sandbox> {
+        None
+    }
 }
 
 /// What a tool returned.

@@ -8,7 +8,8 @@ use autoact_calendar::{Day, Weekday, days};
 use autoact_trajectory::{Effect, NewArtifact, ToolSpec};
 use serde_json::json;
 
-use crate::local::dates::{LANGUAGE, Language, LanguageKey, day, fitting, read};
+use crate::local::dates::{LANGUAGE, Language, LanguageKey, day, fitting};
+use crate::local::settings::keys;
 use crate::preset::Preset;
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
@@ -36,7 +37,7 @@ const LAST_LINE_BYTES: usize = 80;
 const ARTIFACT: &str = "calendar.json";
 
 pub(super) fn make(run: toml::Table, spec: ToolSpec, _: Option<&Path>) -> Result<Arc<dyn Tool>, Vec<String>> {
-    let LanguageKey { language } = read(run)?;
+    let LanguageKey { language } = keys(run)?;
     Ok(Arc::new(Calendar { spec, language }))
 }
 

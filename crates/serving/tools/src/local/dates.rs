@@ -36,11 +36,6 @@ pub(super) struct LanguageKey {
     pub(super) language: Language,
 }
 
-/// The keys of an entry's `run`.
-pub(super) fn read<T: serde::de::DeserializeOwned>(run: toml::Table) -> Result<T, Vec<String>> {
-    toml::Value::Table(run).try_into().map_err(|error: toml::de::Error| vec![error.to_string().trim().replace('\n', " ")])
-}
-
 /// An argument, if the call has it.
 pub(super) fn argument<'a>(call: &ToolCall<'a>, name: &str) -> Option<&'a Value> {
     call.arguments?.get(name).filter(|value| !value.is_null())

@@ -8,7 +8,8 @@ use autoact_calendar::{Holiday, HolidayTable, china};
 use autoact_trajectory::{Effect, ToolSpec};
 use serde::Deserialize;
 
-use crate::local::dates::{LANGUAGE, Language, argument, day, read, text, year};
+use crate::local::dates::{LANGUAGE, Language, argument, day, text, year};
+use crate::local::settings::keys;
 use crate::preset::{Key, Preset};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
@@ -36,7 +37,7 @@ struct Keys {
 }
 
 pub(super) fn make(run: toml::Table, mut spec: ToolSpec, base: Option<&Path>) -> Result<Arc<dyn Tool>, Vec<String>> {
-    let Keys { table, language } = read(run)?;
+    let Keys { table, language } = keys(run)?;
     let table = match table {
         None => china().map_err(|error| vec![error.to_string()])?,
         Some(path) => {

@@ -2,10 +2,16 @@
 //! that makes its tool. They can be used wherever a library is read.
 
 mod calendar;
+mod code_interpreter;
+mod database;
 mod dates;
 mod holidays;
+mod image_to_text;
+mod knowledge_graph;
+mod settings;
 mod solar_terms;
 mod sun;
+mod table_verbalizer;
 mod time_delta;
 
 use std::path::Path;
@@ -33,6 +39,11 @@ pub(crate) const LOCAL: &[LocalKind] = &[
     LocalKind { preset: &solar_terms::PRESET, make: solar_terms::make },
     LocalKind { preset: &holidays::PRESET, make: holidays::make },
     LocalKind { preset: &sun::PRESET, make: sun::make },
+    LocalKind { preset: &database::PRESET, make: database::make },
+    LocalKind { preset: &knowledge_graph::PRESET, make: knowledge_graph::make },
+    LocalKind { preset: &table_verbalizer::PRESET, make: table_verbalizer::make },
+    LocalKind { preset: &code_interpreter::PRESET, make: code_interpreter::make },
+    LocalKind { preset: &image_to_text::PRESET, make: image_to_text::make },
 ];
 
 /// The presets of the kinds that need no other crate.

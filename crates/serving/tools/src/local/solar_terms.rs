@@ -7,7 +7,8 @@ use std::time::Duration;
 use autoact_calendar::{Timestamp, beijing, solar_terms};
 use autoact_trajectory::{Effect, ToolSpec};
 
-use crate::local::dates::{LANGUAGE, Language, LanguageKey, argument, read, year};
+use crate::local::dates::{LANGUAGE, Language, LanguageKey, argument, year};
+use crate::local::settings::keys;
 use crate::preset::Preset;
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
@@ -28,7 +29,7 @@ pub(super) static PRESET: Preset = Preset {
 };
 
 pub(super) fn make(run: toml::Table, spec: ToolSpec, _: Option<&Path>) -> Result<Arc<dyn Tool>, Vec<String>> {
-    let LanguageKey { language } = read(run)?;
+    let LanguageKey { language } = keys(run)?;
     Ok(Arc::new(SolarTerms { spec, language }))
 }
 
