@@ -127,7 +127,7 @@ impl Executor {
             Err(_) => "broke",
         };
         metrics::histogram!("autoact_tool_seconds", "tool" => tool, "outcome" => outcome).record(took.as_secs_f64());
-        if outcome != "ok" {
+        if !matches!(outcome, "ok" | "referred") {
             span.record(gen_ai::ERROR_TYPE, outcome);
             span.record("otel.status_code", "ERROR");
         }
@@ -136,7 +136,7 @@ impl Executor {
             span.record(gen_ai::TOOL_CALL_RESULT, observation.text.as_str());
         }
         let usage = v1::Usage { queue: Some(proto(queued)), tool: Some(proto(took)), ..v1::Usage::default() };
-        let Observation { text, is_error, truncated, artifacts, sources } = observation;
+        let Observation { text, is_error, truncated, refers_back: _, artifacts, sources } = observation;
         let artifacts = artifacts.into_iter().map(Into::into).collect();
         let sources = sources.iter().map(Into::into).collect();
         Ok(agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage), artifacts, sources })
@@ -156,6 +156,7 @@ impl Executor {
         match tokio::time::timeout(spec.timeout + TIMEOUT_MARGIN, work).await {
             Ok(Ok(observation)) => {
                 let outcome = match (observation.is_error, started.elapsed() >= spec.timeout) {
+                    (false, _) if observation.refers_back => "referred",
                     (false, _) => "ok",
                     (true, true) => "timeout",
                     (true, false) => "failed",

@@ -144,7 +144,7 @@ impl Tools for Members {
         started.map_err(|error| Failure::new(FailureClass::Broken, TOOLS, error))?;
         let seen = match result.recv_timeout(own.min(call.time_left)) {
             Ok(seen) => {
-                let autoact_tools::Observation { text, is_error, truncated, artifacts, sources } = seen;
+                let autoact_tools::Observation { text, is_error, truncated, refers_back: _, artifacts, sources } = seen;
                 Seen { observation: Observation { text, is_error, repeated: false, truncated, sources }, artifacts }
             }
             Err(RecvTimeoutError::Timeout) if own <= call.time_left => {

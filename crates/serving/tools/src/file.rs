@@ -101,6 +101,8 @@ pub(crate) struct Definition {
     pub(crate) validator: Option<Arc<Validator>>,
     /// Every task has it, chosen or not.
     pub(crate) always: bool,
+    /// The same call in the same task is run again; otherwise its earlier observation is told.
+    pub(crate) run_again: bool,
     /// The tool, if its kind is of another crate.
     pub(crate) made: Option<Arc<dyn Tool>>,
 }
@@ -138,6 +140,7 @@ struct RawTool {
     max_observation_bytes: Option<i64>,
     multiline: Option<bool>,
     always: Option<bool>,
+    run_again: Option<bool>,
     run: Option<toml::Table>,
 }
 
@@ -288,6 +291,16 @@ impl Reader<'_> {
             }
         }
         let foreign = matches!(run, Implementation::Command { .. } | Implementation::Other { .. });
+        // what is beyond this process may say something else the next time, and `Lookup` goes on
+        let elsewhere = match &run {
+            Implementation::Command { .. } | Implementation::Lookup => true,
+            Implementation::Other { kind, .. } => local(kind).is_none(),
+            _ => false,
+        };
+        let run_again = raw.run_again.unwrap_or(elsewhere || effect != Effect::ReadOnly);
+        if !run_again && effect != Effect::ReadOnly {
+            mistakes.push("`run_again = false` is for tools that only read".to_owned());
+        }
         let (multiline, always) = (raw.multiline.unwrap_or(false), raw.always.unwrap_or(!foreign));
         if multiline && !foreign {
             mistakes.push(
@@ -310,7 +323,7 @@ impl Reader<'_> {
         let max_observation_bytes = usize::try_from(bytes).ok()?;
         let spec = ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples, multiline };
         let Implementation::Other { kind, run: entry } = &run else {
-            return Some(Definition { spec, run, validator, always, made: None });
+            return Some(Definition { spec, run, validator, always, run_again, made: None });
         };
         let wrong = preset.map(|preset| preset.check(entry)).unwrap_or_default();
         let made = match (wrong.is_empty(), local(kind)) {
@@ -320,7 +333,7 @@ impl Reader<'_> {
         };
         match made {
             // a tool may say more in its definition than its entry does
-            Ok(tool) => Some(Definition { spec: tool.spec().clone(), run, validator, always, made: Some(tool) }),
+            Ok(tool) => Some(Definition { spec: tool.spec().clone(), run, validator, always, run_again, made: Some(tool) }),
             Err(all) => {
                 mistakes.extend(all.into_iter().map(|mistake| format!("run: {mistake}")));
                 None

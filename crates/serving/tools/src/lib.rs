@@ -11,6 +11,7 @@
 //! Observations are one line of text and terse, because a small model reads them. The generator of
 //! training data runs these very tools, so a model meets at work what it met while learning.
 
+mod again;
 mod artifacts;
 mod builtin;
 mod command;

@@ -11,6 +11,7 @@ use autoact_trajectory::{
     bound_sources,
 };
 
+use crate::again::{earlier, failure, told};
 use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
 use crate::command::Command;
 use crate::corpus::Corpus;
@@ -38,6 +39,9 @@ pub struct Observation {
     pub is_error: bool,
     /// The text was cut to the tool's bound and ends in ` … (cut)`.
     pub truncated: bool,
+    /// The tool was not run: an earlier step of the task has the same call, and the text is what it
+    /// returned.
+    pub refers_back: bool,
     /// What comes with it for people.
     pub artifacts: Vec<NewArtifact>,
     /// The documents that the text shows, within the bounds of an event.
@@ -102,6 +106,14 @@ impl Entry {
         match self {
             Entry::Defined(definition) => &definition.spec,
             Entry::Added(tool, _) => tool.spec(),
+        }
+    }
+
+    /// Whether a call that the task has made already is run again.
+    fn runs_again(&self) -> bool {
+        match self {
+            Entry::Defined(definition) => definition.run_again,
+            Entry::Added(..) => true,
         }
     }
 
@@ -331,6 +343,11 @@ impl ToolLibrary {
             let text = one_line(&self.unknown(&action.tool).to_string());
             return Observation { text, is_error: true, ..Observation::default() };
         };
+        if !entry.runs_again()
+            && let Some(earlier) = earlier(trajectory, action)
+        {
+            return Observation { text: told(&earlier), refers_back: true, ..Observation::default() };
+        }
         let ran = checked(entry, &action.params).and_then(|(params, arguments)| {
             let params = params.as_deref().unwrap_or(&action.params);
             tool.run(&ToolCall { tenant, key, params, arguments: arguments.as_ref(), trajectory })
@@ -341,11 +358,11 @@ impl ToolLibrary {
                 (ToolOutput { text: form(&output.text), ..output }, false)
             }
             Err(ToolError::Params(told)) => (one_line(&told).into(), true),
-            Err(error) => (one_line(&format!("{} failed: {error}", action.tool)).into(), true),
+            Err(error) => (one_line(&format!("{}{error}", failure(&action.tool))).into(), true),
         };
         let text = if text.is_empty() { "(nothing)".to_owned() } else { text };
         let (text, truncated) = cut(text, tool.spec().max_observation_bytes);
-        Observation { text, is_error, truncated, artifacts, sources: bound_sources(sources, MAX_SOURCES_BYTES) }
+        Observation { text, is_error, truncated, refers_back: false, artifacts, sources: bound_sources(sources, MAX_SOURCES_BYTES) }
     }
 
     fn unknown(&self, name: &str) -> UnknownTool {
