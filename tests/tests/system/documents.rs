@@ -78,6 +78,11 @@ async fn collections_are_imported_searched_asked_and_deleted_while_the_group_run
     let observed = |event: &Value| event["event"] == "observation" && event["body"]["text"].to_string().contains("140 euros");
     assert!(!group.assets().trained || events.iter().any(observed), "no tool saw the collection: {}", asked.text());
 
+    // one that is not there is told at once, with those that are
+    let unknown = group.autoact(["ask", "--corpus", "handbok", "What is the limit of Hotels?"])?.run(QUICK).await?;
+    let told = unknown.stderr.contains("there is no collection `handbok`") && unknown.stderr.contains("`handbook`");
+    assert!(unknown.code != Some(0) && told, "{}", unknown.text());
+
     // a changed file replaces itself alone
     std::fs::write(handbook.join("travel.md"), "# Travel policy\n\n## Hotels\n\nThe limit for a night is 155 euros.\n")?;
     std::fs::remove_file(handbook.join("people.html"))?;

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::clients::QUICK;
+use crate::clients::{QUICK, TASK_LIMIT};
 
 const FAILED: i32 = 1;
 /// tool-agent looks every second, on a busy machine later.
@@ -179,6 +179,68 @@ async fn the_tools_of_a_server_are_the_groups() -> anyhow::Result<()> {
     until(&group, "mcp_echo", false).await?;
     logged(&group, "a set of tools is out of service").await?;
     done(&group, &["remove", "test"]).await?;
+    assert_eq!(group.panics(), [""; 0]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ready_made_tools_are_added_by_their_kind() -> anyhow::Result<()> {
+    let group = Group::start().await?;
+    let kinds: Vec<Value> = serde_json::from_str(&done(&group, &["kinds", "--json"]).await?)?;
+    assert!(kinds.len() >= 10 && kinds.iter().all(|kind| kind["definition"].is_string() && kind["effect"].is_string()));
+    done(&group, &["add", "kind", "time_delta"]).await?;
+    let data = tempfile::tempdir()?;
+    std::fs::write(data.path().join("river.csv"), "name,length\nLoire,1006\nRhine,1233\n")?;
+    let tables = format!("tables={}", data.path().display());
+    done(&group, &["add", "kind", "database", "--name", "Rivers", "--set", &tables]).await?;
+    until(&group, "Rivers", true).await?;
+    let (observation, failed) = call(&group, "TimeDelta", r#"{"start_time":"1987-06-24","end_time":"1988-02-26"}"#).await?;
+    assert!(!failed && observation.contains("8 months 2 days") && observation.contains("247 days"), "{observation}");
+    let (observation, failed) = call(&group, "Rivers", "SELECT name FROM river WHERE length > 1100").await?;
+    assert!(!failed && observation.contains("Rhine") && !observation.contains("Loire"), "{observation}");
+    let (observation, failed) = call(&group, "Rivers", "DROP TABLE river").await?;
+    assert!(failed && observation.contains("read-only"), "{observation}");
+    for args in [["add", "kind", "databas", "--name", "X"], ["add", "kind", "database", "--set", "table=x"]] {
+        let refused = tools(&group, &args).await?;
+        assert_eq!(refused.code, Some(FAILED), "{}", refused.text());
+    }
+    assert_eq!(group.panics(), [""; 0]);
+    Ok(())
+}
+
+/// Of a library that is too large for a prompt a task has what fits its question, and says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_has_the_tools_of_a_large_library_that_fit() -> anyhow::Result<()> {
+    let group = Group::start().await?;
+    let subjects = ["weather", "invoices", "podcasts", "parcels", "recipes", "trains", "museums", "horses", "stamps", "taxes"];
+    let get = |subject: &str| {
+        let id = json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string"}});
+        json!({"get": {"operationId": format!("{subject}_get"), "summary": format!("Looks up {subject}."), "parameters": [id], "responses": {}}})
+    };
+    let paths: serde_json::Map<String, Value> = subjects.iter().map(|subject| (format!("/{subject}/{{id}}"), get(subject))).collect();
+    let info = json!({"title": "All things", "version": "1"});
+    let servers = json!([{"url": "https://things.example"}]);
+    let document = json!({"openapi": "3.0.0", "info": info, "servers": servers, "paths": paths});
+    let file = group.state_dir().join("things.json");
+    std::fs::write(&file, document.to_string())?;
+    done(&group, &["add", "openapi", &file.display().to_string(), "--name", "things"]).await?;
+    until(&group, "podcasts_get", true).await?;
+    let choose = async |question: &str| -> anyhow::Result<Value> {
+        Ok(serde_json::from_str(&done(&group, &["choose", question, "--json"]).await?)?)
+    };
+    let chosen = choose("Which podcasts are there?").await?;
+    assert_eq!((&chosen["tool_choice"]["among"], &chosen["tool_choice"]["ranked"][0]["name"]), (&json!(10), &json!("podcasts_get")));
+    assert!(chosen["tools"].as_array().is_some_and(|tools| tools.contains(&json!("podcasts_get")) && tools.contains(&json!("Retrieve"))));
+    // the bundled model works as if the library were not there
+    let asked = group.autoact(["ask", "--json", "What is the capital of France?"])?.run(TASK_LIMIT).await?;
+    let first: Value = serde_json::from_str(asked.stdout.lines().next().context("no event")?)?;
+    assert_eq!(first["body"]["tool_choice"]["among"], json!(10), "{first}");
+    assert!(first["body"]["tools"].as_array().is_some_and(|tools| tools.len() < 10), "{first}");
+    // who names a tool has it
+    let named = group.autoact(["ask", "--json", "--tools", "taxes_get", "What is the capital of France?"])?.run(TASK_LIMIT).await?;
+    let first: Value = serde_json::from_str(named.stdout.lines().next().context("no event")?)?;
+    assert!(first["body"]["tools"].as_array().is_some_and(|tools| tools.contains(&json!("taxes_get"))), "{first}");
+    assert_eq!(first["body"]["tool_choice"], Value::Null);
     assert_eq!(group.panics(), [""; 0]);
     Ok(())
 }
