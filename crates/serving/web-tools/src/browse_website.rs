@@ -1,5 +1,6 @@
 //! `browse_website`: the passages of a web page that fit a question.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use autoact_trajectory::{Effect, ToolSpec, cut};
 use serde::Deserialize;
 use url::Url;
 
-use crate::links::{Link, fitting};
+use crate::links::{Link, fitting, texts};
 use crate::options::{ALLOW_PRIVATE, CONCURRENCY, MAX_RESPONSE_BYTES, REDIRECTS, Raw};
 use crate::web::{Found, Web};
 use crate::{address, ask, options, page, passages};
@@ -95,19 +96,27 @@ impl Tool for BrowseWebsite {
         let Found { url, seen } = ask::wait(&self.web.client.handle().clone(), self.spec.timeout, async move { web.page(url).await })?;
         let left = self.spec.timeout.saturating_sub(began.elapsed());
         let page = page::read(&url, &seen, left)?;
+        let menu = page.html.as_deref().map(texts).unwrap_or_default();
         let title = page.document.title.as_str();
         let links = page.html.as_deref().map(|html| fitting(html, &url, title, question, |url| self.web.check(url).is_ok()));
-        show(&page.document, &url, question, &links.unwrap_or_default(), self.spec.max_observation_bytes)
+        show(&page.document, &url, question, &links.unwrap_or_default(), &menu, self.spec.max_observation_bytes)
     }
 }
 
 /// The observation: title and URL, passages, links.
-fn show(document: &autoact_documents::Document, url: &Url, question: &str, links: &[Link], bytes: usize) -> Result<ToolOutput, ToolError> {
+fn show(
+    document: &autoact_documents::Document,
+    url: &Url,
+    question: &str,
+    links: &[Link],
+    menu: &HashSet<String>,
+    bytes: usize,
+) -> Result<ToolOutput, ToolError> {
     let mut lines = vec![format!("{} <{url}>", cut(document.title.clone(), TITLE_BYTES).0)];
     let links: Vec<String> = links.iter().map(|link| format!("{} <{}>", link.text, link.url)).collect();
     let links = (!links.is_empty()).then(|| format!("Links: {}", links.join("; ")));
     let taken = lines[0].len() + links.as_ref().map_or(0, String::len);
-    let shown = passages::best(document, url, question, bytes.saturating_sub(taken + 80), &[])?;
+    let shown = passages::best(document, url, question, bytes.saturating_sub(taken + 80), &[], menu)?;
     if !shown.fits {
         lines.push("No passage has a word of the question. The page begins:".to_owned());
     }

@@ -1,5 +1,6 @@
 //! `browse_wiki`: the passages of a wiki's page that fit a question.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -179,7 +180,7 @@ fn show(page: &WikiPage, parsed: &Parsed, question: &str, bytes: usize) -> Resul
     let rows = (!rows.is_empty()).then(|| format!("{INFOBOX}: {}", rows.join("; ")));
     let sections = (!sections.is_empty()).then(|| cut(format!("Sections: {}", sections.join("; ")), SECTIONS_BYTES).0);
     let taken = lines[0].len() + rows.as_ref().map_or(0, String::len) + sections.as_ref().map_or(0, String::len);
-    let shown = passages::best(document, &page.url, question, bytes.saturating_sub(taken + 80), &[INFOBOX])?;
+    let shown = passages::best(document, &page.url, question, bytes.saturating_sub(taken + 80), &[INFOBOX], &HashSet::new())?;
     if !shown.fits && !shown.lines.is_empty() {
         lines.push("No passage has a word of the question. The page begins:".to_owned());
     }

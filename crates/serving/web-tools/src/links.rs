@@ -55,15 +55,14 @@ fn without_fragment(mut url: Url) -> Url {
     url
 }
 
+/// The texts of the links: what a menu is made of.
+pub(crate) fn texts(html: &str) -> HashSet<String> {
+    read(html).links.into_iter().map(|(_, text)| one_line(&text)).collect()
+}
+
 /// All links, in the order of the page.
 fn all(html: &str, page: &Url) -> Vec<Link> {
-    let input = BufferQueue::default();
-    input.push_back(StrTendril::from(html));
-    let tokenizer = Tokenizer::new(Sink::default(), TokenizerOpts::default());
-    let _ = tokenizer.feed(&input);
-    tokenizer.end();
-    let mut state = tokenizer.sink.state.into_inner();
-    state.end();
+    let state = read(html);
     let base = state.base.and_then(|base| page.join(&base).ok()).unwrap_or_else(|| page.clone());
     let resolved = |(href, text): (String, String)| {
         let url = without_fragment(base.join(href.trim()).ok()?);
@@ -72,6 +71,17 @@ fn all(html: &str, page: &Url) -> Vec<Link> {
         (!text.is_empty() && plain).then_some(Link { text, url })
     };
     state.links.into_iter().filter_map(resolved).collect()
+}
+
+fn read(html: &str) -> State {
+    let input = BufferQueue::default();
+    input.push_back(StrTendril::from(html));
+    let tokenizer = Tokenizer::new(Sink::default(), TokenizerOpts::default());
+    let _ = tokenizer.feed(&input);
+    tokenizer.end();
+    let mut state = tokenizer.sink.state.into_inner();
+    state.end();
+    state
 }
 
 #[derive(Default)]

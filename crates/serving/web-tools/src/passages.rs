@@ -16,6 +16,8 @@ use crate::address::named;
 const PASSAGE_CHARS: usize = 400;
 /// Passages that are shown.
 const SHOWN: usize = 4;
+/// Passages that are looked at: those of menus among them come last.
+const LOOKED_AT: usize = 64;
 
 /// What an observation shows of a document.
 #[derive(Debug, Default)]
@@ -29,8 +31,15 @@ pub(crate) struct Shown {
 
 /// The best passages for a question in at most `room` bytes, best first: by BM25 over the words of
 /// the passages and of their headings. The first one has room in any case. Passages of the sections
-/// `but` are left out.
-pub(crate) fn best(document: &Document, url: &Url, question: &str, room: usize, but: &[&str]) -> Result<Shown, ToolError> {
+/// `but` are left out, and passages that are made of `links` come last.
+pub(crate) fn best(
+    document: &Document,
+    url: &Url,
+    question: &str,
+    room: usize,
+    but: &[&str],
+    links: &HashSet<String>,
+) -> Result<Shown, ToolError> {
     let mut segments = document.segments(PASSAGE_CHARS);
     segments.retain(|segment| segment.heading.as_deref().is_none_or(|heading| !but.contains(&heading)));
     let heading = |segment: &Segment| segment.heading.clone().unwrap_or_else(|| document.title.clone());
@@ -44,13 +53,16 @@ pub(crate) fn best(document: &Document, url: &Url, question: &str, room: usize, 
     let rest: Vec<String> = wanted.iter().filter(|stem| !own.contains(*stem)).cloned().collect();
     let mut found: Vec<usize> = Vec::new();
     for query in [&rest, &wanted] {
-        for (at, _) in index.search(query, SHOWN).map_err(|error| failed(&error))? {
-            if found.len() < SHOWN && !found.contains(&at) {
+        for (at, _) in index.search(query, LOOKED_AT).map_err(|error| failed(&error))? {
+            if !found.contains(&at) {
                 found.push(at);
             }
         }
     }
     let fits = !found.is_empty();
+    // stable: the order of the others stays
+    found.sort_by_key(|at| segments.get(*at).is_some_and(|segment| is_menu(segment, links)));
+    found.truncate(SHOWN);
     let order = if fits { found } else { (0..segments.len().min(SHOWN)).collect() };
     let mut shown = Shown { fits, ..Shown::default() };
     let mut left = room;
@@ -64,6 +76,12 @@ pub(crate) fn best(document: &Document, url: &Url, question: &str, room: usize, 
         shown.sources.extend(source(segment, &document.title, url));
     }
     Ok(shown)
+}
+
+/// Whether most of a passage are lines that are links and nothing else.
+fn is_menu(segment: &Segment, links: &HashSet<String>) -> bool {
+    let lines = segment.text.lines().map(str::trim).filter(|line| links.contains(*line));
+    lines.map(str::len).sum::<usize>() * 2 > segment.text.len()
 }
 
 /// `- Geography: The Loire is a river.`, `- (page 3) …`

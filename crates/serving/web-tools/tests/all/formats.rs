@@ -46,7 +46,10 @@ fn pdf_markdown_and_text_are_read() {
     for (media, path) in [("text/markdown", "/x"), ("text/plain; charset=utf-8", "/loire.md")] {
         assert_eq!(text(media, path, markdown, "length"), format!("Loire <{path}>\n- Length: It is 1006 km long."));
     }
-    assert_eq!(text("text/plain", "/t", b"The Loire is long.\n\nThe Danube is longer.", "Danube"), "t </t>\n- The Loire is long.\nThe Danube is longer.");
+    assert_eq!(
+        text("text/plain", "/t", b"The Loire is long.\n\nThe Danube is longer.", "Danube"),
+        "t </t>\n- The Loire is long.\nThe Danube is longer."
+    );
     assert_eq!(text("", "/t", b"The Loire is long.", "Loire"), "t </t>\n- The Loire is long.");
     assert_eq!(text("application/json", "/t", b"{\"length\": 1006}", "length"), "t </t>\n- {\"length\": 1006}");
     assert_eq!(text("", "/t", b"<!DOCTYPE html><title>L</title><p>The Loire is long.", "Loire"), "L </t>\n- The Loire is long.");

@@ -4,6 +4,7 @@
     python3 robots.py > robots.tsv
 """
 import random
+import re
 
 from protego import Protego
 
@@ -18,7 +19,8 @@ while made < 600:
             lines.append("User-agent: " + random.choice(["*", "autoact", "AUTOACT", "other", "otherbot"]))
         for _ in range(random.randint(1, 4)):
             parts = [random.choice(LETTERS + ["*", "*"]) for _ in range(random.randint(0, 4))]
-            rule = "/" + "".join(parts) + random.choice(["", "", "$"])
+            # which of two rules is longer is open where one has `**`: the standard does not say, and parsers differ
+            rule = "/" + re.sub(r"\*+", "*", "".join(parts)) + random.choice(["", "", "$"])
             lines.append(random.choice(["Allow: ", "Disallow: ", "Disallow: "]) + rule)
     path = "/" + "".join(random.choice(LETTERS[:-1]) for _ in range(random.randint(0, 5)))
     robots = "\n".join(lines)
