@@ -5,6 +5,7 @@ use std::time::Duration;
 use autoact_base::lines::one_line;
 use autoact_documents::{Document, Kind, Limits, read_bytes};
 use autoact_tools::ToolError;
+use autoact_tools::text::{query_stems, stems};
 use serde_json::Value;
 use url::Url;
 
@@ -145,9 +146,25 @@ impl Wiki {
         Ok(Parsed { document, sections, disambiguation })
     }
 
-    /// The pages that a search finds, best first: those with the words in their text, else those
-    /// that the wiki finds by itself. MediaWiki's own search looks at titles alone if it is not told.
+    /// The pages that a search finds, best first: those with all words in their text, else with those
+    /// words that mean something, else those that the wiki finds by itself. MediaWiki's own search
+    /// wants every word of a question, and looks at titles alone if it is not told.
     pub(crate) async fn search(&self, text: &str, limit: usize) -> Result<Vec<Hit>, ToolError> {
+        let telling = content_words(text);
+        let texts = [("srwhat", "text"), ("gsrwhat", "text")];
+        for (words, what) in [(text, &texts[..]), (&telling, &texts[..]), (&telling, &[])] {
+            if words.is_empty() {
+                continue;
+            }
+            let hits = self.hits(words, limit, what).await?;
+            if !hits.is_empty() {
+                return Ok(hits);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn hits(&self, text: &str, limit: usize, more: &[(&str, &str)]) -> Result<Vec<Hit>, ToolError> {
         let limit = limit.to_string();
         let parameters = [
             ("action", "query"),
@@ -161,12 +178,7 @@ impl Wiki {
             ("prop", "info"),
             ("inprop", "url"),
         ];
-        let hits = self.hits(&[&parameters[..], &[("srwhat", "text"), ("gsrwhat", "text")]].concat()).await?;
-        if hits.is_empty() { self.hits(&parameters).await } else { Ok(hits) }
-    }
-
-    async fn hits(&self, parameters: &[(&str, &str)]) -> Result<Vec<Hit>, ToolError> {
-        let answer = self.call(parameters).await?;
+        let answer = self.call(&[&parameters[..], more].concat()).await?;
         let query = &answer["query"];
         let none = Vec::new();
         let urls = query["pages"].as_array().unwrap_or(&none);
@@ -179,6 +191,13 @@ impl Wiki {
         };
         Ok(query["search"].as_array().map(|hits| hits.iter().filter_map(hit).collect()).unwrap_or_default())
     }
+}
+
+/// The words of a text but those that say nothing, such as `which` and `the`.
+fn content_words(text: &str) -> String {
+    let telling = query_stems(text);
+    let words = text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    words.filter(|word| stems(word).iter().any(|stem| telling.contains(stem))).collect::<Vec<_>>().join(" ")
 }
 
 /// A snippet is a piece of the page's source: without the marks of links, bold text and tables.
@@ -209,6 +228,12 @@ pub(crate) fn plain(html: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_has_words_that_say_nothing() {
+        assert_eq!(content_words("Which mountain is the highest in Georgia?"), "mountain highest Georgia");
+        assert_eq!(content_words("?"), "");
+    }
 
     #[test]
     fn a_snippet_is_text() {
