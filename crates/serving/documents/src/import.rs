@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use autoact_base::lines::one_line;
 
-use crate::document::Document;
+use crate::document::{Document, Extracted, Kind};
 use crate::error::{OpenError, ReadError};
 use crate::limits::Limits;
-use crate::read;
+use crate::read::{self, Digest};
 use crate::walk::{FileEntry, Ignored, walk};
 
 /// The stack of the thread that reads a file: parsers bound their nesting, and the deepest that
@@ -63,21 +63,40 @@ impl Importer {
     pub fn read(&self, file: &FileEntry) -> Result<Document, ReadError> {
         let limits = self.limits;
         let entry = file.clone();
-        let (digest, extracted) = guarded(limits, move || read::read(&entry, &limits, Instant::now() + limits.time))?;
-        if extracted.sections.is_empty() {
-            return Err(ReadError::NoText);
-        }
-        Ok(Document {
-            path: file.path.clone(),
-            sha256: digest.sha256,
-            bytes: digest.bytes,
-            title: extracted.title.unwrap_or_else(|| title(&file.path)),
-            kind: file.kind,
-            pages: extracted.pages,
-            text: extracted.text,
-            sections: extracted.sections,
-        })
+        let read = guarded(limits, move || read::read(&entry, &limits, Instant::now() + limits.time))?;
+        document(file.path.clone(), file.kind, read)
     }
+}
+
+/// Reads bytes that are no file, such as those of a web page; `path` is what the document calls
+/// them. A parser that panics or does not end costs this document alone.
+///
+/// # Errors
+/// They are no document of this format, or a limit is reached.
+pub fn read_bytes(path: &str, kind: Kind, bytes: Vec<u8>, limits: Limits) -> Result<Document, ReadError> {
+    match bytes.len() as u64 {
+        0 => return Err(ReadError::Empty),
+        length if length > limits.file_bytes => return Err(ReadError::TooLarge { limit: limits.file_bytes }),
+        _ => {}
+    }
+    let read = guarded(limits, move || read::parse(&bytes, kind, &limits, Instant::now() + limits.time))?;
+    document(path.to_owned(), kind, read)
+}
+
+fn document(path: String, kind: Kind, (digest, extracted): (Digest, Extracted)) -> Result<Document, ReadError> {
+    if extracted.sections.is_empty() {
+        return Err(ReadError::NoText);
+    }
+    Ok(Document {
+        title: extracted.title.unwrap_or_else(|| title(&path)),
+        path,
+        sha256: digest.sha256,
+        bytes: digest.bytes,
+        kind,
+        pages: extracted.pages,
+        text: extracted.text,
+        sections: extracted.sections,
+    })
 }
 
 /// The title of a file that has none: its name without the ending.

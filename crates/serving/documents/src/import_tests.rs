@@ -17,6 +17,16 @@ fn import(name: &str, content: &[u8], limits: Limits) -> Result<Document, ReadEr
     importer.read(&importer.files()[0])
 }
 
+#[test]
+fn bytes_are_read_as_files_are() {
+    let html = b"<title>Loire</title><main><p>The Loire is a river.".to_vec();
+    let document = read_bytes("loire.html", Kind::Html, html.clone(), Limits::default()).unwrap();
+    assert_eq!(document, import("loire.html", &html, Limits::default()).unwrap());
+    let limits = Limits { file_bytes: 3, ..Limits::default() };
+    assert_eq!(read_bytes("x", Kind::Text, html, limits).unwrap_err().reason(), "too_large");
+    assert_eq!(read_bytes("x", Kind::Text, Vec::new(), limits).unwrap_err().reason(), "empty");
+}
+
 fn reason(name: &str, content: &[u8], limits: Limits) -> &'static str {
     import(name, content, limits).unwrap_err().reason()
 }

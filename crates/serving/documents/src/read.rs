@@ -33,14 +33,18 @@ impl Digest {
 
 /// Reads a file; a PDF is given up at the deadline.
 pub(crate) fn read(file: &FileEntry, limits: &Limits, deadline: Instant) -> Result<(Digest, Extracted), ReadError> {
-    let bytes = bytes(&file.location, limits.file_bytes)?;
-    let extracted = match file.kind {
-        Kind::Pdf => pdf::read(&bytes, limits, deadline),
-        Kind::Html => html::read(&decode_html(&bytes)?, limits),
-        Kind::Markdown => markdown::read(&decode(&bytes)?, limits),
-        Kind::Text => plain::read(&decode(&bytes)?, limits),
+    parse(&bytes(&file.location, limits.file_bytes)?, file.kind, limits, deadline)
+}
+
+/// Reads the bytes of a file.
+pub(crate) fn parse(bytes: &[u8], kind: Kind, limits: &Limits, deadline: Instant) -> Result<(Digest, Extracted), ReadError> {
+    let extracted = match kind {
+        Kind::Pdf => pdf::read(bytes, limits, deadline),
+        Kind::Html => html::read(&decode_html(bytes)?, limits),
+        Kind::Markdown => markdown::read(&decode(bytes)?, limits),
+        Kind::Text => plain::read(&decode(bytes)?, limits),
     }?;
-    Ok((Digest::of(&bytes), extracted))
+    Ok((Digest::of(bytes), extracted))
 }
 
 /// The digest of a file that is not parsed.

@@ -39,6 +39,13 @@ pub(crate) struct Reach<'a> {
     pub(crate) allow_private: bool,
 }
 
+impl Reach<'_> {
+    /// Whether private addresses are open for this URL: a rule has to name its host.
+    fn opens_private(self, url: &Url) -> bool {
+        self.allow_private && self.hosts.iter().any(|rule| rule.names() && rule.allows(url))
+    }
+}
+
 /// A URL's host, as errors name it.
 pub(crate) fn host_of(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
@@ -91,7 +98,7 @@ async fn addresses(client: &HttpClient, url: &Url, reach: Reach<'_>) -> Result<V
         }
         None => return Err(unreachable(url, "the URL has no host".to_owned())),
     };
-    match addresses.iter().find_map(|address| refused(*address, reach.allow_private)) {
+    match addresses.iter().find_map(|address| refused(*address, reach.opens_private(url))) {
         Some(class) => Err(HttpFailure::Refused { host: host_of(url), reason: Refusal::Address(class) }),
         None => Ok(addresses),
     }

@@ -10,7 +10,8 @@ use crate::operation::OperationError;
 /// itself), `example.com:8443`, `192.0.2.1`, `[2001:db8::1]:80`. Without a port: 80 and 443.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostRule {
-    host: Host,
+    /// `None`: every host.
+    host: Option<Host>,
     below: bool,
     port: Option<u16>,
 }
@@ -36,13 +37,24 @@ impl HostRule {
         if below && !matches!(&host, Host::Domain(name) if name.contains('.')) {
             return Err(wrong());
         }
-        Ok(HostRule { host, below, port })
+        Ok(HostRule { host: Some(host), below, port })
+    }
+
+    /// Every host, at one port or at 80 and 443. It opens no private address: whatever else is
+    /// allowed, such a host has to be named by another rule.
+    pub fn everywhere(port: Option<u16>) -> HostRule {
+        HostRule { host: None, below: false, port }
+    }
+
+    /// Whether it names hosts; otherwise it is [`everywhere`](Self::everywhere).
+    pub(crate) fn names(&self) -> bool {
+        self.host.is_some()
     }
 
     /// The host of a URL, at its port and at that of https.
-    pub(crate) fn of(url: &Url) -> Vec<HostRule> {
+    pub fn of(url: &Url) -> Vec<HostRule> {
         let Some(host) = url.host() else { return Vec::new() };
-        let rule = |port| HostRule { host: host.to_owned(), below: false, port: Some(port) };
+        let rule = |port| HostRule { host: Some(host.to_owned()), below: false, port: Some(port) };
         let mut ports = vec![url.port_or_known_default().unwrap_or(443), 443];
         ports.dedup();
         ports.into_iter().map(rule).collect()
@@ -55,7 +67,8 @@ impl HostRule {
             Some(own) => port == Some(own),
             None => matches!(port, Some(80 | 443)),
         };
-        let host = match (url.host(), &self.host) {
+        let Some(own) = &self.host else { return port };
+        let host = match (url.host(), own) {
             (Some(Host::Domain(name)), Host::Domain(own)) => {
                 let (name, own) = (name.trim_end_matches('.'), own.trim_end_matches('.'));
                 if self.below { name.strip_suffix(own).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')) } else { name == own }
@@ -70,7 +83,10 @@ impl HostRule {
 
 impl fmt::Display for HostRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", if self.below { "*." } else { "" }, self.host)?;
+        match &self.host {
+            Some(host) => write!(f, "{}{host}", if self.below { "*." } else { "" })?,
+            None => f.write_str("*")?,
+        }
         self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
 }

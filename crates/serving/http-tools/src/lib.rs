@@ -8,6 +8,8 @@
 //! An [`Endpoint`] is for other protocols over HTTP: the same checks, and an answer that is read piece
 //! by piece. [`remote`] has what all definitions that come from others go through.
 //!
+//! A [`Visit`] is for URLs that somebody writes when the request is made, such as a model.
+//!
 //! [`openapi::import`] reads an OpenAPI document (2.0, 3.0, 3.1) into specs and operations.
 //! [`repair()`] tells a model what was wrong with a call.
 
@@ -32,6 +34,7 @@ mod style;
 mod template;
 mod tool;
 mod trim;
+mod visit;
 
 pub use address::{AddressClass, classify};
 pub use client::{HttpClient, HttpClientOptions, Resolve, Resolving, SystemResolver};
@@ -44,3 +47,4 @@ pub use secret::{Credential, Hidden, Secret, SecretPlace};
 pub use template::UrlTemplate;
 pub use tool::HttpTool;
 pub use trim::trimmed;
+pub use visit::{Seen, Visit, Visited};

@@ -70,18 +70,13 @@ async fn follow(client: &HttpClient, operation: &Operation, reach: Reach<'_>, pr
     loop {
         let connection = connect(client, &hop.url, reach).await?;
         let (response, _connection) = hop.exchange(connection).await?;
-        let Some(place) = location(&response) else { return read(response, &hop.url, operation).await };
+        let Some(place) = location(&response) else { return read(response, &hop.url, operation.limits.response_bytes).await };
         let refused = |reason| HttpFailure::Redirect { host: host_of(&hop.url), reason };
         if followed == operation.limits.redirects {
             return Err(refused(RedirectRefusal::TooMany(followed)));
         }
         followed += 1;
-        let mut next = place.to_str().ok().and_then(|place| hop.url.join(place).ok()).ok_or_else(|| refused(RedirectRefusal::Place))?;
-        next.set_fragment(None);
-        if hop.url.scheme() == "https" && next.scheme() == "http" {
-            return Err(refused(RedirectRefusal::Downgrade));
-        }
-        check(&next, reach)?;
+        let next = next(&hop.url, place, reach)?;
         let elsewhere = next.origin() != hop.url.origin();
         if elsewhere && prepared.hidden.in_text(next.as_str()) {
             return Err(refused(RedirectRefusal::Secret));
@@ -160,15 +155,26 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), HttpFailure> {
 }
 
 /// Where a redirect leads.
-fn location(response: &Response<Incoming>) -> Option<&HeaderValue> {
+pub(crate) fn location(response: &Response<Incoming>) -> Option<&HeaderValue> {
     matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308).then(|| response.headers().get(LOCATION)).flatten()
 }
 
+/// Where a redirect leads, if requests may go there.
+pub(crate) fn next(url: &Url, place: &HeaderValue, reach: Reach<'_>) -> Result<Url, HttpFailure> {
+    let refused = |reason| HttpFailure::Redirect { host: host_of(url), reason };
+    let mut next = place.to_str().ok().and_then(|place| url.join(place).ok()).ok_or_else(|| refused(RedirectRefusal::Place))?;
+    next.set_fragment(None);
+    if url.scheme() == "https" && next.scheme() == "http" {
+        return Err(refused(RedirectRefusal::Downgrade));
+    }
+    check(&next, reach)?;
+    Ok(next)
+}
+
 /// Reads the body within its bound.
-async fn read(response: Response<Incoming>, url: &Url, operation: &Operation) -> Result<Answer, HttpFailure> {
+pub(crate) async fn read(response: Response<Incoming>, url: &Url, limit: usize) -> Result<Answer, HttpFailure> {
     let (head, mut body) = response.into_parts();
     check_encoding(&head.headers)?;
-    let limit = operation.limits.response_bytes;
     let mut read = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| HttpFailure::Broken { host: host_of(url), reason: error.to_string() })?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use autoact_http_tools::HttpClient;
 use autoact_mcp_tools::McpServer;
-use autoact_tools::{Kinds, Knowledge, LibraryError, Tool, ToolLibrary, ToolSet};
+use autoact_tools::{Kinds, Knowledge, LibraryError, Preset, Tool, ToolLibrary, ToolSet};
 use autoact_trajectory::{Effect, ToolSpec};
 
 use crate::{http, mcp, openapi};
@@ -105,15 +105,22 @@ impl Sources {
 
 impl Kinds for Sources {
     fn kinds(&self) -> &'static [&'static str] {
-        &["http"]
+        &["http", "browse_website", "browse_wiki", "web_search", "hybrid_search", "weather"]
+    }
+
+    fn preset(&self, kind: &str) -> Option<&'static Preset> {
+        autoact_web_tools::preset(kind)
     }
 
     fn effect(&self, _: &str, run: &toml::Table) -> Option<Effect> {
         http::effect(run)
     }
 
-    fn tool(&self, _: &str, run: toml::Table, spec: ToolSpec, base: Option<&Path>) -> Result<Arc<dyn Tool>, Vec<String>> {
-        http::tool(run, spec, base, &self.client)
+    fn tool(&self, kind: &str, run: toml::Table, spec: ToolSpec, base: Option<&Path>) -> Result<Arc<dyn Tool>, Vec<String>> {
+        match kind {
+            "http" => http::tool(run, spec, base, &self.client),
+            _ => autoact_web_tools::tool(kind, run, spec, base, &self.client),
+        }
     }
 
     fn sections(&self) -> &'static [&'static str] {
@@ -134,5 +141,31 @@ impl Kinds for Sources {
         let set = openapi::set(entry, base, &self.client)?;
         self.keep(&key, &set, None);
         Ok(set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ready_made_kind_is_one_of_entries() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let client = HttpClient::new(runtime.handle().clone(), autoact_http_tools::HttpClientOptions::default()).unwrap();
+        let sources = Sources::new(client);
+        for preset in autoact_web_tools::presets() {
+            assert!(sources.kinds().contains(&preset.kind), "{}", preset.kind);
+            assert!(sources.preset(preset.kind).is_some());
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("tools.toml");
+        let entry = "[[tool]]\nname = \"Browse\"\nrun = { kind = \"browse_website\", hosts = [\"example.org\"] }\n";
+        let finish = "[[tool]]\nname = \"Finish\"\ndefinition = \"Ends.\"\nusage = \"Finish[answer]\"\nrun = { kind = \"finish\" }\n";
+        std::fs::write(&path, format!("{entry}{finish}")).unwrap();
+        let library = sources.library(&path, None, Knowledge::new(None, None)).unwrap();
+        assert_eq!(library.spec("Browse").unwrap().effect, Effect::ReadOnly);
+        assert!(library.spec("Browse").unwrap().usage.starts_with("Browse{"));
+        // nothing else has to be written
+        assert_eq!(autoact_web_tools::presets().filter(|preset| preset.schema.is_some()).count(), 5);
     }
 }

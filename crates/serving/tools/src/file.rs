@@ -13,7 +13,7 @@ use autoact_trajectory::{Effect, FINISH, MAX_LIBRARY_TOOLS, MAX_OBSERVATION_BYTE
 use serde::Deserialize;
 
 use crate::confinement::SandboxEntry;
-use crate::kinds::{ELSEWHERE, Kinds, ToolSet};
+use crate::kinds::{ELSEWHERE, Kinds, ToolSet, WEB};
 use crate::local::{local, local_presets};
 use crate::placeholder::{self, Argument};
 use crate::preset::Preset;
@@ -443,7 +443,7 @@ fn how(mut run: toml::Table, reader: &Reader<'_>, schema: Option<&ParameterSchem
         kind if local(kind).is_some() || reader.kinds.kinds().contains(&kind) => {
             return Some(Implementation::Other { kind: kind.to_owned(), run });
         }
-        kind if ELSEWHERE.contains(&kind) => {
+        kind if ELSEWHERE.contains(&kind) || WEB.contains(&kind) => {
             mistakes.push(format!("the kind `{kind}` is read by tool-agent and `autoact tools` alone"));
             return None;
         }

@@ -22,15 +22,24 @@ const MOST_QUERY_TERMS: usize = 64;
 const WRITER_BYTES: usize = 1 << 20;
 
 /// The index of a corpus. A document's id is the position of its page, so nothing is stored in it.
-pub(crate) struct PageIndex {
+pub struct PageIndex {
     reader: IndexReader,
     title: Field,
     text: Field,
 }
 
+impl std::fmt::Debug for PageIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PageIndex").finish_non_exhaustive()
+    }
+}
+
 impl PageIndex {
     /// Indexes (title, text) pairs in RAM, on this thread, as one segment.
-    pub(crate) fn new<'a>(pages: impl Iterator<Item = (&'a str, &'a str)>) -> tantivy::Result<PageIndex> {
+    ///
+    /// # Errors
+    /// The index's own.
+    pub fn new<'a>(pages: impl Iterator<Item = (&'a str, &'a str)>) -> tantivy::Result<PageIndex> {
         let indexing =
             TextFieldIndexing::default().set_tokenizer(ANALYZER).set_fieldnorms(true).set_index_option(IndexRecordOption::WithFreqs);
         let options = TextOptions::default().set_indexing_options(indexing);
@@ -57,7 +66,10 @@ impl PageIndex {
     }
 
     /// The positions of the best pages for a query of plain stems, best first.
-    pub(crate) fn search(&self, stems: &[String], limit: usize) -> tantivy::Result<Vec<(usize, f32)>> {
+    ///
+    /// # Errors
+    /// The index's own.
+    pub fn search(&self, stems: &[String], limit: usize) -> tantivy::Result<Vec<(usize, f32)>> {
         if stems.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }

@@ -123,3 +123,6 @@ impl Kinds for OwnKinds {
 
 /// Kinds that only tool-agent runs: where there is no network to use, they are refused by name.
 pub(crate) const ELSEWHERE: [&str; 3] = ["http", "openapi", "mcp"];
+
+/// The same for ready-made tools that read the web.
+pub(crate) const WEB: [&str; 5] = ["browse_website", "browse_wiki", "web_search", "hybrid_search", "weather"];
