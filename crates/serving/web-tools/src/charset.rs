@@ -35,7 +35,7 @@ fn label(text: &[u8]) -> Option<&'static Encoding> {
     let xml = text.starts_with("<?xml").then(|| after("encoding=")).flatten();
     let value = xml.or_else(|| after("charset="))?.trim_start().trim_start_matches(['"', '\'']);
     let end = value.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'))).unwrap_or(value.len());
-    Encoding::for_label(value[..end].as_bytes())
+    Encoding::for_label(&value.as_bytes()[..end])
 }
 
 #[cfg(test)]

@@ -196,7 +196,7 @@ impl Half {
 /// The beginning of a page's text as a description, and as a source if the page has a URL.
 fn entity(title: String, url: Option<Url>, text: &str, sections: Vec<String>) -> Entity {
     let spans = sentence_spans(text);
-    let end = spans.iter().take(SENTENCES).last().map_or(0, |span| span.end);
+    let end = spans.iter().take(SENTENCES).next_back().map_or(0, |span| span.end);
     let start = spans.first().map_or(0, |span| span.start);
     let lead = text.get(start..end).unwrap_or_default();
     let file = url.as_ref().and_then(|url| address::named(url, MAX_SOURCE_PATH_BYTES));

@@ -33,10 +33,13 @@ use autoact_http_tools::HttpClient;
 use autoact_tools::{Preset, Tool};
 use autoact_trajectory::ToolSpec;
 
+/// Makes the tool of an entry, or tells its mistakes.
+type Make = fn(run: toml::Table, spec: ToolSpec, base: Option<&Path>, client: &HttpClient) -> Result<Arc<dyn Tool>, Vec<String>>;
+
 /// One kind.
 struct WebKind {
     preset: &'static Preset,
-    make: fn(run: toml::Table, spec: ToolSpec, base: Option<&Path>, client: &HttpClient) -> Result<Arc<dyn Tool>, Vec<String>>,
+    make: Make,
 }
 
 /// All of them, in the order in which people are shown them.
