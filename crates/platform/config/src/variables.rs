@@ -7,7 +7,7 @@ pub const CONFIG_VARIABLE: &str = "AUTOACT_CONFIG";
 
 /// Variables with our prefix that are not settings of a service, each with who reads it. Services
 /// may find them in their environment: `autoact up` and the tests hand theirs on.
-pub const OTHER_VARIABLES: [(&str, &str); 25] = [
+pub const OTHER_VARIABLES: [(&str, &str); 27] = [
     (CONFIG_VARIABLE, "every service: its configuration file"),
     ("AUTOACT_BUF", "scripts/fetch-buf: the program that lints proto/"),
     ("AUTOACT_GATEWAY", "the `autoact` command: default of `--gateway`"),
@@ -24,11 +24,13 @@ pub const OTHER_VARIABLES: [(&str, &str); 25] = [
     ("AUTOACT_MEMORY", "the `autoact` command: default of `--memory`"),
     ("AUTOACT_NATS_SERVER", "`autoact up`, scripts/fetch-nats and the tests: the program nats-server"),
     ("AUTOACT_STATE_DIR", "`autoact up` and `autoact down`: default of `--state-dir`"),
+    ("AUTOACT_TEST_CALENDAR", "the tests of crates/serving/calendar: a file of 10,000 time differences"),
     ("AUTOACT_TEST_DATA", "the tests of crates/lab/datasets: published samples"),
     ("AUTOACT_TEST_EMBEDDER", "the tests of crates/engine/embedding: the directory of the real weights"),
     ("AUTOACT_TEST_HTTPBIN", "the tests of crates/serving/http-tools: the address of a running httpbin"),
     ("AUTOACT_TEST_LONG", "the whole-system tests: kills and mixed fleets go on for minutes"),
     ("AUTOACT_TEST_MCP", "the tests of crates/serving/mcp-tools: a Python interpreter with the package mcp"),
+    ("AUTOACT_TEST_MEDIAWIKI", "the tests of crates/serving/web-tools: the api.php of a running MediaWiki"),
     ("AUTOACT_TEST_OPENAPI", "the tests of crates/serving/http-tools: a directory of OpenAPI documents"),
     ("AUTOACT_THREADS", "the benchmark kernel_throughput"),
     ("AUTOACT_WRITE_RELEASED", "the tests of crates/platform/wire: record the contracts of a release"),
@@ -54,6 +56,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
             "recall",
             "run_tenants",
             "tenant",
+            "tool_choice",
         ],
     ),
     ("plan-agent", &["adapter", "adapter_announcements", "adapter_registry", "backend", "engine", "model"]),

@@ -117,10 +117,10 @@ fn the_sun_rises_and_sets_within_a_minute_of_ephem() {
     assert!(compared > 1000 && largest <= 60, "{largest} s of {compared}");
 }
 
-/// `AUTOACT_CALENDAR_DELTAS` names a longer file of `make/deltas.py`.
+/// `AUTOACT_TEST_CALENDAR` names a longer file of `make/deltas.py`.
 #[test]
 fn differences_are_those_of_dateutil() {
-    let longer = std::env::var("AUTOACT_CALENDAR_DELTAS").map(|path| std::fs::read_to_string(path).unwrap());
+    let longer = std::env::var("AUTOACT_TEST_CALENDAR").map(|path| std::fs::read_to_string(path).unwrap());
     let goldens = longer.as_deref().unwrap_or(include_str!("golden/deltas.txt"));
     for golden in goldens.lines() {
         let all = fields(golden);
