@@ -60,7 +60,7 @@ async fn who_names_tools_has_those() {
 
 #[tokio::test]
 async fn a_small_library_is_given_as_a_whole() {
-    let mut world = world_with(Group::start(script()).await, |config| config.tool_choice.limit = 12).await;
+    let mut world = world_with(Group::start(script()).await, |config| config.tool_choice.above = 12).await;
     let events = ask(&mut world.client, task("Who painted the Mona Lisa?")).await;
     let (tools, choice) = choice(&events);
     assert_eq!((tools.len(), choice), (16, None));

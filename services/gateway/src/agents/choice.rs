@@ -57,6 +57,8 @@ pub(crate) trait Embeddings: Send + Sync {
 pub(crate) struct Chooser {
     embeddings: Option<Arc<dyn Embeddings>>,
     options: ChoiceOptions,
+    /// So many tools, or fewer, are all given.
+    above: usize,
     /// How long a question waits for its vector.
     timeout: Duration,
     /// How long after a failure vectors are asked for again.
@@ -90,16 +92,16 @@ impl Drop for Indexed {
 
 impl Chooser {
     pub(crate) fn new(embeddings: Option<Arc<dyn Embeddings>>, config: &ToolChoiceConfig) -> Chooser {
-        let ToolChoiceConfig { limit, least, least_by_words, timeout } = *config;
+        let ToolChoiceConfig { limit, above, least, least_by_words, timeout } = *config;
         let options = ChoiceOptions { limit, least, least_by_words, ..ChoiceOptions::default() };
-        Chooser { embeddings, options, timeout, pause: PAUSE, current: Arc::default() }
+        Chooser { embeddings, options, above, timeout, pause: PAUSE, current: Arc::default() }
     }
 
     /// How the tools of a task with this question are chosen. `None`: there is nothing to choose, the
     /// task has all.
     pub(crate) async fn choose(&self, library: &Arc<Listed>, question: &str) -> Option<ToolChoice> {
         let among = library.optional.len();
-        if among <= self.options.limit {
+        if among <= self.above {
             return None;
         }
         let began = Instant::now();
@@ -265,7 +267,7 @@ mod tests {
     }
 
     fn chooser(embeddings: &Arc<Scripted>) -> Chooser {
-        let config = ToolChoiceConfig { limit: 3, ..ToolChoiceConfig::default() };
+        let config = ToolChoiceConfig { limit: 3, above: 3, ..ToolChoiceConfig::default() };
         let chooser = Chooser::new(Some(embeddings.clone() as Arc<dyn Embeddings>), &config);
         Chooser { pause: Duration::from_millis(1), ..chooser }
     }

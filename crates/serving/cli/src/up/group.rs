@@ -232,6 +232,10 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
                     let _ = writeln!(text, "agents.{role} = \"http://127.0.0.1:{}\"", ports.grpc(index));
                 }
                 let _ = writeln!(text, "memory = \"http://127.0.0.1:{}\"", ports.grpc(4));
+                if !options.model.has_chat_format() {
+                    // such a model knows the tools that it was trained with, and others disturb it
+                    let _ = writeln!(text, "tool_choice.above = 0");
+                }
             }
             "tool-agent" => {
                 let _ = writeln!(text, "tools = {}\ncorpus = {}", path(&options.tools), path(&options.corpus));

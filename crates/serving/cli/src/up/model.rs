@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::ensure;
+use autoact_model::ModelDir;
 use autoact_trajectory::Role;
 use clap::Args as ClapArgs;
 
@@ -76,6 +77,13 @@ impl ModelOptions {
             None if self.backend.is_none() && own.is_dir() => own,
             _ => NONE.into(),
         }
+    }
+
+    /// Whether the model follows instructions in a chat format: one of a server, or with a template.
+    /// The bundled one does not.
+    pub(crate) fn has_chat_format(&self) -> bool {
+        let template = || ModelDir::open(&self.model).and_then(|dir| dir.chat_template());
+        self.backend.is_some() || template().is_ok_and(|template| template.is_some())
     }
 
     /// Says early, and in the user's words, what is missing.
