@@ -78,7 +78,9 @@ async fn choose(gateway: &str, question: String, json: bool) -> anyhow::Result<u
         None => out::note("the library is small: tasks that name no tools have all of them"),
         Some(choice) => {
             out::line(tool_choice::line(choice))?;
-            out::text(tool_choice::table(choice))?;
+            if !choice.ranked.is_empty() {
+                out::text(tool_choice::table(choice))?;
+            }
         }
     }
     let names: Vec<String> = tools.iter().map(|name| plain_line(name)).collect();
