@@ -1,11 +1,13 @@
 //! What every crate may use: error chains, durations as text, lines of text, names as people write
-//! them, progress of long work, seeded random numbers, where sentences end.
+//! them, progress of long work, seeded random numbers, where sentences end, points at which tests
+//! end a process.
 //!
 //! Each of them has one implementation, and it is here. This crate depends on no other crate of the
 //! workspace.
 
 pub mod duration;
 pub mod error;
+pub mod failpoint;
 mod in_turn;
 pub mod lines;
 pub mod names;
