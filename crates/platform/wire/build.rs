@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use prost::Message;
 
 /// The public API, the services' own contracts, and the stored events.
-const FILES: [&str; 6] = ["v1/trajectory", "v1/gateway", "agents/v1/agents", "memory/v1/memory", "memory/v1/documents", "store/v2/event"];
+const FILES: [&str; 7] =
+    ["v1/trajectory", "v1/gateway", "agents/v1/agents", "memory/v1/memory", "memory/v1/documents", "store/v2/event", "store/v2/receipt"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("../../../proto");

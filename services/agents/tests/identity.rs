@@ -160,6 +160,8 @@ impl Tools for Services {
             step: execution.call.id.step,
             action: Some(execution.action.into()),
             trajectory: Some(execution.call.trajectory.into()),
+            epoch: execution.call.epoch,
+            may_have_run: false,
         };
         let asked = self.tool.clone().execute(Request::new(request)).await;
         let agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: cost, artifacts: _, sources } =

@@ -33,8 +33,11 @@ pub struct ToolSettings {
     pub memory: String,
     /// Tools that may run at once.
     pub max_runs: usize,
-    /// Steps with an effect whose outcome is remembered, so that none runs twice.
+    /// Steps with an effect whose outcome is remembered in this process.
     pub remembered: usize,
+    /// Keep receipts of effects on the bus, so that no step runs twice whatever crashes. Without
+    /// them only the memory of this process knows what ran.
+    pub receipts: bool,
 }
 
 impl Default for ToolSettings {
@@ -46,6 +49,7 @@ impl Default for ToolSettings {
             memory: DEFAULT_MEMORY.to_owned(),
             max_runs: DEFAULT_MAX_RUNS,
             remembered: DEFAULT_REMEMBERED,
+            receipts: true,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use autoact_tools::UnknownTool;
-use autoact_wire::status::ServiceError;
+use autoact_wire::status::{STALE_EPOCH, ServiceError};
 use tonic::Code;
 
 /// Tools answer within seconds, so a slot is free again soon.
@@ -60,6 +60,32 @@ pub enum ExecuteError {
         /// The step.
         step: u32,
     },
+    /// A newer holder of the task's lease has taken it over.
+    #[error("step {step} of task `{task}` was asked for by holder {epoch} of its lease, and holder {newer} has taken it over")]
+    StaleEpoch {
+        /// The task.
+        task: String,
+        /// The step.
+        step: u32,
+        /// Who asks.
+        epoch: u64,
+        /// The oldest holder whose calls are run.
+        newer: u64,
+    },
+    /// The step was claimed for another action.
+    #[error("step {step} of task `{task}` was claimed for another action; a step has one action")]
+    ClaimedForOther {
+        /// The task.
+        task: String,
+        /// The step.
+        step: u32,
+    },
+    /// Nobody waits for the outcome any more.
+    #[error("the caller's deadline has passed; nothing was run")]
+    Expired,
+    /// Receipts cannot be read or written, so nothing with an effect is run.
+    #[error("no effect is run without a receipt: {0}")]
+    Receipts(#[from] autoact_bus::BusError),
     /// The tool panicked.
     #[error("`{tool}` broke while it ran; see the log of tool-agent")]
     Broke {
@@ -72,7 +98,12 @@ impl ServiceError for ExecuteError {
     fn code(&self) -> Code {
         match self {
             ExecuteError::Busy { .. } => Code::ResourceExhausted,
-            ExecuteError::OtherAction { .. } | ExecuteError::OutcomeDropped { .. } => Code::FailedPrecondition,
+            ExecuteError::OtherAction { .. }
+            | ExecuteError::OutcomeDropped { .. }
+            | ExecuteError::StaleEpoch { .. }
+            | ExecuteError::ClaimedForOther { .. } => Code::FailedPrecondition,
+            ExecuteError::Expired => Code::DeadlineExceeded,
+            ExecuteError::Receipts(_) => Code::Unavailable,
             ExecuteError::Broke { .. } => Code::Internal,
             _ => Code::InvalidArgument,
         }
@@ -85,14 +116,17 @@ impl ServiceError for ExecuteError {
             ExecuteError::Terminal(_) => "TERMINAL_TOOL",
             ExecuteError::TooLong { .. } => "PARAMS_TOO_LONG",
             ExecuteError::Busy { .. } => "TOOLS_BUSY",
-            ExecuteError::OtherAction { .. } => "OTHER_ACTION",
+            ExecuteError::OtherAction { .. } | ExecuteError::ClaimedForOther { .. } => "OTHER_ACTION",
+            ExecuteError::StaleEpoch { .. } => STALE_EPOCH,
+            ExecuteError::Expired => "DEADLINE_PASSED",
+            ExecuteError::Receipts(_) => "RECEIPTS_AWAY",
             ExecuteError::OutcomeDropped { .. } => "OUTCOME_DROPPED",
             ExecuteError::Broke { .. } => "TOOL_BROKE",
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
-        matches!(self, ExecuteError::Busy { .. }).then_some(RETRY_DELAY)
+        matches!(self, ExecuteError::Busy { .. } | ExecuteError::Receipts(_)).then_some(RETRY_DELAY)
     }
 
     fn field(&self) -> Option<&'static str> {

@@ -4,15 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use autoact_base::failpoint::failpoint;
+use autoact_bus::BusConfig;
 use autoact_service::Tasks;
 use autoact_telemetry::gen_ai;
-use autoact_tools::{Caller, Observation, ToolLibrary};
-use autoact_trajectory::{Action, Effect, MAX_PARAMS_BYTES, ToolSpec, Trajectory};
+use autoact_tools::{Caller, ToolLibrary};
+use autoact_trajectory::{Action, Effect, MAX_PARAMS_BYTES, Observation, Outcome, TaskKey, Tenant, ToolSpec, Trajectory, UNKNOWN_OUTCOME};
 use autoact_wire::agents_v1;
-use autoact_wire::v1;
+use autoact_wire::{ConversionError, v1};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument;
 
+use crate::config::ToolSettings;
+use crate::effects::{Asked, Effects, Permit};
 use crate::error::ExecuteError;
 use crate::library::Tools;
 use crate::once::{Once, Weigh};
@@ -33,6 +37,7 @@ pub(crate) struct Executor {
     runs: usize,
     waiting: AtomicUsize,
     done: Once<agents_v1::ExecuteResponse>,
+    effects: Effects,
     tasks: Tasks,
     capture_content: bool,
 }
@@ -47,9 +52,27 @@ struct CheckedAction {
     action: Action,
     trajectory: Trajectory,
     spec: ToolSpec,
+    epoch: u64,
+    may_have_run: bool,
+    deadline: Option<Instant>,
 }
 
 impl CheckedAction {
+    /// The task as its receipts name it.
+    fn task_key(&self) -> Result<TaskKey, ExecuteError> {
+        if self.task.is_empty() {
+            return Err(ExecuteError::Missing("task_id"));
+        }
+        let unknown = |field, value: &String| ConversionError::UnknownValue { field, value: value.clone() };
+        let id = self.task.parse().map_err(|_| unknown("task_id", &self.task))?;
+        // a caller of a release without tenants names none
+        let tenant = match self.tenant.as_str() {
+            "" => Tenant::default(),
+            tenant => tenant.parse().map_err(|_| unknown("tenant", &self.tenant))?,
+        };
+        Ok(TaskKey::new(tenant, id))
+    }
+
     /// Names the call for the tool: repetitions of the call have the same name. Empty for a call
     /// without a task.
     fn key(&self) -> String {
@@ -58,25 +81,30 @@ impl CheckedAction {
 }
 
 impl Executor {
-    pub(crate) fn new(tools: Arc<Tools>, runs: usize, remembered: usize, tasks: Tasks, capture_content: bool) -> Executor {
-        let slots = Arc::new(Semaphore::new(runs));
-        Executor { tools, slots, runs, waiting: AtomicUsize::new(0), done: Once::new(remembered, REMEMBERED_BYTES), tasks, capture_content }
+    pub(crate) fn new(tools: Arc<Tools>, settings: &ToolSettings, bus: BusConfig, tasks: Tasks, capture_content: bool) -> Executor {
+        let (runs, slots) = (settings.max_runs, Arc::new(Semaphore::new(settings.max_runs)));
+        let done = Once::new(settings.remembered, REMEMBERED_BYTES);
+        let effects = Effects::new(settings.receipts.then_some(bus), tasks.clone());
+        Executor { tools, slots, runs, waiting: AtomicUsize::new(0), done, effects, tasks, capture_content }
     }
 
     pub(crate) fn library(&self) -> Arc<ToolLibrary> {
         self.tools.library()
     }
 
-    /// Checks the call and runs its action. A tool that changes the world runs once for a (task,
-    /// step), to its end, even when the caller hangs up.
-    pub(crate) async fn execute(self: &Arc<Self>, request: agents_v1::ExecuteRequest) -> Result<agents_v1::ExecuteResponse, ExecuteError> {
-        let run = self.check(request)?;
+    /// Checks the call and runs its action, unless its caller has stopped waiting. A tool that
+    /// changes the world runs once for a (task, step), to its end, even when the caller hangs up.
+    pub(crate) async fn execute(
+        self: &Arc<Self>,
+        request: agents_v1::ExecuteRequest,
+        deadline: Option<Instant>,
+    ) -> Result<agents_v1::ExecuteResponse, ExecuteError> {
+        let run = self.check(request, deadline)?;
         if run.spec.effect == Effect::ReadOnly {
-            return self.run(run).await;
+            let place = self.place().await?;
+            return self.run(run, place).await.map(|(outcome, usage)| response(outcome, usage));
         }
-        if run.task.is_empty() {
-            return Err(ExecuteError::Missing("task_id"));
-        }
+        let task = run.task_key()?;
         // ids are unique within a tenant
         let key = format!("{}/{}", run.tenant, run.task);
         let tool = run.action.tool.clone();
@@ -84,7 +112,7 @@ impl Executor {
         let executor = Arc::clone(self);
         let once = async move {
             let (step, action) = (run.step, run.action.clone());
-            let outcome = executor.done.get(&key, step, &action, || executor.run(run)).await;
+            let outcome = executor.done.get(&key, step, &action, || executor.effect(task, run)).await;
             // an error means that the caller is gone; the outcome is remembered
             let _ = result.send(outcome);
         };
@@ -92,7 +120,41 @@ impl Executor {
         outcome.await.unwrap_or(Err(ExecuteError::Broke { tool }))
     }
 
-    fn check(&self, request: agents_v1::ExecuteRequest) -> Result<CheckedAction, ExecuteError> {
+    /// Runs a step that changes the world, unless its receipts say that it was run, that it may
+    /// have been, or that somebody else runs it.
+    async fn effect(&self, task: TaskKey, run: CheckedAction) -> Result<agents_v1::ExecuteResponse, ExecuteError> {
+        let epoch = run.epoch;
+        // before it is claimed: a claim says when its tool will have ended
+        let place = self.place().await?;
+        failpoint("before-claim", &epoch);
+        let asked = Asked {
+            task,
+            step: run.step,
+            epoch,
+            action: run.action.clone(),
+            effect: run.spec.effect,
+            may_have_run: run.may_have_run,
+            limit: run.spec.timeout + TIMEOUT_MARGIN,
+            deadline: run.deadline,
+        };
+        match self.effects.claim(asked).await? {
+            Permit::Done(outcome) => Ok(response(*outcome, place.usage())),
+            Permit::Unknown => {
+                let observation = Observation { text: UNKNOWN_OUTCOME.to_owned(), is_error: true, ..Observation::default() };
+                Ok(response(Outcome { observation, artifacts: Vec::new() }, place.usage()))
+            }
+            Permit::Run(claimed) => {
+                failpoint("after-claim", &epoch);
+                let (outcome, usage) = self.run(run, place).await?;
+                failpoint("after-effect", &epoch);
+                self.effects.record(claimed, outcome.clone()).await;
+                failpoint("after-receipt", &epoch);
+                Ok(response(outcome, usage))
+            }
+        }
+    }
+
+    fn check(&self, request: agents_v1::ExecuteRequest, deadline: Option<Instant>) -> Result<CheckedAction, ExecuteError> {
         let action = request.action.map(Action::from).ok_or(ExecuteError::Missing("action"))?;
         if action.tool.is_empty() {
             return Err(ExecuteError::Missing("action.tool"));
@@ -107,20 +169,22 @@ impl Executor {
             return Err(ExecuteError::Terminal(action.tool));
         }
         let trajectory = request.trajectory.map(Trajectory::try_from).transpose()?.unwrap_or_default();
-        Ok(CheckedAction { library, tenant: request.tenant, task: request.task_id, step: request.step, action, trajectory, spec })
+        let agents_v1::ExecuteRequest { tenant, task_id: task, step, epoch, may_have_run, .. } = request;
+        Ok(CheckedAction { library, tenant, task, step, action, trajectory, spec, epoch, may_have_run, deadline })
     }
 
-    async fn run(&self, run: CheckedAction) -> Result<agents_v1::ExecuteResponse, ExecuteError> {
+    async fn run(&self, run: CheckedAction, place: Place) -> Result<(Outcome, v1::Usage), ExecuteError> {
         let span = gen_ai::tool_span(&run.action.tool, &run.task, run.step);
         if self.capture_content {
             span.record(gen_ai::TOOL_CALL_ARGUMENTS, run.action.params.as_str());
         }
+        if run.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Err(ExecuteError::Expired);
+        }
         let tool = run.action.tool.clone();
-        let arrived = Instant::now();
-        let permit = self.slot().await?;
-        let queued = arrived.elapsed();
+        let usage = place.usage();
         let started = Instant::now();
-        let observed = self.observe(run, permit).instrument(span.clone()).await;
+        let observed = self.observe(run, place.permit).instrument(span.clone()).await;
         let took = started.elapsed();
         let outcome = match &observed {
             Ok((_, outcome)) => *outcome,
@@ -135,14 +199,16 @@ impl Executor {
         if self.capture_content {
             span.record(gen_ai::TOOL_CALL_RESULT, observation.text.as_str());
         }
-        let usage = v1::Usage { queue: Some(proto(queued)), tool: Some(proto(took)), ..v1::Usage::default() };
-        let Observation { text, is_error, truncated, refers_back: _, artifacts, sources } = observation;
-        let artifacts = artifacts.into_iter().map(Into::into).collect();
-        let sources = sources.iter().map(Into::into).collect();
-        Ok(agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage), artifacts, sources })
+        let autoact_tools::Observation { text, is_error, truncated, refers_back: _, artifacts, sources } = observation;
+        let observation = Observation { text, is_error, truncated, repeated: false, sources };
+        Ok((Outcome { observation, artifacts }, v1::Usage { tool: Some(proto(took)), ..usage }))
     }
 
-    async fn observe(&self, run: CheckedAction, permit: OwnedSemaphorePermit) -> Result<(Observation, &'static str), ExecuteError> {
+    async fn observe(
+        &self,
+        run: CheckedAction,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<(autoact_tools::Observation, &'static str), ExecuteError> {
         let key = run.key();
         let CheckedAction { library, tenant, action, trajectory, spec, .. } = run;
         let tool = action.tool.clone();
@@ -169,9 +235,16 @@ impl Executor {
             }
             Err(_) => {
                 let text = format!("{tool} failed: no answer within {}", autoact_config::duration::format(spec.timeout));
-                Ok((Observation { text, is_error: true, ..Observation::default() }, "timeout"))
+                Ok((autoact_tools::Observation { text, is_error: true, ..autoact_tools::Observation::default() }, "timeout"))
             }
         }
+    }
+
+    /// A place among those that run, and how long it was waited for.
+    async fn place(&self) -> Result<Place, ExecuteError> {
+        let arrived = Instant::now();
+        let permit = self.slot().await?;
+        Ok(Place { permit, queued: arrived.elapsed() })
     }
 
     /// A slot to run in, after waiting in a line of bounded length.
@@ -187,6 +260,25 @@ impl Executor {
         }
         Arc::clone(&self.slots).acquire_owned().await.map_err(|_| busy())
     }
+}
+
+/// A place among the actions that run.
+struct Place {
+    permit: OwnedSemaphorePermit,
+    queued: Duration,
+}
+
+impl Place {
+    fn usage(&self) -> v1::Usage {
+        v1::Usage { queue: Some(proto(self.queued)), ..v1::Usage::default() }
+    }
+}
+
+fn response(outcome: Outcome, usage: v1::Usage) -> agents_v1::ExecuteResponse {
+    let Outcome { observation: Observation { text, is_error, repeated: _, truncated, sources }, artifacts } = outcome;
+    let artifacts = artifacts.into_iter().map(Into::into).collect();
+    let sources = sources.iter().map(Into::into).collect();
+    agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage), artifacts, sources }
 }
 
 /// A place in the line; given up when dropped.

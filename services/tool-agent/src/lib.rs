@@ -3,6 +3,7 @@
 
 mod collections;
 mod config;
+mod effects;
 mod error;
 mod execute;
 mod library;
@@ -11,6 +12,7 @@ mod once;
 use std::sync::Arc;
 
 use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Reply, Stream, Whole, answer};
+use autoact_bus::BusConfig;
 use autoact_service::{Flag, Setup, StartError};
 use autoact_trajectory::{Role, ToolBackground};
 use autoact_wire::agents_v1::tool_agent_server::{ToolAgent, ToolAgentServer};
@@ -70,7 +72,9 @@ impl AgentRole for Operator {
     fn serve(agent: Arc<Agent>, tools: Arc<Tools>, settings: &ToolSettings, setup: &mut Setup) {
         tools.watch(&setup.tasks());
         let content = setup.common().telemetry.capture_content;
-        let executor = Executor::new(tools, settings.max_runs, settings.remembered, setup.tasks(), content);
+        let name = format!("tool-agent-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
+        let bus = BusConfig { name, ..BusConfig::new(&setup.common().nats.url) };
+        let executor = Executor::new(tools, settings, bus, setup.tasks(), content);
         setup.serve(autoact_wire::limited!(ToolAgentServer::new(Rpc { agent, executor: Arc::new(executor) })));
     }
 
@@ -102,7 +106,8 @@ impl ToolAgent for Rpc {
     }
 
     async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
-        let response = self.executor.execute(request.into_inner()).await.map_err(|error| to_status(&error))?;
+        let deadline = autoact_service::deadline(&request);
+        let response = self.executor.execute(request.into_inner(), deadline).await.map_err(|error| to_status(&error))?;
         Ok(Response::new(response))
     }
 

@@ -131,7 +131,7 @@ async fn agents(group: &Group) -> anyhow::Result<()> {
         step: 0,
         action: Some(action),
         trajectory: Some(trajectory),
-        tenant: String::new(),
+        ..agents_v1::ExecuteRequest::default()
     };
     let status = tools.execute(request).await.err().context("accepted")?;
     assert!(matches!(status.code(), Code::InvalidArgument | Code::NotFound), "{status:?}");

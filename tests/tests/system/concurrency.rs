@@ -102,7 +102,7 @@ async fn replay(tools: &mut ToolAgentClient<Channel>, number: usize, events: &[T
                     step,
                     action: Some(action),
                     trajectory: Some(so_far),
-                    tenant: String::new(),
+                    ..agents_v1::ExecuteRequest::default()
                 };
                 let again = tools.execute(request).await?.into_inner().observation;
                 // the gateway adds a note to an action that was repeated

@@ -39,6 +39,8 @@ pub struct Execution<'a> {
     pub action: &'a Action,
     /// What is known of the tool; `None` for one that the task does not have.
     pub spec: Option<&'a ToolSpec>,
+    /// Another holder of the lease may have run it already.
+    pub may_have_run: bool,
 }
 
 impl Execution<'_> {
@@ -107,6 +109,12 @@ impl From<Observation> for Seen {
 pub trait Tools: Send + Sync {
     /// Runs an action. A tool that runs and fails is no failure: its observation says so.
     async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Seen>, Failure>;
+
+    /// Whether receipts tell what was run. Without them, a side effect that may have been run is
+    /// not asked for again.
+    fn keeps_receipts(&self) -> bool {
+        false
+    }
 }
 
 /// The group.

@@ -190,13 +190,12 @@ impl<L: EventLog> Driver<L> {
         let called = match decision {
             Decision::Done => return Ok(Progress::Ended),
             Decision::Finish(finished) => return self.store(EventBody::Finished(finished)).await,
-            Decision::Observe(observation) => return self.store(EventBody::Observation(observation)).await,
             Decision::Reflect if self.options.without_reflection => return Ok(Progress::Answered),
             // boxed: it happens once, and its state would be part of every step
             Decision::Recall => return Box::pin(self.recall(interrupt)).await,
             Decision::Plan => self.plan(interrupt.as_mut()).await?,
             Decision::Parameterize => self.parameterize(interrupt.as_mut()).await?,
-            Decision::Execute { action, .. } => self.execute(&action, interrupt.as_mut()).await,
+            Decision::Execute { action, may_have_run, .. } => self.execute(&action, may_have_run, interrupt.as_mut()).await,
             Decision::Reflect => self.reflect(interrupt.as_mut()).await?,
         };
         match called {
@@ -294,10 +293,13 @@ impl<L: EventLog> Driver<L> {
         Ok(self.said(judged, EventBody::Reflection))
     }
 
-    async fn execute(&mut self, action: &Action, interrupt: impl Future<Output = ()>) -> Called {
+    async fn execute(&mut self, action: &Action, may_have_run: bool, interrupt: impl Future<Output = ()>) -> Called {
         let Some(call) = call(&self.task, self.task.trajectory()) else { return Called::Interrupted };
-        let execution = Execution { call, action, spec: self.task.trajectory().tool(&action.tool) };
-        let effect = execution.effect();
+        let execution = Execution { call, action, spec: self.task.trajectory().tool(&action.tool), may_have_run };
+        let (effect, receipts) = (execution.effect(), self.agents.tools.keeps_receipts());
+        if may_have_run && effect == Effect::SideEffect && !receipts {
+            return Called::Said(EventBody::Observation(self.task.observe(unknown_outcome())).into());
+        }
         let (tools, log) = (&self.agents.tools, &mut self.log);
         let run = async {
             let Reply { value: Seen { observation, artifacts }, usage, retry } = tools.execute(execution).await?;
@@ -311,7 +313,7 @@ impl<L: EventLog> Driver<L> {
                 self.clock.called(usage.total, retry);
                 Called::Said(Said { body: observed(&self.task, observation), usage: Some(usage), artifacts })
             }
-            Some(Err(failure)) => match observation_of(&failure, action, effect) {
+            Some(Err(failure)) => match observation_of(&failure, action, effect, receipts) {
                 None => Called::Failed(failure),
                 Some(seen) => {
                     let said = Said::from(observed(&self.task, seen));
@@ -337,7 +339,7 @@ impl<L: EventLog> Driver<L> {
     /// anything else ends the task.
     async fn failed(&mut self, failure: Failure) -> Result<Progress, Stop<L::Error>> {
         self.settle().await?;
-        let finished = match decide(&self.task, SystemTime::now()) {
+        let mut finished = match decide(&self.task, SystemTime::now()) {
             Decision::Finish(mut end) => {
                 (end.detail, _) = cut(format!("{}; {}", end.detail, failure.chain()), MAX_DETAIL_BYTES);
                 end
@@ -345,6 +347,9 @@ impl<L: EventLog> Driver<L> {
             _ if failure.class.passes() => return Ok(Progress::Waiting(failure)),
             _ => self.task.finish(FinishReason::Failed, failure.chain()),
         };
+        if failure.class.may_have_run() {
+            finished.open_effect = finished.open_effect.or(self.task.side_effect());
+        }
         self.store(EventBody::Finished(finished)).await
     }
 
@@ -433,17 +438,24 @@ fn time_left(task: &Task) -> Duration {
 }
 
 /// What the group is told of an action that gave no answer; `None`: nothing, it is run again.
-fn observation_of(failure: &Failure, action: &Action, effect: Effect) -> Option<Observation> {
+fn observation_of(failure: &Failure, action: &Action, effect: Effect, receipts: bool) -> Option<Observation> {
     let told = |text: String| Some(Observation { text, is_error: true, ..Observation::default() });
     match failure.class {
-        class if effect == Effect::SideEffect && class.may_have_run() => told(UNKNOWN_OUTCOME.to_owned()),
-        FailureClass::NotSent | FailureClass::Busy | FailureClass::MayHaveRun => None,
+        // the receipt will tell
+        FailureClass::MayHaveRun if receipts => None,
+        class if effect == Effect::SideEffect && class.may_have_run() => Some(unknown_outcome()),
+        FailureClass::NotSent | FailureClass::Busy | FailureClass::MayHaveRun | FailureClass::Fenced => None,
         // the group may try something else
         FailureClass::TimedOut | FailureClass::Refused | FailureClass::Broken => {
             let text = format!("{} failed: {}", action.tool, failure.message());
             told(text.chars().take(FAILURE_CHARS).collect())
         }
     }
+}
+
+/// What the group is told of a side effect that may have happened.
+fn unknown_outcome() -> Observation {
+    Observation { text: UNKNOWN_OUTCOME.to_owned(), is_error: true, ..Observation::default() }
 }
 
 /// Stores an observation's artifacts before the event that refers to them. Where there is no room

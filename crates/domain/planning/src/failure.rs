@@ -21,17 +21,20 @@ pub enum FailureClass {
     Refused,
     /// The receiver failed while it worked, or its reply does not keep the contract.
     Broken,
+    /// A newer holder has taken the task over: this one starts nothing any more.
+    Fenced,
 }
 
 impl FailureClass {
     /// All classes.
-    pub const ALL: [FailureClass; 6] = [
+    pub const ALL: [FailureClass; 7] = [
         FailureClass::NotSent,
         FailureClass::MayHaveRun,
         FailureClass::Busy,
         FailureClass::TimedOut,
         FailureClass::Refused,
         FailureClass::Broken,
+        FailureClass::Fenced,
     ];
 
     /// The class's name for metrics and spans.
@@ -43,22 +46,23 @@ impl FailureClass {
             FailureClass::TimedOut => "timed_out",
             FailureClass::Refused => "refused",
             FailureClass::Broken => "broken",
+            FailureClass::Fenced => "fenced",
         }
     }
 
     /// Whether the receiver may have begun: a side effect may have happened.
     pub fn may_have_run(self) -> bool {
         match self {
-            FailureClass::NotSent | FailureClass::Busy | FailureClass::Refused => false,
+            FailureClass::NotSent | FailureClass::Busy | FailureClass::Refused | FailureClass::Fenced => false,
             FailureClass::MayHaveRun | FailureClass::TimedOut | FailureClass::Broken => true,
         }
     }
 
     /// Whether it passes by itself: the receiver is away, busy or slow, and the same call may
-    /// succeed later.
+    /// succeed later, be it that of another holder.
     pub fn passes(self) -> bool {
         match self {
-            FailureClass::NotSent | FailureClass::MayHaveRun | FailureClass::Busy | FailureClass::TimedOut => true,
+            FailureClass::NotSent | FailureClass::MayHaveRun | FailureClass::Busy | FailureClass::TimedOut | FailureClass::Fenced => true,
             FailureClass::Refused | FailureClass::Broken => false,
         }
     }

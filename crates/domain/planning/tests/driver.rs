@@ -205,7 +205,14 @@ fn that_there_is_no_answer_is_judged_and_ends_the_task() {
     assert_eq!(names, [&["submitted", "started"][..], &one_try, &one_try, &["finished"]].concat());
     let task = Task::fold(&events).unwrap();
     let missing = task.trajectory().steps().next_back().unwrap().params.clone().unwrap();
-    let end = Finished { answer: String::new(), approved: false, reason: FinishReason::NoAnswer, detail: missing, citations: Vec::new() };
+    let end = Finished {
+        answer: String::new(),
+        approved: false,
+        reason: FinishReason::NoAnswer,
+        detail: missing,
+        citations: Vec::new(),
+        open_effect: None,
+    };
     assert_eq!(task.finished(), Some(&end));
 }
 

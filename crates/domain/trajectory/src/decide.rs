@@ -2,10 +2,9 @@
 
 use std::time::SystemTime;
 
-use crate::event::{FinishReason, Finished, Observation};
+use crate::event::{FinishReason, Finished};
 use crate::history::{Action, Step};
 use crate::task::{Phase, Task};
-use crate::tool::Effect;
 
 /// The observation of a side effect that was interrupted: it is never run a second time.
 pub const UNKNOWN_OUTCOME: &str =
@@ -27,12 +26,10 @@ pub enum Decision {
         /// The planning loop it belongs to, from 1; with the task's id the idempotency key of the
         /// call.
         step: u32,
-        /// Another holder of the lease may have run it already; only ever true for tools that may
-        /// be run again.
+        /// Another holder of the lease may have run it already. A side effect is run then only if
+        /// a receipt shows that it was not.
         may_have_run: bool,
     },
-    /// Append this observation without running anything.
-    Observe(Observation),
     /// Ask Reflect-Agent about the answer.
     Reflect,
     /// Append this end.
@@ -100,9 +97,5 @@ fn exhausted(task: &Task, now: SystemTime) -> Option<Finished> {
 
 fn act(task: &Task) -> Decision {
     let Some(action) = task.trajectory().open_step().and_then(Step::action) else { return Decision::Done };
-    let effect = task.trajectory().tool(&action.tool).map_or(Effect::SideEffect, |tool| tool.effect);
-    if task.may_have_run() && effect == Effect::SideEffect {
-        return Decision::Observe(task.observe(Observation { text: UNKNOWN_OUTCOME.to_owned(), is_error: true, ..Observation::default() }));
-    }
     Decision::Execute { action, step: task.steps(), may_have_run: task.may_have_run() }
 }

@@ -257,6 +257,8 @@ pub struct Finished {
     pub detail: String,
     /// The passages that the answer rests on.
     pub citations: Vec<Citation>,
+    /// The step whose side effect may have happened without anybody having read its outcome.
+    pub open_effect: Option<u32>,
 }
 
 /// Why a task ended.

@@ -18,7 +18,7 @@ use crate::limits::{Limits, Sampling};
 use crate::shortening::Shortening;
 use crate::source::bound_sources;
 use crate::tenant::TaskKey;
-use crate::tool::ToolSpec;
+use crate::tool::{Effect, ToolSpec};
 use crate::tool_choice::ToolChoice;
 use crate::usage::Usage;
 
@@ -385,7 +385,23 @@ impl Task {
         // an answer stored before there was a bound may be longer
         let (answer, _) = cut(self.best_answer().to_owned(), MAX_PARAMS_BYTES);
         let (detail, _) = cut(detail.into(), MAX_DETAIL_BYTES);
-        Finished { answer, approved: false, reason, detail, citations: self.citations(self.best_answer()) }
+        let open_effect = self.interrupted.then(|| self.side_effect()).flatten();
+        Finished { answer, approved: false, reason, detail, citations: self.citations(self.best_answer()), open_effect }
+    }
+
+    /// The step that waits for the outcome of a side effect.
+    pub fn side_effect(&self) -> Option<u32> {
+        if self.phase() != Phase::Acting {
+            return None;
+        }
+        let tool = &self.trajectory.open_step()?.tool;
+        let effect = self.trajectory.tool(tool).map_or(Effect::SideEffect, |tool| tool.effect);
+        (effect == Effect::SideEffect).then_some(self.steps)
+    }
+
+    /// Whether any of its tools changes the world.
+    pub fn has_effects(&self) -> bool {
+        self.trajectory.tools.iter().any(|tool| tool.effect != Effect::ReadOnly)
     }
 
     /// The passages that one of the task's answers rests on, from the history up to the last step

@@ -132,7 +132,7 @@ impl Contexts for Members {
 impl Tools for Members {
     /// Runs the tool on its own thread, so that a tool that hangs or panics does not stop the task.
     async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Seen>, Failure> {
-        let Execution { call, action, spec } = execution;
+        let Execution { call, action, spec, may_have_run: _ } = execution;
         let own = spec.map_or(Duration::MAX, |spec| spec.timeout);
         let (library, ran, trajectory) = (Arc::clone(&self.library), action.clone(), call.trajectory.clone());
         let (sender, result) = sync_channel(1);

@@ -1,9 +1,9 @@
 //! Writing: conditional on what the writer knows, and idempotent.
 
 use async_nats::HeaderMap;
-use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{Context, ErrorCode};
 use autoact_telemetry::propagate;
 use autoact_trajectory::{Digest, Event, EventBody, TaskKey};
 use autoact_wire::store;
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::connect::Bus;
 use crate::error::BusError;
+use crate::patience::Patience;
 use crate::streams::trajectory_subject;
 
 /// What has to be the last message for a publish to be stored.
@@ -83,7 +84,16 @@ impl Bus {
     /// Publishes and waits for the acknowledgement, again and again while the bus does not answer
     /// and patience lasts.
     pub(crate) async fn publish(&self, publish: Publish<'_>) -> Result<u64, BusError> {
-        let Publish { what, subject, id, payload, after, task } = publish;
+        let patience = self.patience(publish.what);
+        publish.send(&self.context, patience).await
+    }
+}
+
+impl Publish<'_> {
+    /// Publishes and waits for the acknowledgement, again and again while the bus does not answer
+    /// and patience lasts.
+    pub(crate) async fn send(self, context: &Context, mut patience: Patience) -> Result<u64, BusError> {
+        let Publish { what, subject, id, payload, after, task } = self;
         let mut headers = HeaderMap::new();
         propagate::inject(|name, value| headers.insert(name, value));
         let message = PublishMessage::build().headers(headers).payload(payload.clone()).message_id(&id);
@@ -91,9 +101,8 @@ impl Bus {
             After::OnSubject(after) => (message.expected_last_subject_sequence(after), after),
             After::InStream(after) => (message.expected_last_sequence(after), after),
         };
-        let mut patience = self.patience(what);
         loop {
-            let error = match self.publish_once(&subject, message.clone()).await {
+            let error = match publish_once(context, &subject, message.clone()).await {
                 Ok(sequence) => return Ok(sequence),
                 Err(error) => error,
             };
@@ -105,12 +114,12 @@ impl Bus {
             }
         }
     }
+}
 
-    async fn publish_once(&self, subject: &str, message: PublishMessage) -> Result<u64, PublishError> {
-        // boxed: kilobytes of state that every future around it would move
-        let sent = Box::pin(self.context.send_publish(subject.to_owned(), message)).await?;
-        Ok(sent.await?.sequence)
-    }
+async fn publish_once(context: &Context, subject: &str, message: PublishMessage) -> Result<u64, PublishError> {
+    // boxed: kilobytes of state that every future around it would move
+    let sent = Box::pin(context.send_publish(subject.to_owned(), message)).await?;
+    Ok(sent.await?.sequence)
 }
 
 enum Failure {

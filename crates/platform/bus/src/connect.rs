@@ -126,6 +126,13 @@ pub(crate) async fn connect_client(config: &BusConfig, deadline: Instant) -> Res
     }
 }
 
+/// A client that connects in the background, for as long as it takes.
+pub(crate) async fn connect_later(config: &BusConfig) -> Result<Client, BusError> {
+    let addrs = addresses(&config.url)?;
+    let connected = options(config).await?.retry_on_initial_connect().connect(addrs.as_slice()).await;
+    connected.map_err(|source| BusError::Unreachable { url: redacted(&config.url), source })
+}
+
 async fn options(config: &BusConfig) -> Result<ConnectOptions, BusError> {
     let options = ConnectOptions::new()
         .name(&config.name)

@@ -5,6 +5,7 @@
 //! | `AUTOACT_TRAJECTORIES` | `autoact.<tenant>.traj.<task>` | every event of every task, in order: the source of truth |
 //! | `AUTOACT_QUEUE` | `autoact.<tenant>.queue.<task>` | the work queue: tasks that are queued or running |
 //! | `AUTOACT_OUTBOX` | `autoact.<tenant>.outbox.<conversation>.<task>` | ended tasks that memory has yet to hear of |
+//! | `AUTOACT_RECEIPTS` | `autoact.<tenant>.receipt.<task>` | what is known of the effects of a task's steps |
 //! | `AUTOACT_TASK_INDEX` | `autoact.<tenant>.index.<task>` | a record of every submission and every end, in order: what a listing reads |
 //!
 //! The key-value bucket `AUTOACT_TOOLS` holds the specifications of tools, which events name by
@@ -37,6 +38,7 @@ mod outbox;
 mod patience;
 mod queue;
 mod read;
+mod receipts;
 mod streams;
 mod tool_bucket;
 mod tools;
@@ -53,4 +55,5 @@ pub use list::{Order, Page, TaskHead};
 pub use migrate::{Migrated, migrate};
 pub use outbox::{Entry, Outbox};
 pub use queue::{Lease, Leases};
+pub use receipts::{Known, ReceiptBook};
 pub use unqueued::Unqueued;

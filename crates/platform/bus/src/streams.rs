@@ -21,6 +21,7 @@ const MAX_MESSAGE_BYTES: usize = 992 * 1024;
 const TRAJECTORIES: &str = "AUTOACT_TRAJECTORIES";
 const QUEUE: &str = "AUTOACT_QUEUE";
 const OUTBOX: &str = "AUTOACT_OUTBOX";
+pub(crate) const RECEIPTS: &str = "AUTOACT_RECEIPTS";
 pub(crate) const INDEX: &str = "AUTOACT_TASK_INDEX";
 
 /// Longer than any retry of an append: within it a repeated message is recognised by its id alone.
@@ -29,6 +30,10 @@ const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
 const QUEUE_BYTES: i64 = 64 << 20;
 /// Tens of thousands of answers; memory that is away for days does not fill it.
 const OUTBOX_BYTES: i64 = 64 << 20;
+/// Half a kilobyte for each effect that is done: hundreds of thousands of them.
+const RECEIPT_BYTES: i64 = 256 << 20;
+/// Receipts outlive the trajectories that they belong to by this long.
+const RECEIPT_MARGIN: Duration = Duration::from_secs(24 * 60 * 60);
 /// Two records of about 200 bytes a task: hundreds of thousands of tasks.
 const INDEX_BYTES: i64 = 128 << 20;
 
@@ -52,6 +57,11 @@ pub(crate) fn queue_of(tenant: &Tenant) -> String {
 
 pub(crate) fn index_subject(task: &TaskKey) -> String {
     format!("autoact.{}.index.{}", task.tenant, task.id)
+}
+
+/// All receipts of a task, in order.
+pub(crate) fn receipt_subject(task: &TaskKey) -> String {
+    format!("autoact.{}.receipt.{}", task.tenant, task.id)
 }
 
 /// Stands for the conversation of a task that has none: no conversation can be called so.
@@ -123,6 +133,8 @@ impl Streams {
             outbox: ensure(context, config, outbox(config), deadline).await?,
             tools: Box::pin(ensure_bucket(context, tool_bucket::bucket(config), deadline)).await?,
         };
+        // read and written by name: tool-agent does so without this list
+        ensure(context, config, receipts(config), deadline).await?;
         ensure(context, config, tombstone(config), deadline).await?;
         Ok(streams)
     }
@@ -185,6 +197,20 @@ pub(crate) fn outbox(config: &BusConfig) -> Config {
         // a full outbox refuses: what waits in it must not vanish
         discard: DiscardPolicy::New,
         ..base(OUTBOX, "autoact.*.outbox.*.*", config)
+    }
+}
+
+pub(crate) fn receipts(config: &BusConfig) -> Config {
+    Config {
+        description: Some("what is known of the effects of tools: fences, claims and outcomes".to_owned()),
+        retention: RetentionPolicy::Limits,
+        max_bytes: RECEIPT_BYTES,
+        max_age: config.max_age.saturating_add(RECEIPT_MARGIN),
+        max_message_size: MAX_MESSAGE_BYTES as i32,
+        // full means that nothing is run that needs a receipt
+        discard: DiscardPolicy::New,
+        allow_direct: true,
+        ..base(RECEIPTS, "autoact.*.receipt.*", config)
     }
 }
 

@@ -61,6 +61,7 @@ fn finished() -> EventBody {
         reason: FinishReason::Cancelled,
         detail: String::new(),
         citations: Vec::new(),
+        open_effect: None,
     })
 }
 

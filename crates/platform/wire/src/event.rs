@@ -130,6 +130,7 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             reason: v1::FinishReason::from(finished.reason) as i32,
             detail: finished.detail.clone(),
             citations: finished.citations.iter().map(Into::into).collect(),
+            open_effect: finished.open_effect,
         }),
         EventBody::Released(released) => Body::Released(v1::Released {
             reason: v1::ReleaseReason::from(released.reason) as i32,
@@ -190,9 +191,9 @@ impl TryFrom<Body> for EventBody {
             Body::Reflection(reflection) => EventBody::Reflection(reflection.try_into()?),
             Body::Finished(finished) => {
                 let reason = finished.reason().into();
-                let v1::Finished { answer, approved, reason: _, detail, citations } = finished;
+                let v1::Finished { answer, approved, reason: _, detail, citations, open_effect } = finished;
                 let citations = citations.into_iter().map(Into::into).collect();
-                EventBody::Finished(Finished { answer, approved, reason, detail, citations })
+                EventBody::Finished(Finished { answer, approved, reason, detail, citations, open_effect })
             }
             Body::Released(released) => {
                 let reason = released.reason().into();

@@ -1,5 +1,5 @@
 //! The contracts of autoact: generated types, clients and servers of `proto/autoact`, the
-//! conversions between them and the domain ([`convert`], [`event`], [`store`], [`specs`]), how an
+//! conversions between them and the domain ([`convert`], [`event`], [`store`], [`receipt`], [`specs`]), how an
 //! error travels over gRPC (`status`) and how a client is built (`client`).
 //!
 //! Without features the crate is messages and conversions, and no transport is compiled: enough for
@@ -16,6 +16,7 @@ pub mod convert;
 mod digest;
 pub mod event;
 mod event_error;
+pub mod receipt;
 pub mod specs;
 #[cfg(feature = "rpc")]
 pub mod status;

@@ -12,6 +12,8 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 /// The `domain` of every `google.rpc.ErrorInfo` we send.
 pub const ERROR_DOMAIN: &str = "autoact";
+/// The reason of a refusal to a holder of a task's lease that a newer one has taken over from.
+pub const STALE_EPOCH: &str = "STALE_EPOCH";
 /// The figures in the metadata of an error about a prompt that is too long.
 const TOKENS: &str = "tokens";
 const LIMIT: &str = "limit";

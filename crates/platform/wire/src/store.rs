@@ -163,13 +163,7 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
         EventBody::Started(started) => Body::Started(v2::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
         EventBody::Thought(thought) => Body::Thought(v2::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
         EventBody::Action(action) => Body::Action(v2::ActionReady { tool: action.tool.clone(), params: action.params.clone() }),
-        EventBody::Observation(observation) => Body::Observation(v2::Observation {
-            text: observation.text.clone(),
-            is_error: observation.is_error,
-            repeated: observation.repeated,
-            truncated: observation.truncated,
-            sources: observation.sources.iter().map(Into::into).collect(),
-        }),
+        EventBody::Observation(observation) => Body::Observation(observation_to_message(observation)),
         EventBody::Reflection(reflection) => {
             let verdict = match reflection.verdict {
                 Verdict::Right => v2::Verdict::Right,
@@ -185,6 +179,7 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             reason: v1::FinishReason::from(finished.reason) as i32,
             detail: finished.detail.clone(),
             citations: finished.citations.iter().map(Into::into).collect(),
+            open_effect: finished.open_effect,
         }),
         EventBody::Released(released) => Body::Released(v2::Released {
             reason: v1::ReleaseReason::from(released.reason) as i32,
@@ -215,13 +210,7 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
         Body::Started(started) => EventBody::Started(Started { gateway: started.gateway, attempt: started.attempt }),
         Body::Thought(thought) => EventBody::Thought(Thought { thought: thought.thought, tool: thought.tool }),
         Body::Action(action) => EventBody::Action(Action { tool: action.tool, params: action.params }),
-        Body::Observation(observation) => EventBody::Observation(Observation {
-            text: observation.text,
-            is_error: observation.is_error,
-            repeated: observation.repeated,
-            truncated: observation.truncated,
-            sources: observation.sources.into_iter().map(Into::into).collect(),
-        }),
+        Body::Observation(observation) => EventBody::Observation(observation_from_message(observation)),
         Body::Reflection(reflection) => {
             // what is not known to be approval is none: the group goes on
             let verdict = match reflection.verdict() {
@@ -238,9 +227,9 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
         }
         Body::Finished(finished) => {
             let reason = v1::FinishReason::try_from(finished.reason).map_or(FinishReason::Other, Into::into);
-            let v2::Finished { answer, approved, reason: _, detail, citations } = finished;
+            let v2::Finished { answer, approved, reason: _, detail, citations, open_effect } = finished;
             let citations = citations.into_iter().map(Into::into).collect();
-            EventBody::Finished(Finished { answer, approved, reason, detail, citations })
+            EventBody::Finished(Finished { answer, approved, reason, detail, citations, open_effect })
         }
         Body::Released(released) => {
             let reason = v1::ReleaseReason::try_from(released.reason).map_or(ReleaseReason::Other, Into::into);
@@ -249,6 +238,26 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
         Body::Shortened(shortened) => EventBody::Shortened(shortened_from_message(&shortened)),
         Body::Recalled(recalled) => EventBody::Recalled(recalled.into()),
     })
+}
+
+pub(crate) fn observation_to_message(observation: &Observation) -> v2::Observation {
+    v2::Observation {
+        text: observation.text.clone(),
+        is_error: observation.is_error,
+        repeated: observation.repeated,
+        truncated: observation.truncated,
+        sources: observation.sources.iter().map(Into::into).collect(),
+    }
+}
+
+pub(crate) fn observation_from_message(observation: v2::Observation) -> Observation {
+    Observation {
+        text: observation.text,
+        is_error: observation.is_error,
+        repeated: observation.repeated,
+        truncated: observation.truncated,
+        sources: observation.sources.into_iter().map(Into::into).collect(),
+    }
 }
 
 fn shortened_to_message(shortened: &Shortened) -> v2::Shortened {

@@ -37,6 +37,7 @@ fn v1_events() -> Vec<Event> {
         reason: FinishReason::MaxReflections,
         detail: "bound on wrong verdicts: 2".into(),
         citations: Vec::new(),
+        open_effect: None,
     };
     let seen = Observation {
         text: "Loire is a river in France.".into(),
@@ -349,6 +350,7 @@ fn a_tool_that_says_that_there_is_no_answer_keeps_its_meaning() {
         reason: FinishReason::NoAnswer,
         detail: "the mouth of Loire".into(),
         citations: Vec::new(),
+        open_effect: None,
     };
     let event = event(7, EventBody::Finished(end));
     assert_eq!(read(&encode(&event).unwrap()).unwrap().body, event.body);
@@ -440,6 +442,7 @@ fn with_sources() -> [Event; 2] {
         reason: FinishReason::Approved,
         detail: String::new(),
         citations: vec![plain, citation],
+        open_effect: None,
     };
     [event(5, EventBody::Observation(seen)), event(9, EventBody::Finished(end))].map(|event| Event { sequence: 0, ..event })
 }
@@ -487,6 +490,7 @@ fn the_largest_parts_make_no_event_too_large() {
         reason: FinishReason::Failed,
         detail: text(MAX_DETAIL_BYTES),
         citations: vec![citation; MAX_CITATIONS],
+        open_effect: Some(u32::MAX),
     };
     let source = Source { start: 1 << 60, end: (1 << 60) + 4096, page: Some(u32::MAX), text: text(4096), ..largest_source() };
     let sources = bound_sources(vec![source; MAX_SOURCES], MAX_OBSERVED_BYTES - MAX_OBSERVATION_BYTES);

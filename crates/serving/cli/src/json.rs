@@ -82,7 +82,7 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
         Some(Body::Finished(body)) => (
             "finished",
             json!({ "answer": body.answer, "approved": body.approved, "reason": reason_name(body.reason()), "detail": body.detail,
-                "citations": citations(&body.citations) }),
+                "citations": citations(&body.citations), "open_effect": body.open_effect }),
         ),
         Some(Body::Released(body)) => {
             let reason = match body.reason() {

@@ -155,7 +155,7 @@ impl Catalog {
     }
 
     async fn ask(&self) -> Result<Arc<Listed>, Failure> {
-        let patience = Patience { deadline: Instant::now() + LIMIT, away: LIMIT, call: LIMIT, repeatable: true };
+        let patience = Patience { deadline: Instant::now() + LIMIT, away: LIMIT, call: LIMIT };
         let mut tools = Arc::new(patience.call(|attempt| self.library.list_tools(attempt.limit)).await?);
         // one that did not change stays the same, so that what was made of it does too
         if let Some(known) = self.known().filter(|known| known.tools == tools) {

@@ -7,7 +7,7 @@
 use std::error::Error;
 
 use autoact_planning::{Failure, FailureClass};
-use autoact_wire::status;
+use autoact_wire::status::{self, STALE_EPOCH};
 use tonic::{Code, Status};
 
 /// The failure of a call to `who` that ended with `status`.
@@ -63,8 +63,10 @@ fn transport(status: &Status) -> Option<FailureClass> {
 fn answered(status: &Status) -> FailureClass {
     // our own services say `UNAVAILABLE` with a reason, and only before they begin; a proxy on the
     // way may say it at any time
-    let ours = status::reason(status).is_some();
+    let reason = status::reason(status);
+    let ours = reason.is_some();
     match status.code() {
+        Code::FailedPrecondition if reason.as_deref() == Some(STALE_EPOCH) => FailureClass::Fenced,
         Code::Unavailable if ours => FailureClass::NotSent,
         Code::Unavailable | Code::Cancelled => FailureClass::MayHaveRun,
         Code::ResourceExhausted => FailureClass::Busy,

@@ -19,8 +19,6 @@ pub(crate) struct Patience {
     pub(crate) away: Duration,
     /// How long one call may take.
     pub(crate) call: Duration,
-    /// Whether a call that may have run is made again.
-    pub(crate) repeatable: bool,
 }
 
 /// One attempt at a call.
@@ -30,6 +28,8 @@ pub(crate) struct Attempt {
     pub(crate) number: u32,
     /// How long it may take.
     pub(crate) limit: Duration,
+    /// An attempt before it may have been carried out.
+    pub(crate) may_have_run: bool,
 }
 
 impl Patience {
@@ -46,18 +46,17 @@ impl Patience {
     where
         F: Future<Output = Result<T, Failure>>,
     {
-        let (mut pause, mut away_since, mut number) = (FIRST_PAUSE, None, 0);
+        let (mut pause, mut away_since, mut number, mut may_have_run) = (FIRST_PAUSE, None, 0, false);
         loop {
             let began = Instant::now();
             number += 1;
             // a call with no time left still says who was asked
             let limit = self.call.min(self.deadline.saturating_duration_since(began)).max(Duration::from_millis(1));
-            let failure = match call(Attempt { number, limit }).await {
+            let failure = match call(Attempt { number, limit, may_have_run }).await {
                 Ok(answer) => return (Ok(answer), began),
                 Err(failure) => failure,
             };
             let until = match failure.class {
-                FailureClass::MayHaveRun if !self.repeatable => return (Err(failure), began),
                 // counted from the failure: a call that ran for a minute before its agent died is
                 // tried again like any other
                 FailureClass::NotSent | FailureClass::MayHaveRun => *away_since.get_or_insert_with(Instant::now) + self.away,
@@ -65,8 +64,11 @@ impl Patience {
                     away_since = None;
                     self.deadline
                 }
-                FailureClass::TimedOut | FailureClass::Refused | FailureClass::Broken => return (Err(failure), began),
+                FailureClass::TimedOut | FailureClass::Refused | FailureClass::Broken | FailureClass::Fenced => {
+                    return (Err(failure), began);
+                }
             };
+            may_have_run |= failure.class.may_have_run();
             let wait = failure.retry_after.unwrap_or(pause);
             if Instant::now() + wait >= until.min(self.deadline) {
                 return (Err(failure), began);
@@ -92,7 +94,6 @@ mod tests {
             deadline: Instant::now() + Duration::from_secs(deadline),
             away: Duration::from_secs(away),
             call: Duration::from_secs(60),
-            repeatable: true,
         }
     }
 
@@ -147,7 +148,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_a_repetition_does_not_mend_is_not_repeated() {
-        for class in [FailureClass::TimedOut, FailureClass::Refused, FailureClass::Broken] {
+        for class in [FailureClass::TimedOut, FailureClass::Refused, FailureClass::Broken, FailureClass::Fenced] {
             let (outcome, _, calls) = failing(patience(60, 15), 0, |_| Some(failure(class, None))).await;
             assert!(outcome.is_err());
             assert_eq!(calls, 1);
@@ -155,11 +156,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_must_not_run_twice_is_repeated_only_if_it_did_not_run() {
-        let patience = Patience { repeatable: false, ..patience(60, 15) };
-        let (_, _, calls) = failing(patience, 0, |_| Some(failure(FailureClass::MayHaveRun, None))).await;
-        assert_eq!(calls, 1);
-        let (outcome, ..) = failing(patience, 0, |calls| (calls < 3).then(|| failure(FailureClass::NotSent, None))).await;
-        assert_eq!(outcome.unwrap(), 3);
+    async fn an_attempt_after_one_that_may_have_run_says_so() {
+        let mut said = Vec::new();
+        let classes = [FailureClass::NotSent, FailureClass::Busy, FailureClass::MayHaveRun, FailureClass::NotSent];
+        let patience = patience(60, 15);
+        let answer = patience.call(|attempt| {
+            said.push(attempt.may_have_run);
+            let class = classes.get(said.len() - 1).copied();
+            async move { class.map_or(Ok(()), |class| Err(failure(class, None))) }
+        });
+        answer.await.unwrap();
+        assert_eq!(said, [false, false, false, true, true]);
     }
 }

@@ -77,7 +77,7 @@ impl Conversations {
         self.wait_for_the_turn_before(task, deadline).await;
         let limit = deadline.saturating_duration_since(Instant::now());
         // memory that restarts is back within the limit
-        let patience = Patience { deadline, away: limit, call: limit, repeatable: true };
+        let patience = Patience { deadline, away: limit, call: limit };
         let RecallConfig { turns, neighbours, tasks, half_life, .. } = self.config;
         let request = |kind: MemoryKind, limit| RecallRequest {
             kind: kind as i32,

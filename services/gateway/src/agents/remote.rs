@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use autoact_bus::Bus;
 use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, Memories, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 use autoact_telemetry::propagate::TraceInterceptor;
-use autoact_trajectory::{Calibration, Effect, Judgement, Observation, Reflection, Thought, ToolBackground, ToolSpec, Usage};
+use autoact_trajectory::{Calibration, Judgement, Observation, Reflection, Thought, ToolBackground, ToolSpec, Usage};
 use autoact_wire::agents_v1;
 use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
 use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
@@ -181,7 +181,7 @@ impl<C: Clone> Remote<C> {
     /// How long an agent may keep this task waiting.
     pub(super) fn patience(&self, time_left: Duration) -> Patience {
         let Settings { call_limit, away, .. } = self.settings;
-        Patience { deadline: Instant::now() + time_left, away, call: call_limit, repeatable: true }
+        Patience { deadline: Instant::now() + time_left, away, call: call_limit }
     }
 }
 
@@ -239,8 +239,11 @@ impl Tools for Remote<ToolAgentClient<Traced>> {
             // the tool's own deadline decides, be it shorter or longer than an agent's
             patience.call = spec.timeout + TOOL_MARGIN;
         }
-        patience.repeatable = execution.effect() != Effect::SideEffect;
         ask(call.id.kind, call.task, patience, |attempt| self.execute_once(execution, attempt)).await
+    }
+
+    fn keeps_receipts(&self) -> bool {
+        true
     }
 }
 
@@ -267,6 +270,8 @@ impl Remote<ToolAgentClient<Traced>> {
             step: execution.call.id.step,
             action: Some(execution.action.into()),
             trajectory: Some(execution.call.trajectory.into()),
+            epoch: execution.call.epoch,
+            may_have_run: execution.may_have_run || attempt.may_have_run,
         };
         let call = |mut client: ToolAgentClient<Traced>, request| async move { Ok(client.execute(request).await?.into_inner()) };
         let reply = self.within(attempt.limit, request, call).await?;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use autoact_bus::BusError;
+use autoact_bus::{Bus, BusError};
 use autoact_planning::{Driver, DriverOptions, Progress, Stop};
-use autoact_trajectory::{EventBody, FinishReason, FoldError, Phase, ReleaseReason, Task, TaskKey};
+use autoact_trajectory::{EventBody, FinishReason, FoldError, Phase, Receipts, ReleaseReason, Task, TaskKey};
 use tokio::sync::watch;
 
 use crate::run::RunContext;
@@ -138,6 +138,10 @@ impl Runner {
         if task.finished().is_some() {
             return Some(self.remembered(&task).await);
         }
+        // whoever held it before starts nothing any more
+        if let Err(error) = fence(&self.context.bus, &task).await {
+            return Some(Outcome::GiveBack(error.into()));
+        }
         let given_up = task.fruitless_attempts() >= self.context.max_attempts;
         let (agents, writer) = (self.context.agents.clone(), self.context.writer.clone());
         if given_up {
@@ -228,6 +232,16 @@ impl Runner {
             Err(error) => Outcome::GiveBack(error.into()),
         }
     }
+}
+
+/// Sees to it that those who held the task's lease until now start no effect any more, and returns
+/// what its receipts say. A task whose tools change nothing has none, nor has one that nobody held.
+pub(crate) async fn fence(bus: &Bus, task: &Task) -> Result<Option<Receipts>, BusError> {
+    if task.epoch() == 0 || !task.has_effects() {
+        return Ok(None);
+    }
+    let known = bus.receipts().await?.fence(task.key(), task.epoch() + 1).await?;
+    Ok(Some(known.receipts))
 }
 
 /// Counts and logs the end of a task, by whoever appended it.

@@ -1,6 +1,7 @@
 //! Ending a task from outside. The end is appended to its trajectory like any other event: it holds
 //! whichever gateway runs the task, and also when none does. Whoever runs it is told, and stopped
-//! by the conflict at its next append at the latest.
+//! by the conflict at its next append at the latest. An effect that they have begun is named in the
+//! end; they begin no other.
 
 use std::time::SystemTime;
 
@@ -8,7 +9,7 @@ use autoact_bus::BusError;
 use autoact_trajectory::{EventBody, FinishReason, Task, TaskId};
 
 use crate::run::log::append;
-use crate::run::runner::count_end;
+use crate::run::runner::{count_end, fence};
 use crate::tasks::{Application, TaskError};
 
 /// A running task appends a few events a second: one of the first attempts fits in between.
@@ -24,7 +25,11 @@ impl Application {
             if task.finished().is_some() {
                 return Ok(task);
             }
-            let finished = EventBody::Finished(task.finish(FinishReason::Cancelled, "cancelled by a client"));
+            // whoever runs the task starts nothing any more, stopped or slow as they may be
+            let receipts = fence(&self.bus, &task).await?;
+            let mut finished = task.finish(FinishReason::Cancelled, "cancelled by a client");
+            finished.open_effect = task.side_effect().filter(|step| receipts.is_none_or(|receipts| receipts.was_begun(*step)));
+            let finished = EventBody::Finished(finished);
             // whoever cancels holds no lease
             let mut event = autoact_trajectory::Event { epoch: 0, ..task.next_event(SystemTime::now(), &self.writer, finished) };
             match append(&self.bus, &event, task.last_sequence()).await {

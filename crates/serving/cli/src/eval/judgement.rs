@@ -92,6 +92,7 @@ mod tests {
             reason: FinishReason::Approved,
             detail: String::new(),
             citations: Vec::new(),
+            open_effect: None,
         };
         let bodies = [
             (submitted(), None),
