@@ -28,4 +28,4 @@ pub use failure::{McpClass, McpFailure};
 pub use import::{ImportedTool, McpImport, McpSkip, SkippedTool};
 pub use options::{HttpOptions, McpLimits, McpOptionsError, McpServerOptions, McpTransport, StdioOptions};
 pub use server::McpServer;
-pub use tool::McpTool;
+pub use tool::{IDEMPOTENCY_KEY, McpTool};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use autoact_tools::{Tool, ToolCall, ToolError, ToolOutput};
 use autoact_trajectory::{Arguments, Effect, ToolSpec};
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, RequestMetaObject};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
@@ -16,6 +16,8 @@ use crate::import::ImportedTool;
 use crate::observe::observation;
 use crate::server::Shared;
 
+/// The key in `_meta` under which a server finds the name of a call.
+pub const IDEMPOTENCY_KEY: &str = "autoact/idempotency-key";
 /// How long a server may take to be told that a call is cancelled.
 const CANCELLING: Duration = Duration::from_millis(500);
 /// How much longer than the call's time a thread waits for the runtime to say that it is up.
@@ -62,12 +64,21 @@ impl McpTool {
     /// # Errors
     /// The server cannot be reached, refuses or fails, or the tool reports an error.
     pub fn call(&self, arguments: &Arguments) -> Result<String, McpFailure> {
-        let (called, arguments) = (Arc::clone(&self.called), arguments.clone());
+        self.call_as(arguments, "")
+    }
+
+    /// The same call under a name of its own, which repetitions of it have too: the server gets it
+    /// in the call's `_meta`, under [`IDEMPOTENCY_KEY`]. Empty: none.
+    ///
+    /// # Errors
+    /// See [`call`](Self::call).
+    pub fn call_as(&self, arguments: &Arguments, key: &str) -> Result<String, McpFailure> {
+        let (called, asked) = (Arc::clone(&self.called), Asked { arguments: arguments.clone(), key: key.to_owned() });
         let limit = called.spec.timeout;
         let (done, result) = sync_channel(1);
         let deadline = Instant::now() + limit;
         let task = self.called.server.handle().spawn(async move {
-            let answered = timeout_at(deadline + CANCELLING, called.call(arguments, deadline)).await;
+            let answered = timeout_at(deadline + CANCELLING, called.call(asked, deadline)).await;
             let answered = match answered {
                 Ok(Err(McpFailure::TimedOut { .. })) => Err(McpFailure::TimedOut { after: limit }),
                 Ok(answered) => answered,
@@ -89,24 +100,30 @@ impl McpTool {
     }
 }
 
+/// What a tool is called with.
+struct Asked {
+    arguments: Arguments,
+    key: String,
+}
+
 impl Called {
-    async fn call(&self, arguments: Arguments, deadline: Instant) -> Result<String, McpFailure> {
+    async fn call(&self, asked: Asked, deadline: Instant) -> Result<String, McpFailure> {
         let limits = self.server.options.limits;
         let half = Instant::now() + deadline.saturating_duration_since(Instant::now()) / 2;
         let Ok(Ok(_place)) = timeout_at(half, self.server.places.acquire()).await else {
             return Err(McpFailure::Busy { limit: limits.concurrency });
         };
-        match self.once(&arguments, deadline).await {
+        match self.once(&asked, deadline).await {
             // the connection was gone before the call reached the server
-            Err(McpFailure::Ended { .. }) => self.once(&arguments, deadline).await,
+            Err(McpFailure::Ended { .. }) => self.once(&asked, deadline).await,
             Err(failure) if failure.class() == McpClass::MayHaveRun && self.spec.effect != Effect::SideEffect => {
-                self.once(&arguments, deadline).await
+                self.once(&asked, deadline).await
             }
             other => other,
         }
     }
 
-    async fn once(&self, arguments: &Arguments, deadline: Instant) -> Result<String, McpFailure> {
+    async fn once(&self, asked: &Asked, deadline: Instant) -> Result<String, McpFailure> {
         let connection = self.server.connection(deadline).await?;
         let checked = self.server.check(&connection, &self.remote, &self.digest, deadline).await;
         checked.map_err(|failure| match failure {
@@ -114,7 +131,12 @@ impl Called {
             McpFailure::MayHaveRun { server, reason } => McpFailure::Ended { server, reason },
             other => other,
         })?;
-        let params = CallToolRequestParams::new(self.remote.clone()).with_arguments(arguments.clone());
+        let mut params = CallToolRequestParams::new(self.remote.clone()).with_arguments(asked.arguments.clone());
+        if !asked.key.is_empty() {
+            let mut meta = RequestMetaObject::new();
+            meta.0.0.insert(IDEMPOTENCY_KEY.to_owned(), asked.key.clone().into());
+            params = params.with_meta(meta);
+        }
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let result = self.server.ask(&connection, request, deadline).await?;
         let result = serde_json::to_value(&result).map_err(|error| McpFailure::Internal(error.to_string()))?;
@@ -134,7 +156,7 @@ impl Tool for McpTool {
 
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let none = Arguments::new();
-        match self.call(call.arguments.unwrap_or(&none)) {
+        match self.call_as(call.arguments.unwrap_or(&none), call.key) {
             Ok(text) => Ok(text.into()),
             // the model may correct itself
             Err(McpFailure::Refused { code, message }) if code == ErrorCode::INVALID_PARAMS.0 => {

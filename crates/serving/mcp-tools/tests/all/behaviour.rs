@@ -1,7 +1,7 @@
 //! Calls that work, and failures that tools and servers report.
 
 use autoact_http_tools::Secret;
-use autoact_mcp_tools::{McpClass, McpFailure};
+use autoact_mcp_tools::{IDEMPOTENCY_KEY, McpClass, McpFailure};
 use autoact_tools::{Tool as _, ToolCall, ToolError};
 use autoact_trajectory::{Arguments, Trajectory};
 use serde_json::json;
@@ -17,6 +17,8 @@ fn calls_are_answered() {
     assert_eq!(tools["picture"].call(&Arguments::new()).unwrap(), "a picture\n(image, image/png, 3000 bytes, not shown)");
     let numbers = tools["numbers"].call(&Arguments::new()).unwrap();
     assert!(numbers.len() <= 4096 && serde_json::from_str::<serde_json::Value>(&numbers).is_ok(), "{numbers}");
+    let meta = tools["echo"].call_as(&arguments(json!({"text": "_meta"})), "acme/t-1/3").unwrap();
+    assert!(meta.contains(&format!("\"{IDEMPOTENCY_KEY}\":\"acme/t-1/3\"")), "{meta}");
     assert_eq!(world.noted("start"), 1);
 }
 

@@ -14,6 +14,7 @@ pub(crate) fn call(server: &mut Server, name: &str, message: &Value, lines: &mut
     let arguments = &message["params"]["arguments"];
     let given = arguments["text"].as_str().unwrap_or_default();
     Some(Ok(match name {
+        "echo" if given == "_meta" => text(&message["params"]["_meta"].to_string()),
         "echo" => text(given),
         "add" => text(&(arguments["a"].as_i64().unwrap_or(1) + arguments["b"].as_i64().unwrap_or(0)).to_string()),
         "env" => {
