@@ -4,6 +4,9 @@
 //! `AUTOACT_TEST_LONG=1` lets them go on for minutes, as `cargo nextest run --profile long -p
 //! autoact-tests chaos` does.
 
+mod checker;
+mod cluster;
+mod faults;
 mod points;
 
 /// Whether to go on for minutes.

@@ -4,13 +4,12 @@
 //! that change the world.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use autoact_testkit::files::Assets;
+use autoact_testkit::effects;
 use autoact_trajectory::UNKNOWN_OUTCOME;
 use autoact_wire::v1::trajectory_event::Body;
 use autoact_wire::v1::{self, TrajectoryEvent};
@@ -121,36 +120,6 @@ const BETWEEN_KILLS: Duration = Duration::from_secs(10);
 const BACK_WITHIN: Duration = Duration::from_secs(3);
 const AGENTS: [&str; 3] = ["plan-agent", "tool-agent", "reflect-agent"];
 
-/// `Retrieve` as a program that changes the world: it notes the call that it runs in `ran`, takes a
-/// while, and shows the page.
-const RETRIEVE: &str = r#"read -r title
-echo "$IDEMPOTENCY_KEY" >> "$RAN"
-sleep 0.1
-page=$(grep -m 1 -F "{\"title\":\"$title\"," "$PAGES" | sed 's/.*"text":"//; s/"}$//; s/\\n/ /g')
-echo "${page:-There is no page with this title.}"
-"#;
-
-/// The atlas' tools with that `Retrieve`.
-fn tools_that_change_the_world(assets: &Assets, dir: &Path) -> anyhow::Result<PathBuf> {
-    let mut library: toml::Table = std::fs::read_to_string(&assets.tools)?.parse()?;
-    let tools = library["tool"].as_array_mut().context("a library has tools")?;
-    let retrieve = tools.iter_mut().find(|tool| tool["name"].as_str() == Some("Retrieve")).context("`Retrieve` is there")?;
-    let text = |path: PathBuf| toml::Value::String(path.display().to_string());
-    let env = [("RAN".to_owned(), text(dir.join("ran"))), ("PAGES".to_owned(), text(assets.corpus.clone()))];
-    let run = [
-        ("kind".to_owned(), "command".into()),
-        ("program".to_owned(), "sh".into()),
-        ("args".to_owned(), vec!["-c", RETRIEVE].into()),
-        ("env".to_owned(), toml::Value::Table(env.into_iter().collect())),
-    ];
-    let retrieve = retrieve.as_table_mut().context("a tool is a table")?;
-    retrieve.insert("effect".to_owned(), "side_effect".into());
-    retrieve.insert("run".to_owned(), toml::Value::Table(run.into_iter().collect()));
-    let file = dir.join("tools.toml");
-    std::fs::write(&file, toml::to_string(&library)?)?;
-    Ok(file)
-}
-
 /// Whether a task was told that the outcome of a side effect is unknown.
 fn told_unknown(said: &[Body]) -> bool {
     said.iter().any(|body| matches!(body, Body::Observation(seen) if seen.text.contains(UNKNOWN_OUTCOME)))
@@ -158,7 +127,7 @@ fn told_unknown(said: &[Body]) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_effect_is_run_twice_under_kills() -> anyhow::Result<()> {
-    let mut fleet = Fleet::with_tools(tools_that_change_the_world).await?;
+    let mut fleet = Fleet::with_tools(effects::library).await?;
     let address = fleet.address("gateway");
     let expected = ask_all(address.clone(), "quiet".to_owned()).await?;
 
@@ -201,12 +170,10 @@ async fn no_effect_is_run_twice_under_kills() -> anyhow::Result<()> {
             }
         }
     }
-    let ran = std::fs::read_to_string(fleet.dir().join("ran"))?;
-    let mut calls: Vec<&str> = ran.lines().collect();
-    let runs = calls.len();
-    calls.sort_unstable();
-    calls.dedup();
-    assert_eq!(calls.len(), runs, "an effect was run twice");
+    let ran = effects::runs(fleet.dir())?;
+    let runs = ran.len();
+    let twice: Vec<_> = ran.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "effects were run twice: {twice:?}");
     println!(
         "{kills} kills of each agent, the slowest back after {slowest:?}: {tasks} tasks, {runs} effects, {unknown} tasks were told that an \
          outcome is unknown"

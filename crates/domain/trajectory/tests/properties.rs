@@ -54,7 +54,6 @@ fn run_in(conversation: &str, limits: Limits, script: &[Reply]) -> Vec<Event> {
             Decision::Execute { .. } => {
                 EventBody::Observation(task.observe(Observation { text: reply.params.clone(), ..Observation::default() }))
             }
-            Decision::Observe(observation) => EventBody::Observation(observation),
             Decision::Reflect => reflection(if reply.right { Verdict::Right } else { Verdict::Wrong }),
             Decision::Finish(finished) => EventBody::Finished(finished),
             Decision::Done => break,

@@ -1,10 +1,12 @@
 //! What tests of real processes need: where the programs and the model are ([`files`]), free ports
 //! ([`ports`]), waiting with a deadline ([`poll`]), a real nats-server ([`NatsServer`]), an
 //! OpenAI-compatible server over a model of ours ([`openai`]), one program run to its end
-//! ([`program`]), and a whole group as `autoact up` starts it ([`group`]).
+//! ([`program`]), a tool that notes its runs ([`effects`]), and a whole group as `autoact up` starts
+//! it ([`group`]).
 //!
 //! Everything here cleans up when dropped, also when a test panics.
 
+pub mod effects;
 pub mod files;
 pub mod group;
 mod nats;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use autoact_tools::{Tool, ToolCall, ToolError, ToolOutput};
 use autoact_trajectory::{Arguments, Effect, ToolSpec};
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, RequestMetaObject};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ErrorCode, RequestMetaObject, RequestParamsMeta as _};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
@@ -135,7 +135,7 @@ impl Called {
         if !asked.key.is_empty() {
             let mut meta = RequestMetaObject::new();
             meta.0.0.insert(IDEMPOTENCY_KEY.to_owned(), asked.key.clone().into());
-            params = params.with_meta(meta);
+            params.set_meta(meta);
         }
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let result = self.server.ask(&connection, request, deadline).await?;
