@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use autoact_bus::{Bus, BusConfig, BusError, Encode};
+use autoact_bus::{Bus, BusConfig, BusError, Encode, check_durability};
 use autoact_planning::{Memories, NoMemories};
 use autoact_service::{Absence, Checks, Flag, Service, Setup, StartError};
 use autoact_trajectory::Tenant;
@@ -73,6 +73,11 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     }
     let connection = config.bus.config(&setup.common().nats.url, &writer);
     let bus = setup.wait_for("NATS", || connect(connection.clone())).await?.writing(encode);
+    if config.bus.allow_unsynced {
+        tracing::warn!("`bus.allow_unsynced` is set: what NATS has acknowledged may be lost with its machine");
+    } else {
+        setup.wait_for("NATS monitoring", || durable(config.bus.monitoring.clone())).await?;
+    }
     let memories: Arc<dyn Memories> = match &memory {
         Some(service) => Arc::new(Conversations { service: service.clone(), bus: bus.clone(), config: config.recall.clone() }),
         None => Arc::new(NoMemories),
@@ -115,6 +120,7 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         }
     }
     setup.tasks().spawn("unqueued tasks", sweep::sweep(bus.clone()));
+    setup.tasks().spawn("retention", sweep::retain(bus.clone()));
     let slots = Arc::new(Semaphore::new(config.max_running));
     setup.tasks().spawn_until_stopped("tasks", |stopping| work.run(leases, slots, stopping));
 
@@ -139,10 +145,19 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
 
 /// Connects. A server that is not there may come; anything else is somebody's mistake.
 async fn connect(config: BusConfig) -> Result<Bus, Absence<BusError>> {
-    Bus::connect(config).await.map_err(|error| if error.retryable() { Absence::Missing(error) } else { Absence::Refused(error) })
+    Bus::connect(config).await.map_err(absence)
 }
 
-/// JetStream answers, not only the server's socket.
-async fn answers(bus: Bus) -> Result<(), &'static str> {
-    if bus.answers().await { Ok(()) } else { Err("JetStream does not answer") }
+/// The servers write to their disks before they acknowledge.
+async fn durable(monitoring: String) -> Result<(), Absence<BusError>> {
+    check_durability(&monitoring).await.map_err(absence)
+}
+
+fn absence(error: BusError) -> Absence<BusError> {
+    if error.retryable() { Absence::Missing(error) } else { Absence::Refused(error) }
+}
+
+/// JetStream answers, not only the server's socket, and has the streams that it had.
+async fn answers(bus: Bus) -> Result<(), BusError> {
+    bus.answers().await
 }

@@ -126,12 +126,12 @@ pub struct BusSettings {
     /// Copies of every message, in a NATS cluster. Like the next two, it holds when the streams are
     /// made.
     pub replicas: usize,
-    /// Most bytes of trajectories to keep; the oldest go first.
+    /// Most bytes of trajectories to keep; the tasks that ended first go before it is reached.
     pub max_bytes: i64,
     /// Most bytes of artifacts to keep for each tenant, reserved when the first one comes; a full
     /// store makes tasks wait.
     pub max_artifact_bytes: i64,
-    /// How long trajectories are kept.
+    /// How long the trajectories of ended tasks are kept.
     #[serde(with = "autoact_config::duration")]
     pub max_age: Duration,
     /// How long after the death of a gateway its tasks pass to another.
@@ -139,6 +139,11 @@ pub struct BusSettings {
     pub lease: Duration,
     /// Most tasks that run at a time over all gateways.
     pub max_leases: u32,
+    /// The HTTP monitoring of the NATS servers, comma separated: it says whether they write to their
+    /// disks before they acknowledge.
+    pub monitoring: String,
+    /// Start although they do not, or although that is unknown: what was acknowledged may be lost.
+    pub allow_unsynced: bool,
 }
 
 impl Default for GatewayConfig {
@@ -195,7 +200,19 @@ impl Default for BusSettings {
             lease,
             max_leases,
         } = BusConfig::new("");
-        BusSettings { credentials, connect: connect_limit, patience, replicas, max_bytes, max_artifact_bytes, max_age, lease, max_leases }
+        BusSettings {
+            credentials,
+            connect: connect_limit,
+            patience,
+            replicas,
+            max_bytes,
+            max_artifact_bytes,
+            max_age,
+            lease,
+            max_leases,
+            monitoring: String::new(),
+            allow_unsynced: false,
+        }
     }
 }
 
@@ -216,8 +233,19 @@ impl From<LimitsConfig> for Limits {
 impl BusSettings {
     /// What a connection of the process `name` to the servers at `url` needs.
     pub fn config(&self, url: &str, name: &str) -> BusConfig {
-        let BusSettings { credentials, connect, patience, replicas, max_bytes, max_artifact_bytes, max_age, lease, max_leases } =
-            self.clone();
+        let BusSettings {
+            credentials,
+            connect,
+            patience,
+            replicas,
+            max_bytes,
+            max_artifact_bytes,
+            max_age,
+            lease,
+            max_leases,
+            monitoring: _,
+            allow_unsynced: _,
+        } = self.clone();
         let (url, name) = (url.to_owned(), name.to_owned());
         BusConfig {
             url,

@@ -10,6 +10,7 @@ use autoact_wire::store;
 use bytes::Bytes;
 use tokio::time::Instant;
 
+use crate::audit::SHA256_HEADER;
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::patience::Patience;
@@ -96,6 +97,10 @@ impl Publish<'_> {
         let Publish { what, subject, id, payload, after, task } = self;
         let mut headers = HeaderMap::new();
         propagate::inject(|name, value| headers.insert(name, value));
+        // an event's id has it already
+        if matches!(after, After::InStream(_)) {
+            headers.insert(SHA256_HEADER, store::digest(&payload).to_string());
+        }
         let message = PublishMessage::build().headers(headers).payload(payload.clone()).message_id(&id);
         let (message, expected) = match after {
             After::OnSubject(after) => (message.expected_last_subject_sequence(after), after),

@@ -28,6 +28,11 @@ fn bucket_name(tenant: &Tenant) -> String {
     format!("AUTOACT_ARTIFACTS_{tenant}")
 }
 
+/// Whose artifacts a stream holds; `None` for other streams.
+pub(crate) fn tenant_of_stream(name: &str) -> Option<Tenant> {
+    name.strip_prefix("OBJ_AUTOACT_ARTIFACTS_")?.parse().ok()
+}
+
 impl Bus {
     /// Stores a task's artifact, once however often it is called, and returns the reference to it.
     ///
@@ -37,19 +42,25 @@ impl Bus {
     pub async fn keep_artifact(&self, task: &TaskKey, artifact: &NewArtifact) -> Result<Artifact, BusError> {
         let sha256 = digest(&artifact.data);
         let object = format!("{}/{sha256}", task.id);
+        self.put_artifact(&task.tenant, &object, &artifact.data).await?;
+        let NewArtifact { kind, media_type, name, text, data } = artifact.clone();
+        Ok(Artifact { kind, media_type, name, object, bytes: data.len() as u64, sha256: Some(sha256), text })
+    }
+
+    /// Stores the bytes of an artifact under its name.
+    pub(crate) async fn put_artifact(&self, tenant: &Tenant, object: &str, data: &[u8]) -> Result<(), BusError> {
         let mut patience = self.patience(STORE);
-        while let Err(error) = self.put(&task.tenant, &object, &artifact.data).await {
+        while let Err(error) = self.put(tenant, object, data).await {
             match error {
                 Refused::Final(error) => return Err(error),
                 Refused::Transient(source) => {
                     // the server may have lost its disk, and the store with it
-                    self.stores.lock().await.remove(&task.tenant);
+                    self.stores.lock().await.remove(tenant);
                     patience.after(source).await?;
                 }
             }
         }
-        let NewArtifact { kind, media_type, name, text, data } = artifact.clone();
-        Ok(Artifact { kind, media_type, name, object, bytes: data.len() as u64, sha256: Some(sha256), text })
+        Ok(())
     }
 
     async fn put(&self, tenant: &Tenant, object: &str, mut data: &[u8]) -> Result<(), Refused> {
@@ -92,11 +103,7 @@ impl Bus {
     }
 
     async fn fetch(&self, tenant: &Tenant, object: &str) -> Result<Option<Vec<u8>>, async_nats::Error> {
-        let store = match self.context.get_object_store(bucket_name(tenant)).await {
-            Ok(store) => store,
-            Err(error) if not_there(&error) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(store) = self.find_store(tenant).await? else { return Ok(None) };
         let mut found = match store.get(object).await {
             Ok(found) => found,
             Err(error) if error.kind() == GetErrorKind::NotFound => return Ok(None),
@@ -105,6 +112,25 @@ impl Bus {
         let mut data = Vec::with_capacity(found.info().size);
         found.read_to_end(&mut data).await?;
         Ok(Some(data))
+    }
+
+    async fn find_store(&self, tenant: &Tenant) -> Result<Option<ObjectStore>, async_nats::Error> {
+        match self.context.get_object_store(bucket_name(tenant)).await {
+            Ok(store) => Ok(Some(store)),
+            Err(error) if not_there(&error) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The tenant's store, if it has one.
+    pub(crate) async fn existing_store(&self, tenant: &Tenant) -> Result<Option<ObjectStore>, BusError> {
+        let mut patience = self.patience(READ);
+        loop {
+            match self.find_store(tenant).await {
+                Ok(store) => return Ok(store),
+                Err(error) => patience.after(error).await?,
+            }
+        }
     }
 
     /// The tenant's store, made if it is missing.

@@ -18,9 +18,9 @@ pub struct BusConfig {
     pub patience: Duration,
     /// Copies of every message, in a NATS cluster.
     pub replicas: usize,
-    /// Most bytes of trajectories to keep; the oldest go first.
+    /// Most bytes of trajectories to keep; the tasks that ended first go before it is reached.
     pub max_bytes: i64,
-    /// How long trajectories are kept.
+    /// How long the trajectories of ended tasks are kept.
     pub max_age: Duration,
     /// Most bytes of artifacts to keep for each tenant; a full store refuses. They are kept a day
     /// longer than trajectories.

@@ -1,28 +1,31 @@
 //! The connection.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use async_nats::connection::State;
+use async_nats::connection::State as Connection;
 use async_nats::jetstream::object_store::ObjectStore;
+use async_nats::jetstream::stream::{State, Stream};
 use async_nats::jetstream::{self, ContextBuilder};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use autoact_trajectory as domain;
 use autoact_trajectory::{Digest, Tenant};
-use autoact_wire::store::{self, EventTooLarge};
+use autoact_wire::store::{self, EventTooLarge, Mark};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::config::{BusConfig, redacted};
 use crate::error::BusError;
 use crate::patience::{Patience, pause};
-use crate::streams::Streams;
+use crate::streams::{Streams, drops, kept};
 use crate::tool_bucket::ToolCache;
 
 /// One request to JetStream: a healthy server answers in milliseconds, and requests are repeated
 /// until the patience is over.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+/// A look at the streams: a server that does not answer at once does not say now.
+const LOOK_LIMIT: Duration = Duration::from_secs(1);
 /// One attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -48,6 +51,8 @@ pub struct Bus {
     pub(crate) tools: Arc<ToolCache>,
     /// Where the artifacts are of the tenants that this process has met.
     pub(crate) stores: Arc<Mutex<HashMap<Tenant, ObjectStore>>>,
+    /// A stream that has vanished since the connection was made: nothing works any more.
+    pub(crate) vanished: Arc<OnceLock<String>>,
 }
 
 impl std::fmt::Debug for Bus {
@@ -65,12 +70,55 @@ impl Bus {
         let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
         let streams = Box::pin(Streams::ensure(&context, &config, deadline)).await?;
         tracing::info!(url = %redacted(&config.url), server = %client.server_info().version, "connected to NATS");
+        let mut bus = Bus::over(client, context, streams, config);
+        Box::pin(bus.adopt(deadline)).await?;
+        Ok(bus)
+    }
+
+    /// Connects to a bus that is in use, and makes nothing.
+    ///
+    /// # Errors
+    /// Like [`Bus::connect`]; [`BusError::Vanished`] if a stream is not there.
+    pub async fn attach(config: BusConfig) -> Result<Bus, BusError> {
+        let deadline = Instant::now() + config.connect_limit;
+        let client = connect_client(&config, deadline).await?;
+        let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
+        let streams = Box::pin(Streams::open(&context, &config, deadline)).await?;
         Ok(Bus::over(client, context, streams, config))
+    }
+
+    /// Streams of a release before, whose oldest messages the server dropped by itself: from now on
+    /// removals are recorded, and the server drops nothing. First the record: what is missing then
+    /// was dropped before it.
+    async fn adopt(&mut self, deadline: Instant) -> Result<(), BusError> {
+        let dropping = |stream: &Stream| drops(&stream.cached_info().config);
+        if ![&self.streams.trajectories, &self.streams.index].into_iter().any(dropping) {
+            return Ok(());
+        }
+        self.record_mark(Mark::RetentionRecorded).await?;
+        for stream in [&self.streams.trajectories, &self.streams.index] {
+            let config = &stream.cached_info().config;
+            let updated = self.context.update_stream(kept(config)).await;
+            updated.map_err(|error| BusError::Create { name: config.name.clone(), source: error.into() })?;
+            tracing::info!(stream = config.name, "the server drops nothing of the stream by itself any more; what is removed is recorded");
+        }
+        self.streams = Box::pin(Streams::open(&self.context, &self.config, deadline)).await?;
+        Ok(())
     }
 
     /// A bus over a connection and its streams.
     pub(crate) fn over(client: Client, context: jetstream::Context, streams: Streams, config: BusConfig) -> Bus {
-        Bus { client, context, streams, config, tail: Arc::default(), tools: Arc::default(), stores: Arc::default(), encode: store::encode }
+        Bus {
+            client,
+            context,
+            streams,
+            config,
+            tail: Arc::default(),
+            tools: Arc::default(),
+            stores: Arc::default(),
+            vanished: Arc::default(),
+            encode: store::encode,
+        }
     }
 
     /// Writes events in another form than this release's: what another release would write, for
@@ -82,17 +130,55 @@ impl Bus {
 
     /// Whether the connection is up now.
     pub fn is_connected(&self) -> bool {
-        self.client.connection_state() == State::Connected
+        self.client.connection_state() == Connection::Connected
     }
 
-    /// Whether JetStream answers: one attempt, no retry.
-    pub async fn answers(&self) -> bool {
-        self.is_connected() && self.streams.queue.get_info().await.is_ok()
+    /// Whether JetStream answers, with the streams that were there at the start: one attempt, no
+    /// retry.
+    ///
+    /// # Errors
+    /// [`BusError::Vanished`] for ever once a stream was seen to be gone or made anew: what it held
+    /// is lost to this process.
+    pub async fn answers(&self) -> Result<(), BusError> {
+        self.check_streams().await?;
+        let unavailable = |source: async_nats::Error| BusError::unavailable("answer", source);
+        if !self.is_connected() {
+            return Err(unavailable("the connection is down".into()));
+        }
+        self.streams.queue.get_info().await.map(|_| ()).map_err(|error| unavailable(error.into()))
+    }
+
+    /// Looks whether the streams are those that were there at the start.
+    pub(crate) async fn check_streams(&self) -> Result<(), BusError> {
+        if self.vanished.get().is_none()
+            && self.is_connected()
+            && let Ok(Some(stream)) = tokio::time::timeout(LOOK_LIMIT, self.streams.vanished(&self.context)).await
+        {
+            tracing::error!(stream, "a stream has vanished, or was made anew; nothing is stored in its place");
+            let _ = self.vanished.set(stream);
+        }
+        self.known_streams()
+    }
+
+    /// An error if a stream was seen to have vanished.
+    pub(crate) fn known_streams(&self) -> Result<(), BusError> {
+        self.vanished.get().map_or(Ok(()), |stream| Err(BusError::Vanished { stream: stream.clone() }))
+    }
+
+    /// What a stream holds now.
+    pub(crate) async fn state(&self, stream: &Stream) -> Result<State, BusError> {
+        let mut patience = self.patience("say what it holds");
+        loop {
+            match stream.get_info().await {
+                Ok(info) => return Ok(info.state),
+                Err(error) => patience.after(error).await?,
+            }
+        }
     }
 
     /// The patience for one operation: `what` completes the sentence "the bus cannot … now".
     pub(crate) fn patience(&self, what: &'static str) -> Patience {
-        Patience::new(what, self.config.patience)
+        Patience::of(self, what)
     }
 
     /// Sends what is still buffered and ends the connection.

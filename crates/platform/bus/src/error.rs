@@ -70,6 +70,41 @@ pub enum BusError {
         /// How many events there are.
         events: u64,
     },
+    /// A stream is gone, or was made anew, since the bus was first used: the server lost its disk, or
+    /// somebody removed the stream. Nothing is stored in its place.
+    #[error(
+        "stream `{stream}` is not there any more, or was made anew: what it held is lost; \
+         fix: stop the gateways, bring the streams back with `autoact restore`, and start the gateways again"
+    )]
+    Vanished {
+        /// The stream.
+        stream: String,
+    },
+    /// The server acknowledges what is not on its disk yet.
+    #[error(
+        "nats-server `{server}` acknowledges before it writes to its disk; fix: set `sync_interval: always` in its `jetstream` block, \
+         or accept that acknowledged events may be lost with `bus.allow_unsynced = true`"
+    )]
+    Unsynced {
+        /// Its name.
+        server: String,
+    },
+    /// Nobody has said where the server tells whether it does.
+    #[error(
+        "it is unknown whether NATS writes to its disk before it acknowledges; fix: name its HTTP monitoring with `bus.monitoring`, \
+         or accept that acknowledged events may be lost with `bus.allow_unsynced = true`"
+    )]
+    UnknownDurability,
+    /// The server's monitoring does not answer.
+    #[error(
+        "the monitoring of NATS at `{url}` does not answer; fix: set `http: \"HOST:PORT\"` in its configuration, or correct `bus.monitoring`"
+    )]
+    Monitoring {
+        /// The address.
+        url: String,
+        /// Why.
+        source: async_nats::Error,
+    },
     /// Another writer was faster: what the caller knows of the task is out of date.
     #[error("task `{task}` has moved on: expected its last event at sequence `{expected}`, found `{found}`")]
     Conflict {
@@ -151,7 +186,14 @@ pub enum BusError {
 impl BusError {
     /// Whether the same call may succeed later.
     pub fn retryable(&self) -> bool {
-        matches!(self, BusError::Unavailable { .. } | BusError::Unreachable { .. } | BusError::Full { .. } | BusError::MissingTool { .. })
+        matches!(
+            self,
+            BusError::Unavailable { .. }
+                | BusError::Unreachable { .. }
+                | BusError::Monitoring { .. }
+                | BusError::Full { .. }
+                | BusError::MissingTool { .. }
+        )
     }
 
     pub(crate) fn unavailable(what: &'static str, source: impl Into<async_nats::Error>) -> BusError {

@@ -6,7 +6,7 @@
 //! | `AUTOACT_QUEUE` | `autoact.<tenant>.queue.<task>` | the work queue: tasks that are queued or running |
 //! | `AUTOACT_OUTBOX` | `autoact.<tenant>.outbox.<conversation>.<task>` | ended tasks that memory has yet to hear of |
 //! | `AUTOACT_RECEIPTS` | `autoact.<tenant>.receipt.<task>` | what is known of the effects of a task's steps |
-//! | `AUTOACT_TASK_INDEX` | `autoact.<tenant>.index.<task>` | a record of every submission and every end, in order: what a listing reads |
+//! | `AUTOACT_TASK_INDEX` | `autoact.<tenant>.index.<task>` | a record of every submission, every end and every removal, in order: what a listing and an audit read |
 //!
 //! The key-value bucket `AUTOACT_TOOLS` holds the specifications of tools, which events name by
 //! digest. `AUTOACT_ADAPTERS` holds announcements of which adapter version is in service
@@ -27,18 +27,24 @@
 mod adapters;
 mod append;
 mod artifacts;
+mod audit;
+mod backup;
 mod cancel;
 mod config;
 mod connect;
+mod durability;
 mod error;
 mod index;
 mod list;
 mod migrate;
 mod outbox;
 mod patience;
+mod purge;
 mod queue;
 mod read;
 mod receipts;
+mod retention;
+mod scan;
 mod streams;
 mod tool_bucket;
 mod tools;
@@ -48,12 +54,17 @@ mod words;
 
 pub use adapters::{AdapterAnnouncement, AdapterBoard};
 pub use append::Stored;
+pub use audit::{Audit, AuditOptions, Finding, Kind, Message, Progress, Report, audit};
+pub use backup::{BackedUp, BackupError, Restored, Summary, backup, restore};
 pub use config::BusConfig;
 pub use connect::{Bus, Encode};
+pub use durability::check_durability;
 pub use error::BusError;
 pub use list::{Order, Page, TaskHead};
 pub use migrate::{Migrated, migrate};
 pub use outbox::{Entry, Outbox};
+pub use purge::Purged;
 pub use queue::{Lease, Leases};
 pub use receipts::{Known, ReceiptBook};
+pub use retention::{Retention, Swept};
 pub use unqueued::Unqueued;

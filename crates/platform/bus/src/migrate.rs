@@ -47,6 +47,7 @@ pub async fn migrate(config: BusConfig, tenant: &Tenant, mut progress: impl FnMu
         queue: ensure(&context, &config, streams::queue(&config), deadline).await?,
         index: ensure(&context, &config, streams::index(&config), deadline).await?,
         outbox: ensure(&context, &config, streams::outbox(&config), deadline).await?,
+        receipts: ensure(&context, &config, streams::receipts(&config), deadline).await?,
         tools: Box::pin(ensure_bucket(&context, tool_bucket::bucket(&config), deadline)).await?,
     };
     let bus = Bus::over(client, context.clone(), streams, config.clone());

@@ -15,13 +15,12 @@ use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use autoact_trajectory::{TaskKey, Tenant};
 use bytes::Bytes;
 use futures::StreamExt;
-use tokio::time::Instant;
 
 use crate::append::{After, Publish};
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::patience::pause;
-use crate::streams::{Streams, outbox_of, outbox_of_conversation, outbox_subject, outbox_task};
+use crate::streams::{outbox_of, outbox_of_conversation, outbox_subject, outbox_task};
 
 /// An entry that its gateway said nothing about for this long is delivered again.
 const ACK_WAIT: Duration = Duration::from_secs(30);
@@ -105,12 +104,14 @@ impl Outbox {
         let messages = match self.messages.take() {
             Some(messages) => messages,
             None => {
-                // a server that lost its disk has no streams any more
-                let streams = Box::pin(Streams::ensure(&self.bus.context, &self.bus.config, Instant::now())).await?;
+                // a server that lost its disk has no streams any more: nothing is made in their
+                // place
+                Box::pin(self.bus.check_streams()).await?;
                 let wanted = self.consumer();
                 let name = wanted.durable_name.clone().unwrap_or_default();
                 let create = |source: async_nats::Error| BusError::Create { name: format!("consumer {name}"), source };
-                let consumer: Consumer<Config> = streams.outbox.create_consumer(wanted).await.map_err(|error| create(error.into()))?;
+                let consumer: Consumer<Config> =
+                    self.bus.streams.outbox.create_consumer(wanted).await.map_err(|error| create(error.into()))?;
                 let messages =
                     consumer.stream().max_messages_per_batch(16).expires(Duration::from_secs(30)).heartbeat(Duration::from_secs(5));
                 messages.messages().await.map_err(|error| BusError::unavailable("read the outbox", error))?

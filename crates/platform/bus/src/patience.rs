@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::connect::Bus;
 use crate::error::BusError;
 
 /// The longest pause between attempts: short, because a server that restarts is back within a
@@ -20,18 +21,28 @@ pub(crate) struct Patience {
     what: &'static str,
     deadline: Instant,
     attempt: u32,
+    bus: Option<Bus>,
 }
 
 impl Patience {
     /// For one operation: `what` completes the sentence "the bus cannot … now".
     pub(crate) fn new(what: &'static str, limit: Duration) -> Patience {
-        Patience { what, deadline: Instant::now() + limit, attempt: 0 }
+        Patience { what, deadline: Instant::now() + limit, attempt: 0, bus: None }
+    }
+
+    /// The same for an operation on a bus whose streams may vanish: then there is nothing to wait
+    /// for.
+    pub(crate) fn of(bus: &Bus, what: &'static str) -> Patience {
+        Patience { bus: Some(bus.clone()), ..Patience::new(what, bus.config.patience) }
     }
 
     /// Takes a failure: pauses before the next attempt, or gives up with it.
     pub(crate) async fn after(&mut self, error: impl Into<async_nats::Error>) -> Result<(), BusError> {
         let error = error.into();
         self.attempt += 1;
+        if let Some(bus) = &self.bus {
+            Box::pin(bus.check_streams()).await?;
+        }
         let pause = pause(self.attempt);
         if Instant::now() + pause >= self.deadline {
             return Err(BusError::unavailable(self.what, error));

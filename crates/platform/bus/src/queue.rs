@@ -19,7 +19,7 @@ use crate::append::{After, Publish};
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::patience::pause;
-use crate::streams::{Streams, queue_of, queue_subject, task_of};
+use crate::streams::{queue_of, queue_subject, task_of};
 
 /// Signs of life per lease and period: two may get lost.
 const SIGNS_OF_LIFE: u32 = 3;
@@ -142,13 +142,13 @@ impl Leases {
         if self.lines.iter().all(|line| line.messages.is_some()) {
             return Ok(());
         }
-        // a server that lost its disk has no streams any more
-        let streams = Box::pin(Streams::ensure(&self.bus.context, &self.bus.config, Instant::now())).await?;
+        // a server that lost its disk has no streams any more: nothing is made in their place
+        Box::pin(self.bus.check_streams()).await?;
         for line in self.lines.iter_mut().filter(|line| line.messages.is_none()) {
             let name = consumer_name(&line.tenant);
             let create = |source: async_nats::Error| BusError::Create { name: format!("consumer {name}"), source };
             let wanted = consumer(&self.bus, &line.tenant);
-            let consumer: Consumer<Config> = streams.queue.create_consumer(wanted).await.map_err(|error| create(error.into()))?;
+            let consumer: Consumer<Config> = self.bus.streams.queue.create_consumer(wanted).await.map_err(|error| create(error.into()))?;
             let messages = consumer
                 .stream()
                 // one at a time: a task that waits here would wait although another gateway has

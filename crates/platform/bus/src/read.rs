@@ -74,15 +74,23 @@ impl Bus {
         }
     }
 
-    async fn next_at_leader(&self, task: &TaskKey, after: u64) -> Result<Option<Event>, BusError> {
+    /// The first message of a task after a sequence, from the leader, as it is stored.
+    pub(crate) async fn next_stored(&self, task: &TaskKey, after: u64) -> Result<Option<StreamMessage>, BusError> {
         let subject = trajectory_subject(task);
         let mut patience = self.patience(READ);
         loop {
             match self.streams.trajectories.get_first_raw_message_by_subject(&subject, after + 1).await {
-                Ok(message) => return self.decode(task, message.sequence, &message.payload).await.map(Some),
+                Ok(message) => return Ok(Some(message)),
                 Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
                 Err(error) => patience.after(error).await?,
             }
+        }
+    }
+
+    async fn next_at_leader(&self, task: &TaskKey, after: u64) -> Result<Option<Event>, BusError> {
+        match self.next_stored(task, after).await? {
+            Some(message) => self.decode(task, message.sequence, &message.payload).await.map(Some),
+            None => Ok(None),
         }
     }
 
@@ -103,7 +111,8 @@ impl Bus {
         loop {
             match self.streams.trajectories.get_last_raw_message_by_subject(&subject).await {
                 Ok(message) => return Ok(Some((message.sequence, message.payload))),
-                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return Ok(None),
+                // no task of a stream that was made anew is there
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => return self.known_streams().map(|()| None),
                 Err(error) => patience.after(error).await?,
             }
         }
@@ -162,6 +171,7 @@ impl Reader {
                     Some(event) => return Ok(event),
                     None => self.behind = false,
                 }
+                self.bus.known_streams()?;
             }
             match tokio::time::timeout(RECHECK, live.next()).await {
                 Ok(Some(message)) => match position(&message) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind, RequestErrorKind};
+use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamError, GetStreamErrorKind, RequestErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Republish, RetentionPolicy, StorageType, Stream};
 use async_nats::jetstream::{Context, ErrorCode, kv};
 use autoact_trajectory::{TaskKey, Tenant};
@@ -34,8 +34,31 @@ const OUTBOX_BYTES: i64 = 64 << 20;
 const RECEIPT_BYTES: i64 = 256 << 20;
 /// Receipts outlive the trajectories that they belong to by this long.
 const RECEIPT_MARGIN: Duration = Duration::from_secs(24 * 60 * 60);
-/// Two records of about 200 bytes a task: hundreds of thousands of tasks.
+/// Three records of about 300 bytes a task: a hundred thousand tasks.
 const INDEX_BYTES: i64 = 128 << 20;
+
+/// Every event.
+pub(crate) const ALL_TRAJECTORIES: &str = "autoact.*.traj.*";
+/// Every record of the index.
+pub(crate) const ALL_INDEX: &str = "autoact.*.index.*";
+/// Every task in the queue.
+pub(crate) const ALL_QUEUES: &str = "autoact.*.queue.*";
+/// Every receipt.
+pub(crate) const ALL_RECEIPTS: &str = "autoact.*.receipt.*";
+/// Every entry of the outbox.
+pub(crate) const ALL_OUTBOX: &str = "autoact.*.outbox.*.*";
+/// Records about the index itself: no tenant and no task can be called so.
+pub(crate) const INDEX_MARKS: &str = "autoact.=.index.=";
+
+/// The records of a tenant.
+pub(crate) fn index_of(tenant: &Tenant) -> String {
+    format!("autoact.{tenant}.index.*")
+}
+
+/// The events of a tenant.
+pub(crate) fn trajectories_of(tenant: &Tenant) -> String {
+    format!("autoact.{tenant}.traj.*")
+}
 
 pub(crate) fn trajectory_subject(task: &TaskKey) -> String {
     format!("autoact.{}.traj.{}", task.tenant, task.id)
@@ -111,32 +134,121 @@ pub(crate) fn task_of(subject: &str) -> Option<TaskKey> {
     tokens.next().is_none().then_some(TaskKey::new(tenant, id))
 }
 
-/// Handles of the four streams, and of the bucket of tools.
+/// Whether the server drops messages of this stream by itself: as releases before wanted it.
+pub(crate) fn drops(config: &Config) -> bool {
+    config.discard == DiscardPolicy::Old || !config.max_age.is_zero()
+}
+
+/// The same stream with a server that drops nothing by itself.
+pub(crate) fn kept(config: &Config) -> Config {
+    Config { discard: DiscardPolicy::New, max_age: Duration::ZERO, ..config.clone() }
+}
+
+/// Handles of the streams, and of the bucket of tools.
 #[derive(Clone)]
 pub(crate) struct Streams {
     pub(crate) trajectories: Stream,
     pub(crate) queue: Stream,
     pub(crate) index: Stream,
     pub(crate) outbox: Stream,
+    pub(crate) receipts: Stream,
     pub(crate) tools: kv::Store,
 }
 
 impl Streams {
-    /// Gets or makes them all; goes on trying until `deadline` while JetStream is starting. A bus
-    /// with trajectories of schema version 1 is refused: they have to be moved first.
+    /// Gets them all, or makes them all at the first start; goes on trying until `deadline` while
+    /// JetStream is starting. A bus with trajectories of schema version 1 is refused: they have to
+    /// be moved first. So is one that lacks a stream after its first start.
     pub(crate) async fn ensure(context: &Context, config: &BusConfig, deadline: Instant) -> Result<Streams, BusError> {
-        refuse_version_1(context).await?;
+        if is_complete(context, config, deadline).await? {
+            // a bus of a release without receipts
+            if get(context, config, RECEIPTS, deadline).await?.is_none() {
+                tracing::warn!(stream = RECEIPTS, "made a stream that was not there: effects of tasks that run now have no receipts yet");
+                ensure(context, config, receipts(config), deadline).await?;
+            }
+            return Streams::open(context, config, deadline).await;
+        }
         let streams = Streams {
             trajectories: ensure(context, config, trajectories(config), deadline).await?,
             queue: ensure(context, config, queue(config), deadline).await?,
             index: ensure(context, config, index(config), deadline).await?,
             outbox: ensure(context, config, outbox(config), deadline).await?,
+            receipts: ensure(context, config, receipts(config), deadline).await?,
             tools: Box::pin(ensure_bucket(context, tool_bucket::bucket(config), deadline)).await?,
         };
-        // read and written by name: tool-agent does so without this list
-        ensure(context, config, receipts(config), deadline).await?;
+        // the last one: it says that the others have been made
         ensure(context, config, tombstone(config), deadline).await?;
         Ok(streams)
+    }
+
+    /// Gets them, and makes nothing.
+    pub(crate) async fn open(context: &Context, config: &BusConfig, deadline: Instant) -> Result<Streams, BusError> {
+        Ok(Streams {
+            trajectories: open(context, config, trajectories(config), deadline).await?,
+            queue: open(context, config, queue(config), deadline).await?,
+            index: open(context, config, index(config), deadline).await?,
+            outbox: open(context, config, outbox(config), deadline).await?,
+            receipts: open(context, config, receipts(config), deadline).await?,
+            tools: Box::pin(ensure_bucket(context, tool_bucket::bucket(config), deadline)).await?,
+        })
+    }
+
+    /// The streams as they were when they were opened.
+    pub(crate) fn all(&self) -> [&Stream; 5] {
+        [&self.trajectories, &self.queue, &self.index, &self.outbox, &self.receipts]
+    }
+
+    /// The name of a stream that is not the one that was opened: it is gone, or was made anew.
+    /// `None` also where the server does not say.
+    pub(crate) async fn vanished(&self, context: &Context) -> Option<String> {
+        for stream in self.all() {
+            let opened = stream.cached_info();
+            let gone = match context.get_stream(&opened.config.name).await {
+                Ok(now) => now.cached_info().created != opened.created,
+                Err(error) if not_found(&error) => true,
+                // it does not say now
+                Err(_) => return None,
+            };
+            if gone {
+                return Some(opened.config.name.clone());
+            }
+        }
+        None
+    }
+}
+
+/// The server says that there is no such stream.
+fn not_found(error: &GetStreamError) -> bool {
+    matches!(error.kind(), GetStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::STREAM_NOT_FOUND)
+}
+
+async fn open(context: &Context, config: &BusConfig, wanted: Config, deadline: Instant) -> Result<Stream, BusError> {
+    match get(context, config, &wanted.name, deadline).await? {
+        Some(stream) => {
+            check(&wanted, &stream.cached_info().config)?;
+            Ok(stream)
+        }
+        None => Err(BusError::Vanished { stream: wanted.name }),
+    }
+}
+
+/// A stream, or `None` if the server says that there is none; goes on trying until `deadline`.
+async fn get(context: &Context, config: &BusConfig, name: &str, deadline: Instant) -> Result<Option<Stream>, BusError> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let error = match context.get_stream(name).await {
+            Ok(stream) => return Ok(Some(stream)),
+            Err(error) => error,
+        };
+        let no_jetstream = || Err(BusError::NoJetStream { url: redacted(&config.url) });
+        match error.kind() {
+            _ if not_found(&error) => return Ok(None),
+            GetStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED => return no_jetstream(),
+            _ if no_responders(&error) => return no_jetstream(),
+            _ if Instant::now() >= deadline => return Err(BusError::Unavailable { what: "reach its streams", source: error.into() }),
+            _ => tokio::time::sleep(pause(attempt)).await,
+        }
     }
 }
 
@@ -159,20 +271,20 @@ pub(crate) fn trajectories(config: &BusConfig) -> Config {
         description: Some("every event of every task; a task is the fold of its events".to_owned()),
         retention: RetentionPolicy::Limits,
         max_bytes: config.max_bytes,
-        max_age: config.max_age,
+        // The server drops nothing by itself: it knows neither which tasks still run, nor the index,
+        // and what it dropped would look like a loss. `Retention` removes the oldest ended tasks
+        // long before the stream is full.
+        max_age: Duration::ZERO,
         max_message_size: MAX_MESSAGE_BYTES as i32,
-        // Full means that the oldest finished tasks go. Refusing new events instead would stop
-        // every running task until somebody makes room, and a running task is minutes old, never
-        // among the oldest.
-        discard: DiscardPolicy::Old,
+        discard: DiscardPolicy::New,
         allow_direct: true,
         // watchers listen to stored events without a consumer each
         republish: Some(Republish {
-            source: "autoact.*.traj.*".to_owned(),
+            source: ALL_TRAJECTORIES.to_owned(),
             destination: "autoact.{{wildcard(1)}}.events.{{wildcard(2)}}".to_owned(),
             headers_only: false,
         }),
-        ..base(TRAJECTORIES, "autoact.*.traj.*", config)
+        ..base(TRAJECTORIES, ALL_TRAJECTORIES, config)
     }
 }
 
@@ -184,7 +296,7 @@ pub(crate) fn queue(config: &BusConfig) -> Config {
         max_age: Duration::ZERO,
         // a full queue refuses: a task must not vanish from it
         discard: DiscardPolicy::New,
-        ..base(QUEUE, "autoact.*.queue.*", config)
+        ..base(QUEUE, ALL_QUEUES, config)
     }
 }
 
@@ -196,7 +308,7 @@ pub(crate) fn outbox(config: &BusConfig) -> Config {
         max_age: Duration::ZERO,
         // a full outbox refuses: what waits in it must not vanish
         discard: DiscardPolicy::New,
-        ..base(OUTBOX, "autoact.*.outbox.*.*", config)
+        ..base(OUTBOX, ALL_OUTBOX, config)
     }
 }
 
@@ -210,7 +322,7 @@ pub(crate) fn receipts(config: &BusConfig) -> Config {
         // full means that nothing is run that needs a receipt
         discard: DiscardPolicy::New,
         allow_direct: true,
-        ..base(RECEIPTS, "autoact.*.receipt.*", config)
+        ..base(RECEIPTS, ALL_RECEIPTS, config)
     }
 }
 
@@ -221,9 +333,10 @@ pub(crate) fn index(config: &BusConfig) -> Config {
         max_bytes: INDEX_BYTES,
         // what happened to a task is known longer than its events are kept
         max_age: Duration::ZERO,
-        discard: DiscardPolicy::Old,
+        // likewise: `Retention` removes the oldest half when three quarters are full
+        discard: DiscardPolicy::New,
         allow_direct: true,
-        ..base(INDEX, "autoact.*.index.*", config)
+        ..base(INDEX, ALL_INDEX, config)
     }
 }
 
@@ -241,14 +354,16 @@ fn tombstone(config: &BusConfig) -> Config {
     }
 }
 
-async fn refuse_version_1(context: &Context) -> Result<(), BusError> {
-    if let Ok(stream) = context.get_stream(crate::version_1::TRAJECTORY).await {
-        let info = stream.cached_info();
-        if info.config.subjects == [crate::version_1::TRAJECTORY_SUBJECTS] {
-            return Err(BusError::Version1 { events: info.state.messages });
-        }
+/// Whether all streams were made once: the last one is there. Trajectories of schema version 1 are
+/// an error.
+async fn is_complete(context: &Context, config: &BusConfig, deadline: Instant) -> Result<bool, BusError> {
+    let name = crate::version_1::TRAJECTORY;
+    let Some(stream) = get(context, config, name, deadline).await? else { return Ok(false) };
+    let info = stream.cached_info();
+    if info.config.subjects == [crate::version_1::TRAJECTORY_SUBJECTS] {
+        return Err(BusError::Version1 { events: info.state.messages });
     }
-    Ok(())
+    Ok(true)
 }
 
 pub(crate) async fn ensure(context: &Context, config: &BusConfig, wanted: Config, deadline: Instant) -> Result<Stream, BusError> {
@@ -349,14 +464,13 @@ fn check(wanted: &Config, found: &Config) -> Result<(), BusError> {
     if wanted.republish != found.republish {
         return mismatch("republish", format!("{:?}", wanted.republish), format!("{:?}", found.republish));
     }
-    let limits = |config: &Config| (config.num_replicas, config.max_bytes, config.max_age, config.duplicate_window);
+    let limits = |config: &Config| (config.num_replicas, config.max_bytes, config.duplicate_window);
     if limits(wanted) != limits(found) {
-        let (replicas, max_bytes, max_age, window) = limits(found);
+        let (replicas, max_bytes, window) = limits(found);
         tracing::warn!(
             stream = wanted.name,
             replicas,
             max_bytes,
-            ?max_age,
             ?window,
             "the stream was made with other limits and keeps them; change them with `nats stream edit`"
         );

@@ -26,6 +26,8 @@ pub const SERVICES: [&str; 5] = ["gateway", "plan-agent", "tool-agent", "reflect
 /// Where the metrics ports begin, and NATS's port, counted from the first port.
 const METRICS: u16 = 100;
 const NATS: u16 = 22;
+/// The port of NATS's monitoring.
+const MONITORING: u16 = 23;
 
 /// How a group is started.
 #[derive(Debug, Clone, Default)]
@@ -66,7 +68,7 @@ impl Group {
     pub fn spawn(options: GroupOptions) -> anyhow::Result<Group> {
         let dir = tempfile::Builder::new().prefix("autoact-").tempdir()?;
         let assets = options.assets.map_or_else(|| Assets::bundled(dir.path()), Ok)?;
-        let offsets: Vec<u16> = (0..5).flat_map(|index| [index, METRICS + index]).chain([NATS]).collect();
+        let offsets: Vec<u16> = (0..5).flat_map(|index| [index, METRICS + index]).chain([NATS, MONITORING]).collect();
         let base_port = ports::free_block(&offsets)?;
         let mark = processes::new_mark();
         let path = |path: &Path| path.display().to_string();

@@ -53,17 +53,43 @@ pub struct NatsServer {
     binary: PathBuf,
     dir: TempDir,
     port: u16,
+    /// Where its monitoring listens, if it has one.
+    monitoring: Option<u16>,
+    /// What its configuration file says beyond the arguments; empty: it has none.
+    config: &'static str,
     child: Option<Child>,
 }
 
 impl NatsServer {
     /// Starts a server on a free port, with JetStream in a directory of its own.
     pub async fn start() -> Result<NatsServer, NatsError> {
+        NatsServer::start_with("").await
+    }
+
+    /// The same with a configuration: `jetstream { sync_interval: always }`, `http: "127.0.0.1:-1"`.
+    pub async fn start_with(config: &'static str) -> Result<NatsServer, NatsError> {
         let binary = find()?;
         let dir = TempDir::with_prefix("autoact-nats-").map_err(|source| start_error(&binary, source))?;
-        let mut server = NatsServer { binary, dir, port: 0, child: None };
+        let mut server = NatsServer { binary, dir, port: 0, monitoring: None, config, child: None };
         server.spawn().await?;
         Ok(server)
+    }
+
+    /// `http://127.0.0.1:<port>` of its monitoring, if its configuration has `http`.
+    pub fn monitoring(&self) -> Option<String> {
+        self.monitoring.map(|port| format!("http://127.0.0.1:{port}"))
+    }
+
+    /// Where JetStream keeps its files.
+    pub fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// Ends the process at once and removes its data; port and name stay for
+    /// [`NatsServer::resume`].
+    pub fn lose_disk(&mut self) {
+        self.kill();
+        let _ = std::fs::remove_dir_all(self.data());
     }
 
     /// `nats://127.0.0.1:<port>`
@@ -111,6 +137,7 @@ impl NatsServer {
             .arg(self.dir.path().join("data"))
             .arg("--ports_file_dir")
             .arg(self.dir.path())
+            .args(self.config_file().map_err(failed)?)
             .stdin(Stdio::null())
             .stdout(out.try_clone().map_err(failed)?)
             .stderr(out)
@@ -121,7 +148,7 @@ impl NatsServer {
             if let Ok(Some(_)) = child.try_wait() {
                 return Some(None); // it gave up
             }
-            let port = if self.port == 0 { read_port(&ports)? } else { self.port };
+            let port = if self.port == 0 { read_port(&ports, "nats")? } else { self.port };
             greets(port).await.then_some(Some(port))
         })
         .await;
@@ -129,6 +156,7 @@ impl NatsServer {
         match ready.flatten() {
             Some(port) => {
                 self.port = port;
+                self.monitoring = read_port(&ports, "monitoring");
                 Ok(())
             }
             None => {
@@ -137,6 +165,16 @@ impl NatsServer {
                 Err(NatsError::NotReady { binary: self.binary.display().to_string(), log })
             }
         }
+    }
+
+    /// The arguments that name its configuration.
+    fn config_file(&self) -> std::io::Result<Vec<PathBuf>> {
+        if self.config.is_empty() {
+            return Ok(Vec::new());
+        }
+        let path = self.dir.path().join("nats.conf");
+        std::fs::write(&path, self.config)?;
+        Ok(vec![PathBuf::from("-c"), path])
     }
 
     fn ports_file(&self, pid: u32) -> PathBuf {
@@ -166,11 +204,11 @@ fn find() -> Result<PathBuf, NatsError> {
     on_path.chain([bundled]).find(|candidate| candidate.is_file()).ok_or(NatsError::NotFound { searched })
 }
 
-/// The client port from the file in which the server says where it listens.
-fn read_port(path: &Path) -> Option<u16> {
+/// A port from the file in which the server says where it listens.
+fn read_port(path: &Path, of: &str) -> Option<u16> {
     let text = std::fs::read_to_string(path).ok()?;
     let ports: serde_json::Value = serde_json::from_str(&text).ok()?;
-    ports["nats"][0].as_str()?.rsplit(':').next()?.parse().ok()
+    ports[of][0].as_str()?.rsplit(':').next()?.parse().ok()
 }
 
 /// A ready server greets with its facts; JetStream is among them once it has recovered its streams.

@@ -16,6 +16,7 @@ pub mod convert;
 mod digest;
 pub mod event;
 mod event_error;
+mod index_record;
 pub mod receipt;
 pub mod specs;
 #[cfg(feature = "rpc")]

@@ -6,11 +6,10 @@
 //! at all are an error.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
 
 use autoact_trajectory::{
     Action, Artifact, Cut, Digest, Event, EventBody, FinishReason, Finished, Observation, Reflection, ReleaseReason, Released, Shortened,
-    Shortening, Started, Submitted, TaskId, TaskKey, Tenant, Thought, Unknown, Verdict,
+    Shortening, Started, Submitted, Tenant, Thought, Unknown, Verdict,
 };
 use prost::Message;
 
@@ -20,9 +19,10 @@ pub use crate::digest::digest;
 pub use crate::event::EVENT_VERSION;
 use crate::event::time_from_proto;
 use crate::event_error::EventError;
-use crate::specs::{ToolSpecs, refs_to_message, tools_from_message};
+pub use crate::index_record::{About, IndexEntry, IndexMark, IndexRecord, Mark, PurgeReason};
+use crate::specs::{ToolRef, ToolSpecs, refs_to_message, tools_from_message};
+use crate::store_v2 as v2;
 use crate::store_v2::event::Body;
-use crate::store_v2::{self as v2, index_record};
 use crate::{ConversionError, v1};
 
 /// The least version whose readers understand what we write.
@@ -106,6 +106,22 @@ fn decode_with(tenant: &Tenant, bytes: &[u8], sequence: u64, specs: Option<&dyn 
     event.sequence = sequence;
     event.digest = Some(digest(bytes));
     Ok(event)
+}
+
+/// The schema version of the program that wrote an event; 0 if the bytes do not say.
+pub fn version(bytes: &[u8]) -> u32 {
+    Version::decode(bytes).map_or(0, |stored| stored.version)
+}
+
+/// The tools that a stored event names by digest; none if it is no `Submitted`.
+///
+/// # Errors
+/// The bytes are no event.
+pub fn named_tools(bytes: &[u8]) -> Result<Vec<ToolRef>, EventError> {
+    let event = v2::Event::decode(bytes).map_err(EventError::Malformed)?;
+    let Some(Body::Submitted(submitted)) = event.body else { return Ok(Vec::new()) };
+    let named = |tool: v2::ToolRef| Digest::from_slice(&tool.sha256).map(|digest| ToolRef { name: tool.name, digest });
+    Ok(submitted.tool_refs.into_iter().filter_map(named).collect())
 }
 
 /// The one field that all versions of the schema share.
@@ -296,77 +312,5 @@ fn artifact_from_message(artifact: v2::Artifact) -> Artifact {
         bytes: artifact.bytes,
         sha256: Digest::from_slice(&artifact.sha256),
         text: artifact.text,
-    }
-}
-
-/// A record of the index of tasks.
-#[derive(Debug, Clone, PartialEq)]
-pub struct IndexRecord {
-    /// The task it is about.
-    pub task: TaskKey,
-    /// When it was written.
-    pub time: SystemTime,
-    /// SHA-256 of the record before in this tenant's index; `None` in the first.
-    pub previous: Option<Digest>,
-    /// What it says.
-    pub entry: IndexEntry,
-}
-
-/// What a record of the index says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IndexEntry {
-    /// The task was accepted.
-    Submitted,
-    /// The task ended.
-    Ended {
-        /// The index of its last event.
-        index: u64,
-        /// SHA-256 of the stored bytes of that event.
-        hash: Option<Digest>,
-    },
-    /// Something that this program does not know.
-    Unknown,
-}
-
-impl IndexRecord {
-    /// The bytes that are stored.
-    pub fn encode(&self) -> Vec<u8> {
-        let body = match self.entry {
-            IndexEntry::Submitted => Some(index_record::Body::Submitted(v2::TaskSubmitted {})),
-            IndexEntry::Ended { index, hash } => {
-                let hash = hash.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default();
-                Some(index_record::Body::Ended(v2::TaskEnded { index, hash }))
-            }
-            IndexEntry::Unknown => None,
-        };
-        let record = v2::IndexRecord {
-            version: EVENT_VERSION,
-            tenant: self.task.tenant.to_string(),
-            task_id: self.task.id.to_string(),
-            time: Some(self.time.into()),
-            previous: self.previous.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default(),
-            body,
-        };
-        record.encode_to_vec()
-    }
-
-    /// The record that is stored as `bytes`.
-    ///
-    /// # Errors
-    /// The bytes are no record, or a field is out of range.
-    pub fn decode(bytes: &[u8]) -> Result<IndexRecord, EventError> {
-        let record = v2::IndexRecord::decode(bytes).map_err(EventError::Malformed)?;
-        let entry = match record.body {
-            Some(index_record::Body::Submitted(_)) => IndexEntry::Submitted,
-            Some(index_record::Body::Ended(ended)) => IndexEntry::Ended { index: ended.index, hash: Digest::from_slice(&ended.hash) },
-            None => IndexEntry::Unknown,
-        };
-        let id: TaskId = record.task_id.try_into()?;
-        Ok(IndexRecord {
-            task: TaskKey::new(record.tenant.parse()?, id),
-            time: time_from_proto(record.time)?,
-            previous: Digest::from_slice(&record.previous),
-            entry,
-        })
     }
 }

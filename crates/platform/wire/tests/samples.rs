@@ -13,7 +13,10 @@ use std::path::PathBuf;
 use autoact_trajectory::*;
 use autoact_wire::event::EventError;
 use autoact_wire::specs::{decode_spec, stored_specs};
-use autoact_wire::store::{EVENT_VERSION, IndexEntry, IndexRecord, MAX_EVENT_BYTES, decode, decode_without_tools, digest, encode};
+use autoact_wire::store::{
+    About, EVENT_VERSION, IndexEntry, IndexMark, IndexRecord, MAX_EVENT_BYTES, Mark, PurgeReason, decode, decode_without_tools, digest,
+    encode,
+};
 use autoact_wire::{ConversionError, store_v2 as v2, v1};
 use common::*;
 use proptest::prelude::*;
@@ -526,9 +529,17 @@ fn the_largest_parts_make_no_event_too_large() {
 
 #[test]
 fn records_of_the_index_are_read_as_they_are_written() {
-    for entry in [IndexEntry::Submitted, IndexEntry::Ended { index: 9, hash: Some(Digest([1; 32])) }, IndexEntry::Unknown] {
+    let ended = IndexEntry::Ended { index: 9, hash: Some(Digest([1; 32])) };
+    for entry in [IndexEntry::Submitted, ended, IndexEntry::Purged(PurgeReason::Room), IndexEntry::Lost, IndexEntry::Unknown] {
         let record = IndexRecord { task: key(), time: at(3), previous: Some(Digest([2; 32])), entry };
         assert_eq!(IndexRecord::decode(&record.encode()).unwrap(), record);
+        assert_eq!(About::decode(&record.encode()).unwrap(), About::Task(record));
+    }
+    for mark in [Mark::Trimmed { previous: Some(Digest([1; 32])) }, Mark::RetentionRecorded] {
+        let record = IndexMark { time: at(3), previous: Some(Digest([2; 32])), mark };
+        assert_eq!(About::decode(&record.encode()).unwrap(), About::Index(record.clone()));
+        // a release that knows no marks passes over it: it is about no task
+        assert!(IndexRecord::decode(&record.encode()).is_err());
     }
 }
 

@@ -13,12 +13,15 @@ pub(crate) use self::corpus::{CorpusCommand, ImportOptions, StoreOptions};
 pub(crate) use self::memory::{MemoryCommand, MemoryKind, MemoryOptions};
 pub(crate) use self::tools::{AddCommand, CallOptions, CommonOptions, FilesOptions, ToolsCommand, ToolsOptions};
 use crate::adapters::AdaptersOptions;
+use crate::audit::AuditOptions;
+use crate::backup::{BackupOptions, RestoreOptions};
 use crate::eval::calibrate::CalibrateOptions;
 use crate::eval::compare::options::CompareOptions;
 use crate::learn::LearnArgs;
 use crate::load::LoadOptions;
 use crate::migrate::MigrateOptions;
 use crate::model::ModelCommand;
+use crate::purge::PurgeOptions;
 use crate::up::model::ModelOptions;
 
 /// autoact: three cooperating agents over one small model.
@@ -27,7 +30,7 @@ use crate::up::model::ModelOptions;
     name = "autoact",
     version,
     about = "Start the group, ask it, watch it work, measure it, train its bundled model",
-    after_help = "Examples:\n  autoact up                                        start nats-server and the five services here\n  autoact ask \"What is the capital of Italy?\"         ask and watch the group work\n  autoact ask --json \"…\" | jq .                      the same, one JSON event a line\n  autoact tasks list                                what was asked lately\n  autoact eval --set held-out                       exact match and F1 over the held-out questions\n\nExit codes: 0 done (an approved answer), 1 failed, 3 answered but not approved, 4 the group found no answer, 64 bad arguments or configuration, 69 a service cannot be reached or cannot serve now, 130 stopped by Ctrl-C, 141 nobody reads the output any more."
+    after_help = "Examples:\n  autoact up                                        start nats-server and the five services here\n  autoact ask \"What is the capital of Italy?\"         ask and watch the group work\n  autoact ask --json \"…\" | jq .                      the same, one JSON event a line\n  autoact tasks list                                what was asked lately\n  autoact eval --set held-out                       exact match and F1 over the held-out questions\n\nExit codes: 0 done (an approved answer), 1 failed, 3 answered but not approved, 4 the group found no answer, 5 an audit found something, 64 bad arguments or configuration, 69 a service cannot be reached or cannot serve now, 130 stopped by Ctrl-C, 141 nobody reads the output any more."
 )]
 pub(crate) struct Args {
     /// Where the gateway listens.
@@ -72,6 +75,14 @@ pub(crate) enum Command {
     Corpus(CorpusCommand),
     /// Move what the release before stored on the bus; once, while no gateway runs.
     Migrate(MigrateOptions),
+    /// Check that everything on the bus is there, as it was stored.
+    Audit(AuditOptions),
+    /// Copy what is new on the bus into a directory.
+    Backup(BackupOptions),
+    /// Bring a backup back into an empty bus.
+    Restore(RestoreOptions),
+    /// Remove tasks that ended long ago, and record that.
+    Purge(PurgeOptions),
 }
 
 /// Where a local group keeps its files.
@@ -85,7 +96,8 @@ pub(crate) struct GroupOptions {
     /// Where logs, the bus and the memory keep their files.
     #[arg(long, env = "AUTOACT_STATE_DIR", default_value = DEFAULT_STATE_DIR)]
     pub(crate) state_dir: PathBuf,
-    /// The first port: services at +0 to +4, their metrics at +100 to +104, NATS at +22.
+    /// The first port: services at +0 to +4, their metrics at +100 to +104, NATS at +22, its monitoring
+    /// at +23.
     #[arg(long, default_value_t = 7400, value_parser = clap::value_parser!(u16).range(1024..=65431))]
     pub(crate) base_port: u16,
     /// How long everything may take to start, from the last progress of agents that read weights.

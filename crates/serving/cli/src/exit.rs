@@ -9,6 +9,8 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const UNAPPROVED: u8 = 3;
 /// `ask`: the group says that there is no answer, and Reflect-Agent agrees.
 pub(crate) const NO_ANSWER: u8 = 4;
+/// `audit`: something was lost or changed.
+pub(crate) const FOUND: u8 = 5;
 /// Bad configuration or arguments (`EX_USAGE`).
 pub(crate) const USAGE: u8 = 64;
 /// A service cannot be reached, or says that it is unavailable (`EX_UNAVAILABLE`).

@@ -7,6 +7,9 @@ mod adapters;
 mod args;
 mod artifacts;
 mod ask;
+mod audit;
+mod backup;
+mod bus;
 mod citations;
 mod client;
 mod context;
@@ -21,6 +24,7 @@ mod migrate;
 mod model;
 mod names;
 mod out;
+mod purge;
 mod recall;
 mod replace;
 mod supervise;
@@ -92,6 +96,10 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Model(command) => model::run(command).await,
         Command::Corpus(command) => corpus::run(command).await,
         Command::Migrate(options) => migrate::run(options).await,
+        Command::Audit(options) => audit::run(options).await,
+        Command::Backup(options) => backup::run(options).await,
+        Command::Restore(options) => backup::restore(options).await,
+        Command::Purge(options) => purge::run(options).await,
     }
 }
 

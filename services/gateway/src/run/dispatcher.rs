@@ -166,10 +166,18 @@ impl Dispatcher {
                     }
                     lease.nak(pause).await
                 }
-                Outcome::Gone => {
-                    tracing::warn!(%task, "there is no such task, or it has expired; it leaves the queue");
-                    lease.ack().await
-                }
+                Outcome::Gone => match bus.record_loss(&task).await {
+                    Ok(lost) => {
+                        if lost {
+                            metrics::counter!("autoact_tasks_lost_total").increment(1);
+                            tracing::error!(%task, "the task was accepted, and its events are not there; it leaves the queue");
+                        } else {
+                            tracing::info!(%task, "the task was removed; it leaves the queue");
+                        }
+                        lease.ack().await
+                    }
+                    Err(error) => Err(error),
+                },
             };
             if let Err(error) = settled {
                 tracing::warn!(%task, %error, "the queue was not told; the task is delivered again when its lease has run out");

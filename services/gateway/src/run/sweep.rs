@@ -1,9 +1,9 @@
 //! Sees to tasks that were accepted and never queued, because whoever accepted them died in
-//! between.
+//! between; and to room on the bus.
 
 use std::time::{Duration, SystemTime};
 
-use autoact_bus::{Bus, Unqueued};
+use autoact_bus::{Bus, Retention, Unqueued};
 
 /// With the age at which a task is looked at, well below the half minute that is promised.
 const EVERY: Duration = Duration::from_secs(5);
@@ -23,6 +23,38 @@ pub(crate) async fn sweep(bus: Bus) {
                 }
             }
             Err(error) => tracing::debug!(%error, "the index of tasks was not read"),
+        }
+    }
+}
+
+/// Removes the tasks that ended first when there is no room for more, or when they are old. A task
+/// without end. Each gateway does it; twice is once.
+pub(crate) async fn retain(bus: Bus) {
+    let mut retention = Retention::default();
+    let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        loop {
+            match retention.step(&bus, SystemTime::now()).await {
+                Ok(swept) => {
+                    metrics::counter!("autoact_tasks_purged_total").increment(swept.purged.len() as u64);
+                    if !swept.purged.is_empty() || swept.trimmed > 0 {
+                        tracing::info!(
+                            tasks = swept.purged.len(),
+                            records = swept.trimmed,
+                            "removed the oldest ended tasks, and recorded it"
+                        );
+                    }
+                    if !swept.more {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "no room was made on the bus");
+                    break;
+                }
+            }
         }
     }
 }

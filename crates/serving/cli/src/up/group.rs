@@ -232,6 +232,7 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
                     let _ = writeln!(text, "agents.{role} = \"http://127.0.0.1:{}\"", ports.grpc(index));
                 }
                 let _ = writeln!(text, "memory = \"http://127.0.0.1:{}\"", ports.grpc(4));
+                let _ = writeln!(text, "bus.monitoring = \"http://127.0.0.1:{}\"", ports.nats_monitoring());
                 if !options.model.has_chat_format() {
                     // such a model knows the tools that it was trained with, and others disturb it
                     let _ = writeln!(text, "tool_choice.above = 0");
@@ -254,8 +255,9 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
 
 fn nats_file(ports: Ports, state: &StateDir) -> String {
     format!(
-        "# written by `autoact up`\nserver_name: autoact\nlisten: \"127.0.0.1:{}\"\njetstream {{\n  store_dir: {}\n  max_file_store: 4GB\n  # what is acknowledged is on the disk\n  sync_interval: always\n}}\n",
+        "# written by `autoact up`\nserver_name: autoact\nlisten: \"127.0.0.1:{}\"\n# the gateway asks there whether acknowledged means written\nhttp: \"127.0.0.1:{}\"\njetstream {{\n  store_dir: {}\n  max_file_store: 4GB\n  # what is acknowledged is on the disk\n  sync_interval: always\n}}\n",
         ports.nats(),
+        ports.nats_monitoring(),
         toml_string(&state.join("jetstream").display().to_string())
     )
 }

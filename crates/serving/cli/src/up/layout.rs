@@ -45,9 +45,14 @@ impl Ports {
         self.base + 22
     }
 
+    /// The port of nats-server's monitoring.
+    pub(crate) fn nats_monitoring(self) -> u16 {
+        self.base + 23
+    }
+
     /// Names the first port that something else listens on.
     pub(crate) fn check_free(self, services: u16) -> anyhow::Result<()> {
-        let ports = (0..services).flat_map(|index| [self.grpc(index), self.metrics(index)]).chain([self.nats()]);
+        let ports = (0..services).flat_map(|index| [self.grpc(index), self.metrics(index)]).chain([self.nats(), self.nats_monitoring()]);
         for port in ports {
             TcpListener::bind(("127.0.0.1", port)).with_context(|| {
                 format!("port {port} is taken; fix: stop what listens there (`autoact down`?), or choose other ports with `--base-port`")

@@ -263,7 +263,7 @@ fn bus_code(error: &BusError) -> Code {
         BusError::Conflict { .. } => Code::Aborted,
         BusError::TooLarge(_) => Code::InvalidArgument,
         BusError::MessageTooLarge { .. } => Code::FailedPrecondition,
-        BusError::Unreadable { .. } => Code::DataLoss,
+        BusError::Unreadable { .. } | BusError::Vanished { .. } => Code::DataLoss,
         BusError::MissingArtifact { .. } => Code::NotFound,
         _ => Code::Unavailable,
     }
@@ -279,6 +279,7 @@ fn bus_reason(error: &BusError) -> &'static str {
         BusError::MissingTool { .. } => "TOOL_SPECIFICATION_MISSING",
         BusError::MissingArtifact { .. } => "ARTIFACT_EXPIRED",
         BusError::Full { .. } => "BUS_FULL",
+        BusError::Vanished { .. } => "BUS_LOST",
         _ => "BUS_UNAVAILABLE",
     }
 }
@@ -291,6 +292,7 @@ fn bus_metadata(error: &BusError) -> Metadata {
         BusError::MessageTooLarge { bytes } => vec![("value", bytes.to_string())],
         BusError::MissingTool { task, tool, .. } => vec![("task_id", task.id.to_string()), ("tool", tool.clone())],
         BusError::Unreadable { task, sequence, .. } => vec![("task_id", task.id.to_string()), ("sequence", sequence.to_string())],
+        BusError::Vanished { stream } => vec![("stream", stream.clone())],
         _ => Vec::new(),
     }
 }
@@ -322,6 +324,7 @@ mod tests {
             BusError::Unreadable { task: key(), sequence: 3, source: source() },
             BusError::MissingTool { task: key(), tool: "Search".into(), digest: Digest([1; 32]) },
             BusError::Full { what: "store", source: "full".into() },
+            BusError::Vanished { stream: "AUTOACT_TRAJECTORIES".into() },
             BusError::Unavailable { what: "answer", source: "gone".into() },
         ]
     }
