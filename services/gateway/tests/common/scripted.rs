@@ -99,6 +99,8 @@ pub struct Inner {
     /// How often each method was called.
     pub plans: AtomicUsize,
     pub runs: AtomicUsize,
+    /// Those of them that may have been made before.
+    pub may_have_run: AtomicUsize,
     /// Calls of Plan-Agent in progress.
     pub open: AtomicUsize,
     pub remembered: Mutex<Vec<memory_v1::TaskMemory>>,
@@ -125,6 +127,7 @@ impl Group {
             gate: Semaphore::new(Semaphore::MAX_PERMITS),
             plans: AtomicUsize::new(0),
             runs: AtomicUsize::new(0),
+            may_have_run: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
             remembered: Mutex::default(),
             turns: Mutex::default(),
@@ -284,6 +287,7 @@ impl ToolAgent for Inner {
     async fn execute(&self, request: Request<agents_v1::ExecuteRequest>) -> Result<Response<agents_v1::ExecuteResponse>, Status> {
         let request = request.into_inner();
         self.runs.fetch_add(1, Ordering::SeqCst);
+        self.may_have_run.fetch_add(usize::from(request.may_have_run), Ordering::SeqCst);
         if let Some(execute) = &self.script.execute {
             return Ok(Response::new(execute(&request)));
         }
