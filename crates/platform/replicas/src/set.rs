@@ -15,7 +15,7 @@ pub const MAX_REPLICAS: usize = 64;
 /// Repetitions that are allowed whatever the share: what a set's first calls may need.
 const BURST: u32 = 20;
 /// How many more calls than the mean one replica may have: above it, calls go elsewhere.
-const MOST_CALLS: f64 = 1.5;
+const MOST_CALLS: f64 = 2.0;
 /// Calls that a replica may always have: it answers several at once.
 const FEW_CALLS: u32 = 8;
 /// How many more new keys than the mean one replica may get.
