@@ -19,12 +19,15 @@ use tonic_health::pb::health_client::HealthClient;
 
 use crate::breaker::{Outcome, State};
 use crate::resolve::{Known, Resolver, look_up};
-use crate::set::{self, Choice, Id, Set, View};
+use crate::set::{self, Address, Choice, Id, Set, View};
 
 /// How long a call waits for the first addresses of a name.
 const FIRST_LOOKUP: Duration = Duration::from_secs(6);
 /// Lookups are at least this far apart, however many calls fail.
 const LOOKUP_GAP: Duration = Duration::from_millis(500);
+/// How often a connection with calls in flight is asked whether it lives. With the time that the
+/// answer may take (`client::endpoint`), a replica that hangs is noticed after 15 s.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// How long a probe may take.
 const PROBE_LIMIT: Duration = Duration::from_secs(2);
 
@@ -163,15 +166,20 @@ impl Shared {
     fn choose(shared: &Arc<Shared>, key: u64, tried: &[Id]) -> Option<Call> {
         let mut inner = shared.lock();
         let Choice { id, address, renew, .. } = inner.set.choose(key, tried, Instant::now().into_std())?;
-        let target = shared.targets.get(address.target);
         let connection = inner.connections.get_mut(&id)?;
-        if renew && let Some(Ok(endpoint)) = target.map(|target| client::endpoint(target, address.socket)) {
+        if renew && let Ok(channel) = shared.connect(address) {
             // calls that run keep the old one until they end
-            connection.channel = endpoint.connect_lazy();
+            connection.channel = channel;
         }
         connection.calls.increment(1);
         connection.outstanding.increment(1.0);
         Some(Call { channel: connection.channel.clone(), id, socket: address.socket, shared: shared.clone(), has_ended: false })
+    }
+
+    /// A connection that is made when it is used.
+    fn connect(&self, address: Address) -> Result<Channel, AddressError> {
+        let endpoint = client::endpoint(&self.targets[address.target], address.socket)?;
+        Ok(endpoint.http2_keep_alive_interval(KEEP_ALIVE).connect_lazy())
     }
 
     /// Makes the set what is known.
@@ -184,8 +192,7 @@ impl Shared {
             tracing::info!(agent = self.name, replica = view.slot, address = %view.address.socket, "a replica is gone");
         }
         for view in &changes.added {
-            let target = self.targets.get(view.address.target).unwrap_or(&self.targets[0]);
-            let channel = client::endpoint(target, view.address.socket)?.connect_lazy();
+            let channel = self.connect(view.address)?;
             let labels = [("agent", self.name.to_owned()), ("replica", view.slot.to_string())];
             let calls = metrics::counter!("autoact_replica_calls_total", &labels);
             let outstanding = metrics::gauge!("autoact_replica_outstanding", &labels);
