@@ -18,7 +18,7 @@ use crate::agents::choice::{Chooser, Embeddings};
 use crate::agents::documents::{Shelves, documents};
 use crate::agents::memory::{Rememberer, deliver};
 use crate::agents::recall::Conversations;
-use crate::agents::remote;
+use crate::agents::remote::{self, Peer};
 use crate::config::GatewayConfig;
 use crate::doors::grpc;
 use crate::run::RunContext;
@@ -61,8 +61,10 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     let writer = format!("gateway-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
     let memory = match config.memory.as_str() {
         "" => None,
-        address => Some(remote::memory(address).map_err(StartError::new)?),
+        address => Some(Peer::new("memory", address, &config.replicas).map_err(StartError::new)?),
     };
+    let documents = memory.as_ref().map(documents);
+    let memory = memory.as_ref().map(remote::memory);
     let tenant: Tenant = config.tenant.parse().map_err(StartError::new)?;
     let mut tenants = vec![tenant.clone()];
     for other in &config.run_tenants {
@@ -82,12 +84,8 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         Some(service) => Arc::new(Conversations { service: service.clone(), bus: bus.clone(), config: config.recall.clone() }),
         None => Arc::new(NoMemories),
     };
-    let documents = match config.memory.as_str() {
-        "" => None,
-        address => Some(documents(address).map_err(StartError::new)?),
-    };
     let embeddings = documents.clone().map(|documents| documents as Arc<dyn Embeddings>);
-    let clients = remote::clients(&config.agents, bus.clone(), memories).map_err(StartError::new)?;
+    let clients = remote::clients(&config.agents, &config.replicas, bus.clone(), memories).map_err(StartError::new)?;
     let leases = bus.leases(&tenants).await.map_err(StartError::new)?;
     let (draining, leaving) = (setup.draining(), CancellationToken::new());
     let context = Arc::new(RunContext {

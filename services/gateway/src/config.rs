@@ -1,6 +1,7 @@
 //! The gateway's settings.
 
 mod recall;
+mod replicas;
 mod tool_choice;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use autoact_trajectory::{Limits, Tenant};
 use serde::{Deserialize, Serialize};
 
 pub use self::recall::RecallConfig;
+pub use self::replicas::ReplicasConfig;
 pub use self::tool_choice::ToolChoiceConfig;
 
 /// First of the five services.
@@ -49,7 +51,10 @@ const MAX_LIMITS: Limits = Limits { max_steps: 100, max_reflections: 20, max_tok
 pub struct GatewayConfig {
     /// Where the three agents are.
     pub agents: AgentsConfig,
-    /// Where the memory service is; empty: finished tasks are not remembered.
+    /// How calls are shared among the replicas of an agent, and of memory.
+    pub replicas: ReplicasConfig,
+    /// Where the memory service is, like `agents.plan`; empty: finished tasks are not remembered.
+    #[serde(deserialize_with = "replicas::addresses")]
     pub memory: String,
     /// What is recalled of a task's conversation.
     pub recall: RecallConfig,
@@ -78,15 +83,19 @@ pub struct GatewayConfig {
     pub bus: BusSettings,
 }
 
-/// The agents' addresses.
+/// The agents' addresses: each is one, several with commas between them, or a list. A host that is
+/// a name may have many addresses, and each of them is a replica.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentsConfig {
     /// Plan-Agent.
+    #[serde(deserialize_with = "replicas::addresses")]
     pub plan: String,
     /// Tool-Agent.
+    #[serde(deserialize_with = "replicas::addresses")]
     pub tool: String,
     /// Reflect-Agent.
+    #[serde(deserialize_with = "replicas::addresses")]
     pub reflect: String,
     /// How long one call may take, within the task's own time.
     #[serde(with = "autoact_config::duration")]
@@ -150,6 +159,7 @@ impl Default for GatewayConfig {
     fn default() -> Self {
         GatewayConfig {
             agents: AgentsConfig::default(),
+            replicas: ReplicasConfig::default(),
             memory: MEMORY.to_owned(),
             recall: RecallConfig::default(),
             tool_choice: ToolChoiceConfig::default(),
@@ -276,13 +286,14 @@ impl Section for GatewayConfig {
         let memory = (!self.memory.is_empty()).then_some(("memory", &self.memory));
         for (key, address) in addresses.into_iter().chain(memory) {
             let valid = autoact_wire::client::is_address(address);
-            check.require(valid, key, "an address such as `http://127.0.0.1:7401`", address);
+            check.require(valid, key, "an address such as `http://127.0.0.1:7401`, or several with commas between them", address);
         }
         for (key, time) in
             [("agents.timeout", self.agents.timeout), ("agents.patience", self.agents.patience), ("bus.patience", self.bus.patience)]
         {
             check.require(!time.is_zero(), key, "above 0", duration(time));
         }
+        self.replicas.check(check);
         self.recall.check(check);
         self.tool_choice.check(check);
         check.require((1..=10_000).contains(&self.max_running), "max_running", "1 to 10000", self.max_running);

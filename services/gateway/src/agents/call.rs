@@ -9,6 +9,7 @@ use tracing::Instrument;
 use tracing::field::Empty;
 
 use crate::agents::patience::{Attempt, Patience};
+use crate::agents::route::Route;
 
 /// Makes a call, again while that may help. The usage's `total` is the attempt that worked, as we
 /// saw it.
@@ -16,6 +17,7 @@ pub(crate) async fn ask<T, F>(
     kind: CallKind,
     task: &TaskKey,
     patience: Patience,
+    route: &Route,
     call: impl FnMut(Attempt) -> F,
 ) -> Result<Reply<T>, Failure>
 where
@@ -38,7 +40,7 @@ where
         "error.type" = Empty,
     );
     let started = Instant::now();
-    let (answer, last) = patience.attempts(call).instrument(span.clone()).await;
+    let (answer, last) = patience.attempts(Some(route), call).instrument(span.clone()).await;
     match answer {
         Ok((value, mut usage)) => {
             usage.total = last.elapsed();

@@ -1,24 +1,25 @@
 //! How much the agents' models can read: asked of the agents, and remembered.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use autoact_planning::{Contexts, Failure, FailureClass};
 use autoact_prompt::Expect;
+use autoact_replicas::Id;
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_trajectory::{PromptSize, Role, TaskKey, Trajectory};
 use autoact_wire::agents_v1::CountTokensRequest;
 use autoact_wire::agents_v1::token_counter_client::TokenCounterClient;
-use autoact_wire::client::AddressError;
 use autoact_wire::limited;
 
-use crate::agents::remote::{Remote, Settings, Traced};
+use crate::agents::patience::Attempt;
+use crate::agents::remote::{Peer, Remote, Settings, Traced};
+use crate::agents::route::Route;
 
 /// Counting takes milliseconds.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
-/// The agent has not been asked.
-const UNKNOWN: usize = 0;
 
 /// The three agents' token counters.
 pub(super) struct RemoteContexts {
@@ -28,21 +29,20 @@ pub(super) struct RemoteContexts {
 struct Counter {
     role: Role,
     client: Remote<TokenCounterClient<Traced>>,
-    /// Tokens of a prompt and its reply, as the agent told last. An agent that was restarted with
+    /// Tokens of a prompt and its reply, as each replica told last. One that was restarted with
     /// another context tells it with the next count, or with a refusal.
-    room: AtomicUsize,
+    rooms: Mutex<HashMap<Id, usize>>,
 }
 
 impl RemoteContexts {
-    /// The counters at the addresses of [`Role::ALL`].
-    pub(super) fn new(addresses: [&str; 3], settings: &Settings) -> Result<RemoteContexts, AddressError> {
-        let [plan, tool, reflect] = addresses;
-        let counter = |role: Role, address| {
+    /// The counters of the agents of [`Role::ALL`].
+    pub(super) fn new(agents: [&Peer; 3], settings: &Settings) -> RemoteContexts {
+        let [plan, tool, reflect] = agents;
+        let counter = |role: Role, peer| {
             let client = |channel| limited!(TokenCounterClient::with_interceptor(channel, TraceInterceptor));
-            let client = Remote::new(&format!("{}-agent", role.as_str()), address, settings, client)?;
-            Ok(Counter { role, client, room: AtomicUsize::new(UNKNOWN) })
+            Counter { role, client: Remote::new(peer, settings, client), rooms: Mutex::default() }
         };
-        Ok(RemoteContexts { roles: [counter(Role::Plan, plan)?, counter(Role::Tool, tool)?, counter(Role::Reflect, reflect)?] })
+        RemoteContexts { roles: [counter(Role::Plan, plan), counter(Role::Tool, tool), counter(Role::Reflect, reflect)] }
     }
 
     fn of(&self, role: Role) -> &Counter {
@@ -55,32 +55,54 @@ impl RemoteContexts {
     }
 }
 
+impl Counter {
+    /// The smallest that a replica told: whatever replica a prompt goes to has room for it. Those of
+    /// which nothing is known yet tell it with a refusal.
+    fn room(&self) -> Option<usize> {
+        self.rooms().values().copied().min()
+    }
+
+    /// The replica of the last attempt has this room. What replicas told that are gone is forgotten.
+    fn tell(&self, route: &Route, room: usize) {
+        let Some(id) = route.last() else { return };
+        let there = self.client.pool().views();
+        let mut rooms = self.rooms();
+        rooms.retain(|id, _| there.iter().any(|view| view.id == *id));
+        rooms.insert(id, room);
+    }
+
+    fn rooms(&self) -> std::sync::MutexGuard<'_, HashMap<Id, usize>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[async_trait]
 impl Contexts for RemoteContexts {
     fn room(&self, role: Role) -> Option<usize> {
-        Some(self.of(role).room.load(Ordering::Relaxed)).filter(|room| *room != UNKNOWN)
+        self.of(role).room()
     }
 
     async fn measure(&self, role: Role, task: &TaskKey, trajectory: &Trajectory, time_left: Duration) -> Result<PromptSize, Failure> {
         let counter = self.of(role);
-        let patience = counter.client.patience(time_left);
-        let counted = patience.call(|attempt| async move {
+        let (patience, route) = (counter.client.patience(time_left), counter.client.route(&task.to_string()));
+        let counted = patience.attempts(Some(&route), |attempt| async move {
             let request = CountTokensRequest { trajectory: Some(trajectory.into()) };
             let call =
                 |mut client: TokenCounterClient<Traced>, request| async move { Ok(client.count_tokens(request).await?.into_inner()) };
-            counter.client.within(attempt.limit.min(CALL_LIMIT), request, call).await
+            let attempt = Attempt { limit: attempt.limit.min(CALL_LIMIT), ..attempt };
+            counter.client.within(&attempt, request, call).await
         });
-        match counted.await {
+        match counted.await.0 {
             Ok(size) => {
                 let size = PromptSize { tokens: size.tokens as usize, limit: size.limit as usize };
                 let reply = Expect::next(role, trajectory).max_tokens;
-                counter.room.store(size.limit.saturating_add(reply), Ordering::Relaxed);
+                counter.tell(&route, size.limit.saturating_add(reply));
                 Ok(size)
             }
             Err(failure) => {
                 if failure.class == FailureClass::Refused {
                     // an agent that does not count refuses what is too long: it is not asked again
-                    counter.room.store(usize::MAX, Ordering::Relaxed);
+                    counter.tell(&route, usize::MAX);
                 }
                 tracing::debug!(%task, role = counter.role.as_str(), failure = failure.chain(), "a prompt was not measured");
                 Err(failure)

@@ -8,13 +8,12 @@ use async_trait::async_trait;
 use autoact_planning::Failure;
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_trajectory::Tenant;
-use autoact_wire::client::AddressError;
 use autoact_wire::limited;
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::documents_client::DocumentsClient;
 
 use crate::agents::choice::{Embedded, Embeddings};
-use crate::agents::remote::{Remote, Settings, Traced};
+use crate::agents::remote::{Peer, Remote, Settings, Traced};
 
 /// Says which collections there are.
 #[async_trait]
@@ -26,11 +25,11 @@ pub(crate) trait Shelves: Send + Sync {
 /// A client of a memory service's documents.
 pub(crate) type RemoteDocuments = Remote<DocumentsClient<Traced>>;
 
-/// The documents of the memory service at `address`.
-pub(crate) fn documents(address: &str) -> Result<Arc<RemoteDocuments>, AddressError> {
+/// The documents of the memory service.
+pub(crate) fn documents(peer: &Peer) -> Arc<RemoteDocuments> {
     let settings = Settings { bus: None, call_limit: Duration::ZERO, away: Duration::ZERO };
     let client = |channel| limited!(DocumentsClient::with_interceptor(channel, TraceInterceptor));
-    Ok(Arc::new(Remote::new("memory", address, &settings, client)?))
+    Arc::new(Remote::new(peer, &settings, client))
 }
 
 #[async_trait]
@@ -38,7 +37,8 @@ impl Embeddings for RemoteDocuments {
     async fn embed(&self, texts: Vec<String>, limit: Duration) -> Result<Embedded, Failure> {
         let request = memory_v1::EmbedRequest { texts };
         let call = |mut client: DocumentsClient<Traced>, request| async move { Ok(client.embed(request).await?.into_inner()) };
-        let memory_v1::EmbedResponse { embedder, vectors } = self.within(limit, request, call).await?;
+        let memory_v1::EmbedResponse { embedder, vectors } =
+            self.once("", limit, async |attempt| self.within(&attempt, request.clone(), call).await).await?;
         Ok(Embedded { embedder, vectors: vectors.into_iter().map(|vector| vector.values).collect() })
     }
 }
@@ -48,7 +48,7 @@ impl Shelves for RemoteDocuments {
     async fn collections(&self, tenant: &Tenant, limit: Duration) -> Result<Vec<String>, Failure> {
         let request = memory_v1::ListCollectionsRequest { tenant: tenant.to_string() };
         let call = |mut client: DocumentsClient<Traced>, request| async move { Ok(client.list_collections(request).await?.into_inner()) };
-        let listed = self.within(limit, request, call).await?;
+        let listed = self.once(tenant.as_str(), limit, async |attempt| self.within(&attempt, request.clone(), call).await).await?;
         Ok(listed.collections.into_iter().map(|collection| collection.name).collect())
     }
 }

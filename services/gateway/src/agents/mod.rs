@@ -11,4 +11,5 @@ pub(crate) mod memory;
 pub(crate) mod patience;
 pub(crate) mod recall;
 pub(crate) mod remote;
+pub(crate) mod route;
 pub(crate) mod words;

@@ -5,6 +5,8 @@ use std::time::Duration;
 use autoact_planning::{Failure, FailureClass};
 use tokio::time::Instant;
 
+use crate::agents::route::Route;
+
 /// The first pause.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The longest one, unless the agent asks for more.
@@ -22,7 +24,7 @@ pub(crate) struct Patience {
 }
 
 /// One attempt at a call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Attempt {
     /// 1 for the first.
     pub(crate) number: u32,
@@ -30,6 +32,8 @@ pub(crate) struct Attempt {
     pub(crate) limit: Duration,
     /// An attempt before it may have been carried out.
     pub(crate) may_have_run: bool,
+    /// Where it goes; `None` leaves that to who is called.
+    pub(crate) route: Option<Route>,
 }
 
 impl Patience {
@@ -38,11 +42,12 @@ impl Patience {
     where
         F: Future<Output = Result<T, Failure>>,
     {
-        self.attempts(call).await.0
+        self.attempts(None, call).await.0
     }
 
-    /// The same, with the time at which the last attempt began.
-    pub(crate) async fn attempts<T, F>(&self, mut call: impl FnMut(Attempt) -> F) -> (Result<T, Failure>, Instant)
+    /// The same on a route, with the time at which the last attempt began. As long as another
+    /// replica may help, there is no pause.
+    pub(crate) async fn attempts<T, F>(&self, route: Option<&Route>, mut call: impl FnMut(Attempt) -> F) -> (Result<T, Failure>, Instant)
     where
         F: Future<Output = Result<T, Failure>>,
     {
@@ -52,7 +57,7 @@ impl Patience {
             number += 1;
             // a call with no time left still says who was asked
             let limit = self.call.min(self.deadline.saturating_duration_since(began)).max(Duration::from_millis(1));
-            let failure = match call(Attempt { number, limit, may_have_run }).await {
+            let failure = match call(Attempt { number, limit, may_have_run, route: route.cloned() }).await {
                 Ok(answer) => return (Ok(answer), began),
                 Err(failure) => failure,
             };
@@ -69,7 +74,14 @@ impl Patience {
                 }
             };
             may_have_run |= failure.class.may_have_run();
-            let wait = failure.retry_after.unwrap_or(pause);
+            let now = Instant::now();
+            if now < self.deadline && route.is_some_and(|route| route.moves_on(&failure)) {
+                tracing::debug!(failure = failure.chain(), class = failure.class.as_str(), "asking another replica");
+                metrics::counter!("autoact_agent_retries_total", "class" => failure.class.as_str()).increment(1);
+                continue;
+            }
+            // who was told when to come back is; others do not all come at once
+            let wait = failure.retry_after.unwrap_or_else(|| autoact_replicas::jitter(pause));
             if Instant::now() + wait >= until.min(self.deadline) {
                 return (Err(failure), began);
             }

@@ -1,11 +1,13 @@
 //! Clients of the agents and of memory.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use autoact_bus::Bus;
 use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, Memories, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
+use autoact_replicas::{Outcome, Pool, SystemResolver};
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_trajectory::{Calibration, Judgement, Observation, Reflection, Thought, ToolBackground, ToolSpec, Usage};
 use autoact_wire::agents_v1;
@@ -13,7 +15,7 @@ use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
 use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::agents_v1::{parameterize_response, plan_response, reflect_response};
-use autoact_wire::client::{AddressError, connect_lazy};
+use autoact_wire::client::AddressError;
 use autoact_wire::convert::known;
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
@@ -29,8 +31,9 @@ use crate::agents::choice::Listed;
 use crate::agents::classify::failure;
 use crate::agents::contexts::RemoteContexts;
 use crate::agents::patience::{Attempt, Patience};
+use crate::agents::route::{Route, outcome};
 use crate::agents::words::Words;
-use crate::config::AgentsConfig;
+use crate::config::{AgentsConfig, ReplicasConfig};
 
 /// How much longer than the server we wait: its own word on the deadline says more than ours.
 const MARGIN: Duration = Duration::from_millis(500);
@@ -39,10 +42,19 @@ const TOOL_MARGIN: Duration = Duration::from_secs(5);
 
 pub(super) type Traced = InterceptedService<Channel, TraceInterceptor>;
 
+/// A service that the gateway calls.
+#[derive(Clone)]
+pub(crate) struct Peer {
+    /// Its name and its addresses as they were configured.
+    who: String,
+    /// Its replicas.
+    pool: Arc<Pool>,
+}
+
 /// A client, whose it is, and how long it is tried.
 pub(crate) struct Remote<C> {
-    client: C,
-    who: String,
+    client: Box<dyn Fn(Channel) -> C + Send + Sync>,
+    peer: Peer,
     settings: Settings,
 }
 
@@ -81,18 +93,26 @@ pub(crate) trait MemoryService: Send + Sync {
 }
 
 /// The agents at the configured addresses; connects on first use.
-pub(crate) fn clients(config: &AgentsConfig, bus: Bus, memories: Arc<dyn Memories>) -> Result<Clients, AddressError> {
+pub(crate) fn clients(
+    config: &AgentsConfig,
+    replicas: &ReplicasConfig,
+    bus: Bus,
+    memories: Arc<dyn Memories>,
+) -> Result<Clients, AddressError> {
+    let plan_agent = Peer::new("plan-agent", &config.plan, replicas)?;
+    let tool_agent = Peer::new("tool-agent", &config.tool, replicas)?;
+    let reflect_agent = Peer::new("reflect-agent", &config.reflect, replicas)?;
     let settings = Settings { bus: Some(bus), call_limit: config.timeout, away: config.patience };
     let plan = |channel| limited!(PlanAgentClient::with_interceptor(channel, TraceInterceptor));
     let tool = |channel| limited!(ToolAgentClient::with_interceptor(channel, TraceInterceptor));
     let reflect = |channel| limited!(ReflectAgentClient::with_interceptor(channel, TraceInterceptor));
-    let tool = Arc::new(Remote::new("tool-agent", &config.tool, &settings, tool)?);
-    let contexts = RemoteContexts::new([&config.plan, &config.tool, &config.reflect], &settings)?;
+    let tool = Arc::new(Remote::new(&tool_agent, &settings, tool));
+    let contexts = RemoteContexts::new([&plan_agent, &tool_agent, &reflect_agent], &settings);
     Ok(Clients {
         agents: Agents {
-            plan: Arc::new(Remote::new("plan-agent", &config.plan, &settings, plan)?),
+            plan: Arc::new(Remote::new(&plan_agent, &settings, plan)),
             tool: tool.clone(),
-            reflect: Arc::new(Remote::new("reflect-agent", &config.reflect, &settings, reflect)?),
+            reflect: Arc::new(Remote::new(&reflect_agent, &settings, reflect)),
             tools: tool.clone(),
             contexts: Arc::new(contexts),
             memories,
@@ -101,45 +121,102 @@ pub(crate) fn clients(config: &AgentsConfig, bus: Bus, memories: Arc<dyn Memorie
     })
 }
 
-/// The memory service at `address`.
-pub(crate) fn memory(address: &str) -> Result<Arc<dyn MemoryService>, AddressError> {
+/// The memory service.
+pub(crate) fn memory(peer: &Peer) -> Arc<dyn MemoryService> {
     let settings = Settings { bus: None, call_limit: Duration::ZERO, away: Duration::ZERO };
     let client = |channel| limited!(MemoryClient::with_interceptor(channel, TraceInterceptor));
-    Ok(Arc::new(Remote::new("memory", address, &settings, client)?))
+    Arc::new(Remote::new(peer, &settings, client))
 }
 
-impl<C: Clone> Remote<C> {
-    pub(super) fn new(
-        name: &str,
-        address: &str,
-        settings: &Settings,
-        client: impl FnOnce(Channel) -> C,
-    ) -> Result<Remote<C>, AddressError> {
-        let client = client(connect_lazy(address)?);
-        Ok(Remote { client, who: format!("{name} at `{address}`"), settings: settings.clone() })
+impl Peer {
+    /// The service `name` at one address or several, see [`AgentsConfig`].
+    pub(crate) fn new(name: &'static str, addresses: &str, config: &ReplicasConfig) -> Result<Peer, AddressError> {
+        let pool = Pool::new(name, addresses, &config.options(), Arc::new(SystemResolver))?;
+        Ok(Peer { who: format!("{name} at `{addresses}`"), pool: Arc::new(pool) })
+    }
+
+    /// Its replicas.
+    pub(super) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Who was asked: which of its replicas, if there are several.
+    fn who(&self, asked: SocketAddr) -> String {
+        if self.pool.views().len() > 1 { format!("{} ({asked})", self.who) } else { self.who.clone() }
+    }
+}
+
+impl<C> Remote<C> {
+    pub(super) fn new(peer: &Peer, settings: &Settings, client: impl Fn(Channel) -> C + Send + Sync + 'static) -> Remote<C> {
+        Remote { client: Box::new(client), peer: peer.clone(), settings: settings.clone() }
+    }
+
+    /// The way of one call of `key`.
+    pub(super) fn route(&self, key: &str) -> Route {
+        Route::new(&self.peer.pool, key)
+    }
+
+    /// Makes a call that does no harm if it runs twice: on another replica at once where that may
+    /// help, and never after a pause.
+    pub(super) async fn once<T, F: Future<Output = Result<T, Failure>>>(
+        &self,
+        key: &str,
+        limit: Duration,
+        mut call: impl FnMut(Attempt) -> F,
+    ) -> Result<T, Failure> {
+        let (route, deadline, mut number) = (self.route(key), Instant::now() + limit, 0);
+        loop {
+            number += 1;
+            let limit = deadline.saturating_duration_since(Instant::now());
+            match call(Attempt { number, limit, route: Some(route.clone()) }).await {
+                Err(failure) if Instant::now() < deadline && route.moves_on(&failure, true) => {
+                    tracing::debug!(failure = failure.chain(), class = failure.class.as_str(), "asking another replica");
+                }
+                answer => return answer,
+            }
+        }
     }
 
     /// Runs one call within its limit.
     pub(super) async fn within<T, O, F: Future<Output = Result<O, Status>>>(
         &self,
-        limit: Duration,
+        attempt: &Attempt,
         message: T,
         call: impl FnOnce(C, Request<T>) -> F,
     ) -> Result<O, Failure> {
+        let began = Instant::now();
+        let route = attempt.route.clone().unwrap_or_else(|| self.route(""));
+        // boxed: it waits for the first lookup of a name, and hardly ever again
+        let to = match tokio::time::timeout(attempt.limit, Box::pin(route.begin())).await {
+            Ok(Ok(to)) => to,
+            Ok(Err(error)) => return Err(Failure::new(FailureClass::NotSent, self.peer.who.clone(), error)),
+            Err(_) => return Err(Failure::new(FailureClass::NotSent, self.peer.who.clone(), "its name was not looked up in time")),
+        };
+        let limit = attempt.limit.saturating_sub(began.elapsed());
         let mut request = Request::new(message);
         request.set_timeout(limit);
         // A call of tonic's is kilobytes of state. In a box it is moved once, not by every future
         // around it.
-        let call = Box::pin(call(self.client.clone(), request));
-        match tokio::time::timeout(limit + MARGIN, call).await {
-            Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(status)) => Err(failure(self.who.clone(), status)),
-            Err(_) => Err(Failure::new(FailureClass::TimedOut, self.who.clone(), format!("no answer within {limit:?}"))),
-        }
+        let call = Box::pin(call((self.client)(to.channel.clone()), request));
+        let failure = match tokio::time::timeout(limit + MARGIN, call).await {
+            Ok(Ok(reply)) => {
+                to.ended(Outcome::Answered);
+                return Ok(reply);
+            }
+            Ok(Err(status)) => failure(self.peer.who(to.socket), status),
+            Err(_) => Failure::new(FailureClass::TimedOut, self.peer.who(to.socket), format!("no answer within {limit:?}")),
+        };
+        to.ended(outcome(failure.class, began.elapsed()));
+        Err(failure)
+    }
+
+    /// Its replicas.
+    pub(super) fn pool(&self) -> &Pool {
+        self.peer.pool()
     }
 
     fn broken(&self, source: ConversionError) -> Failure {
-        Failure::new(FailureClass::Broken, self.who.clone(), source)
+        Failure::new(FailureClass::Broken, self.peer.who.clone(), source)
     }
 
     /// The reply to `call`, told as it is written and read to the message that is the result.
@@ -199,14 +276,17 @@ fn usage(usage: Option<v1::Usage>) -> Usage {
 #[async_trait]
 impl PlanAgent for Remote<PlanAgentClient<Traced>> {
     async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
-        ask(call.id.kind, call.task, self.patience(call.time_left), |attempt| self.plan_once(call, attempt)).await
+        ask(call.id.kind, call.task, self.patience(call.time_left), &self.route(&call.task.to_string()), |attempt| {
+            self.plan_once(call, attempt)
+        })
+        .await
     }
 }
 
 impl Remote<PlanAgentClient<Traced>> {
     async fn plan_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(Thought, Usage), Failure> {
         let request = agents_v1::PlanRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
-        let reply = self.within(attempt.limit, request, |mut client, request| async move {
+        let reply = self.within(&attempt, request, |mut client, request| async move {
             let stream = client.plan(request).await;
             self.result(&call, attempt.number, stream, |message| match message.event {
                 Some(plan_response::Event::Result(result)) => Piece::Result(result),
@@ -226,7 +306,10 @@ impl Remote<PlanAgentClient<Traced>> {
 #[async_trait]
 impl ToolAgent for Remote<ToolAgentClient<Traced>> {
     async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
-        ask(call.id.kind, call.task, self.patience(call.time_left), |attempt| self.parameterize_once(call, attempt)).await
+        ask(call.id.kind, call.task, self.patience(call.time_left), &self.route(&call.task.to_string()), |attempt| {
+            self.parameterize_once(call, attempt)
+        })
+        .await
     }
 }
 
@@ -239,7 +322,7 @@ impl Tools for Remote<ToolAgentClient<Traced>> {
             // the tool's own deadline decides, be it shorter or longer than an agent's
             patience.call = spec.timeout + TOOL_MARGIN;
         }
-        ask(call.id.kind, call.task, patience, |attempt| self.execute_once(execution, attempt)).await
+        ask(call.id.kind, call.task, patience, &self.route(&call.task.to_string()), |attempt| self.execute_once(execution, attempt)).await
     }
 
     fn keeps_receipts(&self) -> bool {
@@ -250,7 +333,7 @@ impl Tools for Remote<ToolAgentClient<Traced>> {
 impl Remote<ToolAgentClient<Traced>> {
     async fn parameterize_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(String, Usage), Failure> {
         let request = agents_v1::ParameterizeRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
-        let reply = self.within(attempt.limit, request, |mut client, request| async move {
+        let reply = self.within(&attempt, request, |mut client, request| async move {
             let stream = client.parameterize(request).await;
             self.result(&call, attempt.number, stream, |message| match message.event {
                 Some(parameterize_response::Event::Result(result)) => Piece::Result(result),
@@ -274,7 +357,7 @@ impl Remote<ToolAgentClient<Traced>> {
             may_have_run: execution.may_have_run || attempt.may_have_run,
         };
         let call = |mut client: ToolAgentClient<Traced>, request| async move { Ok(client.execute(request).await?.into_inner()) };
-        let reply = self.within(attempt.limit, request, call).await?;
+        let reply = self.within(&attempt, request, call).await?;
         let agents_v1::ExecuteResponse { observation: text, is_error, truncated, sources, .. } = reply;
         let sources = sources.into_iter().map(Into::into).collect();
         let observation = Observation { text, is_error, repeated: false, truncated, sources };
@@ -287,7 +370,8 @@ impl Remote<ToolAgentClient<Traced>> {
 impl Library for Remote<ToolAgentClient<Traced>> {
     async fn list_tools(&self, limit: Duration) -> Result<Listed, Failure> {
         let call = |mut client: ToolAgentClient<Traced>, request| async move { Ok(client.list_tools(request).await?.into_inner()) };
-        let reply = self.within(limit, agents_v1::ListToolsRequest {}, call).await?;
+        let list = async |attempt: Attempt| self.within(&attempt, agents_v1::ListToolsRequest {}, call).await;
+        let reply = self.once("", limit, list).await?;
         let tools = reply.tools.into_iter().map(|tool| ToolSpec::try_from(tool).map_err(|error| self.broken(error)));
         let tools = tools.collect::<Result<Vec<_>, _>>()?;
         let optional = reply.optional.into_iter().map(|tool| {
@@ -306,14 +390,17 @@ impl Library for Remote<ToolAgentClient<Traced>> {
 #[async_trait]
 impl ReflectAgent for Remote<ReflectAgentClient<Traced>> {
     async fn reflect(&self, call: Call<'_>) -> Result<Reply<Judgement>, Failure> {
-        ask(call.id.kind, call.task, self.patience(call.time_left), |attempt| self.reflect_once(call, attempt)).await
+        ask(call.id.kind, call.task, self.patience(call.time_left), &self.route(&call.task.to_string()), |attempt| {
+            self.reflect_once(call, attempt)
+        })
+        .await
     }
 }
 
 impl Remote<ReflectAgentClient<Traced>> {
     async fn reflect_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(Judgement, Usage), Failure> {
         let request = agents_v1::ReflectRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
-        let reply = self.within(attempt.limit, request, |mut client, request| async move {
+        let reply = self.within(&attempt, request, |mut client, request| async move {
             let stream = client.reflect(request).await;
             self.result(&call, attempt.number, stream, |message| match message.event {
                 Some(reflect_response::Event::Result(result)) => Piece::Result(result),
@@ -334,12 +421,17 @@ impl Remote<ReflectAgentClient<Traced>> {
 #[async_trait]
 impl MemoryService for Remote<MemoryClient<Traced>> {
     async fn remember(&self, memory: memory_v1::remember_request::Memory, limit: Duration) -> Result<(), Failure> {
+        let tenant = match &memory {
+            memory_v1::remember_request::Memory::Task(task) => task.tenant.clone(),
+            memory_v1::remember_request::Memory::Turn(turn) => turn.tenant.clone(),
+        };
         let request = memory_v1::RememberRequest { memory: Some(memory) };
-        self.within(limit, request, |mut client, request| async move { client.remember(request).await.map(|_| ()) }).await
+        let call = |mut client: MemoryClient<Traced>, request| async move { client.remember(request).await.map(|_| ()) };
+        self.once(&tenant, limit, async |attempt| self.within(&attempt, request.clone(), call).await).await
     }
 
     async fn recall(&self, request: memory_v1::RecallRequest, limit: Duration) -> Result<Vec<memory_v1::RecalledMemory>, Failure> {
         let call = |mut client: MemoryClient<Traced>, request| async move { Ok(client.recall(request).await?.into_inner().memories) };
-        self.within(limit, request, call).await
+        self.once(&request.tenant, limit, async |attempt| self.within(&attempt, request.clone(), call).await).await
     }
 }
