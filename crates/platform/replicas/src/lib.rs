@@ -13,6 +13,6 @@ mod resolve;
 pub mod set;
 
 pub use crate::breaker::Outcome;
-pub use crate::pool::{Call, Options, Pool, Unresolved, jitter};
+pub use crate::pool::{Call, Connect, Options, Pool, Unresolved, jitter};
 pub use crate::resolve::{Resolver, SystemResolver};
 pub use crate::set::Id;

@@ -25,9 +25,6 @@ use crate::set::{self, Address, Choice, Id, Set, View};
 const FIRST_LOOKUP: Duration = Duration::from_secs(6);
 /// Lookups are at least this far apart, however many calls fail.
 const LOOKUP_GAP: Duration = Duration::from_millis(500);
-/// How often a connection with calls in flight is asked whether it lives. With the time that the
-/// answer may take (`client::endpoint`), a replica that hangs is noticed after 15 s.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// How long a probe may take.
 const PROBE_LIMIT: Duration = Duration::from_secs(2);
 
@@ -39,6 +36,10 @@ pub struct Options {
     /// How often names are looked up: half of it at least.
     pub resolve: Duration,
 }
+
+/// Makes a connection to one of the addresses of a target: `client::connect_lazy_to`, or one that
+/// brings a certificate. It connects when it is used, and again when it broke.
+pub type Connect = dyn Fn(&Target, SocketAddr) -> Result<Channel, AddressError> + Send + Sync;
 
 /// No replica is known.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,7 @@ struct Shared {
     name: &'static str,
     targets: Vec<Target>,
     resolver: Arc<dyn Resolver>,
+    connect: Box<Connect>,
     resolve: Duration,
     inner: Mutex<Inner>,
     /// Lookups that have ended.
@@ -100,13 +102,19 @@ impl Pool {
     ///
     /// # Errors
     /// One of them is no address.
-    pub fn new(name: &'static str, addresses: &str, options: &Options, resolver: Arc<dyn Resolver>) -> Result<Pool, AddressError> {
+    pub fn new(
+        name: &'static str,
+        addresses: &str,
+        options: &Options,
+        resolver: Arc<dyn Resolver>,
+        connect: Box<Connect>,
+    ) -> Result<Pool, AddressError> {
         let targets = client::targets(addresses)?;
         let known = Known::new(&targets);
         let set = Set::new(options.set.clone(), random(), Instant::now().into_std());
         let inner = Mutex::new(Inner { set, known, connections: HashMap::new() });
         let (look_up, probe, resolve) = (Notify::new(), Notify::new(), options.resolve);
-        let shared = Shared { name, targets, resolver, resolve, inner, lookups: watch::Sender::new(0), look_up, probe };
+        let shared = Shared { name, targets, resolver, connect, resolve, inner, lookups: watch::Sender::new(0), look_up, probe };
         shared.update(&mut shared.lock())?;
         Ok(Pool { shared: Arc::new(shared), background: OnceLock::new() })
     }
@@ -178,8 +186,7 @@ impl Shared {
 
     /// A connection that is made when it is used.
     fn connect(&self, address: Address) -> Result<Channel, AddressError> {
-        let endpoint = client::endpoint(&self.targets[address.target], address.socket)?;
-        Ok(endpoint.http2_keep_alive_interval(KEEP_ALIVE).connect_lazy())
+        (self.connect)(&self.targets[address.target], address.socket)
     }
 
     /// Makes the set what is known.
@@ -257,11 +264,10 @@ async fn look_up_for_ever(shared: Arc<Shared>) {
         {
             let mut inner = shared.lock();
             for (target, found) in found {
-                if let Err(error) = &found {
+                if let Some(error) = inner.known.learn(target, found) {
                     let host = shared.targets.get(target).map(Target::host).unwrap_or_default();
                     tracing::warn!(agent = shared.name, host, error, "a name was not resolved; its last addresses are used");
                 }
-                inner.known.learn(target, found);
             }
             if let Err(error) = shared.update(&mut inner) {
                 tracing::error!(agent = shared.name, %error, "an address cannot be used");

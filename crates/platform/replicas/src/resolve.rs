@@ -46,9 +46,11 @@ impl Known {
     }
 
     /// Takes up what a lookup brought. A name that has no addresses now keeps those it had: a
-    /// resolver that fails must not take a service away that works.
-    pub(crate) fn learn(&mut self, target: usize, found: Result<Vec<SocketAddr>, String>) {
-        let Some((addresses, error)) = self.targets.get_mut(target) else { return };
+    /// resolver that fails must not take a service away that works. Why it has none, if that is
+    /// news.
+    pub(crate) fn learn(&mut self, target: usize, found: Result<Vec<SocketAddr>, String>) -> Option<&str> {
+        let (addresses, error) = self.targets.get_mut(target)?;
+        let known = error.is_some();
         match found {
             Ok(found) if found.is_empty() => *error = Some("it has no addresses".to_owned()),
             Ok(mut found) => {
@@ -58,6 +60,7 @@ impl Known {
             }
             Err(why) => *error = Some(why),
         }
+        error.as_deref().filter(|_| !known)
     }
 
     /// Why a target has no addresses.

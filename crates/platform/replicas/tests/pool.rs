@@ -13,6 +13,7 @@ use async_trait::async_trait;
 use autoact_replicas::set::{self, Id};
 use autoact_replicas::{Options, Outcome, Pool, Resolver, SystemResolver};
 use autoact_testkit::poll;
+use autoact_wire::client::connect_lazy_to;
 use tokio::runtime::Runtime;
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{Stream, StreamExt};
@@ -112,7 +113,7 @@ fn options() -> Options {
 
 fn pool(replicas: &[Replica]) -> Pool {
     let addresses: Vec<String> = replicas.iter().map(|replica| format!("http://{}", replica.addr)).collect();
-    Pool::new("plan-agent", &addresses.join(","), &options(), Arc::new(SystemResolver)).unwrap()
+    Pool::new("plan-agent", &addresses.join(","), &options(), Arc::new(SystemResolver), Box::new(connect_lazy_to)).unwrap()
 }
 
 /// One call, as the gateway makes it: repeated elsewhere at once if that may help. How often it was
@@ -209,7 +210,7 @@ impl Resolver for Names {
 async fn replicas_come_and_go_with_their_name() {
     let replicas: Vec<Replica> = (0..3).map(|_| Replica::start()).collect();
     let names = Arc::new(Names::default());
-    let pool = Pool::new("plan-agent", "http://plan:7401", &options(), names.clone()).unwrap();
+    let pool = Pool::new("plan-agent", "http://plan:7401", &options(), names.clone(), Box::new(connect_lazy_to)).unwrap();
     assert_eq!(call(&pool, 1).await, (0, false), "nobody knows the name");
     names.say("plan", &[&replicas[0]]);
     eventually("the first address", async || call(&pool, 1).await.1).await;
@@ -244,7 +245,7 @@ async fn connections_are_renewed_and_calls_on_the_old_ones_end() {
     let replica = Replica::start();
     let mut options = options();
     options.set.connection_age = Duration::from_millis(50);
-    let pool = Pool::new("plan-agent", &replica.addr.to_string(), &options, Arc::new(SystemResolver)).unwrap();
+    let pool = Pool::new("plan-agent", &replica.addr.to_string(), &options, Arc::new(SystemResolver), Box::new(connect_lazy_to)).unwrap();
     eventually("three connections", async || {
         assert_eq!(call(&pool, 1).await, (1, true));
         replica.counts.connections.load(Ordering::SeqCst) >= 3
@@ -256,6 +257,6 @@ async fn connections_are_renewed_and_calls_on_the_old_ones_end() {
 async fn the_systems_resolver_finds_this_machine() {
     let replica = Replica::start();
     let address = format!("http://localhost:{}", replica.addr.port());
-    let pool = Pool::new("plan-agent", &address, &options(), Arc::new(SystemResolver)).unwrap();
+    let pool = Pool::new("plan-agent", &address, &options(), Arc::new(SystemResolver), Box::new(connect_lazy_to)).unwrap();
     eventually("localhost", async || call(&pool, 1).await.1).await;
 }

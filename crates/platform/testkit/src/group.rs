@@ -28,6 +28,8 @@ const METRICS: u16 = 100;
 const NATS: u16 = 22;
 /// The port of NATS's monitoring.
 const MONITORING: u16 = 23;
+/// Where the ports of second replicas begin, counted from the first port.
+const SECOND: u16 = 30;
 
 /// How a group is started.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +70,7 @@ impl Group {
     pub fn spawn(options: GroupOptions) -> anyhow::Result<Group> {
         let dir = tempfile::Builder::new().prefix("autoact-").tempdir()?;
         let assets = options.assets.map_or_else(|| Assets::bundled(dir.path()), Ok)?;
-        let offsets: Vec<u16> = (0..5).flat_map(|index| [index, METRICS + index]).chain([NATS, MONITORING]).collect();
+        let offsets: Vec<u16> = (0..5).chain(SECOND..SECOND + 4).flat_map(|index| [index, METRICS + index]).chain([NATS, MONITORING]).collect();
         let base_port = ports::free_block(&offsets)?;
         let mark = processes::new_mark();
         let path = |path: &Path| path.display().to_string();
@@ -111,6 +113,16 @@ impl Group {
     /// The gateway's address.
     pub fn gateway(&self) -> String {
         self.grpc("gateway")
+    }
+
+    /// The gRPC address of a service's second replica (`--replicas 2`).
+    pub fn second_grpc(&self, service: &str) -> String {
+        format!("http://127.0.0.1:{}", self.base_port + SECOND + index(service))
+    }
+
+    /// The address (`host:port`) where a service's second replica shows its metrics.
+    pub fn second_metrics(&self, service: &str) -> String {
+        format!("127.0.0.1:{}", self.base_port + METRICS + SECOND + index(service))
     }
 
     /// The gRPC address of a service.

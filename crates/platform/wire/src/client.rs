@@ -29,6 +29,7 @@ pub struct AddressError {
 /// Where a service is, as a person names it: a host and a port. One host may have many addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
+    address: String,
     uri: Uri,
 }
 
@@ -40,7 +41,12 @@ impl Target {
     pub fn parse(address: &str) -> Result<Target, AddressError> {
         let text = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
         let uri = text.parse::<Uri>().ok().filter(|uri| uri.host().is_some_and(|host| !host.is_empty()));
-        uri.map(|uri| Target { uri }).ok_or_else(|| AddressError { address: address.to_owned(), source: None })
+        uri.map(|uri| Target { address: address.to_owned(), uri }).ok_or_else(|| AddressError { address: address.to_owned(), source: None })
+    }
+
+    /// What it was read from.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     /// The host's name or number, an IPv6 number without its brackets.
@@ -77,11 +83,19 @@ pub fn is_address(text: &str) -> bool {
 ///
 /// # Errors
 /// The target is no address for a client.
-pub fn endpoint(target: &Target, socket: SocketAddr) -> Result<Endpoint, AddressError> {
-    let wrong = |source| AddressError { address: target.uri.to_string(), source };
+fn endpoint(target: &Target, socket: SocketAddr) -> Result<Endpoint, AddressError> {
+    let wrong = |source| AddressError { address: target.address.clone(), source };
     let scheme = target.uri.scheme_str().unwrap_or("http");
     let endpoint = Endpoint::from_shared(format!("{scheme}://{socket}")).map_err(|source| wrong(Some(source)))?;
     Ok(configured(endpoint).origin(target.uri.clone()))
+}
+
+/// A channel to `socket`, one of the addresses that the host of `target` has, that connects on first use and reconnects by itself.
+///
+/// # Errors
+/// The target is no address for a client.
+pub fn connect_lazy_to(target: &Target, socket: SocketAddr) -> Result<Channel, AddressError> {
+    Ok(endpoint(target, socket)?.connect_lazy())
 }
 
 /// A channel to `address` (`http://host:port`; the scheme may be left out) that connects on first
@@ -92,12 +106,13 @@ pub fn connect_lazy(address: &str) -> Result<Channel, AddressError> {
     Ok(configured(endpoint).connect_lazy())
 }
 
-/// What every connection has.
+/// What every connection has. One with calls in flight is asked every few seconds whether it lives:
+/// a service that hangs is noticed after 15 s.
 fn configured(endpoint: Endpoint) -> Endpoint {
     endpoint
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
-        .http2_keep_alive_interval(Duration::from_secs(20))
+        .http2_keep_alive_interval(Duration::from_secs(5))
         .keep_alive_timeout(Duration::from_secs(10))
 }
 

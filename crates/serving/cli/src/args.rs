@@ -97,9 +97,13 @@ pub(crate) struct GroupOptions {
     #[arg(long, env = "AUTOACT_STATE_DIR", default_value = DEFAULT_STATE_DIR)]
     pub(crate) state_dir: PathBuf,
     /// The first port: services at +0 to +4, their metrics at +100 to +104, NATS at +22, its monitoring
-    /// at +23.
+    /// at +23. Second replicas are at +30 to +33 (metrics at +130 to +133), third ones at +40 to +43,
+    /// and so on.
     #[arg(long, default_value_t = 7400, value_parser = clap::value_parser!(u16).range(1024..=65431))]
     pub(crate) base_port: u16,
+    /// How many gateways, and how many of each agent.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=8))]
+    pub(crate) replicas: u16,
     /// How long everything may take to start, from the last progress of agents that read weights.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     pub(crate) start_timeout: Duration,

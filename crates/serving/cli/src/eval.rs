@@ -100,7 +100,7 @@ where
     Fut: Future<Output = anyhow::Result<T>>,
 {
     options.state_dir = scratch.path().join("run");
-    options.base_port = free_base(options.base_port)?;
+    options.base_port = free_base(options.base_port, options.replicas)?;
     // Ctrl-C while starting has to stop what already runs
     let mut group = tokio::select! {
         group = Group::start(&options, &|_| {}) => group?,
@@ -119,8 +119,8 @@ where
 }
 
 /// The given base if nothing listens there, else one further up.
-fn free_base(wanted: u16) -> anyhow::Result<u16> {
-    crate::up::free_base(wanted)
+fn free_base(wanted: u16, replicas: u16) -> anyhow::Result<u16> {
+    crate::up::free_base(wanted, replicas)
 }
 
 async fn ask_all(address: &str, questions: Vec<EvalQuestion>, options: &EvalOptions) -> anyhow::Result<(Report, bool)> {

@@ -15,7 +15,7 @@ use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
 use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::agents_v1::{parameterize_response, plan_response, reflect_response};
-use autoact_wire::client::AddressError;
+use autoact_wire::client::{AddressError, connect_lazy_to};
 use autoact_wire::convert::known;
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
@@ -131,7 +131,7 @@ pub(crate) fn memory(peer: &Peer) -> Arc<dyn MemoryService> {
 impl Peer {
     /// The service `name` at one address or several, see [`AgentsConfig`].
     pub(crate) fn new(name: &'static str, addresses: &str, config: &ReplicasConfig) -> Result<Peer, AddressError> {
-        let pool = Pool::new(name, addresses, &config.options(), Arc::new(SystemResolver))?;
+        let pool = Pool::new(name, addresses, &config.options(), Arc::new(SystemResolver), Box::new(connect_lazy_to))?;
         Ok(Peer { who: format!("{name} at `{addresses}`"), pool: Arc::new(pool) })
     }
 
@@ -168,8 +168,8 @@ impl<C> Remote<C> {
         loop {
             number += 1;
             let limit = deadline.saturating_duration_since(Instant::now());
-            match call(Attempt { number, limit, route: Some(route.clone()) }).await {
-                Err(failure) if Instant::now() < deadline && route.moves_on(&failure, true) => {
+            match call(Attempt { number, limit, may_have_run: number > 1, route: Some(route.clone()) }).await {
+                Err(failure) if Instant::now() < deadline && route.moves_on(&failure) => {
                     tracing::debug!(failure = failure.chain(), class = failure.class.as_str(), "asking another replica");
                 }
                 answer => return answer,

@@ -23,6 +23,9 @@ use crate::up::patience::Patience;
 /// The services, in the order of their ports.
 const SERVICES: [&str; 5] = ["gateway", "plan-agent", "tool-agent", "reflect-agent", "memory"];
 
+/// The one that has no replicas under `up`: its store is a directory that one process opens.
+const SINGLE: &str = "memory";
+
 /// Those that are one program, which is told by its name which of them it is.
 const AGENTS: [&str; 3] = ["plan-agent", "tool-agent", "reflect-agent"];
 
@@ -31,6 +34,31 @@ pub(crate) const OWN_TOOLS: &str = "tools.toml";
 
 /// How much longer than an agent for its server the group waits for the agent.
 const BACKEND_MARGIN: Duration = Duration::from_secs(10);
+
+/// A process of a service.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    service: &'static str,
+    /// Of the service.
+    index: u16,
+    /// 0 is the first.
+    replica: u16,
+}
+
+impl Member {
+    /// All processes, those of a service one after another.
+    fn all(replicas: u16) -> impl Iterator<Item = Member> {
+        (0u16..).zip(SERVICES).flat_map(move |(index, service)| {
+            let replicas = if service == SINGLE { 1 } else { replicas };
+            (0..replicas).map(move |replica| Member { service, index, replica })
+        })
+    }
+
+    /// Its process and its log: the first replica is called like its service.
+    fn name(self) -> String {
+        if self.replica == 0 { self.service.to_owned() } else { format!("{}-{}", self.service, self.replica + 1) }
+    }
+}
 
 /// A running group.
 pub(crate) struct Group {
@@ -43,7 +71,7 @@ impl Group {
     /// Starts nats-server and the services, and returns once every one of them is ready. `say`
     /// hears about progress. A start that reads weights is waited for as long as it goes on.
     pub(crate) async fn start(options: &GroupOptions, say: &dyn Fn(&str)) -> anyhow::Result<Group> {
-        let ports = Ports::new(options.base_port)?;
+        let ports = Ports::new(options.base_port, options.replicas)?;
         check_files(options)?;
         let programs = programs_dir()?;
         let nats = nats_server()?;
@@ -79,8 +107,9 @@ impl Group {
     ) -> anyhow::Result<()> {
         let begun = Instant::now();
         let ports = self.ports;
-        let readers = SERVICES.into_iter().enumerate().filter(|(_, name)| AGENTS.contains(name));
-        let mut patience = Patience::new(limit, readers.map(|(index, name)| (name, ports.metrics(index as u16))).collect(), say);
+        let readers = Member::all(ports.replicas()).filter(|member| AGENTS.contains(&member.service));
+        let readers = readers.map(|member| (member.name(), ports.metrics(member.index, member.replica)));
+        let mut patience = Patience::new(limit, readers.collect(), say);
         let logs = self.state.join("logs");
         let server =
             Program { name: "nats-server".into(), path: nats, args: vec!["-c".into(), nats_config.display().to_string()], env: Vec::new() };
@@ -97,24 +126,37 @@ impl Group {
         if moved.events > 0 {
             say(&format!("moved {} tasks of the release before to the present schema", moved.tasks));
         }
-        for name in SERVICES {
-            let path = if AGENTS.contains(&name) { self.state.link(name, &programs.join("agents"))? } else { programs.join(name) };
-            let program =
-                Program { name: name.to_owned(), path, args: vec!["--config".into(), config.display().to_string()], env: Vec::new() };
-            self.processes.push(Process::start(&program, &logs)?);
+        let mut path = PathBuf::new();
+        for member in Member::all(ports.replicas()) {
+            let service = member.service;
+            // one link for all replicas: a second one would be put where the first is started just now
+            if member.replica == 0 {
+                path = if AGENTS.contains(&service) { self.state.link(service, &programs.join("agents"))? } else { programs.join(service) };
+            }
+            let mut args = vec!["--config".to_owned(), config.display().to_string()];
+            if member.replica > 0 {
+                // the file says where the first one listens
+                let listens = [
+                    ("--listen", ports.grpc(member.index, member.replica)),
+                    ("--metrics-listen", ports.metrics(member.index, member.replica)),
+                ];
+                args.extend(listens.into_iter().flat_map(|(flag, port)| [flag.to_owned(), format!("127.0.0.1:{port}")]));
+            }
+            self.processes.push(Process::start(&Program { name: member.name(), path: path.clone(), args, env: Vec::new() }, &logs)?);
         }
-        for (index, name) in SERVICES.iter().enumerate() {
-            let address = format!("http://127.0.0.1:{}", self.ports.grpc(index as u16));
-            supervise::until(&mut self.processes, &mut patience, name, || serving(address.clone())).await?;
+        for member in Member::all(ports.replicas()) {
+            let name = member.name();
+            let address = format!("http://127.0.0.1:{}", ports.grpc(member.index, member.replica));
+            supervise::until(&mut self.processes, &mut patience, &name, || serving(address.clone())).await?;
             say(&format!("{name:<15} ready on {}", address.trim_start_matches("http://")));
         }
         say(&format!("the group is up after {:.1} s", begun.elapsed().as_secs_f64()));
         Ok(())
     }
 
-    /// Where the gateway listens.
+    /// Where the first gateway listens.
     pub(crate) fn gateway(&self) -> String {
-        format!("http://127.0.0.1:{}", self.ports.grpc(0))
+        format!("http://127.0.0.1:{}", self.ports.grpc(0, 0))
     }
 
     /// Waits until a process ends by itself, which is an error.
@@ -146,7 +188,7 @@ impl Group {
 
     /// What a person can do now.
     pub(crate) fn instructions(&self) -> String {
-        let gateway = self.ports.grpc(0);
+        let gateway = self.ports.grpc(0, 0);
         let flag = if gateway == 7400 { String::new() } else { format!(" --gateway http://127.0.0.1:{gateway}") };
         let program = std::env::args_os().next().map_or_else(|| "autoact".into(), |program| program.to_string_lossy().into_owned());
         let mut text = String::from("the group stays up; in another terminal:\n");
@@ -156,7 +198,7 @@ impl Group {
             text,
             "  grpcurl -plaintext -d '{{\"task\": {{\"question\": \"Who wrote Hamlet?\"}}}}' 127.0.0.1:{gateway} autoact.v1.Gateway/Ask"
         );
-        let _ = writeln!(text, "  curl -s http://127.0.0.1:{}/metrics", self.ports.metrics(0));
+        let _ = writeln!(text, "  curl -s http://127.0.0.1:{}/metrics", self.ports.metrics(0, 0));
         let _ = writeln!(text, "logs: {}", self.state.join("logs").display());
         let pids: Vec<String> =
             self.processes.iter().filter_map(|process| process.id().map(|id| format!("{} {id}", process.name))).collect();
@@ -216,8 +258,8 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
         let _ = write!(
             text,
             "\n[{name}]\nlisten = \"127.0.0.1:{}\"\nmetrics_listen = \"127.0.0.1:{}\"\n",
-            ports.grpc(index),
-            ports.metrics(index)
+            ports.grpc(index, 0),
+            ports.metrics(index, 0)
         );
         if let Some(role) = Role::ALL.into_iter().find(|role| name.strip_suffix("-agent") == Some(role.as_str())) {
             text.push_str(&options.model.section(role, options.start_timeout)?);
@@ -229,9 +271,10 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
         match *name {
             "gateway" => {
                 for (role, index) in [("plan", 1), ("tool", 2), ("reflect", 3)] {
-                    let _ = writeln!(text, "agents.{role} = \"http://127.0.0.1:{}\"", ports.grpc(index));
+                    let addresses = (0..ports.replicas()).map(|replica| format!("http://127.0.0.1:{}", ports.grpc(index, replica)));
+                    let _ = writeln!(text, "agents.{role} = \"{}\"", addresses.collect::<Vec<_>>().join(","));
                 }
-                let _ = writeln!(text, "memory = \"http://127.0.0.1:{}\"", ports.grpc(4));
+                let _ = writeln!(text, "memory = \"http://127.0.0.1:{}\"", ports.grpc(4, 0));
                 let _ = writeln!(text, "bus.monitoring = \"http://127.0.0.1:{}\"", ports.nats_monitoring());
                 if !options.model.has_chat_format() {
                     // such a model knows the tools that it was trained with, and others disturb it
@@ -241,7 +284,7 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
             "tool-agent" => {
                 let _ = writeln!(text, "tools = {}\ncorpus = {}", path(&options.tools), path(&options.corpus));
                 let _ = writeln!(text, "own_tools = {}", path(&state.join(OWN_TOOLS)));
-                let _ = writeln!(text, "memory = \"http://127.0.0.1:{}\"", ports.grpc(4));
+                let _ = writeln!(text, "memory = \"http://127.0.0.1:{}\"", ports.grpc(4, 0));
             }
             "memory" => {
                 let directory = |name: &str| toml_string(&state.join(name).display().to_string());
@@ -263,9 +306,9 @@ fn nats_file(ports: Ports, state: &StateDir) -> String {
 }
 
 /// `wanted` if a group fits there, else the next base that is free.
-pub(crate) fn free_base(wanted: u16) -> anyhow::Result<u16> {
+pub(crate) fn free_base(wanted: u16, replicas: u16) -> anyhow::Result<u16> {
     (0..100)
         .filter_map(|step: u16| wanted.checked_add(step.checked_mul(200)?))
-        .find(|base| Ports::new(*base).is_ok_and(|ports| ports.check_free(SERVICES.len() as u16).is_ok()))
+        .find(|base| Ports::new(*base, replicas).is_ok_and(|ports| ports.check_free(SERVICES.len() as u16).is_ok()))
         .context("no free ports found for a group; fix: choose some with `--base-port`")
 }

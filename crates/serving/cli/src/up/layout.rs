@@ -14,30 +14,40 @@ use nix::unistd::Pid;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ports {
     base: u16,
+    replicas: u16,
 }
 
 impl Ports {
-    /// The highest offset used.
-    const SPAN: u16 = 104;
-
-    /// Ports from `base` on.
-    pub(crate) fn new(base: u16) -> anyhow::Result<Ports> {
+    /// Ports from `base` on, for 1 to 8 replicas.
+    pub(crate) fn new(base: u16, replicas: u16) -> anyhow::Result<Ports> {
+        let highest = Self::offset(replicas - 1) + 104;
         anyhow::ensure!(
-            (1024..=u16::MAX - Self::SPAN).contains(&base),
+            (1024..=u16::MAX - highest).contains(&base),
             "`--base-port` must be between 1024 and {}, found `{base}`",
-            u16::MAX - Self::SPAN
+            u16::MAX - highest
         );
-        Ok(Ports { base })
+        Ok(Ports { base, replicas })
+    }
+
+    /// How far the ports of a replica (0 is the first) are from those of the first. Their tens stand
+    /// apart from NATS's port.
+    fn offset(replica: u16) -> u16 {
+        if replica == 0 { 0 } else { 20 + 10 * replica }
+    }
+
+    /// How many replicas there are.
+    pub(crate) fn replicas(self) -> u16 {
+        self.replicas
     }
 
     /// gRPC port of the service with this index.
-    pub(crate) fn grpc(self, index: u16) -> u16 {
-        self.base + index
+    pub(crate) fn grpc(self, index: u16, replica: u16) -> u16 {
+        self.base + Self::offset(replica) + index
     }
 
     /// Metrics port of the service with this index.
-    pub(crate) fn metrics(self, index: u16) -> u16 {
-        self.base + 100 + index
+    pub(crate) fn metrics(self, index: u16, replica: u16) -> u16 {
+        self.grpc(index, replica) + 100
     }
 
     /// nats-server's port.
@@ -52,8 +62,8 @@ impl Ports {
 
     /// Names the first port that something else listens on.
     pub(crate) fn check_free(self, services: u16) -> anyhow::Result<()> {
-        let ports = (0..services).flat_map(|index| [self.grpc(index), self.metrics(index)]).chain([self.nats(), self.nats_monitoring()]);
-        for port in ports {
+        let of = |replica| (0..services).flat_map(move |index| [self.grpc(index, replica), self.metrics(index, replica)]);
+        for port in (0..self.replicas).flat_map(of).chain([self.nats(), self.nats_monitoring()]) {
             TcpListener::bind(("127.0.0.1", port)).with_context(|| {
                 format!("port {port} is taken; fix: stop what listens there (`autoact down`?), or choose other ports with `--base-port`")
             })?;
@@ -196,10 +206,23 @@ mod tests {
     fn a_taken_port_is_named() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = taken.local_addr().unwrap().port();
-        if let Ok(ports) = Ports::new(base) {
+        if let Ok(ports) = Ports::new(base, 1) {
             let error = ports.check_free(5).unwrap_err();
             assert!(error.to_string().contains(&base.to_string()));
         }
+    }
+
+    #[test]
+    fn no_port_is_given_twice_nor_to_the_next_group() {
+        let ports = Ports::new(7400, 8).unwrap();
+        let services = (0..8).flat_map(|replica| (0..5).flat_map(move |index| [ports.grpc(index, replica), ports.metrics(index, replica)]));
+        let all: Vec<u16> = services.chain([ports.nats(), ports.nats_monitoring()]).collect();
+        let different: std::collections::BTreeSet<u16> = all.iter().copied().collect();
+        assert_eq!(different.len(), all.len());
+        // the next base is 200 further
+        assert!(different.iter().all(|port| (7400..7600).contains(port)));
+        assert_eq!([ports.grpc(0, 0), ports.grpc(1, 1), ports.metrics(3, 2)], [7400, 7431, 7543]);
+        assert!(Ports::new(65_431, 1).is_ok() && Ports::new(65_431, 2).is_err());
     }
 
     #[test]

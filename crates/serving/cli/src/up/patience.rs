@@ -23,7 +23,7 @@ pub(crate) struct Patience<'a> {
     limit: Duration,
     say: &'a dyn Fn(&str),
     /// Names and metrics ports of those that may read weights.
-    readers: Vec<(&'static str, u16)>,
+    readers: Vec<(String, u16)>,
     begun: Instant,
     /// When the start began, or last made progress.
     moved: Instant,
@@ -34,7 +34,7 @@ pub(crate) struct Patience<'a> {
 }
 
 impl<'a> Patience<'a> {
-    pub(crate) fn new(limit: Duration, readers: Vec<(&'static str, u16)>, say: &'a dyn Fn(&str)) -> Patience<'a> {
+    pub(crate) fn new(limit: Duration, readers: Vec<(String, u16)>, say: &'a dyn Fn(&str)) -> Patience<'a> {
         let now = Instant::now();
         Patience { limit, say, readers, begun: now, moved: now, asked: now, done: 0, said: None }
     }
@@ -50,8 +50,8 @@ impl<'a> Patience<'a> {
         if self.asked.elapsed() < ASK_PERIOD {
             return;
         }
-        let asked = self.readers.iter().map(|(name, port)| async move { Some((*name, ask(*port).await?)) });
-        let reading: Vec<(&str, Look)> = futures::future::join_all(asked).await.into_iter().flatten().collect();
+        let asked = self.readers.iter().map(|(name, port)| async move { Some((name.clone(), ask(*port).await?)) });
+        let reading: Vec<(String, Look)> = futures::future::join_all(asked).await.into_iter().flatten().collect();
         self.asked = Instant::now();
         self.note(&reading);
     }
@@ -65,7 +65,7 @@ impl<'a> Patience<'a> {
         }
     }
 
-    fn note(&mut self, reading: &[(&str, Look)]) {
+    fn note(&mut self, reading: &[(impl AsRef<str>, Look)]) {
         let done = reading.iter().map(|(_, look)| look.done).sum();
         if done != self.done {
             (self.done, self.moved) = (done, Instant::now());
@@ -73,7 +73,7 @@ impl<'a> Patience<'a> {
         // the slowest decides when the group is up
         let Some((_, slowest)) = reading.iter().min_by_key(|(_, look)| look.done) else { return };
         if slowest.elapsed >= SILENT && self.said.is_none_or(|said| said.elapsed() >= SAY_PERIOD) {
-            let names: Vec<&str> = reading.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = reading.iter().map(|(name, _)| name.as_ref()).collect();
             (self.say)(&format!("reading weights: {slowest} ({})", names.join(", ")));
             self.said = Some(Instant::now());
         }
