@@ -61,7 +61,7 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     let writer = format!("gateway-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
     let memory = match config.memory.as_str() {
         "" => None,
-        address => Some(remote::memory(address).map_err(StartError::new)?),
+        address => Some(remote::memory(setup.connector(), address).map_err(StartError::new)?),
     };
     let tenant: Tenant = config.tenant.parse().map_err(StartError::new)?;
     let mut tenants = vec![tenant.clone()];
@@ -79,10 +79,10 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     };
     let documents = match config.memory.as_str() {
         "" => None,
-        address => Some(documents(address).map_err(StartError::new)?),
+        address => Some(documents(setup.connector(), address).map_err(StartError::new)?),
     };
     let embeddings = documents.clone().map(|documents| documents as Arc<dyn Embeddings>);
-    let clients = remote::clients(&config.agents, bus.clone(), memories).map_err(StartError::new)?;
+    let clients = remote::clients(setup.connector(), &config.agents, bus.clone(), memories).map_err(StartError::new)?;
     let leases = bus.leases(&tenants).await.map_err(StartError::new)?;
     let (draining, leaving) = (setup.draining(), CancellationToken::new());
     let context = Arc::new(RunContext {

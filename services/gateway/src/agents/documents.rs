@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use autoact_planning::Failure;
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_trajectory::Tenant;
-use autoact_wire::client::AddressError;
+use autoact_wire::client::{AddressError, Connector};
 use autoact_wire::limited;
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::documents_client::DocumentsClient;
@@ -27,8 +27,8 @@ pub(crate) trait Shelves: Send + Sync {
 pub(crate) type RemoteDocuments = Remote<DocumentsClient<Traced>>;
 
 /// The documents of the memory service at `address`.
-pub(crate) fn documents(address: &str) -> Result<Arc<RemoteDocuments>, AddressError> {
-    let settings = Settings { bus: None, call_limit: Duration::ZERO, away: Duration::ZERO };
+pub(crate) fn documents(connector: Connector, address: &str) -> Result<Arc<RemoteDocuments>, AddressError> {
+    let settings = Settings { connector, bus: None, call_limit: Duration::ZERO, away: Duration::ZERO };
     let client = |channel| limited!(DocumentsClient::with_interceptor(channel, TraceInterceptor));
     Ok(Arc::new(Remote::new("memory", address, &settings, client)?))
 }

@@ -13,7 +13,7 @@ use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
 use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::agents_v1::{parameterize_response, plan_response, reflect_response};
-use autoact_wire::client::{AddressError, connect_lazy};
+use autoact_wire::client::{AddressError, Connector};
 use autoact_wire::convert::known;
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
@@ -49,6 +49,8 @@ pub(crate) struct Remote<C> {
 /// What all clients share.
 #[derive(Clone)]
 pub(super) struct Settings {
+    /// Makes connections, with the gateway's certificate.
+    pub(super) connector: Connector,
     /// Where the agents' words are told.
     pub(super) bus: Option<Bus>,
     /// How long one call of an agent may take.
@@ -81,8 +83,8 @@ pub(crate) trait MemoryService: Send + Sync {
 }
 
 /// The agents at the configured addresses; connects on first use.
-pub(crate) fn clients(config: &AgentsConfig, bus: Bus, memories: Arc<dyn Memories>) -> Result<Clients, AddressError> {
-    let settings = Settings { bus: Some(bus), call_limit: config.timeout, away: config.patience };
+pub(crate) fn clients(connector: Connector, config: &AgentsConfig, bus: Bus, memories: Arc<dyn Memories>) -> Result<Clients, AddressError> {
+    let settings = Settings { connector, bus: Some(bus), call_limit: config.timeout, away: config.patience };
     let plan = |channel| limited!(PlanAgentClient::with_interceptor(channel, TraceInterceptor));
     let tool = |channel| limited!(ToolAgentClient::with_interceptor(channel, TraceInterceptor));
     let reflect = |channel| limited!(ReflectAgentClient::with_interceptor(channel, TraceInterceptor));
@@ -102,8 +104,8 @@ pub(crate) fn clients(config: &AgentsConfig, bus: Bus, memories: Arc<dyn Memorie
 }
 
 /// The memory service at `address`.
-pub(crate) fn memory(address: &str) -> Result<Arc<dyn MemoryService>, AddressError> {
-    let settings = Settings { bus: None, call_limit: Duration::ZERO, away: Duration::ZERO };
+pub(crate) fn memory(connector: Connector, address: &str) -> Result<Arc<dyn MemoryService>, AddressError> {
+    let settings = Settings { connector, bus: None, call_limit: Duration::ZERO, away: Duration::ZERO };
     let client = |channel| limited!(MemoryClient::with_interceptor(channel, TraceInterceptor));
     Ok(Arc::new(Remote::new("memory", address, &settings, client)?))
 }
@@ -115,7 +117,7 @@ impl<C: Clone> Remote<C> {
         settings: &Settings,
         client: impl FnOnce(Channel) -> C,
     ) -> Result<Remote<C>, AddressError> {
-        let client = client(connect_lazy(address)?);
+        let client = client(settings.connector.connect_lazy(address)?);
         Ok(Remote { client, who: format!("{name} at `{address}`"), settings: settings.clone() })
     }
 
