@@ -7,8 +7,10 @@ mod adapters;
 mod args;
 mod artifacts;
 mod ask;
+mod certs;
 mod citations;
 mod client;
+mod connector;
 mod context;
 mod corpus;
 mod eval;
@@ -38,6 +40,7 @@ use autoact_base::error::chain;
 use autoact_datasets::UnknownFormat;
 use autoact_load::LoadError;
 use autoact_registry::RegistryError;
+use autoact_tls::TlsError;
 use clap::Parser as _;
 
 use crate::args::{Args, Command};
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
 
 async fn run(args: Args) -> anyhow::Result<u8> {
     let gateway = args.gateway;
+    connector::set_up(args.tls);
     match args.command {
         Command::Up(options) => up::run(options).await,
         Command::Down(options) => up::down(&options).await,
@@ -92,6 +96,7 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Model(command) => model::run(command).await,
         Command::Corpus(command) => corpus::run(command).await,
         Command::Migrate(options) => migrate::run(options).await,
+        Command::Certs(command) => certs::run(command),
     }
 }
 
@@ -112,7 +117,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         {
             return exit::USAGE;
         }
-        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() {
+        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() || cause.is::<TlsError>() {
             return exit::USAGE;
         }
     }
