@@ -59,9 +59,10 @@ impl Service for Gateway {
 /// What the configuration names is not there, or is not right.
 pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> Result<(), StartError> {
     let writer = format!("gateway-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
+    let connector = setup.connector();
     let memory = match config.memory.as_str() {
         "" => None,
-        address => Some(Peer::new("memory", address, &config.replicas).map_err(StartError::new)?),
+        address => Some(Peer::new("memory", address, &config.replicas, &connector).map_err(StartError::new)?),
     };
     let documents = memory.as_ref().map(documents);
     let memory = memory.as_ref().map(remote::memory);
@@ -85,7 +86,7 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         None => Arc::new(NoMemories),
     };
     let embeddings = documents.clone().map(|documents| documents as Arc<dyn Embeddings>);
-    let clients = remote::clients(&config.agents, &config.replicas, bus.clone(), memories).map_err(StartError::new)?;
+    let clients = remote::clients(&connector, &config.agents, &config.replicas, bus.clone(), memories).map_err(StartError::new)?;
     let leases = bus.leases(&tenants).await.map_err(StartError::new)?;
     let (draining, leaving) = (setup.draining(), CancellationToken::new());
     let context = Arc::new(RunContext {

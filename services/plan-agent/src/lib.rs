@@ -32,7 +32,7 @@ impl AgentRole for Planner {
     type Request = PlanRequest;
     type Response = PlanResponse;
 
-    async fn open(_: &NoSettings) -> Result<(), StartError> {
+    async fn open(_: &NoSettings, _: &Setup) -> Result<(), StartError> {
         Ok(())
     }
 

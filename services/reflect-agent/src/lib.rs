@@ -32,7 +32,7 @@ impl AgentRole for Judge {
     type Request = ReflectRequest;
     type Response = ReflectResponse;
 
-    async fn open(_: &NoSettings) -> Result<(), StartError> {
+    async fn open(_: &NoSettings, _: &Setup) -> Result<(), StartError> {
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use autoact_telemetry::propagate::TraceInterceptor;
 use autoact_tools::{CollectionError, Collections, Opened, Page, Place, PlacedPage, Scope};
-use autoact_wire::client::{AddressError, connect_lazy};
+use autoact_wire::client::{AddressError, Connector};
 use autoact_wire::limited;
 use autoact_wire::memory_v1::documents_client::DocumentsClient;
 use autoact_wire::memory_v1::{OpenSegmentRequest, SearchSegmentsRequest, Segment};
@@ -31,8 +31,8 @@ pub(crate) struct RemoteCollections {
 
 impl RemoteCollections {
     /// Connects on first use. Called on a runtime, which makes the calls.
-    pub(crate) fn new(address: &str) -> Result<RemoteCollections, AddressError> {
-        let client = limited!(DocumentsClient::with_interceptor(connect_lazy(address)?, TraceInterceptor));
+    pub(crate) fn new(connector: &Connector, address: &str) -> Result<RemoteCollections, AddressError> {
+        let client = limited!(DocumentsClient::with_interceptor(connector.connect_lazy(address)?, TraceInterceptor));
         Ok(RemoteCollections { client, address: address.to_owned(), runtime: Handle::current() })
     }
 

@@ -65,8 +65,8 @@ impl AgentRole for Operator {
         ]
     }
 
-    async fn open(settings: &ToolSettings) -> Result<Arc<Tools>, StartError> {
-        Tools::open(settings).await.map(Arc::new)
+    async fn open(settings: &ToolSettings, setup: &Setup) -> Result<Arc<Tools>, StartError> {
+        Tools::open(settings, &setup.connector()).await.map(Arc::new)
     }
 
     fn serve(agent: Arc<Agent>, tools: Arc<Tools>, settings: &ToolSettings, setup: &mut Setup) {

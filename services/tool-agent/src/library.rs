@@ -9,6 +9,7 @@ use autoact_sandbox::Tier;
 use autoact_service::{StartError, Tasks};
 use autoact_tool_sources::Sources;
 use autoact_tools::{Collections, Corpus, Knowledge, LibraryError, ToolLibrary};
+use autoact_wire::client::Connector;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
@@ -45,10 +46,10 @@ impl From<Arc<ToolLibrary>> for Tools {
 
 impl Tools {
     /// Reads the library that the settings name.
-    pub(crate) async fn open(settings: &ToolSettings) -> Result<Tools, StartError> {
+    pub(crate) async fn open(settings: &ToolSettings, connector: &Connector) -> Result<Tools, StartError> {
         let collections = match settings.memory.as_str() {
             "" => None,
-            address => Some(Arc::new(RemoteCollections::new(address).map_err(StartError::new)?) as Arc<dyn Collections>),
+            address => Some(Arc::new(RemoteCollections::new(connector, address).map_err(StartError::new)?) as Arc<dyn Collections>),
         };
         let client = HttpClient::new(Handle::current(), HttpClientOptions::from_environment());
         let sources = Arc::new(Sources::new(client.map_err(StartError::new)?));

@@ -72,6 +72,26 @@ fn the_remote_component_fits_the_programs() -> anyhow::Result<()> {
 }
 
 #[test]
+fn the_tls_component_fits_the_programs() -> anyhow::Result<()> {
+    let Some(kustomize) = source::kustomize() else {
+        println!("SKIPPED: no kustomize or kubectl found; `scripts/fetch-kustomize` gets one");
+        return Ok(());
+    };
+    for overlay in ["local", "production"] {
+        let dir = source::with_component(overlay, "tls")?;
+        let manifests = Manifests::rendered(&kustomize, &dir.path().display().to_string())?;
+        check(&manifests).with_context(|| format!("k8s/overlays/{overlay} with components/tls"))?;
+        for service in ["gateway", "plan-agent", "tool-agent", "reflect-agent", "memory"] {
+            let deployment = manifests.named("Deployment", &format!("autoact-{service}")).context("there is a Deployment")?;
+            let mut volumes = yaml::items(deployment, "spec.template.spec.volumes");
+            let secret = volumes.find_map(|volume| yaml::text(volume, "secret.secretName"));
+            anyhow::ensure!(secret == Some(&format!("autoact-{service}-tls")), "{service} has no certificate of its own: {secret:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
 fn every_file_of_the_manifests_is_used_and_is_yaml() -> anyhow::Result<()> {
     source::every_file_is_used()
 }

@@ -117,13 +117,13 @@ async fn commands(group: &Group) -> anyhow::Result<()> {
 }
 
 async fn agents(group: &Group) -> anyhow::Result<()> {
-    let mut plan = limited!(PlanAgentClient::new(connect_lazy(&group.grpc("plan-agent"))?));
+    let mut plan = limited!(PlanAgentClient::new(group.channel("plan-agent")?));
     let status = plan.plan(agents_v1::PlanRequest::default()).await.err().context("accepted")?;
     expect(&status, Code::InvalidArgument, &["trajectory"]);
-    let mut reflect = limited!(ReflectAgentClient::new(connect_lazy(&group.grpc("reflect-agent"))?));
+    let mut reflect = limited!(ReflectAgentClient::new(group.channel("reflect-agent")?));
     let status = reflect.reflect(agents_v1::ReflectRequest::default()).await.err().context("accepted")?;
     expect(&status, Code::InvalidArgument, &["trajectory"]);
-    let mut tools = limited!(ToolAgentClient::new(connect_lazy(&group.grpc("tool-agent"))?));
+    let mut tools = limited!(ToolAgentClient::new(group.channel("tool-agent")?));
     let action = v1::Action { tool: "Teleport".to_owned(), params: "home".to_owned() };
     let trajectory = v1::Trajectory { task_id: "bad".to_owned(), question: "Where am I?".to_owned(), ..v1::Trajectory::default() };
     let request = agents_v1::ExecuteRequest {
@@ -175,7 +175,7 @@ async fn hang_ups(group: &Group) -> anyhow::Result<()> {
 /// What is no gRPC at all.
 async fn noise(group: &Group) -> anyhow::Result<()> {
     for service in SERVICES {
-        for address in [group.grpc(service).replace("http://", ""), group.metrics(service)] {
+        for address in [group.door(service), group.metrics(service)] {
             let mut stream = tokio::net::TcpStream::connect(&address).await?;
             // the other end may hang up before it has read everything
             let _ = stream.write_all(&[0xff; 4096]).await;

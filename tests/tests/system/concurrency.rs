@@ -6,7 +6,6 @@ use autoact_testkit::Group;
 use autoact_testkit::files::root;
 use autoact_wire::agents_v1;
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
-use autoact_wire::client::connect_lazy;
 use autoact_wire::v1::trajectory_event::Body;
 use autoact_wire::v1::{self, TrajectoryEvent};
 use futures::future::try_join_all;
@@ -32,7 +31,7 @@ async fn thirty_two_questions_at_once_each_get_their_own_trajectory() -> anyhow:
     ids.dedup();
     assert_eq!(ids.len(), AT_ONCE, "every question is a task of its own");
 
-    let mut tools = autoact_wire::limited!(ToolAgentClient::new(connect_lazy(&group.grpc("tool-agent"))?));
+    let mut tools = autoact_wire::limited!(ToolAgentClient::new(group.channel("tool-agent")?));
     let mut right = 0;
     for (number, ((question, answer), events)) in questions.iter().zip(&all).enumerate() {
         check_whole(events, question).with_context(|| question.clone())?;

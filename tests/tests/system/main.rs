@@ -26,6 +26,7 @@ mod quickstart;
 mod restarts;
 mod sandbox;
 mod second;
+mod tls;
 mod traces;
 mod variables;
 mod versions;

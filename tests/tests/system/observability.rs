@@ -3,9 +3,9 @@
 use anyhow::Context as _;
 use autoact_testkit::group::SERVICES;
 use autoact_testkit::{Group, within};
-use autoact_wire::client::connect_lazy;
 use futures::StreamExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tonic::transport::Channel;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
@@ -22,9 +22,9 @@ async fn every_service_shows_health_reflection_and_metrics() -> anyhow::Result<(
     let contracts = ["v1.Gateway", "agents.v1.PlanAgent", "agents.v1.ToolAgent", "agents.v1.ReflectAgent", "memory.v1.Memory"];
     for (service, contract) in SERVICES.iter().zip(contracts) {
         let own = format!("autoact.{contract}");
-        let listed = reflection(&group.grpc(service)).await.with_context(|| service.to_string())?;
+        let listed = reflection(group.channel(service)?).await.with_context(|| service.to_string())?;
         assert!(listed.contains(&own), "{service} lists {listed:?}");
-        let channel = connect_lazy(&group.grpc(service))?;
+        let channel = group.channel(service)?;
         for name in [String::new(), own] {
             let health = HealthClient::new(channel.clone()).check(HealthCheckRequest { service: name.clone() }).await?;
             assert_eq!(health.into_inner().status(), ServingStatus::Serving, "{service} `{name}`");
@@ -57,8 +57,8 @@ async fn every_service_shows_health_reflection_and_metrics() -> anyhow::Result<(
     Ok(())
 }
 
-async fn reflection(address: &str) -> anyhow::Result<Vec<String>> {
-    let mut client = ServerReflectionClient::new(connect_lazy(address)?);
+async fn reflection(channel: Channel) -> anyhow::Result<Vec<String>> {
+    let mut client = ServerReflectionClient::new(channel);
     let request = ServerReflectionRequest { host: String::new(), message_request: Some(MessageRequest::ListServices(String::new())) };
     let mut responses = client.server_reflection_info(tokio_stream::once(request)).await?.into_inner();
     let response = within(QUICK, "reflection", responses.next()).await?.context("an answer")??;

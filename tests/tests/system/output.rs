@@ -77,11 +77,18 @@ async fn a_wrong_address_is_told_from_a_gateway_that_is_away() -> anyhow::Result
     says(&ask(&metrics)?.run(QUICK).await?, UNAVAILABLE, &[&metrics, "HTTP", "as metrics ports do", "--gateway"]);
     let nats = group.nats().replace("nats://", "");
     says(&ask(&nats)?.run(QUICK).await?, UNAVAILABLE, &[&nats, "nats-server"]);
-    says(&ask(&group.grpc("memory"))?.run(QUICK).await?, UNAVAILABLE, &["is not the gateway"]);
+    let memory = group.grpc("memory");
+    says(&group.autoact(["--gateway", &memory, "ask", QUESTION])?.run(QUICK).await?, UNAVAILABLE, &["is not the gateway"]);
+    let plain = format!("http://{}", group.door("memory"));
+    says(&group.autoact(["--gateway", &plain, "ask", QUESTION])?.run(QUICK).await?, UNAVAILABLE, &["expects TLS", "https://"]);
+    let secured = format!("https://{}", group.door("gateway"));
+    says(&group.autoact(["--gateway", &secured, "ask", QUESTION])?.run(QUICK).await?, UNAVAILABLE, &["plain text", "http://"]);
     let recall = group.autoact(["memory", "recall", "Hamlet", "--memory", &group.gateway()])?;
     says(&recall.run(QUICK).await?, UNAVAILABLE, &["is not the memory service", "--memory"]);
     for wrong in ["https://127.0.0.1:7400", "nats://127.0.0.1:4222", "not an address", ""] {
-        says(&ask(wrong)?.run(QUICK).await?, BAD_ARGUMENTS, &["http://127.0.0.1:7400"]);
+        // there is no group whose certificate it could take
+        let ask = ask(wrong)?.env("AUTOACT_STATE_DIR", "/nonexistent");
+        says(&ask.run(QUICK).await?, BAD_ARGUMENTS, &["http://127.0.0.1:7400"]);
     }
     // a load looks before it begins
     let load = group.autoact(["--gateway", &metrics, "load", "--duration", "1s"])?;

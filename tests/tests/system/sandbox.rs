@@ -4,7 +4,6 @@ use anyhow::Context as _;
 use autoact_testkit::{Assets, Group, GroupOptions};
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::agents_v1::{ExecuteRequest, ExecuteResponse};
-use autoact_wire::client::connect_lazy;
 use autoact_wire::limited;
 use autoact_wire::v1::Action;
 
@@ -17,7 +16,7 @@ fn tool(name: &str, sandbox: &str) -> String {
 }
 
 async fn run(group: &Group, tool: &str, line: &str) -> anyhow::Result<ExecuteResponse> {
-    let mut client = limited!(ToolAgentClient::new(connect_lazy(&group.grpc("tool-agent"))?));
+    let mut client = limited!(ToolAgentClient::new(group.channel("tool-agent")?));
     let action = Some(Action { tool: tool.to_owned(), params: line.to_owned() });
     let request = ExecuteRequest { task_id: "sandbox".to_owned(), action, ..ExecuteRequest::default() };
     Ok(client.execute(request).await?.into_inner())

@@ -35,7 +35,10 @@ impl Second {
             .args(["--listen", &listen, "--metrics-listen", &metrics, "--nats-url", &group.nats()])
             // what it runs passes to the group's own gateway at once
             .args(["--set", "drain=100ms"])
-            .args(agents);
+            .args(agents)
+            // the agents let in who has a gateway's certificate; its own door is plain, as the first one's
+            .args(group.tls_args("gateway"))
+            .args(["--set", "tls.insecure=true"]);
         Ok(Second { program, address: format!("http://{listen}"), metrics })
     }
 

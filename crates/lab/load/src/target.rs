@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use autoact_client::{Following, Update};
-use autoact_wire::client::connect_lazy;
+use autoact_wire::client::Connector;
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::v1::gateway_client::GatewayClient;
@@ -44,6 +44,8 @@ pub trait Target: Send + Sync + 'static {
 pub struct GatewayOptions {
     /// The gateway's address.
     pub address: String,
+    /// Makes the connections.
+    pub connector: Connector,
     /// The memory service's address. If set, every task is followed by a query with its question.
     pub memory: Option<String>,
     /// Maximum number of tasks in flight.
@@ -74,10 +76,10 @@ impl Gateway {
     /// The address is invalid, or no server answers there.
     pub async fn connect(options: GatewayOptions) -> Result<Gateway, LoadError> {
         let connections = options.in_flight / STREAMS_PER_CONNECTION + 1;
-        let client = |_| Ok(autoact_wire::limited!(GatewayClient::new(connect_lazy(&options.address)?)));
+        let client = |_| Ok(autoact_wire::limited!(GatewayClient::new(options.connector.connect_lazy(&options.address)?)));
         let clients = (0..connections).map(client).collect::<Result<Vec<_>, LoadError>>()?;
         let memory = match &options.memory {
-            Some(address) => Some(autoact_wire::limited!(MemoryClient::new(connect_lazy(address)?))),
+            Some(address) => Some(autoact_wire::limited!(MemoryClient::new(options.connector.connect_lazy(address)?))),
             None => None,
         };
         for client in &clients {

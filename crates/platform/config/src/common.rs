@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::tls::TlsConfig;
+
 /// In-flight calls get this long after SIGTERM: below the 30 s that Kubernetes waits before it
 /// kills.
 pub const DEFAULT_GRACE_PERIOD: Duration = Duration::from_secs(25);
@@ -35,11 +37,13 @@ pub struct Common {
     pub nats: NatsConfig,
     /// Logs and traces.
     pub telemetry: TelemetryConfig,
+    /// Who may connect, and how it is known who is who.
+    pub tls: TlsConfig,
 }
 
 impl Common {
     /// The names of the shared settings: the first segment of their keys.
-    pub const KEYS: [&str; 6] = ["listen", "metrics_listen", "grace_period", "start_limit", "nats", "telemetry"];
+    pub const KEYS: [&str; 7] = ["listen", "metrics_listen", "grace_period", "start_limit", "nats", "telemetry", "tls"];
 
     /// The defaults of a service that owns these two ports. Only this machine can reach them:
     /// opening up is a decision.
@@ -52,6 +56,7 @@ impl Common {
             start_limit: DEFAULT_START_LIMIT,
             nats: NatsConfig::default(),
             telemetry: TelemetryConfig::default(),
+            tls: TlsConfig::default(),
         }
     }
 }

@@ -23,6 +23,7 @@ mod load;
 mod print;
 mod secret;
 mod setting;
+mod tls;
 mod variables;
 
 pub use autoact_base::duration;
@@ -32,6 +33,7 @@ pub use common::{
 pub use error::{ConfigErrors, Mistake, Source};
 pub use load::{Check, Loaded, Section, Sources, load};
 pub use secret::Secret;
+pub use tls::{Door, TlsConfig, TlsFiles};
 pub use variables::{CONFIG_VARIABLE, OTHER_VARIABLES, SETTINGS};
 
 /// The sections a configuration file may have: one per service, and one for what they share. Jobs

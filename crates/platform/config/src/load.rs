@@ -64,6 +64,12 @@ pub(crate) fn source_of(sources: &BTreeMap<String, Source>, key: &str) -> Option
     }
 }
 
+/// The source of a key, or of the first key within it that somebody gave a value for.
+fn first_within(sources: &BTreeMap<String, Source>, key: &str) -> Option<Source> {
+    let within = |given: &str| given.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    sources.iter().find(|(given, _)| within(given)).map(|(_, source)| source.clone())
+}
+
 /// The layers above the defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
@@ -126,6 +132,10 @@ pub fn load<S: Section>(sources: &Sources) -> Result<Loaded<S>, ConfigErrors> {
 
     let mut all = common.sources;
     all.extend(service.sources);
+    if let Err(message) = common.value.tls.door(common.value.listen) {
+        let source_of = ["tls", "listen"].iter().find_map(|key| first_within(&all, key)).unwrap_or(Source::Default);
+        mistakes.push(Mistake { source_of, message });
+    }
     service.value.validate(&common.value, &mut Check { sources: &all, mistakes: &mut mistakes });
     if mistakes.is_empty() {
         Ok(Loaded { common: common.value, service: service.value, sources: all })

@@ -7,7 +7,7 @@ pub const CONFIG_VARIABLE: &str = "AUTOACT_CONFIG";
 
 /// Variables with our prefix that are not settings of a service, each with who reads it. Services
 /// may find them in their environment: `autoact up` and the tests hand theirs on.
-pub const OTHER_VARIABLES: [(&str, &str); 28] = [
+pub const OTHER_VARIABLES: [(&str, &str); 31] = [
     (CONFIG_VARIABLE, "every service: its configuration file"),
     ("AUTOACT_BUF", "scripts/fetch-buf: the program that lints proto/"),
     ("AUTOACT_FAILPOINTS", "test builds of every service: points at which the process ends"),
@@ -34,6 +34,9 @@ pub const OTHER_VARIABLES: [(&str, &str); 28] = [
     ("AUTOACT_TEST_MEDIAWIKI", "the tests of crates/serving/web-tools: the api.php of a running MediaWiki"),
     ("AUTOACT_TEST_OPENAPI", "the tests of crates/serving/http-tools: a directory of OpenAPI documents"),
     ("AUTOACT_THREADS", "the benchmark kernel_throughput"),
+    ("AUTOACT_TLS_CA", "the `autoact` command: default of `--tls-ca`"),
+    ("AUTOACT_TLS_CERT", "the `autoact` command: default of `--tls-cert`"),
+    ("AUTOACT_TLS_KEY", "the `autoact` command: default of `--tls-key`"),
     ("AUTOACT_WRITE_RELEASED", "the tests of crates/platform/wire: record the contracts of a release"),
     ("AUTOACT_WRITE_SAMPLES", "the tests of crates/domain/trajectory: write samples instead of reading them"),
 ];

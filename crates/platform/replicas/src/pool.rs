@@ -37,7 +37,7 @@ pub struct Options {
     pub resolve: Duration,
 }
 
-/// Makes a connection to one of the addresses of a target: `client::connect_lazy_to`, or one that
+/// Makes a connection to one of the addresses of a target: `Connector::connect_lazy_to`, or one that
 /// brings a certificate. It connects when it is used, and again when it broke.
 pub type Connect = dyn Fn(&Target, SocketAddr) -> Result<Channel, AddressError> + Send + Sync;
 

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use autoact_replicas::set::{self, Id};
 use autoact_replicas::{Options, Outcome, Pool, Resolver, SystemResolver};
 use autoact_testkit::poll;
-use autoact_wire::client::connect_lazy_to;
+use autoact_wire::client::{AddressError, Connector, Target};
 use tokio::runtime::Runtime;
 use tokio_stream::wrappers::TcpListenerStream;
 use tokio_stream::{Stream, StreamExt};
@@ -27,6 +27,11 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 const LIMIT: Duration = Duration::from_secs(30);
 /// What the calls of these tests ask for; a pool's own probes ask for nothing.
 const CALL: &str = "call";
+
+/// Connects without TLS, wherever it is.
+fn plain(target: &Target, to: SocketAddr) -> Result<tonic::transport::Channel, AddressError> {
+    Connector::default().plain_anywhere(true).connect_lazy_to(target, to)
+}
 
 #[derive(Default)]
 struct Counts {
@@ -113,7 +118,7 @@ fn options() -> Options {
 
 fn pool(replicas: &[Replica]) -> Pool {
     let addresses: Vec<String> = replicas.iter().map(|replica| format!("http://{}", replica.addr)).collect();
-    Pool::new("plan-agent", &addresses.join(","), &options(), Arc::new(SystemResolver), Box::new(connect_lazy_to)).unwrap()
+    Pool::new("plan-agent", &addresses.join(","), &options(), Arc::new(SystemResolver), Box::new(plain)).unwrap()
 }
 
 /// One call, as the gateway makes it: repeated elsewhere at once if that may help. How often it was
@@ -210,7 +215,7 @@ impl Resolver for Names {
 async fn replicas_come_and_go_with_their_name() {
     let replicas: Vec<Replica> = (0..3).map(|_| Replica::start()).collect();
     let names = Arc::new(Names::default());
-    let pool = Pool::new("plan-agent", "http://plan:7401", &options(), names.clone(), Box::new(connect_lazy_to)).unwrap();
+    let pool = Pool::new("plan-agent", "http://plan:7401", &options(), names.clone(), Box::new(plain)).unwrap();
     assert_eq!(call(&pool, 1).await, (0, false), "nobody knows the name");
     names.say("plan", &[&replicas[0]]);
     eventually("the first address", async || call(&pool, 1).await.1).await;
@@ -245,7 +250,7 @@ async fn connections_are_renewed_and_calls_on_the_old_ones_end() {
     let replica = Replica::start();
     let mut options = options();
     options.set.connection_age = Duration::from_millis(50);
-    let pool = Pool::new("plan-agent", &replica.addr.to_string(), &options, Arc::new(SystemResolver), Box::new(connect_lazy_to)).unwrap();
+    let pool = Pool::new("plan-agent", &replica.addr.to_string(), &options, Arc::new(SystemResolver), Box::new(plain)).unwrap();
     eventually("three connections", async || {
         assert_eq!(call(&pool, 1).await, (1, true));
         replica.counts.connections.load(Ordering::SeqCst) >= 3
@@ -257,6 +262,6 @@ async fn connections_are_renewed_and_calls_on_the_old_ones_end() {
 async fn the_systems_resolver_finds_this_machine() {
     let replica = Replica::start();
     let address = format!("http://localhost:{}", replica.addr.port());
-    let pool = Pool::new("plan-agent", &address, &options(), Arc::new(SystemResolver), Box::new(connect_lazy_to)).unwrap();
+    let pool = Pool::new("plan-agent", &address, &options(), Arc::new(SystemResolver), Box::new(plain)).unwrap();
     eventually("localhost", async || call(&pool, 1).await.1).await;
 }

@@ -4,17 +4,18 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use autoact_config::{Loaded, Section};
+use autoact_config::{Door, Loaded, Section};
 use autoact_telemetry::{Methods, ServerTraceLayer};
+use autoact_tls::{Doors, Handshakes};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
 use crate::error::{RunError, StartError};
 use crate::limits::LimitsLayer;
+use crate::peers::PeersLayer;
 use crate::readiness::Readiness;
 use crate::setup::Setup;
 use crate::{Service, readiness};
@@ -92,14 +93,19 @@ impl App {
     /// and returns.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let App { setup, health, methods } = self;
-        let Setup { name, common, listener, addr, metrics_addr, routes, tasks, readiness, draining, guard, .. } = setup;
+        let Setup { name, common, listener, addr, metrics_addr, routes, tasks, readiness, draining, door, tls, guard, .. } = setup;
         let abort = CancellationToken::new();
         let limits = LimitsLayer { draining: draining.clone(), abort: abort.clone() };
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let peers = PeersLayer::new(name, &common.tls);
+        let incoming = match (door, tls) {
+            (Door::Tls, Some(tls)) => Doors::tls(listener, tls, Handshakes::default()),
+            _ => Doors::plain(listener),
+        };
         let server = Server::builder()
             .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
             .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
             .layer(ServerTraceLayer::new(methods))
+            .layer(peers)
             .layer(limits)
             .add_routes(routes)
             .serve_with_incoming_shutdown(incoming, draining.clone().cancelled_owned());
@@ -107,7 +113,10 @@ impl App {
         let mut server = tokio::spawn(server);
         let mut changes = readiness.changes();
         health.update().await;
-        tracing::info!(service = name, grpc = %addr, metrics = %metrics_addr, waiting = ?readiness.waiting(), "serving");
+        if door == Door::Plain && !addr.ip().is_loopback() {
+            tracing::warn!(service = name, grpc = %addr, "plain text on the network (`tls.insecure`): anybody may call, read and change");
+        }
+        tracing::info!(service = name, grpc = %addr, tls = door == Door::Tls, metrics = %metrics_addr, waiting = ?readiness.waiting(), "serving");
 
         let mut shutdown = std::pin::pin!(shutdown);
         let ended = loop {

@@ -4,7 +4,9 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 
-use autoact_config::Common;
+use autoact_config::{Common, Door};
+use autoact_tls::Tls;
+use autoact_wire::client::Connector;
 use http::Request;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -29,6 +31,8 @@ pub struct Setup {
     pub(crate) readiness: Readiness,
     pub(crate) tasks: Tasks,
     pub(crate) draining: CancellationToken,
+    pub(crate) door: Door,
+    pub(crate) tls: Option<Tls>,
     /// Ends the tasks when the setup (or the app made of it) is dropped.
     pub(crate) guard: DropGuard,
 }
@@ -36,6 +40,8 @@ pub struct Setup {
 impl Setup {
     /// Binds both ports and starts to serve `/livez`, `/readyz` and `/metrics`.
     pub async fn bind(name: &'static str, common: Common) -> Result<Setup, StartError> {
+        let door = common.tls.door(common.listen).map_err(StartError::new)?;
+        let tls = Tls::open(&common.tls).map_err(StartError::new)?;
         let (listener, addr) = bind("gRPC", common.listen).await?;
         let (metrics, metrics_addr) = bind("metrics", common.metrics_listen).await?;
         let recorder = autoact_telemetry::prometheus::recorder().map_err(StartError::new)?;
@@ -47,10 +53,13 @@ impl Setup {
         };
         tasks.spawn("metrics upkeep", autoact_telemetry::prometheus::upkeep(recorder));
         tasks.spawn_critical("metrics server", async move { axum::serve(metrics, router).await });
+        if let Some(tls) = &tls {
+            tasks.spawn("certificates", tls.clone().watch());
+        }
         let guard = tasks.stopping().drop_guard();
         let draining = CancellationToken::new();
         let (routes, services) = (Routes::default(), Vec::new());
-        Ok(Setup { name, common, listener, addr, metrics_addr, routes, services, readiness, tasks, draining, guard })
+        Ok(Setup { name, common, listener, addr, metrics_addr, routes, services, readiness, tasks, draining, door, tls, guard })
     }
 
     /// Registers a gRPC service; health and reflection know it then. Set message limits on it with
@@ -68,6 +77,11 @@ impl Setup {
     /// The settings every service has.
     pub fn common(&self) -> &Common {
         &self.common
+    }
+
+    /// Makes connections to other services, with this one's certificate.
+    pub fn connector(&self) -> Connector {
+        Connector::new(self.tls.clone()).plain_anywhere(self.common.tls.insecure)
     }
 
     /// The real address of the gRPC listener.

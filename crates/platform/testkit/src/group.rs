@@ -6,9 +6,13 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use autoact_certificates as certificates;
+use autoact_tls::{Tls, TlsFiles};
+use autoact_wire::client::Connector;
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
 use tokio::process::Child;
+use tonic::transport::Channel;
 
 use crate::files::{self, Assets};
 use crate::poll::poll_until;
@@ -117,7 +121,7 @@ impl Group {
 
     /// The gRPC address of a service's second replica (`--replicas 2`).
     pub fn second_grpc(&self, service: &str) -> String {
-        format!("http://127.0.0.1:{}", self.base_port + SECOND + index(service))
+        format!("{}://127.0.0.1:{}", scheme(service), self.base_port + SECOND + index(service))
     }
 
     /// The address (`host:port`) where a service's second replica shows its metrics.
@@ -125,9 +129,38 @@ impl Group {
         format!("127.0.0.1:{}", self.base_port + METRICS + SECOND + index(service))
     }
 
-    /// The gRPC address of a service.
+    /// The gRPC address of a service: with TLS, but for the gateway's.
     pub fn grpc(&self, service: &str) -> String {
-        format!("http://127.0.0.1:{}", self.base_port + index(service))
+        format!("{}://{}", scheme(service), self.door(service))
+    }
+
+    /// The same without its scheme: `host:port`.
+    pub fn door(&self, service: &str) -> String {
+        format!("127.0.0.1:{}", self.base_port + index(service))
+    }
+
+    /// A channel to a service, with the operator's certificate.
+    pub fn channel(&self, service: &str) -> anyhow::Result<Channel> {
+        Ok(self.connector("autoact")?.connect_lazy(&self.grpc(service))?)
+    }
+
+    /// Connects with the certificate of `name`: a service, or `autoact`, the operator.
+    pub fn connector(&self, name: &str) -> anyhow::Result<Connector> {
+        Ok(Connector::new(Some(Tls::read(self.tls_files(name), true)?)))
+    }
+
+    /// The files of mutual TLS of `name`, which `autoact up` has made.
+    pub fn tls_files(&self, name: &str) -> TlsFiles {
+        let dir = self.state_dir().join("tls");
+        let ((ca, _), (cert, key)) = (certificates::files(&dir, certificates::AUTHORITY), certificates::files(&dir, name));
+        TlsFiles { ca, cert, key }
+    }
+
+    /// Arguments with which a service that is started singly has the certificate of `name`.
+    pub fn tls_args(&self, name: &str) -> Vec<String> {
+        let TlsFiles { ca, cert, key } = self.tls_files(name);
+        let files = [("tls.ca", ca), ("tls.cert", cert), ("tls.key", key)];
+        files.into_iter().flat_map(|(setting, path)| ["--set".to_owned(), format!("{setting}={}", path.display())]).collect()
     }
 
     /// The address (`host:port`) where a service shows its metrics.
@@ -232,6 +265,11 @@ fn spawn_into(program: &Program, dir: &Path) -> anyhow::Result<Child> {
     let err = std::fs::File::create(dir.join("stderr"))?;
     // a process group of its own: a Ctrl-C at the terminal of the tests is not for it
     Ok(program.command().stdout(Stdio::from(out)).stderr(Stdio::from(err)).process_group(0).spawn()?)
+}
+
+/// How a service of a group is called.
+fn scheme(service: &str) -> &'static str {
+    if service == SERVICES[0] { "http" } else { "https" }
 }
 
 fn index(service: &str) -> u16 {

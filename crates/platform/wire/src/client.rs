@@ -4,6 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use autoact_tls::{Connect, Tls};
 use tonic::transport::{Channel, Endpoint, Uri};
 
 /// Largest message a client accepts or sends: a trajectory of the longest task fits many times
@@ -18,12 +19,33 @@ const PLAIN_PORT: u16 = 80;
 /// The same with TLS.
 const TLS_PORT: u16 = 443;
 
-/// An address that is not a URI.
+/// Why there can be no channel to an address.
 #[derive(Debug, thiserror::Error)]
-#[error("`{address}` is not a gRPC address; expected something like `http://127.0.0.1:7401`")]
-pub struct AddressError {
-    address: String,
-    source: Option<tonic::transport::Error>,
+pub enum AddressError {
+    /// It is no URI.
+    #[error("`{address}` is not a gRPC address; expected something like `http://127.0.0.1:7401`")]
+    NotAnAddress {
+        /// The address.
+        address: String,
+        /// Why.
+        source: Option<tonic::transport::Error>,
+    },
+    /// It asks for TLS, and this process has no certificate.
+    #[error(
+        "`{address}` asks for TLS, which is not configured here; fix: set `tls.ca`, `tls.cert` and `tls.key`, or name an `http://` address"
+    )]
+    NoTls {
+        /// The address.
+        address: String,
+    },
+    /// It asks for plain text over the network, which nobody has allowed.
+    #[error(
+        "`{address}` is on another machine, and asks for plain text; fix: name an `https://` address and set `tls.ca`, `tls.cert` and `tls.key`, or set `tls.insecure = true`"
+    )]
+    PlainText {
+        /// The address.
+        address: String,
+    },
 }
 
 /// Where a service is, as a person names it: a host and a port. One host may have many addresses.
@@ -41,7 +63,7 @@ impl Target {
     pub fn parse(address: &str) -> Result<Target, AddressError> {
         let text = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
         let uri = text.parse::<Uri>().ok().filter(|uri| uri.host().is_some_and(|host| !host.is_empty()));
-        uri.map(|uri| Target { address: address.to_owned(), uri }).ok_or_else(|| AddressError { address: address.to_owned(), source: None })
+        uri.map(|uri| Target { address: address.to_owned(), uri }).ok_or_else(|| AddressError::NotAnAddress { address: address.to_owned(), source: None })
     }
 
     /// What it was read from.
@@ -78,42 +100,111 @@ pub fn is_address(text: &str) -> bool {
     targets(text).is_ok()
 }
 
-/// How `socket` is connected to, one of the addresses that the host of `target` has. Requests name
-/// the host, and so does whatever proves who answers.
-///
-/// # Errors
-/// The target is no address for a client.
-fn endpoint(target: &Target, socket: SocketAddr) -> Result<Endpoint, AddressError> {
-    let wrong = |source| AddressError { address: target.address.clone(), source };
-    let scheme = target.uri.scheme_str().unwrap_or("http");
-    let endpoint = Endpoint::from_shared(format!("{scheme}://{socket}")).map_err(|source| wrong(Some(source)))?;
-    Ok(configured(endpoint).origin(target.uri.clone()))
-}
-
-/// A channel to `socket`, one of the addresses that the host of `target` has, that connects on first use and reconnects by itself.
-///
-/// # Errors
-/// The target is no address for a client.
-pub fn connect_lazy_to(target: &Target, socket: SocketAddr) -> Result<Channel, AddressError> {
-    Ok(endpoint(target, socket)?.connect_lazy())
-}
-
 /// A channel to `address` (`http://host:port`; the scheme may be left out) that connects on first
-/// use and reconnects by itself.
+/// use and reconnects by itself. Plain text, wherever it is: for tests, and for what has no
+/// settings.
 pub fn connect_lazy(address: &str) -> Result<Channel, AddressError> {
-    let uri = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-    let endpoint = Endpoint::from_shared(uri).map_err(|source| AddressError { address: address.to_owned(), source: Some(source) })?;
-    Ok(configured(endpoint).connect_lazy())
+    Connector::default().plain_anywhere(true).connect_lazy(address)
 }
 
-/// What every connection has. One with calls in flight is asked every few seconds whether it lives:
-/// a service that hangs is noticed after 15 s.
-fn configured(endpoint: Endpoint) -> Endpoint {
-    endpoint
+/// Makes channels, as the settings of this process say: with its certificate to `https://`
+/// addresses, without TLS to `http://` ones. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Connector {
+    tls: Option<Tls>,
+    /// Plain text to other machines, too.
+    plain_anywhere: bool,
+}
+
+impl Connector {
+    /// With this certificate, if there is one.
+    pub fn new(tls: Option<Tls>) -> Connector {
+        Connector { tls, plain_anywhere: false }
+    }
+
+    /// Allows plain text to other machines: what `tls.insecure` says.
+    #[must_use]
+    pub fn plain_anywhere(mut self, allowed: bool) -> Connector {
+        self.plain_anywhere = allowed;
+        self
+    }
+
+    /// Whether `https://` addresses can be called.
+    pub fn has_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// `address` with its scheme: that of TLS, where it is left out and we have a certificate.
+    pub fn with_scheme(&self, address: &str) -> String {
+        match (address.contains("://"), &self.tls) {
+            (true, _) => address.to_owned(),
+            (false, Some(_)) => format!("https://{address}"),
+            (false, None) => format!("http://{address}"),
+        }
+    }
+
+    /// A channel to `address` (`https://host:port`) that connects on first use and reconnects by
+    /// itself.
+    ///
+    /// # Errors
+    /// It is no address, or not one that the settings allow.
+    pub fn connect_lazy(&self, address: &str) -> Result<Channel, AddressError> {
+        let (endpoint, tls) = self.endpoint(address)?;
+        Ok(match tls {
+            Some(connect) => endpoint.connect_with_connector_lazy(connect),
+            None => endpoint.connect_lazy(),
+        })
+    }
+
+    /// The same to `to`, one of the addresses that the host of `target` has: for those who choose
+    /// among replicas. Requests name the host, and with TLS the certificate has to be for its name.
+    ///
+    /// # Errors
+    /// As [`Connector::connect_lazy`].
+    pub fn connect_lazy_to(&self, target: &Target, to: SocketAddr) -> Result<Channel, AddressError> {
+        let (endpoint, tls) = self.endpoint(target.address())?;
+        Ok(match tls {
+            Some(connect) => endpoint.connect_with_connector_lazy(connect.to(to)),
+            None => configured(&format!("http://{to}"), target.address())?.origin(target.uri.clone()).connect_lazy(),
+        })
+    }
+
+    /// The endpoint of an address, and what connects to it if not the transport itself.
+    fn endpoint(&self, address: &str) -> Result<(Endpoint, Option<Connect>), AddressError> {
+        let uri = self.with_scheme(address);
+        let endpoint = configured(&uri, address)?;
+        let https = endpoint.uri().scheme_str() == Some("https");
+        match &self.tls {
+            Some(tls) if https => {
+                // the transport refuses `https` from connectors other than its own where any crate
+                // turns its TLS on; the connection is made by ours, and requests say `https`
+                let origin = endpoint.uri().clone();
+                let plain = configured(&uri.replacen("https", "http", 1), address)?;
+                Ok((plain.origin(origin), Some(Connect::new(tls.clone()))))
+            }
+            None if https => Err(AddressError::NoTls { address: address.to_owned() }),
+            _ if self.plain_anywhere || is_here(endpoint.uri()) => Ok((endpoint, None)),
+            _ => Err(AddressError::PlainText { address: address.to_owned() }),
+        }
+    }
+}
+
+/// An endpoint with our limits. One with calls in flight is asked every few seconds whether it
+/// lives: a service that hangs is noticed after 15 s.
+fn configured(uri: &str, address: &str) -> Result<Endpoint, AddressError> {
+    let endpoint = Endpoint::from_shared(uri.to_owned())
+        .map_err(|source| AddressError::NotAnAddress { address: address.to_owned(), source: Some(source) })?
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
         .http2_keep_alive_interval(Duration::from_secs(5))
-        .keep_alive_timeout(Duration::from_secs(10))
+        .keep_alive_timeout(Duration::from_secs(10));
+    Ok(endpoint)
+}
+
+/// Whether an address is on this machine, whatever the name service says.
+fn is_here(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Sets the message limits every client uses on a generated client.
@@ -122,4 +213,27 @@ macro_rules! limited {
     ($client:expr) => {
         $client.max_decoding_message_size($crate::client::MAX_MESSAGE_BYTES).max_encoding_message_size($crate::client::MAX_MESSAGE_BYTES)
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(connector: &Connector, address: &str) -> Result<bool, AddressError> {
+        connector.endpoint(address).map(|(_, tls)| tls.is_some())
+    }
+
+    #[test]
+    fn plain_text_stays_on_this_machine_unless_it_is_allowed() {
+        let strict = Connector::default();
+        for here in ["http://127.0.0.1:1", "localhost:1", "http://[::1]:1", "127.0.0.2:1"] {
+            assert!(matches!(asked(&strict, here), Ok(false)), "{here}");
+        }
+        for elsewhere in ["http://10.0.0.1:1", "plan-agent:7401", "http://localhost.example.org:1"] {
+            assert!(matches!(asked(&strict, elsewhere), Err(AddressError::PlainText { .. })), "{elsewhere}");
+            assert!(matches!(asked(&strict.clone().plain_anywhere(true), elsewhere), Ok(false)), "{elsewhere}");
+        }
+        assert!(matches!(asked(&strict, "https://127.0.0.1:1"), Err(AddressError::NoTls { .. })));
+        assert!(matches!(asked(&strict, "a b"), Err(AddressError::NotAnAddress { .. })));
+    }
 }

@@ -44,8 +44,8 @@ pub trait AgentRole: Debug + Clone + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Opens what it needs beside its model.
-    fn open(settings: &Self::Settings) -> impl Future<Output = Result<Self::Resources, StartError>> + Send;
+    /// Opens what it needs beside its model. `setup` makes its connections.
+    fn open(settings: &Self::Settings, setup: &Setup) -> impl Future<Output = Result<Self::Resources, StartError>> + Send;
 
     /// Registers its gRPC service.
     fn serve(agent: Arc<Agent>, resources: Self::Resources, settings: &Self::Settings, setup: &mut Setup);

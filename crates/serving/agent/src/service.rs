@@ -37,7 +37,7 @@ impl<R: AgentRole> Service for AgentService<R> {
     }
 
     async fn build(config: AgentConfig<R>, setup: &mut Setup) -> Result<(), StartError> {
-        let resources = R::open(&config.own).await?;
+        let resources = R::open(&config.own, setup).await?;
         let agent = crate::load::open(R::ROLE, config.sources(), &config.engine, setup).await?;
         install(agent, resources, &config, setup);
         Ok(())

@@ -1,5 +1,6 @@
 //! The command line's words.
 
+mod certs;
 mod corpus;
 mod memory;
 mod tools;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
+pub(crate) use self::certs::{CertsCommand, CertsOptions};
 pub(crate) use self::corpus::{CorpusCommand, ImportOptions, StoreOptions};
 pub(crate) use self::memory::{MemoryCommand, MemoryKind, MemoryOptions};
 pub(crate) use self::tools::{AddCommand, CallOptions, CommonOptions, FilesOptions, ToolsCommand, ToolsOptions};
@@ -36,6 +38,8 @@ pub(crate) struct Args {
     /// Where the gateway listens.
     #[arg(long, global = true, env = "AUTOACT_GATEWAY", default_value = "http://127.0.0.1:7400")]
     pub(crate) gateway: String,
+    #[command(flatten)]
+    pub(crate) tls: TlsOptions,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -83,10 +87,28 @@ pub(crate) enum Command {
     Restore(RestoreOptions),
     /// Remove tasks that ended long ago, and record that.
     Purge(PurgeOptions),
+    /// Certificates for development: make an authority, show and renew what it made.
+    #[command(subcommand)]
+    Certs(CertsCommand),
+}
+
+/// How `https://` addresses are called. Without these, with the operator's certificate of the group
+/// in the state directory.
+#[derive(Debug, Clone, Default, ClapArgs)]
+pub(crate) struct TlsOptions {
+    /// Whom to believe behind `https://` addresses: a PEM file of certificate authorities.
+    #[arg(long, global = true, env = "AUTOACT_TLS_CA", value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+    /// Our certificate: a PEM file.
+    #[arg(long, global = true, env = "AUTOACT_TLS_CERT", value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The certificate's key: a PEM file.
+    #[arg(long, global = true, env = "AUTOACT_TLS_KEY", value_name = "FILE")]
+    pub(crate) tls_key: Option<PathBuf>,
 }
 
 /// Where a local group keeps its files.
-const DEFAULT_STATE_DIR: &str = ".quickstart/run";
+pub(crate) const DEFAULT_STATE_DIR: &str = ".quickstart/run";
 /// The library that comes with the atlas.
 const DEFAULT_TOOLS: &str = "corpora/atlas/tools.toml";
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use autoact_client::{Listener, what_listens};
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
-use autoact_wire::client::connect_lazy;
+use autoact_wire::client::AddressError;
 use autoact_wire::memory_v1::documents_client::DocumentsClient;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::status;
@@ -12,6 +12,7 @@ use autoact_wire::v1::gateway_client::GatewayClient;
 use tonic::transport::{Channel, Uri};
 use tonic::{Code, Status};
 
+use crate::connector::{self, Route};
 use crate::exit;
 use crate::text::plain_line;
 
@@ -40,17 +41,35 @@ pub(crate) fn tool_agent(address: &str) -> anyhow::Result<ToolAgent> {
     Ok(autoact_wire::limited!(ToolAgentClient::new(channel(address, Service::ToolAgent)?)))
 }
 
-fn channel(address: &str, service: Service) -> Result<Channel, BadAddress> {
+/// How the service at `address` is called.
+pub(crate) fn route(address: &str, service: Service) -> anyhow::Result<Route> {
+    Ok(connector::route(address, service != Service::Gateway)?)
+}
+
+fn channel(address: &str, service: Service) -> anyhow::Result<Channel> {
+    checked(address, service)?;
+    let Route { address, connector } = route(address, service)?;
+    connector.connect_lazy(&address).map_err(|error| match error {
+        AddressError::NoTls { .. } => BadAddress(format!(
+            "`{address}` asks for TLS, and there is no certificate to call it with; fix: `--tls-ca`, `--tls-cert` and `--tls-key`, the state \
+             directory of the group in `AUTOACT_STATE_DIR`, or an address such as `http://127.0.0.1:{}`",
+            service.port()
+        ))
+        .into(),
+        other => anyhow::Error::from(other),
+    })
+}
+
+/// Says early, and in the user's words, what is no address.
+fn checked(address: &str, service: Service) -> Result<(), BadAddress> {
     let bad = |why: &str| BadAddress(format!("`{address}` {why}; expected something like `http://127.0.0.1:{}`", service.port()));
     let uri = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
     let uri: Uri = uri.parse().map_err(|_| bad("is not an address"))?;
     match uri.scheme_str() {
-        _ if uri.host().is_none_or(str::is_empty) => return Err(bad("names no host")),
-        Some("http") => {}
-        Some("https") => return Err(bad("asks for TLS, which this program does not speak")),
-        _ => return Err(bad("is not an `http://` address")),
+        _ if uri.host().is_none_or(str::is_empty) => Err(bad("names no host")),
+        Some("http" | "https") => Ok(()),
+        _ => Err(bad("is not an `http://` or `https://` address")),
     }
-    connect_lazy(address).map_err(|_| bad("is not an address"))
 }
 
 /// An address that cannot be one.
@@ -127,7 +146,8 @@ pub(crate) async fn explain(status: Status, service: Service, address: &str) -> 
     let failure = if is_answer(&status) {
         answered(&status, service, address)
     } else {
-        unanswered(&status, &what_listens(address).await, service, address)
+        let tls = route(address, service).is_ok_and(|route| route.address.starts_with("https://"));
+        unanswered(&status, &what_listens(address).await, service, address, tls)
     };
     failure.into()
 }
@@ -156,7 +176,8 @@ fn answered(status: &Status, service: Service, address: &str) -> Failure {
     }
 }
 
-fn unanswered(status: &Status, found: &Listener, service: Service, address: &str) -> Failure {
+/// `tls`: the call was made with TLS.
+fn unanswered(status: &Status, found: &Listener, service: Service, address: &str, tls: bool) -> Failure {
     let (name, flag, port) = (service.name(), service.flag(), service.port());
     let elsewhere = format!("fix: name the {name}'s address with `{flag}`; it listens on port {port} unless told otherwise");
     let start = format!("fix: start the group with `autoact up`, or name another address with `{flag}`");
@@ -167,7 +188,20 @@ fn unanswered(status: &Status, found: &Listener, service: Service, address: &str
         Listener::NoAnswer => format!("the {name} cannot be reached: no answer from {address}; fix: check the address and what is between"),
         Listener::Unreachable(why) => format!("the {name} cannot be reached at {address}: {why}; {elsewhere}"),
         Listener::Http1 => format!("{address} speaks HTTP/1 and not gRPC, as metrics ports do; {elsewhere}"),
-        Listener::Tls => format!("{address} expects TLS, which this program does not speak; {elsewhere}"),
+        Listener::Tls if !tls => format!(
+            "{address} expects TLS; fix: name it `https://…`, with the certificate of `--tls-ca`, `--tls-cert` and `--tls-key`, or of the group \
+             whose state directory `AUTOACT_STATE_DIR` names"
+        ),
+        Listener::Tls if status.code() == Code::Unimplemented => {
+            format!("{address} is not the {name}, or one of another version: it does not know this call; {elsewhere}")
+        }
+        Listener::Tls => {
+            let why = plain_line(&root(status));
+            format!(
+                "the {name} cannot be reached: the TLS connection to {address} failed ({why}); fix: check the certificates with `autoact certs show`"
+            )
+        }
+        Listener::Http2 if tls => format!("{address} speaks plain text and not TLS; fix: name it `http://…`"),
         Listener::Nats => format!("{address} is a nats-server and not the {name}; {elsewhere}"),
         Listener::Unknown => format!("what listens at {address} does not speak gRPC; {elsewhere}"),
         // the transport's words for an answer without a status of gRPC
@@ -185,6 +219,15 @@ fn unanswered(status: &Status, found: &Listener, service: Service, address: &str
     Failure { message, code: exit::UNAVAILABLE }
 }
 
+/// The innermost cause of a call that the transport ended.
+fn root(status: &Status) -> String {
+    let mut cause: &dyn std::error::Error = status;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,7 +242,7 @@ mod tests {
             ("http://", "not an address"),
             ("a b:1", "not an address"),
             ("https://localhost:7400", "TLS"),
-            ("nats://localhost:4222", "not an `http://` address"),
+            ("nats://localhost:4222", "not an `http://` or `https://` address"),
             (":7400", "`:7400`"),
         ] {
             let error = host_of(bad).unwrap_err().to_string();
@@ -207,7 +250,7 @@ mod tests {
         }
     }
 
-    fn host_of(address: &str) -> Result<(), BadAddress> {
+    fn host_of(address: &str) -> anyhow::Result<()> {
         // a channel needs a runtime
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _inside = runtime.enter();
@@ -217,12 +260,12 @@ mod tests {
     #[test]
     fn what_listens_decides_what_is_said() {
         let broken = Status::unknown("h2 protocol error");
-        let said = |found| unanswered(&broken, &found, Service::Gateway, "http://127.0.0.1:7500");
+        let said = |found| unanswered(&broken, &found, Service::Gateway, "http://127.0.0.1:7500", false);
         for (found, words) in [
             (Listener::Nobody, ["nothing listens", "autoact up"]),
             (Listener::UnknownHost("no such name".to_owned()), ["no such name", "--gateway"]),
             (Listener::Http1, ["HTTP/1", "metrics"]),
-            (Listener::Tls, ["TLS", "--gateway"]),
+            (Listener::Tls, ["TLS", "https://"]),
             (Listener::Nats, ["nats-server", "7400"]),
             (Listener::Unknown, ["does not speak gRPC", "7400"]),
             (Listener::Http2, ["broke off", "h2 protocol error"]),

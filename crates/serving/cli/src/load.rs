@@ -146,9 +146,14 @@ async fn load(gateway: &str, options: &LoadOptions) -> anyhow::Result<u8> {
 }
 
 async fn connect(gateway: &str, options: &LoadOptions, in_flight: usize) -> anyhow::Result<Gateway> {
+    let route = client::route(gateway, Service::Gateway)?;
+    let memory = options.memory.as_ref().map(|memory| client::route(memory, Service::Memory)).transpose()?;
+    // one connector has the certificate for both
+    let connector = memory.as_ref().filter(|memory| memory.connector.has_tls()).map_or(route.connector, |memory| memory.connector.clone());
     let connect = GatewayOptions {
-        address: gateway.to_owned(),
-        memory: options.memory.clone(),
+        address: route.address,
+        connector,
+        memory: memory.map(|memory| memory.address),
         in_flight,
         timeout: options.timeout,
         temperature: options.temperature,

@@ -10,8 +10,10 @@ mod ask;
 mod audit;
 mod backup;
 mod bus;
+mod certs;
 mod citations;
 mod client;
+mod connector;
 mod context;
 mod corpus;
 mod eval;
@@ -42,6 +44,7 @@ use autoact_base::error::chain;
 use autoact_datasets::UnknownFormat;
 use autoact_load::LoadError;
 use autoact_registry::RegistryError;
+use autoact_tls::TlsError;
 use clap::Parser as _;
 
 use crate::args::{Args, Command};
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
 
 async fn run(args: Args) -> anyhow::Result<u8> {
     let gateway = args.gateway;
+    connector::set_up(args.tls);
     match args.command {
         Command::Up(options) => up::run(options).await,
         Command::Down(options) => up::down(&options).await,
@@ -100,6 +104,7 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Backup(options) => backup::run(options).await,
         Command::Restore(options) => backup::restore(options).await,
         Command::Purge(options) => purge::run(options).await,
+        Command::Certs(command) => certs::run(command),
     }
 }
 
@@ -120,7 +125,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         {
             return exit::USAGE;
         }
-        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() {
+        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() || cause.is::<TlsError>() {
             return exit::USAGE;
         }
     }

@@ -15,7 +15,7 @@ use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
 use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
 use autoact_wire::agents_v1::{parameterize_response, plan_response, reflect_response};
-use autoact_wire::client::{AddressError, connect_lazy_to};
+use autoact_wire::client::{AddressError, Connector, Target};
 use autoact_wire::convert::known;
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
@@ -94,14 +94,15 @@ pub(crate) trait MemoryService: Send + Sync {
 
 /// The agents at the configured addresses; connects on first use.
 pub(crate) fn clients(
+    connector: &Connector,
     config: &AgentsConfig,
     replicas: &ReplicasConfig,
     bus: Bus,
     memories: Arc<dyn Memories>,
 ) -> Result<Clients, AddressError> {
-    let plan_agent = Peer::new("plan-agent", &config.plan, replicas)?;
-    let tool_agent = Peer::new("tool-agent", &config.tool, replicas)?;
-    let reflect_agent = Peer::new("reflect-agent", &config.reflect, replicas)?;
+    let plan_agent = Peer::new("plan-agent", &config.plan, replicas, connector)?;
+    let tool_agent = Peer::new("tool-agent", &config.tool, replicas, connector)?;
+    let reflect_agent = Peer::new("reflect-agent", &config.reflect, replicas, connector)?;
     let settings = Settings { bus: Some(bus), call_limit: config.timeout, away: config.patience };
     let plan = |channel| limited!(PlanAgentClient::with_interceptor(channel, TraceInterceptor));
     let tool = |channel| limited!(ToolAgentClient::with_interceptor(channel, TraceInterceptor));
@@ -130,8 +131,10 @@ pub(crate) fn memory(peer: &Peer) -> Arc<dyn MemoryService> {
 
 impl Peer {
     /// The service `name` at one address or several, see [`AgentsConfig`].
-    pub(crate) fn new(name: &'static str, addresses: &str, config: &ReplicasConfig) -> Result<Peer, AddressError> {
-        let pool = Pool::new(name, addresses, &config.options(), Arc::new(SystemResolver), Box::new(connect_lazy_to))?;
+    pub(crate) fn new(name: &'static str, addresses: &str, config: &ReplicasConfig, connector: &Connector) -> Result<Peer, AddressError> {
+        let connector = connector.clone();
+        let connect = Box::new(move |target: &Target, socket| connector.connect_lazy_to(target, socket));
+        let pool = Pool::new(name, addresses, &config.options(), Arc::new(SystemResolver), connect)?;
         Ok(Peer { who: format!("{name} at `{addresses}`"), pool: Arc::new(pool) })
     }
 

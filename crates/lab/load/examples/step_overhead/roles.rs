@@ -1,25 +1,30 @@
 //! The processes of the group: the real services over scripted models.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use autoact_agent::testing::ScriptedBackend;
 use autoact_agent::{Agent, AgentOptions};
-use autoact_config::{Common, Loaded};
+use autoact_config::{Common, Loaded, TlsConfig};
 use autoact_prompt::Role;
 use autoact_service::{App, Running, Setup};
 use autoact_tools::{Corpus, Page, ToolLibrary};
 use gateway::{AgentsConfig, BusSettings, Gateway, GatewayConfig};
 use tokio::io::AsyncReadExt as _;
 
+/// The directory of certificates with which the processes talk; without it they talk plain text.
+const TLS_VARIABLE: &str = "STEP_OVERHEAD_TLS";
 /// Time limit for the end of a service.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs one process of the group until its standard input is closed. Its first line is its address.
 pub(super) async fn run(args: Vec<String>) -> anyhow::Result<()> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let common = Common { grace_period: GRACE, ..Common::on_ports(0, 0) };
+    let tls = std::env::var_os(TLS_VARIABLE).map(|dir| tls(Path::new(&dir), args.first().copied().unwrap_or_default()));
+    let scheme = if tls.as_ref().is_some_and(|tls| !tls.insecure) { "https" } else { "http" };
+    let common = Common { grace_period: GRACE, tls: tls.unwrap_or_default(), ..Common::on_ports(0, 0) };
     // logs and metrics have the same cost as in a service
     let telemetry = autoact_telemetry::init(&common.telemetry, "step-overhead", "0")?;
     let running = match args.as_slice() {
@@ -30,12 +35,25 @@ pub(super) async fn run(args: Vec<String>) -> anyhow::Result<()> {
         other => bail!("no role: {other:?}"),
     };
     running.readiness().ready().await;
-    println!("http://{}", running.addr());
+    println!("{scheme}://{}", running.addr());
     let mut end = Vec::new();
     tokio::io::stdin().read_to_end(&mut end).await?;
     running.stop().await?;
     telemetry.shutdown().await;
     Ok(())
+}
+
+/// The certificate of a role, in a directory that `autoact certs init` made. The gateway's door stays
+/// plain, as it is at `autoact up`.
+fn tls(dir: &Path, role: &str) -> TlsConfig {
+    let name = if role == "gateway" { role.to_owned() } else { format!("{role}-agent") };
+    TlsConfig {
+        ca: Some(dir.join("ca.pem")),
+        cert: Some(dir.join(format!("{name}.pem"))),
+        key: Some(dir.join(format!("{name}.key"))),
+        insecure: role == "gateway",
+        ..TlsConfig::default()
+    }
 }
 
 fn speaker(role: Role, backend: ScriptedBackend) -> Arc<Agent> {

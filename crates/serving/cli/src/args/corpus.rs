@@ -77,7 +77,7 @@ pub(crate) struct StoreOptions {
     #[arg(long, default_value = "default")]
     pub(crate) tenant: Tenant,
     /// Where the memory service listens.
-    #[arg(long, env = "AUTOACT_MEMORY", default_value = "http://127.0.0.1:7404")]
+    #[arg(long, env = "AUTOACT_MEMORY", default_value = "127.0.0.1:7404")]
     pub(crate) memory: String,
 }
 

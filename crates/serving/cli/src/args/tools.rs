@@ -65,7 +65,7 @@ pub(crate) struct CallOptions {
     #[arg(default_value = "")]
     pub(crate) input: String,
     /// Where tool-agent listens.
-    #[arg(long, default_value = "http://127.0.0.1:7402")]
+    #[arg(long, default_value = "127.0.0.1:7402")]
     pub(crate) tool_agent: String,
     /// Whose call it is.
     #[arg(long, default_value = "default")]

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use autoact_bus::BusConfig;
+use autoact_certificates::AUTHORITY;
 use autoact_trajectory::{Role, Tenant};
+use autoact_wire::client::Connector;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 use tonic_health::pb::HealthCheckRequest;
@@ -15,6 +17,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use crate::args::GroupOptions;
+use crate::connector::{self, TLS_DIR};
 use crate::supervise::{self, Process, Program};
 use crate::up::layout::{Ports, StateDir};
 use crate::up::model::toml_string;
@@ -65,6 +68,8 @@ pub(crate) struct Group {
     processes: Vec<Process>,
     ports: Ports,
     state: StateDir,
+    /// Calls the services, with the operator's certificate.
+    operator: Connector,
 }
 
 impl Group {
@@ -77,12 +82,17 @@ impl Group {
         let nats = nats_server()?;
         let state = StateDir::hold(&options.state_dir)?;
         ports.check_free(SERVICES.len() as u16)?;
+        let tls_dir = state.join(TLS_DIR);
+        if !autoact_certificates::ensure(&tls_dir)?.is_empty() {
+            say(&format!("made certificates for this group in {}", tls_dir.display()));
+        }
+        let operator = Connector::new(connector::operator(&options.state_dir)?);
         let config = state.join("autoact.toml");
         std::fs::write(&config, config_file(options, ports, &state)?).with_context(|| format!("cannot write `{}`", config.display()))?;
         let nats_config = state.join("nats.conf");
         std::fs::write(&nats_config, nats_file(ports, &state))?;
 
-        let mut group = Group { processes: Vec::new(), ports, state };
+        let mut group = Group { processes: Vec::new(), ports, state, operator };
         if let Some(said) = options.model.said() {
             say(&said);
         }
@@ -145,10 +155,12 @@ impl Group {
             self.processes.push(Process::start(&Program { name: member.name(), path: path.clone(), args, env: Vec::new() }, &logs)?);
         }
         for member in Member::all(ports.replicas()) {
-            let name = member.name();
-            let address = format!("http://127.0.0.1:{}", ports.grpc(member.index, member.replica));
-            supervise::until(&mut self.processes, &mut patience, &name, || serving(address.clone())).await?;
-            say(&format!("{name:<15} ready on {}", address.trim_start_matches("http://")));
+            let (name, operator) = (member.name(), self.operator.clone());
+            let address = ports.address(member.index, member.replica);
+            supervise::until(&mut self.processes, &mut patience, &name, || serving(operator.clone(), address.clone())).await?;
+            let (scheme, address) = address.split_once("://").unwrap_or_default();
+            let door = if scheme == "https" { "mutual TLS" } else { "plain text: for this machine alone" };
+            say(&format!("{name:<15} ready on {address} ({door})"));
         }
         say(&format!("the group is up after {:.1} s", begun.elapsed().as_secs_f64()));
         Ok(())
@@ -208,8 +220,8 @@ impl Group {
     }
 }
 
-async fn serving(address: String) -> bool {
-    let Ok(channel) = autoact_wire::client::connect_lazy(&address) else { return false };
+async fn serving(operator: Connector, address: String) -> bool {
+    let Ok(channel) = operator.connect_lazy(&address) else { return false };
     let check = async move { HealthClient::new(channel).check(HealthCheckRequest { service: String::new() }).await };
     match timeout(Duration::from_secs(1), check).await {
         Ok(Ok(response)) => response.into_inner().status() == ServingStatus::Serving,
@@ -249,9 +261,11 @@ fn nats_server() -> anyhow::Result<PathBuf> {
 
 fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow::Result<String> {
     let path = |path: &Path| toml_string(&std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string());
+    let tls = state.join(TLS_DIR);
     let mut text = format!(
-        "# written by `autoact up`; what it says is in docs/operations.md\n[common]\nnats.url = \"nats://127.0.0.1:{}\"\n",
-        ports.nats()
+        "# written by `autoact up`; what it says is in docs/operations.md\n[common]\nnats.url = \"nats://127.0.0.1:{}\"\ntls.ca = {}\n",
+        ports.nats(),
+        path(&autoact_certificates::files(&tls, AUTHORITY).0)
     );
     for (index, name) in SERVICES.iter().enumerate() {
         let index = index as u16;
@@ -261,6 +275,8 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
             ports.grpc(index, 0),
             ports.metrics(index, 0)
         );
+        let (cert, key) = autoact_certificates::files(&tls, name);
+        let _ = writeln!(text, "tls.cert = {}\ntls.key = {}", path(&cert), path(&key));
         if let Some(role) = Role::ALL.into_iter().find(|role| name.strip_suffix("-agent") == Some(role.as_str())) {
             text.push_str(&options.model.section(role, options.start_timeout)?);
             let _ = writeln!(text, "engine.shared_prefixes = {}", path(state.shared_prefixes()));
@@ -271,11 +287,13 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
         match *name {
             "gateway" => {
                 for (role, index) in [("plan", 1), ("tool", 2), ("reflect", 3)] {
-                    let addresses = (0..ports.replicas()).map(|replica| format!("http://127.0.0.1:{}", ports.grpc(index, replica)));
+                    let addresses = (0..ports.replicas()).map(|replica| ports.address(index, replica));
                     let _ = writeln!(text, "agents.{role} = \"{}\"", addresses.collect::<Vec<_>>().join(","));
                 }
-                let _ = writeln!(text, "memory = \"http://127.0.0.1:{}\"", ports.grpc(4, 0));
+                let _ = writeln!(text, "memory = \"{}\"", ports.address(4, 0));
                 let _ = writeln!(text, "bus.monitoring = \"http://127.0.0.1:{}\"", ports.nats_monitoring());
+                // the door of people and programs on this machine; to the others it calls with TLS
+                let _ = writeln!(text, "tls.insecure = true");
                 if !options.model.has_chat_format() {
                     // such a model knows the tools that it was trained with, and others disturb it
                     let _ = writeln!(text, "tool_choice.above = 0");
@@ -284,7 +302,7 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
             "tool-agent" => {
                 let _ = writeln!(text, "tools = {}\ncorpus = {}", path(&options.tools), path(&options.corpus));
                 let _ = writeln!(text, "own_tools = {}", path(&state.join(OWN_TOOLS)));
-                let _ = writeln!(text, "memory = \"http://127.0.0.1:{}\"", ports.grpc(4, 0));
+                let _ = writeln!(text, "memory = \"{}\"", ports.address(4, 0));
             }
             "memory" => {
                 let directory = |name: &str| toml_string(&state.join(name).display().to_string());

@@ -45,6 +45,13 @@ impl Ports {
         self.base + Self::offset(replica) + index
     }
 
+    /// Where the service with this index is called: the gateway, the first, with plain text, and the
+    /// others with TLS.
+    pub(crate) fn address(self, index: u16, replica: u16) -> String {
+        let scheme = if index == 0 { "http" } else { "https" };
+        format!("{scheme}://127.0.0.1:{}", self.grpc(index, replica))
+    }
+
     /// Metrics port of the service with this index.
     pub(crate) fn metrics(self, index: u16, replica: u16) -> u16 {
         self.grpc(index, replica) + 100
