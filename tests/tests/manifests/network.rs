@@ -6,6 +6,9 @@ use serde_norway::Value;
 use crate::source::{Manifests, Workload};
 use crate::yaml::{at, items, number, selects, text, texts};
 
+/// What the gateway shares its calls among (docs/replicas.md).
+const CALLED: [&str; 4] = ["autoact-plan-agent", "autoact-tool-agent", "autoact-reflect-agent", "autoact-memory"];
+
 pub(crate) fn check(manifests: &Manifests, complaints: &mut Vec<String>) {
     for service in manifests.of_kind("Service") {
         self::service(manifests, service, complaints);
@@ -47,6 +50,10 @@ fn service(manifests: &Manifests, service: &Value, complaints: &mut Vec<String>)
         complaints.push(format!("Service {}: it must select one workload", name(service)));
         return;
     };
+    // a name with one address would be one connection, and so one pod
+    if CALLED.contains(&name(service)) && text(service, "spec.clusterIP") != Some("None") {
+        complaints.push(format!("Service {}: it must be headless", name(service)));
+    }
     for port in items(service, "spec.ports") {
         let target = text(port, "targetPort").unwrap_or_default();
         // the same number inside and outside: one number in the documentation

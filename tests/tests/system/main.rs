@@ -23,6 +23,7 @@ mod output;
 mod own_tools;
 mod questions;
 mod quickstart;
+mod replicas;
 mod restarts;
 mod sandbox;
 mod second;
