@@ -38,6 +38,7 @@ mod patience;
 mod queue;
 mod read;
 mod streams;
+mod tenants;
 mod tool_bucket;
 mod tools;
 mod unqueued;
