@@ -21,4 +21,4 @@ mod run;
 mod tasks;
 
 pub use app::{Gateway, build};
-pub use config::{AgentsConfig, BusSettings, GatewayConfig, LimitsConfig, RecallConfig, ToolChoiceConfig};
+pub use config::{AgentsConfig, BusSettings, GatewayConfig, LimitsConfig, QuotaConfig, RecallConfig, TenantQuotaConfig, ToolChoiceConfig};

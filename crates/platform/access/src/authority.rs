@@ -16,8 +16,8 @@ use crate::tokens::{Stamp, TokenFileError, Tokens};
 /// How often the file of tokens is looked at: how long a token that was taken back still opens the
 /// door.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The longest token.
-const MAX_TOKEN_BYTES: usize = 16 * 1024;
+/// The longest token: HTTP allows 16 KiB for all headers together.
+const MAX_TOKEN_BYTES: usize = 8 * 1024;
 
 /// Why access cannot be set up.
 #[derive(Debug, thiserror::Error)]

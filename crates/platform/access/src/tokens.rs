@@ -108,8 +108,11 @@ impl Tokens {
         Tokens::parse(&text).map_err(invalid)
     }
 
-    /// Reads the text of a file; an error says what is wrong.
-    fn parse(text: &str) -> Result<Tokens, String> {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// What is wrong with it, for people.
+    pub fn parse(text: &str) -> Result<Tokens, String> {
         // not the line itself, as TOML's own errors have it: it may hold what should be secret
         let file: File = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(0, |span| text.get(..span.start).unwrap_or_default().matches('\n').count() + 1);

@@ -7,7 +7,7 @@ pub const CONFIG_VARIABLE: &str = "AUTOACT_CONFIG";
 
 /// Variables with our prefix that are not settings of a service, each with who reads it. Services
 /// may find them in their environment: `autoact up` and the tests hand theirs on.
-pub const OTHER_VARIABLES: [(&str, &str); 27] = [
+pub const OTHER_VARIABLES: [(&str, &str); 29] = [
     (CONFIG_VARIABLE, "every service: its configuration file"),
     ("AUTOACT_BUF", "scripts/fetch-buf: the program that lints proto/"),
     ("AUTOACT_GATEWAY", "the `autoact` command: default of `--gateway`"),
@@ -33,6 +33,8 @@ pub const OTHER_VARIABLES: [(&str, &str); 27] = [
     ("AUTOACT_TEST_MEDIAWIKI", "the tests of crates/serving/web-tools: the api.php of a running MediaWiki"),
     ("AUTOACT_TEST_OPENAPI", "the tests of crates/serving/http-tools: a directory of OpenAPI documents"),
     ("AUTOACT_THREADS", "the benchmark kernel_throughput"),
+    ("AUTOACT_TOKEN", "the `autoact` command: the token that it sends, in place of `--token-file`"),
+    ("AUTOACT_TOKEN_FILE", "the `autoact` command: default of `--token-file`"),
     ("AUTOACT_WRITE_RELEASED", "the tests of crates/platform/wire: record the contracts of a release"),
     ("AUTOACT_WRITE_SAMPLES", "the tests of crates/domain/trajectory: write samples instead of reading them"),
 ];
@@ -43,6 +45,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
     (
         "gateway",
         &[
+            "access",
             "agents",
             "bus",
             "drain",
@@ -53,6 +56,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
             "max_tasks",
             "max_watchers",
             "memory",
+            "quota",
             "recall",
             "run_tenants",
             "tenant",
@@ -80,7 +84,18 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
     ("reflect-agent", &["adapter", "adapter_announcements", "adapter_registry", "backend", "engine", "model"]),
     (
         "memory",
-        &["conversation_ttl", "data_dir", "documents_dir", "embedder", "embedder_dir", "embedder_server", "qdrant", "store", "task_ttl"],
+        &[
+            "access",
+            "conversation_ttl",
+            "data_dir",
+            "documents_dir",
+            "embedder",
+            "embedder_dir",
+            "embedder_server",
+            "qdrant",
+            "store",
+            "task_ttl",
+        ],
     ),
 ];
 
