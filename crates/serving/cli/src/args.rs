@@ -7,6 +7,7 @@ mod tools;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use autoact_trajectory::Tenant;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 pub(crate) use self::corpus::{CorpusCommand, ImportOptions, StoreOptions};
@@ -19,6 +20,7 @@ use crate::learn::LearnArgs;
 use crate::load::LoadOptions;
 use crate::migrate::MigrateOptions;
 use crate::model::ModelCommand;
+use crate::token::TokenCommand;
 use crate::up::model::ModelOptions;
 
 /// autoact: three cooperating agents over one small model.
@@ -33,6 +35,13 @@ pub(crate) struct Args {
     /// Where the gateway listens.
     #[arg(long, global = true, env = "AUTOACT_GATEWAY", default_value = "http://127.0.0.1:7400")]
     pub(crate) gateway: String,
+    /// The file with the token that the gateway and memory ask for; otherwise the variable
+    /// `AUTOACT_TOKEN`, or the file that `AUTOACT_TOKEN_FILE` names.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// For admins: act for this tenant.
+    #[arg(long, global = true, value_name = "TENANT")]
+    pub(crate) for_tenant: Option<Tenant>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -72,6 +81,9 @@ pub(crate) enum Command {
     Corpus(CorpusCommand),
     /// Move what the release before stored on the bus; once, while no gateway runs.
     Migrate(MigrateOptions),
+    /// Tokens for users: make one, list them, check them.
+    #[command(subcommand)]
+    Token(TokenCommand),
 }
 
 /// Where a local group keeps its files.

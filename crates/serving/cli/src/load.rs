@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 
 use crate::client::{self, Service};
 use crate::exit;
+use crate::identity;
 use crate::out;
 use live::Live;
 
@@ -149,6 +150,7 @@ async fn connect(gateway: &str, options: &LoadOptions, in_flight: usize) -> anyh
     let connect = GatewayOptions {
         address: gateway.to_owned(),
         memory: options.memory.clone(),
+        bearer: identity::bearer()?,
         in_flight,
         timeout: options.timeout,
         temperature: options.temperature,

@@ -13,6 +13,7 @@ mod context;
 mod corpus;
 mod eval;
 mod exit;
+mod identity;
 mod json;
 mod learn;
 mod load;
@@ -26,6 +27,7 @@ mod replace;
 mod supervise;
 mod tasks;
 mod text;
+mod token;
 mod tool_choice;
 mod tools;
 mod up;
@@ -42,6 +44,7 @@ use clap::Parser as _;
 
 use crate::args::{Args, Command};
 use crate::client::{BadAddress, Failure};
+use crate::identity::BadToken;
 use crate::out::OutputError;
 
 fn main() -> ExitCode {
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
 }
 
 async fn run(args: Args) -> anyhow::Result<u8> {
+    identity::set(args.token_file, args.for_tenant);
     let gateway = args.gateway;
     match args.command {
         Command::Up(options) => up::run(options).await,
@@ -92,6 +96,7 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Model(command) => model::run(command).await,
         Command::Corpus(command) => corpus::run(command).await,
         Command::Migrate(options) => migrate::run(options).await,
+        Command::Token(command) => token::run(command),
     }
 }
 
@@ -112,7 +117,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         {
             return exit::USAGE;
         }
-        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() {
+        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() || cause.is::<BadToken>() {
             return exit::USAGE;
         }
     }
