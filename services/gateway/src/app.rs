@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use autoact_access::{Anonymous, Authority, Caller, Guard, Principal};
 use autoact_bus::{Bus, BusConfig, BusError, Encode, check_durability};
 use autoact_planning::{Memories, NoMemories};
 use autoact_service::{Absence, Checks, Flag, Service, Setup, StartError};
@@ -16,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::agents::catalog::Catalog;
 use crate::agents::choice::{Chooser, Embeddings};
 use crate::agents::documents::{Shelves, documents};
-use crate::agents::memory::{Rememberer, deliver};
+use crate::agents::memory::Rememberer;
 use crate::agents::recall::Conversations;
 use crate::agents::remote::{self, Peer};
 use crate::config::GatewayConfig;
@@ -24,8 +25,10 @@ use crate::doors::grpc;
 use crate::run::RunContext;
 use crate::run::dispatcher::Dispatcher;
 use crate::run::sweep;
+use crate::run::tenants::{Tenants, deliver_all};
 use crate::run::work::{Work, listen};
 use crate::tasks::Application;
+use crate::tasks::quota::{Quota, Quotas};
 
 /// The gateway.
 #[derive(Debug)]
@@ -42,7 +45,7 @@ impl Service for Gateway {
             Flag { name: "tool-agent", key: "agents.tool", value: "URL", help: "Where Tool-Agent is" },
             Flag { name: "reflect-agent", key: "agents.reflect", value: "URL", help: "Where Reflect-Agent is" },
             Flag { name: "memory", key: "memory", value: "URL", help: "Where the memory service is; empty for none" },
-            Flag { name: "tenant", key: "tenant", value: "NAME", help: "Whose tasks come in here" },
+            Flag { name: "tenant", key: "tenant", value: "NAME", help: "Whose tasks come in here from callers without a token" },
             Flag { name: "max-running", key: "max_running", value: "N", help: "Tasks this gateway runs at a time" },
         ]
     }
@@ -67,13 +70,17 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     let documents = memory.as_ref().map(documents);
     let memory = memory.as_ref().map(remote::memory);
     let tenant: Tenant = config.tenant.parse().map_err(StartError::new)?;
-    let mut tenants = vec![tenant.clone()];
+    let mut first = vec![tenant.clone()];
     for other in &config.run_tenants {
         let other = other.parse().map_err(StartError::new)?;
-        if !tenants.contains(&other) {
-            tenants.push(other);
+        if !first.contains(&other) {
+            first.push(other);
         }
     }
+    let authority = open(&config, setup).await?;
+    // a gateway that is told which tenants to run runs these alone
+    let required = config.access.is_required();
+    let tenants = Arc::new(Tenants::new(first.clone(), required && config.run_tenants.is_empty()));
     let connection = config.bus.config(&setup.common().nats.url, &writer);
     let bus = setup.wait_for("NATS", || connect(connection.clone())).await?.writing(encode);
     if config.bus.allow_unsynced {
@@ -87,7 +94,7 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     };
     let embeddings = documents.clone().map(|documents| documents as Arc<dyn Embeddings>);
     let clients = remote::clients(&connector, &config.agents, &config.replicas, bus.clone(), memories).map_err(StartError::new)?;
-    let leases = bus.leases(&tenants).await.map_err(StartError::new)?;
+    let leases = bus.leases(&first).await.map_err(StartError::new)?.following(tenants.subscribe());
     let (draining, leaving) = (setup.draining(), CancellationToken::new());
     let context = Arc::new(RunContext {
         bus: bus.clone(),
@@ -114,18 +121,18 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     setup.ready_while("bus", Checks::default(), move || answers(checked.clone()));
     setup.tasks().spawn("cancelled tasks", listen(work.bus.clone(), work.dispatcher.clone()));
     if let Some(service) = &memory {
-        for tenant in &tenants {
-            setup.tasks().spawn("outbox", deliver(bus.outbox(tenant), service.clone()));
-        }
+        setup.tasks().spawn("outbox", deliver_all(bus.clone(), service.clone(), tenants.subscribe()));
     }
     setup.tasks().spawn("unqueued tasks", sweep::sweep(bus.clone()));
     setup.tasks().spawn("retention", sweep::retain(bus.clone()));
+    setup.tasks().spawn("tenants", tenants.clone().find(bus.clone(), authority.clone()));
     let slots = Arc::new(Semaphore::new(config.max_running));
     setup.tasks().spawn_until_stopped("tasks", |stopping| work.run(leases, slots, stopping));
 
     let application = Application {
         bus,
-        tenant,
+        tenants,
+        quotas: Quotas::new(&config.quota, shared(&config, required)),
         writer,
         catalog: Arc::new(Catalog::new(clients.library, Chooser::new(embeddings, &config.tool_choice))),
         shelves: documents.map(|documents| documents as Arc<dyn Shelves>),
@@ -138,8 +145,33 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         watchers: Arc::new(Semaphore::new(config.max_watchers)),
         leaving,
     };
-    setup.serve(grpc::service(Arc::new(application)));
+    let anonymous = match required {
+        true => Anonymous::Refused,
+        false => Anonymous::As(Caller::User(Principal::anonymous(tenant))),
+    };
+    setup.serve(Guard::new(grpc::service(Arc::new(application)), authority, anonymous));
     Ok(())
+}
+
+/// Who knows whom tokens stand for; `None`: nobody is asked for one.
+async fn open(config: &GatewayConfig, setup: &Setup) -> Result<Option<Arc<Authority>>, StartError> {
+    if !config.access.is_set_up() {
+        let tenant = &config.tenant;
+        tracing::warn!(addr = %setup.addr(), tenant, "no access control: whoever reaches this port may do everything of this tenant");
+        return Ok(None);
+    }
+    let authority = Arc::new(Authority::open(&config.access).await.map_err(StartError::new)?);
+    let kept = authority.clone();
+    setup.tasks().spawn("access", async move { kept.keep().await });
+    Ok(Some(authority))
+}
+
+/// What one tenant may have where the settings name no bound. Where callers have tenants, none of
+/// them can take all there is.
+fn shared(config: &GatewayConfig, required: bool) -> Quota {
+    let half = |most: u64| Some((most / 2).max(1)).filter(|_| required);
+    let watchers = half(config.max_watchers as u64).and_then(|half| usize::try_from(half).ok());
+    Quota { tasks_per_minute: None, tasks: half(config.max_tasks), watchers }
 }
 
 /// Connects. A server that is not there may come; anything else is somebody's mistake.

@@ -1,5 +1,6 @@
 //! The gateway's settings.
 
+mod quota;
 mod recall;
 mod replicas;
 mod tool_choice;
@@ -7,11 +8,13 @@ mod tool_choice;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use autoact_access::{AccessConfig, AccessMode};
 use autoact_bus::BusConfig;
 use autoact_config::{Check, Common, Section};
 use autoact_trajectory::{Limits, Tenant};
 use serde::{Deserialize, Serialize};
 
+pub use self::quota::{QuotaConfig, TenantQuotaConfig};
 pub use self::recall::RecallConfig;
 pub use self::replicas::ReplicasConfig;
 pub use self::tool_choice::ToolChoiceConfig;
@@ -60,10 +63,14 @@ pub struct GatewayConfig {
     pub recall: RecallConfig,
     /// How tools are chosen from a large library.
     pub tool_choice: ToolChoiceConfig,
-    /// Whose tasks come in here: 1 to 32 characters of `[a-z0-9-]`.
+    /// Whose tasks come in here from callers without a token: 1 to 32 characters of `[a-z0-9-]`.
     pub tenant: String,
-    /// Other tenants whose tasks this gateway runs.
+    /// Other tenants whose tasks this gateway runs. None, where callers have tokens: every tenant.
     pub run_tenants: Vec<String>,
+    /// Who may call.
+    pub access: AccessConfig,
+    /// What one tenant may have.
+    pub quota: QuotaConfig,
     /// Tasks that this gateway runs at a time.
     pub max_running: usize,
     /// Clients that may watch tasks here at a time; more are refused with a retry delay.
@@ -165,6 +172,8 @@ impl Default for GatewayConfig {
             tool_choice: ToolChoiceConfig::default(),
             tenant: Tenant::default().to_string(),
             run_tenants: Vec::new(),
+            access: AccessConfig::default(),
+            quota: QuotaConfig::default(),
             max_running: MAX_RUNNING,
             max_watchers: MAX_WATCHERS,
             max_tasks: MAX_TASKS,
@@ -296,6 +305,13 @@ impl Section for GatewayConfig {
         self.replicas.check(check);
         self.recall.check(check);
         self.tool_choice.check(check);
+        self.quota.check(check);
+        self.access.check(check);
+        // whoever reaches the port could do everything: on this machine alone that is no surprise
+        let decided = common.listen.ip().is_loopback() || self.access.mode != AccessMode::Auto || self.access.is_set_up();
+        let expected =
+            "`open` (anybody may do everything), or `access.tokens` or `access.jwt.jwks` be set, where `listen` is no loopback address";
+        check.require(decided, "access.mode", expected, "auto");
         check.require((1..=10_000).contains(&self.max_running), "max_running", "1 to 10000", self.max_running);
         for (key, tenant) in std::iter::once(("tenant", &self.tenant)).chain(self.run_tenants.iter().map(|tenant| ("run_tenants", tenant)))
         {
@@ -333,6 +349,26 @@ mod tests {
     #[test]
     fn the_defaults_are_valid() {
         assert_eq!(autoact_config::load::<GatewayConfig>(&autoact_config::Sources::default()).unwrap().service, GatewayConfig::default());
+    }
+
+    #[test]
+    fn a_door_to_the_network_says_who_may_come_in() {
+        let with = |settings: &[(&str, &str)]| {
+            let flags = settings.iter().map(|(key, value)| ("set".to_owned(), (*key).to_owned(), (*value).to_owned())).collect();
+            autoact_config::load::<GatewayConfig>(&autoact_config::Sources { flags, ..Default::default() })
+        };
+        let listen = ("listen", "0.0.0.0:7400");
+        let jwt = [("access.jwt.jwks", "keys.json"), ("access.jwt.issuer", "i"), ("access.jwt.audience", "a")];
+        let told = with(&[listen]).unwrap_err().to_string();
+        assert!(told.contains("`open`") && told.contains("access.tokens") && told.contains("access.jwt.jwks"), "{told}");
+        assert!(with(&[listen, ("access.mode", "open")]).is_ok());
+        assert!(with(&[listen, ("access.tokens", "tokens.toml")]).unwrap().service.access.is_required());
+        assert!(with(&[listen, jwt[0], jwt[1], jwt[2]]).unwrap().service.access.is_required());
+        assert!(with(&[listen, jwt[0]]).is_err(), "whose, and for whom");
+        assert!(with(&[("access.mode", "required")]).is_err(), "by what");
+        assert!(!with(&[]).unwrap().service.access.is_required());
+        let quota = with(&[("quota.tasks", "7"), ("quota.tenants.ops.tasks", "9")]).unwrap().service.quota;
+        assert_eq!((quota.tasks, quota.tenants["ops"].tasks), (7, Some(9)));
     }
 
     #[test]

@@ -21,4 +21,6 @@ mod run;
 mod tasks;
 
 pub use app::{Gateway, build};
-pub use config::{AgentsConfig, BusSettings, GatewayConfig, LimitsConfig, RecallConfig, ReplicasConfig, ToolChoiceConfig};
+pub use config::{
+    AgentsConfig, BusSettings, GatewayConfig, LimitsConfig, QuotaConfig, RecallConfig, ReplicasConfig, TenantQuotaConfig, ToolChoiceConfig,
+};

@@ -7,6 +7,7 @@ use autoact_service::{Condition, Flag, Service, Setup, StartError};
 
 use crate::config::{MemoryConfig, StoreKind};
 use crate::documents;
+use crate::door::Door;
 use crate::encode::Encoder;
 use crate::memories::{Memories, TimeToLive};
 use crate::rpc::service;
@@ -43,6 +44,7 @@ impl Service for MemoryApp {
     }
 
     async fn build(config: MemoryConfig, setup: &mut Setup) -> Result<(), StartError> {
+        let door = Door::open(&config, setup).await?;
         let store: Arc<dyn MemoryStore> = match config.store {
             StoreKind::Embedded => {
                 let opened = EmbeddedStore::open(&config.data_dir).await;
@@ -66,9 +68,9 @@ impl Service for MemoryApp {
         };
         let memories = Memories::new(store.clone(), config.time_to_live());
         setup.tasks().spawn("expired memories", purge(memories.clone(), config.time_to_live()));
-        setup.serve(service(memories));
+        setup.serve(door.before(service(memories)));
         let documents = documents::open(&config, setup).await?;
-        setup.serve(documents);
+        setup.serve(door.before(documents));
         setup.tasks().spawn_until_stopped("close the store", |stopping| async move {
             stopping.cancelled().await;
             store.close().await;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use autoact_access::AccessConfig;
 use autoact_config::{Check, Common, Secret, Section};
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +94,8 @@ impl Default for QdrantConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
+    /// Who may call.
+    pub access: AccessConfig,
     /// `embedded` or `qdrant`.
     pub store: StoreKind,
     /// The embedded store's directory; made when it is not there.
@@ -119,6 +122,7 @@ pub struct MemoryConfig {
 impl Default for MemoryConfig {
     fn default() -> Self {
         MemoryConfig {
+            access: AccessConfig::default(),
             store: StoreKind::default(),
             data_dir: PathBuf::from(DEFAULT_DATA_DIR),
             conversation_ttl: Duration::ZERO,
@@ -148,6 +152,7 @@ impl Section for MemoryConfig {
     }
 
     fn validate(&self, _common: &Common, check: &mut Check<'_>) {
+        self.access.check(check);
         if self.embedder == EmbedderKind::Server {
             let EmbedderServerConfig { url, model, .. } = &self.embedder_server;
             check.require(!url.is_empty(), "embedder_server.url", "the base of an API such as `http://gpu:8000/v1`", url);

@@ -16,6 +16,7 @@ mod asked;
 mod config;
 mod convert;
 mod documents;
+mod door;
 mod encode;
 mod forgetting;
 mod memories;

@@ -4,14 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use autoact_client::{Following, Update};
-use autoact_wire::client::Connector;
+use autoact_wire::client::{Authorized, Bearer, Connector};
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::v1::gateway_client::GatewayClient;
 use autoact_wire::v1::{self, trajectory_event::Body};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use tonic::transport::Channel;
 
 use crate::error::{LoadError, code_name};
 use crate::question::Question;
@@ -48,6 +47,8 @@ pub struct GatewayOptions {
     pub connector: Connector,
     /// The memory service's address. If set, every task is followed by a query with its question.
     pub memory: Option<String>,
+    /// The token that both ask for.
+    pub bearer: Bearer,
     /// Maximum number of tasks in flight.
     pub in_flight: usize,
     /// Time limit of a task from sending; the group gets the same limit.
@@ -62,8 +63,8 @@ pub struct GatewayOptions {
 #[derive(Debug)]
 pub struct Gateway {
     options: GatewayOptions,
-    clients: Vec<GatewayClient<Channel>>,
-    memory: Option<MemoryClient<Channel>>,
+    clients: Vec<GatewayClient<Authorized>>,
+    memory: Option<MemoryClient<Authorized>>,
     next: AtomicUsize,
     /// Tasks being cancelled.
     settling: TaskTracker,
@@ -76,10 +77,11 @@ impl Gateway {
     /// The address is invalid, or no server answers there.
     pub async fn connect(options: GatewayOptions) -> Result<Gateway, LoadError> {
         let connections = options.in_flight / STREAMS_PER_CONNECTION + 1;
-        let client = |_| Ok(autoact_wire::limited!(GatewayClient::new(options.connector.connect_lazy(&options.address)?)));
+        let client =
+            |_| Ok(autoact_wire::limited!(GatewayClient::with_interceptor(options.connector.connect_lazy(&options.address)?, options.bearer.clone())));
         let clients = (0..connections).map(client).collect::<Result<Vec<_>, LoadError>>()?;
         let memory = match &options.memory {
-            Some(address) => Some(autoact_wire::limited!(MemoryClient::new(options.connector.connect_lazy(address)?))),
+            Some(address) => Some(autoact_wire::limited!(MemoryClient::with_interceptor(options.connector.connect_lazy(address)?, options.bearer.clone()))),
             None => None,
         };
         for client in &clients {
@@ -149,7 +151,7 @@ impl Target for Gateway {
 
 /// A task in flight. Dropping it cancels the task, so that it no longer loads the group.
 struct Open {
-    client: GatewayClient<Channel>,
+    client: GatewayClient<Authorized>,
     settling: TaskTracker,
     /// The task's stream, which continues if its gateway stops and another one takes over.
     following: Following,

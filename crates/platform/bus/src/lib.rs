@@ -46,6 +46,7 @@ mod receipts;
 mod retention;
 mod scan;
 mod streams;
+mod tenants;
 mod tool_bucket;
 mod tools;
 mod unqueued;

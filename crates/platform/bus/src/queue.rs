@@ -1,5 +1,6 @@
 //! The work queue: tasks go in once, and come out as leases.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use async_nats::jetstream::{AckKind, Message};
 use autoact_trajectory::{TaskKey, Tenant};
 use bytes::Bytes;
 use futures::StreamExt;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -25,11 +27,18 @@ use crate::streams::{queue_of, queue_subject, task_of};
 const SIGNS_OF_LIFE: u32 = 3;
 /// How long a lease is given back for.
 const SETTLE_LIMIT: Duration = Duration::from_secs(10);
+/// What the names of the queue's consumers begin with.
+const CONSUMER_PREFIX: &str = "gateway-";
 /// The durable consumer of a tenant, shared by all gateways that run its tasks: whoever pulls gets
 /// the next one. A consumer each, so that a tenant with a thousand tasks does not stand before one
 /// with a single task.
 fn consumer_name(tenant: &Tenant) -> String {
-    format!("gateway-{tenant}")
+    format!("{CONSUMER_PREFIX}{tenant}")
+}
+
+/// The tenant whose consumer has this name.
+pub(crate) fn tenant_of_consumer(name: &str) -> Option<Tenant> {
+    name.strip_prefix(CONSUMER_PREFIX)?.parse().ok()
 }
 
 impl Bus {
@@ -67,7 +76,7 @@ impl Bus {
     /// The leases of these tenants' tasks that this process takes.
     pub async fn leases(&self, tenants: &[Tenant]) -> Result<Leases, BusError> {
         let lines = tenants.iter().map(|tenant| Line { tenant: tenant.clone(), messages: None }).collect();
-        let mut leases = Leases { bus: self.clone(), lines, first: 0 };
+        let mut leases = Leases { bus: self.clone(), lines, first: 0, tenants: None };
         leases.open().await?;
         Ok(leases)
     }
@@ -79,6 +88,8 @@ pub struct Leases {
     lines: Vec<Line>,
     /// The tenant that is looked at first.
     first: usize,
+    /// Tenants that appear later.
+    tenants: Option<watch::Receiver<BTreeSet<Tenant>>>,
 }
 
 /// A tenant's queue.
@@ -88,6 +99,15 @@ struct Line {
 }
 
 impl Leases {
+    /// Takes the tasks of these tenants too, and of those that come to be among them. A tenant that
+    /// was there stays.
+    #[must_use]
+    pub fn following(mut self, mut tenants: watch::Receiver<BTreeSet<Tenant>>) -> Leases {
+        tenants.mark_changed();
+        self.tenants = Some(tenants);
+        self
+    }
+
     /// Waits for the next lease, however long it takes; restarts of the server included. Safe to
     /// drop while waiting.
     pub async fn next(&mut self) -> Lease {
@@ -99,7 +119,14 @@ impl Leases {
                 tokio::time::sleep(pause(failures)).await;
                 continue;
             }
-            let (at, message) = self.message().await;
+            let (at, message) = tokio::select! {
+                biased;
+                more = changed(&mut self.tenants) => {
+                    self.add(more);
+                    continue;
+                }
+                found = message(&mut self.lines, self.first) => found,
+            };
             match message {
                 Some(Ok(message)) => match self.lease(message).await {
                     Some(lease) => {
@@ -118,23 +145,12 @@ impl Leases {
         }
     }
 
-    /// The next message of any tenant, and which tenant's it is.
-    async fn message(&mut self) -> (usize, Option<Result<Message, MessagesError>>) {
-        let count = self.lines.len();
-        let first = self.first;
-        let lines = &mut self.lines;
-        std::future::poll_fn(move |context| {
-            for offset in 0..count {
-                let at = (first + offset) % count;
-                if let Some(messages) = &mut lines[at].messages
-                    && let Poll::Ready(message) = messages.poll_next_unpin(context)
-                {
-                    return Poll::Ready((at, message));
-                }
+    fn add(&mut self, tenants: BTreeSet<Tenant>) {
+        for tenant in tenants {
+            if self.lines.iter().all(|line| line.tenant != tenant) {
+                self.lines.push(Line { tenant, messages: None });
             }
-            Poll::Pending
-        })
-        .await
+        }
     }
 
     /// Opens what is not open.
@@ -184,6 +200,33 @@ impl Leases {
             keep_alive,
         })
     }
+}
+
+/// The tenants, when they have changed; never, where nobody says so.
+async fn changed(tenants: &mut Option<watch::Receiver<BTreeSet<Tenant>>>) -> BTreeSet<Tenant> {
+    if let Some(tenants) = tenants
+        && tenants.changed().await.is_ok()
+    {
+        return tenants.borrow_and_update().clone();
+    }
+    std::future::pending().await
+}
+
+/// The next message of any tenant, and which tenant's it is.
+async fn message(lines: &mut [Line], first: usize) -> (usize, Option<Result<Message, MessagesError>>) {
+    let count = lines.len();
+    std::future::poll_fn(move |context| {
+        for offset in 0..count {
+            let at = (first + offset) % count;
+            if let Some(messages) = &mut lines[at].messages
+                && let Poll::Ready(message) = messages.poll_next_unpin(context)
+            {
+                return Poll::Ready((at, message));
+            }
+        }
+        Poll::Pending
+    })
+    .await
 }
 
 fn consumer(bus: &Bus, tenant: &Tenant) -> Config {

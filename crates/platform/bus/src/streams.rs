@@ -78,6 +78,9 @@ pub(crate) fn queue_of(tenant: &Tenant) -> String {
     format!("autoact.{tenant}.queue.*")
 }
 
+/// Every task in the queue.
+pub(crate) const ALL_QUEUED: &str = "autoact.*.queue.*";
+
 pub(crate) fn index_subject(task: &TaskKey) -> String {
     format!("autoact.{}.index.{}", task.tenant, task.id)
 }

@@ -1,6 +1,7 @@
 //! The bus against a real nats-server.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use autoact_bus::{Bus, BusConfig, BusError, Lease, Leases, Migrated, Order, Page, Unqueued, migrate};
@@ -465,16 +466,37 @@ async fn a_stream_that_means_something_else_is_reported() {
 #[tokio::test]
 async fn a_tenant_with_many_tasks_does_not_starve_another() {
     let (_server, bus) = server().await;
-    for number in 0..20 {
+    for number in 0..200 {
         bus.enqueue(&of("many", &format!("t{number}"))).await.unwrap();
     }
     bus.enqueue(&of("one", "t")).await.unwrap();
     let mut leases = bus.leases(&["many".parse().unwrap(), "one".parse().unwrap()]).await.unwrap();
     let mut held = Vec::new();
     while held.iter().all(|lease: &Lease| lease.task() != &of("one", "t")) {
-        assert!(held.len() < 4, "the other tenant's twenty tasks come first");
+        assert!(held.len() < 4, "the other tenant's two hundred tasks come first");
         held.push(next(&mut leases).await);
     }
+}
+
+#[tokio::test]
+async fn tenants_that_appear_later_are_served() {
+    let (_server, bus) = server().await;
+    let tenants = tokio::sync::watch::Sender::new(BTreeSet::new());
+    let mut leases = bus.leases(&[of("first", "t").tenant]).await.unwrap().following(tenants.subscribe());
+    assert!(tokio::time::timeout(Duration::from_millis(100), leases.next()).await.is_err());
+    bus.enqueue(&of("later", "t")).await.unwrap();
+    let queued = bus.queued_tenants().await.unwrap();
+    assert_eq!(queued, [of("later", "t").tenant].into());
+    assert_eq!(bus.served_tenants().await.unwrap(), [of("first", "t").tenant].into());
+    assert_eq!(bus.backlog_of(&of("later", "t").tenant, 9).await.unwrap(), 1);
+    assert_eq!(bus.backlog_of(&of("first", "t").tenant, 9).await.unwrap(), 0);
+    tenants.send_replace(queued);
+    assert_eq!(next(&mut leases).await.task(), &of("later", "t"));
+    // and those before stay
+    tenants.send_replace(BTreeSet::new());
+    bus.enqueue(&of("first", "t")).await.unwrap();
+    assert_eq!(next(&mut leases).await.task(), &of("first", "t"));
+    assert_eq!(bus.served_tenants().await.unwrap().len(), 2);
 }
 
 #[tokio::test]

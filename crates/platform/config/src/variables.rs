@@ -7,7 +7,7 @@ pub const CONFIG_VARIABLE: &str = "AUTOACT_CONFIG";
 
 /// Variables with our prefix that are not settings of a service, each with who reads it. Services
 /// may find them in their environment: `autoact up` and the tests hand theirs on.
-pub const OTHER_VARIABLES: [(&str, &str); 31] = [
+pub const OTHER_VARIABLES: [(&str, &str); 33] = [
     (CONFIG_VARIABLE, "every service: its configuration file"),
     ("AUTOACT_BUF", "scripts/fetch-buf: the program that lints proto/"),
     ("AUTOACT_FAILPOINTS", "test builds of every service: points at which the process ends"),
@@ -37,6 +37,8 @@ pub const OTHER_VARIABLES: [(&str, &str); 31] = [
     ("AUTOACT_TLS_CA", "the `autoact` command: default of `--tls-ca`"),
     ("AUTOACT_TLS_CERT", "the `autoact` command: default of `--tls-cert`"),
     ("AUTOACT_TLS_KEY", "the `autoact` command: default of `--tls-key`"),
+    ("AUTOACT_TOKEN", "the `autoact` command: the token that it sends, in place of `--token-file`"),
+    ("AUTOACT_TOKEN_FILE", "the `autoact` command: default of `--token-file`"),
     ("AUTOACT_WRITE_RELEASED", "the tests of crates/platform/wire: record the contracts of a release"),
     ("AUTOACT_WRITE_SAMPLES", "the tests of crates/domain/trajectory: write samples instead of reading them"),
 ];
@@ -47,6 +49,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
     (
         "gateway",
         &[
+            "access",
             "agents",
             "bus",
             "drain",
@@ -57,6 +60,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
             "max_tasks",
             "max_watchers",
             "memory",
+            "quota",
             "recall",
             "run_tenants",
             "tenant",
@@ -85,7 +89,18 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
     ("reflect-agent", &["adapter", "adapter_announcements", "adapter_registry", "backend", "engine", "model"]),
     (
         "memory",
-        &["conversation_ttl", "data_dir", "documents_dir", "embedder", "embedder_dir", "embedder_server", "qdrant", "store", "task_ttl"],
+        &[
+            "access",
+            "conversation_ttl",
+            "data_dir",
+            "documents_dir",
+            "embedder",
+            "embedder_dir",
+            "embedder_server",
+            "qdrant",
+            "store",
+            "task_ttl",
+        ],
     ),
 ];
 

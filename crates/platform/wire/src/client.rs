@@ -5,6 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use autoact_tls::{Connect, Tls};
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::service::Interceptor;
+use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint, Uri};
 
 /// Largest message a client accepts or sends: a trajectory of the longest task fits many times
@@ -213,6 +216,65 @@ macro_rules! limited {
     ($client:expr) => {
         $client.max_decoding_message_size($crate::client::MAX_MESSAGE_BYTES).max_encoding_message_size($crate::client::MAX_MESSAGE_BYTES)
     };
+}
+
+/// A client's channel that sends a token with every call, if it has one.
+pub type Authorized = InterceptedService<Channel, Bearer>;
+
+/// Who a client is: a token that every call carries as `authorization: Bearer …`, and for admins
+/// the tenant that it acts for.
+#[derive(Debug, Clone, Default)]
+pub struct Bearer {
+    token: Option<MetadataValue<Ascii>>,
+    tenant: Option<MetadataValue<Ascii>>,
+}
+
+/// A token or a tenant that cannot be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the {what} cannot be sent: it is empty, or has characters other than those of plain text")]
+pub struct BadBearer {
+    what: &'static str,
+}
+
+impl Bearer {
+    /// Sends this token.
+    ///
+    /// # Errors
+    /// A header cannot carry it. The error does not show it.
+    pub fn new(token: &str) -> Result<Bearer, BadBearer> {
+        let bad = BadBearer { what: "token" };
+        let plain = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
+        let mut value: MetadataValue<Ascii> = format!("Bearer {token}").parse().ok().filter(|_| plain).ok_or(bad)?;
+        value.set_sensitive(true);
+        Ok(Bearer { token: Some(value), tenant: None })
+    }
+
+    /// Acts for this tenant, which an admin may.
+    ///
+    /// # Errors
+    /// A header cannot carry it.
+    pub fn acting_for(mut self, tenant: &str) -> Result<Bearer, BadBearer> {
+        self.tenant = Some(tenant.parse().map_err(|_| BadBearer { what: "tenant" })?);
+        Ok(self)
+    }
+
+    /// Whether there is a token.
+    pub fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+}
+
+impl Interceptor for Bearer {
+    fn call(&mut self, mut request: tonic::Request<()>) -> Result<tonic::Request<()>, tonic::Status> {
+        let metadata = request.metadata_mut();
+        if let Some(token) = &self.token {
+            metadata.insert("authorization", token.clone());
+        }
+        if let Some(tenant) = &self.tenant {
+            metadata.insert("autoact-tenant", tenant.clone());
+        }
+        Ok(request)
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod tools;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use autoact_trajectory::Tenant;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 pub(crate) use self::certs::{CertsCommand, CertsOptions};
@@ -24,6 +25,7 @@ use crate::load::LoadOptions;
 use crate::migrate::MigrateOptions;
 use crate::model::ModelCommand;
 use crate::purge::PurgeOptions;
+use crate::token::TokenCommand;
 use crate::up::model::ModelOptions;
 
 /// autoact: three cooperating agents over one small model.
@@ -40,6 +42,13 @@ pub(crate) struct Args {
     pub(crate) gateway: String,
     #[command(flatten)]
     pub(crate) tls: TlsOptions,
+    /// The file with the token that the gateway and memory ask for; otherwise the variable
+    /// `AUTOACT_TOKEN`, or the file that `AUTOACT_TOKEN_FILE` names.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// For admins: act for this tenant.
+    #[arg(long, global = true, value_name = "TENANT")]
+    pub(crate) for_tenant: Option<Tenant>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -90,6 +99,9 @@ pub(crate) enum Command {
     /// Certificates for development: make an authority, show and renew what it made.
     #[command(subcommand)]
     Certs(CertsCommand),
+    /// Tokens for users: make one, list them, check them.
+    #[command(subcommand)]
+    Token(TokenCommand),
 }
 
 /// How `https://` addresses are called. Without these, with the operator's certificate of the group

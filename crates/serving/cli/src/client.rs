@@ -4,7 +4,7 @@ use std::fmt;
 
 use autoact_client::{Listener, what_listens};
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
-use autoact_wire::client::AddressError;
+use autoact_wire::client::{AddressError, Authorized};
 use autoact_wire::memory_v1::documents_client::DocumentsClient;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::status;
@@ -14,26 +14,27 @@ use tonic::{Code, Status};
 
 use crate::connector::{self, Route};
 use crate::exit;
+use crate::identity;
 use crate::text::plain_line;
 
-pub(crate) type Gateway = GatewayClient<Channel>;
-pub(crate) type Memory = MemoryClient<Channel>;
+pub(crate) type Gateway = GatewayClient<Authorized>;
+pub(crate) type Memory = MemoryClient<Authorized>;
 pub(crate) type ToolAgent = ToolAgentClient<Channel>;
-pub(crate) type Documents = DocumentsClient<Channel>;
+pub(crate) type Documents = DocumentsClient<Authorized>;
 
 /// A client of the gateway; connects on first use.
 pub(crate) fn gateway(address: &str) -> anyhow::Result<Gateway> {
-    Ok(autoact_wire::limited!(GatewayClient::new(channel(address, Service::Gateway)?)))
+    Ok(autoact_wire::limited!(GatewayClient::with_interceptor(channel(address, Service::Gateway)?, identity::bearer()?)))
 }
 
 /// A client of the memory service.
 pub(crate) fn memory(address: &str) -> anyhow::Result<Memory> {
-    Ok(autoact_wire::limited!(MemoryClient::new(channel(address, Service::Memory)?)))
+    Ok(autoact_wire::limited!(MemoryClient::with_interceptor(channel(address, Service::Memory)?, identity::bearer()?)))
 }
 
 /// A client of the memory service's documents.
 pub(crate) fn documents(address: &str) -> anyhow::Result<Documents> {
-    Ok(autoact_wire::limited!(DocumentsClient::new(channel(address, Service::Memory)?)))
+    Ok(autoact_wire::limited!(DocumentsClient::with_interceptor(channel(address, Service::Memory)?, identity::bearer()?)))
 }
 
 /// A client of tool-agent.

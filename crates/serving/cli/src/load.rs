@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 
 use crate::client::{self, Service};
 use crate::exit;
+use crate::identity;
 use crate::out;
 use live::Live;
 
@@ -154,6 +155,7 @@ async fn connect(gateway: &str, options: &LoadOptions, in_flight: usize) -> anyh
         address: route.address,
         connector,
         memory: memory.map(|memory| memory.address),
+        bearer: identity::bearer()?,
         in_flight,
         timeout: options.timeout,
         temperature: options.temperature,

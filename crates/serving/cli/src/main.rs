@@ -18,6 +18,7 @@ mod context;
 mod corpus;
 mod eval;
 mod exit;
+mod identity;
 mod json;
 mod learn;
 mod load;
@@ -32,6 +33,7 @@ mod replace;
 mod supervise;
 mod tasks;
 mod text;
+mod token;
 mod tool_choice;
 mod tools;
 mod up;
@@ -49,6 +51,7 @@ use clap::Parser as _;
 
 use crate::args::{Args, Command};
 use crate::client::{BadAddress, Failure};
+use crate::identity::BadToken;
 use crate::out::OutputError;
 
 fn main() -> ExitCode {
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
 }
 
 async fn run(args: Args) -> anyhow::Result<u8> {
+    identity::set(args.token_file, args.for_tenant);
     let gateway = args.gateway;
     connector::set_up(args.tls);
     match args.command {
@@ -105,6 +109,7 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Restore(options) => backup::restore(options).await,
         Command::Purge(options) => purge::run(options).await,
         Command::Certs(command) => certs::run(command),
+        Command::Token(command) => token::run(command),
     }
 }
 
@@ -125,7 +130,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         {
             return exit::USAGE;
         }
-        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() || cause.is::<TlsError>() {
+        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() || cause.is::<TlsError>() || cause.is::<BadToken>() {
             return exit::USAGE;
         }
     }

@@ -19,7 +19,7 @@ pub(crate) async fn run(command: MemoryCommand) -> anyhow::Result<u8> {
     | MemoryCommand::Show { options, .. }
     | MemoryCommand::Forget { options, .. }) = &command;
     let MemoryOptions { tenant, memory, json } = options.clone();
-    let tenant = tenant.to_string();
+    let tenant = tenant.map(|tenant| tenant.to_string()).unwrap_or_default();
     let done = match command {
         MemoryCommand::Recall { query, limit, approved, conversation, .. } => {
             let (kind, approved_only) = (MemoryKind::Task as i32, approved);

@@ -10,12 +10,12 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use autoact_trajectory::TaskId;
+use autoact_wire::client::Authorized;
 use autoact_wire::status;
 use autoact_wire::v1::gateway_client::GatewayClient;
 use autoact_wire::v1::{self, trajectory_event::Body};
 use futures::{Stream, StreamExt as _};
 use tokio::time::Instant;
-use tonic::transport::Channel;
 use tonic::{Code, ConnectError, Status};
 
 use crate::listener::{Listener, what_listens};
@@ -66,7 +66,7 @@ type Messages = Pin<Box<dyn Stream<Item = Result<Message, Status>> + Send>>;
 
 /// One task, followed to its end.
 pub struct Following {
-    client: GatewayClient<Channel>,
+    client: GatewayClient<Authorized>,
     address: String,
     /// What submits the task; `None` for a task that is there already.
     submission: Option<v1::SubmitTaskRequest>,
@@ -94,7 +94,7 @@ struct Trouble {
 impl Following {
     /// Submits a task and follows it. A task without an id is given one: see
     /// [`Following::task_id`]. `client` talks to the gateway at `address`.
-    pub fn ask(client: GatewayClient<Channel>, address: &str, mut task: v1::SubmitTaskRequest, patience: Duration) -> Following {
+    pub fn ask(client: GatewayClient<Authorized>, address: &str, mut task: v1::SubmitTaskRequest, patience: Duration) -> Following {
         if task.task_id.is_empty() {
             task.task_id = TaskId::generate().to_string();
         }
@@ -103,7 +103,7 @@ impl Following {
     }
 
     /// Follows a task that was submitted before, behind the event with this sequence.
-    pub fn watch(client: GatewayClient<Channel>, address: &str, task_id: String, after: u64, patience: Duration) -> Following {
+    pub fn watch(client: GatewayClient<Authorized>, address: &str, task_id: String, after: u64, patience: Duration) -> Following {
         Following {
             client,
             address: address.to_owned(),

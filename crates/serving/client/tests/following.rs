@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use autoact_client::{Following, Update};
-use autoact_wire::client::connect_lazy;
+use autoact_wire::client::{Bearer, connect_lazy};
 use autoact_wire::status::{ServiceError, to_status};
 use autoact_wire::v1::gateway_client::GatewayClient;
 use autoact_wire::v1::gateway_server::{Gateway, GatewayServer};
@@ -202,7 +202,7 @@ fn leaving() -> Status {
 fn ask(address: SocketAddr, patience: Duration) -> Following {
     let address = format!("http://{address}");
     let task = v1::SubmitTaskRequest { question: "Loire".into(), ..v1::SubmitTaskRequest::default() };
-    Following::ask(GatewayClient::new(connect_lazy(&address).unwrap()), &address, task, patience)
+    Following::ask(GatewayClient::with_interceptor(connect_lazy(&address).unwrap(), Bearer::default()), &address, task, patience)
 }
 
 /// The sequences of the events until the end, and how often the stream was interrupted.

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use autoact_access::{Principal, principal};
 use autoact_telemetry::propagate;
 use autoact_trajectory::{Task, TaskId};
 use autoact_wire::status::to_status;
@@ -60,28 +61,30 @@ fn piece(watched: Watched) -> (Option<v1::TrajectoryEvent>, Option<v1::TaskDelta
 
 impl Door {
     /// Accepts a task; `metadata` names the trace that the request came in.
-    async fn submit(&self, metadata: &MetadataMap, request: Option<v1::SubmitTaskRequest>) -> Result<Task, Status> {
+    async fn submit(&self, who: &Principal, metadata: &MetadataMap, request: Option<v1::SubmitTaskRequest>) -> Result<Task, Status> {
         let received = Instant::now();
         let request = request.ok_or_else(|| to_status(&RequestError::Missing("task")))?;
         let trace_id = propagate::trace_id(metadata).unwrap_or_default();
         let submission = convert::submission(request, &self.application.limits, trace_id).map_err(|error| to_status(&error))?;
-        self.application.submit(submission, received).await.map_err(|error| to_status(&error))
+        self.application.submit(who, submission, received).await.map_err(|error| to_status(&error))
     }
 }
 
 #[tonic::async_trait]
 impl GatewayApi for Door {
     async fn submit_task(&self, request: Request<v1::SubmitTaskRequest>) -> Result<Response<v1::SubmitTaskResponse>, Status> {
+        let who = principal(&request)?;
         let (metadata, _, request) = request.into_parts();
-        let task = self.submit(&metadata, Some(request)).await?;
+        let task = self.submit(&who, &metadata, Some(request)).await?;
         Ok(Response::new(v1::SubmitTaskResponse { task: Some((&task).into()) }))
     }
 
     type WatchTaskStream = Responses<v1::WatchTaskResponse>;
 
     async fn watch_task(&self, request: Request<v1::WatchTaskRequest>) -> Result<Response<Self::WatchTaskStream>, Status> {
+        let who = principal(&request)?;
         let v1::WatchTaskRequest { task_id, after_sequence, deltas } = request.into_inner();
-        let watched = self.application.watch(&id(&task_id)?, after_sequence, deltas).await;
+        let watched = self.application.watch(&who, &id(&task_id)?, after_sequence, deltas).await;
         let responses = watched.map_err(|error| to_status(&error))?.map(|watched| {
             let (event, delta) = piece(watched.map_err(|error| to_status(&error))?);
             Ok(v1::WatchTaskResponse { event, delta })
@@ -93,13 +96,14 @@ impl GatewayApi for Door {
 
     async fn ask(&self, request: Request<v1::AskRequest>) -> Result<Response<Self::AskStream>, Status> {
         let received = Instant::now();
+        let who = principal(&request)?;
         let (metadata, _, request) = request.into_parts();
         let v1::AskRequest { task, after_sequence, deltas } = request;
-        let task = self.submit(&metadata, task).await?;
+        let task = self.submit(&who, &metadata, task).await?;
         let accepted = duration(received.elapsed());
         let watched = match after_sequence {
-            0 => self.application.follow(task.id(), 0, deltas).await,
-            after => self.application.watch(task.id(), after, deltas).await,
+            0 => self.application.follow(&who, task.id(), 0, deltas).await,
+            after => self.application.watch(&who, task.id(), after, deltas).await,
         };
         let responses = watched.map_err(|error| to_status(&error))?.map(move |watched| {
             let (event, delta) = piece(watched.map_err(|error| to_status(&error))?);
@@ -109,8 +113,9 @@ impl GatewayApi for Door {
     }
 
     async fn get_task(&self, request: Request<v1::GetTaskRequest>) -> Result<Response<v1::GetTaskResponse>, Status> {
+        let who = principal(&request)?;
         let request = request.into_inner();
-        let mut found = task(self.application.get(&id(&request.task_id)?).await)?;
+        let mut found = task(self.application.get(&who, &id(&request.task_id)?).await)?;
         if request.view() == v1::TaskView::Basic {
             found.turns.clear();
             found.tools.clear();
@@ -120,24 +125,27 @@ impl GatewayApi for Door {
     }
 
     async fn list_tasks(&self, request: Request<v1::ListTasksRequest>) -> Result<Response<v1::ListTasksResponse>, Status> {
+        let who = principal(&request)?;
         let list = convert::list(request.into_inner()).map_err(|error| to_status(&error))?;
-        let listed = self.application.list(&list).await.map_err(|error| to_status(&error))?;
+        let listed = self.application.list(&who, &list).await.map_err(|error| to_status(&error))?;
         Ok(Response::new(v1::ListTasksResponse {
-            tasks: listed.tasks.into_iter().map(|line| convert::line(line, &self.application.tenant)).collect(),
+            tasks: listed.tasks.into_iter().map(|line| convert::line(line, &who.tenant)).collect(),
             next_page_token: listed.next.map(|next| convert::page_token(list.order, next)).unwrap_or_default(),
         }))
     }
 
     async fn cancel_task(&self, request: Request<v1::CancelTaskRequest>) -> Result<Response<v1::CancelTaskResponse>, Status> {
-        let ended = task(self.application.cancel(&id(&request.into_inner().task_id)?).await)?;
+        let who = principal(&request)?;
+        let ended = task(self.application.cancel(&who, &id(&request.into_inner().task_id)?).await)?;
         Ok(Response::new(v1::CancelTaskResponse { task: Some(ended) }))
     }
 
     type GetArtifactStream = Responses<v1::GetArtifactResponse>;
 
     async fn get_artifact(&self, request: Request<v1::GetArtifactRequest>) -> Result<Response<Self::GetArtifactStream>, Status> {
+        let who = principal(&request)?;
         let v1::GetArtifactRequest { task_id, name, step } = request.into_inner();
-        let found = self.application.artifact(&id(&task_id)?, &name, step).await;
+        let found = self.application.artifact(&who, &id(&task_id)?, &name, step).await;
         let (artifact, data) = found.map_err(|error| to_status(&error))?;
         let part = |part| Ok(v1::GetArtifactResponse { part: Some(part) });
         let first = part(Part::Artifact((&artifact).into()));
@@ -149,14 +157,15 @@ impl GatewayApi for Door {
         Ok(Response::new(Box::pin(stream::iter(std::iter::once(first).chain(pieces)))))
     }
 
-    async fn list_tools(&self, _: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {
-        let tools = self.application.tools().await.map_err(|error| to_status(&error))?;
+    async fn list_tools(&self, request: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {
+        let tools = self.application.tools(&principal(&request)?).await.map_err(|error| to_status(&error))?;
         Ok(Response::new(v1::ListToolsResponse { tools: tools.tools.iter().map(Into::into).collect() }))
     }
 
     async fn choose_tools(&self, request: Request<v1::ChooseToolsRequest>) -> Result<Response<v1::ChooseToolsResponse>, Status> {
+        let who = principal(&request)?;
         let v1::ChooseToolsRequest { question } = request.into_inner();
-        let selected = self.application.choose_tools(&question).await.map_err(|error| to_status(&error))?;
+        let selected = self.application.choose_tools(&who, &question).await.map_err(|error| to_status(&error))?;
         let tools = selected.tools.into_iter().map(|tool| tool.name).collect();
         Ok(Response::new(v1::ChooseToolsResponse { tools, tool_choice: selected.choice.as_ref().map(Into::into) }))
     }

@@ -6,6 +6,7 @@ pub(crate) mod dispatcher;
 pub(crate) mod log;
 pub(crate) mod runner;
 pub(crate) mod sweep;
+pub(crate) mod tenants;
 pub(crate) mod work;
 
 use std::time::Duration;

@@ -5,6 +5,7 @@
 
 use std::time::SystemTime;
 
+use autoact_access::Principal;
 use autoact_bus::BusError;
 use autoact_trajectory::{EventBody, FinishReason, Task, TaskId};
 
@@ -17,11 +18,11 @@ const MAX_ATTEMPTS: u32 = 20;
 
 impl Application {
     /// Ends a task with its best answer so far; one that has ended stays as it is.
-    pub(crate) async fn cancel(&self, id: &TaskId) -> Result<Task, TaskError> {
+    pub(crate) async fn cancel(&self, who: &Principal, id: &TaskId) -> Result<Task, TaskError> {
         let mut attempt = 0;
         loop {
             attempt += 1;
-            let mut task = self.get(id).await?;
+            let mut task = self.get(who, id).await?;
             if task.finished().is_some() {
                 return Ok(task);
             }

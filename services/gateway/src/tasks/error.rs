@@ -1,5 +1,8 @@
 //! Why the application does not do what it is asked.
 
+use std::time::Duration;
+
+use autoact_access::AccessError;
 use autoact_bus::BusError;
 use autoact_trajectory::{FoldError, InvalidContext, InvalidSampling, PromptSize, TaskId};
 
@@ -43,6 +46,12 @@ pub(crate) enum SubmitError {
     Context(#[from] InvalidContext),
     #[error("there is no collection `{name}`; there are {}", told(known))]
     Knowledge { name: String, known: Vec<String> },
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    #[error("your tenant may submit {most} tasks a minute here, and they are used up; call again later")]
+    Rate { most: u32, after: Duration },
+    #[error("{running} tasks of your tenant are queued or running, its bound is {most}; call again later, or cancel some")]
+    Quota { running: u64, most: u64 },
     #[error("{running} tasks are queued or running, the bound is {most}; call again later")]
     Full { running: u64, most: u64 },
     #[error("task `{task}` is stored but could not be queued; submit it again under the same id")]
@@ -68,6 +77,10 @@ pub(crate) enum TaskError {
     Fold { task: TaskId, source: Box<FoldError> },
     #[error("task `{task}` has no artifact `{name}`; `autoact tasks artifacts {task}` lists them")]
     NoArtifact { task: TaskId, name: String },
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    #[error("as many clients of your tenant watch tasks here as may ({most}); call again later")]
+    WatcherQuota { most: usize },
     #[error("as many clients watch tasks here as may ({most}); call again later, or watch through another gateway")]
     ManyWatchers { most: usize },
     #[error("this gateway is shutting down; watch task `{task}` again after sequence {after}")]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use autoact_trajectory::Tenant;
+
 use crate::tasks::{Application, SubmitError};
 
 /// How long a submission waits for the list of collections.
@@ -15,7 +17,7 @@ impl Application {
     ///
     /// # Errors
     /// A name that is neither.
-    pub(super) async fn check_knowledge(&self, names: &[String]) -> Result<(), SubmitError> {
+    pub(super) async fn check_knowledge(&self, tenant: &Tenant, names: &[String]) -> Result<(), SubmitError> {
         if names.is_empty() {
             return Ok(());
         }
@@ -25,7 +27,7 @@ impl Application {
         if names.iter().all(|name| name == own) {
             return Ok(());
         }
-        match shelves.collections(&self.tenant, LIMIT).await {
+        match shelves.collections(tenant, LIMIT).await {
             Ok(collections) => unknown(names, own, &collections).map_or(Ok(()), Err),
             Err(failure) => {
                 tracing::debug!(failure = failure.chain(), "whether the collections are there is not known");

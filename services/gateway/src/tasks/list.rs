@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use autoact_access::{Principal, Role};
 use autoact_bus::{Order, TaskHead};
 use autoact_trajectory::{EventBody, FinishReason, Finished, TaskId};
 
@@ -64,8 +65,9 @@ pub(crate) struct Listed {
 }
 
 impl Application {
-    /// A page of this door's tasks.
-    pub(crate) async fn list(&self, list: &List) -> Result<Listed, TaskError> {
+    /// A page of the tasks of the caller's tenant.
+    pub(crate) async fn list(&self, who: &Principal, list: &List) -> Result<Listed, TaskError> {
+        who.require(Role::Ask)?;
         let size = match list.size {
             0 => DEFAULT_PAGE,
             size => size.min(MAX_PAGE),
@@ -73,7 +75,7 @@ impl Application {
         let mut listed = Listed { tasks: Vec::new(), next: list.beyond };
         for _ in 0..MAX_ROUNDS {
             let missing = size - listed.tasks.len();
-            let page = self.bus.list(&self.tenant, missing, list.order, listed.next).await?;
+            let page = self.bus.list(&who.tenant, missing, list.order, listed.next).await?;
             listed.tasks.extend(page.tasks.iter().filter_map(line).filter(|line| fits(list, line)));
             listed.next = page.next;
             if listed.next.is_none() || listed.tasks.len() >= size {

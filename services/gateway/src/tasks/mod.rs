@@ -6,21 +6,25 @@ mod cancel;
 mod error;
 mod knowledge;
 mod list;
+pub(crate) mod quota;
 pub(crate) mod submit;
 mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use autoact_access::{Principal, Role};
 use autoact_bus::Bus;
 use autoact_planning::Contexts;
-use autoact_trajectory::{FoldError, Limits, Task, TaskId, TaskKey, Tenant};
+use autoact_trajectory::{FoldError, Limits, Task, TaskId, TaskKey};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::agents::catalog::{Catalog, SelectError, Selected};
+use crate::agents::catalog::{Catalog, Selected};
 use crate::agents::choice::Listed;
 use crate::agents::documents::Shelves;
+use crate::run::tenants::Tenants;
+use crate::tasks::quota::Quotas;
 use crate::tasks::submit::check_question;
 
 pub(crate) use error::{SubmitError, TaskError};
@@ -31,8 +35,10 @@ pub(crate) use watch::Watched;
 /// What the doors call.
 pub(crate) struct Application {
     pub(crate) bus: Bus,
-    /// Whose tasks come in here.
-    pub(crate) tenant: Tenant,
+    /// Whose tasks run here.
+    pub(crate) tenants: Arc<Tenants>,
+    /// What each of them may have.
+    pub(crate) quotas: Quotas,
     /// This gateway instance's name.
     pub(crate) writer: String,
     pub(crate) catalog: Arc<Catalog>,
@@ -57,14 +63,10 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    /// The name of this door's task `id`.
-    pub(crate) fn key(&self, id: &TaskId) -> TaskKey {
-        TaskKey::new(self.tenant.clone(), id.clone())
-    }
-
-    /// The task as its events say it is.
-    pub(crate) async fn get(&self, id: &TaskId) -> Result<Task, TaskError> {
-        let events = self.bus.load(&self.key(id)).await?;
+    /// The task as its events say it is. Another tenant's is not there.
+    pub(crate) async fn get(&self, who: &Principal, id: &TaskId) -> Result<Task, TaskError> {
+        who.require(Role::Ask)?;
+        let events = self.bus.load(&key(who, id)).await?;
         if events.is_empty() {
             return Err(TaskError::NotFound(id.clone()));
         }
@@ -76,15 +78,22 @@ impl Application {
     }
 
     /// The tools that a task can name.
-    pub(crate) async fn tools(&self) -> Result<Arc<Listed>, SelectError> {
-        self.catalog.tools_now().await
+    pub(crate) async fn tools(&self, who: &Principal) -> Result<Arc<Listed>, SubmitError> {
+        who.require(Role::Ask)?;
+        Ok(self.catalog.tools_now().await?)
     }
 
     /// The tools that a task with this question would have if it named none.
-    pub(crate) async fn choose_tools(&self, question: &str) -> Result<Selected, SubmitError> {
+    pub(crate) async fn choose_tools(&self, who: &Principal, question: &str) -> Result<Selected, SubmitError> {
+        who.require(Role::Ask)?;
         check_question(question)?;
         // what was added a moment ago counts
         self.catalog.tools_now().await?;
         Ok(self.catalog.select(&[], question).await?)
     }
+}
+
+/// The name of a caller's task `id`: whatever id it names, it is its own tenant's.
+fn key(who: &Principal, id: &TaskId) -> TaskKey {
+    TaskKey::new(who.tenant.clone(), id.clone())
 }

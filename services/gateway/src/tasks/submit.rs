@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use autoact_access::{Principal, Role};
 use autoact_bus::BusError;
 use autoact_planning::check_fixed_parts;
 use autoact_trajectory::{
@@ -14,7 +15,8 @@ use autoact_wire::store::digest;
 
 use crate::agents::catalog::Selected;
 use crate::run::log::append;
-use crate::tasks::{Application, SubmitError};
+use crate::tasks::quota::Place;
+use crate::tasks::{Application, SubmitError, key};
 
 /// A question is a paragraph, not a book: the model reads it at every step.
 pub(crate) const MAX_QUESTION_BYTES: usize = 16 * 1024;
@@ -129,23 +131,29 @@ fn context_digest(asked: Digest, context: &TaskContext) -> Digest {
 
 impl Application {
     /// Stores and queues a task that came in at `received`, or finds that it is there already.
-    pub(crate) async fn submit(&self, submission: Submission, received: Instant) -> Result<Task, SubmitError> {
+    pub(crate) async fn submit(&self, who: &Principal, submission: Submission, received: Instant) -> Result<Task, SubmitError> {
+        who.require(Role::Ask)?;
         self.check(&submission)?;
         let request = submission.digest();
         if let Some(id) = &submission.id
-            && let Some(task) = self.existing(id, request, &submission.question).await?
+            && let Some(task) = self.existing(&key(who, id), request, &submission.question).await?
         {
             return Ok(task);
         }
-        self.check_knowledge(&submission.context.knowledge).await?;
+        // what is there already is no new task
+        self.quotas.new_task(&who.tenant, received).map_err(|(after, most)| {
+            metrics::counter!("autoact_tasks_refused_total").increment(1);
+            SubmitError::Rate { most, after }
+        })?;
+        self.check_knowledge(&who.tenant, &submission.context.knowledge).await?;
         let mut selected = self.catalog.select(&submission.tools, &submission.question).await?;
         if submission.multiline_answer {
             selected.tools = selected.tools.into_iter().map(ToolSpec::with_multiline_answer).collect();
         }
         let id = submission.id.clone().unwrap_or_else(TaskId::generate);
-        let key = self.key(&id);
+        let key = key(who, &id);
         let Selected { tools, choice: tool_choice } = self.with_room(&key, &submission, selected).await?;
-        let _entering = self.admit().await?;
+        let _entering = self.admit(who).await?;
         let Submission { question, limits, sampling, labels, conversation, context, trace_id, min_confidence, .. } = submission;
         let submitted = Submitted {
             question: question.clone(),
@@ -171,49 +179,58 @@ impl Application {
             Ok(stored) => (event.sequence, event.digest) = (stored.sequence, stored.digest),
             // somebody submitted the same id just now
             Err(conflict @ BusError::Conflict { .. }) => {
-                return self.existing(&id, request, &question).await?.ok_or(SubmitError::Bus(conflict));
+                return self.existing(&key, request, &question).await?.ok_or(SubmitError::Bus(conflict));
             }
             Err(error) => return Err(error.into()),
         };
-        self.queue(&id).await?;
+        self.queue(&key).await?;
         metrics::counter!("autoact_tasks_submitted_total").increment(1);
         Task::begin(&event).map_err(|source| SubmitError::Fold { task: id, source: Box::new(source) })
     }
 
     /// The task of this id, if there is one. Queued again in case the one who stored it came no
     /// further; that changes nothing otherwise.
-    async fn existing(&self, id: &TaskId, request: Digest, question: &str) -> Result<Option<Task>, SubmitError> {
-        let events = self.bus.load(&self.key(id)).await?;
+    async fn existing(&self, key: &TaskKey, request: Digest, question: &str) -> Result<Option<Task>, SubmitError> {
+        let events = self.bus.load(key).await?;
         if events.is_empty() {
             return Ok(None);
         }
-        let task = Task::fold(&events).map_err(|source| SubmitError::Fold { task: id.clone(), source: Box::new(source) })?;
+        let task = Task::fold(&events).map_err(|source| SubmitError::Fold { task: key.id.clone(), source: Box::new(source) })?;
         // before schema version 2 the question alone was compared
         let same = task.request().map_or(task.trajectory().question == question, |known| known == request);
         if !same {
-            return Err(SubmitError::Exists(id.clone()));
+            return Err(SubmitError::Exists(key.id.clone()));
         }
         if task.finished().is_none() {
-            self.queue(id).await?;
+            self.queue(key).await?;
         }
         Ok(Some(task))
     }
 
-    async fn queue(&self, id: &TaskId) -> Result<(), SubmitError> {
-        let queued = self.bus.enqueue(&self.key(id)).await;
-        queued.map(|_| ()).map_err(|source| SubmitError::NotQueued { task: id.clone(), source: Box::new(source) })
+    async fn queue(&self, key: &TaskKey) -> Result<(), SubmitError> {
+        self.tenants.add(&[key.tenant.clone()].into());
+        let queued = self.bus.enqueue(key).await;
+        queued.map(|_| ()).map_err(|source| SubmitError::NotQueued { task: key.id.clone(), source: Box::new(source) })
     }
 
-    /// A place among the tasks that may be queued or running. Exact for one gateway; several may
-    /// together let a few more in.
-    async fn admit(&self) -> Result<Entering<'_>, SubmitError> {
+    /// A place among the tasks that may be queued or running: of all, and of the caller's tenant.
+    /// Exact for one gateway; several may together let a few more in.
+    async fn admit(&self, who: &Principal) -> Result<(Entering<'_>, Place), SubmitError> {
+        let (place, before) = self.quotas.enter(&who.tenant);
+        if let Some(most) = self.quotas.of(&who.tenant).tasks {
+            let running = self.bus.backlog_of(&who.tenant, most).await? + before;
+            if running >= most {
+                metrics::counter!("autoact_tasks_refused_total").increment(1);
+                return Err(SubmitError::Quota { running, most });
+            }
+        }
         let entering = Entering { count: &self.entering, before: self.entering.fetch_add(1, Ordering::Relaxed) };
         let running = self.bus.backlog().await? + entering.before;
         if running >= self.max_tasks {
             metrics::counter!("autoact_tasks_refused_total").increment(1);
             return Err(SubmitError::Full { running, most: self.max_tasks });
         }
-        Ok(entering)
+        Ok((entering, place))
     }
 
     /// The tools, if a prompt with them and the question leaves room for a reply. Those that were

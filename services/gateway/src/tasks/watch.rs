@@ -3,13 +3,15 @@
 
 use std::pin::Pin;
 
+use autoact_access::{Principal, Role};
 use autoact_trajectory::{Event, EventBody, TaskId};
 use bytes::Bytes;
 use futures::{Stream, StreamExt, stream};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-use crate::tasks::{Application, TaskError};
+use crate::tasks::quota::Place;
+use crate::tasks::{Application, TaskError, key};
 
 /// What a watcher gets.
 #[derive(Debug)]
@@ -25,18 +27,19 @@ pub(crate) type WatchedStream = Pin<Box<dyn Stream<Item = Result<Watched, TaskEr
 impl Application {
     /// The events after a sequence, until the task ends or this gateway does; with the agents'
     /// words if they are wanted.
-    pub(crate) async fn watch(&self, id: &TaskId, after: u64, words: bool) -> Result<WatchedStream, TaskError> {
-        let last = self.bus.last(&self.key(id)).await?.ok_or_else(|| TaskError::NotFound(id.clone()))?;
+    pub(crate) async fn watch(&self, who: &Principal, id: &TaskId, after: u64, words: bool) -> Result<WatchedStream, TaskError> {
+        who.require(Role::Ask)?;
+        let last = self.bus.last(&key(who, id)).await?.ok_or_else(|| TaskError::NotFound(id.clone()))?;
         if matches!(last.body, EventBody::Finished(_)) && last.sequence <= after {
             return Ok(Box::pin(stream::empty()));
         }
-        self.follow(id, after, words).await
+        self.follow(who, id, after, words).await
     }
 
     /// The same for a task that is known to be there.
-    pub(crate) async fn follow(&self, id: &TaskId, after: u64, words: bool) -> Result<WatchedStream, TaskError> {
-        let place = self.watchers.clone().try_acquire_owned().map_err(|_| TaskError::ManyWatchers { most: self.max_watchers })?;
-        let key = self.key(id);
+    pub(crate) async fn follow(&self, who: &Principal, id: &TaskId, after: u64, words: bool) -> Result<WatchedStream, TaskError> {
+        let place = self.watcher(who)?;
+        let key = key(who, id);
         let events = self.bus.read(&key, after);
         let words: Pin<Box<dyn Stream<Item = Bytes> + Send>> = match words {
             true => Box::pin(self.bus.words(&key).await?),
@@ -45,6 +48,19 @@ impl Application {
         let watch = Watch { events: Box::pin(events), words, task: id.clone(), after, leaving: self.leaving.clone(), _place: place };
         Ok(Box::pin(stream::unfold(Some(watch), |watch| async move { watch?.next().await })))
     }
+
+    /// A place among those who watch: of all, and of the caller's tenant.
+    pub(super) fn watcher(&self, who: &Principal) -> Result<Watching, TaskError> {
+        let quota = self.quotas.watch(&who.tenant).map_err(|most| TaskError::WatcherQuota { most })?;
+        let all = self.watchers.clone().try_acquire_owned().map_err(|_| TaskError::ManyWatchers { most: self.max_watchers })?;
+        Ok(Watching { _all: all, _quota: quota })
+    }
+}
+
+/// A place among those who watch; given back when dropped.
+pub(super) struct Watching {
+    _all: OwnedSemaphorePermit,
+    _quota: Place,
 }
 
 struct Watch {
@@ -54,7 +70,7 @@ struct Watch {
     after: u64,
     leaving: CancellationToken,
     /// Its place among those who watch.
-    _place: OwnedSemaphorePermit,
+    _place: Watching,
 }
 
 impl Watch {

@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use autoact_access::{Role, caller};
 use autoact_collections::Collections;
 use autoact_service::{Setup, StartError};
 use autoact_wire::memory_v1;
@@ -26,6 +27,7 @@ use crate::documents::error::DocumentsError;
 use crate::documents::put::receive;
 use crate::documents::request::{Scope, Whose};
 use crate::documents::shelf::Shelf;
+use crate::door::admit;
 
 /// How often collections are looked at that nobody changes.
 const LOOK_EVERY: Duration = Duration::from_secs(20);
@@ -98,10 +100,12 @@ impl Documents for DocumentsRpc {
         &self,
         request: Request<Streaming<memory_v1::PutFileRequest>>,
     ) -> Result<Response<memory_v1::PutFileResponse>, Status> {
+        let caller = caller(&request)?;
+        caller.require(Role::Operate).map_err(|error| to_status(&error))?;
         let shelf = self.shelf()?;
         // held until the file is stored: what is in memory is bounded by the number of permits
         let _place = shelf.place().map_err(refused)?;
-        let (Whose { tenant, collection }, entry, segments) = receive(request.into_inner()).await?;
+        let (Whose { tenant, collection }, entry, segments) = receive(request.into_inner(), &caller).await?;
         let put = shelf.write("put", move |collections| collections.get_or_make(&tenant, &collection)?.put(&entry, segments));
         let segments = put.await.map_err(refused)?;
         self.open()?.dense.wake();
@@ -112,7 +116,8 @@ impl Documents for DocumentsRpc {
         &self,
         request: Request<memory_v1::DeleteFilesRequest>,
     ) -> Result<Response<memory_v1::DeleteFilesResponse>, Status> {
-        let memory_v1::DeleteFilesRequest { tenant, collection, paths } = request.into_inner();
+        let memory_v1::DeleteFilesRequest { tenant, collection, paths } =
+            admit(request, Role::Operate, |request| Some(&mut request.tenant))?;
         let Whose { tenant, collection } = Whose::of(&tenant, &collection).map_err(refused)?;
         let deleted = self.shelf()?.write("delete", move |collections| collections.get(&tenant, &collection)?.delete(&paths));
         Ok(Response::new(memory_v1::DeleteFilesResponse { deleted: deleted.await.map_err(refused)? }))
@@ -121,7 +126,7 @@ impl Documents for DocumentsRpc {
     type ListFilesStream = Pin<Box<dyn Stream<Item = Result<memory_v1::ListFilesResponse, Status>> + Send>>;
 
     async fn list_files(&self, request: Request<memory_v1::ListFilesRequest>) -> Result<Response<Self::ListFilesStream>, Status> {
-        let memory_v1::ListFilesRequest { tenant, collection } = request.into_inner();
+        let memory_v1::ListFilesRequest { tenant, collection } = admit(request, Role::Ask, |request| Some(&mut request.tenant))?;
         let Whose { tenant, collection } = Whose::of(&tenant, &collection).map_err(refused)?;
         let entries = self.shelf()?.read("list", move |collections| collections.get(&tenant, &collection)?.entries());
         let mut files = entries.await.map_err(refused)?.into_iter().map(convert::file).peekable();
@@ -136,7 +141,7 @@ impl Documents for DocumentsRpc {
         &self,
         request: Request<memory_v1::ListCollectionsRequest>,
     ) -> Result<Response<memory_v1::ListCollectionsResponse>, Status> {
-        let tenant = request::tenant(&request.into_inner().tenant).map_err(refused)?;
+        let tenant = request::tenant(&admit(request, Role::Ask, |request| Some(&mut request.tenant))?.tenant).map_err(refused)?;
         let Open { shelf, dense } = self.open()?;
         let space = dense.space();
         let embedder = space.as_ref().map(|space| space.name.clone()).unwrap_or_default();
@@ -157,7 +162,7 @@ impl Documents for DocumentsRpc {
         &self,
         request: Request<memory_v1::DeleteCollectionRequest>,
     ) -> Result<Response<memory_v1::DeleteCollectionResponse>, Status> {
-        let memory_v1::DeleteCollectionRequest { tenant, collection } = request.into_inner();
+        let memory_v1::DeleteCollectionRequest { tenant, collection } = admit(request, Role::Operate, |request| Some(&mut request.tenant))?;
         let Whose { tenant, collection } = Whose::of(&tenant, &collection).map_err(refused)?;
         let deleted = self.shelf()?.write("delete_collection", move |collections| collections.delete(&tenant, &collection));
         Ok(Response::new(memory_v1::DeleteCollectionResponse { deleted: deleted.await.map_err(refused)? }))
@@ -167,7 +172,8 @@ impl Documents for DocumentsRpc {
         &self,
         request: Request<memory_v1::SearchSegmentsRequest>,
     ) -> Result<Response<memory_v1::SearchSegmentsResponse>, Status> {
-        let memory_v1::SearchSegmentsRequest { tenant, collections, query, limit, strategy } = request.into_inner();
+        let memory_v1::SearchSegmentsRequest { tenant, collections, query, limit, strategy } =
+            admit(request, Role::Ask, |request| Some(&mut request.tenant))?;
         let scope = Scope::of(&tenant, &collections).map_err(refused)?;
         let query = request::text("query", query).map_err(refused)?;
         let limit = request::limit(limit).map_err(refused)?;
@@ -180,7 +186,7 @@ impl Documents for DocumentsRpc {
     }
 
     async fn embed(&self, request: Request<memory_v1::EmbedRequest>) -> Result<Response<memory_v1::EmbedResponse>, Status> {
-        let texts = request::texts(request.into_inner().texts).map_err(refused)?;
+        let texts = request::texts(admit(request, Role::Ask, |_| None)?.texts).map_err(refused)?;
         let (embedder, vectors) = self.open()?.dense.vectors(texts).await.map_err(refused)?;
         let vectors = vectors.into_iter().map(|values| memory_v1::Vector { values }).collect();
         Ok(Response::new(memory_v1::EmbedResponse { embedder, vectors }))
@@ -190,7 +196,8 @@ impl Documents for DocumentsRpc {
         &self,
         request: Request<memory_v1::OpenSegmentRequest>,
     ) -> Result<Response<memory_v1::OpenSegmentResponse>, Status> {
-        let memory_v1::OpenSegmentRequest { tenant, collections, name, similar } = request.into_inner();
+        let memory_v1::OpenSegmentRequest { tenant, collections, name, similar } =
+            admit(request, Role::Ask, |request| Some(&mut request.tenant))?;
         let scope = Scope::of(&tenant, &collections).map_err(refused)?;
         let similar = request::similar(similar).map_err(refused)?;
         let opened = self.shelf()?.read("open", move |collections| scope.open(collections, &name, similar)).await.map_err(refused)?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use autoact_access::Caller;
 use autoact_collections::{Entry, NewSegment};
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::put_file_request::Part;
@@ -10,6 +11,7 @@ use tonic::{Status, Streaming};
 
 use crate::documents::error::DocumentsError;
 use crate::documents::request::{Whose, bounded};
+use crate::door::bind;
 
 /// The next part of a file comes within this time.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -23,11 +25,15 @@ const MAX_TEXT_BYTES: usize = 16 * 1024;
 const MAX_NAME_BYTES: usize = 128;
 
 /// The whole file, checked.
-pub(super) async fn receive(mut parts: Streaming<memory_v1::PutFileRequest>) -> Result<(Whose, Entry, Vec<NewSegment>), Status> {
+pub(super) async fn receive(
+    mut parts: Streaming<memory_v1::PutFileRequest>,
+    caller: &Caller,
+) -> Result<(Whose, Entry, Vec<NewSegment>), Status> {
     let refused = |error: DocumentsError| to_status(&error);
-    let Some(Part::File(file)) = next(&mut parts).await?.map(|part| part.part).unwrap_or_default() else {
+    let Some(Part::File(mut file)) = next(&mut parts).await?.map(|part| part.part).unwrap_or_default() else {
         return Err(refused(DocumentsError::Missing("file")));
     };
+    bind(caller, &mut file.tenant)?;
     let whose = Whose::of(&file.tenant, &file.collection).map_err(refused)?;
     let entry = entry(file.file.ok_or_else(|| refused(DocumentsError::Missing("file.file")))?).map_err(refused)?;
     let (mut segments, mut bytes) = (Vec::new(), 0);

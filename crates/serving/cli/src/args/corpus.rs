@@ -73,12 +73,20 @@ pub(crate) enum CorpusCommand {
 /// Where collections are kept, and whose.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct StoreOptions {
-    /// Whose collections: the `tenant` of the gateway that answers questions about them.
-    #[arg(long, default_value = "default")]
-    pub(crate) tenant: Tenant,
+    /// Whose collections. Without it, those of the token's tenant, or of `default` where there is no
+    /// token.
+    #[arg(long)]
+    pub(crate) tenant: Option<Tenant>,
     /// Where the memory service listens.
     #[arg(long, env = "AUTOACT_MEMORY", default_value = "127.0.0.1:7404")]
     pub(crate) memory: String,
+}
+
+impl StoreOptions {
+    /// The tenant as requests have it; empty: the caller's own.
+    pub(crate) fn tenant(&self) -> String {
+        self.tenant.as_ref().map(Tenant::to_string).unwrap_or_default()
+    }
 }
 
 /// `autoact corpus import`

@@ -73,9 +73,10 @@ pub(crate) enum MemoryCommand {
 /// Whose memories, where, and how they are printed.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct MemoryOptions {
-    /// Whose memories: the `tenant` of the gateway that stored them.
-    #[arg(long, default_value = "default")]
-    pub(crate) tenant: Tenant,
+    /// Whose memories. Without it, those of the token's tenant, or of `default` where there is no
+    /// token.
+    #[arg(long)]
+    pub(crate) tenant: Option<Tenant>,
     /// Where the memory service listens.
     #[arg(long, env = "AUTOACT_MEMORY", default_value = "127.0.0.1:7404")]
     pub(crate) memory: String,

@@ -1,7 +1,6 @@
 //! `autoact corpus list|files|search|delete`: the collections of the memory service.
 
 use autoact_collections::CollectionName;
-use autoact_trajectory::Tenant;
 use autoact_wire::memory_v1::{
     Collection, DeleteCollectionRequest, DeleteFilesRequest, File, ListCollectionsRequest, ListFilesRequest, SearchSegmentsRequest,
     SearchStrategy, Segment,
@@ -17,13 +16,14 @@ use crate::{exit, out};
 /// A collection of a tenant.
 #[derive(Debug, Clone)]
 pub(super) struct Whose {
-    pub(super) tenant: Tenant,
+    /// As requests have it; empty: the caller's own.
+    pub(super) tenant: String,
     pub(super) collection: CollectionName,
 }
 
 impl Whose {
     fn new(store: &StoreOptions, collection: &CollectionName) -> Whose {
-        Whose { tenant: store.tenant.clone(), collection: collection.clone() }
+        Whose { tenant: store.tenant(), collection: collection.clone() }
     }
 }
 
@@ -37,7 +37,7 @@ pub(super) async fn files(client: &mut Documents, whose: &Whose, address: &str) 
 }
 
 async fn listed(client: &mut Documents, whose: &Whose) -> Result<Vec<File>, Status> {
-    let request = ListFilesRequest { tenant: whose.tenant.to_string(), collection: whose.collection.to_string() };
+    let request = ListFilesRequest { tenant: whose.tenant.clone(), collection: whose.collection.to_string() };
     let mut messages = client.list_files(request).await?.into_inner();
     let mut files = Vec::new();
     while let Some(message) = messages.message().await? {
@@ -48,7 +48,7 @@ async fn listed(client: &mut Documents, whose: &Whose) -> Result<Vec<File>, Stat
 
 /// Deletes files; how many there were.
 pub(super) async fn delete_files(client: &mut Documents, whose: &Whose, paths: Vec<String>, address: &str) -> anyhow::Result<u64> {
-    let request = DeleteFilesRequest { tenant: whose.tenant.to_string(), collection: whose.collection.to_string(), paths };
+    let request = DeleteFilesRequest { tenant: whose.tenant.clone(), collection: whose.collection.to_string(), paths };
     match client.delete_files(request).await {
         Ok(response) => Ok(response.into_inner().deleted),
         Err(status) => Err(client::explain(status, Service::Memory, address).await),
@@ -56,7 +56,7 @@ pub(super) async fn delete_files(client: &mut Documents, whose: &Whose, paths: V
 }
 
 pub(super) async fn list(store: &StoreOptions, json: bool) -> anyhow::Result<u8> {
-    let request = ListCollectionsRequest { tenant: store.tenant.to_string() };
+    let request = ListCollectionsRequest { tenant: store.tenant() };
     let listed = match client::documents(&store.memory)?.list_collections(request).await {
         Ok(response) => response.into_inner(),
         Err(status) => return Err(client::explain(status, Service::Memory, &store.memory).await),
@@ -111,7 +111,7 @@ pub(super) async fn search(
 ) -> anyhow::Result<u8> {
     let collections = collections.iter().map(CollectionName::to_string).collect();
     let strategy = strategy.unwrap_or_default().into();
-    let request = SearchSegmentsRequest { tenant: store.tenant.to_string(), collections, query: query.to_owned(), limit, strategy };
+    let request = SearchSegmentsRequest { tenant: store.tenant(), collections, query: query.to_owned(), limit, strategy };
     let found = match client::documents(&store.memory)?.search_segments(request).await {
         Ok(response) => response.into_inner().segments,
         Err(status) => return Err(client::explain(status, Service::Memory, &store.memory).await),
@@ -145,7 +145,7 @@ pub(super) async fn delete(store: &StoreOptions, collection: &CollectionName, pa
         out::line(format_args!("deleted {deleted} files"))?;
         return Ok(if deleted > 0 { exit::OK } else { exit::FAILED });
     }
-    let request = DeleteCollectionRequest { tenant: whose.tenant.to_string(), collection: collection.to_string() };
+    let request = DeleteCollectionRequest { tenant: whose.tenant.clone(), collection: collection.to_string() };
     match client.delete_collection(request).await {
         Ok(response) if response.get_ref().deleted => {
             out::line(format_args!("deleted the collection {collection}"))?;

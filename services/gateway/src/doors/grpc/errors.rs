@@ -138,7 +138,8 @@ impl ServiceError for TaskError {
             TaskError::NotFound(_) | TaskError::NoArtifact { .. } => Code::NotFound,
             TaskError::Bus(error) => bus_code(error),
             TaskError::Fold { source, .. } => fold_code(source),
-            TaskError::ManyWatchers { .. } => Code::ResourceExhausted,
+            TaskError::ManyWatchers { .. } | TaskError::WatcherQuota { .. } => Code::ResourceExhausted,
+            TaskError::Access(error) => error.code(),
             TaskError::Leaving { .. } => Code::Unavailable,
         }
     }
@@ -150,6 +151,8 @@ impl ServiceError for TaskError {
             TaskError::Bus(error) => bus_reason(error),
             TaskError::Fold { source, .. } => fold_reason(source),
             TaskError::ManyWatchers { .. } => "TOO_MANY_WATCHERS",
+            TaskError::WatcherQuota { .. } => "WATCHER_QUOTA",
+            TaskError::Access(error) => error.reason(),
             TaskError::Leaving { .. } => "SHUTTING_DOWN",
         }
     }
@@ -157,7 +160,15 @@ impl ServiceError for TaskError {
     fn retry_after(&self) -> Option<Duration> {
         match self {
             TaskError::Leaving { .. } => Some(Duration::from_millis(500)),
+            TaskError::Access(error) => error.retry_after(),
             _ => matches!(self.code(), Code::Unavailable | Code::Aborted | Code::ResourceExhausted).then_some(RETRY_DELAY),
+        }
+    }
+
+    fn field(&self) -> Option<&'static str> {
+        match self {
+            TaskError::Access(error) => error.field(),
+            _ => None,
         }
     }
 
@@ -166,7 +177,8 @@ impl ServiceError for TaskError {
             TaskError::NotFound(id) => vec![("task_id", id.to_string())],
             TaskError::Bus(error) => bus_metadata(error),
             TaskError::Fold { task, source } => fold_metadata(task, source),
-            TaskError::ManyWatchers { most } => vec![("limit", most.to_string())],
+            TaskError::Access(error) => error.metadata(),
+            TaskError::ManyWatchers { most } | TaskError::WatcherQuota { most } => vec![("limit", most.to_string())],
             TaskError::NoArtifact { task, name } => vec![("task_id", task.to_string()), ("artifact", name.clone())],
             TaskError::Leaving { task, after } => vec![("task_id", task.to_string()), ("after_sequence", after.to_string())],
         }
@@ -179,7 +191,8 @@ impl ServiceError for SubmitError {
             SubmitError::Tools(error) => error.code(),
             SubmitError::NotQueued { .. } => Code::Unavailable,
             SubmitError::Exists(_) => Code::AlreadyExists,
-            SubmitError::Full { .. } => Code::ResourceExhausted,
+            SubmitError::Full { .. } | SubmitError::Rate { .. } | SubmitError::Quota { .. } => Code::ResourceExhausted,
+            SubmitError::Access(error) => error.code(),
             SubmitError::Bus(error) => bus_code(error),
             SubmitError::Fold { source, .. } => fold_code(source),
             _ => Code::InvalidArgument,
@@ -202,6 +215,9 @@ impl ServiceError for SubmitError {
             SubmitError::Context(invalid) => invalid.reason(),
             SubmitError::Knowledge { .. } => "UNKNOWN_COLLECTION",
             SubmitError::Full { .. } => "GATEWAY_FULL",
+            SubmitError::Rate { .. } => "RATE_LIMITED",
+            SubmitError::Quota { .. } => "TASK_QUOTA",
+            SubmitError::Access(error) => error.reason(),
             SubmitError::NotQueued { .. } => "NOT_QUEUED",
             SubmitError::Bus(error) => bus_reason(error),
             SubmitError::Fold { source, .. } => fold_reason(source),
@@ -210,7 +226,11 @@ impl ServiceError for SubmitError {
 
     fn retry_after(&self) -> Option<Duration> {
         let retry = matches!(self.code(), Code::ResourceExhausted | Code::Unavailable | Code::Aborted);
-        retry.then_some(RETRY_DELAY)
+        match self {
+            SubmitError::Rate { after, .. } => Some(*after),
+            SubmitError::Access(error) => error.retry_after(),
+            _ => retry.then_some(RETRY_DELAY),
+        }
     }
 
     fn field(&self) -> Option<&'static str> {
@@ -229,7 +249,9 @@ impl ServiceError for SubmitError {
             SubmitError::Context(invalid) => Some(invalid.field()),
             SubmitError::Knowledge { .. } => Some("context.knowledge"),
             SubmitError::Exists(_) => Some("task_id"),
-            SubmitError::Full { .. } | SubmitError::NotQueued { .. } | SubmitError::Bus(_) | SubmitError::Fold { .. } => None,
+            SubmitError::Access(error) => error.field(),
+            SubmitError::Full { .. } | SubmitError::Rate { .. } | SubmitError::Quota { .. } => None,
+            SubmitError::NotQueued { .. } | SubmitError::Bus(_) | SubmitError::Fold { .. } => None,
         }
     }
 
@@ -250,7 +272,11 @@ impl ServiceError for SubmitError {
             SubmitError::Conversation(value) => vec![("value", value.clone()), ("limit", MAX_CONVERSATION_BYTES.to_string())],
             SubmitError::Context(invalid) => invalid.metadata(),
             SubmitError::Knowledge { name, known } => vec![("value", name.clone()), ("expected", known.join(", "))],
-            SubmitError::Full { running, most } => vec![("value", running.to_string()), ("limit", most.to_string())],
+            SubmitError::Access(error) => error.metadata(),
+            SubmitError::Rate { most, .. } => vec![("limit", most.to_string())],
+            SubmitError::Full { running, most } | SubmitError::Quota { running, most } => {
+                vec![("value", running.to_string()), ("limit", most.to_string())]
+            }
             SubmitError::Bus(error) => bus_metadata(error),
             SubmitError::Fold { task, source } => fold_metadata(task, source),
         }
@@ -301,6 +327,7 @@ fn bus_metadata(error: &BusError) -> Metadata {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
+    use autoact_access::{AccessError, Problem, Role};
     use autoact_planning::{Failure, FailureClass};
     use autoact_trajectory::{Digest, InvalidContext, Sampling, TaskKey, Tenant};
     use autoact_wire::event::EventError;
@@ -331,6 +358,21 @@ mod tests {
 
     fn fold_errors() -> Vec<FoldError> {
         vec![FoldError::Empty, FoldError::Newer { index: 4, version: 9 }]
+    }
+
+    /// What callers are told who may not come in.
+    fn refusals() -> Vec<AccessError> {
+        let source = "no tenant".parse::<Tenant>().unwrap_err();
+        vec![
+            AccessError::Missing,
+            AccessError::Invalid(Problem::Unknown),
+            AccessError::Expired,
+            AccessError::NotYet,
+            AccessError::NoKeys,
+            AccessError::Role { needed: Role::Ask, name: "ann".into() },
+            AccessError::Tenant { asked: "ops".into(), name: "ann".into() },
+            AccessError::BadTenant { source },
+        ]
     }
 
     /// An error of every kind that the door can answer with.
@@ -364,10 +406,15 @@ mod tests {
             Box::new(SubmitError::Context(long)),
             Box::new(SubmitError::Full { running: 2, most: 1 }),
             Box::new(SubmitError::NotQueued { task: id(), source: Box::new(bus_errors().remove(0)) }),
+            Box::new(SubmitError::Rate { most: 1, after: RETRY_DELAY }),
+            Box::new(SubmitError::Quota { running: 2, most: 1 }),
+            Box::new(TaskError::WatcherQuota { most: 1 }),
             Box::new(TaskError::NotFound(id())),
             Box::new(TaskError::ManyWatchers { most: 1 }),
             Box::new(TaskError::Leaving { task: id(), after: 1 }),
         ];
+        all.extend(refusals().into_iter().map(|error| Box::new(SubmitError::Access(error)) as _));
+        all.extend(refusals().into_iter().map(|error| Box::new(TaskError::Access(error)) as _));
         all.extend(bus_errors().into_iter().map(|error| Box::new(SubmitError::Bus(error)) as _));
         all.extend(bus_errors().into_iter().map(|error| Box::new(TaskError::Bus(error)) as _));
         all.extend(fold_errors().into_iter().map(|source| Box::new(SubmitError::Fold { task: id(), source: Box::new(source) }) as _));

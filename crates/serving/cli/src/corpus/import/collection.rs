@@ -62,7 +62,7 @@ pub(super) async fn run(options: &ImportOptions, importer: Arc<Importer>) -> any
         Some(name) => name.clone(),
         None => suggested(&options.path)?,
     };
-    let whose = Whose { tenant: options.store.tenant.clone(), collection: name };
+    let whose = Whose { tenant: options.store.tenant(), collection: name };
     let address = &options.store.memory;
     let mut client = client::documents(address)?;
     let before = files(&mut client, &whose, address).await?.unwrap_or_default();
@@ -157,7 +157,7 @@ fn parts(document: &Document, whose: &Whose) -> Vec<PutFileRequest> {
     let Document { path, sha256, bytes, title, kind, pages, .. } = document.clone();
     let kind = kind.name().to_owned();
     let file = File { path, sha256, reader: READER.to_owned(), title: short(title), kind, pages, bytes, segments: 0 };
-    let file = FileToPut { tenant: whose.tenant.to_string(), collection: whose.collection.to_string(), file: Some(file) };
+    let file = FileToPut { tenant: whose.tenant.clone(), collection: whose.collection.to_string(), file: Some(file) };
     let mut titles = Titles::default();
     let segments: Vec<NewSegment> = document
         .segments(SEGMENT_CHARS)
