@@ -33,7 +33,7 @@ pub(crate) struct Key {
 
 enum Source {
     File(PathBuf),
-    Url(Client),
+    Url(Box<Client>),
 }
 
 /// The keys as they were read last.
@@ -55,7 +55,9 @@ impl Keys {
         let source = if config.jwks.contains("://") {
             let url = config.jwks.clone();
             let options = ClientOptions { url, api_key: Default::default(), ca_file: config.ca_file.clone(), connect_timeout: LIMIT };
-            Source::Url(Client::new(&options).map_err(|error| OpenError::Keys { named: config.jwks.clone(), reason: error.to_string() })?)
+            let client = Client::new(&options);
+            let client = client.map_err(|error| OpenError::Keys { named: config.jwks.clone(), reason: error.to_string() })?;
+            Source::Url(Box::new(client))
         } else {
             Source::File(PathBuf::from(&config.jwks))
         };
