@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use autoact_bus::{
-    AuditOptions, BackupError, Bus, BusConfig, BusError, Finding, Kind, Purged, Report, Retention, Summary, audit, backup,
+    AuditOptions, BackupError, Bus, BusConfig, BusError, Finding, Kind, Order, Purged, Report, Retention, Summary, audit, backup,
     check_durability, restore,
 };
 use autoact_testkit::{NatsServer, poll};
@@ -482,4 +482,40 @@ async fn a_server_says_whether_it_writes_before_it_acknowledges() {
         let error = check_durability(&nobody).await.unwrap_err();
         assert!(matches!(error, BusError::Monitoring { .. }) && error.retryable(), "{error}");
     }
+}
+
+#[tokio::test]
+async fn an_index_that_is_nearly_full_loses_its_older_half_and_says_so() {
+    let (server, bus) = server().await;
+    let (long, gone) = (id("long"), id("short-0"));
+    let mine = running(&bus, &long, 1).await;
+    bus.close().await;
+    let client = async_nats::connect(server.url()).await.unwrap();
+    let jetstream = async_nats::jetstream::new(client);
+    let mut small = jetstream.get_stream("AUTOACT_TASK_INDEX").await.unwrap().cached_info().config.clone();
+    small.max_bytes = 64 << 10;
+    jetstream.update_stream(small).await.unwrap();
+    let bus = Bus::connect(config(&server)).await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let (mut retention, mut trimmed) = (Retention::default(), 0);
+    for number in 0..150 {
+        ended(&bus, &id(&format!("short-{number}")), 0).await;
+        if number == 20 {
+            backup(&bus, dir.path(), |_| {}).await.unwrap();
+        }
+        if number % 10 == 0 {
+            trimmed += retention.step(&bus, SystemTime::now()).await.unwrap().trimmed;
+        }
+    }
+    assert!(trimmed > 100, "{trimmed}");
+    assert!(bus.last(&gone).await.unwrap().is_none());
+    assert_eq!(bus.load(&long).await.unwrap(), mine);
+    let page = bus.list(&Tenant::default(), 1000, Order::NewestFirst, None).await.unwrap();
+    assert!(page.tasks.iter().any(|head| head.first.task_id == long.id), "a task that runs is listed for ever");
+    for against in [None, Some(dir.path())] {
+        let report = look(&bus, against).await;
+        assert_eq!(report.findings, [], "{report:?}");
+    }
+    // what the index alone remembers is not enough for the old backup to go on
+    assert!(matches!(backup(&bus, dir.path(), |_| {}).await, Err(BackupError::OtherBus { .. })));
 }
