@@ -135,7 +135,10 @@ impl User {
             ("remember", self.memory.remember(task(tenant, "t")).await.err()),
             ("put", self.documents.put_file(tokio_stream::iter(file(tenant))).await.err()),
             ("delete files", self.documents.delete_files(delete).await.err()),
-            ("delete", self.documents.delete_collection(v1::DeleteCollectionRequest { tenant: owner(), collection: collection() }).await.err()),
+            (
+                "delete",
+                self.documents.delete_collection(v1::DeleteCollectionRequest { tenant: owner(), collection: collection() }).await.err(),
+            ),
             ("forget", self.memory.forget(v1::ForgetRequest { tenant: owner(), all: true, ..Default::default() }).await.err()),
         ]
     }

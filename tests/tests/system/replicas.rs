@@ -20,7 +20,8 @@ async fn two_replicas_share_the_tasks_and_cached_prompts_stay_cached() -> anyhow
         ask_all(&[group.gateway()]).await?;
         cached(&[group.metrics("plan-agent")]).await?
     };
-    let group = Group::start_with(GroupOptions { args: ["--replicas", "2"].map(str::to_owned).to_vec(), ..GroupOptions::default() }).await?;
+    let group =
+        Group::start_with(GroupOptions { args: ["--replicas", "2"].map(str::to_owned).to_vec(), ..GroupOptions::default() }).await?;
     ask_all(&[group.gateway(), group.second_grpc("gateway")]).await?;
     for agent in ["plan-agent", "tool-agent", "reflect-agent"] {
         for metrics in [group.metrics(agent), group.second_metrics(agent)] {

@@ -281,7 +281,8 @@ fn what_follows_a_failed_action_is_its_class_and_its_tools_effect() {
             let progress = step(&mut driver);
             let observation = driver.task().trajectory().open_step().and_then(|step| step.observation.clone());
             let unknown = effect == Effect::SideEffect && class.may_have_run();
-            let waits = !unknown && matches!(class, FailureClass::NotSent | FailureClass::Busy | FailureClass::MayHaveRun | FailureClass::Fenced);
+            let waits =
+                !unknown && matches!(class, FailureClass::NotSent | FailureClass::Busy | FailureClass::MayHaveRun | FailureClass::Fenced);
             match progress {
                 Progress::Waiting(_) => assert!(waits && observation.is_none(), "{class:?} {effect:?}"),
                 Progress::Advanced if unknown => assert_eq!(observation.as_deref(), Some(UNKNOWN_OUTCOME), "{class:?}"),

@@ -77,11 +77,18 @@ impl Gateway {
     /// The address is invalid, or no server answers there.
     pub async fn connect(options: GatewayOptions) -> Result<Gateway, LoadError> {
         let connections = options.in_flight / STREAMS_PER_CONNECTION + 1;
-        let client =
-            |_| Ok(autoact_wire::limited!(GatewayClient::with_interceptor(options.connector.connect_lazy(&options.address)?, options.bearer.clone())));
+        let client = |_| {
+            Ok(autoact_wire::limited!(GatewayClient::with_interceptor(
+                options.connector.connect_lazy(&options.address)?,
+                options.bearer.clone()
+            )))
+        };
         let clients = (0..connections).map(client).collect::<Result<Vec<_>, LoadError>>()?;
         let memory = match &options.memory {
-            Some(address) => Some(autoact_wire::limited!(MemoryClient::with_interceptor(options.connector.connect_lazy(address)?, options.bearer.clone()))),
+            Some(address) => Some(autoact_wire::limited!(MemoryClient::with_interceptor(
+                options.connector.connect_lazy(address)?,
+                options.bearer.clone()
+            ))),
             None => None,
         };
         for client in &clients {

@@ -64,7 +64,14 @@ fn bodies(thoughts: usize) -> Vec<EventBody> {
 
 fn finished() -> EventBody {
     let (answer, detail) = ("42".to_owned(), String::new());
-    EventBody::Finished(Finished { answer, approved: true, reason: FinishReason::Approved, detail, citations: Vec::new() })
+    EventBody::Finished(Finished {
+        answer,
+        approved: true,
+        reason: FinishReason::Approved,
+        detail,
+        citations: Vec::new(),
+        open_effect: None,
+    })
 }
 
 /// Stores events as a gateway does: each names the one before.

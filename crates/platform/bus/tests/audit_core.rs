@@ -68,6 +68,7 @@ fn body(index: u64, last: bool) -> EventBody {
             reason: FinishReason::Approved,
             detail: String::new(),
             citations: Vec::new(),
+            open_effect: None,
         }),
         (_, false) => EventBody::Thought(Thought { thought: format!("thought {index}"), tool: "Search".into() }),
     }

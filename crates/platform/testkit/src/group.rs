@@ -74,7 +74,8 @@ impl Group {
     pub fn spawn(options: GroupOptions) -> anyhow::Result<Group> {
         let dir = tempfile::Builder::new().prefix("autoact-").tempdir()?;
         let assets = options.assets.map_or_else(|| Assets::bundled(dir.path()), Ok)?;
-        let offsets: Vec<u16> = (0..5).chain(SECOND..SECOND + 4).flat_map(|index| [index, METRICS + index]).chain([NATS, MONITORING]).collect();
+        let offsets: Vec<u16> =
+            (0..5).chain(SECOND..SECOND + 4).flat_map(|index| [index, METRICS + index]).chain([NATS, MONITORING]).collect();
         let base_port = ports::free_block(&offsets)?;
         let mark = processes::new_mark();
         let path = |path: &Path| path.display().to_string();

@@ -66,7 +66,8 @@ impl Target {
     pub fn parse(address: &str) -> Result<Target, AddressError> {
         let text = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
         let uri = text.parse::<Uri>().ok().filter(|uri| uri.host().is_some_and(|host| !host.is_empty()));
-        uri.map(|uri| Target { address: address.to_owned(), uri }).ok_or_else(|| AddressError::NotAnAddress { address: address.to_owned(), source: None })
+        uri.map(|uri| Target { address: address.to_owned(), uri })
+            .ok_or_else(|| AddressError::NotAnAddress { address: address.to_owned(), source: None })
     }
 
     /// What it was read from.
