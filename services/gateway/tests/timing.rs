@@ -47,7 +47,8 @@ async fn the_time_between_two_events_has_owners() {
     }
     let retries: Vec<Duration> = events.iter().map(|event| duration(event.timing.unwrap().retry)).collect();
     let thought = events.iter().position(|event| matches!(event.body, Some(Body::Thought(_)))).unwrap();
-    assert!(retries[thought] >= Duration::from_millis(50), "{retries:?}");
+    // the first pause is 50 ms, and jitter leaves half of it at least
+    assert!(retries[thought] >= Duration::from_millis(25), "{retries:?}");
     let call = duration(events[thought].usage.as_ref().unwrap().total);
     assert!(call < retries[thought], "the attempt that worked is counted alone: {call:?}");
     world.gateway.stop().await.unwrap();
