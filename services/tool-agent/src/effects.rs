@@ -38,7 +38,7 @@ pub(crate) struct Asked {
 #[derive(Debug)]
 pub(crate) enum Permit {
     /// It is ours to run.
-    Run(Claimed),
+    Run(Box<Claimed>),
     /// It was run.
     Done(Box<Outcome>),
     /// It may have been run, and nobody knows what it came to.
@@ -72,7 +72,7 @@ impl Effects {
     pub(crate) async fn claim(&self, asked: Asked) -> Result<Permit, ExecuteError> {
         let Some(config) = &self.config else {
             let unknown = asked.may_have_run && asked.effect == Effect::SideEffect;
-            return Ok(if unknown { Permit::Unknown } else { Permit::Run(Claimed { book: None, asked }) });
+            return Ok(if unknown { Permit::Unknown } else { Permit::Run(Box::new(Claimed { book: None, asked })) });
         };
         let book = self.book.get_or_try_init(|| ReceiptBook::connect(config)).await?;
         let (action, claimant) = (action_digest(&asked.action), uuid::Uuid::new_v4().simple().to_string());
@@ -161,7 +161,7 @@ impl Asked {
 
     fn claimed(self, book: &ReceiptBook, last: u64) -> Permit {
         count("claimed");
-        Permit::Run(Claimed { book: Some((book.clone(), last)), asked: self })
+        Permit::Run(Box::new(Claimed { book: Some((book.clone(), last)), asked: self }))
     }
 }
 

@@ -147,7 +147,7 @@ impl Executor {
                 failpoint("after-claim", &epoch);
                 let (outcome, usage) = self.run(run, place).await?;
                 failpoint("after-effect", &epoch);
-                self.effects.record(claimed, outcome.clone()).await;
+                self.effects.record(*claimed, outcome.clone()).await;
                 failpoint("after-receipt", &epoch);
                 Ok(response(outcome, usage))
             }

@@ -44,7 +44,8 @@ pub(crate) struct Tail {
 pub struct Bus {
     pub(crate) client: Client,
     pub(crate) context: jetstream::Context,
-    pub(crate) streams: Streams,
+    /// Behind a pointer: what the server says of each is kilobytes, and a bus is in every future.
+    pub(crate) streams: Arc<Streams>,
     pub(crate) config: BusConfig,
     pub(crate) tail: Arc<Mutex<Option<Tail>>>,
     pub(crate) encode: Encode,
@@ -102,7 +103,7 @@ impl Bus {
             updated.map_err(|error| BusError::Create { name: config.name.clone(), source: error.into() })?;
             tracing::info!(stream = config.name, "the server drops nothing of the stream by itself any more; what is removed is recorded");
         }
-        self.streams = Box::pin(Streams::open(&self.context, &self.config, deadline)).await?;
+        self.streams = Arc::new(Box::pin(Streams::open(&self.context, &self.config, deadline)).await?);
         Ok(())
     }
 
@@ -111,7 +112,7 @@ impl Bus {
         Bus {
             client,
             context,
-            streams,
+            streams: Arc::new(streams),
             config,
             tail: Arc::default(),
             tools: Arc::default(),

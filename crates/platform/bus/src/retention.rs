@@ -98,10 +98,8 @@ impl Retention {
             };
             match bus.last_record_at(&task).await? {
                 Some((_, IndexRecord { entry: IndexEntry::Ended { .. }, .. })) => purge(bus, &task, PurgeReason::Room, swept).await?,
-                Some((last, IndexRecord { entry: IndexEntry::Submitted, .. })) if last < cut => {
-                    if bus.last_stored(&task).await?.is_some() {
-                        bus.carry(&task, time).await?;
-                    }
+                Some((last, IndexRecord { entry: IndexEntry::Submitted, .. })) if last < cut && bus.last_stored(&task).await?.is_some() => {
+                    bus.carry(&task, time).await?;
                 }
                 _ => {}
             }
