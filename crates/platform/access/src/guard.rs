@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use autoact_tls::Peer;
 use autoact_wire::status::{ServiceError, to_status};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Request, Response};
@@ -18,15 +19,10 @@ use crate::authority::Authority;
 use crate::caller::{Caller, Principal, TENANT_HEADER};
 use crate::error::{AccessError, Problem};
 
-/// The service of the group at the other end of a connection, proven by its certificate. Whoever
-/// ends TLS puts it among a request's extensions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServicePeer(pub String);
-
 /// What becomes of callers without a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Anonymous {
-    /// They are refused, but for services that have proven what they are ([`ServicePeer`]).
+    /// They are refused, but for services of the group, which their certificates prove ([`Peer`]).
     Refused,
     /// They are taken for this.
     As(Caller),
@@ -71,7 +67,7 @@ where
         let mut inner = std::mem::replace(&mut self.inner, next);
         let (authority, anonymous) = (self.authority.clone(), self.anonymous.clone());
         Box::pin(async move {
-            let peer = request.extensions().get::<ServicePeer>().cloned();
+            let peer = request.extensions().get::<Peer>().cloned();
             match identify(request.headers(), peer, authority.as_deref(), &anonymous).await {
                 Ok(caller) => {
                     request.headers_mut().remove(AUTHORIZATION);
@@ -90,7 +86,7 @@ where
 
 async fn identify(
     headers: &HeaderMap,
-    peer: Option<ServicePeer>,
+    peer: Option<Peer>,
     authority: Option<&Authority>,
     anonymous: &Anonymous,
 ) -> Result<Caller, AccessError> {

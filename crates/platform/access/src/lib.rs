@@ -24,5 +24,5 @@ pub use authority::{Authority, OpenError};
 pub use caller::{Caller, Principal, Role, TENANT_HEADER, UnknownRole};
 pub use config::{AccessConfig, AccessMode, JwtConfig};
 pub use error::{AccessError, Problem};
-pub use guard::{Anonymous, Guard, ServicePeer, caller, principal};
+pub use guard::{Anonymous, Guard, caller, principal};
 pub use tokens::{Entry, NewToken, TokenFileError, Tokens};
