@@ -78,7 +78,7 @@ impl Cluster {
     }
 
     fn settings(&self, member: Member, assets: &Assets) -> String {
-        let (service, replica) = member;
+        let (service, _) = member;
         let port = self.port(member);
         let path = |path: &Path| format!("{:?}", path.display().to_string());
         let mut text = format!(
@@ -91,10 +91,11 @@ impl Cluster {
                 text += &format!("model = {}\nadapter = {}\nengine.threads = 1\n", path(&assets.model), path(&assets.adapters.join(role)))
             }
             None => {
-                text += &format!("memory = \"\"\nbus.lease = \"{}s\"\n", LEASE.as_secs());
+                text += &format!("memory = \"\"\nbus.lease = \"{}s\"\nbus.allow_unsynced = true\n", LEASE.as_secs());
                 for role in ["plan", "tool", "reflect"] {
                     let name = SERVICES.into_iter().find(|name| name.strip_suffix("-agent") == Some(role)).unwrap_or_default();
-                    text += &format!("agents.{role} = \"{}\"\n", self.address((name, replica)));
+                    let all: Vec<String> = (0..REPLICAS).map(|replica| self.address((name, replica))).collect();
+                    text += &format!("agents.{role} = \"{}\"\n", all.join(","));
                 }
             }
         }
