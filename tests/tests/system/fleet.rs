@@ -62,7 +62,7 @@ impl Fleet {
             }
             match *name {
                 "gateway" => {
-                    config += &format!("memory = \"{memory}\"\nbus.lease = \"2s\"\nrecall.timeout = \"1s\"\n");
+                    config += &format!("memory = \"{memory}\"\nbus.lease = \"2s\"\nbus.allow_unsynced = true\nrecall.timeout = \"1s\"\n");
                     for (role, index) in [("plan", 1), ("tool", 2), ("reflect", 3)] {
                         config += &format!("agents.{role} = \"{}\"\n", address(index));
                     }

@@ -97,7 +97,7 @@ async fn reflect(common: Common) -> anyhow::Result<Running> {
 async fn gateway(mut common: Common, nats: &str, [plan, tool, reflect]: [&str; 3]) -> anyhow::Result<Running> {
     nats.clone_into(&mut common.nats.url);
     let agents = AgentsConfig { plan: plan.to_owned(), tool: tool.to_owned(), reflect: reflect.to_owned(), ..AgentsConfig::default() };
-    let bus = BusSettings { max_bytes: 512 << 20, ..BusSettings::default() };
+    let bus = BusSettings { max_bytes: 512 << 20, allow_unsynced: true, ..BusSettings::default() };
     let settings =
         GatewayConfig { agents, bus, memory: String::new(), max_running: 1000, drain: Duration::from_secs(1), ..GatewayConfig::default() };
     let app = App::build::<Gateway>(Loaded::new(common, settings)).await;
