@@ -359,12 +359,14 @@ mod tests {
         };
         let listen = ("listen", "0.0.0.0:7400");
         let jwt = [("access.jwt.jwks", "keys.json"), ("access.jwt.issuer", "i"), ("access.jwt.audience", "a")];
-        let told = with(&[listen]).unwrap_err().to_string();
+        // what is encrypted is another question
+        let plain = ("tls.insecure", "true");
+        let told = with(&[listen, plain]).unwrap_err().to_string();
         assert!(told.contains("`open`") && told.contains("access.tokens") && told.contains("access.jwt.jwks"), "{told}");
-        assert!(with(&[listen, ("access.mode", "open")]).is_ok());
-        assert!(with(&[listen, ("access.tokens", "tokens.toml")]).unwrap().service.access.is_required());
-        assert!(with(&[listen, jwt[0], jwt[1], jwt[2]]).unwrap().service.access.is_required());
-        assert!(with(&[listen, jwt[0]]).is_err(), "whose, and for whom");
+        assert!(with(&[listen, plain, ("access.mode", "open")]).is_ok());
+        assert!(with(&[listen, plain, ("access.tokens", "tokens.toml")]).unwrap().service.access.is_required());
+        assert!(with(&[listen, plain, jwt[0], jwt[1], jwt[2]]).unwrap().service.access.is_required());
+        assert!(with(&[listen, plain, jwt[0]]).is_err(), "whose, and for whom");
         assert!(with(&[("access.mode", "required")]).is_err(), "by what");
         assert!(!with(&[]).unwrap().service.access.is_required());
         let quota = with(&[("quota.tasks", "7"), ("quota.tenants.ops.tasks", "9")]).unwrap().service.quota;

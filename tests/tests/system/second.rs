@@ -34,7 +34,7 @@ impl Second {
         let program = Program::new(name)?
             .args(["--listen", &listen, "--metrics-listen", &metrics, "--nats-url", &group.nats()])
             // what it runs passes to the group's own gateway at once
-            .args(["--set", "drain=100ms"])
+            .args(["--set", "drain=100ms", "--set", "bus.allow_unsynced=true"])
             .args(agents)
             // the agents let in who has a gateway's certificate; its own door is plain, as the first one's
             .args(group.tls_args("gateway"))
@@ -57,12 +57,12 @@ impl Second {
         Ok(Program::new("autoact")?.args(["--gateway", &self.address]).args(args.iter().copied()))
     }
 
-    /// Waits until so many tasks are there that have begun.
     /// The value of a counter; 0 before it has been counted.
     pub(crate) async fn counted(&self, name: &str) -> anyhow::Result<f64> {
         counted(&self.metrics, name).await
     }
 
+    /// Waits until so many tasks are there that have begun.
     pub(crate) async fn wait_for_tasks(&self, count: usize) -> anyhow::Result<()> {
         let mut client = gateway(&self.address)?;
         poll_until(QUICK, "the tasks to begin", async || {

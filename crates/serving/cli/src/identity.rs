@@ -8,9 +8,9 @@ use autoact_trajectory::Tenant;
 use autoact_wire::client::Bearer;
 
 /// The token itself.
-const TOKEN: &str = "AUTOACT_TOKEN";
+const TOKEN_VARIABLE: &str = "AUTOACT_TOKEN";
 /// Where it is.
-const TOKEN_FILE: &str = "AUTOACT_TOKEN_FILE";
+const TOKEN_FILE_VARIABLE: &str = "AUTOACT_TOKEN_FILE";
 /// More than any token has.
 const MAX_BYTES: u64 = 64 * 1024;
 
@@ -62,10 +62,10 @@ fn token(file: Option<&Path>, variable: impl Fn(&str) -> Option<String>) -> Resu
     if let Some(file) = file {
         return read(file).map(Some);
     }
-    if let Some(token) = variable(TOKEN) {
-        return Ok(Some((token, format!("in the variable `{TOKEN}`"))));
+    if let Some(token) = variable(TOKEN_VARIABLE) {
+        return Ok(Some((token, format!("in the variable `{TOKEN_VARIABLE}`"))));
     }
-    variable(TOKEN_FILE).map(|path| read(Path::new(&path))).transpose()
+    variable(TOKEN_FILE_VARIABLE).map(|path| read(Path::new(&path))).transpose()
 }
 
 fn read(path: &Path) -> Result<(String, String), BadToken> {
@@ -89,14 +89,14 @@ mod tests {
         std::fs::write(path("variable"), " two ").unwrap();
         let named = path("variable").display().to_string();
         let variables = |name: &str| match name {
-            TOKEN => Some("three".to_owned()),
+            TOKEN_VARIABLE => Some("three".to_owned()),
             _ => Some(named.clone()),
         };
         let found =
             |file: Option<&Path>, variables: &dyn Fn(&str) -> Option<String>| token(file, variables).unwrap().map(|(token, _)| token);
         assert_eq!(found(Some(&path("flag")), &variables).as_deref(), Some("one"));
         assert_eq!(found(None, &variables).as_deref(), Some("three"));
-        assert_eq!(found(None, &|name| variables(name).filter(|_| name == TOKEN_FILE)).as_deref(), Some("two"));
+        assert_eq!(found(None, &|name| variables(name).filter(|_| name == TOKEN_FILE_VARIABLE)).as_deref(), Some("two"));
         assert_eq!(found(None, &|_| Some(String::new())), None);
         assert_eq!(found(None, &|_| None), None);
         assert!(matches!(token(Some(&path("gone")), variables), Err(BadToken::Read { .. })));
