@@ -62,6 +62,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
             "memory",
             "quota",
             "recall",
+            "replicas",
             "run_tenants",
             "tenant",
             "tool_choice",
