@@ -194,6 +194,7 @@ async fn under_faults_of_all_kinds_nothing_is_lost_and_nothing_happens_twice() -
     assert!(wrong.is_empty(), "seed {seed}, {made:?}:\n{}", wrong.join("\n"));
     assert_eq!(answers.len(), tasks);
     let Counted { effects, unknown, take_overs } = counted;
+    assert!(effects > 0 && take_overs > 0, "nothing was tried: {effects} effects, {take_overs} take-overs");
     println!("{tasks} tasks, {made:?}: {take_overs} take-overs, {effects} effects, {unknown} unknown outcomes, nothing lost or doubled");
     Ok(())
 }
