@@ -93,7 +93,7 @@ impl Bus {
 impl Publish<'_> {
     /// Publishes and waits for the acknowledgement, again and again while the bus does not answer
     /// and patience lasts.
-    pub(crate) async fn send(self, context: &Context, mut patience: Patience) -> Result<u64, BusError> {
+    pub(crate) async fn send(self, context: &Context, mut patience: Patience<'_>) -> Result<u64, BusError> {
         let Publish { what, subject, id, payload, after, task } = self;
         let mut headers = HeaderMap::new();
         propagate::inject(|name, value| headers.insert(name, value));

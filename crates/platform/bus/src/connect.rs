@@ -178,7 +178,7 @@ impl Bus {
     }
 
     /// The patience for one operation: `what` completes the sentence "the bus cannot … now".
-    pub(crate) fn patience(&self, what: &'static str) -> Patience {
+    pub(crate) fn patience(&self, what: &'static str) -> Patience<'_> {
         Patience::of(self, what)
     }
 

@@ -17,30 +17,30 @@ pub(crate) fn pause(attempt: u32) -> Duration {
 }
 
 /// How long one operation has been trying, and how long it may.
-pub(crate) struct Patience {
+pub(crate) struct Patience<'a> {
     what: &'static str,
     deadline: Instant,
     attempt: u32,
-    bus: Option<Bus>,
+    bus: Option<&'a Bus>,
 }
 
-impl Patience {
+impl<'a> Patience<'a> {
     /// For one operation: `what` completes the sentence "the bus cannot … now".
-    pub(crate) fn new(what: &'static str, limit: Duration) -> Patience {
+    pub(crate) fn new(what: &'static str, limit: Duration) -> Patience<'a> {
         Patience { what, deadline: Instant::now() + limit, attempt: 0, bus: None }
     }
 
     /// The same for an operation on a bus whose streams may vanish: then there is nothing to wait
     /// for.
-    pub(crate) fn of(bus: &Bus, what: &'static str) -> Patience {
-        Patience { bus: Some(bus.clone()), ..Patience::new(what, bus.config.patience) }
+    pub(crate) fn of(bus: &'a Bus, what: &'static str) -> Patience<'a> {
+        Patience { bus: Some(bus), ..Patience::new(what, bus.config.patience) }
     }
 
     /// Takes a failure: pauses before the next attempt, or gives up with it.
     pub(crate) async fn after(&mut self, error: impl Into<async_nats::Error>) -> Result<(), BusError> {
         let error = error.into();
         self.attempt += 1;
-        if let Some(bus) = &self.bus {
+        if let Some(bus) = self.bus {
             Box::pin(bus.check_streams()).await?;
         }
         let pause = pause(self.attempt);

@@ -74,7 +74,8 @@ impl Scan {
 
     /// The next message; `None` at the end.
     pub(crate) async fn next(&mut self) -> Result<Option<Read>, BusError> {
-        let mut patience = Patience::of(&self.bus, self.what);
+        let bus = self.bus.clone();
+        let mut patience = Patience::of(&bus, self.what);
         loop {
             if let Some(read) = self.waiting.pop_front() {
                 self.after = read.sequence;
