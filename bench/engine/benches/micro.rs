@@ -42,6 +42,7 @@ fn events() -> Vec<Event> {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     };
     let limits = Limits { max_steps: 100, ..Limits::default() };
     let question = "What is the currency of the country of Mount Kenya?".into();

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::agents::catalog::Catalog;
 use crate::agents::choice::{Chooser, Embeddings};
 use crate::agents::documents::{Shelves, documents};
-use crate::agents::memory::Rememberer;
+use crate::agents::memory::{Forgetter, Rememberer};
 use crate::agents::recall::Conversations;
 use crate::agents::remote::{self, Peer};
 use crate::config::GatewayConfig;
@@ -28,6 +28,7 @@ use crate::run::sweep;
 use crate::run::tenants::{Tenants, deliver_all};
 use crate::run::work::{Work, listen};
 use crate::tasks::Application;
+use crate::tasks::approval::Approvals;
 use crate::tasks::quota::{Quota, Quotas};
 
 /// The gateway.
@@ -133,6 +134,8 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         bus,
         tenants,
         quotas: Quotas::new(&config.quota, shared(&config, required)),
+        approvals: Approvals::new(&config.approval),
+        memory: memory.clone().map(Forgetter::new),
         writer,
         catalog: Arc::new(Catalog::new(clients.library, Chooser::new(embeddings, &config.tool_choice))),
         shelves: documents.map(|documents| documents as Arc<dyn Shelves>),

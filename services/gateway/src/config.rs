@@ -1,5 +1,6 @@
 //! The gateway's settings.
 
+mod approval;
 mod quota;
 mod recall;
 mod replicas;
@@ -14,6 +15,7 @@ use autoact_config::{Check, Common, Section};
 use autoact_trajectory::{Limits, Tenant};
 use serde::{Deserialize, Serialize};
 
+pub use self::approval::ApprovalConfig;
 pub use self::quota::{QuotaConfig, TenantQuotaConfig};
 pub use self::recall::RecallConfig;
 pub use self::replicas::ReplicasConfig;
@@ -71,6 +73,8 @@ pub struct GatewayConfig {
     pub access: AccessConfig,
     /// What one tenant may have.
     pub quota: QuotaConfig,
+    /// Which actions wait for a person's approval.
+    pub approval: ApprovalConfig,
     /// Tasks that this gateway runs at a time.
     pub max_running: usize,
     /// Clients that may watch tasks here at a time; more are refused with a retry delay.
@@ -174,6 +178,7 @@ impl Default for GatewayConfig {
             run_tenants: Vec::new(),
             access: AccessConfig::default(),
             quota: QuotaConfig::default(),
+            approval: ApprovalConfig::default(),
             max_running: MAX_RUNNING,
             max_watchers: MAX_WATCHERS,
             max_tasks: MAX_TASKS,
@@ -306,6 +311,7 @@ impl Section for GatewayConfig {
         self.recall.check(check);
         self.tool_choice.check(check);
         self.quota.check(check);
+        self.approval.check(check);
         self.access.check(check);
         // whoever reaches the port could do everything: on this machine alone that is no surprise
         let decided = common.listen.ip().is_loopback() || self.access.mode != AccessMode::Auto || self.access.is_set_up();

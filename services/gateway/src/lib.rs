@@ -22,5 +22,6 @@ mod tasks;
 
 pub use app::{Gateway, build};
 pub use config::{
-    AgentsConfig, BusSettings, GatewayConfig, LimitsConfig, QuotaConfig, RecallConfig, ReplicasConfig, TenantQuotaConfig, ToolChoiceConfig,
+    AgentsConfig, ApprovalConfig, BusSettings, GatewayConfig, LimitsConfig, QuotaConfig, RecallConfig, ReplicasConfig, TenantQuotaConfig,
+    ToolChoiceConfig,
 };

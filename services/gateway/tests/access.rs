@@ -11,8 +11,9 @@ use autoact_testkit::{NatsServer, poll};
 use autoact_wire::client::{Authorized, Bearer, connect_lazy};
 use autoact_wire::status::{metadata, reason, retry_after};
 use autoact_wire::v1::gateway_client::GatewayClient;
+use autoact_wire::v1::give_input_request::Input;
 use autoact_wire::{agents_v1, v1};
-use common::scripted::{Execute, Group, Script};
+use common::scripted::{Execute, Group, Script, steps};
 use common::*;
 use gateway::{GatewayConfig, QuotaConfig, TenantQuotaConfig};
 use tokio_stream::StreamExt;
@@ -86,6 +87,21 @@ async fn every_method(client: &mut User, id: &str) -> Vec<(&'static str, Option<
     ]
 }
 
+/// What each method says that controls task `id`.
+async fn every_control(client: &mut User, id: &str) -> Vec<(&'static str, Option<Status>)> {
+    let task_id = id.to_owned();
+    let answer = |input| v1::GiveInputRequest { task_id: task_id.clone(), step: 1, input: Some(input) };
+    let retry = v1::RetryTaskRequest { task_id: task_id.clone(), from_step: 1, ..Default::default() };
+    vec![
+        ("pause", client.pause_task(v1::PauseTaskRequest { task_id: task_id.clone(), reason: String::new() }).await.err()),
+        ("resume", client.resume_task(v1::ResumeTaskRequest { task_id: task_id.clone() }).await.err()),
+        ("answer", client.give_input(answer(Input::Answer("yes".into()))).await.err()),
+        ("approve", client.give_input(answer(Input::Approval(v1::Approval { approved: true, ..Default::default() }))).await.err()),
+        ("retry", client.retry_task(retry).await.err()),
+        ("delete", client.delete_task(v1::DeleteTaskRequest { task_id: task_id.clone() }).await.err()),
+    ]
+}
+
 async fn ask_as(client: &mut User, request: v1::SubmitTaskRequest) -> Vec<v1::TrajectoryEvent> {
     collect_responses(client.ask(v1::AskRequest { task: Some(request), ..Default::default() }).await.unwrap().into_inner()).await
 }
@@ -127,7 +143,9 @@ async fn who_has_no_valid_token_is_refused_by_every_method() {
         (Bearer::new(&expired).unwrap(), "TOKEN_EXPIRED", None),
     ];
     for (bearer, expected, problem) in cases {
-        for (method, refused) in every_method(&mut user(&world, bearer.clone()), "t").await {
+        let mut all = every_method(&mut user(&world, bearer.clone()), "t").await;
+        all.extend(every_control(&mut user(&world, bearer.clone()), "t").await);
+        for (method, refused) in all {
             let status = refused.unwrap_or_else(|| panic!("{method} let somebody in"));
             let told = metadata(&status).remove("problem");
             assert_eq!((status.code(), reason(&status).as_deref()), (Code::Unauthenticated, Some(expected)), "{method}");
@@ -184,6 +202,12 @@ async fn a_tenant_sees_nothing_of_another() {
         };
         assert_eq!(of(&mut dan, "secret").await, of(&mut dan, "nobodys").await, "{method}");
     }
+    let controls = async |client: &mut User, id: &str| {
+        let all = every_control(client, id).await.into_iter();
+        all.map(|(method, status)| (method, told(status.unwrap_or_else(|| panic!("{method} reaches another tenant's task")), id)))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(controls(&mut dan, "secret").await, controls(&mut dan, "nobodys").await);
     assert_eq!(ids(&mut dan).await, [""; 0]);
     // ids are each tenant's own: the same one with another question is no conflict, and tells nothing
     let theirs = ask_as(&mut dan, named("secret", "Rhine")).await;
@@ -204,7 +228,9 @@ async fn a_tenant_sees_nothing_of_another() {
     assert_eq!(ids(&mut for_tenant(&root, "ops")).await, ["secret"]);
     assert_eq!(ids(&mut with_token(&world, &root)).await, [""; 0]);
     assert_eq!(ids(&mut for_tenant(&ops, "ops")).await, ["secret"]);
-    for (_, refused) in every_method(&mut for_tenant(&dev, "ops"), "secret").await {
+    let mut all = every_method(&mut for_tenant(&dev, "ops"), "secret").await;
+    all.extend(every_control(&mut for_tenant(&dev, "ops"), "secret").await);
+    for (_, refused) in all {
         let status = refused.unwrap();
         assert_eq!((status.code(), reason(&status).as_deref()), (Code::PermissionDenied, Some("TENANT_REFUSED")));
     }
@@ -316,4 +342,39 @@ async fn a_gateway_does_not_start_with_tokens_that_it_cannot_read() {
     assert!(started(&tokens.path().with_extension("gone")).await.is_err());
     tokens.write("token = 1");
     assert!(started(&tokens.path()).await.is_err());
+}
+
+/// Who may ask a question may not thereby change the world, nor remove what happened.
+#[tokio::test]
+async fn approval_and_deletion_need_an_operator() {
+    let tokens = TokenFile::new();
+    let (ann, bob) = (tokens.add("ann", "ops", Role::Ask, None), tokens.add("bob", "ops", Role::Operate, None));
+    let plan = |trajectory: &v1::Trajectory| if steps(trajectory).is_empty() { "Send".into() } else { "Finish".into() };
+    let script = Script { approval: true, plan: Box::new(plan), ..Script::default() };
+    let world = world_with(Group::start(script).await, guarded(&tokens)).await;
+    let (mut ann, mut bob) = (with_token(&world, &ann), with_token(&world, &bob));
+    ann.submit_task(named("t", "Loire")).await.unwrap();
+    let asked = poll::until(LIMIT, async || {
+        let request = v1::GetTaskRequest { task_id: "t".into(), view: 0 };
+        ann.clone().get_task(request).await.unwrap().into_inner().task.unwrap().input_required
+    });
+    assert!(asked.await.is_some());
+    let approve = v1::GiveInputRequest {
+        task_id: "t".into(),
+        step: 1,
+        input: Some(Input::Approval(v1::Approval { approved: true, ..Default::default() })),
+    };
+    let status = ann.give_input(approve.clone()).await.unwrap_err();
+    assert_eq!((status.code(), reason(&status).as_deref()), (Code::PermissionDenied, Some("ROLE_TOO_LOW")));
+    let given = bob.give_input(approve).await.unwrap().into_inner().task.unwrap();
+    assert_eq!(given.state(), v1::TaskState::Running);
+    let ended = poll::until(LIMIT, async || {
+        let request = v1::GetTaskRequest { task_id: "t".into(), view: 0 };
+        let task = ann.clone().get_task(request).await.unwrap().into_inner().task.unwrap();
+        (task.state() == v1::TaskState::Finished).then_some(())
+    });
+    assert!(ended.await.is_some());
+    let delete = v1::DeleteTaskRequest { task_id: "t".into() };
+    assert_eq!(ann.delete_task(delete.clone()).await.unwrap_err().code(), Code::PermissionDenied);
+    assert!(bob.delete_task(delete).await.is_ok());
 }

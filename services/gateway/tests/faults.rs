@@ -255,6 +255,7 @@ fn tool(name: &str) -> ToolSpec {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     }
 }
 

@@ -200,7 +200,7 @@ impl Executor {
             span.record(gen_ai::TOOL_CALL_RESULT, observation.text.as_str());
         }
         let autoact_tools::Observation { text, is_error, truncated, refers_back: _, artifacts, sources } = observation;
-        let observation = Observation { text, is_error, truncated, repeated: false, sources };
+        let observation = Observation { text, is_error, truncated, repeated: false, sources, untrusted: true };
         Ok((Outcome { observation, artifacts }, v1::Usage { tool: Some(proto(took)), ..usage }))
     }
 
@@ -275,7 +275,7 @@ impl Place {
 }
 
 fn response(outcome: Outcome, usage: v1::Usage) -> agents_v1::ExecuteResponse {
-    let Outcome { observation: Observation { text, is_error, repeated: _, truncated, sources }, artifacts } = outcome;
+    let Outcome { observation: Observation { text, is_error, repeated: _, truncated, sources, untrusted: _ }, artifacts } = outcome;
     let artifacts = artifacts.into_iter().map(Into::into).collect();
     let sources = sources.iter().map(Into::into).collect();
     agents_v1::ExecuteResponse { observation: text, is_error, truncated, usage: Some(usage), artifacts, sources }

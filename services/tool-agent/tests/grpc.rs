@@ -34,6 +34,7 @@ fn spec(name: &str, effect: Effect, timeout: Duration) -> ToolSpec {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     }
 }
 

@@ -115,6 +115,7 @@ mod tests {
             schema: Some(schema),
             examples: vec![r#"{"unit":"km"}"#.repeat(100)],
             multiline: false,
+            asks: None,
         };
         let recalled = vec![RecalledItem {
             kind: RecalledKind::Turn,

@@ -49,6 +49,9 @@ pub enum Progress {
     Answered,
     /// The interrupt came before the call's answer; nothing was stored.
     Interrupted,
+    /// The task waits for a person: it is paused, or asks. Nothing is to be done until somebody says
+    /// something.
+    Held,
     /// Somebody the task needs is away, busy or slow; nothing was stored. The same step may be
     /// tried again.
     Waiting(Failure),
@@ -189,6 +192,9 @@ impl<L: EventLog> Driver<L> {
         }
         let called = match decision {
             Decision::Done => return Ok(Progress::Ended),
+            Decision::Hold => return Ok(Progress::Held),
+            Decision::Request(asked) => return self.store(EventBody::InputRequested(asked)).await,
+            Decision::Observe(seen) => return self.store(EventBody::Observation(self.task.observe(seen))).await,
             Decision::Finish(finished) => return self.store(EventBody::Finished(finished)).await,
             Decision::Reflect if self.options.without_reflection => return Ok(Progress::Answered),
             // boxed: it happens once, and its state would be part of every step
@@ -233,6 +239,7 @@ impl<L: EventLog> Driver<L> {
             match self.step(std::future::pending()).await? {
                 Progress::Advanced | Progress::Interrupted => {}
                 Progress::Ended | Progress::Answered => return Ok(()),
+                Progress::Held => return self.fail("it waits for a person, and nobody can answer here").await,
                 Progress::Waiting(failure) => return self.fail(&failure.chain()).await,
             }
         }
@@ -311,6 +318,8 @@ impl<L: EventLog> Driver<L> {
             None => Called::Interrupted,
             Some(Ok(Reply { value: (observation, artifacts), usage, retry })) => {
                 self.clock.called(usage.total, retry);
+                // whoever wrote it, it was none of the group
+                let observation = Observation { untrusted: true, ..observation };
                 Called::Said(Said { body: observed(&self.task, observation), usage: Some(usage), artifacts })
             }
             Some(Err(failure)) => match observation_of(&failure, action, effect, receipts) {
@@ -433,8 +442,9 @@ fn call<'a>(task: &'a Task, trajectory: &'a Trajectory) -> Option<Call<'a>> {
 
 /// How much of its own time the task has left.
 fn time_left(task: &Task) -> Duration {
-    let used = task.started_at().and_then(|started| SystemTime::now().duration_since(started).ok()).unwrap_or_default();
-    task.limits().max_time.saturating_sub(used)
+    let now = SystemTime::now();
+    let used = task.started_at().and_then(|started| now.duration_since(started).ok()).unwrap_or_default();
+    task.limits().max_time.saturating_sub(used.saturating_sub(task.waited(now)))
 }
 
 /// What the group is told of an action that gave no answer; `None`: nothing, it is run again.

@@ -141,6 +141,7 @@ fn tool(name: &str, effect: Effect) -> ToolSpec {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     }
 }
 

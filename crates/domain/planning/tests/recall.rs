@@ -117,6 +117,7 @@ fn submitted(conversation: &str) -> Submitted {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     };
     Submitted {
         question: "How long is it?".into(),

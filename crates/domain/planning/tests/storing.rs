@@ -127,6 +127,7 @@ fn begin(order: &Order, stores: usize) -> Driver<Slow> {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     };
     let submitted = Submitted { question: "Where is it?".into(), tools: vec![tool("Retrieve"), tool(FINISH)], ..Submitted::default() };
     let log = Slow { order: order.clone(), log: MemoryLog::default(), stores };

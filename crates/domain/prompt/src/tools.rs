@@ -43,6 +43,7 @@ mod tests {
             schema: schema.map(|text| ParameterSchema::parse(text).unwrap()),
             examples: examples.iter().map(|example| (*example).to_owned()).collect(),
             multiline: false,
+            asks: None,
         }
     }
 

@@ -173,6 +173,7 @@ mod tests {
             schema: None,
             examples: Vec::new(),
             multiline: true,
+            asks: None,
         }
     }
 

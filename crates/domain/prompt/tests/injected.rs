@@ -61,6 +61,7 @@ fn tool(name: &str, multiline: bool) -> ToolSpec {
         schema: None,
         examples: Vec::new(),
         multiline,
+        asks: None,
     }
 }
 

@@ -159,6 +159,7 @@ pub fn tools() -> Vec<ToolSpec> {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     };
     vec![tool("Retrieve", "Retrieve[title]", None), tool("Finish", "Finish[answer]", Some(Terminal::Answer))]
 }

@@ -21,6 +21,7 @@ fn tool(name: &str, definition: &str, schema: Option<&str>) -> ToolSpec {
         schema: schema.map(|schema| ParameterSchema::parse(schema).unwrap()),
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     }
 }
 

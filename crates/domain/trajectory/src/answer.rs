@@ -74,6 +74,7 @@ mod tests {
             schema: schema.map(|text| ParameterSchema::parse(text).unwrap()),
             examples: vec!["Paris".into()],
             multiline: false,
+            asks: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Whether what an agent said fits an event.
 
 use crate::bounds::{MAX_DETAIL_BYTES, MAX_NAME_BYTES, MAX_PARAMS_BYTES, MAX_RECALLED_BYTES, MAX_THOUGHT_BYTES};
+use crate::control::{MAX_BY_BYTES, MAX_INPUT_BYTES};
 use crate::event::EventBody;
 
 /// A part of an agent's reply that is longer than an event may hold.
@@ -42,6 +43,19 @@ impl EventBody {
                 }
             }
             EventBody::Reflection(reflection) => within("reflection", &reflection.thought, MAX_THOUGHT_BYTES),
+            EventBody::Paused(paused) => {
+                within("caller's name", &paused.by, MAX_BY_BYTES)?;
+                within("reason", &paused.reason, MAX_INPUT_BYTES)
+            }
+            EventBody::Resumed(resumed) => within("caller's name", &resumed.by, MAX_BY_BYTES),
+            EventBody::InputRequested(asked) => {
+                within("tool's name", &asked.tool, MAX_NAME_BYTES)?;
+                within("question", &asked.prompt, MAX_PARAMS_BYTES)
+            }
+            EventBody::InputGiven(given) => {
+                within("caller's name", &given.by, MAX_BY_BYTES)?;
+                within("text", &given.text, MAX_INPUT_BYTES)
+            }
             EventBody::Submitted(_)
             | EventBody::Started(_)
             | EventBody::Observation(_)

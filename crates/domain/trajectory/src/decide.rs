@@ -2,13 +2,17 @@
 
 use std::time::SystemTime;
 
-use crate::event::{FinishReason, Finished};
+use crate::control::{InputKind, InputRequested};
+use crate::event::{FinishReason, Finished, Observation};
 use crate::history::{Action, Step};
 use crate::task::{Phase, Task};
 
 /// The observation of a side effect that was interrupted: it is never run a second time.
 pub const UNKNOWN_OUTCOME: &str =
     "The outcome is unknown: the call was interrupted and may or may not have taken effect. It was not run again.";
+
+/// What the group reads of an action that a person refused, before the person's words.
+pub const REFUSED: &str = "The call was not approved, and was not run.";
 
 /// What a task does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +34,12 @@ pub enum Decision {
         /// a receipt shows that it was not.
         may_have_run: bool,
     },
+    /// Append this request, and wait for a person.
+    Request(InputRequested),
+    /// Append this observation: nothing is run.
+    Observe(Observation),
+    /// Nothing, until a person says something: the task is paused, or asks.
+    Hold,
     /// Ask Reflect-Agent about the answer.
     Reflect,
     /// Append this end.
@@ -43,6 +53,7 @@ pub enum Decision {
 pub fn decide(task: &Task, now: SystemTime) -> Decision {
     match task.phase() {
         Phase::Finished => return Decision::Done,
+        _ if task.is_held() => return Decision::Hold,
         // the group was right in time, whatever the clock says now
         Phase::Approved => return Decision::Finish(approved(task)),
         _ => {}
@@ -73,7 +84,7 @@ fn exhausted(task: &Task, now: SystemTime) -> Option<Finished> {
     let limits = task.limits();
     if let Some(started) = task.started_at() {
         // a clock that went backwards has used no time
-        let used = now.duration_since(started).unwrap_or_default();
+        let used = now.duration_since(started).unwrap_or_default().saturating_sub(task.waited(now));
         if used >= limits.max_time {
             return Some(task.finish(FinishReason::MaxTime, format!("bound on time: {:?}", limits.max_time)));
         }
@@ -97,5 +108,20 @@ fn exhausted(task: &Task, now: SystemTime) -> Option<Finished> {
 
 fn act(task: &Task) -> Decision {
     let Some(action) = task.trajectory().open_step().and_then(Step::action) else { return Decision::Done };
-    Decision::Execute { action, step: task.steps(), may_have_run: task.may_have_run() }
+    let step = task.steps();
+    let tool = task.trajectory().tool(&action.tool);
+    let asked = match tool {
+        Some(tool) if tool.asks_user() => Some(InputKind::Answer),
+        _ if task.needs_approval(&action) => Some(InputKind::Approval),
+        _ => None,
+    };
+    match (asked, task.input_given()) {
+        (Some(InputKind::Answer), Some(given)) => Decision::Observe(Observation { text: given.text.clone(), ..Observation::default() }),
+        (Some(InputKind::Approval), Some(given)) if !given.approved => {
+            let text = if given.text.is_empty() { REFUSED.to_owned() } else { format!("{REFUSED} {}", given.text) };
+            Decision::Observe(Observation { text, is_error: true, ..Observation::default() })
+        }
+        (Some(kind), None) => Decision::Request(InputRequested { step, kind, tool: action.tool, prompt: action.params }),
+        (None, _) | (Some(_), Some(_)) => Decision::Execute { action, step, may_have_run: task.may_have_run() },
+    }
 }

@@ -7,6 +7,7 @@ use crate::artifact::Artifact;
 use crate::call::CallId;
 use crate::citation::Citation;
 use crate::context::TaskContext;
+use crate::control::{ApprovalPolicy, InputGiven, InputRequested, Origin, Paused, Resumed};
 use crate::digest::Digest;
 use crate::history::{Action, Reflection};
 use crate::id::TaskId;
@@ -104,6 +105,14 @@ pub enum EventBody {
     Shortened(Shortened),
     /// What is remembered of the conversation was looked up, once, before the first plan.
     Recalled(Recalled),
+    /// A client stopped the task for a while.
+    Paused(Paused),
+    /// A client lets it go on.
+    Resumed(Resumed),
+    /// The task waits for a person.
+    InputRequested(InputRequested),
+    /// What the person said.
+    InputGiven(InputGiven),
     /// Something that this program does not know, written by a later one.
     Unknown(Unknown),
 }
@@ -122,6 +131,10 @@ impl EventBody {
             EventBody::Released(_) => "released",
             EventBody::Shortened(_) => "shortened",
             EventBody::Recalled(_) => "recalled",
+            EventBody::Paused(_) => "paused",
+            EventBody::Resumed(_) => "resumed",
+            EventBody::InputRequested(_) => "input_requested",
+            EventBody::InputGiven(_) => "input_given",
             EventBody::Unknown(_) => "unknown",
         }
     }
@@ -153,6 +166,10 @@ pub struct Submitted {
     /// The confidence that an approval needs, between 0 and 1. `None`: what the adapters'
     /// calibration says.
     pub min_confidence: Option<f64>,
+    /// Which actions wait for a person's approval.
+    pub approval: ApprovalPolicy,
+    /// The task whose history it goes on with. Boxed: few tasks have one.
+    pub origin: Option<Box<Origin>>,
 }
 
 /// A gateway holds the lease now.
@@ -242,6 +259,8 @@ pub struct Observation {
     pub truncated: bool,
     /// The documents that it shows. No agent reads them.
     pub sources: Vec<Source>,
+    /// The text is what a tool returned: anybody may have written it.
+    pub untrusted: bool,
 }
 
 /// How a task ended.

@@ -1,20 +1,22 @@
 //! A task: the fold of its events.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
 
 use crate::bounds::{MAX_DETAIL_BYTES, MAX_OBSERVATION_BYTES, MAX_OBSERVED_BYTES, MAX_PARAMS_BYTES, cut};
 use crate::call::{CallId, CallKind, Role};
 use crate::citation::{Citation, citations};
 use crate::confidence::{Evidence, Likelihood};
 use crate::context::TaskContext;
+use crate::control::{ApprovalPolicy, Holds, InputGiven, InputRequested, Origin};
 use crate::digest::Digest;
 use crate::event::{Event, EventBody, FinishReason, Finished, Observation, Submitted};
 use crate::fold_error::FoldError;
 use crate::history::{Action, Judgement, Reflection, Step, Trajectory, Turn, Verdict};
 use crate::id::TaskId;
 use crate::limits::{Limits, Sampling};
+use crate::retry::is_history;
 use crate::shortening::Shortening;
 use crate::source::bound_sources;
 use crate::tenant::TaskKey;
@@ -89,6 +91,18 @@ pub struct Task {
     /// The judged answer with the highest confidence so far.
     surest: Option<(String, f64)>,
     interrupted: bool,
+    approval: ApprovalPolicy,
+    /// The task whose history it goes on with.
+    origin: Option<Box<Origin>>,
+    /// Copies of that task's events that have yet to come.
+    to_copy: u32,
+    holds: Holds,
+    /// What a person said of the open step.
+    given: Option<InputGiven>,
+    /// Tools whose calls a person has approved for the whole task.
+    approved_tools: BTreeSet<String>,
+    /// The group has read what a tool returned.
+    untrusted: bool,
     finished: Option<(Finished, SystemTime)>,
     last_index: u64,
     last_sequence: u64,
@@ -104,8 +118,21 @@ impl Task {
         if event.index != 1 {
             return Err(FoldError::Gap { expected: 1, found: event.index });
         }
-        let Submitted { question, tools, tool_choice, limits, sampling, labels, conversation, request, context, trace_id, min_confidence } =
-            submitted.clone();
+        let Submitted {
+            question,
+            tools,
+            tool_choice,
+            limits,
+            sampling,
+            labels,
+            conversation,
+            request,
+            context,
+            trace_id,
+            min_confidence,
+            approval,
+            origin,
+        } = submitted.clone();
         Ok(Task {
             trajectory: Trajectory {
                 task_id: event.task_id.to_string(),
@@ -140,6 +167,13 @@ impl Task {
             answer: String::new(),
             surest: None,
             interrupted: false,
+            approval,
+            to_copy: origin.as_ref().map_or(0, |origin| origin.events),
+            origin,
+            holds: Holds::default(),
+            given: None,
+            approved_tools: BTreeSet::new(),
+            untrusted: false,
             finished: None,
             last_index: 1,
             last_sequence: event.sequence,
@@ -164,16 +198,26 @@ impl Task {
     pub fn check(&self, event: &Event) -> Result<(), FoldError> {
         self.check_position(event)?;
         let phase = self.phase();
-        let unexpected = || Err(FoldError::Unexpected { event: event.body.name(), phase: phase.as_str() });
+        let unexpected = || Err(FoldError::Unexpected { event: event.body.name(), phase: self.standing() });
         match (&event.body, phase) {
             (EventBody::Unknown(unknown), _) if unknown.needed => Err(FoldError::Newer { index: event.index, version: unknown.version }),
             (EventBody::Unknown(_), _) => Ok(()),
             (EventBody::Submitted(_), _) | (_, Phase::Finished) => unexpected(),
+            (EventBody::Finished(finished), _) => self.check_end(finished),
+            (EventBody::Paused(_), _) if !self.is_paused() => Ok(()),
+            (EventBody::Resumed(_), _) if self.is_paused() => Ok(()),
+            (EventBody::InputGiven(given), _) => match self.input_required() {
+                Some(asked) if (asked.step, asked.kind) == (given.step, given.kind) => Ok(()),
+                _ => unexpected(),
+            },
+            _ if self.is_held() => unexpected(),
+            (body, _) if self.to_copy > 0 && !is_history(body) => unexpected(),
+            (EventBody::InputRequested(asked), Phase::Acting) if asked.step == self.steps && self.given.is_none() => Ok(()),
             (EventBody::Started(_) | EventBody::Released(_), _) => Ok(()),
             (EventBody::Shortened(shortened), Phase::Planning | Phase::Parameterizing | Phase::Reflecting) => {
                 shortened.shortening.check(&self.trajectory, &self.shortening).map_err(FoldError::Shortening)
             }
-            (EventBody::Recalled(_), _) if self.recalls() => Ok(()),
+            (EventBody::Recalled(_), _) if self.recalls() || self.copies_recalled() => Ok(()),
             (EventBody::Thought(thought), Phase::Planning) => match self.trajectory.tool(&thought.tool) {
                 Some(_) => Ok(()),
                 None => Err(FoldError::UnknownTool { tool: thought.tool.clone() }),
@@ -184,21 +228,20 @@ impl Task {
                 None => unexpected(),
             },
             (EventBody::Observation(_), Phase::Acting) | (EventBody::Reflection(_), Phase::Reflecting) => Ok(()),
-            (EventBody::Finished(finished), _) => {
-                let without = phase == Phase::Approved && self.no_answer().is_some();
-                let approved = phase == Phase::Approved && finished.reason == FinishReason::Approved;
-                let fits = match finished.reason {
-                    FinishReason::Other => true,
-                    FinishReason::NoAnswer => without && !finished.approved,
-                    _ => finished.approved == approved && !(approved && without),
-                };
-                if !fits {
-                    return Err(FoldError::Approval { approved: finished.approved, reason: finished.reason.as_str() });
-                }
-                Ok(())
-            }
             _ => unexpected(),
         }
+    }
+
+    fn check_end(&self, finished: &Finished) -> Result<(), FoldError> {
+        let phase = self.phase();
+        let without = phase == Phase::Approved && self.no_answer().is_some();
+        let approved = phase == Phase::Approved && finished.reason == FinishReason::Approved;
+        let fits = match finished.reason {
+            FinishReason::Other => true,
+            FinishReason::NoAnswer => without && !finished.approved,
+            _ => finished.approved == approved && !(approved && without),
+        };
+        if fits { Ok(()) } else { Err(FoldError::Approval { approved: finished.approved, reason: finished.reason.as_str() }) }
     }
 
     /// Takes in the next event; one that does not fit leaves the task as it was.
@@ -210,7 +253,10 @@ impl Task {
         match &event.body {
             EventBody::Unknown(_) | EventBody::Submitted(_) => {}
             EventBody::Started(started) => {
-                self.started_at.get_or_insert(event.time);
+                if self.started_at.is_none() {
+                    self.started_at = Some(event.time);
+                    self.holds.begin();
+                }
                 // whoever held the lease before may have begun to run the open action, unless it
                 // says that it did not
                 let acting = self.phase() == Phase::Acting;
@@ -221,10 +267,37 @@ impl Task {
                 self.interrupted |= acting && self.attempt > 1 && released.unwrap_or(true);
             }
             EventBody::Released(released) => self.released = Some(released.may_have_run),
+            EventBody::Paused(_) => {
+                // whoever runs the task lets go of it, maybe in the middle of the call
+                let acting = self.phase() == Phase::Acting;
+                self.released.get_or_insert(acting);
+                self.holds.paused = true;
+                self.holds.changed(event.time);
+            }
+            EventBody::Resumed(_) => {
+                self.holds.paused = false;
+                self.holds.changed(event.time);
+            }
+            EventBody::InputRequested(asked) => {
+                // nothing was run
+                self.released = Some(false);
+                self.holds.asked = Some(asked.clone());
+                self.holds.changed(event.time);
+            }
+            EventBody::InputGiven(given) => {
+                let asked = self.holds.asked.take();
+                self.holds.changed(event.time);
+                if given.approved && given.for_task {
+                    self.approved_tools.extend(asked.map(|asked| asked.tool));
+                }
+                self.given = Some(given.clone());
+            }
             EventBody::Shortened(shortened) => self.shortening = shortened.shortening.clone(),
             EventBody::Recalled(recalled) => {
                 self.recalled = true;
                 self.trajectory.recalled.clone_from(&recalled.items);
+                // answers of earlier tasks, which may repeat what tools returned to them
+                self.untrusted |= !recalled.items.is_empty();
             }
             EventBody::Thought(thought) => {
                 self.trajectory.turns.push(Turn::Step(Step {
@@ -252,6 +325,8 @@ impl Task {
                     step.sources = observation.sources.clone();
                 }
                 self.interrupted = false;
+                self.given = None;
+                self.untrusted |= observation.untrusted;
             }
             EventBody::Reflection(reflection) => {
                 self.wrong += u32::from(reflection.verdict == Verdict::Wrong);
@@ -270,6 +345,9 @@ impl Task {
             !matches!(event.body, EventBody::Started(_) | EventBody::Released(_) | EventBody::Shortened(_) | EventBody::Recalled(_));
         if progress {
             self.fruitless = 0;
+        }
+        if is_history(&event.body) {
+            self.to_copy = self.to_copy.saturating_sub(1);
         }
         let spoke = match event.body {
             EventBody::Thought(_) => Some(Role::Plan),
@@ -294,6 +372,12 @@ impl Task {
     pub fn stored(&mut self, sequence: u64, digest: Option<Digest>) {
         self.last_sequence = self.last_sequence.max(sequence);
         self.last_digest = digest;
+    }
+
+    /// Takes in a copy of an event of the task's origin, before it is known how many there are.
+    pub(crate) fn apply_copy(&mut self, event: &Event) -> Result<(), FoldError> {
+        self.to_copy = self.to_copy.max(1);
+        self.apply(event)
     }
 
     fn check_position(&self, event: &Event) -> Result<(), FoldError> {
@@ -346,13 +430,13 @@ impl Task {
     /// The observation of the open action, with the note for the group if the action is a
     /// repetition. What is longer than an event may hold is cut: the text, and its sources.
     pub fn observe(&self, seen: Observation) -> Observation {
-        let Observation { text, is_error, repeated: _, truncated, sources } = seen;
+        let Observation { text, is_error, repeated: _, truncated, sources, untrusted } = seen;
         let action = self.trajectory.open_step().and_then(Step::action);
         let repeated = action.is_some_and(|action| self.repeats(&action));
         let text = if repeated { format!("{REPEATED_NOTE} {text}") } else { text };
         let (text, cut) = cut(text, MAX_OBSERVATION_BYTES);
         let sources = bound_sources(sources, MAX_OBSERVED_BYTES - text.len());
-        Observation { text, is_error, repeated, truncated: truncated || cut, sources }
+        Observation { text, is_error, repeated, truncated: truncated || cut, sources, untrusted }
     }
 
     /// The task's next event, as `writer` appends it now.
@@ -387,6 +471,75 @@ impl Task {
         let (detail, _) = cut(detail.into(), MAX_DETAIL_BYTES);
         let open_effect = self.interrupted.then(|| self.side_effect()).flatten();
         Finished { answer, approved: false, reason, detail, citations: self.citations(self.best_answer()), open_effect }
+    }
+
+    /// Whether nothing is begun until a person says something.
+    pub fn is_held(&self) -> bool {
+        self.holds.is_held()
+    }
+
+    /// Whether a client has stopped it for a while.
+    pub fn is_paused(&self) -> bool {
+        self.holds.paused
+    }
+
+    /// What a person is asked for.
+    pub fn input_required(&self) -> Option<&InputRequested> {
+        self.holds.asked.as_ref()
+    }
+
+    /// What a person said of the open step.
+    pub fn input_given(&self) -> Option<&InputGiven> {
+        self.given.as_ref()
+    }
+
+    /// How long it was held back since it was first taken up, by `now`. Its bound on time does not
+    /// count that.
+    pub fn waited(&self, now: SystemTime) -> Duration {
+        self.holds.waited(now)
+    }
+
+    /// Which actions wait for a person's approval.
+    pub fn approval(&self) -> ApprovalPolicy {
+        self.approval
+    }
+
+    /// Whether an action waits for a person's approval, unless it has one.
+    pub fn needs_approval(&self, action: &Action) -> bool {
+        let tool = self.trajectory.tool(&action.tool);
+        let effect = tool.map_or(Effect::SideEffect, |tool| tool.effect);
+        let policy = match self.approval {
+            ApprovalPolicy::Tools => false,
+            ApprovalPolicy::Untrusted => self.untrusted,
+            ApprovalPolicy::Effects => true,
+        };
+        let needed = tool.is_some_and(ToolSpec::needs_approval) || (policy && effect != Effect::ReadOnly);
+        needed && !self.approved_tools.contains(&action.tool)
+    }
+
+    /// The task whose history it goes on with.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_deref()
+    }
+
+    /// How many copies of the origin's events have yet to come. Nobody takes the task up before.
+    pub fn to_copy(&self) -> u32 {
+        self.to_copy
+    }
+
+    fn copies_recalled(&self) -> bool {
+        self.to_copy > 0 && !self.recalled && self.trajectory.turns.is_empty()
+    }
+
+    /// Where the task stands, for messages.
+    fn standing(&self) -> &'static str {
+        match self.phase() {
+            Phase::Finished => Phase::Finished.as_str(),
+            _ if self.is_paused() => "paused",
+            _ if self.is_held() => "waiting for a person",
+            _ if self.to_copy > 0 => "copying its history",
+            phase => phase.as_str(),
+        }
     }
 
     /// The step that waits for the outcome of a side effect.

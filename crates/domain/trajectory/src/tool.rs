@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::control::MAX_INPUT_BYTES;
 use crate::parameters::ParameterSchema;
 
 /// The terminal tool: its parameters are the answer, nothing is run, and the history goes to
@@ -61,6 +62,30 @@ impl Terminal {
     }
 }
 
+/// The tool that asks the person who asked the question. It is not run: its parameters are the
+/// question, and the reply is the observation.
+pub const ASK_USER: &str = "AskUser";
+
+/// What a tool needs a person for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Asks {
+    /// Each call waits for a person's approval.
+    Approval,
+    /// Nothing is run: a person answers, as with [`ASK_USER`].
+    Answer,
+}
+
+impl Asks {
+    /// What the two flags of a message say.
+    pub fn from_flags(approval: bool, answer: bool) -> Option<Asks> {
+        match (approval, answer) {
+            (_, true) => Some(Asks::Answer),
+            (true, false) => Some(Asks::Approval),
+            (false, false) => None,
+        }
+    }
+}
+
 /// One tool of the library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSpec {
@@ -85,6 +110,8 @@ pub struct ToolSpec {
     pub examples: Vec<String>,
     /// Its observations keep their line breaks; those of other tools are one line.
     pub multiline: bool,
+    /// What it needs a person for; `None`: for nothing.
+    pub asks: Option<Asks>,
 }
 
 impl ToolSpec {
@@ -101,6 +128,33 @@ impl ToolSpec {
     /// Whether its parameters say why there is no answer.
     pub fn is_no_answer(&self) -> bool {
         self.terminal == Some(Terminal::NoAnswer)
+    }
+
+    /// The tool that asks the person who asked the question.
+    pub fn ask_user() -> ToolSpec {
+        ToolSpec {
+            name: ASK_USER.to_owned(),
+            definition: "Asks the user for something that only the user knows, and returns the reply.".to_owned(),
+            usage: format!("{ASK_USER}[question]"),
+            effect: Effect::ReadOnly,
+            timeout: Duration::from_secs(1),
+            max_observation_bytes: MAX_INPUT_BYTES,
+            terminal: None,
+            schema: None,
+            examples: vec!["Which of the two offices do you mean, Lyon or Nantes?".to_owned()],
+            multiline: false,
+            asks: Some(Asks::Answer),
+        }
+    }
+
+    /// Whether each of its calls waits for a person's approval.
+    pub fn needs_approval(&self) -> bool {
+        self.asks == Some(Asks::Approval)
+    }
+
+    /// Whether a person is asked instead of running it.
+    pub fn asks_user(&self) -> bool {
+        self.asks == Some(Asks::Answer)
     }
 
     /// The schema of a tool whose arguments are written as a JSON object; `None` for one that takes

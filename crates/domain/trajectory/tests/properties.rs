@@ -56,6 +56,7 @@ fn run_in(conversation: &str, limits: Limits, script: &[Reply]) -> Vec<Event> {
             }
             Decision::Reflect => reflection(if reply.right { Verdict::Right } else { Verdict::Wrong }),
             Decision::Finish(finished) => EventBody::Finished(finished),
+            Decision::Request(_) | Decision::Observe(_) | Decision::Hold => unreachable!("no tool needs a person here"),
             Decision::Done => break,
         };
         let spoken = matches!(body, EventBody::Thought(_) | EventBody::Action(_) | EventBody::Reflection(_));

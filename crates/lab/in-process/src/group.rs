@@ -134,6 +134,7 @@ async fn drive(driver: &mut Driver<MemoryLog>) -> Result<(), Stop<NeverFails>> {
         match driver.step(std::future::pending()).await? {
             Progress::Advanced | Progress::Interrupted => {}
             Progress::Ended | Progress::Answered => return Ok(()),
+            Progress::Held => driver.fail("it waits for a person, and nobody can answer here").await?,
             Progress::Waiting(failure) => match failure.class {
                 // the call used all of the task's time, so the next decision ends the task
                 FailureClass::Busy | FailureClass::TimedOut => {}

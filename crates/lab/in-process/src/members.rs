@@ -145,7 +145,7 @@ impl Tools for Members {
         let seen = match result.recv_timeout(own.min(call.time_left)) {
             Ok(seen) => {
                 let autoact_tools::Observation { text, is_error, truncated, refers_back: _, artifacts, sources } = seen;
-                Seen { observation: Observation { text, is_error, repeated: false, truncated, sources }, artifacts }
+                Seen { observation: Observation { text, is_error, repeated: false, truncated, sources, untrusted: true }, artifacts }
             }
             Err(RecvTimeoutError::Timeout) if own <= call.time_left => {
                 let text = format!("{} failed: no answer within {}", action.tool, duration::format(own));

@@ -48,6 +48,7 @@ fn run() -> Task {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     };
     let pages = vec![Page { title: "Loire".into(), text: "The Loire is a river.".into() }];
     let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap().with_tool(Arc::new(Show(spec))).unwrap();

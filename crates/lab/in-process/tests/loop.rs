@@ -240,6 +240,7 @@ fn with_slow(effect: Effect, timeout: Duration, answer: Option<mpsc::Receiver<()
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     };
     let library = library().with_tool(Arc::new(Slow { spec, answer: Mutex::new(answer) })).unwrap();
     let model = ScriptedBackend::new(|request| {

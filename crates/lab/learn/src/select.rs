@@ -101,6 +101,7 @@ mod tests {
             schema: None,
             examples: Vec::new(),
             multiline: false,
+            asks: None,
         };
         let counts = HashMap::from([("Search".to_owned(), 1), ("Retrieve".to_owned(), 9)]);
         let selection = tally(&[spec("Search"), spec("Retrieve"), spec("Finish")], &counts, 10, 0.15);

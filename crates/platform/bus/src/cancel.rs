@@ -1,8 +1,8 @@
-//! The hint that a task was ended from outside.
+//! The hint that a task was ended or paused from outside.
 //!
-//! The end itself is an event in the trajectory, appended by whoever cancels: it is durable, it
-//! holds whether or not a gateway runs the task, and the gateway that does is stopped by the
-//! conflict at its next append at the latest. The hint makes it stop at once, in the middle of a
+//! The end or the pause itself is an event in the trajectory, appended by whoever asks for it: it is
+//! durable, it holds whether or not a gateway runs the task, and the gateway that does is stopped by
+//! the conflict at its next append at the latest. The hint makes it stop at once, in the middle of a
 //! call.
 
 use autoact_trajectory::TaskKey;
@@ -13,15 +13,15 @@ use crate::error::BusError;
 use crate::streams::{ALL_CANCELS, cancel_subject, task_of};
 
 impl Bus {
-    /// Tells whoever runs the task that its trajectory has ended.
-    pub async fn announce_end(&self, task: &TaskKey) {
+    /// Tells whoever runs the task that somebody else has written to its trajectory.
+    pub async fn announce_change(&self, task: &TaskKey) {
         if let Err(error) = self.client.publish(cancel_subject(task), bytes::Bytes::new()).await {
-            tracing::debug!(%task, %error, "nobody was told that a task was cancelled; it stops at its next event");
+            tracing::debug!(%task, %error, "nobody was told that a task was changed from outside; it stops at its next event");
         }
     }
 
-    /// The tasks that were ended from outside, as they are announced.
-    pub async fn announced_ends(&self) -> Result<impl Stream<Item = TaskKey> + Send + Unpin + 'static, BusError> {
+    /// The tasks that were ended or paused from outside, as they are announced.
+    pub async fn announced_changes(&self) -> Result<impl Stream<Item = TaskKey> + Send + Unpin + 'static, BusError> {
         let subscriber =
             self.client.subscribe(ALL_CANCELS).await.map_err(|error| BusError::unavailable("listen for cancelled tasks", error))?;
         Ok(subscriber.filter_map(|message| future::ready(task_of(&message.subject))))

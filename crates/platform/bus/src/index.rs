@@ -23,6 +23,14 @@ impl Bus {
         self.record(task, IndexEntry::Submitted, SystemTime::now()).await
     }
 
+    /// Records that a task which was held back is about to go on, so that somebody queues it if
+    /// whoever lets it go on dies first.
+    pub async fn record_resumption(&self, task: &TaskKey) -> Result<(), BusError> {
+        let now = SystemTime::now();
+        let encode = |previous| IndexRecord { task: task.clone(), time: now, previous, entry: IndexEntry::Resumed }.encode();
+        self.link(task, index_subject(task), unique(task), encode).await.map(|_| ())
+    }
+
     /// Records a task's end: the index and the hash of its last event. Doing it again changes
     /// nothing.
     pub async fn record_end(&self, task: &TaskKey, index: u64, hash: Option<Digest>) -> Result<(), BusError> {
@@ -38,7 +46,7 @@ impl Bus {
     /// Whether they were lost.
     pub async fn record_loss(&self, task: &TaskKey) -> Result<bool, BusError> {
         match self.last_record(task).await?.map(|last| last.entry) {
-            Some(IndexEntry::Submitted | IndexEntry::Ended { .. }) => {
+            Some(IndexEntry::Submitted | IndexEntry::Resumed | IndexEntry::Ended { .. }) => {
                 self.record(task, IndexEntry::Lost, SystemTime::now()).await?;
                 Ok(true)
             }
@@ -56,6 +64,7 @@ impl Bus {
     pub(crate) async fn record(&self, task: &TaskKey, entry: IndexEntry, time: SystemTime) -> Result<(), BusError> {
         let kind = match entry {
             IndexEntry::Submitted => "submitted",
+            IndexEntry::Resumed => "resumed",
             IndexEntry::Ended { .. } => "ended",
             IndexEntry::Purged(_) => "purged",
             IndexEntry::Lost => "lost",
@@ -71,7 +80,7 @@ impl Bus {
         let last = self.last_record(task).await?.map(|last| last.entry);
         let again = match entry {
             IndexEntry::Submitted => matches!(last, Some(IndexEntry::Purged(_))),
-            IndexEntry::Ended { .. } => matches!(last, Some(IndexEntry::Submitted)),
+            IndexEntry::Ended { .. } => matches!(last, Some(IndexEntry::Submitted | IndexEntry::Resumed)),
             _ => last.is_some_and(|last| std::mem::discriminant(&last) != std::mem::discriminant(&entry)),
         };
         if again {

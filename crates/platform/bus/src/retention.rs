@@ -98,7 +98,9 @@ impl Retention {
             };
             match bus.last_record_at(&task).await? {
                 Some((_, IndexRecord { entry: IndexEntry::Ended { .. }, .. })) => purge(bus, &task, PurgeReason::Room, swept).await?,
-                Some((last, IndexRecord { entry: IndexEntry::Submitted, .. })) if last < cut && bus.last_stored(&task).await?.is_some() => {
+                Some((last, IndexRecord { entry: IndexEntry::Submitted | IndexEntry::Resumed, .. }))
+                    if last < cut && bus.last_stored(&task).await?.is_some() =>
+                {
                     bus.carry(&task, time).await?;
                 }
                 _ => {}

@@ -1,4 +1,4 @@
-//! Finds tasks that were accepted and never queued: whoever accepted them died in between.
+//! Finds tasks that were accepted, or let go on, and never queued: whoever did so died in between.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use autoact_wire::store::{IndexEntry, IndexRecord};
 use crate::connect::Bus;
 use crate::error::BusError;
 
-/// Whoever accepted a task has queued it by then, if it lives.
+/// Whoever accepted a task or let it go on has queued it by then, if it lives.
 const AGE: Duration = Duration::from_secs(10);
 /// Records looked at in one round; after a start, the newest ones.
 const MAX_RECORDS: u64 = 2_000;
@@ -19,7 +19,7 @@ const MAX_RECORDS: u64 = 2_000;
 pub struct Unqueued {
     /// The last position of the index that was read.
     position: Option<u64>,
-    /// Submissions that are too young to judge, with the time of their record.
+    /// Submissions and resumptions that are too young to judge, with the time of their record.
     young: BTreeMap<u64, (TaskKey, SystemTime)>,
 }
 
@@ -34,7 +34,8 @@ impl Unqueued {
             self.young.iter().filter(|(_, (_, at))| old(at)).map(|(position, (task, _))| (*position, task.clone())).collect();
         let mut queued = Vec::new();
         for (position, task) in due {
-            let waits = bus.last(&task).await?.is_some_and(|last| matches!(last.body, EventBody::Submitted(_)));
+            let last = bus.last(&task).await?.map(|last| last.body);
+            let waits = matches!(last, Some(EventBody::Submitted(_) | EventBody::Resumed(_) | EventBody::InputGiven(_)));
             if waits && bus.enqueue(&task).await? {
                 queued.push(task);
             }
@@ -53,7 +54,7 @@ impl Unqueued {
             self.position = Some(position);
             let Ok(message) = bus.streams.index.direct_get(position).await else { continue };
             if let Ok(record) = IndexRecord::decode(&message.payload)
-                && record.entry == IndexEntry::Submitted
+                && matches!(record.entry, IndexEntry::Submitted | IndexEntry::Resumed)
             {
                 self.young.insert(position, (record.task, record.time));
             }

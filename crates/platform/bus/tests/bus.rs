@@ -161,6 +161,7 @@ fn tool(name: &str) -> ToolSpec {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     }
 }
 
@@ -439,9 +440,9 @@ async fn tasks_are_listed_newest_first_in_pages() {
 #[tokio::test]
 async fn a_cancelled_task_is_announced() {
     let (_server, bus) = server().await;
-    let mut ends = bus.announced_ends().await.unwrap();
+    let mut ends = bus.announced_changes().await.unwrap();
     let seen = poll::until(LIMIT, async || {
-        bus.announce_end(&id("t")).await;
+        bus.announce_change(&id("t")).await;
         tokio::time::timeout(Duration::from_millis(100), ends.next()).await.ok().flatten()
     })
     .await;

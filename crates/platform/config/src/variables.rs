@@ -51,6 +51,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
         &[
             "access",
             "agents",
+            "approval",
             "bus",
             "drain",
             "limits",

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use autoact_trajectory::{
-    Action, CALIBRATION_FORMAT, Calibration, Effect, InvalidCalibration, Limits, MAX_OBSERVATION_BYTES, NewArtifact, ParameterSchema,
+    Action, Asks, CALIBRATION_FORMAT, Calibration, Effect, InvalidCalibration, Limits, MAX_OBSERVATION_BYTES, NewArtifact, ParameterSchema,
     Reflection, Step, Term, Terminal, ToolSpec, Trajectory, Turn, Verdict,
 };
 
@@ -50,6 +50,8 @@ impl From<&ToolSpec> for v1::ToolSpec {
             schema: spec.schema.as_ref().map(|schema| schema.as_str().to_owned()).unwrap_or_default(),
             examples: spec.examples.clone(),
             multiline: spec.multiline,
+            needs_approval: spec.needs_approval(),
+            asks_user: spec.asks_user(),
         }
     }
 }
@@ -83,6 +85,7 @@ impl TryFrom<v1::ToolSpec> for ToolSpec {
             schema,
             examples: spec.examples,
             multiline: spec.multiline,
+            asks: Asks::from_flags(spec.needs_approval, spec.asks_user),
         })
     }
 }

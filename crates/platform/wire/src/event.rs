@@ -112,6 +112,8 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             conversation_id: submitted.conversation.clone(),
             trace_id: submitted.trace_id.clone(),
             min_confidence: submitted.min_confidence,
+            approval: v1::ApprovalPolicy::from(submitted.approval) as i32,
+            origin: submitted.origin.as_deref().map(Into::into),
         }),
         EventBody::Started(started) => Body::Started(v1::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
         EventBody::Thought(thought) => Body::Thought(v1::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
@@ -122,6 +124,7 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             repeated: observation.repeated,
             truncated: observation.truncated,
             sources: observation.sources.iter().map(Into::into).collect(),
+            untrusted: observation.untrusted,
         }),
         EventBody::Reflection(reflection) => Body::Reflection(reflection.into()),
         EventBody::Finished(finished) => Body::Finished(v1::Finished {
@@ -139,6 +142,10 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
         }),
         EventBody::Shortened(shortened) => Body::Shortened(shortened_to_proto(shortened)),
         EventBody::Recalled(recalled) => Body::Recalled(recalled.into()),
+        EventBody::Paused(paused) => Body::Paused(paused.into()),
+        EventBody::Resumed(resumed) => Body::Resumed(resumed.into()),
+        EventBody::InputRequested(asked) => Body::InputRequested(asked.into()),
+        EventBody::InputGiven(given) => Body::InputGiven(given.into()),
         EventBody::Unknown(_) => return None,
     })
 }
@@ -177,6 +184,8 @@ impl TryFrom<Body> for EventBody {
                 ),
                 trace_id: submitted.trace_id,
                 min_confidence: known(submitted.min_confidence),
+                approval: v1::ApprovalPolicy::try_from(submitted.approval).unwrap_or_default().into(),
+                origin: submitted.origin.map(|origin| origin.try_into().map(Box::new)).transpose()?,
             }),
             Body::Started(started) => EventBody::Started(Started { gateway: started.gateway, attempt: started.attempt }),
             Body::Thought(thought) => EventBody::Thought(Thought { thought: thought.thought, tool: thought.tool }),
@@ -187,6 +196,7 @@ impl TryFrom<Body> for EventBody {
                 repeated: observation.repeated,
                 truncated: observation.truncated,
                 sources: observation.sources.into_iter().map(Into::into).collect(),
+                untrusted: observation.untrusted,
             }),
             Body::Reflection(reflection) => EventBody::Reflection(reflection.try_into()?),
             Body::Finished(finished) => {
@@ -201,6 +211,10 @@ impl TryFrom<Body> for EventBody {
             }
             Body::Shortened(shortened) => EventBody::Shortened(shortened_from_proto(&shortened)),
             Body::Recalled(recalled) => EventBody::Recalled(recalled.into()),
+            Body::Paused(paused) => EventBody::Paused(paused.into()),
+            Body::Resumed(resumed) => EventBody::Resumed(resumed.into()),
+            Body::InputRequested(asked) => EventBody::InputRequested(asked.into()),
+            Body::InputGiven(given) => EventBody::InputGiven(given.into()),
         })
     }
 }
@@ -278,6 +292,8 @@ impl From<&Task> for v1::Task {
         let finished = task.finished();
         let state = match task.phase() {
             Phase::Finished => v1::TaskState::Finished,
+            _ if task.is_paused() => v1::TaskState::Paused,
+            _ if task.is_held() => v1::TaskState::InputRequired,
             _ if task.started_at().is_some() => v1::TaskState::Running,
             _ => v1::TaskState::Submitted,
         };
@@ -309,6 +325,10 @@ impl From<&Task> for v1::Task {
             trace_id: task.trace_id().to_owned(),
             confidence: task.confidence(),
             min_confidence: task.min_confidence(),
+            input_required: task.input_required().filter(|_| finished.is_none()).map(Into::into),
+            open_effect: finished.and_then(|finished| finished.open_effect),
+            approval: v1::ApprovalPolicy::from(task.approval()) as i32,
+            origin: task.origin().map(Into::into),
             citations: finished.map(|finished| finished.citations.iter().map(Into::into).collect()).unwrap_or_default(),
         }
     }

@@ -27,6 +27,8 @@ pub struct IndexRecord {
 pub enum IndexEntry {
     /// The task was accepted.
     Submitted,
+    /// It was held back and is about to go on: it will be queued again.
+    Resumed,
     /// The task ended.
     Ended {
         /// The index of its last event.
@@ -92,6 +94,7 @@ impl IndexRecord {
     pub fn encode(&self) -> Vec<u8> {
         let body = match self.entry {
             IndexEntry::Submitted => Some(Body::Submitted(v2::TaskSubmitted {})),
+            IndexEntry::Resumed => Some(Body::Resumed(v2::TaskResumed {})),
             IndexEntry::Ended { index, hash } => Some(Body::Ended(v2::TaskEnded { index, hash: bytes(hash) })),
             IndexEntry::Purged(reason) => Some(Body::Purged(v2::TaskPurged { reason: reason.into() })),
             IndexEntry::Lost => Some(Body::Lost(v2::TaskLost {})),
@@ -111,6 +114,7 @@ impl IndexRecord {
     fn from_message(record: v2::IndexRecord) -> Result<IndexRecord, EventError> {
         let entry = match record.body {
             Some(Body::Submitted(_)) => IndexEntry::Submitted,
+            Some(Body::Resumed(_)) => IndexEntry::Resumed,
             Some(Body::Ended(ended)) => IndexEntry::Ended { index: ended.index, hash: Digest::from_slice(&ended.hash) },
             Some(Body::Purged(purged)) => IndexEntry::Purged(purged.reason().into()),
             Some(Body::Lost(_)) => IndexEntry::Lost,

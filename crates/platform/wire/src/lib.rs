@@ -12,6 +12,7 @@ mod alike;
 #[cfg(feature = "rpc")]
 pub mod client;
 mod context;
+mod control;
 pub mod convert;
 mod digest;
 pub mod event;

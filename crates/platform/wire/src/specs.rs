@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use autoact_trajectory::{Digest, Effect, ParameterSchema, Submitted, Tenant, Terminal, ToolSpec};
+use autoact_trajectory::{Asks, Digest, Effect, ParameterSchema, Submitted, Tenant, Terminal, ToolSpec};
 use prost::Message;
 
 use crate::convert::{duration_from_proto, duration_to_proto};
@@ -95,6 +95,8 @@ fn tool_to_message(spec: &ToolSpec) -> v2::ToolSpec {
         schema: spec.schema.as_ref().map(|schema| schema.as_str().to_owned()).unwrap_or_default(),
         examples: spec.examples.clone(),
         multiline: spec.multiline,
+        needs_approval: spec.needs_approval(),
+        asks_user: spec.asks_user(),
     }
 }
 
@@ -119,5 +121,6 @@ fn tool_from_message(spec: v2::ToolSpec) -> ToolSpec {
         schema,
         examples: spec.examples,
         multiline: spec.multiline,
+        asks: Asks::from_flags(spec.needs_approval, spec.asks_user),
     }
 }

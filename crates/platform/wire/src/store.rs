@@ -14,6 +14,7 @@ use autoact_trajectory::{
 use prost::Message;
 
 use crate::context::{context_from_store, stored_context};
+use crate::control;
 use crate::convert::known;
 pub use crate::digest::digest;
 pub use crate::event::EVENT_VERSION;
@@ -175,6 +176,8 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             context: stored_context(&submitted.context),
             trace_id: submitted.trace_id.clone(),
             min_confidence: submitted.min_confidence,
+            approval: control::stored_policy(submitted.approval) as i32,
+            origin: submitted.origin.as_deref().map(Into::into),
         }),
         EventBody::Started(started) => Body::Started(v2::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
         EventBody::Thought(thought) => Body::Thought(v2::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
@@ -204,6 +207,10 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
         }),
         EventBody::Shortened(shortened) => Body::Shortened(shortened_to_message(shortened)),
         EventBody::Recalled(recalled) => Body::Recalled(recalled.into()),
+        EventBody::Paused(paused) => Body::Paused(paused.into()),
+        EventBody::Resumed(resumed) => Body::Resumed(resumed.into()),
+        EventBody::InputRequested(asked) => Body::InputRequested(asked.into()),
+        EventBody::InputGiven(given) => Body::InputGiven(given.into()),
         EventBody::Unknown(_) => return None,
     })
 }
@@ -222,6 +229,8 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
             context: Box::new(submitted.context.map(context_from_store).unwrap_or_default()),
             trace_id: submitted.trace_id,
             min_confidence: known(submitted.min_confidence),
+            approval: control::policy_from_store(submitted.approval),
+            origin: submitted.origin.map(|origin| origin.try_into().map(Box::new)).transpose()?,
         }),
         Body::Started(started) => EventBody::Started(Started { gateway: started.gateway, attempt: started.attempt }),
         Body::Thought(thought) => EventBody::Thought(Thought { thought: thought.thought, tool: thought.tool }),
@@ -253,6 +262,10 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
         }
         Body::Shortened(shortened) => EventBody::Shortened(shortened_from_message(&shortened)),
         Body::Recalled(recalled) => EventBody::Recalled(recalled.into()),
+        Body::Paused(paused) => EventBody::Paused(paused.into()),
+        Body::Resumed(resumed) => EventBody::Resumed(resumed.into()),
+        Body::InputRequested(asked) => EventBody::InputRequested(asked.into()),
+        Body::InputGiven(given) => EventBody::InputGiven(given.into()),
     })
 }
 
@@ -263,6 +276,7 @@ pub(crate) fn observation_to_message(observation: &Observation) -> v2::Observati
         repeated: observation.repeated,
         truncated: observation.truncated,
         sources: observation.sources.iter().map(Into::into).collect(),
+        untrusted: observation.untrusted,
     }
 }
 
@@ -273,6 +287,7 @@ pub(crate) fn observation_from_message(observation: v2::Observation) -> Observat
         repeated: observation.repeated,
         truncated: observation.truncated,
         sources: observation.sources.into_iter().map(Into::into).collect(),
+        untrusted: observation.untrusted,
     }
 }
 

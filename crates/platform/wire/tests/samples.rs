@@ -251,6 +251,55 @@ fn with_future_body(event: v2::Event) -> Vec<u8> {
     bytes
 }
 
+fn given(text: &str, by: &str) -> InputGiven {
+    InputGiven { step: 3, kind: InputKind::Approval, text: text.into(), approved: true, for_task: true, by: by.into() }
+}
+
+#[test]
+fn run_control_is_read_as_it_is_written() {
+    let EventBody::Submitted(mut submitted) = submitted(Limits::default()) else { unreachable!() };
+    submitted.tools[1].asks = Some(Asks::Approval);
+    submitted.tools.push(ToolSpec::ask_user());
+    submitted.approval = ApprovalPolicy::Untrusted;
+    let origin = Origin { task: "task-0".parse().unwrap(), steps: 2, events: 6, last: Some(Digest([3; 32])) };
+    submitted.origin = Some(Box::new(origin));
+    let specs: BTreeMap<Digest, ToolSpec> =
+        stored_specs(&submitted).map(|(spec, stored)| (stored.digest, spec.clone())).collect();
+    let asked = |kind| EventBody::InputRequested(InputRequested { step: 3, kind, tool: "Send".into(), prompt: "x".into() });
+    let bodies = [
+        EventBody::Submitted(submitted),
+        EventBody::Paused(Paused { by: "ann".into(), reason: "lunch".into() }),
+        EventBody::Resumed(Resumed { by: "ann".into() }),
+        asked(InputKind::Answer),
+        asked(InputKind::Approval),
+        EventBody::InputGiven(given("yes", "ann")),
+        EventBody::Observation(Observation { text: "x".into(), untrusted: true, ..Observation::default() }),
+    ];
+    for (body, index) in bodies.into_iter().zip(1..) {
+        let event = Event { sequence: 0, digest: None, ..event(index, body) };
+        let stored = Event { digest: None, ..decode(&Tenant::default(), &encode(&event).unwrap(), 0, &specs).unwrap() };
+        assert_eq!(stored, event);
+        // an older gateway leaves such a task to one that knows them
+        assert!(!message(&event).ignorable);
+        let told = Event::try_from(v1::TrajectoryEvent::from(&event)).unwrap();
+        match (told.body, event.body) {
+            (EventBody::Submitted(told), EventBody::Submitted(kept)) => {
+                assert_eq!((told.tools, told.approval), (kept.tools, kept.approval));
+                let named = |origin: Option<Box<Origin>>| origin.map(|origin| (origin.task, origin.steps));
+                assert_eq!(named(told.origin), named(kept.origin));
+            }
+            (told, kept) => assert_eq!(told, kept),
+        }
+    }
+    // a policy of a later release is taken as the one that asks most
+    let EventBody::Submitted(plain) = self::submitted(Limits::default()) else { unreachable!() };
+    let mut later = message(&event(1, EventBody::Submitted(plain)));
+    let Some(v2::event::Body::Submitted(body)) = &mut later.body else { unreachable!() };
+    body.approval = 99;
+    let EventBody::Submitted(read) = read(&later.encode_to_vec()).unwrap().body else { unreachable!() };
+    assert_eq!(read.approval, ApprovalPolicy::Effects);
+}
+
 /// A release that does not know the body can go on where prompts do not depend on it.
 #[test]
 fn only_an_empty_recall_can_be_passed_over() {
@@ -514,6 +563,14 @@ fn the_largest_parts_make_no_event_too_large() {
         EventBody::Reflection(Reflection { log_odds: Some(-1.5), ..Reflection::new(text(MAX_THOUGHT_BYTES), Verdict::Wrong) }),
         EventBody::Finished(finished),
         EventBody::Released(Released { reason, detail: text(MAX_DETAIL_BYTES), may_have_run: true }),
+        EventBody::Paused(Paused { by: text(MAX_BY_BYTES), reason: text(MAX_INPUT_BYTES) }),
+        EventBody::InputRequested(InputRequested {
+            step: u32::MAX,
+            kind: InputKind::Approval,
+            tool: text(MAX_NAME_BYTES),
+            prompt: text(MAX_PARAMS_BYTES),
+        }),
+        EventBody::InputGiven(given(&text(MAX_INPUT_BYTES), &text(MAX_BY_BYTES))),
     ];
     let scores = Usage { log_prob: Some(-1.5), scored_tokens: u32::MAX, ..usage(7) };
     let names = Usage { model: text(999), adapter: text(999), adapter_digest: text(999), ..scores }.bounded();
@@ -530,7 +587,7 @@ fn the_largest_parts_make_no_event_too_large() {
 #[test]
 fn records_of_the_index_are_read_as_they_are_written() {
     let ended = IndexEntry::Ended { index: 9, hash: Some(Digest([1; 32])) };
-    for entry in [IndexEntry::Submitted, ended, IndexEntry::Purged(PurgeReason::Room), IndexEntry::Lost, IndexEntry::Unknown] {
+    for entry in [IndexEntry::Submitted, IndexEntry::Resumed, ended, IndexEntry::Purged(PurgeReason::Room), IndexEntry::Lost, IndexEntry::Unknown] {
         let record = IndexRecord { task: key(), time: at(3), previous: Some(Digest([2; 32])), entry };
         assert_eq!(IndexRecord::decode(&record.encode()).unwrap(), record);
         assert_eq!(About::decode(&record.encode()).unwrap(), About::Task(record));

@@ -64,7 +64,7 @@ pub(crate) enum Command {
     Ask(AskOptions),
     /// Watch a task, from its beginning or from a sequence on.
     Watch(WatchOptions),
-    /// List, show and cancel tasks.
+    /// List, show and control tasks: pause, answer, cancel, retry, delete.
     #[command(subcommand)]
     Tasks(TasksCommand),
     /// List the tools that the group can use, with their arguments.
@@ -206,6 +206,13 @@ pub(crate) struct AskOptions {
     /// The confidence that an approval needs, 0 to 1 [default: what the adapters' calibration says].
     #[arg(long, value_name = "SHARE")]
     pub(crate) min_confidence: Option<f64>,
+    /// The group may ask you: on a terminal you are asked here, elsewhere the task waits for
+    /// `autoact tasks answer`.
+    #[arg(long)]
+    pub(crate) may_ask: bool,
+    /// Which actions wait for a person's approval, beyond what the tenant's policy asks for.
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub(crate) approval: Option<Approvals>,
     /// Sampling temperature; 0 always takes the likeliest token.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) temperature: f32,
@@ -308,6 +315,9 @@ pub(crate) enum TasksCommand {
         /// The earliest tasks that are still there, oldest first.
         #[arg(long)]
         oldest_first: bool,
+        /// Only tasks in this state.
+        #[arg(long, value_enum)]
+        state: Option<ListedState>,
         /// How many.
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
         limit: u32,
@@ -349,6 +359,102 @@ pub(crate) enum TasksCommand {
         /// The task's id.
         id: String,
     },
+    /// Stop a task for a while: nothing is begun until it is resumed, and the time does not count.
+    Pause {
+        /// The task's id.
+        id: String,
+        /// Why, for those who look at it.
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        reason: String,
+    },
+    /// Let a paused task go on.
+    Resume {
+        /// The task's id.
+        id: String,
+    },
+    /// Answer the question of a task that waits for you.
+    Answer {
+        /// The task's id.
+        id: String,
+        /// The answer.
+        text: String,
+        /// The step that asks; without it, the one that asks now.
+        #[arg(long)]
+        step: Option<u32>,
+    },
+    /// Let a task run the action that waits for approval. Needs the role `operate`.
+    Approve {
+        /// The task's id.
+        id: String,
+        /// The step that asks; without it, the one that asks now.
+        #[arg(long)]
+        step: Option<u32>,
+        /// Approve all later calls of the tool in this task too.
+        #[arg(long)]
+        for_task: bool,
+    },
+    /// Do not let a task run the action that waits for approval. Needs the role `operate`.
+    Refuse {
+        /// The task's id.
+        id: String,
+        /// Why: the group reads it.
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        reason: String,
+        /// The step that asks; without it, the one that asks now.
+        #[arg(long)]
+        step: Option<u32>,
+    },
+    /// A new task that shares the history of another up to a step, and makes that step anew.
+    Retry {
+        /// The task's id.
+        id: String,
+        /// The first step that is made anew.
+        #[arg(long, value_name = "STEP", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+        from_step: u32,
+        /// The new task's id, chosen by you.
+        #[arg(long, value_name = "ID")]
+        new_id: Option<String>,
+        /// Planning loops at most, the shared ones included.
+        #[arg(long)]
+        max_steps: Option<u32>,
+        /// How long the group may take: seconds, or a time such as `90s` or `2m`.
+        #[arg(long, value_name = "TIME", value_parser = time)]
+        timeout: Option<Duration>,
+        /// Another seed of the sampling than the first task's.
+        #[arg(long)]
+        seed: Option<u64>,
+    },
+    /// Remove an ended task for good, and what memory knows of it. Needs the role `operate`.
+    Delete {
+        /// The task's id.
+        id: String,
+    },
+}
+
+/// Where the tasks of a list stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ListedState {
+    /// Not taken up yet.
+    Submitted,
+    /// A gateway works at it.
+    Running,
+    /// A client has stopped it for a while.
+    Paused,
+    /// It waits for an answer or an approval.
+    InputRequired,
+    /// It has ended.
+    Finished,
+}
+
+/// Which actions of a task wait for a person's approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Approvals {
+    /// Those of tools that say so.
+    Tools,
+    /// Also those with an effect, once the group has read what a tool returned.
+    Untrusted,
+    /// All that are not read-only.
+    Effects,
 }
 
 /// `autoact eval`

@@ -8,12 +8,13 @@ use autoact_client::{Following, Update};
 use autoact_wire::v1::{self, trajectory_event::Body};
 use tonic::{Code, Status};
 
-use crate::args::{AskOptions, WatchOptions};
+use crate::args::{Approvals, AskOptions, WatchOptions};
 use crate::client::{self, Gateway, Service};
 use crate::context;
 use crate::exit;
 use crate::json;
 use crate::out::{self, Live, Passing};
+use crate::person::Person;
 use crate::text::plain;
 use crate::view::View;
 use crate::words::{self, Words};
@@ -61,8 +62,9 @@ pub(crate) async fn run(gateway: &str, options: AskOptions) -> anyhow::Result<u8
 pub(crate) async fn ask(gateway: &str, task: v1::SubmitTaskRequest, show: Show, reconnect: Duration) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;
     let mut following = Following::ask(client.clone(), gateway, task, reconnect).with_words(show.words());
+    let mut answering = client.clone();
     let told = tokio::select! {
-        told = follow(&mut following, show, 0) => Some(told),
+        told = follow(&mut answering, &mut following, show, 0) => Some(told),
         _ = tokio::signal::ctrl_c() => None,
     };
     match told {
@@ -77,13 +79,13 @@ pub(crate) async fn ask(gateway: &str, task: v1::SubmitTaskRequest, show: Show, 
 
 /// Watches a task that was submitted before; Ctrl-C only stops watching.
 pub(crate) async fn watch(gateway: &str, options: WatchOptions) -> anyhow::Result<u8> {
-    let client = client::gateway(gateway)?;
+    let mut client = client::gateway(gateway)?;
     // from the beginning, whatever is shown: steps are counted, and the end is known, from the
     // events
     let show = if options.json { Show::Json { deltas: options.deltas } } else { Show::Lines };
-    let mut following = Following::watch(client, gateway, options.id, 0, options.reconnect).with_words(show.words());
+    let mut following = Following::watch(client.clone(), gateway, options.id, 0, options.reconnect).with_words(show.words());
     let told = tokio::select! {
-        told = follow(&mut following, show, options.after) => Some(told),
+        told = follow(&mut client, &mut following, show, options.after) => Some(told),
         _ = tokio::signal::ctrl_c() => None,
     };
     match told {
@@ -127,6 +129,12 @@ fn request(options: &AskOptions) -> anyhow::Result<v1::SubmitTaskRequest> {
         tools: options.tools.clone(),
         multiline_answer: options.multiline,
         min_confidence: options.min_confidence,
+        may_ask: options.may_ask,
+        approval: options.approval.map_or(v1::ApprovalPolicy::Unspecified, |approval| match approval {
+            Approvals::Tools => v1::ApprovalPolicy::Tools,
+            Approvals::Untrusted => v1::ApprovalPolicy::Untrusted,
+            Approvals::Effects => v1::ApprovalPolicy::Effects,
+        }) as i32,
         limits: Some(v1::Limits {
             max_steps: options.max_steps,
             max_time: options.timeout.and_then(|time| time.try_into().ok()),
@@ -139,12 +147,22 @@ fn request(options: &AskOptions) -> anyhow::Result<v1::SubmitTaskRequest> {
 
 /// Shows the events after the sequence `after`, until the task's end. What stands on the terminal
 /// only for a while is gone when this returns or is dropped.
-async fn follow(following: &mut Following, show: Show, after: u64) -> anyhow::Result<u8> {
+async fn follow(client: &mut Gateway, following: &mut Following, show: Show, after: u64) -> anyhow::Result<u8> {
     let mut view = View::new();
     let mut waiting = Passing::default();
     let (mut words, mut live) = (Words::default(), Live::default());
     let mut finished = None;
-    while let Some(update) = following.next().await {
+    let mut person = Person::default();
+    let task_id = following.task_id().to_owned();
+    loop {
+        let update = tokio::select! {
+            update = following.next() => update,
+            line = person.line() => {
+                person.said(client, &task_id, &line).await;
+                continue;
+            }
+        };
+        let Some(update) = update else { break };
         let event = match update? {
             Update::Event { event, .. } => event,
             Update::Words(delta) => {
@@ -177,8 +195,14 @@ async fn follow(following: &mut Following, show: Show, after: u64) -> anyhow::Re
                 Show::AnswerOnly => {}
             }
         }
-        if let Some(Body::Finished(body)) = event.body {
-            finished = Some(body);
+        match event.body {
+            Some(Body::InputRequested(asked)) => person.ask(&task_id, &asked, show == Show::Lines),
+            Some(Body::InputGiven(_)) => person.settled(),
+            Some(Body::Finished(body)) => {
+                person.settled();
+                finished = Some(body);
+            }
+            _ => {}
         }
     }
     let finished = finished.context("the events ended before the task did")?;

@@ -9,7 +9,7 @@ use autoact_wire::memory_v1::stored_memory::Memory as Stored;
 use autoact_wire::v1::{self, trajectory_event::Body};
 use serde_json::{Value, json};
 
-use crate::names::{reason_name, verdict_name};
+use crate::names::{input_name, policy_name, reason_name, verdict_name};
 use crate::tool_choice;
 
 /// One event.
@@ -63,6 +63,7 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
                     "question": body.question, "tools": tools, "labels": body.labels, "conversation_id": body.conversation_id,
                     "context": body.context.as_ref().map(context), "trace_id": body.trace_id,
                     "tool_choice": body.tool_choice.as_ref().map(tool_choice::object),
+                    "approval": policy_name(body.approval()), "origin": body.origin.as_ref().map(origin),
                 }),
             )
         }
@@ -72,7 +73,7 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
         Some(Body::Observation(body)) => (
             "observation",
             json!({ "text": body.text, "is_error": body.is_error, "repeated": body.repeated, "truncated": body.truncated,
-                "sources": sources(&body.sources) }),
+                "sources": sources(&body.sources), "untrusted": body.untrusted }),
         ),
         Some(Body::Reflection(body)) => (
             "reflection",
@@ -106,8 +107,24 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
             let items: Vec<Value> = body.items.iter().map(recalled_item).collect();
             ("recalled", json!({ "items": items, "left_out": body.left_out, "failure": body.failure }))
         }
+        Some(Body::Paused(body)) => ("paused", json!({ "by": body.by, "reason": body.reason })),
+        Some(Body::Resumed(body)) => ("resumed", json!({ "by": body.by })),
+        Some(Body::InputRequested(body)) => ("input_requested", input_requested(body)),
+        Some(Body::InputGiven(body)) => (
+            "input_given",
+            json!({ "step": body.step, "kind": input_name(body.kind()), "text": body.text, "approved": body.approved,
+                "for_task": body.for_task, "by": body.by }),
+        ),
         None => ("unknown", json!({})),
     }
+}
+
+fn input_requested(asked: &v1::InputRequested) -> Value {
+    json!({ "step": asked.step, "kind": input_name(asked.kind()), "tool": asked.tool, "prompt": asked.prompt })
+}
+
+fn origin(origin: &v1::Origin) -> Value {
+    json!({ "task_id": origin.task_id, "steps": origin.steps })
 }
 
 /// Something that is remembered; with a score where it was recalled.
@@ -216,6 +233,10 @@ pub(crate) fn task(task: &v1::Task, state: &str) -> Value {
         "turns": turns,
         "last_sequence": task.last_sequence,
         "labels": task.labels,
+        "input_required": task.input_required.as_ref().map(input_requested),
+        "open_effect": task.open_effect,
+        "approval": policy_name(task.approval()),
+        "origin": task.origin.as_ref().map(origin),
     })
 }
 

@@ -69,6 +69,12 @@ pub(crate) fn note(text: impl fmt::Display) {
     let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }
 
+/// What a person is asked to type, on standard error; the line stays open.
+pub(crate) fn prompt(text: &str) {
+    let mut err = io::stderr().lock();
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}
+
 /// An error on standard error.
 pub(crate) fn error(text: impl fmt::Display) {
     note(format_args!("error: {text}"));

@@ -1,81 +1,102 @@
-//! `autoact tasks`: list, show, cancel.
+//! `autoact tasks`: list, show and control tasks.
 
 use autoact_wire::v1;
+use autoact_wire::v1::give_input_request::Input;
 
-use crate::args::TasksCommand;
+use crate::args::{ListedState, TasksCommand};
 use crate::artifacts;
 use crate::citations;
-use crate::client::{self, Service};
+use crate::client::{self, Gateway, Service};
 use crate::context;
+use crate::control::{self, Retry};
 use crate::exit;
 use crate::json;
-use crate::names::reason_name;
+use crate::names::state_name;
 use crate::out;
 use crate::text::{cut, plain, plain_line};
 use crate::view::verdict;
 
 pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;
+    match answer(&mut client, command).await {
+        Ok(()) => Ok(exit::OK),
+        Err(error) => match error.downcast::<tonic::Status>() {
+            Ok(status) => Err(client::explain(status, Service::Gateway, gateway).await),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+async fn answer(client: &mut Gateway, command: TasksCommand) -> anyhow::Result<()> {
+    let approval = |approved, reason, for_task| Input::Approval(v1::Approval { approved, reason, for_task });
     match command {
-        TasksCommand::List { oldest_first, limit, json } => {
+        TasksCommand::List { oldest_first, state, limit, json } => {
             let order = if oldest_first { v1::TaskOrder::OldestFirst } else { v1::TaskOrder::NewestFirst };
-            let request = v1::ListTasksRequest { page_size: limit, order: order as i32, ..v1::ListTasksRequest::default() };
-            let tasks = match client.list_tasks(request).await {
-                Ok(response) => response.into_inner().tasks,
-                Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
-            };
-            list(&tasks, json)?;
+            let state = state.map_or(v1::TaskState::Unspecified, listed);
+            let request =
+                v1::ListTasksRequest { page_size: limit, order: order as i32, state: state as i32, ..v1::ListTasksRequest::default() };
+            list(&client.list_tasks(request).await?.into_inner().tasks, state, json)?;
         }
         TasksCommand::Show { id, json } => {
-            let task = match client.get_task(v1::GetTaskRequest { task_id: id, ..v1::GetTaskRequest::default() }).await {
-                Ok(response) => response.into_inner().task.unwrap_or_default(),
-                Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
-            };
+            let task = get(client, id).await?;
             if json {
-                out::line(json::task(&task, &state(&task)))?;
+                out::line(json::task(&task, &state_name(&task)))?;
             } else {
                 out::text(shown(&task))?;
             }
         }
-        TasksCommand::Artifacts { id, json } => {
-            let task = match client.get_task(v1::GetTaskRequest { task_id: id, ..v1::GetTaskRequest::default() }).await {
-                Ok(response) => response.into_inner().task.unwrap_or_default(),
-                Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
-            };
-            artifacts::list(&task, json)?;
-        }
+        TasksCommand::Artifacts { id, json } => artifacts::list(&get(client, id).await?, json)?,
         TasksCommand::Artifact { id, name, step, output } => {
             let request = v1::GetArtifactRequest { task_id: id, name, step: step.unwrap_or_default() };
-            if let Err(error) = artifacts::fetch(&mut client, request, output).await {
-                return match error.downcast::<tonic::Status>() {
-                    Ok(status) => Err(client::explain(status, Service::Gateway, gateway).await),
-                    Err(error) => Err(error),
-                };
-            }
+            artifacts::fetch(client, request, output).await?;
         }
         TasksCommand::Cancel { id } => {
-            let task = match client.cancel_task(v1::CancelTaskRequest { task_id: id }).await {
-                Ok(response) => response.into_inner().task.unwrap_or_default(),
-                Err(status) => return Err(client::explain(status, Service::Gateway, gateway).await),
-            };
-            out::line(format_args!("{} {}", task.task_id, state(&task)))?;
+            let task = client.cancel_task(v1::CancelTaskRequest { task_id: id }).await?.into_inner().task.unwrap_or_default();
+            out::line(format_args!("{} {}", task.task_id, state_name(&task)))?;
         }
+        TasksCommand::Pause { id, reason } => control::pause(client, id, reason).await?,
+        TasksCommand::Resume { id } => control::resume(client, id).await?,
+        TasksCommand::Answer { id, text, step } => control::give(client, id, step, Input::Answer(text)).await?,
+        TasksCommand::Approve { id, step, for_task } => control::give(client, id, step, approval(true, String::new(), for_task)).await?,
+        TasksCommand::Refuse { id, reason, step } => control::give(client, id, step, approval(false, reason, false)).await?,
+        TasksCommand::Retry { id, from_step, new_id, max_steps, timeout, seed } => {
+            control::retry(client, Retry { id, from_step, new_id, max_steps, timeout, seed }).await?;
+        }
+        TasksCommand::Delete { id } => control::delete(client, id).await?,
     }
-    Ok(exit::OK)
+    Ok(())
 }
 
-fn list(tasks: &[v1::Task], json: bool) -> anyhow::Result<()> {
+async fn get(client: &mut Gateway, id: String) -> anyhow::Result<v1::Task> {
+    let request = v1::GetTaskRequest { task_id: id, ..v1::GetTaskRequest::default() };
+    Ok(client.get_task(request).await?.into_inner().task.unwrap_or_default())
+}
+
+fn listed(state: ListedState) -> v1::TaskState {
+    match state {
+        ListedState::Submitted => v1::TaskState::Submitted,
+        ListedState::Running => v1::TaskState::Running,
+        ListedState::Paused => v1::TaskState::Paused,
+        ListedState::InputRequired => v1::TaskState::InputRequired,
+        ListedState::Finished => v1::TaskState::Finished,
+    }
+}
+
+fn list(tasks: &[v1::Task], asked: v1::TaskState, json: bool) -> anyhow::Result<()> {
     if json {
-        out::line(serde_json::Value::Array(tasks.iter().map(|task| json::task(task, &state(task))).collect()))?;
+        out::line(serde_json::Value::Array(tasks.iter().map(|task| json::task(task, &state_name(task))).collect()))?;
         return Ok(());
     }
     if tasks.is_empty() {
-        out::line("no tasks yet; ask one with `autoact ask \"…\"`")?;
+        match asked {
+            v1::TaskState::Unspecified => out::line("no tasks yet; ask one with `autoact ask \"…\"`")?,
+            _ => out::line("no such tasks")?,
+        }
     }
     let columns = out::columns();
     for task in tasks {
         let answer = if task.answer.is_empty() { "…" } else { &task.answer };
-        let row = format!("{:<38} {:<14} {} → {}", task.task_id, state(task), plain_line(&task.question), plain_line(answer));
+        let row = format!("{:<38} {:<14} {} → {}", task.task_id, state_name(task), plain_line(&task.question), plain_line(answer));
         // a line a task on a terminal; programs get all of it
         out::line(columns.map_or_else(|| row.clone(), |columns| cut(&row, columns)))?;
     }
@@ -84,9 +105,12 @@ fn list(tasks: &[v1::Task], json: bool) -> anyhow::Result<()> {
 
 /// A task with its whole trajectory.
 fn shown(task: &v1::Task) -> String {
-    let mut rows = vec![("task", task.task_id.clone()), ("state", state(task)), ("question", plain(&task.question))];
+    let mut rows = vec![("task", task.task_id.clone()), ("state", state_name(task)), ("question", plain(&task.question))];
     if let Some(context) = &task.context {
         rows.extend(context::rows(context).into_iter().map(|(name, value)| (name, plain(&value))));
+    }
+    if let Some(origin) = &task.origin {
+        rows.push(("retry of", format!("{}, from step {}", origin.task_id, origin.steps + 1)));
     }
     for turn in &task.turns {
         match &turn.turn {
@@ -102,6 +126,10 @@ fn shown(task: &v1::Task) -> String {
             None => {}
         }
     }
+    if let Some(asked) = &task.input_required {
+        rows.push(("asks", control::asked_line(asked)));
+        rows.push(("", control::how_to_answer(&task.task_id, asked)));
+    }
     rows.push(("answer", plain(&task.answer)));
     if !task.citations.is_empty() {
         rows.push(("sources", citations::lines(&task.citations).collect::<Vec<_>>().join("\n")));
@@ -113,13 +141,4 @@ fn shown(task: &v1::Task) -> String {
         rows.push(("trace", plain(&task.trace_id)));
     }
     rows.iter().map(|(name, value)| format!("{name:<14} {}\n", out::hanging(value, 15))).collect()
-}
-
-fn state(task: &v1::Task) -> String {
-    match task.state() {
-        v1::TaskState::Finished => reason_name(task.reason()),
-        v1::TaskState::Running => "running".to_owned(),
-        v1::TaskState::Submitted => "submitted".to_owned(),
-        v1::TaskState::Unspecified => "unknown".to_owned(),
-    }
 }

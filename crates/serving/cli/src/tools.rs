@@ -104,12 +104,14 @@ fn object(tool: &v1::ToolSpec) -> Value {
         "effect": effect(tool),
         "terminal": tool.terminal,
         "no_answer": tool.no_answer,
+        "needs_approval": tool.needs_approval,
     })
 }
 
 /// A tool for people.
 fn shown(tool: &v1::ToolSpec) -> String {
-    let mut text = format!("{}  ({})\n    {}\n", plain_line(&tool.usage), effect(tool), plain_line(&tool.definition));
+    let waits = if tool.needs_approval { ", waits for approval" } else { "" };
+    let mut text = format!("{}  ({}{waits})\n    {}\n", plain_line(&tool.usage), effect(tool), plain_line(&tool.definition));
     if !tool.schema.is_empty() {
         text.push_str(&format!("    schema   {}\n", plain_line(&tool.schema)));
     }
@@ -137,6 +139,8 @@ mod tests {
         let plain = v1::ToolSpec { usage: "Search[query]".into(), definition: "Finds.".into(), effect: 1, ..v1::ToolSpec::default() };
         assert_eq!(shown(&plain), "Search[query]  (read_only)\n    Finds.\n");
         assert_eq!(object(&plain)["schema"], Value::Null);
+        let careful = v1::ToolSpec { needs_approval: true, ..plain.clone() };
+        assert!(shown(&careful).contains("(read_only, waits for approval)"));
         let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}}}"#;
         let typed = v1::ToolSpec { schema: schema.into(), examples: vec![r#"{"n":3}"#.into()], ..plain };
         assert!(shown(&typed).ends_with(&format!("    schema   {schema}\n    example  {{\"n\":3}}\n")), "{}", shown(&typed));

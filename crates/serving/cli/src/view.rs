@@ -9,6 +9,7 @@ use autoact_wire::v1::{self, trajectory_event::Body};
 
 use crate::artifacts;
 use crate::citations;
+use crate::control;
 use crate::names::{reason_name, verdict_name};
 use crate::out;
 use crate::recall;
@@ -77,12 +78,22 @@ impl View {
             }
             Body::Shortened(shortened) => format!("{} {}", self.label("shortened", "33"), shortening(shortened)),
             Body::Recalled(recalled) => format!("{} {}", self.label("recalled", "34"), recall::shown(recalled)?),
+            Body::Paused(paused) => {
+                let why = if paused.reason.is_empty() { String::new() } else { format!(": {}", plain(&paused.reason)) };
+                format!("{} by {}{why}", self.label("paused", "33"), plain(&paused.by))
+            }
+            Body::Resumed(resumed) => format!("{} by {}", self.label("resumed", "33"), plain(&resumed.by)),
+            Body::InputRequested(asked) => format!("{} {}", self.label(&format!("asks {}", self.step), "33"), control::asked_line(asked)),
+            Body::InputGiven(given) => format!("{} {}", self.label(&format!("said {}", self.step), "33"), control::given_line(given)),
             // another gateway goes on
             Body::Released(_) => return None,
         };
         line = out::hanging(&line, LABEL + 1);
         for artifact in &event.artifacts {
             let _ = write!(line, "\n{} {}", self.label(&format!("artifact {}", self.step), "34"), artifacts::shown(artifact));
+        }
+        if let Some(Body::Submitted(v1::Submitted { origin: Some(origin), .. })) = &event.body {
+            let _ = write!(line, "\n{} {}, from step {}", self.label("retry of", "34"), plain(&origin.task_id), origin.steps + 1);
         }
         if let Some(Body::Submitted(v1::Submitted { tool_choice: Some(choice), .. })) = &event.body {
             let chosen = format!("{} {}", self.label("tools", "34"), tool_choice::line(choice));

@@ -46,6 +46,26 @@ impl Gateway for Scripted {
         Ok(Response::new(Box::pin(UnboundedReceiverStream::new(messages).filter(asked_for).map(Ok))))
     }
 
+    async fn pause_task(&self, _: Request<v1::PauseTaskRequest>) -> Result<Response<v1::PauseTaskResponse>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+
+    async fn resume_task(&self, _: Request<v1::ResumeTaskRequest>) -> Result<Response<v1::ResumeTaskResponse>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+
+    async fn give_input(&self, _: Request<v1::GiveInputRequest>) -> Result<Response<v1::GiveInputResponse>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+
+    async fn retry_task(&self, _: Request<v1::RetryTaskRequest>) -> Result<Response<v1::RetryTaskResponse>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+
+    async fn delete_task(&self, _: Request<v1::DeleteTaskRequest>) -> Result<Response<v1::DeleteTaskResponse>, Status> {
+        Err(Status::unimplemented("not asked here"))
+    }
+
     async fn cancel_task(&self, _: Request<v1::CancelTaskRequest>) -> Result<Response<v1::CancelTaskResponse>, Status> {
         Ok(Response::new(v1::CancelTaskResponse::default()))
     }

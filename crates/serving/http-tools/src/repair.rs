@@ -151,6 +151,7 @@ mod tests {
             schema: Some(schema),
             examples: vec![r#"{"amount":1}"#.into()],
             multiline: false,
+            asks: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use autoact_base::lines::one_line;
 use autoact_http_tools::openapi::{Note, SkipReason};
 use autoact_http_tools::remote::{Names, clean, definition, digest, usage};
-use autoact_trajectory::{Effect, ToolSpec, cut};
+use autoact_trajectory::{Asks, Effect, ToolSpec, cut};
 use serde_json::json;
 
 use crate::list::{Definition, List};
@@ -105,16 +105,18 @@ fn imported(tool: &Definition, options: &McpServerOptions, names: &mut Names) ->
     }
     let cleaned = clean(&tool.schema)?;
     let name = names.of(&options.prefix, &tool.name);
+    let effect = effect(tool, options.trusted);
     let spec = ToolSpec {
         usage: usage(&name, &cleaned.schema),
         definition: definition([tool.description.as_str(), &tool.name]),
-        effect: effect(tool, options.trusted),
+        effect,
         timeout: options.timeout,
         max_observation_bytes: options.max_observation_bytes,
         terminal: None,
         schema: Some(cleaned.schema),
         examples: cleaned.example.into_iter().collect(),
         multiline: options.multiline,
+        asks: (options.approval && effect != Effect::ReadOnly).then_some(Asks::Approval),
         name,
     };
     Ok(ImportedTool { spec, remote: tool.name.clone(), digest: found, details: tool.description.clone(), notes: cleaned.notes })

@@ -27,6 +27,8 @@ pub struct McpServerOptions {
     pub accepted: BTreeMap<String, String>,
     /// Whether observations keep their line breaks.
     pub multiline: bool,
+    /// Whether calls that are not read-only wait for a person's approval.
+    pub approval: bool,
     /// The time limit of each call.
     pub timeout: Duration,
     /// The bound on each tool's observations.
@@ -46,6 +48,7 @@ impl McpServerOptions {
             trusted: false,
             accepted: BTreeMap::new(),
             multiline: false,
+            approval: false,
             timeout: Duration::from_secs(30),
             max_observation_bytes: 4096,
             limits: McpLimits::default(),

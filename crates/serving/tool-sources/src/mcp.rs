@@ -51,6 +51,8 @@ struct RawServer {
     trusted: bool,
     #[serde(default)]
     multiline: bool,
+    #[serde(default)]
+    approval: bool,
     timeout: Option<String>,
     max_observation_bytes: Option<usize>,
     #[serde(default)]
@@ -117,6 +119,7 @@ pub(crate) fn server(entry: toml::Table, base: Option<&Path>, client: &HttpClien
         only: raw.only,
         trusted: raw.trusted,
         multiline: raw.multiline,
+        approval: raw.approval,
         timeout,
         max_observation_bytes: raw.max_observation_bytes.unwrap_or(usual.max_observation_bytes),
         limits,

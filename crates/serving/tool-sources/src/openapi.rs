@@ -46,6 +46,8 @@ struct RawSet {
     #[serde(default)]
     allow_private: bool,
     skip_deprecated: Option<bool>,
+    #[serde(default)]
+    approval: bool,
     timeout: Option<String>,
     max_observation_bytes: Option<usize>,
 }
@@ -79,6 +81,7 @@ pub(crate) fn set(entry: toml::Table, base: Option<&Path>, client: &HttpClient) 
         allow_private: raw.allow_private,
         skip_deprecated: raw.skip_deprecated.unwrap_or(usual.skip_deprecated),
         prefix: raw.prefix,
+        approval: raw.approval,
         limits: autoact_http_tools::Limits { time: timeout, ..usual.limits },
         timeout,
         max_observation_bytes: raw.max_observation_bytes.unwrap_or(usual.max_observation_bytes),

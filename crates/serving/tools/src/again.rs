@@ -75,6 +75,7 @@ mod tests {
             schema: None,
             examples: Vec::new(),
             multiline: false,
+            asks: None,
         }
     }
 

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use autoact_base::duration;
 use autoact_sandbox::Sandbox;
-use autoact_trajectory::{Effect, FINISH, MAX_LIBRARY_TOOLS, MAX_OBSERVATION_BYTES, NOT_FOUND, ParameterSchema, Terminal, ToolSpec};
+use autoact_trajectory::{
+    ASK_USER, Asks, Effect, FINISH, MAX_LIBRARY_TOOLS, MAX_OBSERVATION_BYTES, NOT_FOUND, ParameterSchema, Terminal, ToolSpec,
+};
 use serde::Deserialize;
 
 use crate::confinement::SandboxEntry;
@@ -141,6 +143,8 @@ struct RawTool {
     multiline: Option<bool>,
     always: Option<bool>,
     run_again: Option<bool>,
+    #[serde(default)]
+    approval: bool,
     run: Option<toml::Table>,
 }
 
@@ -312,6 +316,12 @@ impl Reader<'_> {
         if of_a_line && schema.as_ref().is_some_and(|schema| schema.line_property().is_none()) {
             mistakes.push("its kind takes one line; expected a `schema` with a single property, a required string, or none".to_owned());
         }
+        if raw.approval && matches!(run, Implementation::Finish | Implementation::NotFound) {
+            mistakes.push("`approval` is for tools that are run; the answer of a task waits for nobody".to_owned());
+        }
+        if name == ASK_USER {
+            mistakes.push(format!("the name `{ASK_USER}` is the gateway's own tool, which asks the user"));
+        }
         if mistakes.len() > before {
             return None;
         }
@@ -321,7 +331,9 @@ impl Reader<'_> {
             _ => None,
         };
         let max_observation_bytes = usize::try_from(bytes).ok()?;
-        let spec = ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples, multiline };
+        let asks = raw.approval.then_some(Asks::Approval);
+        let spec =
+            ToolSpec { name, definition, usage, effect, timeout, max_observation_bytes, terminal, schema, examples, multiline, asks };
         let Implementation::Other { kind, run: entry } = &run else {
             return Some(Definition { spec, run, validator, always, run_again, made: None });
         };

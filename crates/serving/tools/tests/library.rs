@@ -155,6 +155,7 @@ fn tools_can_be_added_from_code() {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     };
     let library = ToolLibrary::parse(BUNDLED_TOOLS, "bundled", corpus()).unwrap();
     let library = library.with_tool(Arc::new(Calculate::new(spec.clone()))).unwrap().with_corpus(&corpus());

@@ -179,6 +179,7 @@ fn finish() -> ToolSpec {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     }
 }
 

@@ -260,6 +260,7 @@ mod tests {
             schema: None,
             examples: Vec::new(),
             multiline: false,
+            asks: None,
         };
         let tools: Vec<ToolSpec> = (0..count).map(tool).collect();
         let optional = tools.iter().map(|tool| (tool.name.clone(), ToolBackground::default())).collect();

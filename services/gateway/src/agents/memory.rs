@@ -7,9 +7,9 @@ use std::time::Duration;
 use autoact_bus::{Bus, BusError, Entry, Outbox};
 use autoact_planning::{Failure, FailureClass};
 use autoact_telemetry::propagate;
-use autoact_trajectory::Task;
+use autoact_trajectory::{Task, TaskKey};
 use autoact_wire::memory_v1::remember_request::Memory;
-use autoact_wire::memory_v1::{ConversationTurn, TaskMemory};
+use autoact_wire::memory_v1::{ConversationTurn, ForgetRequest, TaskMemory};
 use futures::StreamExt;
 use prost::Message;
 use tracing::Instrument;
@@ -55,6 +55,28 @@ impl Rememberer {
             }
             put => put,
         }
+    }
+}
+
+/// Makes memory forget tasks; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Forgetter {
+    service: Arc<dyn MemoryService>,
+}
+
+impl Forgetter {
+    pub(crate) fn new(service: Arc<dyn MemoryService>) -> Forgetter {
+        Forgetter { service }
+    }
+
+    /// Returns once memory knows nothing of the task. What has yet to be told of it stays forgotten
+    /// when it comes.
+    ///
+    /// # Errors
+    /// Memory did not answer.
+    pub(crate) async fn forget(&self, task: &TaskKey) -> Result<(), Failure> {
+        let request = ForgetRequest { id: task.id.to_string(), tenant: task.tenant.to_string(), ..ForgetRequest::default() };
+        self.service.forget(request, CALL_LIMIT).await
     }
 }
 

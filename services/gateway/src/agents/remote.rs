@@ -88,6 +88,8 @@ pub(crate) trait Library: Send + Sync {
 pub(crate) trait MemoryService: Send + Sync {
     /// Stores or replaces a memory.
     async fn remember(&self, memory: memory_v1::remember_request::Memory, limit: Duration) -> Result<(), Failure>;
+    /// Removes memories.
+    async fn forget(&self, request: memory_v1::ForgetRequest, limit: Duration) -> Result<(), Failure>;
     /// What is like a question.
     async fn recall(&self, request: memory_v1::RecallRequest, limit: Duration) -> Result<Vec<memory_v1::RecalledMemory>, Failure>;
 }
@@ -363,7 +365,7 @@ impl Remote<ToolAgentClient<Traced>> {
         let reply = self.within(&attempt, request, call).await?;
         let agents_v1::ExecuteResponse { observation: text, is_error, truncated, sources, .. } = reply;
         let sources = sources.into_iter().map(Into::into).collect();
-        let observation = Observation { text, is_error, repeated: false, truncated, sources };
+        let observation = Observation { text, is_error, repeated: false, truncated, sources, untrusted: true };
         let artifacts = reply.artifacts.into_iter().map(Into::into).collect();
         Ok((Seen { observation, artifacts }, usage(reply.usage)))
     }
@@ -431,6 +433,11 @@ impl MemoryService for Remote<MemoryClient<Traced>> {
         let request = memory_v1::RememberRequest { memory: Some(memory) };
         let call = |mut client: MemoryClient<Traced>, request| async move { client.remember(request).await.map(|_| ()) };
         self.once(&tenant, limit, async |attempt| self.within(&attempt, request.clone(), call).await).await
+    }
+
+    async fn forget(&self, request: memory_v1::ForgetRequest, limit: Duration) -> Result<(), Failure> {
+        let call = |mut client: MemoryClient<Traced>, request| async move { client.forget(request).await.map(|_| ()) };
+        self.once(&request.tenant, limit, async |attempt| self.within(&attempt, request.clone(), call).await).await
     }
 
     async fn recall(&self, request: memory_v1::RecallRequest, limit: Duration) -> Result<Vec<memory_v1::RecalledMemory>, Failure> {

@@ -140,6 +140,45 @@ impl GatewayApi for Door {
         Ok(Response::new(v1::CancelTaskResponse { task: Some(ended) }))
     }
 
+    async fn pause_task(&self, request: Request<v1::PauseTaskRequest>) -> Result<Response<v1::PauseTaskResponse>, Status> {
+        let who = principal(&request)?;
+        let v1::PauseTaskRequest { task_id, reason } = request.into_inner();
+        let paused = task(self.application.pause(&who, &id(&task_id)?, &reason).await)?;
+        Ok(Response::new(v1::PauseTaskResponse { task: Some(paused) }))
+    }
+
+    async fn resume_task(&self, request: Request<v1::ResumeTaskRequest>) -> Result<Response<v1::ResumeTaskResponse>, Status> {
+        let who = principal(&request)?;
+        let resumed = task(self.application.resume(&who, &id(&request.into_inner().task_id)?).await)?;
+        Ok(Response::new(v1::ResumeTaskResponse { task: Some(resumed) }))
+    }
+
+    async fn give_input(&self, request: Request<v1::GiveInputRequest>) -> Result<Response<v1::GiveInputResponse>, Status> {
+        let who = principal(&request)?;
+        let request = request.into_inner();
+        let task_id = id(&request.task_id)?;
+        let input = convert::input(request).map_err(|error| to_status(&error))?;
+        let answered = task(self.application.give_input(&who, &task_id, &input).await)?;
+        Ok(Response::new(v1::GiveInputResponse { task: Some(answered) }))
+    }
+
+    async fn retry_task(&self, request: Request<v1::RetryTaskRequest>) -> Result<Response<v1::RetryTaskResponse>, Status> {
+        let received = Instant::now();
+        let who = principal(&request)?;
+        let (metadata, _, request) = request.into_parts();
+        let trace_id = propagate::trace_id(&metadata).unwrap_or_default();
+        let retry = convert::retry(request, trace_id).map_err(|error| to_status(&error))?;
+        let task = self.application.retry(&who, retry, received).await.map_err(|error| to_status(&error))?;
+        Ok(Response::new(v1::RetryTaskResponse { task: Some((&task).into()) }))
+    }
+
+    async fn delete_task(&self, request: Request<v1::DeleteTaskRequest>) -> Result<Response<v1::DeleteTaskResponse>, Status> {
+        let who = principal(&request)?;
+        let deleted = self.application.delete(&who, &id(&request.into_inner().task_id)?).await;
+        deleted.map_err(|error| to_status(&error))?;
+        Ok(Response::new(v1::DeleteTaskResponse {}))
+    }
+
     type GetArtifactStream = Responses<v1::GetArtifactResponse>;
 
     async fn get_artifact(&self, request: Request<v1::GetArtifactRequest>) -> Result<Response<Self::GetArtifactStream>, Status> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use autoact_base::error::chain;
 use autoact_bus::{Bus, BusError, Lease};
 use autoact_telemetry::propagate;
-use autoact_trajectory::TaskKey;
+use autoact_trajectory::{Task, TaskKey};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::task::TaskTracker;
@@ -36,7 +36,7 @@ pub(crate) struct Dispatcher {
 pub(crate) enum Message {
     /// Run the task of this lease; the permit is its place among the running ones.
     Run(Lease, OwnedSemaphorePermit),
-    /// A task may have been ended from outside.
+    /// A task may have been ended or paused from outside.
     Look(TaskKey),
     /// Give back what still runs.
     GiveBack,
@@ -147,6 +147,10 @@ impl Dispatcher {
                     // the next holder finds the task ended, and records it
                     Err(error) => Err(error),
                 },
+                Outcome::Held => match lease.ack().await {
+                    Ok(()) => requeue(&bus, &task).await,
+                    Err(error) => Err(error),
+                },
                 Outcome::Lost => {
                     tracing::info!(%task, "another gateway goes on with the task");
                     Ok(())
@@ -187,6 +191,18 @@ impl Dispatcher {
             metrics::gauge!("autoact_tasks_running").decrement(1.0);
         });
     }
+}
+
+/// Queues a task that has left the queue because it was held back, if it is not held back any more:
+/// whoever let it go on may have found it in the queue still.
+async fn requeue(bus: &Bus, task: &TaskKey) -> Result<(), BusError> {
+    let goes_on = Task::fold(&bus.load(task).await?).is_ok_and(|task| task.finished().is_none() && !task.is_held());
+    if goes_on {
+        bus.enqueue(task).await?;
+    } else {
+        tracing::info!(%task, "the task waits for a person");
+    }
+    Ok(())
 }
 
 /// Records the end of a task in the index, once, whoever ended it.

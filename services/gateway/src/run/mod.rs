@@ -2,6 +2,7 @@
 //! task until it ends or is given back.
 
 pub(crate) mod actor;
+mod copy;
 pub(crate) mod dispatcher;
 pub(crate) mod log;
 pub(crate) mod runner;

@@ -10,6 +10,7 @@ use autoact_trajectory::{EventBody, FinishReason, FoldError, Phase, Receipts, Re
 use tokio::sync::watch;
 
 use crate::run::RunContext;
+use crate::run::copy::{self, CopyError};
 use crate::run::log::{JetStreamLog, append};
 
 /// What a runner is told while it waits for an agent. A later one never hides a greater one.
@@ -17,7 +18,7 @@ use crate::run::log::{JetStreamLog, append};
 pub(crate) enum Signal {
     /// Nothing.
     GoOn,
-    /// The task may have been ended from outside: look.
+    /// The task may have been ended or paused from outside: look.
     Look,
     /// Stop here; another gateway goes on.
     GiveBack,
@@ -30,6 +31,8 @@ pub(crate) enum Outcome {
     Ended,
     /// Another gateway has gone on with the task: the lease is its own.
     Lost,
+    /// The task waits for a person, and leaves the queue meanwhile.
+    Held,
     /// The task has to be taken up again.
     GiveBack(GiveBack),
     /// There is no task: nothing was stored, or it has expired.
@@ -95,6 +98,7 @@ impl Runner {
         match driver.step(signal).await {
             Ok(Progress::Advanced) => None,
             Ok(Progress::Ended | Progress::Answered) => Some(self.ended().await),
+            Ok(Progress::Held) => Some(Outcome::Held),
             Ok(Progress::Interrupted) => self.interrupted().await,
             Ok(Progress::Waiting(failure)) => {
                 let draining = self.context.draining.is_cancelled();
@@ -138,6 +142,15 @@ impl Runner {
         if task.finished().is_some() {
             return Some(self.remembered(&task).await);
         }
+        if task.is_held() {
+            return Some(Outcome::Held);
+        }
+        let task = match copy::history(&self.context.bus, &self.context.writer, task).await {
+            Ok(task) => task,
+            Err(CopyError::Gone(task)) => return Some(self.end(*task, FinishReason::Failed, copy::GONE).await),
+            Err(CopyError::Bus(error)) => return Some(self.stopped(Stop::Log(error)).await),
+            Err(CopyError::Fold(error)) => return Some(Outcome::GiveBack(error.into())),
+        };
         // whoever held it before starts nothing any more
         if let Err(error) = fence(&self.context.bus, &task).await {
             return Some(Outcome::GiveBack(error.into()));
@@ -159,10 +172,15 @@ impl Runner {
     }
 
     /// Ends a task that was taken up again and again without getting any further.
-    async fn give_up(&self, mut task: Task) -> Outcome {
+    async fn give_up(&self, task: Task) -> Outcome {
         let attempts = task.fruitless_attempts();
         let detail = format!("given up after {attempts} attempt(s) without progress; the logs of the gateways say what went wrong");
-        let finished = task.finish(FinishReason::Failed, detail);
+        self.end(task, FinishReason::Failed, &detail).await
+    }
+
+    /// Ends a task that is not taken up.
+    async fn end(&self, mut task: Task, reason: FinishReason, detail: &str) -> Outcome {
+        let finished = task.finish(reason, detail);
         let mut event = task.next_event(SystemTime::now(), &self.context.writer, EventBody::Finished(finished));
         match append(&self.context.bus, &event, task.last_sequence()).await {
             Ok(stored) => (event.sequence, event.digest) = (stored.sequence, stored.digest),
@@ -208,10 +226,13 @@ impl Runner {
         }
     }
 
-    /// Somebody else wrote: they ended the task, or they run it.
+    /// Somebody else wrote: they ended the task, paused it, or they run it.
     async fn after_conflict(&self) -> Outcome {
         match self.context.bus.last(&self.key).await {
             Ok(Some(event)) if matches!(event.body, EventBody::Finished(_)) => Outcome::Ended,
+            Ok(Some(event)) if matches!(event.body, EventBody::Paused(_) | EventBody::Resumed(_) | EventBody::InputGiven(_)) => {
+                Outcome::Held
+            }
             Ok(_) => Outcome::Lost,
             Err(error) => Outcome::GiveBack(error.into()),
         }

@@ -84,11 +84,11 @@ async fn take(mut leases: Leases, slots: Arc<Semaphore>, dispatcher: &ActorRef<M
     }
 }
 
-/// Passes on which tasks were ended from outside.
+/// Passes on which tasks were ended or paused from outside.
 pub(crate) async fn listen(bus: Bus, dispatcher: ActorRef<Message>) {
     let mut attempt = patience::FIRST_PAUSE;
     loop {
-        match bus.announced_ends().await {
+        match bus.announced_changes().await {
             Ok(mut ends) => {
                 while let Some(task) = ends.next().await {
                     if dispatcher.cast(Message::Look(task)).is_err() {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use autoact_access::AccessError;
 use autoact_bus::BusError;
-use autoact_trajectory::{FoldError, InvalidContext, InvalidSampling, PromptSize, TaskId};
+use autoact_planning::Failure;
+use autoact_trajectory::{FoldError, InputKind, InvalidContext, InvalidSampling, MAX_INPUT_BYTES, NotShared, PromptSize, TaskId};
 
 use crate::agents::catalog::SelectError;
 use crate::tasks::submit::{MAX_CONVERSATION_BYTES, MAX_LABEL_BYTES, MAX_LABELS, MAX_QUESTION_BYTES, MAX_TOOLS};
@@ -44,6 +45,10 @@ pub(crate) enum SubmitError {
     Conversation(String),
     #[error(transparent)]
     Context(#[from] InvalidContext),
+    #[error(transparent)]
+    Origin(TaskError),
+    #[error("task `{task}` cannot be retried from there: {source}")]
+    Step { task: TaskId, source: NotShared },
     #[error("there is no collection `{name}`; there are {}", told(known))]
     Knowledge { name: String, known: Vec<String> },
     #[error(transparent)]
@@ -66,6 +71,14 @@ fn told(known: &[String]) -> String {
     if known.is_empty() { "none at all; `autoact corpus import` makes one".to_owned() } else { format!("`{}`", known.join("`, `")) }
 }
 
+/// What the task asks instead.
+fn asks(asked: &Option<(u32, InputKind)>) -> String {
+    match asked {
+        Some((step, kind)) => format!("; it waits for an {} at step {step}", kind.as_str()),
+        None => "; it waits for nobody".to_owned(),
+    }
+}
+
 /// Why a task cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TaskError {
@@ -79,6 +92,18 @@ pub(crate) enum TaskError {
     NoArtifact { task: TaskId, name: String },
     #[error(transparent)]
     Access(#[from] AccessError),
+    #[error("task `{0}` has ended; only a task that runs can be paused or answered")]
+    Ended(TaskId),
+    #[error("task `{0}` has not ended; cancel it first")]
+    NotEnded(TaskId),
+    #[error("task `{task}` asks nothing of this kind at step {step}{}", asks(asked))]
+    NotAsked { task: TaskId, step: u32, asked: Option<(u32, InputKind)> },
+    #[error("`answer` is empty")]
+    EmptyAnswer,
+    #[error("`{field}` has {bytes} bytes; at most {MAX_INPUT_BYTES} are allowed")]
+    LongInput { field: &'static str, bytes: usize },
+    #[error("memory did not forget task `{task}`, so nothing was deleted; call again: {}", failure.chain())]
+    Memory { task: TaskId, failure: Failure },
     #[error("as many clients of your tenant watch tasks here as may ({most}); call again later")]
     WatcherQuota { most: usize },
     #[error("as many clients watch tasks here as may ({most}); call again later, or watch through another gateway")]

@@ -22,6 +22,8 @@ const MAX_ROUNDS: usize = 20;
 pub(crate) enum State {
     Submitted,
     Running,
+    Paused,
+    InputRequired,
     Finished,
 }
 
@@ -98,6 +100,8 @@ fn line(head: &TaskHead) -> Option<Line> {
     let (state, finished) = match &head.last.body {
         EventBody::Submitted(_) => (State::Submitted, None),
         EventBody::Finished(finished) => (State::Finished, Some((finished.clone(), head.last.time))),
+        EventBody::Paused(_) => (State::Paused, None),
+        EventBody::InputRequested(_) => (State::InputRequired, None),
         _ => (State::Running, None),
     };
     Some(Line {

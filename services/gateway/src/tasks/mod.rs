@@ -1,12 +1,17 @@
-//! The application: submit, get, list, watch and cancel tasks, in the domain's terms. Doors call
+//! The application: submit, get, list, watch and control tasks, in the domain's terms. Doors call
 //! it; it knows none of them.
 
+pub(crate) mod approval;
 mod artifact;
 mod cancel;
+mod change;
+mod delete;
 mod error;
+mod hold;
 mod knowledge;
 mod list;
 pub(crate) mod quota;
+mod retry;
 pub(crate) mod submit;
 mod watch;
 
@@ -23,12 +28,16 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::catalog::{Catalog, Selected};
 use crate::agents::choice::Listed;
 use crate::agents::documents::Shelves;
+use crate::agents::memory::Forgetter;
 use crate::run::tenants::Tenants;
+use crate::tasks::approval::Approvals;
 use crate::tasks::quota::Quotas;
 use crate::tasks::submit::check_question;
 
 pub(crate) use error::{SubmitError, TaskError};
+pub(crate) use hold::{Input, Said};
 pub(crate) use list::{Line, List, State};
+pub(crate) use retry::{Bounds, Retry};
 pub(crate) use submit::Submission;
 pub(crate) use watch::Watched;
 
@@ -39,6 +48,10 @@ pub(crate) struct Application {
     pub(crate) tenants: Arc<Tenants>,
     /// What each of them may have.
     pub(crate) quotas: Quotas,
+    /// Which actions wait for a person's approval, by tenant.
+    pub(crate) approvals: Approvals,
+    /// What remembers ended tasks; `None`: nothing does.
+    pub(crate) memory: Option<Forgetter>,
     /// This gateway instance's name.
     pub(crate) writer: String,
     pub(crate) catalog: Arc<Catalog>,

@@ -8,8 +8,8 @@ use autoact_access::{Principal, Role};
 use autoact_bus::BusError;
 use autoact_planning::check_fixed_parts;
 use autoact_trajectory::{
-    Digest, Event, EventBody, Limits, Profile, Sampling, Submitted, Task, TaskContext, TaskId, TaskInfo, TaskKey, TimeZone, Timing,
-    ToolSpec, Trajectory,
+    ASK_USER, ApprovalPolicy, Digest, Event, EventBody, Limits, Profile, Sampling, Submitted, Task, TaskContext, TaskId, TaskInfo, TaskKey,
+    TimeZone, Timing, ToolSpec, Trajectory,
 };
 use autoact_wire::store::digest;
 
@@ -52,6 +52,10 @@ pub(crate) struct Submission {
     pub(crate) multiline_answer: bool,
     /// The confidence that an approval needs; `None`: what the adapters' calibration says.
     pub(crate) min_confidence: Option<f64>,
+    /// Which actions wait for a person's approval, beyond what the tenant's policy asks for.
+    pub(crate) approval: ApprovalPolicy,
+    /// The group may ask the user.
+    pub(crate) may_ask: bool,
     /// The trace that the request came in; empty: none. It is no part of what is asked for.
     pub(crate) trace_id: String,
 }
@@ -71,6 +75,8 @@ impl Submission {
             context,
             multiline_answer,
             min_confidence,
+            approval,
+            may_ask,
             trace_id: _,
         } = self;
         let mut bytes = Vec::with_capacity(256 + question.len());
@@ -94,8 +100,15 @@ impl Submission {
         let asked = if context.is_empty() { asked } else { context_digest(asked, context) };
         // likewise a request for a plain answer
         let asked = if *multiline_answer { digest(&[asked.as_bytes(), b"multiline_answer".as_slice()].concat()) } else { asked };
-        let Some(least) = min_confidence else { return asked };
-        digest(&[asked.as_bytes(), b"min_confidence".as_slice(), &least.to_bits().to_le_bytes()].concat())
+        let asked = match min_confidence {
+            Some(least) => digest(&[asked.as_bytes(), b"min_confidence".as_slice(), &least.to_bits().to_le_bytes()].concat()),
+            None => asked,
+        };
+        let asked = match approval {
+            ApprovalPolicy::Tools => asked,
+            policy => digest(&[asked.as_bytes(), b"approval".as_slice(), policy.as_str().as_bytes()].concat()),
+        };
+        if *may_ask { digest(&[asked.as_bytes(), b"may_ask".as_slice()].concat()) } else { asked }
     }
 }
 
@@ -141,12 +154,12 @@ impl Application {
             return Ok(task);
         }
         // what is there already is no new task
-        self.quotas.new_task(&who.tenant, received).map_err(|(after, most)| {
-            metrics::counter!("autoact_tasks_refused_total").increment(1);
-            SubmitError::Rate { most, after }
-        })?;
+        self.new_task(who, received)?;
         self.check_knowledge(&who.tenant, &submission.context.knowledge).await?;
         let mut selected = self.catalog.select(&submission.tools, &submission.question).await?;
+        if submission.may_ask && !selected.tools.iter().any(|tool| tool.name == ASK_USER) {
+            selected.tools.insert(0, ToolSpec::ask_user());
+        }
         if submission.multiline_answer {
             selected.tools = selected.tools.into_iter().map(ToolSpec::with_multiline_answer).collect();
         }
@@ -154,9 +167,10 @@ impl Application {
         let key = key(who, &id);
         let Selected { tools, choice: tool_choice } = self.with_room(&key, &submission, selected).await?;
         let _entering = self.admit(who).await?;
+        let approval = submission.approval.max(self.approvals.of(&who.tenant));
         let Submission { question, limits, sampling, labels, conversation, context, trace_id, min_confidence, .. } = submission;
         let submitted = Submitted {
-            question: question.clone(),
+            question,
             tools,
             tool_choice,
             limits,
@@ -167,30 +181,51 @@ impl Application {
             context: Box::new(context),
             trace_id,
             min_confidence,
+            approval,
+            origin: None,
         };
+        self.accept(&key, submitted, received).await
+    }
+
+    /// Stores the first event of a task, and queues it. The same request under the same id is the
+    /// task that is there.
+    pub(super) async fn accept(&self, key: &TaskKey, submitted: Submitted, received: Instant) -> Result<Task, SubmitError> {
+        let (question, request) = (submitted.question.clone(), submitted.request);
         // first of all: a task that is stored and in no index would never be found by those who
         // look for unqueued ones
-        self.bus.record_submission(&key).await?;
+        self.bus.record_submission(key).await?;
         let mut event = Event {
             timing: Some(Timing { own: received.elapsed(), ..Timing::default() }),
-            ..Event::new(&key, 1, SystemTime::now(), self.writer.clone(), EventBody::Submitted(submitted))
+            ..Event::new(key, 1, SystemTime::now(), self.writer.clone(), EventBody::Submitted(submitted))
         };
         match append(&self.bus, &event, 0).await {
             Ok(stored) => (event.sequence, event.digest) = (stored.sequence, stored.digest),
             // somebody submitted the same id just now
             Err(conflict @ BusError::Conflict { .. }) => {
-                return self.existing(&key, request, &question).await?.ok_or(SubmitError::Bus(conflict));
+                let existing = match request {
+                    Some(request) => self.existing(key, request, &question).await?,
+                    None => None,
+                };
+                return existing.ok_or(SubmitError::Bus(conflict));
             }
             Err(error) => return Err(error.into()),
         };
-        self.queue(&key).await?;
+        self.queue(key).await?;
         metrics::counter!("autoact_tasks_submitted_total").increment(1);
-        Task::begin(&event).map_err(|source| SubmitError::Fold { task: id, source: Box::new(source) })
+        Task::begin(&event).map_err(|source| SubmitError::Fold { task: key.id.clone(), source: Box::new(source) })
+    }
+
+    /// Counts a new task against the tenant's rate.
+    pub(super) fn new_task(&self, who: &Principal, received: Instant) -> Result<(), SubmitError> {
+        self.quotas.new_task(&who.tenant, received).map_err(|(after, most)| {
+            metrics::counter!("autoact_tasks_refused_total").increment(1);
+            SubmitError::Rate { most, after }
+        })
     }
 
     /// The task of this id, if there is one. Queued again in case the one who stored it came no
     /// further; that changes nothing otherwise.
-    async fn existing(&self, key: &TaskKey, request: Digest, question: &str) -> Result<Option<Task>, SubmitError> {
+    pub(super) async fn existing(&self, key: &TaskKey, request: Digest, question: &str) -> Result<Option<Task>, SubmitError> {
         let events = self.bus.load(key).await?;
         if events.is_empty() {
             return Ok(None);
@@ -201,7 +236,7 @@ impl Application {
         if !same {
             return Err(SubmitError::Exists(key.id.clone()));
         }
-        if task.finished().is_none() {
+        if task.finished().is_none() && !task.is_held() {
             self.queue(key).await?;
         }
         Ok(Some(task))
@@ -215,7 +250,7 @@ impl Application {
 
     /// A place among the tasks that may be queued or running: of all, and of the caller's tenant.
     /// Exact for one gateway; several may together let a few more in.
-    async fn admit(&self, who: &Principal) -> Result<(Entering<'_>, Place), SubmitError> {
+    pub(super) async fn admit(&self, who: &Principal) -> Result<(Entering<'_>, Place), SubmitError> {
         let (place, before) = self.quotas.enter(&who.tenant);
         if let Some(most) = self.quotas.of(&who.tenant).tasks {
             let running = self.bus.backlog_of(&who.tenant, most).await? + before;
@@ -279,7 +314,7 @@ impl Application {
         self.check_limits(limits)
     }
 
-    fn check_limits(&self, asked: &Limits) -> Result<(), SubmitError> {
+    pub(super) fn check_limits(&self, asked: &Limits) -> Result<(), SubmitError> {
         let most = &self.max_limits;
         let numbers = [
             ("limits.max_steps", asked.max_steps, most.max_steps),
@@ -311,7 +346,7 @@ pub(crate) fn check_question(question: &str) -> Result<(), SubmitError> {
 }
 
 /// A submission on its way; counted until dropped.
-struct Entering<'a> {
+pub(super) struct Entering<'a> {
     count: &'a AtomicU64,
     before: u64,
 }

@@ -117,6 +117,10 @@ pub fn names(events: &[v1::TrajectoryEvent]) -> Vec<&'static str> {
         Body::Released(_) => "released",
         Body::Shortened(_) => "shortened",
         Body::Recalled(_) => "recalled",
+        Body::Paused(_) => "paused",
+        Body::Resumed(_) => "resumed",
+        Body::InputRequested(_) => "input_requested",
+        Body::InputGiven(_) => "input_given",
     };
     events.iter().map(name).collect()
 }

@@ -43,6 +43,8 @@ pub struct Script {
     pub limit: u32,
     /// Names and definitions of tools that tasks can do without.
     pub optional: Vec<(String, String)>,
+    /// Whether every call of `Send` waits for approval.
+    pub approval: bool,
 }
 
 pub type Execute = Box<dyn Fn(&agents_v1::ExecuteRequest) -> agents_v1::ExecuteResponse + Send + Sync>;
@@ -63,6 +65,7 @@ impl Default for Script {
             after_words: None,
             limit: 0,
             optional: Vec::new(),
+            approval: false,
         }
     }
 }
@@ -312,6 +315,7 @@ impl ToolAgent for Inner {
             ("Finish", v1::Effect::ReadOnly),
         ];
         let mut tools: Vec<v1::ToolSpec> = tools.map(|(name, effect)| spec(name, effect)).into();
+        tools[2].needs_approval = self.script.approval;
         let mut optional = Vec::new();
         for (name, definition) in &self.script.optional {
             tools.push(v1::ToolSpec { definition: definition.clone(), ..spec(name, v1::Effect::ReadOnly) });
@@ -408,7 +412,13 @@ impl Memory for Inner {
         Err(Status::unimplemented("not needed here"))
     }
 
-    async fn forget(&self, _: Request<memory_v1::ForgetRequest>) -> Result<Response<memory_v1::ForgetResponse>, Status> {
-        Err(Status::unimplemented("not needed here"))
+    async fn forget(&self, request: Request<memory_v1::ForgetRequest>) -> Result<Response<memory_v1::ForgetResponse>, Status> {
+        self.memory().await?;
+        let memory_v1::ForgetRequest { id, tenant, .. } = request.into_inner();
+        let mut remembered = self.remembered.lock().unwrap();
+        let before = remembered.len();
+        remembered.retain(|task| (&task.task_id, &task.tenant) != (&id, &tenant));
+        let count = (before - remembered.len()) as u64;
+        Ok(Response::new(memory_v1::ForgetResponse { forgotten: count > 0, count }))
     }
 }

@@ -25,6 +25,7 @@ pub fn tool(name: &str, effect: Effect) -> ToolSpec {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     }
 }
 

@@ -183,7 +183,7 @@ impl Audit {
                 known.purged = true;
             }
             IndexEntry::Lost => known.lost = true,
-            IndexEntry::Unknown => {}
+            IndexEntry::Resumed | IndexEntry::Unknown => {}
         }
     }
 

@@ -77,7 +77,7 @@ impl History {
                     IndexEntry::Submitted => task.submitted = true,
                     IndexEntry::Ended { .. } => (task.submitted, task.ended) = (true, true),
                     IndexEntry::Purged(_) => task.purged = true,
-                    IndexEntry::Lost | IndexEntry::Unknown => {}
+                    IndexEntry::Resumed | IndexEntry::Lost | IndexEntry::Unknown => {}
                 }
             }
             Ok(())

@@ -69,6 +69,7 @@ mod tests {
             schema: None,
             examples: Vec::new(),
             multiline: false,
+            asks: None,
         };
         EventBody::Submitted(Submitted { question: "What is it?".into(), tools: vec![finish], ..Submitted::default() })
     }

@@ -1,6 +1,6 @@
 //! One operation of a document as a tool's spec and request.
 
-use autoact_trajectory::{ParameterSchema, ToolSpec, cut};
+use autoact_trajectory::{Asks, Effect, ParameterSchema, ToolSpec, cut};
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -95,6 +95,7 @@ pub(crate) fn assemble(
         schema: Some(schema),
         examples,
         multiline: false,
+        asks: (options.approval && verb.effect() != Effect::ReadOnly).then_some(Asks::Approval),
     };
     let notes = notes.into_iter().collect();
     Ok((Imported { spec, operation, at: at.to_owned(), details, deprecated, notes, secrets, digest }, needed.secrets))

@@ -28,6 +28,8 @@ pub struct ImportOptions {
     pub skip_deprecated: bool,
     /// Stands before each tool's name; letters, digits and `_`, a letter first.
     pub prefix: String,
+    /// Whether calls that are not read-only wait for a person's approval.
+    pub approval: bool,
     /// The bounds of each call.
     pub limits: Limits,
     /// The time limit of each tool.
@@ -46,6 +48,7 @@ impl Default for ImportOptions {
             allow_private: false,
             skip_deprecated: true,
             prefix: String::new(),
+            approval: false,
             limits: Limits::default(),
             timeout: Duration::from_secs(20),
             max_observation_bytes: 4096,

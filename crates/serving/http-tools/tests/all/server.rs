@@ -200,6 +200,7 @@ pub(crate) fn spec(operation: &Operation) -> ToolSpec {
         schema: Some(schema),
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     }
 }
 

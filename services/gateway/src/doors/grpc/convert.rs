@@ -1,13 +1,14 @@
 //! Requests as the application knows them, and its answers as messages.
 
 use autoact_bus::Order;
-use autoact_trajectory::{FinishReason, Limits, Sampling, TaskContext, Tenant};
+use autoact_trajectory::{ApprovalPolicy, FinishReason, Limits, Sampling, TaskContext, Tenant};
 use autoact_wire::convert::resolve_limits;
 use autoact_wire::event::outcome;
 use autoact_wire::v1;
+use autoact_wire::v1::give_input_request::Input as GivenInput;
 
 use crate::doors::grpc::errors::RequestError;
-use crate::tasks::{Line, List, State, Submission};
+use crate::tasks::{Bounds, Input, Line, List, Retry, Said, State, Submission};
 
 /// Every reason a task can end with.
 const REASONS: [FinishReason; 9] = [
@@ -40,6 +41,8 @@ pub(super) fn submission(request: v1::SubmitTaskRequest, defaults: &Limits, trac
         context,
         multiline_answer,
         min_confidence,
+        approval,
+        may_ask,
     } = request;
     let v1::SamplingParams { temperature, top_k, top_p, seed } = sampling.unwrap_or_default();
     Ok(Submission {
@@ -53,8 +56,36 @@ pub(super) fn submission(request: v1::SubmitTaskRequest, defaults: &Limits, trac
         context: context.map(TaskContext::try_from).transpose().map_err(RequestError::Context)?.unwrap_or_default(),
         multiline_answer,
         min_confidence,
+        // a policy that is not known is taken as the one that asks most
+        approval: v1::ApprovalPolicy::try_from(approval).map_or(ApprovalPolicy::Effects, Into::into),
+        may_ask,
         trace_id,
     })
+}
+
+/// What a person says to a task that asks.
+pub(super) fn input(request: v1::GiveInputRequest) -> Result<Input, RequestError> {
+    let said = match request.input {
+        Some(GivenInput::Answer(answer)) => Said::Answer(answer),
+        Some(GivenInput::Approval(v1::Approval { approved, reason, for_task })) => Said::Approval { approved, reason, for_task },
+        None => return Err(RequestError::NoInput),
+    };
+    Ok(Input { step: request.step, said })
+}
+
+/// The task that a request asks to be retried, and from where.
+pub(super) fn retry(request: v1::RetryTaskRequest, trace_id: String) -> Result<Retry, RequestError> {
+    let v1::RetryTaskRequest { task_id, from_step, new_task_id, limits, seed } = request;
+    let asked = limits.unwrap_or_default();
+    let limits = resolve_limits(Some(asked), &Limits::default()).map_err(RequestError::Limits)?;
+    let bounds = Bounds {
+        max_steps: asked.max_steps,
+        max_reflections: asked.max_reflections,
+        max_tokens: asked.max_tokens,
+        max_time: asked.max_time.map(|_| limits.max_time),
+    };
+    let id = if new_task_id.is_empty() { None } else { Some(new_task_id.parse().map_err(RequestError::NewId)?) };
+    Ok(Retry { origin: task_id.parse().map_err(RequestError::Id)?, from: from_step.max(1), id, bounds, seed, trace_id })
 }
 
 /// The page that a request asks for.
@@ -71,6 +102,8 @@ pub(super) fn list(request: v1::ListTasksRequest) -> Result<List, RequestError> 
         v1::TaskState::Unspecified => None,
         v1::TaskState::Submitted => Some(State::Submitted),
         v1::TaskState::Running => Some(State::Running),
+        v1::TaskState::Paused => Some(State::Paused),
+        v1::TaskState::InputRequired => Some(State::InputRequired),
         v1::TaskState::Finished => Some(State::Finished),
     };
     let reasons = match request.outcome() {
@@ -103,6 +136,8 @@ pub(super) fn line(line: Line, tenant: &Tenant) -> v1::Task {
     let state = match line.state {
         State::Submitted => v1::TaskState::Submitted,
         State::Running => v1::TaskState::Running,
+        State::Paused => v1::TaskState::Paused,
+        State::InputRequired => v1::TaskState::InputRequired,
         State::Finished => v1::TaskState::Finished,
     };
     let mut task = v1::Task {

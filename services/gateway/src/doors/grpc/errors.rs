@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use autoact_bus::BusError;
-use autoact_trajectory::{FoldError, InvalidContext, InvalidTaskId, TaskId};
+use autoact_trajectory::{FoldError, InvalidContext, InvalidTaskId, NotShared, TaskId};
 use autoact_wire::ConversionError;
 use autoact_wire::status::{ServiceError, too_long};
 use autoact_wire::store::{EventTooLarge, MAX_EVENT_BYTES};
@@ -25,8 +25,12 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 pub(super) enum RequestError {
     #[error("`{0}` is missing")]
     Missing(&'static str),
+    #[error("neither `answer` nor `approval` is there")]
+    NoInput,
     #[error(transparent)]
     Id(InvalidTaskId),
+    #[error(transparent)]
+    NewId(InvalidTaskId),
     #[error(transparent)]
     Limits(ConversionError),
     #[error(transparent)]
@@ -43,7 +47,8 @@ impl ServiceError for RequestError {
     fn reason(&self) -> &'static str {
         match self {
             RequestError::Missing(_) => "TASK_MISSING",
-            RequestError::Id(_) => "BAD_TASK_ID",
+            RequestError::NoInput => "INPUT_MISSING",
+            RequestError::Id(_) | RequestError::NewId(_) => "BAD_TASK_ID",
             RequestError::Limits(_) => "BAD_LIMITS",
             RequestError::Context(invalid) => invalid.reason(),
             RequestError::PageToken(_) => "BAD_PAGE_TOKEN",
@@ -53,7 +58,9 @@ impl ServiceError for RequestError {
     fn field(&self) -> Option<&'static str> {
         Some(match self {
             RequestError::Missing(field) => field,
+            RequestError::NoInput => "input",
             RequestError::Id(_) => "task_id",
+            RequestError::NewId(_) => "new_task_id",
             RequestError::Limits(error) => error.field(),
             RequestError::Context(invalid) => invalid.field(),
             RequestError::PageToken(_) => "page_token",
@@ -62,8 +69,8 @@ impl ServiceError for RequestError {
 
     fn metadata(&self) -> Metadata {
         match self {
-            RequestError::Missing(_) => Vec::new(),
-            RequestError::Id(error) => vec![("value", error.shown().to_owned())],
+            RequestError::Missing(_) | RequestError::NoInput => Vec::new(),
+            RequestError::Id(error) | RequestError::NewId(error) => vec![("value", error.shown().to_owned())],
             RequestError::Limits(ConversionError::UnknownValue { value, .. }) => vec![("value", value.clone())],
             RequestError::Limits(_) => Vec::new(),
             RequestError::Context(invalid) => invalid.metadata(),
@@ -140,6 +147,9 @@ impl ServiceError for TaskError {
             TaskError::Fold { source, .. } => fold_code(source),
             TaskError::ManyWatchers { .. } | TaskError::WatcherQuota { .. } => Code::ResourceExhausted,
             TaskError::Access(error) => error.code(),
+            TaskError::Ended(_) | TaskError::NotEnded(_) | TaskError::NotAsked { .. } => Code::FailedPrecondition,
+            TaskError::EmptyAnswer | TaskError::LongInput { .. } => Code::InvalidArgument,
+            TaskError::Memory { .. } => Code::Unavailable,
             TaskError::Leaving { .. } => Code::Unavailable,
         }
     }
@@ -153,6 +163,11 @@ impl ServiceError for TaskError {
             TaskError::ManyWatchers { .. } => "TOO_MANY_WATCHERS",
             TaskError::WatcherQuota { .. } => "WATCHER_QUOTA",
             TaskError::Access(error) => error.reason(),
+            TaskError::Ended(_) => "TASK_ENDED",
+            TaskError::NotEnded(_) => "TASK_NOT_ENDED",
+            TaskError::NotAsked { .. } => "NOT_ASKED",
+            TaskError::EmptyAnswer | TaskError::LongInput { .. } => "BAD_INPUT",
+            TaskError::Memory { .. } => "MEMORY_UNAVAILABLE",
             TaskError::Leaving { .. } => "SHUTTING_DOWN",
         }
     }
@@ -168,13 +183,23 @@ impl ServiceError for TaskError {
     fn field(&self) -> Option<&'static str> {
         match self {
             TaskError::Access(error) => error.field(),
+            TaskError::EmptyAnswer => Some("answer"),
+            TaskError::LongInput { field, .. } => Some(field),
             _ => None,
         }
     }
 
     fn metadata(&self) -> Metadata {
         match self {
-            TaskError::NotFound(id) => vec![("task_id", id.to_string())],
+            TaskError::NotFound(id) | TaskError::Ended(id) | TaskError::NotEnded(id) => vec![("task_id", id.to_string())],
+            TaskError::NotAsked { task, step, asked } => {
+                let asked = asked.iter().flat_map(|(step, kind)| [("asked_step", step.to_string()), ("asked", kind.as_str().to_owned())]);
+                [("task_id", task.to_string()), ("step", step.to_string())].into_iter().chain(asked).collect()
+            }
+            TaskError::EmptyAnswer | TaskError::LongInput { .. } => Vec::new(),
+            TaskError::Memory { task, failure } => {
+                vec![("task_id", task.to_string()), ("failure", failure.class.as_str().to_owned())]
+            }
             TaskError::Bus(error) => bus_metadata(error),
             TaskError::Fold { task, source } => fold_metadata(task, source),
             TaskError::Access(error) => error.metadata(),
@@ -193,6 +218,9 @@ impl ServiceError for SubmitError {
             SubmitError::Exists(_) => Code::AlreadyExists,
             SubmitError::Full { .. } | SubmitError::Rate { .. } | SubmitError::Quota { .. } => Code::ResourceExhausted,
             SubmitError::Access(error) => error.code(),
+            SubmitError::Origin(error) => error.code(),
+            SubmitError::Step { source: NotShared::NoStep { .. }, .. } => Code::InvalidArgument,
+            SubmitError::Step { .. } => Code::FailedPrecondition,
             SubmitError::Bus(error) => bus_code(error),
             SubmitError::Fold { source, .. } => fold_code(source),
             _ => Code::InvalidArgument,
@@ -218,6 +246,9 @@ impl ServiceError for SubmitError {
             SubmitError::Rate { .. } => "RATE_LIMITED",
             SubmitError::Quota { .. } => "TASK_QUOTA",
             SubmitError::Access(error) => error.reason(),
+            SubmitError::Origin(error) => error.reason(),
+            SubmitError::Step { source: NotShared::NoStep { .. }, .. } => "NO_SUCH_STEP",
+            SubmitError::Step { .. } => "STEP_NOT_COMPLETE",
             SubmitError::NotQueued { .. } => "NOT_QUEUED",
             SubmitError::Bus(error) => bus_reason(error),
             SubmitError::Fold { source, .. } => fold_reason(source),
@@ -249,6 +280,8 @@ impl ServiceError for SubmitError {
             SubmitError::Context(invalid) => Some(invalid.field()),
             SubmitError::Knowledge { .. } => Some("context.knowledge"),
             SubmitError::Exists(_) => Some("task_id"),
+            SubmitError::Step { .. } => Some("from_step"),
+            SubmitError::Origin(error) => error.field(),
             SubmitError::Access(error) => error.field(),
             SubmitError::Full { .. } | SubmitError::Rate { .. } | SubmitError::Quota { .. } => None,
             SubmitError::NotQueued { .. } | SubmitError::Bus(_) | SubmitError::Fold { .. } => None,
@@ -273,6 +306,11 @@ impl ServiceError for SubmitError {
             SubmitError::Context(invalid) => invalid.metadata(),
             SubmitError::Knowledge { name, known } => vec![("value", name.clone()), ("expected", known.join(", "))],
             SubmitError::Access(error) => error.metadata(),
+            SubmitError::Origin(error) => error.metadata(),
+            SubmitError::Step { task, source: NotShared::NoStep { steps } } => {
+                vec![("task_id", task.to_string()), ("steps", steps.to_string())]
+            }
+            SubmitError::Step { task, .. } => vec![("task_id", task.to_string())],
             SubmitError::Rate { most, .. } => vec![("limit", most.to_string())],
             SubmitError::Full { running, most } | SubmitError::Quota { running, most } => {
                 vec![("value", running.to_string()), ("limit", most.to_string())]
@@ -329,7 +367,7 @@ mod tests {
 
     use autoact_access::{AccessError, Problem, Role};
     use autoact_planning::{Failure, FailureClass};
-    use autoact_trajectory::{Digest, InvalidContext, Sampling, TaskKey, Tenant};
+    use autoact_trajectory::{Digest, InputKind, InvalidContext, Sampling, TaskKey, Tenant};
     use autoact_wire::event::EventError;
 
     use super::*;
@@ -408,6 +446,17 @@ mod tests {
             Box::new(SubmitError::NotQueued { task: id(), source: Box::new(bus_errors().remove(0)) }),
             Box::new(SubmitError::Rate { most: 1, after: RETRY_DELAY }),
             Box::new(SubmitError::Quota { running: 2, most: 1 }),
+            Box::new(RequestError::NoInput),
+            Box::new(RequestError::NewId("a.b".parse::<TaskId>().unwrap_err())),
+            Box::new(SubmitError::Step { task: id(), source: NotShared::NoStep { steps: 2 } }),
+            Box::new(SubmitError::Step { task: id(), source: NotShared::Open { step: 2 } }),
+            Box::new(SubmitError::Origin(TaskError::NotFound(id()))),
+            Box::new(TaskError::Ended(id())),
+            Box::new(TaskError::NotEnded(id())),
+            Box::new(TaskError::NotAsked { task: id(), step: 1, asked: Some((2, InputKind::Approval)) }),
+            Box::new(TaskError::EmptyAnswer),
+            Box::new(TaskError::LongInput { field: "reason", bytes: 5000 }),
+            Box::new(TaskError::Memory { task: id(), failure: Failure::new(FailureClass::NotSent, "memory", std::io::Error::other("away")) }),
             Box::new(TaskError::WatcherQuota { most: 1 }),
             Box::new(TaskError::NotFound(id())),
             Box::new(TaskError::ManyWatchers { most: 1 }),

@@ -1,0 +1,83 @@
+//! Changing a task from outside: an event is appended to its trajectory by whoever asks for it,
+//! whichever gateway runs the task, and also when none does.
+
+use std::time::SystemTime;
+
+use autoact_access::Principal;
+use autoact_bus::BusError;
+use autoact_trajectory::{Event, EventBody, FinishReason, Paused, Task, TaskId};
+
+use crate::run::log::append;
+use crate::run::runner::fence;
+use crate::tasks::{Application, TaskError};
+
+/// A running task appends a few events a second: one of the first attempts fits in between.
+const MAX_ATTEMPTS: u32 = 20;
+
+/// What is to become of a task.
+pub(super) enum Wanted {
+    /// It ends as cancelled. An effect that was begun is named in its end.
+    End,
+    /// It is stopped for a while.
+    Pause(Paused),
+    /// What this says lets it go on, unless something else holds it back.
+    GoOn(EventBody),
+}
+
+/// A task, and whether it was changed now.
+pub(super) struct Changed {
+    pub(super) task: Task,
+    pub(super) changed: bool,
+}
+
+impl Application {
+    /// Does with the task what `next` wants of it as it stands; `None` leaves it as it is. `next` is
+    /// asked again where the task went on in the meantime.
+    pub(super) async fn change(
+        &self,
+        who: &Principal,
+        id: &TaskId,
+        mut next: impl FnMut(&Task) -> Result<Option<Wanted>, TaskError> + Send,
+    ) -> Result<Changed, TaskError> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let mut task = self.get(who, id).await?;
+            let Some(wanted) = next(&task)? else { return Ok(Changed { task, changed: false }) };
+            let body = self.prepare(&task, wanted).await?;
+            // whoever asks holds no lease
+            let mut event = Event { epoch: 0, ..task.next_event(SystemTime::now(), &self.writer, body) };
+            task.check(&event).map_err(|source| TaskError::Fold { task: id.clone(), source: Box::new(source) })?;
+            match append(&self.bus, &event, task.last_sequence()).await {
+                Ok(stored) => (event.sequence, event.digest) = (stored.sequence, stored.digest),
+                // the task went on in the meantime
+                Err(BusError::Conflict { .. }) if attempt < MAX_ATTEMPTS => continue,
+                Err(error) => return Err(error.into()),
+            }
+            task.apply(&event).map_err(|source| TaskError::Fold { task: id.clone(), source: Box::new(source) })?;
+            return Ok(Changed { task, changed: true });
+        }
+    }
+
+    /// Does what has to be done before the event is stored.
+    async fn prepare(&self, task: &Task, wanted: Wanted) -> Result<EventBody, TaskError> {
+        Ok(match wanted {
+            Wanted::End => {
+                // whoever runs the task starts nothing any more, stopped or slow as they may be
+                let receipts = fence(&self.bus, task).await?;
+                let mut finished = task.finish(FinishReason::Cancelled, "cancelled by a client");
+                finished.open_effect = task.side_effect().filter(|step| receipts.is_none_or(|receipts| receipts.was_begun(*step)));
+                EventBody::Finished(finished)
+            }
+            Wanted::Pause(paused) => {
+                fence(&self.bus, task).await?;
+                EventBody::Paused(paused)
+            }
+            Wanted::GoOn(body) => {
+                // whoever dies before it is queued again leaves it to those who look for such tasks
+                self.bus.record_resumption(task.key()).await?;
+                body
+            }
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! Retrying a task from a step: a new task, which shares the history up to there.
+
+use std::time::{Duration, Instant};
+
+use autoact_access::{Principal, Role};
+use autoact_trajectory::{EventBody, Limits, NotShared, Sampling, Submitted, Task, TaskId, shared};
+use autoact_wire::store::digest;
+
+use crate::tasks::{Application, SubmitError, TaskError, key};
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Retry {
+    /// The task whose history is shared.
+    pub(crate) origin: TaskId,
+    /// The first step that is made anew, from 1.
+    pub(crate) from: u32,
+    /// The new task's id; `None`: one is made.
+    pub(crate) id: Option<TaskId>,
+    /// Bounds that differ from the first task's.
+    pub(crate) bounds: Bounds,
+    /// Another seed than the first task's.
+    pub(crate) seed: Option<u64>,
+    /// The trace that the request came in; empty: none.
+    pub(crate) trace_id: String,
+}
+
+/// Bounds that differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Bounds {
+    pub(crate) max_steps: Option<u32>,
+    pub(crate) max_reflections: Option<u32>,
+    pub(crate) max_tokens: Option<u32>,
+    pub(crate) max_time: Option<Duration>,
+}
+
+impl Bounds {
+    fn over(&self, limits: &Limits) -> Limits {
+        Limits {
+            max_steps: self.max_steps.unwrap_or(limits.max_steps),
+            max_reflections: self.max_reflections.unwrap_or(limits.max_reflections),
+            max_tokens: self.max_tokens.unwrap_or(limits.max_tokens),
+            max_time: self.max_time.unwrap_or(limits.max_time),
+        }
+    }
+}
+
+impl Application {
+    /// Submits a task that goes on from a step of another, which may have ended or not. The other
+    /// stays as it is.
+    pub(crate) async fn retry(&self, who: &Principal, retry: Retry, received: Instant) -> Result<Task, SubmitError> {
+        who.require(Role::Ask)?;
+        let source = key(who, &retry.origin);
+        let events = self.bus.load(&source).await?;
+        let Some(EventBody::Submitted(first)) = events.first().map(|event| &event.body) else {
+            return Err(SubmitError::Origin(TaskError::NotFound(retry.origin)));
+        };
+        let origin = match shared(&events, retry.from) {
+            Ok(found) => found.origin,
+            Err(NotShared::Fold(source)) => return Err(SubmitError::Fold { task: retry.origin, source: Box::new(source) }),
+            Err(source) => return Err(SubmitError::Step { task: retry.origin, source }),
+        };
+        let limits = retry.bounds.over(&first.limits);
+        self.check_limits(&limits)?;
+        let seed = retry.seed.unwrap_or(first.sampling.seed);
+        let asked = format!("retry {} {} {limits:?} {seed}", retry.origin, retry.from);
+        let submitted = Submitted {
+            limits,
+            sampling: Sampling { seed, ..first.sampling },
+            request: Some(digest(asked.as_bytes())),
+            trace_id: retry.trace_id,
+            // a policy that has become stricter holds
+            approval: first.approval.max(self.approvals.of(&who.tenant)),
+            origin: Some(Box::new(origin)),
+            ..first.clone()
+        };
+        if let (Some(id), Some(request)) = (&retry.id, submitted.request)
+            && let Some(task) = self.existing(&key(who, id), request, &submitted.question).await?
+        {
+            return Ok(task);
+        }
+        self.new_task(who, received)?;
+        let _entering = self.admit(who).await?;
+        let id = retry.id.unwrap_or_else(TaskId::generate);
+        self.accept(&key(who, &id), submitted, received).await
+    }
+}
