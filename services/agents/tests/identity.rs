@@ -110,7 +110,11 @@ fn usage(usage: Option<v1::Usage>) -> Usage {
 #[async_trait]
 impl PlanAgent for Services {
     async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
-        let request = agents_v1::PlanRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::PlanRequest {
+            trajectory: Some(call.trajectory.into()),
+            sampling: Some(call.sampling.into()),
+            tenant: call.task.tenant.to_string(),
+        };
         let asked = async { last(self.plan.clone().plan(request).await?.into_inner()).await };
         match asked.await.map_err(failed(Role::Plan))?.event.unwrap() {
             agents_v1::plan_response::Event::Result(agents_v1::PlanResult { thought, tool, usage: cost }) => {
@@ -124,7 +128,11 @@ impl PlanAgent for Services {
 #[async_trait]
 impl ToolAgent for Services {
     async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
-        let request = agents_v1::ParameterizeRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::ParameterizeRequest {
+            trajectory: Some(call.trajectory.into()),
+            sampling: Some(call.sampling.into()),
+            tenant: call.task.tenant.to_string(),
+        };
         let asked = async { last(self.tool.clone().parameterize(request).await?.into_inner()).await };
         match asked.await.map_err(failed(Role::Tool))?.event.unwrap() {
             agents_v1::parameterize_response::Event::Result(agents_v1::ParameterizeResult { params, usage: cost }) => {
@@ -138,7 +146,11 @@ impl ToolAgent for Services {
 #[async_trait]
 impl ReflectAgent for Services {
     async fn reflect(&self, call: Call<'_>) -> Result<Reply<Judgement>, Failure> {
-        let request = agents_v1::ReflectRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::ReflectRequest {
+            trajectory: Some(call.trajectory.into()),
+            sampling: Some(call.sampling.into()),
+            tenant: call.task.tenant.to_string(),
+        };
         let asked = async { last(self.reflect.clone().reflect(request).await?.into_inner()).await };
         match asked.await.map_err(failed(Role::Reflect))?.event.unwrap() {
             agents_v1::reflect_response::Event::Result(result) => {

@@ -75,7 +75,8 @@ async fn it_answers_with_the_servers_model() {
     command.args(backend).args(["--backend-model", "planner", "--log-format", "json", "--log-level", "debug"]);
     let (mut child, addr) = serving(command.stderr(Stdio::piped()).spawn().unwrap());
     let mut client = PlanAgentClient::new(autoact_wire::client::connect_lazy(&addr).unwrap());
-    let mut replies = client.plan(PlanRequest { trajectory: Some(history(vec![])), sampling: None }).await.unwrap().into_inner();
+    let mut replies =
+        client.plan(PlanRequest { trajectory: Some(history(vec![])), sampling: None, ..Default::default() }).await.unwrap().into_inner();
     let mut result = None;
     while let Some(reply) = replies.message().await.unwrap() {
         if let Some(Event::Result(done)) = reply.event {

@@ -40,8 +40,8 @@ impl AgentRole for Planner {
         setup.serve(autoact_wire::limited!(PlanAgentServer::new(Rpc { agent })));
     }
 
-    fn asked(request: PlanRequest) -> (Option<v1::Trajectory>, Option<v1::SamplingParams>) {
-        (request.trajectory, request.sampling)
+    fn asked(request: PlanRequest) -> (Option<v1::Trajectory>, Option<v1::SamplingParams>, String) {
+        (request.trajectory, request.sampling, request.tenant)
     }
 
     fn delta(delta: Delta) -> PlanResponse {

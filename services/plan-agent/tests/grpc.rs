@@ -34,7 +34,7 @@ async fn start(backend: ScriptedBackend) -> (Running, PlanAgentClient<Channel>, 
 }
 
 fn ask(trajectory: Trajectory) -> PlanRequest {
-    PlanRequest { trajectory: Some(trajectory), sampling: None }
+    PlanRequest { trajectory: Some(trajectory), sampling: None, ..Default::default() }
 }
 
 async fn read(mut stream: Streaming<PlanResponse>) -> Result<(String, PlanResult), Status> {
@@ -63,7 +63,7 @@ async fn words_arrive_and_then_the_result() {
     let (running, mut client, backend) = start(ScriptedBackend::saying(REPLY)).await;
     running.readiness().ready().await;
     let sampling = SamplingParams { temperature: 0.5, top_k: 3, top_p: 0.9, seed: 7 };
-    let request = PlanRequest { trajectory: Some(history(vec![])), sampling: Some(sampling) };
+    let request = PlanRequest { trajectory: Some(history(vec![])), sampling: Some(sampling), ..Default::default() };
     let (text, result) = read(client.plan(request).await.unwrap().into_inner()).await.unwrap();
     assert_eq!(text, REPLY);
     assert_eq!((result.thought.as_str(), result.tool.as_str()), ("I know it now.", "Finish"));
@@ -81,7 +81,11 @@ async fn bad_requests_name_the_field() {
     let empty = Trajectory { question: " ".into(), ..history(vec![]) };
     let open = history(vec![step("Retrieve", None, None)]);
     let foreign = history(vec![step("Fly", Some("x"), Some("y"))]);
-    let hot = PlanRequest { trajectory: Some(history(vec![])), sampling: Some(SamplingParams { temperature: -1.0, ..Default::default() }) };
+    let hot = PlanRequest {
+        trajectory: Some(history(vec![])),
+        sampling: Some(SamplingParams { temperature: -1.0, ..Default::default() }),
+        ..Default::default()
+    };
     for (request, reason, part) in [
         (PlanRequest::default(), "BAD_REQUEST", "`trajectory`"),
         (ask(empty), "BAD_REQUEST", "`trajectory.question`"),

@@ -92,7 +92,7 @@ impl Group {
 /// One whole reply's usage, or what went wrong.
 async fn plan(address: &str) -> Result<Usage, String> {
     let channel = autoact_wire::client::connect_lazy(address).map_err(|error| error.to_string())?;
-    let request = PlanRequest { trajectory: Some(history(vec![])), sampling: None };
+    let request = PlanRequest { trajectory: Some(history(vec![])), sampling: None, ..Default::default() };
     let mut stream = PlanAgentClient::new(channel).plan(request).await.map_err(|status| status.to_string())?.into_inner();
     while let Some(response) = stream.message().await.map_err(|status| status.to_string())? {
         if let Some(Event::Result(result)) = response.event {

@@ -32,7 +32,7 @@ async fn a_call_of_the_model_is_a_span_of_its_callers_trace() {
     let channel = autoact_wire::client::connect_lazy(&running.addr().to_string()).unwrap();
     let mut client = PlanAgentClient::with_interceptor(channel, TraceInterceptor);
     async {
-        let request = PlanRequest { trajectory: Some(history(vec![])), sampling: None };
+        let request = PlanRequest { trajectory: Some(history(vec![])), sampling: None, ..Default::default() };
         let mut stream = client.plan(request).await.unwrap().into_inner();
         while stream.message().await.unwrap().is_some() {}
     }

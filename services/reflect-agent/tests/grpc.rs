@@ -29,7 +29,7 @@ fn client(running: &Running) -> ReflectAgentClient<Channel> {
 }
 
 async fn reflect(running: &Running, trajectory: Trajectory) -> Result<ReflectResult, Status> {
-    let request = ReflectRequest { trajectory: Some(trajectory), sampling: None };
+    let request = ReflectRequest { trajectory: Some(trajectory), sampling: None, ..Default::default() };
     let mut stream = client(running).reflect(request).await?.into_inner();
     loop {
         match stream.message().await?.and_then(|response| response.event) {

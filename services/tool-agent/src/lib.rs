@@ -78,8 +78,8 @@ impl AgentRole for Operator {
         setup.serve(autoact_wire::limited!(ToolAgentServer::new(Rpc { agent, executor: Arc::new(executor) })));
     }
 
-    fn asked(request: ParameterizeRequest) -> (Option<v1::Trajectory>, Option<v1::SamplingParams>) {
-        (request.trajectory, request.sampling)
+    fn asked(request: ParameterizeRequest) -> (Option<v1::Trajectory>, Option<v1::SamplingParams>, String) {
+        (request.trajectory, request.sampling, request.tenant)
     }
 
     fn delta(delta: Delta) -> ParameterizeResponse {

@@ -156,7 +156,8 @@ impl Started {
 #[tokio::test]
 async fn parameters_come_from_the_model() {
     let mut started = start(ToolAgentConfig::default()).await;
-    let request = ParameterizeRequest { trajectory: Some(history(vec![step("Retrieve", None, None)])), sampling: None };
+    let request =
+        ParameterizeRequest { trajectory: Some(history(vec![step("Retrieve", None, None)])), sampling: None, ..Default::default() };
     let mut stream = started.client.parameterize(request).await.unwrap().into_inner();
     let mut text = String::new();
     let result = loop {
@@ -166,7 +167,7 @@ async fn parameters_come_from_the_model() {
         }
     };
     assert_eq!((text.as_str(), result.params.as_str()), (" Loire\n", "Loire"));
-    let wrong = ParameterizeRequest { trajectory: Some(history(vec![])), sampling: None };
+    let wrong = ParameterizeRequest { trajectory: Some(history(vec![])), sampling: None, ..Default::default() };
     let error = started.client.parameterize(wrong).await.unwrap_err();
     assert_eq!((error.code(), status::reason(&error).as_deref()), (Code::InvalidArgument, Some("WRONG_TURN")));
     started.running.stop().await.unwrap();
@@ -212,7 +213,7 @@ async fn arguments_are_checked_before_anything_is_run() {
     let mut started = start(ToolAgentConfig::default()).await;
     let mut trajectory = history(vec![step("Write", None, None)]);
     trajectory.tools.push((&write()).into());
-    let request = ParameterizeRequest { trajectory: Some(trajectory), sampling: None };
+    let request = ParameterizeRequest { trajectory: Some(trajectory), sampling: None, ..Default::default() };
     let mut stream = started.client.parameterize(request).await.unwrap().into_inner();
     let params = loop {
         if let Event::Result(result) = stream.message().await.unwrap().unwrap().event.unwrap() {

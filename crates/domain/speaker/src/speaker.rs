@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use autoact_model::{Backend, ChatTemplate, GenerateRequest, Generated, Message, Prompt, WordBias};
+use autoact_model::{Backend, ChatTemplate, GenerateRequest, Generated, Message, Owner, Prompt, WordBias};
 use autoact_prompt::{Expect, chat, cue, transcript};
 use autoact_trajectory::{PromptSize, Role, Sampling, Trajectory};
 
@@ -27,12 +27,15 @@ pub struct SpeakRequest<'a> {
     pub word_bias: Option<&'a WordBias>,
     /// When the reply is of no use any more.
     pub deadline: Option<Instant>,
+    /// Whose task it is: what the model's server keeps of the prompt serves nobody else, the tools'
+    /// descriptions left out. `None`: there is one owner only.
+    pub owner: Option<&'a str>,
 }
 
 impl<'a> SpeakRequest<'a> {
     /// The base speaks, greedily and without a deadline.
     pub fn new(role: Role, trajectory: &'a Trajectory) -> SpeakRequest<'a> {
-        SpeakRequest { role, trajectory, sampling: Sampling::default(), adapter: None, word_bias: None, deadline: None }
+        SpeakRequest { role, trajectory, sampling: Sampling::default(), adapter: None, word_bias: None, deadline: None, owner: None }
     }
 }
 
@@ -76,8 +79,12 @@ impl Speaker {
     /// # Errors
     /// The chat template fails.
     pub fn compose(&self, request: &SpeakRequest<'_>) -> Result<GenerateRequest, SpeakError> {
-        let SpeakRequest { role, trajectory, sampling, adapter, word_bias, deadline } = *request;
+        let SpeakRequest { role, trajectory, sampling, adapter, word_bias, deadline, owner } = *request;
         let expect = Expect::next(role, trajectory).with_tokens(self.reply_tokens);
+        let owner = match owner {
+            Some(name) => Some(Owner { name: name.to_owned(), head: self.head(role, trajectory)? }),
+            None => None,
+        };
         Ok(GenerateRequest {
             adapter: adapter.map(str::to_owned),
             sampling: model_sampling(sampling),
@@ -88,6 +95,7 @@ impl Speaker {
             // a chat template writes that token itself
             add_bos: self.template.is_some().then_some(false),
             scores: Some(scores(role)),
+            owner,
             ..GenerateRequest::new(self.prompt(role, trajectory)?)
         })
     }
@@ -107,6 +115,12 @@ impl Speaker {
         let GenerateRequest { prompt, add_bos, max_tokens, .. } = self.compose(&SpeakRequest::new(role, trajectory))?;
         let tokens = self.backend.count_tokens(&prompt, add_bos).await?;
         Ok(PromptSize { tokens, limit: self.room(role).saturating_sub(max_tokens) })
+    }
+
+    /// What the prompts of all tasks with the same tools begin with: the prompt of a task that says
+    /// nothing else.
+    fn head(&self, role: Role, trajectory: &Trajectory) -> Result<Prompt, SpeakError> {
+        self.prompt(role, &Trajectory { tools: trajectory.tools.clone(), ..Trajectory::default() })
     }
 
     fn prompt(&self, role: Role, trajectory: &Trajectory) -> Result<Prompt, SpeakError> {

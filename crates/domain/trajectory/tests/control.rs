@@ -56,7 +56,10 @@ fn a_paused_task_does_nothing_and_its_time_stands_still() {
     assert_eq!(task.waited(at(5_000)), Duration::from_secs(970));
     task.apply(&Event { time: at(1_001), ..next(&task, started(2)) }).unwrap();
     // whoever ran it may have been in the middle of the call
-    assert_eq!(decide(&task, at(1_002)), Decision::Execute { action: Action { tool: "Send".into(), params: "x".into() }, step: 1, may_have_run: true });
+    assert_eq!(
+        decide(&task, at(1_002)),
+        Decision::Execute { action: Action { tool: "Send".into(), params: "x".into() }, step: 1, may_have_run: true }
+    );
     assert_eq!(task.fruitless_attempts(), 0, "nobody crashed");
     // it began at 2 and has used 28 seconds
     assert!(matches!(decide(&task, at(1_031)), Decision::Execute { .. }));
@@ -131,7 +134,8 @@ fn what_a_person_says_is_done() {
 
 #[test]
 fn the_users_reply_is_the_observation() {
-    let mut task = Task::fold(&events([with(ApprovalPolicy::Tools, |_| {}), started(1), thought(ASK_USER), action(ASK_USER, "Which?")])).unwrap();
+    let mut task =
+        Task::fold(&events([with(ApprovalPolicy::Tools, |_| {}), started(1), thought(ASK_USER), action(ASK_USER, "Which?")])).unwrap();
     let Decision::Request(asked) = decide(&task, at(10)) else { panic!("it asks") };
     assert_eq!((asked.kind, asked.prompt.as_str()), (InputKind::Answer, "Which?"));
     task.apply(&next(&task, EventBody::InputRequested(asked))).unwrap();

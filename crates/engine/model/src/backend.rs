@@ -31,6 +31,19 @@ pub struct GenerateRequest {
     pub add_bos: Option<bool>,
     /// Log-probabilities to compute beside decoding; `None`: none, which costs nothing.
     pub scores: Option<Scores>,
+    /// Whose prompt it is; `None`: there is one owner only. The engine alone keeps owners apart;
+    /// remote servers have caches of their own.
+    pub owner: Option<Owner>,
+}
+
+/// Whose prompt it is. What is cached of the prompt, and the drafts made from its completion, serve
+/// this owner alone: neither the time of a call nor its cached tokens tell another one of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Owner {
+    /// The owner's name.
+    pub name: String,
+    /// What the prompt begins with that all owners may share.
+    pub head: Prompt,
 }
 
 /// Enough for a thought and an action; callers set it for longer replies.
@@ -50,6 +63,7 @@ impl GenerateRequest {
             deadline: None,
             add_bos: None,
             scores: None,
+            owner: None,
         }
     }
 }

@@ -8,12 +8,16 @@
 //! `SuffixDecoding`, Oliaro et al. 2024, <https://arxiv.org/abs/2411.04975>). Every token is still
 //! chosen from the logits that it would have without drafts.
 
+use std::collections::BTreeMap;
+
 /// Maximum length of a match in tokens; a longer match hardly improves the prediction.
 const LONGEST: usize = 8;
 /// Maximum number of tokens of a draft.
 pub(crate) const MOST_DRAFTED: usize = 16;
 /// Minimum number of tokens of earlier completions that are searched.
 const REMEMBERED: usize = 8 << 10;
+/// Owners whose completions are kept; then the one that asked last longest ago goes.
+const OWNERS: usize = 64;
 /// Number of tokens compared at a time.
 const PIECE: usize = 64;
 /// Separator between two completions; not a token.
@@ -26,12 +30,21 @@ const FORGIVE: f32 = 1.0 / 256.0;
 /// The sources of drafts, and their acceptance rates.
 #[derive(Debug)]
 pub(crate) struct Drafts {
-    /// Earlier completions, the newest last.
-    told: Vec<u32>,
+    /// Earlier completions by owner, the newest last. Nobody's drafts tell of another's completions.
+    told: BTreeMap<String, Told>,
+    /// Counts completions.
+    clock: u64,
     /// Acceptance rates by [`Source`].
     trust: [Trust; 2],
     /// Maximum number of tokens of a draft.
     most: usize,
+}
+
+/// Earlier completions of an owner, the newest last.
+#[derive(Debug, Default)]
+struct Told {
+    tokens: Vec<u32>,
+    used: u64,
 }
 
 /// A draft: tokens that may come next.
@@ -83,17 +96,18 @@ impl Trust {
 impl Drafts {
     /// With `most` 0, no drafts are made.
     pub(crate) fn new(most: usize) -> Self {
-        Self { told: Vec::new(), trust: Default::default(), most: most.min(MOST_DRAFTED) }
+        Self { told: BTreeMap::new(), clock: 0, trust: Default::default(), most: most.min(MOST_DRAFTED) }
     }
 
-    /// A draft of up to `room` tokens after `tokens`. Each token's estimated probability of
+    /// A draft of up to `room` tokens after `tokens` of this owner. Each token's estimated probability of
     /// acceptance is larger than `worth`.
-    pub(crate) fn after(&mut self, tokens: &[u32], room: usize, worth: f32) -> Draft {
+    pub(crate) fn after(&mut self, owner: &str, tokens: &[u32], room: usize, worth: f32) -> Draft {
         let room = room.min(self.most);
         if room == 0 {
             return Draft::default();
         }
-        let found = [(Source::Own, tokens), (Source::Told, &self.told)].into_iter().filter_map(|(source, text)| {
+        let told = self.told.get(owner).map_or(&[][..], |told| &told.tokens);
+        let found = [(Source::Own, tokens), (Source::Told, told)].into_iter().filter_map(|(source, text)| {
             let (at, matched) = longest(text, tokens)?;
             Some((self.trust[source as usize].of(matched), source, text, at, matched))
         });
@@ -134,19 +148,26 @@ impl Drafts {
 
     /// Removes all earlier completions.
     pub(crate) fn forget(&mut self) {
-        self.told = Vec::new();
+        self.told = BTreeMap::new();
     }
 
     /// Stores a completion, with the end of the prompt before it.
-    pub(crate) fn remember(&mut self, tokens: &[u32], prompt: usize) {
+    pub(crate) fn remember(&mut self, owner: &str, tokens: &[u32], prompt: usize) {
         if self.most == 0 {
             return;
         }
         let told = &tokens[prompt.saturating_sub(LONGEST)..];
-        self.told.extend_from_slice(&told[..told.len().min(REMEMBERED)]);
-        self.told.push(END);
-        if self.told.len() > 2 * REMEMBERED {
-            self.told.drain(..self.told.len() - REMEMBERED);
+        self.clock += 1;
+        if !self.told.contains_key(owner) && self.told.len() >= OWNERS {
+            let idle = self.told.iter().min_by_key(|(_, told)| told.used).map(|(owner, _)| owner.clone());
+            self.told.remove(&idle.unwrap_or_default());
+        }
+        let known = self.told.entry(owner.to_owned()).or_default();
+        known.used = self.clock;
+        known.tokens.extend_from_slice(&told[..told.len().min(REMEMBERED)]);
+        known.tokens.push(END);
+        if known.tokens.len() > 2 * REMEMBERED {
+            known.tokens.drain(..known.tokens.len() - REMEMBERED);
         }
     }
 }
@@ -183,58 +204,70 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_owners_completions_are_its_own() {
+        let mut drafts = Drafts::new(8);
+        drafts.remember("a", &[1, 2, 3, 4, 5], 0);
+        assert_eq!(drafts.after("a", &[9, 2, 3], 16, 0.0).tokens, [4, 5]);
+        assert_eq!(drafts.after("b", &[9, 2, 3], 16, 0.0), Draft::default());
+        for owner in 0..OWNERS {
+            drafts.remember(&owner.to_string(), &[7, 8], 0);
+        }
+        assert!(drafts.told.len() == OWNERS && !drafts.told.contains_key("a"));
+    }
+
+    #[test]
     fn the_longest_match_is_followed() {
         let mut drafts = Drafts::new(4);
         // `2 3` occurs twice, and `1 2 3` was followed by `4 5 6`.
         let tokens = [1, 2, 3, 4, 5, 6, 9, 2, 3, 7, 7, 1, 2, 3];
-        assert_eq!(drafts.after(&tokens, 16, 0.0).tokens, [4, 5, 6, 9]);
-        assert_eq!(drafts.after(&tokens, 2, 0.0).tokens, [4, 5]);
-        assert_eq!(drafts.after(&[1, 2, 3], 16, 0.0), Draft::default());
-        assert_eq!(drafts.after(&[], 16, 0.0), Draft::default());
-        assert_eq!(Drafts::new(0).after(&tokens, 16, 0.0), Draft::default());
+        assert_eq!(drafts.after("", &tokens, 16, 0.0).tokens, [4, 5, 6, 9]);
+        assert_eq!(drafts.after("", &tokens, 2, 0.0).tokens, [4, 5]);
+        assert_eq!(drafts.after("", &[1, 2, 3], 16, 0.0), Draft::default());
+        assert_eq!(drafts.after("", &[], 16, 0.0), Draft::default());
+        assert_eq!(Drafts::new(0).after("", &tokens, 16, 0.0), Draft::default());
     }
 
     #[test]
     fn a_repetition_goes_on() {
-        assert_eq!(Drafts::new(5).after(&[8, 1, 2, 1, 2], 16, 0.0).tokens, [1, 2, 1, 2, 1]);
-        assert_eq!(Drafts::new(3).after(&[5, 5], 16, 0.0).tokens, [5, 5, 5]);
+        assert_eq!(Drafts::new(5).after("", &[8, 1, 2, 1, 2], 16, 0.0).tokens, [1, 2, 1, 2, 1]);
+        assert_eq!(Drafts::new(3).after("", &[5, 5], 16, 0.0).tokens, [5, 5, 5]);
     }
 
     #[test]
     fn earlier_completions_are_looked_through_up_to_their_ends() {
         let mut drafts = Drafts::new(8);
-        drafts.remember(&[0, 0, 1, 2, 3, 4, 5], 4);
-        drafts.remember(&[6, 7], 0);
-        assert_eq!(drafts.after(&[9, 2, 3], 16, 0.0).tokens, [4, 5]);
+        drafts.remember("", &[0, 0, 1, 2, 3, 4, 5], 4);
+        drafts.remember("", &[6, 7], 0);
+        assert_eq!(drafts.after("", &[9, 2, 3], 16, 0.0).tokens, [4, 5]);
         // On a tie, the sequence itself is preferred.
-        assert_eq!(drafts.after(&[2, 3, 8, 9, 2, 3], 3, 0.0).tokens, [8, 9, 2]);
+        assert_eq!(drafts.after("", &[2, 3, 8, 9, 2, 3], 3, 0.0).tokens, [8, 9, 2]);
         for _ in 0..REMEMBERED {
-            drafts.remember(&[6, 7, 8], 0);
+            drafts.remember("", &[6, 7, 8], 0);
         }
-        assert!(drafts.told.len() <= 2 * REMEMBERED + 4);
-        assert_eq!(drafts.after(&[9, 2, 3], 16, 0.0), Draft::default());
-        assert_eq!(drafts.after(&[9, 6, 7], 16, 0.0).tokens, [8]);
+        assert!(drafts.told[""].tokens.len() <= 2 * REMEMBERED + 4);
+        assert_eq!(drafts.after("", &[9, 2, 3], 16, 0.0), Draft::default());
+        assert_eq!(drafts.after("", &[9, 6, 7], 16, 0.0).tokens, [8]);
         drafts.forget();
-        assert_eq!(drafts.after(&[9, 6, 7], 16, 0.0), Draft::default());
+        assert_eq!(drafts.after("", &[9, 6, 7], 16, 0.0), Draft::default());
     }
 
     #[test]
     fn trust_is_won_and_lost() {
         let mut drafts = Drafts::new(8);
         let tokens = [1, 2, 3, 4, 5, 1];
-        let before = drafts.after(&tokens, 16, 0.3).tokens.len();
+        let before = drafts.after("", &tokens, 16, 0.3).tokens.len();
         for _ in 0..100 {
-            let draft = drafts.after(&tokens, 16, 0.0);
+            let draft = drafts.after("", &tokens, 16, 0.0);
             drafts.judge(&draft, 0, true);
         }
-        assert!(drafts.after(&tokens, 16, 0.3).tokens.is_empty());
+        assert!(drafts.after("", &tokens, 16, 0.3).tokens.is_empty());
         // The draft is tried again after some time.
-        let tries = (0..1_000).take_while(|_| drafts.after(&tokens, 16, 0.3).tokens.is_empty()).count();
+        let tries = (0..1_000).take_while(|_| drafts.after("", &tokens, 16, 0.3).tokens.is_empty()).count();
         assert!(tries < 1_000);
         for _ in 0..100 {
-            let draft = drafts.after(&tokens, 16, 0.0);
+            let draft = drafts.after("", &tokens, 16, 0.0);
             drafts.judge(&draft, draft.tokens.len(), false);
         }
-        assert!(drafts.after(&tokens, 16, 0.3).tokens.len() > before);
+        assert!(drafts.after("", &tokens, 16, 0.3).tokens.len() > before);
     }
 }

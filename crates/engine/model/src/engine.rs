@@ -12,7 +12,8 @@ use autoact_lora::Adapter;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use crate::backend::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest};
+use crate::backend::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest, Owner};
+use crate::known::Owned;
 use crate::map::release_freed;
 use crate::scores::Scoring;
 use crate::sequence::Work;
@@ -130,6 +131,14 @@ impl Engine {
         })
     }
 
+    /// How many of the prompt's tokens all owners may share: those that the head alone begins with
+    /// too, so that none of them depends on what comes after the head.
+    fn owned(&self, owner: &Owner, request: &GenerateRequest, tokens: &[u32]) -> Result<Owned, GenerateError> {
+        let head = self.shared.tokenizer.encode(&owner.head, request.add_bos)?;
+        let common = head.iter().zip(tokens).take_while(|(head, token)| head == token).count();
+        Ok(Owned { name: owner.name.clone(), common })
+    }
+
     fn adapter(&self, name: &str) -> Result<Arc<LoadedAdapter>, GenerateError> {
         let adapters = self.adapters.read().unwrap_or_else(PoisonError::into_inner);
         adapters
@@ -183,7 +192,8 @@ impl Backend for Engine {
         let bias = request.word_bias.as_ref().map(|bias| TokenBias::new(bias, &self.shared.tokenizer)).transpose()?;
         let scoring = request.scores.as_ref().map(|scores| Scoring::new(scores, &self.shared.tokenizer)).transpose()?;
         let (sender, stream) = GenerateStream::channel();
-        let work = Work { request, tokens, bias, scoring, adapter, queued: Instant::now(), span: tracing::Span::current() };
+        let owner = request.owner.as_ref().map(|owner| self.owned(owner, &request, &tokens)).transpose()?;
+        let work = Work { request, tokens, owner, bias, scoring, adapter, queued: Instant::now(), span: tracing::Span::current() };
         self.send(Job::Generate(Box::new((work, sender))))?;
         Ok(stream)
     }

@@ -43,8 +43,8 @@ mod worker;
 pub use autoact_checkpoint::{Family, Llama3Scaling, ModelConfig, RopeScaling};
 pub use autoact_kernels::{Format, Team};
 pub use backend::{
-    AdapterVersion, Backend, BackendInfo, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated, estimated_prompt_tokens,
-    estimated_tokens,
+    AdapterVersion, Backend, BackendInfo, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated, Owner,
+    estimated_prompt_tokens, estimated_tokens,
 };
 pub use control::is_control_token;
 pub use convert::{Conversion, convert};

@@ -1,6 +1,7 @@
 //! The prefix cache: a radix tree of KV blocks, because prompts often begin like an earlier one.
 //!
-//! Each adapter has its own tree, because keys and values differ by adapter. An edge is the tokens
+//! Each adapter has its own tree, because keys and values differ by adapter; and so has each owner,
+//! because nobody may learn what others ask. An edge is the tokens
 //! of one block; only a leaf may have fewer tokens than a block. A block lives as long as the tree
 //! or a sequence holds it.
 
@@ -16,6 +17,23 @@ use crate::kv::{Block, BlockShape};
 type Key = Box<[u32]>;
 type NodeId = usize;
 
+/// Which tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Tree<'a> {
+    /// The adapter's digest; `None` is the base.
+    pub(crate) adapter: Option<&'a str>,
+    /// Whose prompts; `None`: those that all may share.
+    pub(crate) owner: Option<&'a str>,
+}
+
+type Root = (Option<String>, Option<String>);
+
+impl Tree<'_> {
+    fn root(self) -> Root {
+        (self.adapter.map(str::to_owned), self.owner.map(str::to_owned))
+    }
+}
+
 struct Node {
     key: Key,
     /// `None` for the root of a tree.
@@ -29,8 +47,7 @@ struct Node {
 /// The trees of one model, with a maximum size. The least recently used leaves are evicted first.
 pub(crate) struct Prefixes {
     shape: Arc<BlockShape>,
-    /// By the adapter's digest; `None` is the base.
-    roots: HashMap<Option<String>, NodeId>,
+    roots: HashMap<Root, NodeId>,
     nodes: Vec<Option<Node>>,
     free: Vec<NodeId>,
     leaves: BTreeSet<(u64, NodeId)>,
@@ -57,13 +74,13 @@ impl Prefixes {
     /// A cache of the longest known prefix of `tokens`, without the last token, whose logits have
     /// to be computed. Whole blocks are shared. A block that is common in part is copied when it is
     /// written.
-    pub(crate) fn take(&mut self, adapter: Option<&str>, tokens: &[u32]) -> KvCache {
+    pub(crate) fn take(&mut self, tree: Tree<'_>, tokens: &[u32]) -> KvCache {
         let mut left = &tokens[..tokens.len().saturating_sub(1)];
         let mut blocks = Vec::new();
         let mut len = 0;
         self.clock += 1;
-        // Keys of the map are owned: one short string per request.
-        let mut at = self.roots.get(&adapter.map(str::to_owned)).copied();
+        // Keys of the map are owned: two short strings per request.
+        let mut at = self.roots.get(&tree.root()).copied();
         while let Some((child, common)) = at.and_then(|at| self.closest(at, left)) {
             self.touch(child);
             blocks.extend(self.block(child));
@@ -77,12 +94,12 @@ impl Prefixes {
     /// Stores the blocks of a sequence with these tokens, and evicts the least recently used ones
     /// beyond the limit. If the tree has an equal block, the sequence takes that one and frees its
     /// own.
-    pub(crate) fn put(&mut self, adapter: Option<&str>, tokens: &[u32], cache: &mut KvCache) {
+    pub(crate) fn put(&mut self, tree: Tree<'_>, tokens: &[u32], cache: &mut KvCache) {
         if self.limit == 0 || cache.is_empty() {
             return;
         }
         self.clock += 1;
-        let mut at = self.root(adapter);
+        let mut at = self.root(tree);
         for (i, key) in tokens[..cache.len().min(tokens.len())].chunks(BLOCK).enumerate() {
             let known = self.node(at).and_then(|node| node.children.get(key)).copied();
             at = match known {
@@ -136,13 +153,13 @@ impl Prefixes {
         (common > 0).then_some((child, common))
     }
 
-    fn root(&mut self, adapter: Option<&str>) -> NodeId {
-        let adapter = adapter.map(str::to_owned);
-        if let Some(root) = self.roots.get(&adapter) {
+    fn root(&mut self, tree: Tree<'_>) -> NodeId {
+        let key = tree.root();
+        if let Some(root) = self.roots.get(&key) {
             return *root;
         }
         let root = self.place(Node { key: Key::default(), block: None, parent: 0, children: BTreeMap::new(), used: 0 });
-        self.roots.insert(adapter, root);
+        self.roots.insert(key, root);
         root
     }
 
@@ -223,6 +240,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const BASE: Tree<'_> = Tree { adapter: None, owner: None };
+    const OTHER: Tree<'_> = Tree { adapter: Some("other"), owner: None };
+
+    fn of(adapter: Option<&str>) -> Tree<'_> {
+        Tree { adapter, owner: None }
+    }
     use crate::{ModelConfig, ModelDir};
 
     fn config() -> ModelConfig {
@@ -255,14 +279,14 @@ mod tests {
         let shape = BlockShape::new(&config());
         let mut tree = Prefixes::new(&shape, 1 << 30);
         let tokens: Vec<u32> = (0..40).collect();
-        tree.put(None, &tokens, &mut filled(&shape, &tokens));
+        tree.put(BASE, &tokens, &mut filled(&shape, &tokens));
         assert_eq!(tree.blocks(), 3);
         // All but the last token, whose logits are needed.
-        assert_eq!(held(&tree.take(None, &tokens)), tokens[..39]);
+        assert_eq!(held(&tree.take(BASE, &tokens)), tokens[..39]);
         let branched: Vec<u32> = (0..21).chain(100..130).collect();
-        assert_eq!(held(&tree.take(None, &branched)), tokens[..21]);
-        assert!(tree.take(Some("other"), &tokens).is_empty());
-        assert!(tree.take(None, &[7, 8]).is_empty());
+        assert_eq!(held(&tree.take(BASE, &branched)), tokens[..21]);
+        assert!(tree.take(OTHER, &tokens).is_empty());
+        assert!(tree.take(BASE, &[7, 8]).is_empty());
     }
 
     #[test]
@@ -271,10 +295,10 @@ mod tests {
         let mut tree = Prefixes::new(&shape, 1 << 30);
         let tokens: Vec<u32> = (0..40).collect();
         for n in [20, 18, 25, 40, 33] {
-            tree.put(None, &tokens[..n], &mut filled(&shape, &tokens[..n]));
+            tree.put(BASE, &tokens[..n], &mut filled(&shape, &tokens[..n]));
         }
         assert_eq!((tree.blocks(), shape.live()), (3, 3));
-        assert_eq!(tree.take(None, &tokens).len(), 39);
+        assert_eq!(tree.take(BASE, &tokens).len(), 39);
     }
 
     #[test]
@@ -284,8 +308,8 @@ mod tests {
         let tokens: Vec<u32> = (0..32).collect();
         let (mut one, mut two) = (filled(&shape, &tokens), filled(&shape, &tokens));
         assert_eq!(shape.live(), 4);
-        tree.put(None, &tokens, &mut one);
-        tree.put(None, &tokens, &mut two);
+        tree.put(BASE, &tokens, &mut one);
+        tree.put(BASE, &tokens, &mut two);
         assert_eq!((shape.live(), held(&two)), (2, tokens));
     }
 
@@ -303,7 +327,7 @@ mod tests {
             let mut all: Vec<(usize, Vec<u32>)> = Vec::new();
             for (adapter, tokens) in sequences {
                 let name = [None, Some("plan")][adapter];
-                let found = tree.take(name, &tokens);
+                let found = tree.take(of(name), &tokens);
                 let best = all.iter().filter(|(a, _)| *a == adapter).map(|(_, t)| common(t, &tokens)).max();
                 let best = best.unwrap_or(0).min(tokens.len() - 1);
                 prop_assert_eq!(held(&found), &tokens[..found.len()]);
@@ -312,7 +336,7 @@ mod tests {
                     prop_assert_eq!(found.len(), best);
                 }
                 drop(found);
-                tree.put(name, &tokens, &mut filled(&shape, &tokens));
+                tree.put(of(name), &tokens, &mut filled(&shape, &tokens));
                 prop_assert!(tree.blocks() <= limit.unwrap_or(1_000));
                 prop_assert_eq!(tree.blocks(), shape.live());
                 all.push((adapter, tokens));

@@ -8,7 +8,7 @@ use autoact_kernels::{Team, log_sum_exp};
 use crate::detokenize::TextStream;
 use crate::draft::{Draft, Drafts};
 use crate::grammar::{Constraint, Grammars};
-use crate::known::Known;
+use crate::known::{Known, Owned};
 use crate::sampler::Sampler;
 use crate::scores::{Forks, Scoring};
 use crate::state::{EngineState, LoadedAdapter};
@@ -20,6 +20,8 @@ use crate::{FinishReason, GenerateError, GenerateRequest, GenerateSender, Genera
 pub(crate) struct Work {
     pub(crate) request: GenerateRequest,
     pub(crate) tokens: Vec<u32>,
+    /// `None`: there is one owner only.
+    pub(crate) owner: Option<Owned>,
     pub(crate) bias: Option<TokenBias>,
     /// Moves to the sequence when it starts.
     pub(crate) scoring: Option<Scoring>,
@@ -27,6 +29,13 @@ pub(crate) struct Work {
     pub(crate) queued: Instant,
     /// The caller's tracing span, to which the model's work belongs.
     pub(crate) span: tracing::Span,
+}
+
+impl Work {
+    /// Whose it is; empty where there is one owner only.
+    fn owner_name(&self) -> &str {
+        self.owner.as_ref().map_or("", |owner| &owner.name)
+    }
 }
 
 /// A running request. Between two passes it can wait or be cancelled.
@@ -72,7 +81,7 @@ impl Sequence {
         // For an activated adapter, at most the base's part is in the cache; `take` leaves out the
         // last token.
         let shared = if adapter_from == 0 { work.tokens.len() } else { work.tokens.len().min(adapter_from.saturating_add(1)) };
-        let cache = known.take(key(&work, adapter_from), &work.tokens[..shared]);
+        let cache = known.take(key(&work, adapter_from), work.owner.as_ref(), &work.tokens[..shared]);
         Ok(Self {
             tokens: work.tokens.clone(),
             cached: cache.len(),
@@ -154,7 +163,7 @@ impl Sequence {
         // The pass gives one token in any case.
         let left = self.work.request.max_tokens.saturating_sub(self.completed());
         let room = left.min(shared.context_length - self.tokens.len()).saturating_sub(1);
-        let mut draft = drafts.after(&self.tokens, room, worth);
+        let mut draft = drafts.after(self.work.owner_name(), &self.tokens, room, worth);
         if let Some(constraint) = self.constraint.as_mut().filter(|_| !draft.tokens.is_empty()) {
             // An error of the grammar is reported when a token is chosen.
             draft.tokens.truncate(constraint.allows(&draft.tokens).unwrap_or(0));
@@ -343,7 +352,8 @@ impl Sequence {
     /// adapter, only those before it acts.
     fn keep(&mut self, len: usize, known: &mut Known) {
         let len = if self.adapter_from == 0 { len } else { len.min(self.adapter_from) };
-        self.shared_blocks = known.put(key(&self.work, self.adapter_from), &self.tokens[..len], self.shared_blocks, &mut self.cache);
+        let (key, owner) = (key(&self.work, self.adapter_from), self.work.owner.as_ref());
+        self.shared_blocks = known.put(key, owner, &self.tokens[..len], self.shared_blocks, &mut self.cache);
     }
 
     fn completed(&self) -> usize {
@@ -394,7 +404,7 @@ impl Sequence {
     /// Finishes the request and stores its keys and values and its completion.
     pub(crate) fn finish(mut self, reason: FinishReason, shared: &EngineState, known: &mut Known, drafts: &mut Drafts) -> Generated {
         self.keep(self.tokens.len(), known);
-        drafts.remember(&self.tokens, self.work.tokens.len());
+        drafts.remember(self.work.owner_name(), &self.tokens, self.work.tokens.len());
         let prefill = self.prefill.unwrap_or_default();
         let scores = self.scoring.take().and_then(|scoring| scoring.finish(self.text.text().len())).map(Box::new);
         Generated {

@@ -3,8 +3,8 @@
 //! Three agents read the same history. With activated adapters (or none) its keys and values are
 //! the base's, so one process can compute a block for all. Copying a block takes microseconds,
 //! computing it milliseconds. A file's name is a hash of everything that its numbers depend on: the
-//! model, the number format, the instruction set, this program's version, and all tokens from the
-//! first to the block's last. So a file is correct or absent, and processes need no coordination. A
+//! model, the number format, the instruction set, this program's version, all tokens from the first
+//! to the block's last, and, beyond what all owners share, the owner. So a file is correct or absent, and processes need no coordination. A
 //! block that cannot be read is computed.
 
 use std::fmt::Write as _;
@@ -18,6 +18,7 @@ use std::time::SystemTime;
 use autoact_kernels::{BLOCK, instruction_set};
 use sha2::{Digest, Sha256};
 
+use crate::known::Owned;
 use crate::kv::{Block, BlockShape};
 use crate::{KvCache, LoadError};
 
@@ -60,11 +61,11 @@ impl SharedPrefixes {
 
     /// Adds stored blocks of `tokens` to `cache`: whole blocks only, and never the last token,
     /// whose logits have to be computed.
-    pub(crate) fn take(&self, tokens: &[u32], cache: &mut KvCache) {
+    pub(crate) fn take(&self, owner: Option<&Owned>, tokens: &[u32], cache: &mut KvCache) {
         let whole = tokens.len().saturating_sub(1) / BLOCK;
         let known = cache.len() / BLOCK;
         let mut found = Vec::new();
-        for digest in chain(self.origin, &tokens[..whole * BLOCK]).skip(known) {
+        for digest in chain(self.origin, owner, &tokens[..whole * BLOCK]).skip(known) {
             let block = fs::read(self.dir.join(name(&digest))).ok().and_then(|bytes| Block::from_bytes(&self.shape, &bytes));
             let Some(block) = block else { break };
             found.push(Arc::new(block));
@@ -76,10 +77,10 @@ impl SharedPrefixes {
 
     /// Queues the whole blocks of `tokens` from block `from` on for writing. Returns the number of
     /// blocks that are written or queued, which is smaller than all if too many wait.
-    pub(crate) fn put(&self, tokens: &[u32], from: usize, cache: &KvCache) -> usize {
+    pub(crate) fn put(&self, owner: Option<&Owned>, tokens: &[u32], from: usize, cache: &KvCache) -> usize {
         let whole = tokens.len().min(cache.len()) / BLOCK;
         let Some(writes) = self.writes.as_ref().filter(|_| from < whole) else { return from };
-        let blocks = chain(self.origin, &tokens[..whole * BLOCK]).zip(cache.blocks()).skip(from);
+        let blocks = chain(self.origin, owner, &tokens[..whole * BLOCK]).zip(cache.blocks()).skip(from);
         from + blocks.take_while(|(digest, block)| writes.try_send((name(digest), (*block).clone())).is_ok()).count()
     }
 }
@@ -144,10 +145,15 @@ impl Writer {
     }
 }
 
-/// The hash of each block of `tokens`: of the previous block's hash and its own tokens.
-fn chain(origin: [u8; 32], tokens: &[u32]) -> impl Iterator<Item = [u8; 32]> {
-    tokens.chunks_exact(BLOCK).scan(origin, |before, tokens| {
+/// The hash of each block of `tokens`: of the previous block's hash and its own tokens. The first
+/// block that is not all owners' has the owner in it, and so has every one after it.
+fn chain<'a>(origin: [u8; 32], owner: Option<&'a Owned>, tokens: &'a [u32]) -> impl Iterator<Item = [u8; 32]> + 'a {
+    tokens.chunks_exact(BLOCK).enumerate().scan(origin, move |before, (at, tokens)| {
         let mut sha = Sha256::new_with_prefix(*before);
+        if let Some(owner) = owner.filter(|owner| owner.common_blocks() == at) {
+            sha.update((owner.name.len() as u64).to_le_bytes());
+            sha.update(&owner.name);
+        }
         tokens.iter().for_each(|token| sha.update(token.to_le_bytes()));
         *before = sha.finalize().into();
         Some(*before)
@@ -208,16 +214,16 @@ mod tests {
         let tokens = tokens(3 * BLOCK as u32 + 5, 0);
         let mut first = setup.model.new_cache();
         let expected = setup.read(&tokens, &mut first);
-        assert_eq!(setup.open("a", 100).put(&tokens, 0, &first), 3);
+        assert_eq!(setup.open("a", 100).put(None, &tokens, 0, &first), 3);
 
         let mut second = setup.model.new_cache();
-        setup.open("a", 100).take(&tokens, &mut second);
+        setup.open("a", 100).take(None, &tokens, &mut second);
         assert_eq!(second.len(), 3 * BLOCK);
         assert_eq!(setup.read(&tokens, &mut second), expected);
         // the last token is never in the cache, nor are blocks of another model or another prefix
         let known = |digest: &str, tokens: &[u32]| {
             let mut cache = setup.model.new_cache();
-            setup.open(digest, 100).take(tokens, &mut cache);
+            setup.open(digest, 100).take(None, tokens, &mut cache);
             cache.len()
         };
         assert_eq!(known("a", &tokens[..2 * BLOCK]), BLOCK);
@@ -228,17 +234,37 @@ mod tests {
     }
 
     #[test]
+    fn beyond_the_common_blocks_an_owner_finds_its_own() {
+        let setup = Setup::new();
+        let tokens = tokens(3 * BLOCK as u32 + 5, 0);
+        let mut cache = setup.model.new_cache();
+        setup.read(&tokens, &mut cache);
+        let owner = |name: &str, common| Owned { name: name.to_owned(), common };
+        let known = |owner: Option<&Owned>| {
+            let mut cache = setup.model.new_cache();
+            setup.open("a", 100).take(owner, &tokens, &mut cache);
+            cache.len() / BLOCK
+        };
+        setup.open("a", 100).put(Some(&owner("ops", BLOCK + 3)), &tokens, 0, &cache);
+        let found = ["ops", "dev"].map(|name| known(Some(&owner(name, BLOCK + 3))));
+        assert_eq!((found, known(None)), ([3, 1], 1));
+        // nothing in common
+        setup.open("a", 100).put(Some(&owner("lab", 0)), &tokens, 0, &cache);
+        assert_eq!((known(Some(&owner("lab", 0))), known(Some(&owner("dev", 0)))), (3, 0));
+    }
+
+    #[test]
     fn a_damaged_file_is_as_good_as_none() {
         let setup = Setup::new();
         let tokens = tokens(2 * BLOCK as u32 + 1, 0);
         let mut cache = setup.model.new_cache();
         setup.read(&tokens, &mut cache);
-        setup.open("a", 100).put(&tokens, 0, &cache);
+        setup.open("a", 100).put(None, &tokens, 0, &cache);
         for path in setup.files() {
             fs::write(path, b"half").unwrap();
         }
         let mut fresh = setup.model.new_cache();
-        setup.open("a", 100).take(&tokens, &mut fresh);
+        setup.open("a", 100).take(None, &tokens, &mut fresh);
         assert!(fresh.is_empty());
     }
 
@@ -250,7 +276,7 @@ mod tests {
             let tokens = tokens(BLOCK as u32 + 1, salt);
             let mut cache = setup.model.new_cache();
             setup.read(&tokens, &mut cache);
-            while shared.put(&tokens, 0, &cache) == 0 {
+            while shared.put(None, &tokens, 0, &cache) == 0 {
                 std::thread::yield_now(); // two may wait
             }
         }

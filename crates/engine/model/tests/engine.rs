@@ -6,7 +6,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use autoact_model::{
-    Backend, Engine, EngineOptions, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated, Sampling, WordBias,
+    Backend, Engine, EngineOptions, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated, Owner, Sampling, WordBias,
 };
 use common::{engine, engine_with, finish, fixture};
 
@@ -188,6 +188,40 @@ fn activated_adapters_share_what_comes_before_their_invocation() {
         assert!(adapter.is_none() || warm.cached_prompt_tokens == before, "{adapter:?}: its own words are not the base's");
     }
     assert_ne!(ask(&engine, Some("plan")).text, ask(&engine, Some("tool")).text);
+}
+
+/// What one owner asked makes no call of another faster, but for the head that all share; and nobody's
+/// reply depends on it.
+#[test]
+fn owners_share_the_head_of_a_prompt_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = || EngineOptions { shared_prefixes: Some(dir.path().join("prefixes")), ..EngineOptions::default() };
+    let engine = engine_with("llama2", options());
+    engine.load_adapter("plan", fixture("llama2").join("adapter")).unwrap();
+    let head = "the río flows → 東京, and the río flows → 東京, and the río flows → 東京. Question:";
+    let asks = |engine: &Engine, owner: &str, question: &str, adapter: Option<&str>| {
+        let owner = Some(Owner { name: owner.to_owned(), head: head.into() });
+        let prompt = format!("{head} {question} the capital, and more of the river, and more of the river");
+        run(engine, GenerateRequest { owner, adapter: adapter.map(str::to_owned), max_tokens: 20, ..GenerateRequest::new(prompt) })
+    };
+    for adapter in [Some("plan"), None] {
+        let first = asks(&engine, "ops", "which is", adapter);
+        assert_eq!(first.cached_prompt_tokens, 0, "{adapter:?}");
+        let same = asks(&engine, "ops", "which is", adapter);
+        assert_eq!((same.cached_prompt_tokens, &same.text), (same.prompt_tokens - 1, &first.text));
+        // the head's whole blocks, whatever the question
+        let shared = asks(&engine, "dev", "what was", adapter).cached_prompt_tokens;
+        assert!(shared >= 16 && shared % 16 == 0 && shared < first.prompt_tokens - 16, "{shared} of {}", first.prompt_tokens);
+        let other = asks(&engine, "lab", "which is", adapter);
+        assert_eq!((other.cached_prompt_tokens, &other.text), (shared, &first.text), "the same question of another owner");
+    }
+    // another process of the machine
+    drop(engine);
+    let second = engine_with("llama2", options());
+    let known = asks(&second, "ops", "which is", None).cached_prompt_tokens;
+    let fresh = engine_with("llama2", options());
+    let unknown = asks(&fresh, "new", "which is", None).cached_prompt_tokens;
+    assert!(unknown < known && unknown > 0, "{unknown} {known}");
 }
 
 /// Two engines stand for two processes of a machine. Keys and values that the base computed in one

@@ -59,7 +59,8 @@ impl Members {
     ) -> Result<Reply<T>, Failure> {
         let first = Instant::now();
         let deadline = first.checked_add(call.time_left);
-        let request = SpeakRequest { role, trajectory: call.trajectory, sampling: call.sampling, adapter, word_bias, deadline };
+        let request =
+            SpeakRequest { role, trajectory: call.trajectory, sampling: call.sampling, adapter, word_bias, deadline, owner: None };
         loop {
             let begun = Instant::now();
             let error = match self.speaker.reply(&request).await {

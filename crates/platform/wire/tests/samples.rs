@@ -263,8 +263,7 @@ fn run_control_is_read_as_it_is_written() {
     submitted.approval = ApprovalPolicy::Untrusted;
     let origin = Origin { task: "task-0".parse().unwrap(), steps: 2, events: 6, last: Some(Digest([3; 32])) };
     submitted.origin = Some(Box::new(origin));
-    let specs: BTreeMap<Digest, ToolSpec> =
-        stored_specs(&submitted).map(|(spec, stored)| (stored.digest, spec.clone())).collect();
+    let specs: BTreeMap<Digest, ToolSpec> = stored_specs(&submitted).map(|(spec, stored)| (stored.digest, spec.clone())).collect();
     let asked = |kind| EventBody::InputRequested(InputRequested { step: 3, kind, tool: "Send".into(), prompt: "x".into() });
     let bodies = [
         EventBody::Submitted(submitted),
@@ -587,7 +586,9 @@ fn the_largest_parts_make_no_event_too_large() {
 #[test]
 fn records_of_the_index_are_read_as_they_are_written() {
     let ended = IndexEntry::Ended { index: 9, hash: Some(Digest([1; 32])) };
-    for entry in [IndexEntry::Submitted, IndexEntry::Resumed, ended, IndexEntry::Purged(PurgeReason::Room), IndexEntry::Lost, IndexEntry::Unknown] {
+    for entry in
+        [IndexEntry::Submitted, IndexEntry::Resumed, ended, IndexEntry::Purged(PurgeReason::Room), IndexEntry::Lost, IndexEntry::Unknown]
+    {
         let record = IndexRecord { task: key(), time: at(3), previous: Some(Digest([2; 32])), entry };
         assert_eq!(IndexRecord::decode(&record.encode()).unwrap(), record);
         assert_eq!(About::decode(&record.encode()).unwrap(), About::Task(record));

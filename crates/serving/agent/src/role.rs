@@ -50,8 +50,8 @@ pub trait AgentRole: Debug + Clone + Send + Sync + 'static {
     /// Registers its gRPC service.
     fn serve(agent: Arc<Agent>, resources: Self::Resources, settings: &Self::Settings, setup: &mut Setup);
 
-    /// The history of a request, and how to decode.
-    fn asked(request: Self::Request) -> (Option<v1::Trajectory>, Option<v1::SamplingParams>);
+    /// The history of a request, how to decode, and whose task it is.
+    fn asked(request: Self::Request) -> (Option<v1::Trajectory>, Option<v1::SamplingParams>, String);
 
     /// The message that carries a piece of text.
     fn delta(delta: agents_v1::Delta) -> Self::Response;

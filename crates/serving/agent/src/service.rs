@@ -59,8 +59,8 @@ pub fn install<R: AgentRole>(agent: Arc<Agent>, resources: R::Resources, config:
 /// The request is refused, or the model's queue is full.
 pub async fn answer<R: AgentRole>(agent: &Arc<Agent>, request: Request<R::Request>) -> Result<Response<Stream<R::Response>>, Status> {
     let deadline = deadline(&request);
-    let (trajectory, sampling) = R::asked(request.into_inner());
-    let request = speech::Request { trajectory, sampling, deadline };
+    let (trajectory, sampling, tenant) = R::asked(request.into_inner());
+    let request = speech::Request { trajectory, sampling, deadline, tenant };
     let speech = agent.speak(request).await.map_err(|error| to_status(&error))?;
     Ok(Response::new(stream::<R>(speech)))
 }

@@ -29,6 +29,8 @@ pub struct Request {
     pub sampling: Option<v1::SamplingParams>,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
+    /// Whose task it is.
+    pub tenant: String,
 }
 
 impl Agent {
@@ -41,6 +43,7 @@ impl Agent {
             sampling,
             adapter: voice.name.as_deref(),
             deadline: request.deadline,
+            owner: Some(&request.tenant),
             ..SpeakRequest::new(self.role(), &trajectory)
         };
         let generate = self.speaker().compose(&ask)?;

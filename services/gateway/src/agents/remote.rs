@@ -290,7 +290,11 @@ impl PlanAgent for Remote<PlanAgentClient<Traced>> {
 
 impl Remote<PlanAgentClient<Traced>> {
     async fn plan_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(Thought, Usage), Failure> {
-        let request = agents_v1::PlanRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::PlanRequest {
+            trajectory: Some(call.trajectory.into()),
+            sampling: Some(call.sampling.into()),
+            tenant: call.task.tenant.to_string(),
+        };
         let reply = self.within(&attempt, request, |mut client, request| async move {
             let stream = client.plan(request).await;
             self.result(&call, attempt.number, stream, |message| match message.event {
@@ -337,7 +341,11 @@ impl Tools for Remote<ToolAgentClient<Traced>> {
 
 impl Remote<ToolAgentClient<Traced>> {
     async fn parameterize_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(String, Usage), Failure> {
-        let request = agents_v1::ParameterizeRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::ParameterizeRequest {
+            trajectory: Some(call.trajectory.into()),
+            sampling: Some(call.sampling.into()),
+            tenant: call.task.tenant.to_string(),
+        };
         let reply = self.within(&attempt, request, |mut client, request| async move {
             let stream = client.parameterize(request).await;
             self.result(&call, attempt.number, stream, |message| match message.event {
@@ -404,7 +412,11 @@ impl ReflectAgent for Remote<ReflectAgentClient<Traced>> {
 
 impl Remote<ReflectAgentClient<Traced>> {
     async fn reflect_once(&self, call: Call<'_>, attempt: Attempt) -> Result<(Judgement, Usage), Failure> {
-        let request = agents_v1::ReflectRequest { trajectory: Some(call.trajectory.into()), sampling: Some(call.sampling.into()) };
+        let request = agents_v1::ReflectRequest {
+            trajectory: Some(call.trajectory.into()),
+            sampling: Some(call.sampling.into()),
+            tenant: call.task.tenant.to_string(),
+        };
         let reply = self.within(&attempt, request, |mut client, request| async move {
             let stream = client.reflect(request).await;
             self.result(&call, attempt.number, stream, |message| match message.event {

@@ -456,7 +456,10 @@ mod tests {
             Box::new(TaskError::NotAsked { task: id(), step: 1, asked: Some((2, InputKind::Approval)) }),
             Box::new(TaskError::EmptyAnswer),
             Box::new(TaskError::LongInput { field: "reason", bytes: 5000 }),
-            Box::new(TaskError::Memory { task: id(), failure: Failure::new(FailureClass::NotSent, "memory", std::io::Error::other("away")) }),
+            Box::new(TaskError::Memory {
+                task: id(),
+                failure: Failure::new(FailureClass::NotSent, "memory", std::io::Error::other("away")),
+            }),
             Box::new(TaskError::WatcherQuota { most: 1 }),
             Box::new(TaskError::NotFound(id())),
             Box::new(TaskError::ManyWatchers { most: 1 }),
