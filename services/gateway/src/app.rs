@@ -82,7 +82,8 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     // a gateway that is told which tenants to run runs these alone
     let required = config.access.is_required();
     let tenants = Arc::new(Tenants::new(first.clone(), required && config.run_tenants.is_empty()));
-    let connection = config.bus.config(&setup.common().nats.url, &writer);
+    let nats = config.bus.nats(&setup.common().nats);
+    let connection = BusConfig { nats, ..config.bus.config("", &writer) };
     let bus = setup.wait_for("NATS", || connect(connection.clone())).await?.writing(encode);
     if config.bus.allow_unsynced {
         tracing::warn!("`bus.allow_unsynced` is set: what NATS has acknowledged may be lost with its machine");

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use autoact_access::{AccessConfig, AccessMode};
-use autoact_bus::BusConfig;
+use autoact_bus::{BusConfig, NatsConfig};
 use autoact_config::{Check, Common, Section};
 use autoact_trajectory::{Limits, Tenant};
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ pub struct LimitsConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BusSettings {
-    /// A NATS credentials file.
+    /// A NATS credentials file; the same as `nats.credentials_file`.
     pub credentials: Option<PathBuf>,
     /// How long one attempt to connect at start may take; attempts go on for `start_limit`.
     #[serde(with = "autoact_config::duration")]
@@ -211,21 +211,10 @@ impl Default for LimitsConfig {
 
 impl Default for BusSettings {
     fn default() -> Self {
-        let BusConfig {
-            url: _,
-            name: _,
-            credentials,
-            connect_limit,
-            patience,
-            replicas,
-            max_bytes,
-            max_artifact_bytes,
-            max_age,
-            lease,
-            max_leases,
-        } = BusConfig::new("");
+        let BusConfig { nats: _, name: _, connect_limit, patience, replicas, max_bytes, max_artifact_bytes, max_age, lease, max_leases } =
+            BusConfig::new("");
         BusSettings {
-            credentials,
+            credentials: None,
             connect: connect_limit,
             patience,
             replicas,
@@ -255,10 +244,16 @@ impl From<LimitsConfig> for Limits {
 }
 
 impl BusSettings {
+    /// How the bus is reached: as `nats` says, unless there is a credentials file here.
+    pub fn nats(&self, nats: &NatsConfig) -> NatsConfig {
+        let credentials_file = self.credentials.clone().or_else(|| nats.credentials_file.clone());
+        NatsConfig { credentials_file, ..nats.clone() }
+    }
+
     /// What a connection of the process `name` to the servers at `url` needs.
     pub fn config(&self, url: &str, name: &str) -> BusConfig {
         let BusSettings {
-            credentials,
+            credentials: _,
             connect,
             patience,
             replicas,
@@ -270,11 +265,10 @@ impl BusSettings {
             monitoring: _,
             allow_unsynced: _,
         } = self.clone();
-        let (url, name) = (url.to_owned(), name.to_owned());
+        let nats = self.nats(&NatsConfig::at(url));
         BusConfig {
-            url,
-            credentials,
-            name,
+            nats,
+            name: name.to_owned(),
             connect_limit: connect,
             patience,
             replicas,

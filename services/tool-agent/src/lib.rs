@@ -73,7 +73,7 @@ impl AgentRole for Operator {
         tools.watch(&setup.tasks());
         let content = setup.common().telemetry.capture_content;
         let name = format!("tool-agent-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
-        let bus = BusConfig { name, ..BusConfig::new(&setup.common().nats.url) };
+        let bus = BusConfig { name, ..BusConfig::over(setup.common().nats.clone()) };
         let executor = Executor::new(tools, settings, bus, setup.tasks(), content);
         setup.serve(autoact_wire::limited!(ToolAgentServer::new(Rpc { agent, executor: Arc::new(executor) })));
     }

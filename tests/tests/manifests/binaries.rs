@@ -148,14 +148,18 @@ impl Service<'_> {
 
     /// An address is a Service's with that port, and a path is one the image has.
     fn value(&self, value: &str, complain: &mut impl FnMut(String)) {
-        if let Some((_, rest)) = value.split_once("://") {
-            let authority = rest.split('/').next().unwrap_or_default();
-            let (host, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
-            let service = self.manifests.named("Service", host);
-            if !service.is_some_and(|service| {
-                items(service, "spec.ports").any(|own| number(own, "port").is_some_and(|own| own.to_string() == port))
-            }) {
-                complain(format!("`{value}` is no Service with that port"));
+        if value.contains("://") {
+            for address in value.split(',') {
+                let (_, rest) = address.split_once("://").unwrap_or_default();
+                let authority = rest.split('/').next().unwrap_or_default();
+                let (host, port) = authority.rsplit_once(':').unwrap_or((authority, ""));
+                // a pod of a StatefulSet is called `<pod>.<service>`
+                let service = self.manifests.named("Service", host.split_once('.').map_or(host, |(_, service)| service));
+                if !service.is_some_and(|service| {
+                    items(service, "spec.ports").any(|own| number(own, "port").is_some_and(|own| own.to_string() == port))
+                }) {
+                    complain(format!("`{address}` is no Service with that port"));
+                }
             }
         } else if let Some(path) = value.strip_prefix("/opt/autoact/") {
             let copied = self.dockerfile.lines().filter_map(|line| line.strip_prefix("COPY ")).any(|line| {

@@ -83,9 +83,49 @@ fn the_tls_component_fits_the_programs() -> anyhow::Result<()> {
         check(&manifests).with_context(|| format!("k8s/overlays/{overlay} with components/tls"))?;
         for service in ["gateway", "plan-agent", "tool-agent", "reflect-agent", "memory"] {
             let deployment = manifests.named("Deployment", &format!("autoact-{service}")).context("there is a Deployment")?;
-            let mut volumes = yaml::items(deployment, "spec.template.spec.volumes");
-            let secret = volumes.find_map(|volume| yaml::text(volume, "secret.secretName"));
-            anyhow::ensure!(secret == Some(&format!("autoact-{service}-tls")), "{service} has no certificate of its own: {secret:?}");
+            let volumes = yaml::items(deployment, "spec.template.spec.volumes");
+            let secrets: Vec<&str> = volumes.filter_map(|volume| yaml::text(volume, "secret.secretName")).collect();
+            let own = format!("autoact-{service}-tls");
+            anyhow::ensure!(secrets.contains(&own.as_str()), "{service} has no certificate of its own: {secrets:?}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn nats_has_logins_and_three_servers_in_production_and_speaks_tls_where_that_is_added() -> anyhow::Result<()> {
+    let Some(kustomize) = source::kustomize() else {
+        println!("SKIPPED: no kustomize or kubectl found; `scripts/fetch-kustomize` gets one");
+        return Ok(());
+    };
+    let secrets = |manifests: &Manifests, kind: &str, name: &str| -> anyhow::Result<Vec<String>> {
+        let object = manifests.named(kind, name).with_context(|| format!("there is a {kind} `{name}`"))?;
+        let volumes = yaml::items(object, "spec.template.spec.volumes");
+        Ok(volumes.filter_map(|volume| yaml::text(volume, "secret.secretName").map(str::to_owned)).collect())
+    };
+    let production = Manifests::rendered(&kustomize, "overlays/production")?;
+    let nats = production.named("StatefulSet", "autoact-nats").context("there is a NATS")?;
+    assert_eq!((yaml::number(nats, "spec.replicas"), yaml::text(nats, "spec.podManagementPolicy")), (Some(3), Some("Parallel")));
+    let stop = "spec.template.spec.containers.0.lifecycle.preStop.exec.command.1";
+    assert_eq!(yaml::text(nats, stop), Some("-sl=ldm=/tmp/nats.pid"));
+    let settings = production.of_kind("ConfigMap").flat_map(|map| yaml::texts(map, "data")).collect::<std::collections::BTreeMap<_, _>>();
+    assert_eq!(settings["AUTOACT_GATEWAY__BUS__REPLICAS"], "3");
+    assert!(
+        settings["users.conf"].contains("include \"../nats-users/users.conf\"") && settings["nats.conf"].contains("include \"users.conf\"")
+    );
+    assert!(settings["nats.conf"].contains("pid_file: \"/tmp/nats.pid\""));
+
+    for (overlay, components) in [("local", &["nats-users", "tls", "nats-tls"][..]), ("production", &["tls", "nats-tls"])] {
+        let dir = source::with_components(overlay, components)?;
+        let manifests = Manifests::rendered(&kustomize, &dir.path().display().to_string())?;
+        check(&manifests).with_context(|| format!("k8s/overlays/{overlay} with {components:?}"))?;
+        assert_eq!(secrets(&manifests, "StatefulSet", "autoact-nats")?, ["autoact-nats-users", "autoact-nats-tls"]);
+        for service in ["gateway", "tool-agent"] {
+            let mounted = secrets(&manifests, "Deployment", &format!("autoact-{service}"))?;
+            assert_eq!(mounted, [format!("autoact-{service}-nats"), format!("autoact-{service}-tls")]);
+        }
+        for service in ["plan-agent", "reflect-agent", "memory"] {
+            assert_eq!(secrets(&manifests, "Deployment", &format!("autoact-{service}"))?, [format!("autoact-{service}-tls")]);
         }
     }
     Ok(())

@@ -86,15 +86,23 @@ impl Manifests {
 
 /// An overlay of ours with a component added, as somebody who uses it writes it.
 pub(crate) fn with_component(overlay: &str, component: &str) -> anyhow::Result<tempfile::TempDir> {
+    with_components(overlay, &[component])
+}
+
+/// The same with several, one after another.
+pub(crate) fn with_components(overlay: &str, components: &[&str]) -> anyhow::Result<tempfile::TempDir> {
     let dir = tempfile::tempdir()?;
     let here = std::fs::canonicalize(dir.path())?;
     // kustomize wants a relative path
     let up = "../".repeat(here.components().count() - 1);
     let k8s = root().join("k8s");
     let k8s = format!("{up}{}", k8s.strip_prefix("/")?.display());
-    let text = format!(
-        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - {k8s}/overlays/{overlay}\ncomponents:\n  - {k8s}/components/{component}\n"
+    let mut text = format!(
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - {k8s}/overlays/{overlay}\ncomponents:\n"
     );
+    for component in components {
+        text.push_str(&format!("  - {k8s}/components/{component}\n"));
+    }
     std::fs::write(dir.path().join("kustomization.yaml"), text)?;
     Ok(dir)
 }

@@ -103,7 +103,8 @@ async fn what_a_gateway_says_of_itself_is_shown() -> anyhow::Result<()> {
     let nobody = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let listen = format!("127.0.0.1:{}", ports::free_block(&[0])?);
     let gateway = Program::new("gateway")?
-        .args(["--listen", &listen, "--metrics-listen", "127.0.0.1:0", "--nats-url", &group.nats()])
+        .args(["--listen", &listen, "--metrics-listen", "127.0.0.1:0"])
+        .args(group.nats_args("gateway"))
         .args(["--set", &format!("agents.tool=http://{nobody}"), "--set", "bus.allow_unsynced=true"]);
     let _running = gateway.start()?;
     let begun = Program::new("autoact")?.args(["--gateway", &listen, "tasks", "list"]);

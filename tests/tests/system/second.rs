@@ -32,7 +32,8 @@ impl Second {
         let agents = [("agents.plan", "plan-agent"), ("agents.tool", "tool-agent"), ("agents.reflect", "reflect-agent")];
         let agents = agents.into_iter().flat_map(|(key, name)| ["--set".to_owned(), format!("{key}={}", group.grpc(name))]);
         let program = Program::new(name)?
-            .args(["--listen", &listen, "--metrics-listen", &metrics, "--nats-url", &group.nats()])
+            .args(["--listen", &listen, "--metrics-listen", &metrics])
+            .args(group.nats_args("gateway"))
             // what it runs passes to the group's own gateway at once
             .args(["--set", "drain=100ms", "--set", "bus.allow_unsynced=true"])
             .args(agents)

@@ -1,23 +1,26 @@
-//! Which adapter version is in service, announced: the last announcement and those to come.
+//! Which adapter version is in service, announced: the last announcement is kept, and those to come
+//! are heard.
 //!
 //! The registry's directory is what decides; an announcement is a hint to look there at once, and a
 //! record for whoever has no eye on the directory (`nats kv history AUTOACT_ADAPTERS current`). It
-//! lies in a key-value bucket, so that a late listener hears the last one.
+//! lies in a key-value bucket; agents listen to the subject of its one key.
 
 use std::collections::BTreeMap;
 
-use async_nats::Client;
 use async_nats::jetstream::ContextBuilder;
-use async_nats::jetstream::kv::{Config, Operation, Store};
+use async_nats::jetstream::kv::{Config, Store};
+use async_nats::{Client, Subscriber};
 use bytes::Bytes;
-use futures::{Stream, StreamExt, future};
+use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::config::BusConfig;
 use crate::connect::{REQUEST_TIMEOUT, connect_client};
 use crate::error::BusError;
+use crate::refusal::Refusals;
 use crate::streams::ensure_bucket;
+use crate::users::ANNOUNCEMENTS;
 
 const BUCKET: &str = "AUTOACT_ADAPTERS";
 const KEY: &str = "current";
@@ -46,6 +49,56 @@ pub struct AdapterAnnouncement {
 pub struct AdapterBoard {
     client: Client,
     store: Store,
+    refusals: Refusals,
+}
+
+/// Announcements as they are made: all that an agent needs of the bus for them. It listens to one
+/// subject and asks for nothing, so that its NATS user may publish nothing. What was announced
+/// before it began it does not hear, nor what is announced while the connection is down.
+#[derive(Debug)]
+pub struct AdapterNews {
+    client: Client,
+    messages: Subscriber,
+    refusals: Refusals,
+}
+
+impl AdapterNews {
+    /// Connects, trying for as long as the configuration says, and listens.
+    ///
+    /// # Errors
+    /// Like [`crate::Bus::connect`].
+    pub async fn connect(config: &BusConfig) -> Result<AdapterNews, BusError> {
+        let deadline = Instant::now() + config.connect_limit;
+        let (client, refusals) = connect_client(config, deadline).await?;
+        let subscribed = client.subscribe(ANNOUNCEMENTS).await;
+        let messages = subscribed.map_err(|error| BusError::unavailable("listen for adapter announcements", error))?;
+        Ok(AdapterNews { client, messages, refusals })
+    }
+
+    /// The next announcement; `None` when the connection has ended for good.
+    ///
+    /// # Errors
+    /// Something else was said; [`BusError::Forbidden`]: this user may not listen, and hears nothing.
+    pub async fn next(&mut self) -> Option<Result<AdapterAnnouncement, BusError>> {
+        loop {
+            let message = tokio::select! {
+                biased;
+                message = self.messages.next() => message?,
+                refused = self.refusals.any() => return Some(Err(refused)),
+            };
+            // what is removed from the bucket leaves a mark without content
+            if !message.payload.is_empty() {
+                return Some(decode(&message.payload));
+            }
+        }
+    }
+
+    /// Ends the connection.
+    pub async fn close(self) {
+        if let Err(error) = self.client.drain().await {
+            tracing::debug!(%error, "the connection to NATS was gone already");
+        }
+    }
 }
 
 impl AdapterBoard {
@@ -53,38 +106,24 @@ impl AdapterBoard {
     /// missing. Touches nothing else on the bus.
     pub async fn connect(config: &BusConfig) -> Result<AdapterBoard, BusError> {
         let deadline = Instant::now() + config.connect_limit;
-        let client = connect_client(config, deadline).await?;
+        let (client, refusals) = connect_client(config, deadline).await?;
         let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
-        let store = ensure_bucket(&context, bucket(config), deadline).await?;
-        Ok(AdapterBoard { client, store })
+        let store = refusals.guard(ensure_bucket(&context, bucket(config), deadline)).await?;
+        Ok(AdapterBoard { client, store, refusals })
     }
 
     /// Says what is in service now; returns once the bus has stored it.
     pub async fn announce(&self, announcement: &AdapterAnnouncement) -> Result<(), BusError> {
         let unavailable = |source: async_nats::Error| BusError::Unavailable { what: "announce an adapter version", source };
         let text = serde_json::to_vec(announcement).map_err(|error| unavailable(error.into()))?;
-        self.store.put(KEY, Bytes::from(text)).await.map_err(|error| unavailable(error.into()))?;
-        Ok(())
+        let stored = async { self.store.put(KEY, Bytes::from(text)).await.map_err(|error| unavailable(error.into())) };
+        self.refusals.guard(stored).await.map(|_| ())
     }
 
     /// The last announcement.
     pub async fn last(&self) -> Result<Option<AdapterAnnouncement>, BusError> {
         let entry = self.store.get(KEY).await.map_err(|error| BusError::unavailable("read the adapter announcements", error))?;
         entry.map(|text| decode(&text)).transpose()
-    }
-
-    /// The last announcement and those to come; an error is the last item.
-    pub async fn follow(&self) -> Result<impl Stream<Item = Result<AdapterAnnouncement, BusError>> + Send + Unpin + 'static, BusError> {
-        const WHAT: &str = "listen for adapter announcements";
-        let watch = self.store.watch_with_history(KEY).await.map_err(|error| BusError::unavailable(WHAT, error))?;
-        let announcements = watch.filter_map(|entry| {
-            future::ready(match entry {
-                Ok(entry) if entry.operation == Operation::Put => Some(decode(&entry.value)),
-                Ok(_) => None,
-                Err(error) => Some(Err(BusError::unavailable(WHAT, error))),
-            })
-        });
-        Ok(announcements)
     }
 
     /// Sends what is still buffered and ends the connection.

@@ -107,7 +107,12 @@ impl Publish<'_> {
             After::InStream(after) => (message.expected_last_sequence(after), after),
         };
         loop {
-            let error = match publish_once(context, &subject, message.clone()).await {
+            let sent = tokio::select! {
+                biased;
+                sent = publish_once(context, &subject, message.clone()) => sent,
+                refused = patience.refusals().of_publishing(&subject) => return Err(refused),
+            };
+            let error = match sent {
                 Ok(sequence) => return Ok(sequence),
                 Err(error) => error,
             };

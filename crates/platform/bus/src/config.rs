@@ -1,15 +1,14 @@
 //! How to reach the bus and how much it may keep.
 
-use std::path::PathBuf;
 use std::time::Duration;
+
+use autoact_config::NatsConfig;
 
 /// What a connection to the bus needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusConfig {
-    /// One or more servers, comma separated.
-    pub url: String,
-    /// A NATS credentials file, if the servers want one.
-    pub credentials: Option<PathBuf>,
+    /// Where the servers are, and as whom to log in.
+    pub nats: NatsConfig,
     /// The name that the server's monitoring shows for the connection.
     pub name: String,
     /// How long to go on trying at start: services of one deployment start in any order.
@@ -34,11 +33,15 @@ pub struct BusConfig {
 }
 
 impl BusConfig {
-    /// The defaults for servers at `url`.
+    /// The defaults for servers at `url`, without a login.
     pub fn new(url: impl Into<String>) -> BusConfig {
+        BusConfig::over(NatsConfig::at(url))
+    }
+
+    /// The defaults for servers that are reached so.
+    pub fn over(nats: NatsConfig) -> BusConfig {
         BusConfig {
-            url: url.into(),
-            credentials: None,
+            nats,
             name: "autoact".to_owned(),
             connect_limit: Duration::from_secs(15),
             patience: Duration::from_secs(30),

@@ -1,6 +1,7 @@
 //! The connection.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use async_nats::connection::State as Connection;
 use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::jetstream::stream::{State, Stream};
 use async_nats::jetstream::{self, ContextBuilder};
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr, rustls};
+use autoact_config::{NatsLogin, NatsTls};
 use autoact_trajectory as domain;
 use autoact_trajectory::{Digest, Tenant};
 use autoact_wire::store::{self, EventTooLarge, Mark};
@@ -18,8 +20,10 @@ use tokio::time::Instant;
 use crate::config::{BusConfig, redacted};
 use crate::error::BusError;
 use crate::patience::{Patience, pause};
+use crate::refusal::Refusals;
 use crate::streams::{Streams, drops, kept};
 use crate::tool_bucket::ToolCache;
+use crate::users::{KeyError, inbox_prefix, read_key};
 
 /// One request to JetStream: a healthy server answers in milliseconds, and requests are repeated
 /// until the patience is over.
@@ -54,11 +58,13 @@ pub struct Bus {
     pub(crate) stores: Arc<Mutex<HashMap<Tenant, ObjectStore>>>,
     /// A stream that has vanished since the connection was made: nothing works any more.
     pub(crate) vanished: Arc<OnceLock<String>>,
+    /// What the server does not let us do.
+    pub(crate) refusals: Refusals,
 }
 
 impl std::fmt::Debug for Bus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bus").field("url", &redacted(&self.config.url)).finish_non_exhaustive()
+        f.debug_struct("Bus").field("url", &redacted(&self.config.nats.url)).finish_non_exhaustive()
     }
 }
 
@@ -67,13 +73,16 @@ impl Bus {
     /// missing.
     pub async fn connect(config: BusConfig) -> Result<Bus, BusError> {
         let deadline = Instant::now() + config.connect_limit;
-        let client = connect_client(&config, deadline).await?;
+        let (client, refusals) = connect_client(&config, deadline).await?;
         let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
-        let streams = Box::pin(Streams::ensure(&context, &config, deadline)).await?;
-        tracing::info!(url = %redacted(&config.url), server = %client.server_info().version, "connected to NATS");
-        let mut bus = Bus::over(client, context, streams, config);
-        Box::pin(bus.adopt(deadline)).await?;
-        Ok(bus)
+        let made = async {
+            let streams = Box::pin(Streams::ensure(&context, &config, deadline)).await?;
+            tracing::info!(url = %redacted(&config.nats.url), server = %client.server_info().version, "connected to NATS");
+            let mut bus = Bus::over(client, context.clone(), streams, config, refusals.clone());
+            Box::pin(bus.adopt(deadline)).await?;
+            Ok(bus)
+        };
+        refusals.guard(made).await
     }
 
     /// Connects to a bus that is in use, and makes nothing.
@@ -82,10 +91,10 @@ impl Bus {
     /// Like [`Bus::connect`]; [`BusError::Vanished`] if a stream is not there.
     pub async fn attach(config: BusConfig) -> Result<Bus, BusError> {
         let deadline = Instant::now() + config.connect_limit;
-        let client = connect_client(&config, deadline).await?;
+        let (client, refusals) = connect_client(&config, deadline).await?;
         let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
-        let streams = Box::pin(Streams::open(&context, &config, deadline)).await?;
-        Ok(Bus::over(client, context, streams, config))
+        let streams = refusals.guard(Box::pin(Streams::open(&context, &config, deadline))).await?;
+        Ok(Bus::over(client, context, streams, config, refusals))
     }
 
     /// Streams of a release before, whose oldest messages the server dropped by itself: from now on
@@ -108,7 +117,7 @@ impl Bus {
     }
 
     /// A bus over a connection and its streams.
-    pub(crate) fn over(client: Client, context: jetstream::Context, streams: Streams, config: BusConfig) -> Bus {
+    pub(crate) fn over(client: Client, context: jetstream::Context, streams: Streams, config: BusConfig, refusals: Refusals) -> Bus {
         Bus {
             client,
             context,
@@ -118,6 +127,7 @@ impl Bus {
             tools: Arc::default(),
             stores: Arc::default(),
             vanished: Arc::default(),
+            refusals,
             encode: store::encode,
         }
     }
@@ -190,19 +200,27 @@ impl Bus {
     }
 }
 
-/// Connects, trying until `deadline`.
-pub(crate) async fn connect_client(config: &BusConfig, deadline: Instant) -> Result<Client, BusError> {
-    let addrs = addresses(&config.url)?;
+/// Connects, trying until `deadline`; and what the server refuses from then on.
+pub(crate) async fn connect_client(config: &BusConfig, deadline: Instant) -> Result<(Client, Refusals), BusError> {
+    let url = redacted(&config.nats.url);
+    let refusals = Refusals::new(&config.name, &url);
+    let addrs = addresses(&config.nats.url)?;
     let mut attempt: u32 = 0;
     loop {
         attempt += 1;
-        let error = match options(config).await?.connect(addrs.as_slice()).await {
-            Ok(client) => return Ok(client),
+        let error = match options(config, &refusals).await?.connect(addrs.as_slice()).await {
+            Ok(client) => return Ok((client, refusals)),
             Err(error) => error,
         };
-        let url = redacted(&config.url);
-        if matches!(error.kind(), ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation) {
-            return Err(BusError::Login { url, source: error });
+        match error.kind() {
+            ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+                return Err(BusError::Login { url, source: error.into() });
+            }
+            ConnectErrorKind::Tls => return Err(BusError::Untrusted { url, source: error.into() }),
+            // a certificate that we do not accept; with TLS 1.3 the server says after the handshake
+            // what it thinks of ours
+            _ if is_of_tls(&error) => return Err(BusError::Untrusted { url, source: error.into() }),
+            _ => {}
         }
         let pause = pause(attempt);
         if Instant::now() + pause >= deadline {
@@ -214,32 +232,81 @@ pub(crate) async fn connect_client(config: &BusConfig, deadline: Instant) -> Res
 }
 
 /// A client that connects in the background, for as long as it takes.
-pub(crate) async fn connect_later(config: &BusConfig) -> Result<Client, BusError> {
-    let addrs = addresses(&config.url)?;
-    let connected = options(config).await?.retry_on_initial_connect().connect(addrs.as_slice()).await;
-    connected.map_err(|source| BusError::Unreachable { url: redacted(&config.url), source })
+pub(crate) async fn connect_later(config: &BusConfig) -> Result<(Client, Refusals), BusError> {
+    let addrs = addresses(&config.nats.url)?;
+    let refusals = Refusals::new(&config.name, &redacted(&config.nats.url));
+    let connected = options(config, &refusals).await?.retry_on_initial_connect().connect(addrs.as_slice()).await;
+    let client = connected.map_err(|source| BusError::Unreachable { url: redacted(&config.nats.url), source })?;
+    Ok((client, refusals))
 }
 
-async fn options(config: &BusConfig) -> Result<ConnectOptions, BusError> {
+async fn options(config: &BusConfig, refusals: &Refusals) -> Result<ConnectOptions, BusError> {
+    let refusals = refusals.clone();
     let options = ConnectOptions::new()
         .name(&config.name)
         .connection_timeout(CONNECT_TIMEOUT)
         .max_reconnects(None)
         .reconnect_delay_callback(|attempt| pause(u32::try_from(attempt).unwrap_or(u32::MAX)))
-        .event_callback(|event| async move {
-            match event {
-                Event::Disconnected => tracing::warn!("lost the connection to NATS; reconnecting"),
-                Event::Connected => tracing::info!("the connection to NATS is up"),
-                Event::LameDuckMode => tracing::info!("the NATS server is about to stop"),
-                other => tracing::debug!(event = %other, "NATS"),
+        .event_callback(move |event| {
+            refusals.hear(&event);
+            async move {
+                match event {
+                    Event::Disconnected => tracing::warn!("lost the connection to NATS; reconnecting"),
+                    Event::Connected => tracing::info!("the connection to NATS is up"),
+                    Event::LameDuckMode => tracing::info!("the NATS server is about to stop"),
+                    other => tracing::debug!(event = %other, "NATS"),
+                }
             }
         });
-    match &config.credentials {
-        None => Ok(options),
-        Some(path) => {
-            options.credentials_file(path).await.map_err(|source| BusError::Credentials { path: path.display().to_string(), source })
+    login(encrypted(options, config)?, config).await
+}
+
+/// With TLS, if it is configured. The files are read at every connection, so that new ones are used
+/// from the next on.
+fn encrypted(options: ConnectOptions, config: &BusConfig) -> Result<ConnectOptions, BusError> {
+    let Some(NatsTls { ca, own }) = config.nats.tls().map_err(BusError::Settings)? else { return Ok(options) };
+    // servers of a cluster tell clients their bare addresses, which are in no certificate
+    let options = options.require_tls(true).add_root_certificates(ca).ignore_discovered_servers();
+    Ok(match own {
+        Some((cert, key)) => options.add_client_certificate(cert, key),
+        None => options,
+    })
+}
+
+/// With the login, and with inboxes that are this user's alone.
+async fn login(options: ConnectOptions, config: &BusConfig) -> Result<ConnectOptions, BusError> {
+    let unusable = |path: &Path, source: std::io::Error| BusError::Credentials { path: path.display().to_string(), source };
+    match config.nats.login().map_err(BusError::Settings)? {
+        NatsLogin::Address => Ok(options),
+        NatsLogin::Credentials(path) => options.credentials_file(&path).await.map_err(|source| unusable(&path, source)),
+        NatsLogin::Nkey(path) => {
+            let failed = |error: KeyError| match error {
+                KeyError::File { source, .. } => unusable(&path, source),
+                other => unusable(&path, std::io::Error::new(std::io::ErrorKind::InvalidData, other)),
+            };
+            let pair = read_key(&path).map_err(failed)?;
+            let seed = pair.seed().map_err(|error| unusable(&path, std::io::Error::other(error)))?;
+            Ok(options.custom_inbox_prefix(inbox_prefix(&pair.public_key())).nkey(seed))
+        }
+        NatsLogin::Password { user, file } => {
+            let read = tokio::fs::read_to_string(&file).await.map_err(|source| unusable(&file, source))?;
+            let password = read.trim().to_owned();
+            Ok(options.custom_inbox_prefix(inbox_prefix(&user)).user_and_password(user, password))
         }
     }
+}
+
+/// Whether TLS has ended the connection, on either side.
+fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        if inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
 
 fn addresses(url: &str) -> Result<Vec<ServerAddr>, BusError> {

@@ -22,15 +22,44 @@ pub enum BusError {
         url: String,
     },
     /// The server refuses the login.
-    #[error("NATS at `{url}` refuses the login; fix: check the user and password in `AUTOACT_NATS__URL`, or the credentials file")]
+    #[error(
+        "NATS at `{url}` refuses the login; fix: check `nats.nkey_file`, the user and password in `AUTOACT_NATS__URL`, or the credentials file, and the server's users (`autoact nats config`)"
+    )]
     Login {
         /// The servers, without passwords.
         url: String,
         /// What the server said.
-        source: async_nats::ConnectError,
+        source: async_nats::Error,
     },
-    /// The credentials file cannot be used.
-    #[error("cannot read the NATS credentials `{path}`")]
+    /// One side does not believe the other's certificate, or does not speak TLS.
+    #[error(
+        "no TLS connection to NATS at `{url}`: one side does not accept the other's certificate, or does not speak TLS; \
+         fix: check `nats.ca`, `nats.cert` and `nats.key`, and the `tls` block of nats-server"
+    )]
+    Untrusted {
+        /// The servers, without passwords.
+        url: String,
+        /// What went wrong.
+        source: async_nats::Error,
+    },
+    /// The server does not let this user do what was tried.
+    #[error(
+        "NATS does not let `{name}` {what} `{subject}`; fix: log in as the user of this service (`nats.nkey_file`), \
+         or give it the permissions that `autoact nats users` shows"
+    )]
+    Forbidden {
+        /// The name of the connection, which begins with the service's.
+        name: String,
+        /// `publish to` or `listen to`.
+        what: &'static str,
+        /// What it was.
+        subject: String,
+    },
+    /// The settings contradict each other.
+    #[error("{0}")]
+    Settings(String),
+    /// The file of the login cannot be used.
+    #[error("cannot use the NATS login in `{path}`")]
     Credentials {
         /// The file.
         path: String,

@@ -43,6 +43,7 @@ mod purge;
 mod queue;
 mod read;
 mod receipts;
+mod refusal;
 mod retention;
 mod scan;
 mod streams;
@@ -50,12 +51,14 @@ mod tenants;
 mod tool_bucket;
 mod tools;
 mod unqueued;
+mod users;
 mod version_1;
 mod words;
 
-pub use adapters::{AdapterAnnouncement, AdapterBoard};
+pub use adapters::{AdapterAnnouncement, AdapterBoard, AdapterNews};
 pub use append::Stored;
 pub use audit::{Audit, AuditOptions, Finding, Kind, Message, Progress, Report, audit};
+pub use autoact_config::NatsConfig;
 pub use backup::{BackedUp, BackupError, Restored, Summary, backup, restore};
 pub use config::BusConfig;
 pub use connect::{Bus, Encode};
@@ -69,3 +72,6 @@ pub use queue::{Lease, Leases};
 pub use receipts::{Known, ReceiptBook};
 pub use retention::{Retention, Swept};
 pub use unqueued::Unqueued;
+pub use users::{
+    KeyError, OPERATOR, Routes, ServerConfig, USERS, User, key_file, make_keys, public_keys, routes_password, server_config, user,
+};

@@ -35,10 +35,11 @@ pub struct Migrated {
 pub async fn migrate(config: BusConfig, tenant: &Tenant, mut progress: impl FnMut(&Migrated)) -> Result<Migrated, BusError> {
     let unavailable = |error: async_nats::Error| BusError::unavailable("move the trajectories of schema version 1", error);
     let deadline = Instant::now() + config.connect_limit;
-    let client = connect_client(&config, deadline).await?;
+    let (client, refusals) = connect_client(&config, deadline).await?;
     let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client.clone());
     let mut moved = Migrated::default();
-    let Ok(old) = context.get_stream(version_1::TRAJECTORY).await else { return Ok(moved) };
+    let old = refusals.guard(async { Ok(context.get_stream(version_1::TRAJECTORY).await.ok()) }).await?;
+    let Some(old) = old else { return Ok(moved) };
     if old.cached_info().config.subjects != [version_1::TRAJECTORY_SUBJECTS] {
         return Ok(moved);
     }
@@ -50,7 +51,7 @@ pub async fn migrate(config: BusConfig, tenant: &Tenant, mut progress: impl FnMu
         receipts: ensure(&context, &config, streams::receipts(&config), deadline).await?,
         tools: Box::pin(ensure_bucket(&context, tool_bucket::bucket(&config), deadline)).await?,
     };
-    let bus = Bus::over(client, context.clone(), streams, config.clone());
+    let bus = Bus::over(client, context.clone(), streams, config.clone(), refusals);
     if let Ok(index) = context.get_stream(version_1::INDEX).await {
         let state = &index.cached_info().state;
         for position in state.first_sequence.max(1)..=state.last_sequence {

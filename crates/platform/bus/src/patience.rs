@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use crate::connect::Bus;
 use crate::error::BusError;
+use crate::refusal::Refusals;
 
 /// The longest pause between attempts: short, because a server that restarts is back within a
 /// second.
@@ -22,24 +23,34 @@ pub(crate) struct Patience<'a> {
     deadline: Instant,
     attempt: u32,
     bus: Option<&'a Bus>,
+    refusals: &'a Refusals,
+    /// How many refusals there were when it began.
+    refused: u64,
 }
 
 impl<'a> Patience<'a> {
     /// For one operation: `what` completes the sentence "the bus cannot … now".
-    pub(crate) fn new(what: &'static str, limit: Duration) -> Patience<'a> {
-        Patience { what, deadline: Instant::now() + limit, attempt: 0, bus: None }
+    pub(crate) fn new(what: &'static str, limit: Duration, refusals: &'a Refusals) -> Patience<'a> {
+        Patience { what, deadline: Instant::now() + limit, attempt: 0, bus: None, refusals, refused: refusals.count() }
     }
 
     /// The same for an operation on a bus whose streams may vanish: then there is nothing to wait
     /// for.
     pub(crate) fn of(bus: &'a Bus, what: &'static str) -> Patience<'a> {
-        Patience { bus: Some(bus), ..Patience::new(what, bus.config.patience) }
+        Patience { bus: Some(bus), ..Patience::new(what, bus.config.patience, &bus.refusals) }
     }
 
-    /// Takes a failure: pauses before the next attempt, or gives up with it.
+    /// What the server refused over the connection.
+    pub(crate) fn refusals(&self) -> &'a Refusals {
+        self.refusals
+    }
+
+    /// Takes a failure: pauses before the next attempt, or gives up with it. What the server refuses
+    /// it refuses again.
     pub(crate) async fn after(&mut self, error: impl Into<async_nats::Error>) -> Result<(), BusError> {
         let error = error.into();
         self.attempt += 1;
+        self.refusals.since(self.refused)?;
         if let Some(bus) = self.bus {
             Box::pin(bus.check_streams()).await?;
         }

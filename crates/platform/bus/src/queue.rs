@@ -77,7 +77,7 @@ impl Bus {
     pub async fn leases(&self, tenants: &[Tenant]) -> Result<Leases, BusError> {
         let lines = tenants.iter().map(|tenant| Line { tenant: tenant.clone(), messages: None }).collect();
         let mut leases = Leases { bus: self.clone(), lines, first: 0, tenants: None };
-        leases.open().await?;
+        self.refusals.guard(leases.open()).await?;
         Ok(leases)
     }
 }

@@ -2,7 +2,8 @@
 //! knows. What they mean is in [`autoact_trajectory::Receipts`].
 //!
 //! A process that only runs tools needs no more of the bus than this: to publish to
-//! `autoact.*.receipt.*` and to read the stream `AUTOACT_RECEIPTS`. Gateways make the stream.
+//! `autoact.*.receipt.*` and to read the stream `AUTOACT_RECEIPTS`. Gateways make the stream. As the user
+//! `tool-agent` ([`crate::USERS`]) it may do that and nothing else.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,6 +19,7 @@ use crate::config::BusConfig;
 use crate::connect::{Bus, REQUEST_TIMEOUT, connect_later};
 use crate::error::BusError;
 use crate::patience::Patience;
+use crate::refusal::Refusals;
 use crate::streams::{RECEIPTS, receipt_subject};
 
 /// For [`BusError::Unavailable`].
@@ -31,6 +33,7 @@ pub struct ReceiptBook {
     stream: Stream<()>,
     patience: Duration,
     writer: String,
+    refusals: Refusals,
 }
 
 impl std::fmt::Debug for ReceiptBook {
@@ -54,15 +57,15 @@ impl ReceiptBook {
     /// # Errors
     /// The address is none, or the credentials cannot be read.
     pub async fn connect(config: &BusConfig) -> Result<ReceiptBook, BusError> {
-        let client = connect_later(config).await?;
+        let (client, refusals) = connect_later(config).await?;
         let context = ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(client);
-        ReceiptBook::over(context, config).await
+        ReceiptBook::over(context, config, refusals).await
     }
 
-    async fn over(context: jetstream::Context, config: &BusConfig) -> Result<ReceiptBook, BusError> {
+    async fn over(context: jetstream::Context, config: &BusConfig, refusals: Refusals) -> Result<ReceiptBook, BusError> {
         // asks the server nothing
         let stream = context.get_stream_no_info(RECEIPTS).await.map_err(|error| BusError::unavailable(READ, error))?;
-        Ok(ReceiptBook { context, stream, patience: config.patience, writer: config.name.clone() })
+        Ok(ReceiptBook { context, stream, patience: config.patience, writer: config.name.clone(), refusals })
     }
 
     /// All receipts of a task. A replica of the server that lags behind may lack the last ones:
@@ -72,7 +75,7 @@ impl ReceiptBook {
     /// [`BusError::Unavailable`] if the bus does not answer for as long as it is waited for.
     pub async fn read(&self, task: &TaskKey) -> Result<Known, BusError> {
         let subject = receipt_subject(task);
-        let mut patience = Patience::new(READ, self.patience);
+        let mut patience = Patience::new(READ, self.patience, &self.refusals);
         let mut known = Known::default();
         loop {
             match self.stream.direct_get_next_for_subject(&subject, Some(known.last + 1)).await {
@@ -102,7 +105,7 @@ impl ReceiptBook {
             after: After::OnSubject(after),
             task,
         };
-        publish.send(&self.context, Patience::new(WRITE, self.patience)).await
+        publish.send(&self.context, Patience::new(WRITE, self.patience, &self.refusals)).await
     }
 
     /// Sees to it that older holders of the task's lease than `epoch` start nothing any more, and
@@ -135,6 +138,6 @@ impl Bus {
     /// # Errors
     /// The server does not answer.
     pub async fn receipts(&self) -> Result<ReceiptBook, BusError> {
-        ReceiptBook::over(self.context.clone(), &self.config).await
+        ReceiptBook::over(self.context.clone(), &self.config, self.refusals.clone()).await
     }
 }

@@ -244,7 +244,7 @@ async fn get(context: &Context, config: &BusConfig, name: &str, deadline: Instan
             Ok(stream) => return Ok(Some(stream)),
             Err(error) => error,
         };
-        let no_jetstream = || Err(BusError::NoJetStream { url: redacted(&config.url) });
+        let no_jetstream = || Err(BusError::NoJetStream { url: redacted(&config.nats.url) });
         match error.kind() {
             _ if not_found(&error) => return Ok(None),
             GetStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED => return no_jetstream(),
@@ -379,7 +379,7 @@ pub(crate) async fn ensure(context: &Context, config: &BusConfig, wanted: Config
                 return Ok(stream);
             }
             Err(Failure::Final(source)) => return Err(BusError::Create { name: wanted.name, source }),
-            Err(Failure::NoJetStream) => return Err(BusError::NoJetStream { url: redacted(&config.url) }),
+            Err(Failure::NoJetStream) => return Err(BusError::NoJetStream { url: redacted(&config.nats.url) }),
             Err(Failure::Transient(source)) => source,
         };
         if Instant::now() >= deadline {

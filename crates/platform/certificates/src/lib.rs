@@ -1,5 +1,5 @@
 //! A certificate authority for development: a directory with its certificate and key, and a
-//! certificate and key for each service and for the operator.
+//! certificate and key for each service, nats-server included, and for the operator.
 //!
 //! ```text
 //! ca.pem  ca.key            the authority; its key is needed to make certificates, by no service
@@ -19,7 +19,9 @@ pub use directory::{AUTHORITY, Options, ensure, files, init, renew, show};
 pub use error::CertificateError;
 pub use inspect::{Certificate, inspect};
 
-/// The services that have a certificate: its first name is the service's.
-pub const SERVICES: [&str; 5] = ["gateway", "plan-agent", "tool-agent", "reflect-agent", "memory"];
+/// What has a certificate: its first name is the service's. nats-server is among them.
+pub const SERVICES: [&str; 6] = ["gateway", "plan-agent", "tool-agent", "reflect-agent", "memory", NATS];
+/// The name in nats-server's certificate.
+pub const NATS: &str = "nats";
 /// Who operates the group: the name in the `autoact` command's certificate.
 pub const OPERATOR: &str = "autoact";

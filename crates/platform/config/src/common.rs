@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::nats::NatsConfig;
 use crate::tls::TlsConfig;
 
 /// In-flight calls get this long after SIGTERM: below the 30 s that Kubernetes waits before it
@@ -58,21 +59,6 @@ impl Common {
             telemetry: TelemetryConfig::default(),
             tls: TlsConfig::default(),
         }
-    }
-}
-
-/// How to reach the bus.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct NatsConfig {
-    /// One or more servers, comma separated; `nats://user:password@host:4222` and `tls://` work
-    /// too.
-    pub url: String,
-}
-
-impl Default for NatsConfig {
-    fn default() -> Self {
-        NatsConfig { url: DEFAULT_NATS_URL.to_owned() }
     }
 }
 

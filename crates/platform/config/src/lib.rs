@@ -20,6 +20,7 @@ mod common;
 mod error;
 mod file;
 mod load;
+mod nats;
 mod print;
 mod secret;
 mod setting;
@@ -27,11 +28,10 @@ mod tls;
 mod variables;
 
 pub use autoact_base::duration;
-pub use common::{
-    Common, DEFAULT_GRACE_PERIOD, DEFAULT_LOG_LEVEL, DEFAULT_NATS_URL, DEFAULT_START_LIMIT, LogFormat, NatsConfig, TelemetryConfig,
-};
+pub use common::{Common, DEFAULT_GRACE_PERIOD, DEFAULT_LOG_LEVEL, DEFAULT_NATS_URL, DEFAULT_START_LIMIT, LogFormat, TelemetryConfig};
 pub use error::{ConfigErrors, Mistake, Source};
 pub use load::{Check, Loaded, Section, Sources, load};
+pub use nats::{NatsConfig, NatsLogin, NatsTls};
 pub use secret::Secret;
 pub use tls::{Door, TlsConfig, TlsFiles};
 pub use variables::{CONFIG_VARIABLE, OTHER_VARIABLES, SETTINGS};

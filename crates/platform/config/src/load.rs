@@ -136,6 +136,12 @@ pub fn load<S: Section>(sources: &Sources) -> Result<Loaded<S>, ConfigErrors> {
         let source_of = ["tls", "listen"].iter().find_map(|key| first_within(&all, key)).unwrap_or(Source::Default);
         mistakes.push(Mistake { source_of, message });
     }
+    for checked in [common.value.nats.login().map(drop), common.value.nats.tls().map(drop)] {
+        if let Err(message) = checked {
+            let source_of = first_within(&all, "nats").unwrap_or(Source::Default);
+            mistakes.push(Mistake { source_of, message });
+        }
+    }
     service.value.validate(&common.value, &mut Check { sources: &all, mistakes: &mut mistakes });
     if mistakes.is_empty() {
         Ok(Loaded { common: common.value, service: service.value, sources: all })

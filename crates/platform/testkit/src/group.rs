@@ -164,6 +164,15 @@ impl Group {
         files.into_iter().flat_map(|(setting, path)| ["--set".to_owned(), format!("{setting}={}", path.display())]).collect()
     }
 
+    /// Arguments with which a service that is started singly reaches the bus as the user `name`.
+    pub fn nats_args(&self, name: &str) -> Vec<String> {
+        let TlsFiles { ca, cert, key } = self.tls_files(name);
+        let nkey = self.state_dir().join("nats").join(format!("{name}.nk"));
+        let files = [("nats.ca", ca), ("nats.cert", cert), ("nats.key", key), ("nats.nkey_file", nkey)];
+        let set = files.into_iter().flat_map(|(setting, path)| ["--set".to_owned(), format!("{setting}={}", path.display())]);
+        ["--nats-url".to_owned(), self.nats()].into_iter().chain(set).collect()
+    }
+
     /// The address (`host:port`) where a service shows its metrics.
     pub fn metrics(&self, service: &str) -> String {
         format!("127.0.0.1:{}", self.base_port + METRICS + index(service))

@@ -56,7 +56,7 @@ pub struct NatsServer {
     /// Where its monitoring listens, if it has one.
     monitoring: Option<u16>,
     /// What its configuration file says beyond the arguments; empty: it has none.
-    config: &'static str,
+    config: String,
     child: Option<Child>,
 }
 
@@ -67,10 +67,10 @@ impl NatsServer {
     }
 
     /// The same with a configuration: `jetstream { sync_interval: always }`, `http: "127.0.0.1:-1"`.
-    pub async fn start_with(config: &'static str) -> Result<NatsServer, NatsError> {
+    pub async fn start_with(config: impl Into<String>) -> Result<NatsServer, NatsError> {
         let binary = find()?;
         let dir = TempDir::with_prefix("autoact-nats-").map_err(|source| start_error(&binary, source))?;
-        let mut server = NatsServer { binary, dir, port: 0, monitoring: None, config, child: None };
+        let mut server = NatsServer { binary, dir, port: 0, monitoring: None, config: config.into(), child: None };
         server.spawn().await?;
         Ok(server)
     }
@@ -78,6 +78,11 @@ impl NatsServer {
     /// `http://127.0.0.1:<port>` of its monitoring, if its configuration has `http`.
     pub fn monitoring(&self) -> Option<String> {
         self.monitoring.map(|port| format!("http://127.0.0.1:{port}"))
+    }
+
+    /// What it has written to its log.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }
 
     /// Where JetStream keeps its files.
@@ -173,7 +178,7 @@ impl NatsServer {
             return Ok(Vec::new());
         }
         let path = self.dir.path().join("nats.conf");
-        std::fs::write(&path, self.config)?;
+        std::fs::write(&path, &self.config)?;
         Ok(vec![PathBuf::from("-c"), path])
     }
 

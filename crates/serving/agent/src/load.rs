@@ -58,9 +58,11 @@ pub async fn open(role: Role, sources: Sources<'_>, config: &EngineConfig, setup
         let hint = Arc::new(Notify::new());
         let follower = Follower::new(Arc::clone(&agent), source, speaks, adapter);
         setup.tasks().spawn("adapter registry", follower.run(Arc::clone(&hint)));
-        if sources.announcements {
+        // tool-agents look at the registry only: their NATS user may create and read receipts, and
+        // nothing else
+        if sources.announcements && role != Role::Tool {
             let name = format!("autoact-{}-agent", role.as_str());
-            setup.tasks().spawn("adapter announcements", news::listen(setup.common().nats.url.clone(), name, hint));
+            setup.tasks().spawn("adapter announcements", news::listen(setup.common().nats.clone(), name, hint));
         }
     }
     Ok(agent)

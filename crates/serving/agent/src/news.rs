@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use autoact_bus::{AdapterBoard, BusConfig};
-use futures::StreamExt;
+use autoact_bus::{AdapterNews, BusConfig, NatsConfig};
 use tokio::sync::Notify;
 
 /// Between attempts to listen: meanwhile the registry is looked at every second anyway.
@@ -12,33 +11,24 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// Raises `hint` at every announcement. Without a bus nothing is lost but a second. A task without
 /// end.
-pub(crate) async fn listen(url: String, name: String, hint: Arc<Notify>) {
-    let config = BusConfig { name, ..BusConfig::new(url) };
+pub(crate) async fn listen(nats: NatsConfig, name: String, hint: Arc<Notify>) {
+    let config = BusConfig { name, ..BusConfig::over(nats) };
     loop {
-        match AdapterBoard::connect(&config).await {
-            Ok(board) => {
-                match board.follow().await {
-                    Ok(mut announcements) => {
-                        while let Some(announcement) = announcements.next().await {
-                            match announcement {
-                                Ok(announcement) => {
-                                    tracing::debug!(
-                                        version = announcement.version,
-                                        revision = announcement.revision,
-                                        "a promotion is announced"
-                                    );
-                                    hint.notify_one();
-                                }
-                                Err(error) => {
-                                    tracing::debug!(%error, "an announcement cannot be read");
-                                    break;
-                                }
-                            }
+        match AdapterNews::connect(&config).await {
+            Ok(mut news) => {
+                while let Some(announcement) = news.next().await {
+                    match announcement {
+                        Ok(announcement) => {
+                            tracing::debug!(version = announcement.version, revision = announcement.revision, "a promotion is announced");
+                            hint.notify_one();
+                        }
+                        Err(error) => {
+                            tracing::debug!(%error, "an announcement cannot be heard or read");
+                            break;
                         }
                     }
-                    Err(error) => tracing::debug!(%error, "cannot listen for promotions; looking at the registry only"),
                 }
-                board.close().await;
+                news.close().await;
             }
             Err(error) => tracing::debug!(%error, "cannot listen for promotions; looking at the registry only"),
         }

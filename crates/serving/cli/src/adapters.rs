@@ -13,6 +13,7 @@ use autoact_trajectory::Calibration;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use crate::bus::reach;
 use crate::exit;
 use crate::out;
 
@@ -201,7 +202,7 @@ async fn changed(registry: &Registry, options: &AdaptersOptions, before: &Pointe
 pub(crate) async fn announce(registry: &Registry, url: &str, pointer: &Pointer) -> anyhow::Result<()> {
     let version = pointer.current().map(|id| registry.get(id)).transpose()?;
     let announcement = announcement(pointer, version.as_ref());
-    let config = BusConfig { name: "autoact-adapters".to_owned(), connect_limit: ANNOUNCE_LIMIT, ..BusConfig::new(url) };
+    let config = BusConfig { name: "autoact-adapters".to_owned(), connect_limit: ANNOUNCE_LIMIT, ..BusConfig::over(reach(url)) };
     let board = AdapterBoard::connect(&config).await?;
     let outcome = tokio::time::timeout(ANNOUNCE_LIMIT, board.announce(&announcement)).await;
     board.close().await;

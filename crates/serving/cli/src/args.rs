@@ -3,6 +3,7 @@
 mod certs;
 mod corpus;
 mod memory;
+mod nats;
 mod tools;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 pub(crate) use self::certs::{CertsCommand, CertsOptions};
 pub(crate) use self::corpus::{CorpusCommand, ImportOptions, StoreOptions};
 pub(crate) use self::memory::{MemoryCommand, MemoryKind, MemoryOptions};
+pub(crate) use self::nats::{ConfigOptions, LoginOptions, NatsCommand};
 pub(crate) use self::tools::{AddCommand, CallOptions, CommonOptions, FilesOptions, ToolsCommand, ToolsOptions};
 use crate::adapters::AdaptersOptions;
 use crate::audit::AuditOptions;
@@ -42,6 +44,8 @@ pub(crate) struct Args {
     pub(crate) gateway: String,
     #[command(flatten)]
     pub(crate) tls: TlsOptions,
+    #[command(flatten)]
+    pub(crate) login: LoginOptions,
     /// The file with the token that the gateway and memory ask for; otherwise the variable
     /// `AUTOACT_TOKEN`, or the file that `AUTOACT_TOKEN_FILE` names.
     #[arg(long, global = true, value_name = "FILE")]
@@ -99,6 +103,9 @@ pub(crate) enum Command {
     /// Certificates for development: make an authority, show and renew what it made.
     #[command(subcommand)]
     Certs(CertsCommand),
+    /// The users of nats-server: make their keys, print its configuration, show who may do what.
+    #[command(subcommand)]
+    Nats(NatsCommand),
     /// Tokens for users: make one, list them, check them.
     #[command(subcommand)]
     Token(TokenCommand),

@@ -78,6 +78,6 @@ fn given(options: TlsOptions) -> Result<Option<Tls>, TlsError> {
 }
 
 /// Where a local group keeps its files: as `autoact up` finds it.
-fn state_dir() -> PathBuf {
+pub(crate) fn state_dir() -> PathBuf {
     std::env::var_os("AUTOACT_STATE_DIR").filter(|dir| !dir.is_empty()).map_or_else(|| DEFAULT_STATE_DIR.into(), PathBuf::from)
 }

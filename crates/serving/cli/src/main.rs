@@ -27,6 +27,7 @@ mod memory;
 mod migrate;
 mod model;
 mod names;
+mod nats;
 mod out;
 mod person;
 mod purge;
@@ -91,6 +92,7 @@ async fn run(args: Args) -> anyhow::Result<u8> {
     identity::set(args.token_file, args.for_tenant);
     let gateway = args.gateway;
     connector::set_up(args.tls);
+    bus::set_up(args.login);
     match args.command {
         Command::Up(options) => up::run(options).await,
         Command::Down(options) => up::down(&options).await,
@@ -111,6 +113,7 @@ async fn run(args: Args) -> anyhow::Result<u8> {
         Command::Restore(options) => backup::restore(options).await,
         Command::Purge(options) => purge::run(options).await,
         Command::Certs(command) => certs::run(command),
+        Command::Nats(command) => nats::run(command),
         Command::Token(command) => token::run(command),
     }
 }

@@ -4,6 +4,7 @@ use autoact_bus::BusConfig;
 use autoact_trajectory::Tenant;
 use clap::Args as ClapArgs;
 
+use crate::bus::reach;
 use crate::{exit, out};
 
 /// `autoact migrate`
@@ -20,7 +21,7 @@ pub(crate) struct MigrateOptions {
 pub(crate) async fn run(options: MigrateOptions) -> anyhow::Result<u8> {
     let tenant: Tenant = options.tenant.parse()?;
     let progress = indicatif::ProgressBar::new_spinner();
-    let moved = autoact_bus::migrate(BusConfig::new(&options.nats_url), &tenant, |moved| {
+    let moved = autoact_bus::migrate(BusConfig::over(reach(&options.nats_url)), &tenant, |moved| {
         progress.set_message(format!("{} tasks, {} events", moved.tasks, moved.events));
         progress.tick();
     })

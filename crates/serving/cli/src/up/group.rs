@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use autoact_bus::BusConfig;
-use autoact_certificates::AUTHORITY;
+use autoact_bus::{BusConfig, ServerConfig};
+use autoact_certificates::{AUTHORITY, NATS};
 use autoact_trajectory::{Role, Tenant};
 use autoact_wire::client::Connector;
 use tokio::net::TcpStream;
@@ -17,6 +17,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use crate::args::GroupOptions;
+use crate::bus::{self, CONFIG, KEYS_DIR};
 use crate::connector::{self, TLS_DIR};
 use crate::supervise::{self, Process, Program};
 use crate::up::layout::{Ports, StateDir};
@@ -87,10 +88,11 @@ impl Group {
             say(&format!("made certificates for this group in {}", tls_dir.display()));
         }
         let operator = Connector::new(connector::operator(&options.state_dir)?);
-        let config = state.join("autoact.toml");
+        autoact_bus::make_keys(&state.join(KEYS_DIR), false)?;
+        let config = state.join(CONFIG);
         std::fs::write(&config, config_file(options, ports, &state)?).with_context(|| format!("cannot write `{}`", config.display()))?;
         let nats_config = state.join("nats.conf");
-        std::fs::write(&nats_config, nats_file(ports, &state))?;
+        std::fs::write(&nats_config, nats_file(ports, &state)?)?;
 
         let mut group = Group { processes: Vec::new(), ports, state, operator };
         if let Some(said) = options.model.said() {
@@ -130,9 +132,14 @@ impl Group {
             async move { TcpStream::connect(address).await.is_ok() }
         })
         .await?;
-        say(&format!("nats-server     ready on {address}"));
+        say(&format!("nats-server     ready on {address} (mutual TLS, a user for each service)"));
         // nobody else uses this bus, so what the release before stored is moved here and now
-        let moved = autoact_bus::migrate(BusConfig::new(format!("nats://{address}")), &Tenant::default(), |_| {}).await?;
+        let moved = autoact_bus::migrate(
+            BusConfig::over(bus::operator(&self.state.join(""), &format!("nats://{address}"))),
+            &Tenant::default(),
+            |_| {},
+        )
+        .await?;
         if moved.events > 0 {
             say(&format!("moved {} tasks of the release before to the present schema", moved.tasks));
         }
@@ -263,9 +270,9 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
     let path = |path: &Path| toml_string(&std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()).display().to_string());
     let tls = state.join(TLS_DIR);
     let mut text = format!(
-        "# written by `autoact up`; what it says is in docs/operations.md\n[common]\nnats.url = \"nats://127.0.0.1:{}\"\ntls.ca = {}\n",
+        "# written by `autoact up`; what it says is in docs/operations.md\n[common]\nnats.url = \"nats://127.0.0.1:{}\"\ntls.ca = {ca}\nnats.ca = {ca}\n",
         ports.nats(),
-        path(&autoact_certificates::files(&tls, AUTHORITY).0)
+        ca = path(&autoact_certificates::files(&tls, AUTHORITY).0)
     );
     for (index, name) in SERVICES.iter().enumerate() {
         let index = index as u16;
@@ -277,6 +284,11 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
         );
         let (cert, key) = autoact_certificates::files(&tls, name);
         let _ = writeln!(text, "tls.cert = {}\ntls.key = {}", path(&cert), path(&key));
+        // memory does not use the bus
+        if autoact_bus::user(name).is_some() {
+            let nkey = autoact_bus::key_file(&state.join(KEYS_DIR), name);
+            let _ = writeln!(text, "nats.cert = {}\nnats.key = {}\nnats.nkey_file = {}", path(&cert), path(&key), path(&nkey));
+        }
         if let Some(role) = Role::ALL.into_iter().find(|role| name.strip_suffix("-agent") == Some(role.as_str())) {
             text.push_str(&options.model.section(role, options.start_timeout)?);
             let _ = writeln!(text, "engine.shared_prefixes = {}", path(state.shared_prefixes()));
@@ -314,13 +326,18 @@ fn config_file(options: &GroupOptions, ports: Ports, state: &StateDir) -> anyhow
     Ok(text)
 }
 
-fn nats_file(ports: Ports, state: &StateDir) -> String {
-    format!(
-        "# written by `autoact up`\nserver_name: autoact\nlisten: \"127.0.0.1:{}\"\n# the gateway asks there whether acknowledged means written\nhttp: \"127.0.0.1:{}\"\njetstream {{\n  store_dir: {}\n  max_file_store: 4GB\n  # what is acknowledged is on the disk\n  sync_interval: always\n}}\n",
+fn nats_file(ports: Ports, state: &StateDir) -> anyhow::Result<String> {
+    let keys = autoact_bus::public_keys(&state.join(KEYS_DIR))?;
+    let tls = state.join(TLS_DIR);
+    let (cert, key) = autoact_certificates::files(&tls, NATS);
+    let tls = Some((autoact_certificates::files(&tls, AUTHORITY).0, cert, key));
+    let users = autoact_bus::server_config(&keys, &ServerConfig { tls, ..ServerConfig::default() });
+    Ok(format!(
+        "# written by `autoact up`\nserver_name: autoact\nlisten: \"127.0.0.1:{}\"\n# the gateway asks there whether acknowledged means written\nhttp: \"127.0.0.1:{}\"\njetstream {{\n  store_dir: {}\n  max_file_store: 4GB\n  # what is acknowledged is on the disk\n  sync_interval: always\n}}\n{users}",
         ports.nats(),
         ports.nats_monitoring(),
         toml_string(&state.join("jetstream").display().to_string())
-    )
+    ))
 }
 
 /// `wanted` if a group fits there, else the next base that is free.

@@ -329,6 +329,7 @@ fn bus_code(error: &BusError) -> Code {
         BusError::MessageTooLarge { .. } => Code::FailedPrecondition,
         BusError::Unreadable { .. } | BusError::Vanished { .. } => Code::DataLoss,
         BusError::MissingArtifact { .. } => Code::NotFound,
+        BusError::Forbidden { .. } => Code::PermissionDenied,
         _ => Code::Unavailable,
     }
 }
@@ -344,6 +345,7 @@ fn bus_reason(error: &BusError) -> &'static str {
         BusError::MissingArtifact { .. } => "ARTIFACT_EXPIRED",
         BusError::Full { .. } => "BUS_FULL",
         BusError::Vanished { .. } => "BUS_LOST",
+        BusError::Forbidden { .. } => "BUS_FORBIDDEN",
         _ => "BUS_UNAVAILABLE",
     }
 }
@@ -357,6 +359,7 @@ fn bus_metadata(error: &BusError) -> Metadata {
         BusError::MissingTool { task, tool, .. } => vec![("task_id", task.id.to_string()), ("tool", tool.clone())],
         BusError::Unreadable { task, sequence, .. } => vec![("task_id", task.id.to_string()), ("sequence", sequence.to_string())],
         BusError::Vanished { stream } => vec![("stream", stream.clone())],
+        BusError::Forbidden { subject, .. } => vec![("subject", subject.clone())],
         _ => Vec::new(),
     }
 }
@@ -390,6 +393,7 @@ mod tests {
             BusError::MissingTool { task: key(), tool: "Search".into(), digest: Digest([1; 32]) },
             BusError::Full { what: "store", source: "full".into() },
             BusError::Vanished { stream: "AUTOACT_TRAJECTORIES".into() },
+            BusError::Forbidden { name: "gateway-1".into(), what: "publish to", subject: "autoact.t.traj.x".into() },
             BusError::Unavailable { what: "answer", source: "gone".into() },
         ]
     }

@@ -1,0 +1,75 @@
+//! The words of `autoact nats`, and of logging in to NATS.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand};
+
+/// Where keys are unless told otherwise.
+const DEFAULT_DIR: &str = "nats";
+
+/// How the commands that talk to NATS log in. Without these, as the operator of the group in the
+/// state directory, if it is that group's server.
+#[derive(Debug, Clone, Default, ClapArgs)]
+#[command(next_help_heading = "Logging in to NATS")]
+pub(crate) struct LoginOptions {
+    /// The key of a NATS user, as `autoact nats init` makes it.
+    #[arg(long, global = true, env = "AUTOACT_NATS__NKEY_FILE", value_name = "FILE")]
+    pub(crate) nats_nkey: Option<PathBuf>,
+    /// A NATS credentials file.
+    #[arg(long, global = true, env = "AUTOACT_NATS__CREDENTIALS_FILE", value_name = "FILE")]
+    pub(crate) nats_credentials: Option<PathBuf>,
+    /// Speak TLS alone, and believe servers with certificates of these authorities: a PEM file.
+    #[arg(long, global = true, env = "AUTOACT_NATS__CA", value_name = "FILE")]
+    pub(crate) nats_ca: Option<PathBuf>,
+    /// The certificate that we show to the server: a PEM file.
+    #[arg(long, global = true, env = "AUTOACT_NATS__CERT", value_name = "FILE")]
+    pub(crate) nats_cert: Option<PathBuf>,
+    /// The certificate's key: a PEM file.
+    #[arg(long, global = true, env = "AUTOACT_NATS__KEY", value_name = "FILE")]
+    pub(crate) nats_key: Option<PathBuf>,
+}
+
+/// `autoact nats`
+#[derive(Debug, Subcommand)]
+pub(crate) enum NatsCommand {
+    /// Make a key for each NATS user that has none.
+    Init {
+        /// The directory of the keys.
+        #[arg(long, default_value = DEFAULT_DIR)]
+        dir: PathBuf,
+        /// Replace those that are there, too; every service has to be given its new one.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Print what nats-server has to know: the users, and what each may do.
+    Config(ConfigOptions),
+    /// Who may do what, as a table.
+    Users {
+        /// A JSON array for programs.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What `autoact nats config` prints.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigOptions {
+    /// The directory of the keys.
+    #[arg(long, default_value = DEFAULT_DIR)]
+    pub(crate) dir: PathBuf,
+    /// Put the users into an account of this name, for a server that others use too.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: Option<String>,
+    /// The authority whose clients the server lets in: a PEM file, where the server finds it.
+    #[arg(long, value_name = "FILE", requires_all = ["server_cert", "server_key"])]
+    pub(crate) server_ca: Option<PathBuf>,
+    /// The server's certificate, where the server finds it.
+    #[arg(long, value_name = "FILE", requires_all = ["server_ca", "server_key"])]
+    pub(crate) server_cert: Option<PathBuf>,
+    /// The certificate's key, where the server finds it.
+    #[arg(long, value_name = "FILE", requires_all = ["server_ca", "server_cert"])]
+    pub(crate) server_key: Option<PathBuf>,
+    /// A server of the cluster, each of them with this option. What is printed then holds a password.
+    #[arg(long = "route", value_name = "HOST")]
+    pub(crate) routes: Vec<String>,
+}
