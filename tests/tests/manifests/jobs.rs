@@ -40,7 +40,8 @@ fn program(manifests: &Manifests, container: &Value, complain: &mut impl FnMut(S
     let name = text(container, "command.0").context("a container names its program")?;
     let (path, first) = files::service(name)?;
     let output = Command::new(path).args(first).arg("--help").env_clear().output().with_context(|| format!("cannot run `{name}`"))?;
-    let help = String::from_utf8_lossy(&output.stdout);
+    // long lines are broken between words
+    let help = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     let maps = items(container, "envFrom").filter_map(|source| text(source, "configMapRef.name"));
     let mounts: Vec<&str> = items(container, "volumeMounts").filter_map(|mount| text(mount, "mountPath")).collect();
     for map in maps {
@@ -49,7 +50,7 @@ fn program(manifests: &Manifests, container: &Value, complain: &mut impl FnMut(S
             continue;
         };
         for (variable, value) in texts(map, "data") {
-            if !help.contains(&format!("[env: {variable}=")) {
+            if !help.contains(&format!("env: {variable}=")) {
                 complain(format!("`{name}` takes no variable `{variable}`"));
             }
             let placed = value.starts_with("/opt/autoact/") || mounts.iter().any(|mount| value.starts_with(mount));
