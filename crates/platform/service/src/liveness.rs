@@ -39,7 +39,7 @@ mod tests {
     fn a_part_is_named_as_long_as_it_is_stuck() {
         let (liveness, works) = (Liveness::default(), Arc::new(AtomicBool::new(true)));
         let told = Arc::clone(&works);
-        liveness.clone().add("model", move || told.load(Ordering::Relaxed));
+        liveness.add("model", move || told.load(Ordering::Relaxed));
         liveness.add("disk", || true);
         assert!(liveness.stuck().is_empty());
         works.store(false, Ordering::Relaxed);
