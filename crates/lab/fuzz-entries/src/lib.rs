@@ -7,6 +7,7 @@
 //! to the same functions, without a fuzzer (docs/fuzzing.md).
 
 mod adapter;
+#[cfg(feature = "documents")]
 mod documents;
 mod events;
 #[cfg(feature = "tools")]
@@ -25,6 +26,7 @@ mod tools;
 mod weights;
 
 pub use adapter::adapter;
+#[cfg(feature = "documents")]
 pub use documents::documents;
 pub use events::events;
 #[cfg(feature = "tools")]
@@ -46,6 +48,7 @@ pub type Entry = (&'static str, fn(&[u8]));
 /// All targets.
 pub const ENTRIES: &[Entry] = &[
     ("adapter", adapter),
+    #[cfg(feature = "documents")]
     ("documents", documents),
     ("events", events),
     ("records", records),

