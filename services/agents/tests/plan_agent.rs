@@ -3,9 +3,11 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read as _, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use autoact_agent::testing::tiny_model;
 use autoact_testkit::processes::terminate;
@@ -73,9 +75,48 @@ fn sigterm_ends_it_with_0() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
+#[test]
+fn a_pass_that_never_ends_is_no_life() {
+    let dir = tiny_model("llama3").unwrap();
+    let adapter = dir.path().join("adapter");
+    // the model is asked for a token every second; the third pass stops for ever
+    let mut command = plan_agent();
+    command.args(["--set", "engine.health_interval=1s", "--set", "engine.stuck_after=1s"]).env("AUTOACT_FAILPOINTS", "model-pass@3");
+    let (mut child, probes) = serving_with(dir.path(), &adapter, &mut command);
+    let begun = Instant::now();
+    let mut lived = false;
+    let said = loop {
+        let answer = get(&probes, "/livez");
+        if answer.starts_with("HTTP/1.1 503") {
+            break answer;
+        }
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        lived = true;
+        assert!(begun.elapsed() < Duration::from_secs(60), "a stuck model passes for alive");
+        std::thread::yield_now();
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(lived && said.ends_with("stuck: model\n"), "{said}");
+}
+
+/// The answer to a probe.
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 /// Returns when the process says that it serves, and on which addresses.
 fn serving(model: &Path, adapter: &Path) -> std::process::Child {
-    let mut child = plan_agent()
+    serving_with(model, adapter, &mut plan_agent()).0
+}
+
+/// The same for a command; the address of its probes as well.
+fn serving_with(model: &Path, adapter: &Path, command: &mut std::process::Command) -> (std::process::Child, String) {
+    let mut child = command
         .args(["--log-format", "json", "--set", "engine.threads=1"])
         .arg("--model")
         .arg(model)
@@ -92,7 +133,8 @@ fn serving(model: &Path, adapter: &Path) -> std::process::Child {
         seen.push('\n');
         if line.contains("\"message\":\"serving\"") {
             assert!(line.contains("\"grpc\":\"127.0.0.1:") && !line.contains("\"grpc\":\"127.0.0.1:0\""), "{line}");
-            return child;
+            let (_, metrics) = line.split_once("\"metrics\":\"").unwrap();
+            return (child, metrics.split('"').next().unwrap().to_owned());
         }
     }
     panic!("it never served:\n{seen}");

@@ -6,6 +6,7 @@
 //! (`scripts/fetch-kustomize`).
 
 mod binaries;
+mod jobs;
 mod network;
 mod pods;
 mod source;
@@ -20,6 +21,7 @@ fn check(manifests: &Manifests) -> anyhow::Result<()> {
     let mut complaints = Vec::new();
     pods::check(manifests, &mut complaints);
     network::check(manifests, &mut complaints);
+    jobs::check(manifests, &mut complaints)?;
     binaries::check(manifests, &mut complaints)?;
     anyhow::ensure!(complaints.is_empty(), "{}:\n- {}", manifests.name, complaints.join("\n- "));
     Ok(())
@@ -57,8 +59,8 @@ fn the_remote_component_fits_the_programs() -> anyhow::Result<()> {
         println!("SKIPPED: no kustomize or kubectl found; `scripts/fetch-kustomize` gets one");
         return Ok(());
     };
-    for overlay in ["local", "production"] {
-        let dir = source::with_component(overlay, "remote")?;
+    for (overlay, components) in [("local", &["remote"][..]), ("production", &["remote", "remote-egress"])] {
+        let dir = source::with_components(overlay, components)?;
         let manifests = Manifests::rendered(&kustomize, &dir.path().display().to_string())?;
         check(&manifests).with_context(|| format!("k8s/overlays/{overlay} with components/remote"))?;
         for agent in ["plan", "tool", "reflect"] {
@@ -66,6 +68,9 @@ fn the_remote_component_fits_the_programs() -> anyhow::Result<()> {
             let deployment = manifests.named("Deployment", &name).with_context(|| format!("there is a Deployment `{name}`"))?;
             let secret = yaml::text(deployment, "spec.template.spec.containers.0.envFrom.1.secretRef.name");
             anyhow::ensure!(secret == Some("autoact-backend"), "{name} has no key: {secret:?}");
+        }
+        if overlay == "production" {
+            network::the_server_can_be_reached(&manifests)?;
         }
     }
     Ok(())
@@ -77,16 +82,27 @@ fn the_tls_component_fits_the_programs() -> anyhow::Result<()> {
         println!("SKIPPED: no kustomize or kubectl found; `scripts/fetch-kustomize` gets one");
         return Ok(());
     };
-    for overlay in ["local", "production"] {
-        let dir = source::with_component(overlay, "tls")?;
+    // the production overlay has it already
+    for (overlay, components) in [("local", &["tls", "cert-manager"][..]), ("production", &["cert-manager"])] {
+        let dir = source::with_components(overlay, components)?;
         let manifests = Manifests::rendered(&kustomize, &dir.path().display().to_string())?;
         check(&manifests).with_context(|| format!("k8s/overlays/{overlay} with components/tls"))?;
         for service in ["gateway", "plan-agent", "tool-agent", "reflect-agent", "memory"] {
             let deployment = manifests.named("Deployment", &format!("autoact-{service}")).context("there is a Deployment")?;
             let volumes = yaml::items(deployment, "spec.template.spec.volumes");
-            let secrets: Vec<&str> = volumes.filter_map(|volume| yaml::text(volume, "secret.secretName")).collect();
-            let own = format!("autoact-{service}-tls");
-            anyhow::ensure!(secrets.contains(&own.as_str()), "{service} has no certificate of its own: {secrets:?}");
+            let mut secrets = volumes.filter_map(|volume| yaml::text(volume, "secret.secretName"));
+            let secret = secrets.find(|secret| secret.ends_with("-tls"));
+            anyhow::ensure!(secret == Some(&format!("autoact-{service}-tls")), "{service} has no certificate of its own: {secret:?}");
+            let service_object = manifests.named("Service", &format!("autoact-{service}")).context("there is a Service")?;
+            let protocol = yaml::text(service_object, "spec.ports.0.appProtocol");
+            anyhow::ensure!(protocol == Some("https"), "{service} is said to speak {protocol:?}");
+            let certificate = manifests.named("Certificate", &format!("autoact-{service}")).context("there is a Certificate")?;
+            anyhow::ensure!(yaml::text(certificate, "spec.secretName") == secret, "{service}: the certificate is another Secret's");
+            // the first says who it is, the second is the host of the addresses
+            let names: Vec<_> = yaml::items(certificate, "spec.dnsNames").filter_map(serde_norway::Value::as_str).collect();
+            anyhow::ensure!(names == [service, &format!("autoact-{service}")], "{service} is certified as {names:?}");
+            let issuer = yaml::text(certificate, "spec.issuerRef.name").unwrap_or_default();
+            anyhow::ensure!(manifests.named("Issuer", issuer).is_some(), "{service}: there is no issuer `{issuer}`");
         }
     }
     Ok(())
@@ -115,7 +131,7 @@ fn nats_has_logins_and_three_servers_in_production_and_speaks_tls_where_that_is_
     );
     assert!(settings["nats.conf"].contains("pid_file: \"/tmp/nats.pid\""));
 
-    for (overlay, components) in [("local", &["nats-users", "tls", "nats-tls"][..]), ("production", &["tls", "nats-tls"])] {
+    for (overlay, components) in [("local", &["nats-users", "tls", "nats-tls"][..]), ("production", &["nats-tls"])] {
         let dir = source::with_components(overlay, components)?;
         let manifests = Manifests::rendered(&kustomize, &dir.path().display().to_string())?;
         check(&manifests).with_context(|| format!("k8s/overlays/{overlay} with {components:?}"))?;
@@ -127,6 +143,22 @@ fn nats_has_logins_and_three_servers_in_production_and_speaks_tls_where_that_is_
         for service in ["plan-agent", "reflect-agent", "memory"] {
             assert_eq!(secrets(&manifests, "Deployment", &format!("autoact-{service}"))?, [format!("autoact-{service}-tls")]);
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn who_learns_writes_the_adapters_that_the_agents_read() -> anyhow::Result<()> {
+    let Some(kustomize) = source::kustomize() else {
+        println!("SKIPPED: no kustomize or kubectl found; `scripts/fetch-kustomize` gets one");
+        return Ok(());
+    };
+    for overlay in ["local", "production"] {
+        let dir = source::with_components(overlay, &["adapters", "learn"])?;
+        let manifests = Manifests::rendered(&kustomize, &dir.path().display().to_string())?;
+        check(&manifests).with_context(|| format!("k8s/overlays/{overlay} with components/adapters and components/learn"))?;
+        anyhow::ensure!(manifests.of_kind("Job").count() == 0, "a Job cannot be applied again");
+        jobs::shares_adapters(&manifests)?;
     }
     Ok(())
 }

@@ -6,6 +6,10 @@ use serde_norway::Value;
 use crate::source::{Manifests, Workload};
 use crate::yaml::{at, items, number, selects, text, texts};
 
+/// Where NodeLocal DNSCache answers on every node. It is an address of the node, which no selector
+/// of pods or namespaces matches.
+const NODE_LOCAL_DNS: &str = "169.254.20.10/32";
+
 /// What the gateway shares its calls among (docs/replicas.md).
 const CALLED: [&str; 4] = ["autoact-plan-agent", "autoact-tool-agent", "autoact-reflect-agent", "autoact-memory"];
 
@@ -109,9 +113,10 @@ fn secluded(manifests: &Manifests, policies: &[&Value], complaints: &mut Vec<Str
                 complaints.push(format!("{}: no policy restricts its {kind}", workload.name));
             }
         }
-        let leaves = about(&workload, "Egress")
-            .iter()
-            .any(|policy| items(policy, "spec.egress").any(|rule| items(rule, "to").any(|peer| peer.get("ipBlock").is_some())));
+        let leaves = about(&workload, "Egress").iter().any(|policy| {
+            let peers = items(policy, "spec.egress").flat_map(|rule| items(rule, "to"));
+            peers.filter_map(|peer| text(peer, "ipBlock.cidr")).any(|network| network != NODE_LOCAL_DNS)
+        });
         if leaves != (workload.name == "autoact-tool-agent") {
             complaints.push(format!("{}: only tool-agent may leave the cluster", workload.name));
         }
@@ -124,4 +129,24 @@ fn secluded(manifests: &Manifests, policies: &[&Value], complaints: &mut Vec<Str
             complaints.push(format!("{}: only the gateway is open to the cluster", workload.name));
         }
     }
+}
+
+/// With a server elsewhere that runs the models, the agents may reach its namespace at its port.
+pub(crate) fn the_server_can_be_reached(manifests: &Manifests) -> anyhow::Result<()> {
+    let config = manifests.of_kind("ConfigMap").find(|map| name(map).starts_with("autoact-config"));
+    let settings = config.map(|map| texts(map, "data")).unwrap_or_default();
+    let policy = manifests.named("NetworkPolicy", "autoact-agents-backend");
+    let rules: Vec<&Value> = policy.into_iter().flat_map(|policy| items(policy, "spec.egress")).collect();
+    for (variable, url) in settings.iter().filter(|(variable, _)| variable.ends_with("__BACKEND__URL")) {
+        let authority = url.split('/').nth(2).unwrap_or_default();
+        let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
+        let namespace = host.split('.').nth(1).unwrap_or_default();
+        let open = rules.iter().any(|rule| {
+            let label = ("kubernetes.io/metadata.name".to_owned(), namespace.to_owned());
+            let there = items(rule, "to").any(|peer| texts(peer, "namespaceSelector.matchLabels").contains(&label));
+            there && items(rule, "ports").any(|own| number(own, "port").is_some_and(|own| own.to_string() == port))
+        });
+        anyhow::ensure!(open, "no policy lets the agents reach `{url}` (`{variable}`)");
+    }
+    Ok(())
 }

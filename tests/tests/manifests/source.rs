@@ -84,12 +84,7 @@ impl Manifests {
     }
 }
 
-/// An overlay of ours with a component added, as somebody who uses it writes it.
-pub(crate) fn with_component(overlay: &str, component: &str) -> anyhow::Result<tempfile::TempDir> {
-    with_components(overlay, &[component])
-}
-
-/// The same with several, one after another.
+/// An overlay of ours with components added, as somebody who uses them writes it.
 pub(crate) fn with_components(overlay: &str, components: &[&str]) -> anyhow::Result<tempfile::TempDir> {
     let dir = tempfile::tempdir()?;
     let here = std::fs::canonicalize(dir.path())?;
@@ -97,12 +92,10 @@ pub(crate) fn with_components(overlay: &str, components: &[&str]) -> anyhow::Res
     let up = "../".repeat(here.components().count() - 1);
     let k8s = root().join("k8s");
     let k8s = format!("{up}{}", k8s.strip_prefix("/")?.display());
-    let mut text = format!(
-        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - {k8s}/overlays/{overlay}\ncomponents:\n"
+    let added: String = components.iter().map(|component| format!("  - {k8s}/components/{component}\n")).collect();
+    let text = format!(
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - {k8s}/overlays/{overlay}\ncomponents:\n{added}"
     );
-    for component in components {
-        text.push_str(&format!("  - {k8s}/components/{component}\n"));
-    }
     std::fs::write(dir.path().join("kustomization.yaml"), text)?;
     Ok(dir)
 }

@@ -183,6 +183,13 @@ pub trait Backend: Send + Sync + 'static {
     fn cache_bytes(&self) -> Option<usize> {
         None
     }
+
+    /// How long the model's thread is at one piece of work, such as a forward pass; `None` if it
+    /// waits for work, or the model runs elsewhere. A pass takes seconds at most, so a long time
+    /// says that it never ends.
+    fn at_work(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// [`estimated_tokens`] of all that a prompt says, its messages included, and of what a chat

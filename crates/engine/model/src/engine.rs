@@ -17,7 +17,7 @@ use crate::known::Owned;
 use crate::map::release_freed;
 use crate::scores::Scoring;
 use crate::sequence::Work;
-use crate::state::{EngineState, LoadedAdapter};
+use crate::state::{AtWork, EngineState, LoadedAdapter};
 use crate::word_bias::TokenBias;
 use crate::worker::{Job, Worker};
 use crate::{ChatTemplate, EngineOptions, GenerateStream, LoadError, ModelDir, Prompt, Tokenizer, Transformer};
@@ -67,6 +67,7 @@ impl Engine {
             context_length,
             waiting: AtomicUsize::new(0),
             mean_micros: AtomicU64::new(0),
+            at_work: AtWork::default(),
         });
         let (jobs, queue) = sync_channel(options.queue.max(1));
         let threads = threads(dir, options.threads);
@@ -209,5 +210,9 @@ impl Backend for Engine {
 
     fn cache_bytes(&self) -> Option<usize> {
         Some(Engine::cache_bytes(self))
+    }
+
+    fn at_work(&self) -> Option<Duration> {
+        self.shared.at_work.lasts()
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Instant;
 
+use autoact_base::failpoint::stallpoint;
 use autoact_kernels::Team;
 
 use crate::backend::{FinishReason, GenerateError};
@@ -84,15 +85,21 @@ impl Worker {
     fn run(&mut self, jobs: &Receiver<Job>) {
         loop {
             if self.running.is_empty() {
+                self.shared.at_work.end();
                 let Ok(job) = jobs.recv() else { return };
+                self.shared.at_work.begin();
                 self.take(job);
             }
             while self.running.len() < self.batch {
                 match jobs.try_recv() {
-                    Ok(job) => self.take(job),
+                    Ok(job) => {
+                        self.shared.at_work.begin();
+                        self.take(job);
+                    }
                     Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
                 }
             }
+            self.shared.at_work.begin();
             self.leave_unwanted();
             if self.running.is_empty() {
                 continue;
@@ -171,6 +178,7 @@ impl Worker {
                 items.push(running.sequence.item(*chunk));
             }
         }
+        stallpoint("model-pass", &self.passes);
         let started = Instant::now();
         let logits = self.shared.model.forward(&self.team, &mut items, &mut self.scratch);
         self.pace.note(started.elapsed(), &wishes, &chunks, drafted);

@@ -1,4 +1,5 @@
-//! Named points at which a process of a test build ends as if it had been killed.
+//! Named points at which a process of a test build ends as if it had been killed, or at which one of
+//! its threads stops for ever ([`stallpoint`]).
 //!
 //! `AUTOACT_FAILPOINTS` names the points, comma separated:
 //!
@@ -18,12 +19,21 @@ pub fn failpoint(_name: &str, _key: &dyn std::fmt::Display) {}
 /// Ends the process, without a word to anybody, if the environment names this point.
 #[cfg(debug_assertions)]
 pub fn failpoint(name: &str, key: &dyn std::fmt::Display) {
-    use std::sync::OnceLock;
-
-    static POINTS: OnceLock<Vec<points::Point>> = OnceLock::new();
-    let points = POINTS.get_or_init(|| points::read(&std::env::var(VARIABLE).unwrap_or_default()));
-    if points.iter().any(|point| point.is_met(name, key, points::percent())) {
+    if points::of_process().iter().any(|point| point.is_met(name, key, points::percent())) {
         std::process::abort();
+    }
+}
+
+/// Stops the thread for ever if the environment names this point: a bug that makes work never end.
+#[cfg(not(debug_assertions))]
+#[inline]
+pub fn stallpoint(_name: &str, _key: &dyn std::fmt::Display) {}
+
+/// Stops the thread for ever if the environment names this point: a bug that makes work never end.
+#[cfg(debug_assertions)]
+pub fn stallpoint(name: &str, key: &dyn std::fmt::Display) {
+    while points::of_process().iter().any(|point| point.is_met(name, key, 0)) {
+        std::thread::park();
     }
 }
 
@@ -34,6 +44,7 @@ pub const VARIABLE: &str = "AUTOACT_FAILPOINTS";
 mod points {
     use std::fmt::Display;
     use std::hash::{BuildHasher as _, RandomState};
+    use std::sync::OnceLock;
 
     #[derive(Debug, PartialEq)]
     pub(super) struct Point {
@@ -47,6 +58,12 @@ mod points {
         pub(super) fn is_met(&self, name: &str, key: &dyn Display, drawn: u64) -> bool {
             self.name == name && self.key.as_ref().is_none_or(|wanted| *wanted == key.to_string()) && drawn < self.percent
         }
+    }
+
+    /// Those that the environment names.
+    pub(super) fn of_process() -> &'static [Point] {
+        static POINTS: OnceLock<Vec<Point>> = OnceLock::new();
+        POINTS.get_or_init(|| read(&std::env::var(super::VARIABLE).unwrap_or_default()))
     }
 
     pub(super) fn read(text: &str) -> Vec<Point> {

@@ -10,7 +10,7 @@ pub const CONFIG_VARIABLE: &str = "AUTOACT_CONFIG";
 pub const OTHER_VARIABLES: [(&str, &str); 33] = [
     (CONFIG_VARIABLE, "every service: its configuration file"),
     ("AUTOACT_BUF", "scripts/fetch-buf: the program that lints proto/"),
-    ("AUTOACT_FAILPOINTS", "test builds of every service: points at which the process ends"),
+    ("AUTOACT_FAILPOINTS", "test builds of every service: points at which the process ends or stalls"),
     ("AUTOACT_GATEWAY", "the `autoact` command: default of `--gateway`"),
     ("AUTOACT_ISA", "the kernels (crates/engine/kernels), in every process that runs a model"),
     ("AUTOACT_KUSTOMIZE", "scripts/fetch-kustomize and the tests of the manifests"),

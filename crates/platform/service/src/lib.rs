@@ -26,6 +26,7 @@ mod app;
 mod cli;
 mod error;
 mod limits;
+mod liveness;
 mod needs;
 mod peers;
 mod readiness;

@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use autoact_config::{Common, Door};
 use autoact_tls::Tls;
@@ -16,6 +17,7 @@ use tonic::service::Routes;
 use tower::Service;
 
 use crate::error::StartError;
+use crate::liveness::Liveness;
 use crate::readiness::{Condition, Latch, Readiness};
 use crate::tasks::Tasks;
 
@@ -29,6 +31,7 @@ pub struct Setup {
     pub(crate) routes: Routes,
     pub(crate) services: Vec<&'static str>,
     pub(crate) readiness: Readiness,
+    liveness: Liveness,
     pub(crate) tasks: Tasks,
     pub(crate) draining: CancellationToken,
     pub(crate) door: Door,
@@ -45,11 +48,12 @@ impl Setup {
         let (listener, addr) = bind("gRPC", common.listen).await?;
         let (metrics, metrics_addr) = bind("metrics", common.metrics_listen).await?;
         let recorder = autoact_telemetry::prometheus::recorder().map_err(StartError::new)?;
-        let readiness = Readiness::default();
+        let (readiness, liveness) = (Readiness::default(), Liveness::default());
         let tasks = Tasks::default();
         let router = {
-            let readiness = readiness.clone();
-            autoact_telemetry::prometheus::router(recorder.clone(), std::sync::Arc::new(move || readiness.waiting()))
+            let (readiness, liveness) = (readiness.clone(), liveness.clone());
+            let (waiting, stuck) = (Arc::new(move || readiness.waiting()), Arc::new(move || liveness.stuck()));
+            autoact_telemetry::prometheus::router(recorder.clone(), waiting, stuck)
         };
         tasks.spawn("metrics upkeep", autoact_telemetry::prometheus::upkeep(recorder));
         tasks.spawn_critical("metrics server", async move { axum::serve(metrics, router).await });
@@ -59,7 +63,7 @@ impl Setup {
         let guard = tasks.stopping().drop_guard();
         let draining = CancellationToken::new();
         let (routes, services) = (Routes::default(), Vec::new());
-        Ok(Setup { name, common, listener, addr, metrics_addr, routes, services, readiness, tasks, draining, door, tls, guard })
+        Ok(Setup { name, common, listener, addr, metrics_addr, routes, services, readiness, liveness, tasks, draining, door, tls, guard })
     }
 
     /// Registers a gRPC service; health and reflection know it then. Set message limits on it with
@@ -107,6 +111,13 @@ impl Setup {
     /// Ready only while this holds.
     pub fn condition(&self, name: &'static str) -> Condition {
         self.readiness.condition(name)
+    }
+
+    /// `/livez` fails while this part does not work. It is for what only a new process helps against,
+    /// and never for what is away: a restart brings no other service back. Asked at every probe, so
+    /// it has to answer at once.
+    pub fn alive_while(&self, name: &'static str, works: impl Fn() -> bool + Send + Sync + 'static) {
+        self.liveness.add(name, works);
     }
 
     /// Background tasks, ended after the last call.

@@ -56,9 +56,9 @@ pub async fn upkeep(handle: PrometheusHandle) {
     }
 }
 
-/// `/metrics`, `/livez` (the process answers) and `/readyz` (503 with what it waits for, until it
+/// `/metrics`, `/livez` (503 with what is `stuck` for good; only a new process helps) and `/readyz` (503 with what it waits for, until it
 /// can serve).
-pub fn router(handle: PrometheusHandle, waiting: Waiting) -> Router {
+pub fn router(handle: PrometheusHandle, waiting: Waiting, stuck: Waiting) -> Router {
     Router::new()
         .route(
             "/metrics",
@@ -67,7 +67,17 @@ pub fn router(handle: PrometheusHandle, waiting: Waiting) -> Router {
                 ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], handle.render())
             }),
         )
-        .route("/livez", get(|| async { "ok\n" }))
+        .route(
+            "/livez",
+            get(move || async move {
+                let stuck = stuck();
+                if stuck.is_empty() {
+                    (StatusCode::OK, "ok\n".to_owned())
+                } else {
+                    (StatusCode::SERVICE_UNAVAILABLE, format!("stuck: {}\n", stuck.join(", ")))
+                }
+            }),
+        )
         .route(
             "/readyz",
             get(move || async move {

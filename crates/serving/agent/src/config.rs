@@ -17,6 +17,8 @@ const DEFAULT_CACHE_BYTES: usize = 256 * 1024 * 1024;
 const MOST_REPLY_TOKENS: usize = 8192;
 /// A health check asks the model for a token when no call has worked for this long.
 const DEFAULT_HEALTH_INTERVAL: Duration = Duration::from_secs(10);
+/// Long enough for the first pass over large weights that a slow disk has yet to read.
+const DEFAULT_STUCK_AFTER: Duration = Duration::from_secs(300);
 
 /// How the engine runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +54,10 @@ pub struct EngineConfig {
     /// works.
     #[serde(with = "autoact_config::duration")]
     pub health_interval: Duration,
+    /// A forward pass that takes longer than this never ends: `/livez` fails, so that the process is
+    /// replaced.
+    #[serde(with = "autoact_config::duration")]
+    pub stuck_after: Duration,
 }
 
 impl Default for EngineConfig {
@@ -68,6 +74,7 @@ impl Default for EngineConfig {
             context_length: 0,
             reply_tokens: 0,
             health_interval: DEFAULT_HEALTH_INTERVAL,
+            stuck_after: DEFAULT_STUCK_AFTER,
         }
     }
 }
@@ -102,6 +109,8 @@ impl EngineConfig {
         check.require(known, "engine.weights", "`f32`, `bf16`, `q8_0`, or nothing for what the files hold", &self.weights);
         let interval = autoact_config::duration::format(self.health_interval);
         check.require(self.health_interval >= Duration::from_secs(1), "engine.health_interval", "at least 1s", interval);
+        let stuck = autoact_config::duration::format(self.stuck_after);
+        check.require(self.stuck_after >= Duration::from_secs(1), "engine.stuck_after", "at least 1s", stuck);
     }
 }
 

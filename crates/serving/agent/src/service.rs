@@ -49,6 +49,8 @@ impl<R: AgentRole> Service for AgentService<R> {
 pub fn install<R: AgentRole>(agent: Arc<Agent>, resources: R::Resources, config: &AgentConfig<R>, setup: &mut Setup) {
     let health = watch_health(Arc::clone(&agent), setup.condition("model"), config.engine.health_interval);
     setup.tasks().spawn("model health", health);
+    let (watched, most) = (Arc::clone(&agent), config.engine.stuck_after);
+    setup.alive_while("model", move || watched.backend().at_work().is_none_or(|lasts| lasts < most));
     setup.serve(token_counter(Arc::clone(&agent)));
     R::serve(agent, resources, &config.own, setup);
 }
