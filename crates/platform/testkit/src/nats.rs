@@ -56,7 +56,7 @@ pub struct NatsServer {
     /// Where its monitoring listens, if it has one.
     monitoring: Option<u16>,
     /// What its configuration file says beyond the arguments; empty: it has none.
-    config: &'static str,
+    config: String,
     child: Option<Child>,
 }
 
@@ -66,11 +66,28 @@ impl NatsServer {
         NatsServer::start_with("").await
     }
 
+    /// Several servers that are one cluster, on free ports.
+    pub async fn cluster(servers: usize) -> anyhow::Result<Vec<NatsServer>> {
+        let ports = crate::ports::distinct(servers)?;
+        let routes: Vec<String> = ports.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+        let started = ports.iter().zip(1..).map(|(port, number)| {
+            let (name, routes) = (format!("server_name: n{number}"), routes.join(", "));
+            let cluster = format!("cluster {{ name: test, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}");
+            NatsServer::start_with(format!("{name}\n{cluster}\n"))
+        });
+        Ok(futures::future::try_join_all(started).await?)
+    }
+
     /// The same with a configuration: `jetstream { sync_interval: always }`, `http: "127.0.0.1:-1"`.
-    pub async fn start_with(config: &'static str) -> Result<NatsServer, NatsError> {
+    pub async fn start_with(config: impl Into<String>) -> Result<NatsServer, NatsError> {
+        NatsServer::start_in(&std::env::temp_dir(), config).await
+    }
+
+    /// The same with its files in a new directory below `parent`, which has to outlive it.
+    pub async fn start_in(parent: &Path, config: impl Into<String>) -> Result<NatsServer, NatsError> {
         let binary = find()?;
-        let dir = TempDir::with_prefix("autoact-nats-").map_err(|source| start_error(&binary, source))?;
-        let mut server = NatsServer { binary, dir, port: 0, monitoring: None, config, child: None };
+        let dir = TempDir::with_prefix_in("autoact-nats-", parent).map_err(|source| start_error(&binary, source))?;
+        let mut server = NatsServer { binary, dir, port: 0, monitoring: None, config: config.into(), child: None };
         server.spawn().await?;
         Ok(server)
     }
@@ -173,7 +190,7 @@ impl NatsServer {
             return Ok(Vec::new());
         }
         let path = self.dir.path().join("nats.conf");
-        std::fs::write(&path, self.config)?;
+        std::fs::write(&path, &self.config)?;
         Ok(vec![PathBuf::from("-c"), path])
     }
 
