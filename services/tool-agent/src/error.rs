@@ -86,6 +86,9 @@ pub enum ExecuteError {
     /// Receipts cannot be read or written, so nothing with an effect is run.
     #[error("no effect is run without a receipt: {0}")]
     Receipts(#[from] autoact_bus::BusError),
+    /// The process ends.
+    #[error("this tool-agent is stopping; nothing was run")]
+    Stopping,
     /// The tool panicked.
     #[error("`{tool}` broke while it ran; see the log of tool-agent")]
     Broke {
@@ -103,7 +106,7 @@ impl ServiceError for ExecuteError {
             | ExecuteError::StaleEpoch { .. }
             | ExecuteError::ClaimedForOther { .. } => Code::FailedPrecondition,
             ExecuteError::Expired => Code::DeadlineExceeded,
-            ExecuteError::Receipts(_) => Code::Unavailable,
+            ExecuteError::Receipts(_) | ExecuteError::Stopping => Code::Unavailable,
             ExecuteError::Broke { .. } => Code::Internal,
             _ => Code::InvalidArgument,
         }
@@ -120,13 +123,14 @@ impl ServiceError for ExecuteError {
             ExecuteError::StaleEpoch { .. } => STALE_EPOCH,
             ExecuteError::Expired => "DEADLINE_PASSED",
             ExecuteError::Receipts(_) => "RECEIPTS_AWAY",
+            ExecuteError::Stopping => "STOPPING",
             ExecuteError::OutcomeDropped { .. } => "OUTCOME_DROPPED",
             ExecuteError::Broke { .. } => "TOOL_BROKE",
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
-        matches!(self, ExecuteError::Busy { .. } | ExecuteError::Receipts(_)).then_some(RETRY_DELAY)
+        matches!(self, ExecuteError::Busy { .. } | ExecuteError::Receipts(_) | ExecuteError::Stopping).then_some(RETRY_DELAY)
     }
 
     fn field(&self) -> Option<&'static str> {

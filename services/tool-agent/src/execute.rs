@@ -27,6 +27,9 @@ const REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
 /// How much longer than its timeout a tool is waited for: one that sees to its own deadline ends
 /// its program and says what it wrote.
 const TIMEOUT_MARGIN: Duration = Duration::from_millis(500);
+/// How long claiming a step and recording its outcome may take beside the tool itself: each as long
+/// as the bus is waited for.
+const RECORD_LIMIT: Duration = Duration::from_secs(10);
 /// Calls that may wait for a slot, for each slot: a longer line would only be waited for in vain.
 const WAITING_PER_RUN: usize = 8;
 
@@ -126,6 +129,12 @@ impl Executor {
         let epoch = run.epoch;
         // before it is claimed: a claim says when its tool will have ended
         let place = self.place().await?;
+        let limit = run.spec.timeout + TIMEOUT_MARGIN;
+        // a process that ends waits for what it began, and begins nothing more
+        let _hold = self.tasks.hold((Instant::now() + limit + RECORD_LIMIT).into());
+        if self.tasks.stopping().is_cancelled() {
+            return Err(ExecuteError::Stopping);
+        }
         failpoint("before-claim", &epoch);
         let asked = Asked {
             task,
@@ -134,7 +143,7 @@ impl Executor {
             action: run.action.clone(),
             effect: run.spec.effect,
             may_have_run: run.may_have_run,
-            limit: run.spec.timeout + TIMEOUT_MARGIN,
+            limit,
             deadline: run.deadline,
         };
         match self.effects.claim(asked).await? {
@@ -210,13 +219,16 @@ impl Executor {
         permit: OwnedSemaphorePermit,
     ) -> Result<(autoact_tools::Observation, &'static str), ExecuteError> {
         let key = run.key();
-        let CheckedAction { library, tenant, action, trajectory, spec, .. } = run;
+        let CheckedAction { library, tenant, action, trajectory, spec, deadline: asked, .. } = run;
+        let own = Instant::now() + spec.timeout;
+        // what changes the world goes on without its caller
+        let deadline = Some(asked.filter(|asked| spec.effect == Effect::ReadOnly && *asked < own).unwrap_or(own));
         let tool = action.tool.clone();
         let span = tracing::Span::current();
         let work = tokio::task::spawn_blocking(move || {
             // held to the end of the work, not of the waiting: a tool that hangs keeps its slot
             let _permit = permit;
-            span.in_scope(|| library.execute_as(Caller { tenant: &tenant, key: &key }, &action, &trajectory))
+            span.in_scope(|| library.execute_as(Caller { tenant: &tenant, key: &key, deadline }, &action, &trajectory))
         });
         let started = Instant::now();
         match tokio::time::timeout(spec.timeout + TIMEOUT_MARGIN, work).await {

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use autoact_base::FileWatch;
 use autoact_http_tools::{HttpClient, HttpClientOptions};
 use autoact_sandbox::Tier;
 use autoact_service::{StartError, Tasks};
@@ -16,9 +17,6 @@ use tokio::time::Instant;
 use crate::collections::RemoteCollections;
 use crate::config::ToolSettings;
 
-/// How soon a changed file is noticed. Files are asked for their time and size: mounted
-/// configurations change without a sign that can be waited for everywhere.
-const LOOK: Duration = Duration::from_secs(1);
 /// How often sets of tools are asked again that are out of service, or that can change elsewhere.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
@@ -80,19 +78,18 @@ impl Tools {
         let Some(origin) = self.origin.clone() else { return };
         let tools = Arc::clone(self);
         tasks.spawn("tool library", async move {
-            let mut seen = stamp(&origin, &tools.library()).await;
+            let mut watch = FileWatch::new(files(&origin, &tools.library()));
             let mut asked = Instant::now();
-            let mut interval = tokio::time::interval(LOOK);
+            let mut interval = tokio::time::interval(FileWatch::PERIOD);
             loop {
                 interval.tick().await;
                 let library = tools.library();
-                let now = stamp(&origin, &library).await;
+                let changed = watch.look_at(files(&origin, &library));
                 let due = !library.sets().is_empty() && asked.elapsed() >= ASK_AGAIN;
-                if now == seen && !due && !origin.sources.has_news() {
+                if !changed && !due && !origin.sources.has_news() {
                     continue;
                 }
-                let changed = now != seen;
-                (seen, asked) = (now, Instant::now());
+                asked = Instant::now();
                 let origin = origin.clone();
                 let read = tokio::task::spawn_blocking(move || {
                     let library = origin.read().map_err(|error| error.to_string())?;
@@ -130,16 +127,10 @@ impl Origin {
     }
 }
 
-/// When the files changed last, and their sizes.
-async fn stamp(origin: &Origin, library: &ToolLibrary) -> Vec<Option<(SystemTime, u64)>> {
+/// The files that the library is made of.
+fn files(origin: &Origin, library: &ToolLibrary) -> Vec<PathBuf> {
     let of_sets = library.sets().iter().flat_map(|set| set.files.iter());
-    let files = [&origin.file].into_iter().chain(&origin.own).chain(of_sets);
-    let mut stamps = Vec::new();
-    for path in files {
-        let metadata = tokio::fs::metadata(path).await.ok();
-        stamps.push(metadata.and_then(|metadata| Some((metadata.modified().ok()?, metadata.len()))));
-    }
-    stamps
+    [&origin.file].into_iter().chain(&origin.own).chain(of_sets).cloned().collect()
 }
 
 /// What of the sets is worth a line in the log when it changes.

@@ -3,16 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use autoact_bus::Known;
-use autoact_trajectory::{Action, Effect, Event, EventBody, Standing, Task, UNKNOWN_OUTCOME};
+use autoact_trajectory::{Action, Effect, Event, EventBody, Receipts, Standing, Task, UNKNOWN_OUTCOME};
 use autoact_wire::receipt::action_digest;
+use autoact_wire::v1::TrajectoryEvent;
 
 /// What one task left behind.
 pub(crate) struct History {
     /// Its events as the bus has them.
     pub(crate) events: Vec<Event>,
     /// Its receipts.
-    pub(crate) receipts: Known,
+    pub(crate) receipts: Receipts,
+    /// What its client was told.
+    pub(crate) told: Vec<TrajectoryEvent>,
 }
 
 /// What was counted.
@@ -52,6 +54,12 @@ pub(crate) fn check(history: &History, runs: &BTreeMap<String, usize>, counted: 
         wrong.push(format!("it has {ends} ends, or goes on after one"));
     }
     counted.take_overs += events.iter().filter(|event| matches!(event.body, EventBody::Started(_))).count().saturating_sub(1);
+    let stored: Vec<TrajectoryEvent> = events.iter().map(TrajectoryEvent::from).collect();
+    if history.told != stored {
+        let at = history.told.iter().zip(&stored).position(|(told, stored)| told != stored);
+        let (told, stored) = (history.told.len(), stored.len());
+        wrong.push(format!("its client was told {told} events and {stored} are stored; the first that differs: {at:?}"));
+    }
     wrong.extend(effects(history, runs, counted));
     wrong
 }
@@ -76,7 +84,7 @@ fn effects(history: &History, runs: &BTreeMap<String, usize>, counted: &mut Coun
                 if ran > 1 {
                     wrong.push(format!("`{name}` was run {ran} times"));
                 }
-                let standing = history.receipts.receipts.standing(step, u64::MAX, &action_digest(action));
+                let standing = history.receipts.standing(step, u64::MAX, &action_digest(action));
                 let seen = history.events[at..].iter().find_map(|event| match &event.body {
                     EventBody::Observation(seen) => Some(Ok(seen)),
                     EventBody::Finished(end) => Some(Err(end)),
@@ -92,8 +100,8 @@ fn effects(history: &History, runs: &BTreeMap<String, usize>, counted: &mut Coun
                     (Some(Ok(_)), Standing::Done(_)) if ran == 1 => {}
                     (Some(Ok(seen)), _) if seen.is_error && ran == 0 => {}
                     (Some(Ok(seen)), _) => wrong.push(format!("`{name}` was seen (`{}`), ran {ran} times and is {standing:?}", seen.text)),
-                    (Some(Err(end)), _) if ran > 0 && end.open_effect != Some(step) => {
-                        wrong.push(format!("`{name}` was run, and the end does not say that nobody has read its outcome"));
+                    (Some(Err(end)), _) if end.open_effect != Some(step) && (ran > 0 || matches!(standing, Standing::Claimed(_))) => {
+                        wrong.push(format!("`{name}` may have been run, and the end does not say that nobody has read its outcome"));
                     }
                     _ => {}
                 }

@@ -1,5 +1,5 @@
-//! tool-agent ends at a named point of an effect, comes back, and is asked for the same step by the
-//! next holder of the task's lease.
+//! tool-agent ends at a named point of an effect, or is asked to end in the middle of one, comes
+//! back, and is asked for the same step by the next holder of the task's lease.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,8 +27,12 @@ use crate::long;
 
 /// How long a process may take to start; the machine may be busy.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// How long the tools may take.
+/// How long the tools may take; the slow one takes longer than a process lets its calls go on that
+/// ends.
 const TOOL_TIMEOUT: &str = "500ms";
+const SLOW_TIMEOUT: &str = "20s";
+const SLOW: u32 = 4;
+const GRACE: &str = "1s";
 
 /// What a step came to after its first run was cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +80,7 @@ impl Alone {
             .args(["--listen", &listen, "--metrics-listen", &metrics, "--adapter", "", "--memory", ""])
             .args(["--model", &path(self.assets.model.clone()), "--corpus", &path(self.assets.corpus.clone())])
             .args(["--tools", &path(self.dir.path().join("tools.toml")), "--set", "engine.threads=1"])
-            .args(["--set", &format!("nats.url={}", self.nats.url())])
+            .args(["--set", &format!("nats.url={}", self.nats.url()), "--set", &format!("grace_period={GRACE}")])
             .env(failpoint::VARIABLE, failpoints);
         self.running = Some(program.start()?);
         let address = format!("http://{listen}");
@@ -115,17 +119,18 @@ impl Alone {
 
 /// Tools that note the call that runs.
 fn library(ran: &Path) -> String {
-    let tool = |name: &str, effect: &str| {
+    let tool = |name: &str, effect: &str, timeout: &str, takes: u32| {
         format!(
             "[[tool]]\nname = \"{name}\"\ndefinition = \"Notes a call.\"\nusage = \"{name}[x]\"\neffect = \"{effect}\"\n\
-             timeout = \"{TOOL_TIMEOUT}\"\nrun = {{ kind = \"command\", program = \"sh\", \
-             args = [\"-c\", 'echo \"$IDEMPOTENCY_KEY\" >> \"$RAN\"; echo noted'], env = {{ RAN = {:?} }} }}\n\n",
+             timeout = \"{timeout}\"\nrun = {{ kind = \"command\", program = \"sh\", \
+             args = [\"-c\", 'echo \"$IDEMPOTENCY_KEY\" >> \"$RAN\"; sleep {takes}; echo noted'], env = {{ RAN = {:?} }} }}\n\n",
             ran.display().to_string()
         )
     };
     let finish =
         "[[tool]]\nname = \"Finish\"\ndefinition = \"Ends.\"\nusage = \"Finish[x]\"\neffect = \"read_only\"\nrun = { kind = \"finish\" }\n";
-    tool("Send", "side_effect") + &tool("Put", "idempotent") + finish
+    let quick = tool("Send", "side_effect", TOOL_TIMEOUT, 0) + &tool("Put", "idempotent", TOOL_TIMEOUT, 0);
+    quick + &tool("Slow", "side_effect", SLOW_TIMEOUT, SLOW) + finish
 }
 
 fn request(task: &str, tool: &str, step: u32, epoch: u64) -> ExecuteRequest {
@@ -165,5 +170,26 @@ async fn an_effect_that_is_cut_off_is_done_at_most_once_and_known_where_it_is_re
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     println!("{} cut-off effects: every one as promised", steps * 8);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_agent_that_is_asked_to_end_waits_for_the_effect_that_it_began() -> anyhow::Result<()> {
+    let mut alone = Alone::new().await?;
+    let mut client = alone.start("").await?;
+    let asked = tokio::spawn(async move { client.execute(request("task", "Slow", 1, 1)).await });
+    poll_until(START_LIMIT, "the effect to begin", async || (alone.runs("task", 1) == 1).then_some(())).await?;
+
+    // its calls end with the grace period, and the effect does not
+    let running = alone.running.take().context("it was started")?;
+    running.signal(Signal::SIGTERM);
+    let output = running.output(START_LIMIT).await?;
+    anyhow::ensure!(output.code == Some(0), "{output:?}");
+    let error = asked.await?.err().context("its call was ended")?;
+    assert_eq!(error.code(), Code::Unavailable, "{error}");
+
+    let mut client = alone.start("").await?;
+    let seen = client.execute(request("task", "Slow", 1, 2)).await?.into_inner();
+    assert_eq!((seen.observation.as_str(), seen.is_error, alone.runs("task", 1)), ("noted", false, 1));
     Ok(())
 }

@@ -2,8 +2,8 @@
 //! of one conversation, and the second has the first.
 
 use anyhow::Context as _;
-use autoact_testkit::Group;
 use autoact_testkit::poll::poll_until;
+use autoact_testkit::{Cluster, ClusterOptions, Group, NatsServer};
 use autoact_wire::client::connect_lazy;
 use autoact_wire::memory_v1::memory_client::MemoryClient;
 use autoact_wire::memory_v1::{ForgetRequest, ListMemoriesRequest, stored_memory};
@@ -14,16 +14,15 @@ use serde_json::{Value, json};
 use tonic::transport::Channel;
 
 use crate::clients::{QUESTION, QUICK, TASK_LIMIT, finished, gateway, watch};
-use crate::fleet::Fleet;
 
 const CONVERSATION: &str = "trip";
 
-fn memory(fleet: &Fleet) -> anyhow::Result<MemoryClient<Channel>> {
+fn memory(fleet: &Cluster) -> anyhow::Result<MemoryClient<Channel>> {
     Ok(MemoryClient::new(connect_lazy(&fleet.address("memory"))?))
 }
 
 /// The tasks that memory has of the conversation, as turns.
-async fn turns(fleet: &Fleet) -> Option<Vec<String>> {
+async fn turns(fleet: &Cluster) -> Option<Vec<String>> {
     let request = ListMemoriesRequest { conversation_id: CONVERSATION.to_owned(), ..Default::default() };
     let memories = memory(fleet).ok()?.list_memories(request).await.ok()?.into_inner().memories;
     let turn = |memory| if let stored_memory::Memory::Turn(turn) = memory { Some(turn.task_id) } else { None };
@@ -88,7 +87,8 @@ async fn a_conversation_is_asked_listed_and_forgotten_by_command() -> anyhow::Re
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_outlives_kills_of_memory_and_gateway() -> anyhow::Result<()> {
-    let mut fleet = Fleet::with_memory().await?;
+    let options = ClusterOptions { memory: true, ..ClusterOptions::default() };
+    let mut fleet = Cluster::start(vec![NatsServer::start().await?], options, |assets, _| Ok(assets.tools.clone())).await?;
     let mut client = gateway(&fleet.address("gateway"))?;
 
     // memory is away while the first task begins and ends, and then the gateway goes too

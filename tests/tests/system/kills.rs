@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use autoact_testkit::effects;
+use autoact_testkit::{Cluster, ClusterOptions, NatsServer, effects};
 use autoact_trajectory::UNKNOWN_OUTCOME;
 use autoact_wire::v1::trajectory_event::Body;
 use autoact_wire::v1::{self, TrajectoryEvent};
 
 use crate::clients::{gateway, long, watch};
-use crate::fleet::Fleet;
 
 /// Those that are killed.
 const SERVICES: [&str; 4] = ["gateway", "plan-agent", "tool-agent", "reflect-agent"];
@@ -94,7 +93,8 @@ async fn ask_all(address: String, round: String) -> anyhow::Result<BTreeMap<(Str
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_under_kills_are_the_tasks_without_kills() -> anyhow::Result<()> {
-    let mut fleet = Fleet::start().await?;
+    let mut fleet =
+        Cluster::start(vec![NatsServer::start().await?], ClusterOptions::default(), |assets, _| Ok(assets.tools.clone())).await?;
     let address = fleet.address("gateway");
     let expected = ask_all(address.clone(), "quiet".to_owned()).await?;
     for victim in SERVICES {
@@ -127,7 +127,7 @@ fn told_unknown(said: &[Body]) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_effect_is_run_twice_under_kills() -> anyhow::Result<()> {
-    let mut fleet = Fleet::with_tools(effects::library).await?;
+    let mut fleet = Cluster::start(vec![NatsServer::start().await?], ClusterOptions::default(), effects::library).await?;
     let address = fleet.address("gateway");
     let expected = ask_all(address.clone(), "quiet".to_owned()).await?;
 

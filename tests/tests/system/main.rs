@@ -13,7 +13,6 @@ mod conversations;
 mod documents;
 mod evaluation;
 mod examples;
-mod fleet;
 mod identity;
 mod kills;
 mod lifecycle;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
+use autoact_base::FileWatch;
 use autoact_trajectory::Tenant;
 use tokio::sync::watch;
 
@@ -11,11 +12,8 @@ use crate::caller::Principal;
 use crate::config::AccessConfig;
 use crate::error::{AccessError, Problem};
 use crate::jwt::{Jwt, is_jwt};
-use crate::tokens::{Stamp, TokenFileError, Tokens};
+use crate::tokens::{TokenFileError, Tokens};
 
-/// How often the file of tokens is looked at: how long a token that was taken back still opens the
-/// door.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The longest token: HTTP allows 16 KiB for all headers together.
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 
@@ -38,8 +36,8 @@ pub enum OpenError {
 /// Knows whom tokens stand for.
 pub struct Authority {
     path: Option<PathBuf>,
-    /// What the file was when it was read.
-    stamp: Option<Stamp>,
+    /// The file as it was when it was read.
+    watch: FileWatch,
     tokens: watch::Sender<Tokens>,
     jwt: Option<Jwt>,
 }
@@ -56,7 +54,7 @@ impl Authority {
     /// # Errors
     /// A file is not there or not valid, or an address cannot be one.
     pub async fn open(config: &AccessConfig) -> Result<Authority, OpenError> {
-        let stamp = config.tokens.as_deref().and_then(Stamp::of);
+        let watch = FileWatch::new(config.tokens.clone());
         let tokens = match &config.tokens {
             Some(path) => Tokens::read(path)?,
             None => Tokens::default(),
@@ -65,7 +63,7 @@ impl Authority {
             "" => None,
             _ => Some(Jwt::open(&config.jwt).await?),
         };
-        Ok(Authority { path: config.tokens.clone(), stamp, tokens: watch::Sender::new(tokens), jwt })
+        Ok(Authority { path: config.tokens.clone(), watch, tokens: watch::Sender::new(tokens), jwt })
     }
 
     /// Follows changes of the files and of the issuer's keys. A task without end.
@@ -86,14 +84,13 @@ impl Authority {
     }
 
     async fn keep_tokens(&self, path: &Path) {
-        let mut seen = self.stamp;
+        let mut watch = self.watch.clone();
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
-            let stamp = Stamp::of(path);
-            if stamp == seen {
+            // so long a token that was taken back still opens the door
+            tokio::time::sleep(FileWatch::PERIOD).await;
+            if !watch.look() {
                 continue;
             }
-            seen = stamp;
             match Tokens::read(path) {
                 Ok(tokens) => {
                     tracing::info!(tokens = tokens.entries().len(), path = %path.display(), "the tokens have changed");

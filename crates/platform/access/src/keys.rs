@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use autoact_base::FileWatch;
 use autoact_http_client::{Client, ClientOptions, whole};
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
@@ -13,7 +14,6 @@ use tokio::time::Instant;
 
 use crate::authority::OpenError;
 use crate::config::JwtConfig;
-use crate::tokens::Stamp;
 
 /// The largest set of keys: a hundred RSA keys with their certificates.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -21,8 +21,6 @@ const MAX_BYTES: usize = 1024 * 1024;
 const MAX_KEYS: usize = 128;
 /// How long the issuer may take.
 const LIMIT: Duration = Duration::from_secs(5);
-/// How often a file is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A public key, and the one method that it is for.
 pub(crate) struct Key {
@@ -32,7 +30,8 @@ pub(crate) struct Key {
 }
 
 enum Source {
-    File(PathBuf),
+    /// As it was when it was first read.
+    File(PathBuf, FileWatch),
     Url(Box<Client>),
 }
 
@@ -59,7 +58,10 @@ impl Keys {
             let client = client.map_err(|error| OpenError::Keys { named: config.jwks.clone(), reason: error.to_string() })?;
             Source::Url(Box::new(client))
         } else {
-            Source::File(PathBuf::from(&config.jwks))
+            let path = PathBuf::from(&config.jwks);
+            // before it is read: a change in between is seen as one
+            let watch = FileWatch::new([path.clone()]);
+            Source::File(path, watch)
         };
         let keys = Keys {
             source,
@@ -70,7 +72,7 @@ impl Keys {
             asked: Mutex::default(),
         };
         match (keys.read().await, &keys.source) {
-            (Err(reason), Source::File(_)) => Err(OpenError::Keys { named: keys.named, reason }),
+            (Err(reason), Source::File(..)) => Err(OpenError::Keys { named: keys.named, reason }),
             (Err(reason), Source::Url(_)) => {
                 tracing::warn!(jwks = keys.named, reason, "the keys of JWTs cannot be read yet; trying again");
                 Ok(keys)
@@ -100,15 +102,13 @@ impl Keys {
     /// Reads them again and again. A task without end.
     pub(crate) async fn keep(&self) {
         match &self.source {
-            Source::File(path) => {
-                let mut seen = Stamp::of(path);
+            Source::File(_, watch) => {
+                let mut watch = watch.clone();
                 loop {
-                    tokio::time::sleep(LOOK_EVERY).await;
-                    let stamp = Stamp::of(path);
-                    if stamp == seen {
+                    tokio::time::sleep(FileWatch::PERIOD).await;
+                    if !watch.look() {
                         continue;
                     }
-                    seen = stamp;
                     match self.read().await {
                         Ok(()) => tracing::info!(jwks = self.named, "the keys of JWTs have changed"),
                         Err(reason) => tracing::warn!(jwks = self.named, reason, "the keys of JWTs were not read; those before stay"),
@@ -129,7 +129,7 @@ impl Keys {
 
     async fn read(&self) -> Result<(), String> {
         let bytes = match &self.source {
-            Source::File(path) => {
+            Source::File(path, _) => {
                 let path = path.clone();
                 let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await.map_err(|error| error.to_string())?;
                 read.map_err(|error| error.to_string())?

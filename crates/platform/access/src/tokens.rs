@@ -1,9 +1,7 @@
 //! Tokens that an operator gives out. A file has the SHA-256 of each, never the token itself.
 
 use std::collections::BTreeSet;
-use std::fs::Metadata;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -241,22 +239,6 @@ impl NewToken {
         let entry = format!("[[token]]\n{table}");
         Tokens::parse(&entry)?;
         Ok(NewToken { token, entry })
-    }
-}
-
-/// What says that a file has changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    modified: (i64, i64),
-    inode: u64,
-    bytes: u64,
-}
-
-impl Stamp {
-    /// Of the file at `path`, through links; `None`: it is not there.
-    pub(crate) fn of(path: &Path) -> Option<Stamp> {
-        let metadata: Metadata = std::fs::metadata(path).ok()?;
-        Some(Stamp { modified: (metadata.mtime(), metadata.mtime_nsec()), inode: metadata.ino(), bytes: metadata.len() })
     }
 }
 

@@ -28,8 +28,6 @@ use crate::users::{KeyError, inbox_prefix, read_key};
 /// One request to JetStream: a healthy server answers in milliseconds, and requests are repeated
 /// until the patience is over.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
-/// A look at the streams: a server that does not answer at once does not say now.
-const LOOK_LIMIT: Duration = Duration::from_secs(1);
 /// One attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -163,7 +161,7 @@ impl Bus {
     pub(crate) async fn check_streams(&self) -> Result<(), BusError> {
         if self.vanished.get().is_none()
             && self.is_connected()
-            && let Ok(Some(stream)) = tokio::time::timeout(LOOK_LIMIT, self.streams.vanished(&self.context)).await
+            && let Some(stream) = self.streams.vanished(&self.context).await
         {
             tracing::error!(stream, "a stream has vanished, or was made anew; nothing is stored in its place");
             let _ = self.vanished.set(stream);

@@ -18,6 +18,12 @@ use crate::tool_bucket;
 /// `migrate` moves them as they are.
 const MAX_MESSAGE_BYTES: usize = 992 * 1024;
 
+/// A look at a stream: a server that does not answer at once does not say now.
+const LOOK_LIMIT: Duration = Duration::from_secs(1);
+/// So often in a row a cluster has to say that there is no such stream, and the time in between.
+const LOOKS: usize = 10;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+
 const TRAJECTORIES: &str = "AUTOACT_TRAJECTORIES";
 const QUEUE: &str = "AUTOACT_QUEUE";
 const OUTBOX: &str = "AUTOACT_OUTBOX";
@@ -206,13 +212,23 @@ impl Streams {
     pub(crate) async fn vanished(&self, context: &Context) -> Option<String> {
         for stream in self.all() {
             let opened = stream.cached_info();
-            let gone = match context.get_stream(&opened.config.name).await {
-                Ok(now) => now.cached_info().created != opened.created,
-                Err(error) if not_found(&error) => true,
-                // it does not say now
-                Err(_) => return None,
-            };
-            if gone {
+            // A server of a cluster that has just come back may lead it before it has read all that the
+            // cluster has decided: it then knows of no stream for a moment.
+            let looks = if opened.config.num_replicas > 1 { LOOKS } else { 1 };
+            let mut missing = 0;
+            while missing < looks {
+                match tokio::time::timeout(LOOK_LIMIT, context.get_stream(&opened.config.name)).await {
+                    Ok(Ok(now)) if now.cached_info().created == opened.created => break,
+                    Ok(Ok(_)) => return Some(opened.config.name.clone()),
+                    Ok(Err(error)) if not_found(&error) => missing += 1,
+                    // it does not say now
+                    Ok(Err(_)) | Err(_) => return None,
+                }
+                if missing < looks {
+                    tokio::time::sleep(BETWEEN_LOOKS).await;
+                }
+            }
+            if missing == looks {
                 return Some(opened.config.name.clone());
             }
         }

@@ -25,6 +25,8 @@ use crate::set::{self, Address, Choice, Id, Set, View};
 const FIRST_LOOKUP: Duration = Duration::from_secs(6);
 /// Lookups are at least this far apart, however many calls fail.
 const LOOKUP_GAP: Duration = Duration::from_millis(500);
+/// A new replica gets calls after this long, without its name being looked up all the time.
+const RESOLVE: Duration = Duration::from_secs(5);
 /// How long a probe may take.
 const PROBE_LIMIT: Duration = Duration::from_secs(2);
 
@@ -35,6 +37,12 @@ pub struct Options {
     pub set: set::Options,
     /// How often names are looked up: half of it at least.
     pub resolve: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { set: set::Options::default(), resolve: RESOLVE }
+    }
 }
 
 /// Makes a connection to one of the addresses of a target: `Connector::connect_lazy_to`, or one that

@@ -21,6 +21,13 @@ const FEW_CALLS: u32 = 8;
 /// How many more new keys than the mean one replica may get.
 const MOST_KEYS: f64 = 1.1;
 
+/// One broken connection may be chance; a replica that is down fails these within a moment.
+const FAILURES: u32 = 3;
+/// Enough for what runs on a replica that dies, and too little to double a load.
+const RETRY_SHARE: f64 = 0.2;
+/// Behind a name with one address, a new pod gets traffic after this long.
+const CONNECTION_AGE: Duration = Duration::from_secs(5 * 60);
+
 /// A replica of a set, for as long as it is in it; never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Id(u64);
@@ -45,6 +52,12 @@ pub struct Options {
     pub retry_share: f64,
     /// How long a connection is used; then a new one is made. Half of it at least.
     pub connection_age: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { failures: FAILURES, retry_share: RETRY_SHARE, connection_age: CONNECTION_AGE }
+    }
 }
 
 /// One replica.

@@ -147,8 +147,7 @@ impl App {
             },
         };
         server.abort();
-        let left = deadline.saturating_duration_since(Instant::now()).max(TASKS_LIMIT);
-        if !tasks.stop(left).await {
+        if !tasks.stop(deadline.max(Instant::now() + TASKS_LIMIT)).await {
             tracing::warn!(service = name, "some background tasks did not end in time");
         }
         drop(guard);

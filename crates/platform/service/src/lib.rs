@@ -52,7 +52,7 @@ pub use readiness::{Condition, Latch, Readiness};
 pub use running::Running;
 pub use setup::Setup;
 pub use shell::{EXIT_BAD_CONFIG, EXIT_FAILED, main, main_with};
-pub use tasks::Tasks;
+pub use tasks::{Hold, Tasks};
 
 /// A service: its settings and how it is put together.
 pub trait Service: Sized + Send + 'static {

@@ -66,10 +66,27 @@ impl NatsServer {
         NatsServer::start_with("").await
     }
 
+    /// Several servers that are one cluster, on free ports.
+    pub async fn cluster(servers: usize) -> anyhow::Result<Vec<NatsServer>> {
+        let ports = crate::ports::distinct(servers)?;
+        let routes: Vec<String> = ports.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+        let started = ports.iter().zip(1..).map(|(port, number)| {
+            let (name, routes) = (format!("server_name: n{number}"), routes.join(", "));
+            let cluster = format!("cluster {{ name: test, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}");
+            NatsServer::start_with(format!("{name}\n{cluster}\n"))
+        });
+        Ok(futures::future::try_join_all(started).await?)
+    }
+
     /// The same with a configuration: `jetstream { sync_interval: always }`, `http: "127.0.0.1:-1"`.
     pub async fn start_with(config: impl Into<String>) -> Result<NatsServer, NatsError> {
+        NatsServer::start_in(&std::env::temp_dir(), config).await
+    }
+
+    /// The same with its files in a new directory below `parent`, which has to outlive it.
+    pub async fn start_in(parent: &Path, config: impl Into<String>) -> Result<NatsServer, NatsError> {
         let binary = find()?;
-        let dir = TempDir::with_prefix("autoact-nats-").map_err(|source| start_error(&binary, source))?;
+        let dir = TempDir::with_prefix_in("autoact-nats-", parent).map_err(|source| start_error(&binary, source))?;
         let mut server = NatsServer { binary, dir, port: 0, monitoring: None, config: config.into(), child: None };
         server.spawn().await?;
         Ok(server)

@@ -16,6 +16,13 @@ pub fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
+/// Ports that nothing listens on now, all different.
+pub fn distinct(count: usize) -> anyhow::Result<Vec<u16>> {
+    // all held until the last one is chosen
+    let held: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+    Ok(held.iter().map(|listener| listener.local_addr().map(|addr| addr.port())).collect::<Result<_, _>>()?)
+}
+
 /// The first of a block of ports of which those at `offsets` are free now.
 pub fn free_block(offsets: &[u16]) -> anyhow::Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);

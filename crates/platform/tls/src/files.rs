@@ -28,6 +28,12 @@ pub(crate) struct Files {
 }
 
 impl Files {
+    /// All of them.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        let own = self.own.iter().flat_map(|(cert, key)| [cert, key]);
+        std::iter::once(&self.ca).chain(own).cloned().collect()
+    }
+
     /// The one that a message names.
     pub(crate) fn shown(&self) -> &Path {
         self.own.as_ref().map_or(&self.ca, |(cert, _)| cert)

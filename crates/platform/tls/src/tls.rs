@@ -1,9 +1,10 @@
 //! The certificates of this process: read once at its start, and again when their files change.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use autoact_base::FileWatch;
 use autoact_config::{TlsConfig, TlsFiles};
 use rustls::{ClientConfig, ServerConfig};
 use tokio::time::{Instant, MissedTickBehavior};
@@ -11,8 +12,6 @@ use tokio::time::{Instant, MissedTickBehavior};
 use crate::error::TlsError;
 use crate::files::{Files, Material};
 
-/// How often the files are looked at. What renews certificates does so days before they end.
-const LOOK: Duration = Duration::from_secs(1);
 /// How often the log says that a certificate ends soon.
 const REMIND: Duration = Duration::from_secs(60 * 60);
 
@@ -28,8 +27,8 @@ struct Shared {
     files: Files,
     demand: bool,
     current: RwLock<Arc<Material>>,
-    /// How the files looked when they were last read.
-    seen: Mutex<Seen>,
+    /// The files as they were when they were last read.
+    watch: Mutex<FileWatch>,
 }
 
 /// What a look at the files led to.
@@ -73,20 +72,18 @@ impl Tls {
 
     fn of(files: Files, demand: bool) -> Result<Tls, TlsError> {
         // before they are read: a change in between is seen as one
-        let seen = Mutex::new(Seen::of(&files));
+        let watch = Mutex::new(FileWatch::new(files.paths()));
         let current = RwLock::new(Arc::new(Material::read(&files, demand)?));
-        Ok(Tls { shared: Arc::new(Shared { files, demand, current, seen }) })
+        Ok(Tls { shared: Arc::new(Shared { files, demand, current, watch }) })
     }
 
     /// Reads the files again if they have changed.
     pub fn look(&self) -> Looked {
-        let Shared { files, demand, current, seen } = &*self.shared;
-        let now = Seen::of(files);
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if *seen == now {
+        let Shared { files, demand, current, watch } = &*self.shared;
+        let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
+        if !watch.look() {
             return Looked::Same;
         }
-        *seen = now;
         match Material::read(files, *demand) {
             Ok(material) => {
                 *current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(material);
@@ -101,7 +98,7 @@ impl Tls {
     pub async fn watch(self) {
         let cert = self.shared.files.shown().display();
         let mut reminded: Option<Instant> = None;
-        let mut interval = tokio::time::interval(LOOK);
+        let mut interval = tokio::time::interval(FileWatch::PERIOD);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             interval.tick().await;
@@ -138,21 +135,5 @@ impl Tls {
 
     fn current(&self) -> Arc<Material> {
         Arc::clone(&self.shared.current.read().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// How three files look from outside: their times, sizes and, behind links, where they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen([Option<(SystemTime, u64, u64)>; 3]);
-
-impl Seen {
-    fn of(files: &Files) -> Seen {
-        let look = |path: &Path| {
-            use std::os::unix::fs::MetadataExt as _;
-            let metadata = std::fs::metadata(path).ok()?;
-            Some((metadata.modified().ok()?, metadata.len(), metadata.ino()))
-        };
-        let own = |pick: fn(&(PathBuf, PathBuf)) -> &PathBuf| files.own.as_ref().and_then(|own| look(pick(own)));
-        Seen([look(&files.ca), own(|(cert, _)| cert), own(|(_, key)| key)])
     }
 }

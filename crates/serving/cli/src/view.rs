@@ -135,6 +135,9 @@ impl View {
             }
             line.push(')');
         }
+        if let Some(step) = finished.open_effect {
+            let _ = write!(line, "\nstep {step} may have had its effect: nobody has read its outcome");
+        }
         line
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use autoact_base::in_turn;
 use autoact_trajectory::Source;
@@ -70,6 +71,8 @@ pub struct Scope<'a> {
     pub tenant: &'a str,
     /// The collections' names.
     pub collections: &'a [String],
+    /// When nobody waits for the answer any more; `None`: nobody has said.
+    pub deadline: Option<Instant>,
 }
 
 /// Why a collection could not be read.
@@ -198,7 +201,10 @@ impl Knowledge {
         for run in names.chunk_by(|one, next| !is_own(one) && !is_own(next)) {
             parts.push(match (&self.corpus, &self.collections) {
                 (Some(corpus), _) if run.iter().all(is_own) => Part::Corpus(corpus),
-                (_, Some(collections)) => Part::Collections(&**collections, Scope { tenant: call.tenant, collections: run }),
+                (_, Some(collections)) => {
+                    let scope = Scope { tenant: call.tenant, collections: run, deadline: call.deadline };
+                    Part::Collections(&**collections, scope)
+                }
                 (_, None) => {
                     let error = CollectionError::Away("this group keeps none".to_owned());
                     return Err(told(error));

@@ -338,7 +338,7 @@ impl ToolLibrary {
     }
 
     /// The same for a call of somebody: a tenant's, with a name.
-    pub fn execute_as(&self, Caller { tenant, key }: Caller<'_>, action: &Action, trajectory: &Trajectory) -> Observation {
+    pub fn execute_as(&self, Caller { tenant, key, deadline }: Caller<'_>, action: &Action, trajectory: &Trajectory) -> Observation {
         let Some((entry, tool)) = self.entries.iter().zip(&self.tools).find(|(_, tool)| tool.spec().name == action.tool) else {
             let text = one_line(&self.unknown(&action.tool).to_string());
             return Observation { text, is_error: true, ..Observation::default() };
@@ -350,7 +350,7 @@ impl ToolLibrary {
         }
         let ran = checked(entry, &action.params).and_then(|(params, arguments)| {
             let params = params.as_deref().unwrap_or(&action.params);
-            tool.run(&ToolCall { tenant, key, params, arguments: arguments.as_ref(), trajectory })
+            tool.run(&ToolCall { tenant, key, deadline, params, arguments: arguments.as_ref(), trajectory })
         });
         let (ToolOutput { text, artifacts, sources }, is_error) = match ran {
             Ok(output) => {

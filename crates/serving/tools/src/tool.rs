@@ -1,6 +1,6 @@
 //! What a tool is.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use autoact_sandbox::Sandbox;
 use autoact_trajectory::{Arguments, NewArtifact, Source, ToolSpec, Trajectory};
@@ -13,6 +13,8 @@ pub struct Caller<'a> {
     /// Names the call: the same for its repetitions and for no other call. Empty where calls have
     /// no names.
     pub key: &'a str,
+    /// When nobody waits for its outcome any more; `None`: only the tool's own deadline counts.
+    pub deadline: Option<Instant>,
 }
 
 /// One call of a tool.
@@ -22,6 +24,8 @@ pub struct ToolCall<'a> {
     pub tenant: &'a str,
     /// Names the call ([`Caller::key`]).
     pub key: &'a str,
+    /// When nobody waits for its outcome any more ([`Caller::deadline`]).
+    pub deadline: Option<Instant>,
     /// α^p: what stands between the brackets; a JSON object in canonical form for a tool with
     /// several or typed arguments.
     pub params: &'a str,

@@ -32,7 +32,7 @@ run = {{ kind = "finish" }}
     let corpus = Arc::new(Corpus::from_pages(vec![Page { title: "A".into(), text: "A.".into() }]).unwrap());
     let library = ToolLibrary::parse(&text, "test", corpus).unwrap();
     library.execute_as(
-        Caller { tenant: "acme", key: "acme/t1/3" },
+        Caller { tenant: "acme", key: "acme/t1/3", deadline: None },
         &Action { tool: "Run".into(), params: params.into() },
         &Trajectory::default(),
     )

@@ -46,7 +46,7 @@ fn observe(knowledge: &[&str], tool: &str, params: &str) -> Observation {
     let context = TaskContext { knowledge: knowledge.iter().map(|name| (*name).to_owned()).collect(), ..TaskContext::default() };
     let trajectory = Trajectory { context, ..Trajectory::default() };
     let action = Action { tool: tool.into(), params: params.into() };
-    library().execute_as(Caller { tenant: "acme", key: "" }, &action, &trajectory)
+    library().execute_as(Caller { tenant: "acme", key: "", deadline: None }, &action, &trajectory)
 }
 
 #[test]

@@ -48,7 +48,9 @@ fn transport(status: &Status) -> Option<FailureClass> {
             let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
             return Some(if refused { FailureClass::NotSent } else { FailureClass::MayHaveRun });
         }
-        if error.downcast_ref::<tonic::ConnectError>().is_some() {
+        // given back before it was written to a connection
+        let is_unsent = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled);
+        if is_unsent || error.downcast_ref::<tonic::ConnectError>().is_some() {
             return Some(FailureClass::NotSent);
         }
         if error.downcast_ref::<tonic::TimeoutExpired>().is_some() {
@@ -81,5 +83,62 @@ fn answered(status: &Status) -> FailureClass {
         | Code::OutOfRange
         | Code::Unimplemented
         | Code::Unauthenticated => FailureClass::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+
+    use super::*;
+
+    /// The type of the frame that begins a request.
+    const HEADERS: u8 = 1;
+
+    /// A client's side of a connection whose other side has greeted it.
+    async fn connected() -> (hyper::client::conn::http2::SendRequest<tonic::body::Body>, DuplexStream, tokio::task::JoinHandle<()>) {
+        let (ours, mut theirs) = tokio::io::duplex(64 * 1024);
+        let executor = hyper_util::rt::TokioExecutor::new();
+        let shaken = hyper::client::conn::http2::handshake(executor, hyper_util::rt::TokioIo::new(ours));
+        let (sender, connection) = shaken.await.unwrap();
+        let driven = tokio::spawn(async move {
+            let _ = connection.await;
+        });
+        // an empty SETTINGS frame
+        theirs.write_all(b"\0\0\0\x04\0\0\0\0\0").await.unwrap();
+        (sender, theirs, driven)
+    }
+
+    fn request() -> http::Request<tonic::body::Body> {
+        http::Request::post("http://agent/execute").body(tonic::body::Body::empty()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_request_that_was_never_written_was_not_sent() {
+        let (mut sender, theirs, driven) = connected().await;
+        drop(theirs);
+        driven.await.unwrap();
+        let error = sender.send_request(request()).await.unwrap_err();
+        assert_eq!(classify(&Status::from_error(Box::new(error))), FailureClass::NotSent);
+    }
+
+    #[tokio::test]
+    async fn a_request_that_was_written_may_have_run() {
+        let (mut sender, mut theirs, _driven) = connected().await;
+        let answer = tokio::spawn(async move { sender.send_request(request()).await });
+        // the preface, and frames up to the one with the request's headers
+        let mut preface = [0; 24];
+        theirs.read_exact(&mut preface).await.unwrap();
+        let mut kind = 0;
+        while kind != HEADERS {
+            let mut head = [0; 9];
+            theirs.read_exact(&mut head).await.unwrap();
+            let mut payload = vec![0; (usize::from(head[1]) << 8) | usize::from(head[2])];
+            theirs.read_exact(&mut payload).await.unwrap();
+            kind = head[3];
+        }
+        drop(theirs);
+        let error = answer.await.unwrap().unwrap_err();
+        assert_eq!(classify(&Status::from_error(Box::new(error))), FailureClass::MayHaveRun);
     }
 }

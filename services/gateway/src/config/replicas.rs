@@ -8,15 +8,6 @@ use autoact_replicas::{Options, set};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// One broken connection may be chance; a replica that is down fails these within a moment.
-const FAILURES: u32 = 3;
-/// Enough for what runs on a replica that dies, and too little to double a load.
-const RETRY_SHARE: f64 = 0.2;
-/// Behind a name with one address, a new pod gets traffic after this long.
-const CONNECTION_AGE: Duration = Duration::from_secs(5 * 60);
-/// A new replica gets calls after this long, without its name being looked up all the time.
-const RESOLVE: Duration = Duration::from_secs(5);
-
 /// How calls are shared among replicas.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -35,7 +26,8 @@ pub struct ReplicasConfig {
 
 impl Default for ReplicasConfig {
     fn default() -> Self {
-        ReplicasConfig { failures: FAILURES, retry_share: RETRY_SHARE, connection_age: CONNECTION_AGE, resolve: RESOLVE }
+        let Options { set: set::Options { failures, retry_share, connection_age }, resolve } = Options::default();
+        ReplicasConfig { failures, retry_share, connection_age, resolve }
     }
 }
 

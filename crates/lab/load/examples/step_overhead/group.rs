@@ -1,6 +1,6 @@
 //! Starts and ends the processes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -15,6 +15,23 @@ use tonic::transport::Channel;
 /// Time limit for the start and the end of a process.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// What the group's tool does, and where its bus keeps its files.
+#[derive(Debug, Clone)]
+pub(super) struct Variant {
+    /// What the tool does to the world, as a library says it.
+    pub(super) effect: &'static str,
+    /// Whether tool-agent keeps receipts.
+    pub(super) receipts: bool,
+    /// Where JetStream keeps its files; `None`: with other temporary files.
+    pub(super) store: Option<PathBuf>,
+}
+
+impl Default for Variant {
+    fn default() -> Variant {
+        Variant { effect: "read_only", receipts: true, store: None }
+    }
+}
+
 /// A gateway, three agents and a nats-server.
 pub(super) struct Group {
     pub(super) client: GatewayClient<Channel>,
@@ -25,11 +42,14 @@ pub(super) struct Group {
 
 impl Group {
     /// Starts the processes of one build.
-    pub(super) async fn start(build: &Path, steps: u32) -> anyhow::Result<Group> {
-        let nats = NatsServer::start().await?;
+    pub(super) async fn start(build: &Path, steps: u32, variant: &Variant) -> anyhow::Result<Group> {
+        let nats = match &variant.store {
+            Some(store) => NatsServer::start_in(store, "").await?,
+            None => NatsServer::start().await?,
+        };
         let mut children = Vec::new();
         let plan = role(build, &["plan", &steps.to_string()], &mut children).await?;
-        let tool = role(build, &["tool"], &mut children).await?;
+        let tool = role(build, &["tool", &nats.url(), variant.effect, &variant.receipts.to_string()], &mut children).await?;
         let reflect = role(build, &["reflect"], &mut children).await?;
         let gateway = role(build, &["gateway", &nats.url(), &plan, &tool, &reflect], &mut children).await?;
         let client = autoact_wire::limited!(GatewayClient::new(connect_lazy(&gateway)?));

@@ -11,11 +11,16 @@
 //! several tasks in flight. With `--before`, a program built from other sources runs its own
 //! gateway and agents in alternation with these.
 //!
+//! With `--receipts`, what receipts cost: tools of each effect with and without them, with the files
+//! of JetStream on the disk and in memory, in alternation. Times and
+//! ratios are medians of the rounds.
+//!
 //! What mutual TLS costs, paired: `--before` names a script that runs this program with the variable
 //! `STEP_OVERHEAD_TLS`, a directory that `autoact certs init` made.
 
 mod group;
 mod measure;
+mod receipts;
 mod roles;
 
 use std::path::PathBuf;
@@ -23,7 +28,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use group::Group;
+use group::{Group, Variant};
 use measure::{Measured, Saturated};
 
 /// The settings of the measurement.
@@ -43,21 +48,37 @@ struct Options {
     seconds: f64,
     /// Another build of this program, for alternation.
     before: Option<PathBuf>,
+    /// Compare tools of each effect with and without receipts.
+    receipts: bool,
     /// Print JSON.
     json: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { steps: 8, tasks: 100, warmup: 20, rounds: 3, at_once: vec![8, 32, 64], seconds: 5.0, before: None, json: false }
+        Options {
+            steps: 8,
+            tasks: 100,
+            warmup: 20,
+            rounds: 3,
+            at_once: vec![8, 32, 64],
+            seconds: 5.0,
+            before: None,
+            receipts: false,
+            json: false,
+        }
     }
 }
 
 fn options(mut args: impl Iterator<Item = String>) -> anyhow::Result<Options> {
     let mut options = Options::default();
     while let Some(arg) = args.next() {
-        if arg == "--json" {
-            options.json = true;
+        match arg.as_str() {
+            "--json" => options.json = true,
+            "--receipts" => options.receipts = true,
+            _ => {}
+        }
+        if matches!(arg.as_str(), "--json" | "--receipts") {
             continue;
         }
         let value = args.next().with_context(|| format!("`{arg}` needs a value"))?;
@@ -71,7 +92,9 @@ fn options(mut args: impl Iterator<Item = String>) -> anyhow::Result<Options> {
             "--at-once" => options.at_once = value.split(',').map(str::parse).collect::<Result<_, _>>().with_context(wrong)?,
             "--before" => options.before = Some(value.into()),
             _ => {
-                anyhow::bail!("`{arg}` is not known; the options are --steps --tasks --warmup --rounds --seconds --at-once --before --json")
+                anyhow::bail!(
+                    "`{arg}` is not known; the options are --steps --tasks --warmup --rounds --seconds --at-once --before --receipts --json"
+                )
             }
         }
     }
@@ -88,7 +111,7 @@ fn main() -> ExitCode {
         }
         let options = options(args)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        runtime.block_on(compare(&options))
+        runtime.block_on(async { if options.receipts { receipts::compare(&options).await } else { compare(&options).await } })
     };
     match run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -108,7 +131,8 @@ async fn compare(options: &Options) -> anyhow::Result<()> {
     for round in 0..options.rounds {
         for ((name, build), (measured, saturated)) in builds.iter().zip(&mut all) {
             eprintln!("round {} of {}: {name}", round + 1, options.rounds);
-            let group = Group::start(build, options.steps).await.with_context(|| format!("{name}: `{}`", build.display()))?;
+            let group =
+                Group::start(build, options.steps, &Variant::default()).await.with_context(|| format!("{name}: `{}`", build.display()))?;
             measure::one_by_one(&group, options, measured).await?;
             for at_once in &options.at_once {
                 saturated.push(measure::at_once(&group, *at_once, options.seconds).await?);

@@ -64,6 +64,13 @@ pub(super) async fn one_by_one(group: &Group, options: &Options, measured: &mut 
     Ok(())
 }
 
+impl Measured {
+    /// How long a step takes, without model and tool: median and 90th percentile.
+    pub(super) fn step(&self) -> (Duration, Duration) {
+        (self.steps.quantile(0.5), self.steps.quantile(0.9))
+    }
+}
+
 /// Keeps `at_once` tasks in flight for `seconds` seconds.
 pub(super) async fn at_once(group: &Group, at_once: usize, seconds: f64) -> anyhow::Result<Saturated> {
     let begun = Instant::now();

@@ -29,7 +29,7 @@ pub(super) async fn run(args: Vec<String>) -> anyhow::Result<()> {
     let telemetry = autoact_telemetry::init(&common.telemetry, "step-overhead", "0")?;
     let running = match args.as_slice() {
         ["plan", steps] => plan(common, steps.parse()?).await?,
-        ["tool"] => tool(common).await?,
+        ["tool", nats, effect, receipts] => tool(common, nats, effect, receipts.parse()?).await?,
         ["reflect"] => reflect(common).await?,
         ["gateway", nats, plan, tool, reflect] => gateway(common, nats, [plan, tool, reflect]).await?,
         other => bail!("no role: {other:?}"),
@@ -72,14 +72,24 @@ async fn plan(common: Common, steps: usize) -> anyhow::Result<Running> {
     Ok(setup.finish().await?.start())
 }
 
-/// The name of a page for each step.
-async fn tool(common: Common) -> anyhow::Result<Running> {
-    let config = tool_agent::ToolAgentConfig::default();
+/// The name of a page for each step. The tool that reads it says that it has this effect.
+async fn tool(mut common: Common, nats: &str, effect: &str, receipts: bool) -> anyhow::Result<Running> {
+    nats.clone_into(&mut common.nats.url);
+    let mut config = tool_agent::ToolAgentConfig::default();
+    config.own.receipts = receipts;
     let page = |number| Page {
         title: format!("Page {number}"),
         text: format!("Page {number} is a page of a book. It stands between page {} and page {}.", number - 1, number + 1),
     };
-    let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages((1..=100).map(page).collect())?))?;
+    let file = autoact_testkit::files::root().join("corpora/atlas/tools.toml");
+    let bundled = std::fs::read_to_string(&file)?;
+    let tools = bundled.split("[[tool]]").map(|entry| {
+        let effect = if entry.contains("name = \"Retrieve\"\n") { effect } else { "read_only" };
+        entry.replace("effect = \"read_only\"", &format!("effect = \"{effect}\""))
+    });
+    let tools = tools.collect::<Vec<_>>().join("[[tool]]");
+    let corpus = Arc::new(Corpus::from_pages((1..=100).map(page).collect())?);
+    let library = ToolLibrary::parse(&tools, &file.display().to_string(), corpus)?;
     let script = ScriptedBackend::new(|request| Ok(format!(" Page {}\n", request.prompt.matches("\nAction: ").count())));
     let mut setup = Setup::bind("tool-agent", common).await?;
     autoact_agent::install(speaker(Role::Tool, script), Arc::new(tool_agent::Tools::from(Arc::new(library))), &config, &mut setup);

@@ -56,7 +56,7 @@ fn a_refusal_of_the_arguments_says_what_is_expected() {
     let world = World::new(Names::default());
     let tool = world.tool(operation(Method::Get, &server.url("/"), &[("day", Place::Query)], BodyForm::None));
     let (given, trajectory) = (arguments(json!({"day": "x"})), Trajectory::default());
-    match tool.run(&ToolCall { tenant: "", key: "", params: "", arguments: Some(&given), trajectory: &trajectory }) {
+    match tool.run(&ToolCall { tenant: "", key: "", deadline: None, params: "", arguments: Some(&given), trajectory: &trajectory }) {
         Err(ToolError::Params(text)) => assert!(text.contains("query/day: not a date") && text.contains("Usage: Call{"), "{text}"),
         other => panic!("{other:?}"),
     }

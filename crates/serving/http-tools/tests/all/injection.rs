@@ -140,7 +140,7 @@ fn a_secret_is_in_the_request_and_nowhere_else() {
             let seen = server.requests().last().unwrap().clone();
             assert!(seen.contains(shape), "{seen}");
             let trajectory = Trajectory::default();
-            let run = tool.run(&ToolCall { tenant: "", key: "", params: "{}", arguments: None, trajectory: &trajectory });
+            let run = tool.run(&ToolCall { tenant: "", key: "", deadline: None, params: "{}", arguments: None, trajectory: &trajectory });
             let shown = match run {
                 Ok(output) => output.text,
                 Err(error) => format!("{error} {error:?}"),

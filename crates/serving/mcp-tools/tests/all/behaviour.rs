@@ -32,7 +32,7 @@ fn failures_have_classes() {
     assert!(matches!(refused, McpFailure::Refused { code: -32602, .. }), "{refused}");
     assert_eq!(refused.class(), McpClass::Refused);
     let trajectory = Trajectory::default();
-    let call = ToolCall { tenant: "", key: "", params: "{}", arguments: None, trajectory: &trajectory };
+    let call = ToolCall { tenant: "", key: "", deadline: None, params: "{}", arguments: None, trajectory: &trajectory };
     let told = tools["refuse"].run(&call).unwrap_err();
     assert!(matches!(&told, ToolError::Params(text) if text.contains("`b` is wrong") && text.contains("refuse{}")), "{told}");
 }

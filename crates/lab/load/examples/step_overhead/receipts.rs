@@ -1,0 +1,74 @@
+//! What receipts cost, by the effect of the tool and by where the bus keeps its files.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::Options;
+use crate::group::{Group, Variant};
+use crate::measure::{self, Measured};
+
+/// A file system in memory, where there is one.
+const MEMORY: &str = "/dev/shm";
+const EFFECTS: [&str; 3] = ["read_only", "idempotent", "side_effect"];
+
+/// The same tool with and without receipts: one entry for each round.
+struct Pair {
+    store: &'static str,
+    effect: &'static str,
+    without: Vec<Step>,
+    with: Vec<Step>,
+}
+
+/// How long a step takes in one round, without model and tool.
+#[derive(Clone, Copy)]
+struct Step {
+    p50: f64,
+    p90: f64,
+}
+
+/// Measures every pair in every round, its halves one after the other and every round the other one
+/// first, and prints how they compare.
+pub(super) async fn compare(options: &Options) -> anyhow::Result<()> {
+    let build = std::env::current_exe().context("this program has a path")?;
+    let stores = ["disk", "memory"].into_iter().filter(|store| *store == "disk" || Path::new(MEMORY).is_dir());
+    let pair = |store, effect| Pair { store, effect, without: Vec::new(), with: Vec::new() };
+    let mut pairs: Vec<Pair> = stores.flat_map(|store| EFFECTS.map(|effect| pair(store, effect))).collect();
+    for round in 0..options.rounds {
+        for pair in &mut pairs {
+            eprintln!("round {} of {}: {}, {}", round + 1, options.rounds, pair.store, pair.effect);
+            for receipts in [round % 2 == 0, round % 2 != 0] {
+                let store = (pair.store == "memory").then(|| MEMORY.into());
+                let group = Group::start(&build, options.steps, &Variant { effect: pair.effect, receipts, store }).await?;
+                let mut measured = Measured::default();
+                measure::one_by_one(&group, options, &mut measured).await?;
+                group.stop().await;
+                let (p50, p90) = measured.step();
+                let step = Step { p50: p50.as_secs_f64() * 1e6, p90: p90.as_secs_f64() * 1e6 };
+                if receipts { pair.with.push(step) } else { pair.without.push(step) }
+            }
+        }
+    }
+    println!("| files of JetStream | effect | p50 without | p90 without | p50 with | p90 with | ratio of p50 | lowest to highest |");
+    println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |");
+    for Pair { store, effect, without, with } in &pairs {
+        let micros = |steps: &[Step], pick: fn(&Step) -> f64| format!("{:.0} µs", median(steps.iter().map(pick)));
+        let ratios: Vec<f64> = with.iter().zip(without).map(|(with, without)| with.p50 / without.p50.max(1e-3)).collect();
+        let (lowest, highest) = ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
+        println!(
+            "| {store} | {effect} | {} | {} | {} | {} | {:.2} | {lowest:.2} to {highest:.2} |",
+            micros(without, |step| step.p50),
+            micros(without, |step| step.p90),
+            micros(with, |step| step.p50),
+            micros(with, |step| step.p90),
+            median(ratios.iter().copied()),
+        );
+    }
+    Ok(())
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
