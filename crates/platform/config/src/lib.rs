@@ -17,6 +17,7 @@
 //! ```
 
 mod common;
+mod door;
 mod error;
 mod file;
 mod load;
@@ -30,6 +31,7 @@ pub use autoact_base::duration;
 pub use common::{
     Common, DEFAULT_GRACE_PERIOD, DEFAULT_LOG_LEVEL, DEFAULT_NATS_URL, DEFAULT_START_LIMIT, LogFormat, NatsConfig, TelemetryConfig,
 };
+pub use door::DoorConfig;
 pub use error::{ConfigErrors, Mistake, Source};
 pub use load::{Check, Loaded, Section, Sources, load};
 pub use secret::Secret;
