@@ -30,7 +30,7 @@ use crate::tasks::submit::check_question;
 pub(crate) use error::{SubmitError, TaskError};
 pub(crate) use list::{Line, List, State};
 pub(crate) use submit::Submission;
-pub(crate) use watch::Watched;
+pub(crate) use watch::{Watched, WatchedStream};
 
 /// What the doors call.
 pub(crate) struct Application {
