@@ -303,6 +303,25 @@ async fn headers_have_a_bound() {
     started.check().await.unwrap();
 }
 
+#[tokio::test]
+async fn streams_that_are_reset_at_once_end_their_connection() {
+    let started = start(DoorConfig::default()).await;
+    let mut flood = [PREFACE, SETTINGS].concat();
+    for number in 0..10_000_u32 {
+        let id = (2 * number + 1).to_be_bytes();
+        // HEADERS with the method, the scheme and the path, then RST_STREAM
+        flood.extend([&[0, 0, 3, 1, 4][..], &id, &[0x83, 0x86, 0x84], &[0, 0, 4, 3, 0], &id, &[0, 0, 0, 8]].concat());
+    }
+    let stream = TcpStream::connect(started.running.addr()).await.unwrap();
+    let (mut reads, mut writes) = stream.into_split();
+    // it may be closed before all is written
+    let writing = tokio::spawn(async move { drop(writes.write_all(&flood).await) });
+    let mut bytes = Vec::new();
+    let _ = tokio::time::timeout(DEADLINE, reads.read_to_end(&mut bytes)).await.expect("the connection stayed open");
+    writing.await.unwrap();
+    started.check().await.unwrap();
+}
+
 async fn get(to: SocketAddr, request: &str) -> String {
     let mut stream = connect(to, request.as_bytes()).await;
     String::from_utf8_lossy(&to_end(&mut stream).await).into_owned()
