@@ -245,7 +245,7 @@ async fn made_up_paths_leave_nothing_behind() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn watchers_beyond_the_bound_are_refused() {
-    let (count, most) = if long() { (10_000, 4_096) } else { (1_000, 256) };
+    let (count, most) = if long() { (10_000, 2_048) } else { (1_000, 256) };
     let gateway = Process::start(&[("max_watchers", &most.to_string())]).await;
     // a task that goes on as long as we hold its group
     gateway.group.hold_after(0);

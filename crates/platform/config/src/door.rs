@@ -15,7 +15,7 @@ const MAX_HANDSHAKES: usize = 1024;
 const FIRST_CALL: Duration = Duration::from_secs(30);
 /// More than a gateway ever has on one connection.
 const MAX_STREAMS: u32 = 1024;
-/// Twice the clients that may watch a gateway.
+/// Four times the clients that may watch a gateway.
 const MAX_CALLS: usize = 8192;
 /// A token, a trace and a deadline take 2 KiB.
 const MAX_HEADER_BYTES: u32 = 16 * 1024;

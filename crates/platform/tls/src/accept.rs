@@ -121,20 +121,14 @@ impl Listener {
 async fn accept(mut listener: Listener, tls: Option<Tls>, bounds: Handshakes, ready: mpsc::Sender<Seated>) {
     let first_call = listener.seats.bounds().first_call;
     let encrypted = tls.is_some();
-    let mut handshakes = JoinSet::new();
+    let mut handshakes: JoinSet<io::Result<Seated>> = JoinSet::new();
     let mut places: VecDeque<AbortHandle> = VecDeque::new();
     let mut failures = Tell::default();
     loop {
         tokio::select! {
+            // what has ended goes before anything new comes: a task keeps its memory until then
+            biased;
             () = ready.closed() => return,
-            (stream, seat) = listener.accept() => {
-                places.retain(|place| !place.is_finished());
-                if places.len() >= bounds.most && let Some(oldest) = places.pop_front() {
-                    oldest.abort();
-                    count(encrypted, "crowded_out");
-                }
-                places.push_back(handshakes.spawn(handshake(stream, seat, tls.clone(), bounds.limit, first_call)));
-            },
             Some(done) = handshakes.join_next() => match done {
                 Ok(Ok(io)) => {
                     count(encrypted, "ok");
@@ -152,6 +146,14 @@ async fn accept(mut listener: Listener, tls: Option<Tls>, bounds: Handshakes, re
                 // crowded out
                 Err(_) => {}
             },
+            (stream, seat) = listener.accept() => {
+                places.retain(|place| !place.is_finished());
+                if places.len() >= bounds.most && let Some(oldest) = places.pop_front() {
+                    oldest.abort();
+                    count(encrypted, "crowded_out");
+                }
+                places.push_back(handshakes.spawn(handshake(stream, seat, tls.clone(), bounds.limit, first_call)));
+            },
         }
     }
 }
@@ -165,7 +167,8 @@ async fn handshake(stream: TcpStream, seat: Seat, tls: Option<Tls>, limit: Durat
             return Ok(Io::Plain(stream));
         };
         let Some(server) = tls.server() else { return Err(io::Error::other("there is no certificate to show")) };
-        Ok(Io::Tls(Box::new(TlsAcceptor::from(server).accept(stream).await?.into())))
+        // on its own: in plain text a task need not have room for it
+        Ok(Io::Tls(Box::new(Box::pin(TlsAcceptor::from(server).accept(stream)).await?.into())))
     };
     let io = tokio::select! {
         () = close.cancelled() => Err(io::Error::new(io::ErrorKind::ConnectionAborted, "its place was needed")),
