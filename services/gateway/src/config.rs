@@ -39,8 +39,8 @@ const AGENT_TIMEOUT: Duration = Duration::from_secs(60);
 const AGENT_PATIENCE: Duration = Duration::from_secs(15);
 /// The agents batch what they are asked at once; more at a time only makes every task slower.
 const MAX_RUNNING: usize = 32;
-/// Each holds a subscription and a stream.
-const MAX_WATCHERS: usize = 4096;
+/// Each holds two subscriptions and a stream: 26 KiB.
+const MAX_WATCHERS: usize = 2048;
 /// What is queued beyond this would wait longer than a person does.
 const MAX_TASKS: u64 = 1024;
 /// A task that fails this often in a row takes its gateway down with it.

@@ -113,6 +113,7 @@ fn tool(name: &str, effect: Effect) -> ToolSpec {
         schema: None,
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     }
 }
 

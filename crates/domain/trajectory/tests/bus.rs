@@ -80,7 +80,8 @@ impl Gateway {
             }
             Decision::Reflect => reflection(if reply % 3 == 0 { Verdict::Right } else { Verdict::Wrong }),
             Decision::Finish(finished) => EventBody::Finished(finished),
-            Decision::Done => return false,
+            // no tool here needs a person, and nobody pauses
+            Decision::Request(_) | Decision::Observe(_) | Decision::Hold | Decision::Done => return false,
         };
         self.write(bus, clock, body)
     }

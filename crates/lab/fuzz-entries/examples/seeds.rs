@@ -61,6 +61,7 @@ fn tool(name: &str, effect: Effect, schema: Option<&str>) -> ToolSpec {
         schema: schema.map(|schema| ParameterSchema::parse(schema).unwrap()),
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     }
 }
 

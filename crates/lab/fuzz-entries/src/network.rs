@@ -160,6 +160,7 @@ fn browse(world: &World, kind: &str, answer: Vec<u8>) {
         schema,
         examples: Vec::new(),
         multiline: preset.multiline,
+        asks: None,
     };
     let tool = match autoact_web_tools::tool(kind, run, spec, None, &world.client) {
         Ok(tool) => tool,
@@ -171,6 +172,7 @@ fn browse(world: &World, kind: &str, answer: Vec<u8>) {
     let call = autoact_tools::ToolCall {
         tenant: "default",
         key: "key",
+        deadline: None,
         params: &line,
         arguments: Some(&arguments),
         trajectory: &Trajectory::default(),

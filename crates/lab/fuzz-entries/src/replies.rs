@@ -31,6 +31,7 @@ fn read(reply: &str) {
             schema: schema.and_then(|schema| ParameterSchema::parse(schema).ok()),
             examples: Vec::new(),
             multiline: false,
+            asks: None,
         };
         vec![tool("Retrieve", None), tool("Send", Some(schema))]
     });

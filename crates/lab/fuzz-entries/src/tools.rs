@@ -110,6 +110,7 @@ fn typed(schema: &str, line: &str) {
         schema: Some(schema),
         examples: Vec::new(),
         multiline: false,
+        asks: None,
     };
     let Ok(corpus) = Corpus::from_pages(vec![Page { title: "Page".to_owned(), text: "Text.".to_owned() }]) else { return };
     let Ok(library) = ToolLibrary::bundled(Arc::new(corpus)) else { return };

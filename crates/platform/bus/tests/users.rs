@@ -102,11 +102,11 @@ async fn every_service_does_its_work_as_its_user() {
     assert_eq!(bus.artifact(&task("one"), &kept).await.unwrap(), artifact().data);
     let heard = bus.read(&task("one"), 0).map(Result::unwrap).collect::<Vec<Event>>();
     assert_eq!(within(LIMIT, "a history", heard).await.unwrap().len(), 3);
-    let (mut words, mut ends) = (bus.words(&task("one")).await.unwrap(), bus.announced_ends().await.unwrap());
+    let (mut words, mut ends) = (bus.words(&task("one")).await.unwrap(), bus.announced_changes().await.unwrap());
     // an answer comes after the server has heard who listens
     bus.answers().await.unwrap();
     bus.tell_words(&task("one"), "word".into()).await;
-    bus.announce_end(&task("one")).await;
+    bus.announce_change(&task("one")).await;
     assert_eq!(within(LIMIT, "words", words.next()).await.unwrap().unwrap(), "word");
     assert_eq!(within(LIMIT, "an end", ends.next()).await.unwrap(), Some(task("one")));
     assert!(bus.enqueue(&task("one")).await.unwrap());

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::door::DoorConfig;
 use crate::nats::NatsConfig;
 use crate::tls::TlsConfig;
 
@@ -40,11 +41,13 @@ pub struct Common {
     pub telemetry: TelemetryConfig,
     /// Who may connect, and how it is known who is who.
     pub tls: TlsConfig,
+    /// The limits of the gRPC port and of the HTTP port.
+    pub door: DoorConfig,
 }
 
 impl Common {
     /// The names of the shared settings: the first segment of their keys.
-    pub const KEYS: [&str; 7] = ["listen", "metrics_listen", "grace_period", "start_limit", "nats", "telemetry", "tls"];
+    pub const KEYS: [&str; 8] = ["listen", "metrics_listen", "grace_period", "start_limit", "nats", "telemetry", "tls", "door"];
 
     /// The defaults of a service that owns these two ports. Only this machine can reach them:
     /// opening up is a decision.
@@ -58,6 +61,7 @@ impl Common {
             nats: NatsConfig::default(),
             telemetry: TelemetryConfig::default(),
             tls: TlsConfig::default(),
+            door: DoorConfig::default(),
         }
     }
 }

@@ -17,6 +17,7 @@
 //! ```
 
 mod common;
+mod door;
 mod error;
 mod file;
 mod load;
@@ -29,6 +30,7 @@ mod variables;
 
 pub use autoact_base::duration;
 pub use common::{Common, DEFAULT_GRACE_PERIOD, DEFAULT_LOG_LEVEL, DEFAULT_NATS_URL, DEFAULT_START_LIMIT, LogFormat, TelemetryConfig};
+pub use door::DoorConfig;
 pub use error::{ConfigErrors, Mistake, Source};
 pub use load::{Check, Loaded, Section, Sources, load};
 pub use nats::{NatsConfig, NatsLogin, NatsTls};

@@ -142,6 +142,10 @@ pub fn load<S: Section>(sources: &Sources) -> Result<Loaded<S>, ConfigErrors> {
             mistakes.push(Mistake { source_of, message });
         }
     }
+    if let Some(key) = common.value.door.shut() {
+        let source_of = source_of(&all, key).unwrap_or(Source::Default);
+        mistakes.push(Mistake { source_of, message: format!("`{key}` must be above 0: it would let nobody in") });
+    }
     service.value.validate(&common.value, &mut Check { sources: &all, mistakes: &mut mistakes });
     if mistakes.is_empty() {
         Ok(Loaded { common: common.value, service: service.value, sources: all })

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use autoact_config::{Door, Loaded, Section};
 use autoact_telemetry::{Methods, ServerTraceLayer};
-use autoact_tls::{Doors, Handshakes};
+use autoact_tls::{Doors, Handshakes, SeatBounds, Seats};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
@@ -18,13 +18,8 @@ use crate::limits::LimitsLayer;
 use crate::peers::PeersLayer;
 use crate::readiness::Readiness;
 use crate::setup::Setup;
-use crate::{Service, readiness};
+use crate::{Service, descriptors, readiness};
 
-/// Calls one connection may have open at once: more than a gateway ever has, few enough that one
-/// client cannot take the memory.
-const MAX_CONCURRENT_STREAMS: u32 = 1024;
-/// How often an idle client is asked whether it is still there.
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 /// How long calls that were told to end may take to say so.
 const ABORT_LIMIT: Duration = Duration::from_secs(1);
 /// How long background tasks may take to end, however little of the grace period is left.
@@ -95,15 +90,22 @@ impl App {
         let App { setup, health, methods } = self;
         let Setup { name, common, listener, addr, metrics_addr, routes, tasks, readiness, draining, door, tls, guard, .. } = setup;
         let abort = CancellationToken::new();
-        let limits = LimitsLayer { draining: draining.clone(), abort: abort.clone() };
+        let bounds = &common.door;
+        let limits = LimitsLayer::new(bounds, draining.clone(), abort.clone());
+        tasks.spawn("slow readers", limits.slow_readers().keep());
         let peers = PeersLayer::new(name, &common.tls);
+        let handshakes = Handshakes { limit: bounds.handshake, most: bounds.max_handshakes };
+        let (most, per_address) = (descriptors::connections(bounds.max_connections), bounds.max_connections_per_address);
+        let seats = Seats::new("grpc", SeatBounds { most, per_address, first_call: bounds.first_call });
         let incoming = match (door, tls) {
-            (Door::Tls, Some(tls)) => Doors::tls(listener, tls, Handshakes::default()),
-            _ => Doors::plain(listener),
+            (Door::Tls, Some(tls)) => Doors::tls(listener, tls, handshakes, seats),
+            _ => Doors::plain(listener, handshakes, seats),
         };
         let server = Server::builder()
-            .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
-            .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+            .max_concurrent_streams(bounds.max_streams)
+            .http2_max_header_list_size(bounds.max_header_bytes)
+            .http2_keepalive_interval(Some(bounds.keepalive))
+            .http2_keepalive_timeout(Some(bounds.keepalive_timeout))
             .layer(ServerTraceLayer::new(methods))
             .layer(peers)
             .layer(limits)

@@ -24,16 +24,21 @@
 
 mod app;
 mod cli;
+mod descriptors;
 mod error;
+mod http_port;
 mod limits;
 mod liveness;
 mod needs;
 mod peers;
 mod readiness;
+mod refusal;
+mod request_body;
 mod running;
 mod setup;
 mod shell;
 mod signals;
+mod slow_reader;
 mod tasks;
 mod work;
 
@@ -52,6 +57,7 @@ pub use readiness::{Condition, Latch, Readiness};
 pub use running::Running;
 pub use setup::Setup;
 pub use shell::{EXIT_BAD_CONFIG, EXIT_FAILED, main, main_with};
+pub use slow_reader::OnSlowReader;
 pub use tasks::{Hold, Tasks};
 
 /// A service: its settings and how it is put together.

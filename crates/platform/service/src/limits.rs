@@ -1,18 +1,29 @@
 //! Ends every call in time: at the client's deadline (`grpc-timeout`), streamed replies included,
-//! and when the grace period is over.
+//! and when the grace period is over. Bounds how many there are, what they send and how slowly they
+//! read.
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use autoact_config::DoorConfig;
+use autoact_tls::{Connection, InCall};
+use autoact_wire::sizes::request_size;
+use autoact_wire::status::to_status;
 use http::{HeaderMap, Request, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 use tonic::body::Body;
 use tower::{Layer, Service};
+
+use crate::refusal::Refusal;
+use crate::request_body::{Budget, RequestBody};
+use crate::slow_reader::{OnSlowReader, Reply, SlowReaders};
 
 /// When the caller stops waiting. In the extensions of every request that has a `grpc-timeout`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +34,44 @@ pub fn deadline<T>(request: &tonic::Request<T>) -> Option<Instant> {
     request.extensions().get::<Deadline>().map(|deadline| deadline.0)
 }
 
-/// When calls have to end.
+/// When calls have to end, and what they may take until then.
 #[derive(Debug, Clone)]
 pub(crate) struct LimitsLayer {
+    door: Arc<DoorConfig>,
+    calls: Arc<Semaphore>,
+    budget: Arc<Budget>,
+    slow_readers: Arc<SlowReaders>,
     /// The service drains: endless streams of health and reflection end.
     pub(crate) draining: CancellationToken,
     /// The grace period is over: every call ends.
     pub(crate) abort: CancellationToken,
+}
+
+impl LimitsLayer {
+    pub(crate) fn new(door: &DoorConfig, draining: CancellationToken, abort: CancellationToken) -> LimitsLayer {
+        let calls = Arc::new(Semaphore::new(door.max_calls.min(Semaphore::MAX_PERMITS)));
+        let (budget, slow_readers) = (Budget::new(door.max_request_bytes), SlowReaders::new(door.slow_reader));
+        LimitsLayer { door: Arc::new(door.clone()), calls, budget, slow_readers, draining, abort }
+    }
+
+    /// Those who have to look for slow readers.
+    pub(crate) fn slow_readers(&self) -> Arc<SlowReaders> {
+        Arc::clone(&self.slow_readers)
+    }
+
+    /// A place among the calls, and a reason for the connection to stay.
+    fn enter(&self, request: &Request<Body>) -> Result<Entered, Refusal> {
+        let permit = Arc::clone(&self.calls).try_acquire_owned().map_err(|_| Refusal::Calls { most: self.door.max_calls })?;
+        let calls = request.extensions().get::<Connection>().and_then(|connection| connection.calls.as_ref());
+        Ok(Entered { _permit: permit, _in_call: calls.map(autoact_tls::Calls::begin) })
+    }
+}
+
+/// Until the call has ended.
+#[derive(Debug)]
+struct Entered {
+    _permit: OwnedSemaphorePermit,
+    _in_call: Option<InCall>,
 }
 
 impl<S> Layer<S> for LimitsLayer {
@@ -61,6 +103,13 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let entered = match self.limits.enter(&request) {
+            Ok(entered) => entered,
+            Err(refusal) => {
+                let response = to_status(&refusal).into_http();
+                return Box::pin(async move { Ok(response) });
+            }
+        };
         let timeout = grpc_timeout(request.headers());
         let now = Instant::now();
         if let Some(deadline) = timeout.and_then(|timeout| now.checked_add(timeout)) {
@@ -72,7 +121,9 @@ where
             timer: timeout.map(|timeout| (timeout, Box::pin(tokio::time::sleep(timeout)))),
             stop: Box::pin(stop.clone().cancelled_owned()),
         };
-        let reply = self.inner.call(request);
+        let (size, budget, limit) = (request_size(request.uri().path()), Arc::clone(&self.limits.budget), self.limits.door.request_time);
+        let slow_readers = self.limits.slow_readers();
+        let reply = self.inner.call(request.map(|body| Body::new(RequestBody::new(body, size, budget, limit))));
         Box::pin(async move {
             let mut reply = std::pin::pin!(reply);
             let outcome = std::future::poll_fn(|cx| match reply.as_mut().poll(cx) {
@@ -81,7 +132,18 @@ where
             })
             .await;
             match outcome {
-                Ok(response) => Ok(response?.map(|body| Body::new(LimitedBody { body: Some(body), end }))),
+                Ok(response) => {
+                    let mut response = response?;
+                    let told = response.extensions_mut().remove::<OnSlowReader>();
+                    Ok(response.map(|body| {
+                        // most refusals are headers alone
+                        if body.is_end_stream() {
+                            return body;
+                        }
+                        let reply = slow_readers.watch(body, told);
+                        Body::new(LimitedBody { reply: Some(reply), end, _entered: entered })
+                    }))
+                }
                 Err(status) => Ok(status.into_http()),
             }
         })
@@ -107,8 +169,9 @@ impl End {
 
 struct LimitedBody {
     /// Dropped as soon as the call ends, and with it the work behind the stream.
-    body: Option<Body>,
+    reply: Option<Reply>,
     end: End,
+    _entered: Entered,
 }
 
 impl HttpBody for LimitedBody {
@@ -117,18 +180,21 @@ impl HttpBody for LimitedBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Self::Data>, Status>>> {
         let this = &mut *self;
-        let Some(body) = &mut this.body else { return Poll::Ready(None) };
-        if let Poll::Ready(frame) = Pin::new(body).poll_frame(cx) {
+        let Some(reply) = &mut this.reply else { return Poll::Ready(None) };
+        if let Poll::Ready(frame) = reply.poll_frame(cx) {
+            if frame.as_ref().is_none_or(|frame| frame.as_ref().map_or(true, Frame::is_trailers)) {
+                this.reply = None;
+            }
             return Poll::Ready(frame);
         }
         let Poll::Ready(status) = this.end.poll(cx) else { return Poll::Pending };
-        this.body = None;
+        this.reply = None;
         let mut trailers = HeaderMap::new();
         Poll::Ready(Some(status.add_header(&mut trailers).map(|()| Frame::trailers(trailers))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.as_ref().is_none_or(HttpBody::is_end_stream)
+        self.reply.as_ref().is_none_or(Reply::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {

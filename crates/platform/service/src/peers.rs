@@ -85,7 +85,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        if let Some(Connection { tcp, peer }) = request.extensions().get::<Connection>().cloned() {
+        if let Some(Connection { tcp, peer, .. }) = request.extensions().get::<Connection>().cloned() {
             // where tonic looks for the caller's address
             request.extensions_mut().insert(tcp);
             if let Some(peer) = peer {

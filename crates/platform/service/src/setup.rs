@@ -56,7 +56,7 @@ impl Setup {
             autoact_telemetry::prometheus::router(recorder.clone(), waiting, stuck)
         };
         tasks.spawn("metrics upkeep", autoact_telemetry::prometheus::upkeep(recorder));
-        tasks.spawn_critical("metrics server", async move { axum::serve(metrics, router).await });
+        tasks.spawn_critical("metrics server", crate::http_port::serve(metrics, router, common.door.clone()));
         if let Some(tls) = &tls {
             tasks.spawn("certificates", tls.clone().watch());
         }

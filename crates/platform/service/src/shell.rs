@@ -73,6 +73,7 @@ async fn run<S: Service>(config: Loaded<S::Config>) -> ExitCode {
         Ok(guard) => guard,
         Err(error) => return fail(EXIT_FAILED, &one_line(&error)),
     };
+    crate::descriptors::raise();
     let mut shutdown = Box::pin(signals.shutdown());
     let app = tokio::select! {
         app = App::build::<S>(config) => app,

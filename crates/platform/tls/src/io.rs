@@ -71,11 +71,11 @@ impl Connected for Io {
 
     fn connect_info(&self) -> Connection {
         match self {
-            Io::Plain(stream) => Connection { tcp: stream.connect_info(), peer: None },
+            Io::Plain(stream) => Connection { tcp: stream.connect_info(), peer: None, calls: None },
             Io::Tls(stream) => {
                 let (tcp, session) = stream.get_ref();
                 let certificate = session.peer_certificates().and_then(<[_]>::first);
-                Connection { tcp: tcp.connect_info(), peer: certificate.map(Peer::of) }
+                Connection { tcp: tcp.connect_info(), peer: certificate.map(Peer::of), calls: None }
             }
         }
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use rustls::pki_types::CertificateDer;
 use tonic::transport::server::TcpConnectInfo;
 
+use crate::seats::Calls;
+
 /// The name in the certificate of people and jobs that operate the group.
 pub const OPERATOR: &str = "autoact";
 
@@ -69,4 +71,6 @@ pub struct Connection {
     pub tcp: TcpConnectInfo,
     /// Who showed a certificate, if anybody did.
     pub peer: Option<Peer>,
+    /// Where its calls are counted, if anybody accepted it.
+    pub calls: Option<Calls>,
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use autoact_certificates::{Authority, Issued, Lifetime, Subject};
 use autoact_config::TlsFiles;
-use autoact_tls::{Connect, ConnectFailure, Connection, Doors, Handshakes, Looked, Tls, TlsError};
+use autoact_tls::{Connect, ConnectFailure, Connection, Doors, Handshakes, Looked, SeatBounds, Seats, Tls, TlsError};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{AlertDescription, CertificateError, ClientConfig, RootCertStore};
@@ -72,11 +72,12 @@ fn expired() -> Lifetime {
 async fn serve(tls: Tls, bounds: Handshakes) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let mut doors = Doors::tls(listener, tls, bounds);
+    let places = SeatBounds { most: 4096, per_address: None, first_call: DEADLINE * 10 };
+    let mut doors = Doors::tls(listener, tls, bounds, Seats::new("test", places));
     tokio::spawn(async move {
         while let Some(Ok(mut io)) = doors.next().await {
             tokio::spawn(async move {
-                let Connection { peer, tcp } = io.connect_info();
+                let Connection { peer, tcp, .. } = io.connect_info();
                 assert!(tcp.remote_addr().is_some());
                 let names = peer.map(|peer| peer.names().join(",")).unwrap_or_default();
                 io.write_all(format!("{names}\n").as_bytes()).await.unwrap();

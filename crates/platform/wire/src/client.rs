@@ -12,7 +12,7 @@ use tonic::transport::{Channel, Endpoint, Uri};
 
 /// Largest message a client accepts or sends: a trajectory of the longest task fits many times
 /// over.
-pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+pub const MAX_MESSAGE_BYTES: usize = crate::sizes::LARGE;
 
 /// How long a connection attempt may take: services are near each other.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);

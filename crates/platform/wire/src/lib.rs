@@ -19,6 +19,7 @@ pub mod event;
 mod event_error;
 mod index_record;
 pub mod receipt;
+pub mod sizes;
 pub mod specs;
 #[cfg(feature = "rpc")]
 pub mod status;

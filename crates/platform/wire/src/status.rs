@@ -14,6 +14,8 @@ use tonic_types::{ErrorDetails, StatusExt};
 pub const ERROR_DOMAIN: &str = "autoact";
 /// The reason of a refusal to a holder of a task's lease that a newer one has taken over from.
 pub const STALE_EPOCH: &str = "STALE_EPOCH";
+/// The reason of a refusal to a request that is larger than its method takes.
+pub const REQUEST_TOO_LARGE: &str = "REQUEST_TOO_LARGE";
 /// The figures in the metadata of an error about a prompt that is too long.
 const TOKENS: &str = "tokens";
 const LIMIT: &str = "limit";
@@ -75,7 +77,9 @@ pub fn too_long(size: PromptSize) -> Vec<(&'static str, String)> {
 }
 
 /// The status of an error, its details attached. The message is the error and its chain of sources.
+/// Each is counted by its reason.
 pub fn to_status(error: &dyn ServiceError) -> Status {
+    metrics::counter!("autoact_errors_total", "reason" => error.reason()).increment(1);
     let mut details = ErrorDetails::new();
     let field = error.field().map(|field| ("field", field.to_owned()));
     let metadata = field.into_iter().chain(error.metadata());

@@ -7,7 +7,7 @@
 use std::error::Error;
 
 use autoact_planning::{Failure, FailureClass};
-use autoact_wire::status::{self, STALE_EPOCH};
+use autoact_wire::status::{self, REQUEST_TOO_LARGE, STALE_EPOCH};
 use tonic::{Code, Status};
 
 /// The failure of a call to `who` that ended with `status`.
@@ -71,6 +71,8 @@ fn answered(status: &Status) -> FailureClass {
         Code::FailedPrecondition if reason.as_deref() == Some(STALE_EPOCH) => FailureClass::Fenced,
         Code::Unavailable if ours => FailureClass::NotSent,
         Code::Unavailable | Code::Cancelled => FailureClass::MayHaveRun,
+        // the same call is as large the next time
+        Code::ResourceExhausted if reason.as_deref() == Some(REQUEST_TOO_LARGE) => FailureClass::Refused,
         Code::ResourceExhausted => FailureClass::Busy,
         Code::DeadlineExceeded => FailureClass::TimedOut,
         Code::Internal | Code::Unknown | Code::DataLoss | Code::Ok => FailureClass::Broken,

@@ -5,9 +5,11 @@ mod errors;
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use autoact_access::{Principal, principal};
+use autoact_service::OnSlowReader;
 use autoact_telemetry::propagate;
 use autoact_trajectory::{Task, TaskId};
 use autoact_wire::status::to_status;
@@ -21,7 +23,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use crate::doors::grpc::errors::RequestError;
-use crate::tasks::{Application, TaskError, Watched};
+use crate::tasks::{Application, TaskError, Watched, WatchedStream};
 
 /// The gRPC service.
 pub(crate) struct Door {
@@ -59,6 +61,29 @@ fn piece(watched: Watched) -> (Option<v1::TrajectoryEvent>, Option<v1::TaskDelta
     }
 }
 
+/// A stream of a task, with what its client is told if it reads too slowly: where to go on.
+fn streamed<T: 'static>(
+    id: TaskId,
+    after: u64,
+    watched: WatchedStream,
+    response: impl Fn(Option<v1::TrajectoryEvent>, Option<v1::TaskDelta>) -> T + Send + 'static,
+) -> Response<Responses<T>> {
+    // what was taken from the stream was sent, whatever becomes of the stream
+    let last = Arc::new(AtomicU64::new(after));
+    let told = Arc::clone(&last);
+    let responses = watched.map(move |watched| {
+        let (event, delta) = piece(watched.map_err(|error| to_status(&error))?);
+        if let Some(event) = &event {
+            last.store(event.sequence, Ordering::Relaxed);
+        }
+        Ok(response(event, delta))
+    });
+    let slow = move || to_status(&TaskError::SlowReader { task: id.clone(), after: told.load(Ordering::Relaxed) });
+    let mut response = Response::new(Box::pin(responses) as Responses<T>);
+    response.extensions_mut().insert(OnSlowReader(Arc::new(slow)));
+    response
+}
+
 impl Door {
     /// Accepts a task; `metadata` names the trace that the request came in.
     async fn submit(&self, who: &Principal, metadata: &MetadataMap, request: Option<v1::SubmitTaskRequest>) -> Result<Task, Status> {
@@ -84,12 +109,9 @@ impl GatewayApi for Door {
     async fn watch_task(&self, request: Request<v1::WatchTaskRequest>) -> Result<Response<Self::WatchTaskStream>, Status> {
         let who = principal(&request)?;
         let v1::WatchTaskRequest { task_id, after_sequence, deltas } = request.into_inner();
-        let watched = self.application.watch(&who, &id(&task_id)?, after_sequence, deltas).await;
-        let responses = watched.map_err(|error| to_status(&error))?.map(|watched| {
-            let (event, delta) = piece(watched.map_err(|error| to_status(&error))?);
-            Ok(v1::WatchTaskResponse { event, delta })
-        });
-        Ok(Response::new(Box::pin(responses)))
+        let id = id(&task_id)?;
+        let watched = self.application.watch(&who, &id, after_sequence, deltas).await.map_err(|error| to_status(&error))?;
+        Ok(streamed(id, after_sequence, watched, |event, delta| v1::WatchTaskResponse { event, delta }))
     }
 
     type AskStream = Responses<v1::AskResponse>;
@@ -105,11 +127,12 @@ impl GatewayApi for Door {
             0 => self.application.follow(&who, task.id(), 0, deltas).await,
             after => self.application.watch(&who, task.id(), after, deltas).await,
         };
-        let responses = watched.map_err(|error| to_status(&error))?.map(move |watched| {
-            let (event, delta) = piece(watched.map_err(|error| to_status(&error))?);
-            Ok(v1::AskResponse { event, delta, elapsed: Some(duration(received.elapsed())), accepted: Some(accepted) })
-        });
-        Ok(Response::new(Box::pin(responses)))
+        let watched = watched.map_err(|error| to_status(&error))?;
+        let response = move |event, delta| {
+            let elapsed = Some(duration(received.elapsed()));
+            v1::AskResponse { event, delta, elapsed, accepted: Some(accepted) }
+        };
+        Ok(streamed(task.id().clone(), after_sequence, watched, response))
     }
 
     async fn get_task(&self, request: Request<v1::GetTaskRequest>) -> Result<Response<v1::GetTaskResponse>, Status> {

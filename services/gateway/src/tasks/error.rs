@@ -110,4 +110,6 @@ pub(crate) enum TaskError {
     ManyWatchers { most: usize },
     #[error("this gateway is shutting down; watch task `{task}` again after sequence {after}")]
     Leaving { task: TaskId, after: u64 },
+    #[error("nothing was read of task `{task}` for too long; watch it again after sequence {after}, and read faster")]
+    SlowReader { task: TaskId, after: u64 },
 }

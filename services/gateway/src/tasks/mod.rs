@@ -39,7 +39,7 @@ pub(crate) use hold::{Input, Said};
 pub(crate) use list::{Line, List, State};
 pub(crate) use retry::{Bounds, Retry};
 pub(crate) use submit::Submission;
-pub(crate) use watch::Watched;
+pub(crate) use watch::{Watched, WatchedStream};
 
 /// What the doors call.
 pub(crate) struct Application {

@@ -145,7 +145,7 @@ impl ServiceError for TaskError {
             TaskError::NotFound(_) | TaskError::NoArtifact { .. } => Code::NotFound,
             TaskError::Bus(error) => bus_code(error),
             TaskError::Fold { source, .. } => fold_code(source),
-            TaskError::ManyWatchers { .. } | TaskError::WatcherQuota { .. } => Code::ResourceExhausted,
+            TaskError::ManyWatchers { .. } | TaskError::WatcherQuota { .. } | TaskError::SlowReader { .. } => Code::ResourceExhausted,
             TaskError::Access(error) => error.code(),
             TaskError::Ended(_) | TaskError::NotEnded(_) | TaskError::NotAsked { .. } => Code::FailedPrecondition,
             TaskError::EmptyAnswer | TaskError::LongInput { .. } => Code::InvalidArgument,
@@ -169,6 +169,7 @@ impl ServiceError for TaskError {
             TaskError::EmptyAnswer | TaskError::LongInput { .. } => "BAD_INPUT",
             TaskError::Memory { .. } => "MEMORY_UNAVAILABLE",
             TaskError::Leaving { .. } => "SHUTTING_DOWN",
+            TaskError::SlowReader { .. } => "SLOW_READER",
         }
     }
 
@@ -205,7 +206,9 @@ impl ServiceError for TaskError {
             TaskError::Access(error) => error.metadata(),
             TaskError::ManyWatchers { most } | TaskError::WatcherQuota { most } => vec![("limit", most.to_string())],
             TaskError::NoArtifact { task, name } => vec![("task_id", task.to_string()), ("artifact", name.clone())],
-            TaskError::Leaving { task, after } => vec![("task_id", task.to_string()), ("after_sequence", after.to_string())],
+            TaskError::Leaving { task, after } | TaskError::SlowReader { task, after } => {
+                vec![("task_id", task.to_string()), ("after_sequence", after.to_string())]
+            }
         }
     }
 }
@@ -468,6 +471,7 @@ mod tests {
             Box::new(TaskError::NotFound(id())),
             Box::new(TaskError::ManyWatchers { most: 1 }),
             Box::new(TaskError::Leaving { task: id(), after: 1 }),
+            Box::new(TaskError::SlowReader { task: id(), after: 1 }),
         ];
         all.extend(refusals().into_iter().map(|error| Box::new(SubmitError::Access(error)) as _));
         all.extend(refusals().into_iter().map(|error| Box::new(TaskError::Access(error)) as _));
