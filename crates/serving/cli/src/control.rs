@@ -41,7 +41,10 @@ async fn asked_step(client: &mut Gateway, task_id: &str) -> anyhow::Result<u32> 
     let task = client.get_task(request).await?.into_inner().task.unwrap_or_default();
     match task.input_required {
         Some(asked) => Ok(asked.step),
-        None => anyhow::bail!("task {task_id} asks nothing: it is {}", state_name(&task)),
+        None if task.state() == v1::TaskState::Finished => {
+            anyhow::bail!("task {task_id} asks nothing any more: it has ended ({})", state_name(&task))
+        }
+        None => anyhow::bail!("task {task_id} asks nothing now: it is {}", state_name(&task)),
     }
 }
 
