@@ -25,7 +25,7 @@ async fn bad_requests_name_the_field() {
     let cases = [
         (task(""), "question", "empty"),
         (task(" \n"), "question", "empty"),
-        (task(&"x".repeat(1 << 20)), "question", "1048576"),
+        (task(&"x".repeat(1 << 19)), "question", "524288"),
         (named("a.b", "q"), "task_id", "`a.b`"),
         (tools(&["Retreive"]), "tools", "did you mean `Retrieve`"),
         (tools(&["Teleport"]), "tools", "`Search`, `Retrieve`, `Send`, `Finish`"),

@@ -70,7 +70,7 @@ async fn commands_beside_a_group_need_no_flags() -> anyhow::Result<()> {
     }
     let shown = group.autoact(["certs", "show", &group.state_dir().join("tls").display().to_string(), "--json"])?.run(QUICK).await?;
     let shown: serde_json::Value = serde_json::from_str(&shown.stdout)?;
-    assert_eq!(shown.as_array().map(Vec::len), Some(7));
+    assert_eq!(shown.as_array().map(Vec::len), Some(8));
     Ok(())
 }
 

@@ -78,7 +78,7 @@ impl Gateway {
             Decision::Execute { .. } => {
                 EventBody::Observation(task.observe(Observation { text: "it is".into(), ..Observation::default() }))
             }
-            Decision::Reflect => reflection(if reply % 3 == 0 { Verdict::Right } else { Verdict::Wrong }),
+            Decision::Reflect => reflection(if reply.is_multiple_of(3) { Verdict::Right } else { Verdict::Wrong }),
             Decision::Finish(finished) => EventBody::Finished(finished),
             // no tool here needs a person, and nobody pauses
             Decision::Request(_) | Decision::Observe(_) | Decision::Hold | Decision::Done => return false,

@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(nkey.login(), Ok(NatsLogin::Nkey("nk".into())));
         let password = NatsConfig { user: Some("gateway".into()), password_file: Some("pw".into()), ..none.clone() };
         assert_eq!(password.login(), Ok(NatsLogin::Password { user: "gateway".into(), file: "pw".into() }));
-        let half = NatsConfig { password_file: Some(PathBuf::new()), ..password.clone() };
+        let half = NatsConfig { password_file: Some(PathBuf::new()), ..password };
         assert!(half.login().unwrap_err().contains("nats.password_file"));
         let both = NatsConfig { credentials_file: Some("creds".into()), ..nkey };
         assert!(both.login().unwrap_err().contains("several"));
@@ -141,9 +141,9 @@ mod tests {
     fn a_certificate_has_a_key_and_an_authority() {
         let plain = NatsConfig::default();
         assert_eq!(plain.tls(), Ok(None));
-        let trusting = NatsConfig { ca: Some("ca".into()), ..plain.clone() };
+        let trusting = NatsConfig { ca: Some("ca".into()), ..plain };
         assert_eq!(trusting.tls(), Ok(Some(NatsTls { ca: "ca".into(), own: None })));
-        let both = NatsConfig { cert: Some("cert".into()), key: Some("key".into()), ..trusting.clone() };
+        let both = NatsConfig { cert: Some("cert".into()), key: Some("key".into()), ..trusting };
         assert_eq!(both.tls(), Ok(Some(NatsTls { ca: "ca".into(), own: Some(("cert".into(), "key".into())) })));
         assert!(NatsConfig { key: None, ..both.clone() }.tls().is_err());
         assert!(NatsConfig { ca: None, ..both }.tls().is_err());

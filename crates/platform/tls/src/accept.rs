@@ -163,8 +163,11 @@ async fn handshake(stream: TcpStream, seat: Seat, tls: Option<Tls>, limit: Durat
     let (begun, close) = (Instant::now(), seat.close());
     let shaken = async {
         let Some(tls) = tls else {
-            stream.readable().await?;
-            return Ok(Io::Plain(stream));
+            // looked at, and left there: that a socket is readable may be said too soon
+            return match stream.peek(&mut [0]).await? {
+                0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                _ => Ok(Io::Plain(stream)),
+            };
         };
         let Some(server) = tls.server() else { return Err(io::Error::other("there is no certificate to show")) };
         // on its own: in plain text a task need not have room for it

@@ -23,7 +23,7 @@ fn certificates_are_made_shown_and_renewed() {
     let made = autoact(&["certs", "init", "--dir", &at, "--days", "9", "--name", "{service}.example.org"]);
     assert_eq!(made.status.code(), Some(0), "{made:?}");
     let files: Vec<String> = String::from_utf8(made.stdout).unwrap().lines().map(str::to_owned).collect();
-    assert_eq!(files.len(), 14);
+    assert_eq!(files.len(), 16);
     assert!(files.iter().all(|file| Path::new(file).exists()));
     let of = |subject: &str| shown(&at).into_iter().find(|found| found["subject"] == subject).unwrap();
     let memory = of("memory");

@@ -21,7 +21,7 @@ pub(super) enum Wanted {
     /// It is stopped for a while.
     Pause(Paused),
     /// What this says lets it go on, unless something else holds it back.
-    GoOn(EventBody),
+    GoOn(Box<EventBody>),
 }
 
 /// A task, and whether it was changed now.
@@ -76,7 +76,7 @@ impl Application {
             Wanted::GoOn(body) => {
                 // whoever dies before it is queued again leaves it to those who look for such tasks
                 self.bus.record_resumption(task.key()).await?;
-                body
+                *body
             }
         })
     }
