@@ -249,6 +249,11 @@ fn spoil(run: &mut Run, mutation: Mutation, place: usize) -> bool {
         Mutation::UnknownNotTold => {
             let unknown = |body: &EventBody| matches!(body, EventBody::Observation(seen) if seen.text == UNKNOWN_OUTCOME);
             let Some(place) = find(run, unknown) else { return false };
+            let step = run.events[..place].iter().filter(|event| matches!(event.body, EventBody::Thought(_))).count();
+            // what did happen can have been told by the one who ran it, before the receipt was lost
+            if run.runs.contains_key(&format!("{}/{step}", key())) {
+                return false;
+            }
             rewrite(run, place, EventBody::Observation(Observation { text: "It is done.".to_owned(), ..Observation::default() }));
         }
         Mutation::OpenNotTold => {
