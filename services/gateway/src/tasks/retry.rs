@@ -63,7 +63,10 @@ impl Application {
         let limits = retry.bounds.over(&first.limits);
         self.check_limits(&limits)?;
         let seed = retry.seed.unwrap_or(first.sampling.seed);
-        let asked = format!("retry {} {} {limits:?} {seed}", retry.origin, retry.from);
+        let Limits { max_steps, max_reflections, max_tokens, max_time } = limits;
+        // the same in every release: a request that is sent again is the same task
+        let asked = [u64::from(retry.from), max_steps.into(), max_reflections.into(), max_tokens.into(), seed].map(|part| part.to_string());
+        let asked = format!("retry {} {} {}", retry.origin, asked.join(" "), max_time.as_nanos());
         let submitted = Submitted {
             limits,
             sampling: Sampling { seed, ..first.sampling },
