@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use autoact_testkit::poll;
 use autoact_trajectory::ApprovalPolicy;
-use autoact_wire::status::{metadata, reason};
+use autoact_wire::status::{metadata, reason, retry_after};
 use autoact_wire::v1::give_input_request::Input;
 use autoact_wire::v1::{FinishReason, InputKind, TaskState};
 use autoact_wire::{agents_v1, v1};
@@ -391,4 +391,47 @@ async fn a_deleted_task_is_gone_from_everywhere() {
     world.client.submit_task(named("u", "Loire")).await.unwrap();
     let status = world.client.delete_task(delete("u")).await.unwrap_err();
     assert_eq!((status.code(), reason(&status).as_deref()), (Code::FailedPrecondition, Some("TASK_NOT_ENDED")));
+}
+
+#[tokio::test]
+async fn a_task_that_goes_on_needs_a_place_as_a_new_one_does() {
+    let script = Script {
+        plan: Box::new(|trajectory| {
+            let asks = trajectory.question == "Which?" && steps(trajectory).is_empty();
+            if asks { "AskUser".into() } else { "Finish".into() }
+        }),
+        ..Script::default()
+    };
+    let mut world = world_with(Group::start(script).await, |config| config.max_tasks = 1).await;
+    world.client.submit_task(v1::SubmitTaskRequest { may_ask: true, ..named("asks", "Which?") }).await.unwrap();
+    let asked = state(&mut world.client, "asks", TaskState::InputRequired).await.input_required.unwrap();
+    unqueued(&world).await;
+    world.group.hold_after(0);
+    world.client.submit_task(named("paused", "q")).await.unwrap();
+    world.client.pause_task(pause("paused")).await.unwrap();
+    unqueued(&world).await;
+    // takes the only place
+    world.client.submit_task(named("runs", "q")).await.unwrap();
+
+    let full = |status: tonic::Status| {
+        assert_eq!((status.code(), reason(&status).as_deref()), (Code::ResourceExhausted, Some("GATEWAY_FULL")), "{status:?}");
+        assert!(retry_after(&status).is_some());
+    };
+    full(world.client.resume_task(resume("paused")).await.unwrap_err());
+    full(give(&mut world.client, "asks", asked.step, Input::Answer("this".into())).await.unwrap_err());
+    // nothing was changed by that
+    assert_eq!(get(&mut world.client, "paused").await.state(), TaskState::Paused);
+    assert_eq!(get(&mut world.client, "asks").await.state(), TaskState::InputRequired);
+    // what a pause holds back in any case needs no place
+    world.client.pause_task(pause("asks")).await.unwrap();
+    give(&mut world.client, "asks", asked.step, Input::Answer("this".into())).await.unwrap();
+
+    world.group.go_on();
+    for id in ["paused", "asks"] {
+        let mut client = world.client.clone();
+        assert!(poll::until(LIMIT, async || client.clone().resume_task(resume(id)).await.ok()).await.is_some());
+        assert!(end(&watch(&mut client, id, 0).await).approved);
+    }
+    // what goes on already needs no second place
+    assert!(world.client.resume_task(resume("asks")).await.is_ok());
 }

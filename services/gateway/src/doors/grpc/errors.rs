@@ -12,7 +12,7 @@ use tonic::Code;
 
 use crate::agents::catalog::SelectError;
 use crate::tasks::submit::{MAX_CONVERSATION_BYTES, MAX_LABEL_BYTES, MAX_LABELS, MAX_QUESTION_BYTES, MAX_TOOLS};
-use crate::tasks::{SubmitError, TaskError};
+use crate::tasks::{NoPlace, SubmitError, TaskError};
 
 /// What an error says to programs beside its reason.
 type Metadata = Vec<(&'static str, String)>;
@@ -139,11 +139,42 @@ fn fold_metadata(task: &TaskId, error: &FoldError) -> Metadata {
     metadata
 }
 
+impl ServiceError for NoPlace {
+    fn code(&self) -> Code {
+        match self {
+            NoPlace::Quota { .. } | NoPlace::Full { .. } => Code::ResourceExhausted,
+            NoPlace::Bus(error) => bus_code(error),
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        match self {
+            NoPlace::Quota { .. } => "TASK_QUOTA",
+            NoPlace::Full { .. } => "GATEWAY_FULL",
+            NoPlace::Bus(error) => bus_reason(error),
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        matches!(self.code(), Code::Unavailable | Code::Aborted | Code::ResourceExhausted).then_some(RETRY_DELAY)
+    }
+
+    fn metadata(&self) -> Metadata {
+        match self {
+            NoPlace::Quota { running, most } | NoPlace::Full { running, most } => {
+                vec![("value", running.to_string()), ("limit", most.to_string())]
+            }
+            NoPlace::Bus(error) => bus_metadata(error),
+        }
+    }
+}
+
 impl ServiceError for TaskError {
     fn code(&self) -> Code {
         match self {
             TaskError::NotFound(_) | TaskError::NoArtifact { .. } => Code::NotFound,
             TaskError::Bus(error) => bus_code(error),
+            TaskError::NoPlace(error) => error.code(),
             TaskError::Fold { source, .. } => fold_code(source),
             TaskError::ManyWatchers { .. } | TaskError::WatcherQuota { .. } | TaskError::SlowReader { .. } => Code::ResourceExhausted,
             TaskError::Access(error) => error.code(),
@@ -159,6 +190,7 @@ impl ServiceError for TaskError {
             TaskError::NotFound(_) => "TASK_NOT_FOUND",
             TaskError::NoArtifact { .. } => "ARTIFACT_NOT_FOUND",
             TaskError::Bus(error) => bus_reason(error),
+            TaskError::NoPlace(error) => error.reason(),
             TaskError::Fold { source, .. } => fold_reason(source),
             TaskError::ManyWatchers { .. } => "TOO_MANY_WATCHERS",
             TaskError::WatcherQuota { .. } => "WATCHER_QUOTA",
@@ -202,6 +234,7 @@ impl ServiceError for TaskError {
                 vec![("task_id", task.to_string()), ("failure", failure.class.as_str().to_owned())]
             }
             TaskError::Bus(error) => bus_metadata(error),
+            TaskError::NoPlace(error) => error.metadata(),
             TaskError::Fold { task, source } => fold_metadata(task, source),
             TaskError::Access(error) => error.metadata(),
             TaskError::ManyWatchers { most } | TaskError::WatcherQuota { most } => vec![("limit", most.to_string())],
@@ -219,7 +252,8 @@ impl ServiceError for SubmitError {
             SubmitError::Tools(error) => error.code(),
             SubmitError::NotQueued { .. } => Code::Unavailable,
             SubmitError::Exists(_) => Code::AlreadyExists,
-            SubmitError::Full { .. } | SubmitError::Rate { .. } | SubmitError::Quota { .. } => Code::ResourceExhausted,
+            SubmitError::Rate { .. } => Code::ResourceExhausted,
+            SubmitError::NoPlace(error) => error.code(),
             SubmitError::Access(error) => error.code(),
             SubmitError::Origin(error) => error.code(),
             SubmitError::Step { source: NotShared::NoStep { .. }, .. } => Code::InvalidArgument,
@@ -245,9 +279,8 @@ impl ServiceError for SubmitError {
             SubmitError::Conversation(_) => "BAD_CONVERSATION_ID",
             SubmitError::Context(invalid) => invalid.reason(),
             SubmitError::Knowledge { .. } => "UNKNOWN_COLLECTION",
-            SubmitError::Full { .. } => "GATEWAY_FULL",
             SubmitError::Rate { .. } => "RATE_LIMITED",
-            SubmitError::Quota { .. } => "TASK_QUOTA",
+            SubmitError::NoPlace(error) => error.reason(),
             SubmitError::Access(error) => error.reason(),
             SubmitError::Origin(error) => error.reason(),
             SubmitError::Step { source: NotShared::NoStep { .. }, .. } => "NO_SUCH_STEP",
@@ -286,7 +319,7 @@ impl ServiceError for SubmitError {
             SubmitError::Step { .. } => Some("from_step"),
             SubmitError::Origin(error) => error.field(),
             SubmitError::Access(error) => error.field(),
-            SubmitError::Full { .. } | SubmitError::Rate { .. } | SubmitError::Quota { .. } => None,
+            SubmitError::Rate { .. } | SubmitError::NoPlace(_) => None,
             SubmitError::NotQueued { .. } | SubmitError::Bus(_) | SubmitError::Fold { .. } => None,
         }
     }
@@ -315,9 +348,7 @@ impl ServiceError for SubmitError {
             }
             SubmitError::Step { task, .. } => vec![("task_id", task.to_string())],
             SubmitError::Rate { most, .. } => vec![("limit", most.to_string())],
-            SubmitError::Full { running, most } | SubmitError::Quota { running, most } => {
-                vec![("value", running.to_string()), ("limit", most.to_string())]
-            }
+            SubmitError::NoPlace(error) => error.metadata(),
             SubmitError::Bus(error) => bus_metadata(error),
             SubmitError::Fold { task, source } => fold_metadata(task, source),
         }
@@ -449,10 +480,10 @@ mod tests {
             Box::new(SubmitError::Conversation("a.b".into())),
             Box::new(SubmitError::Knowledge { name: "atlsa".into(), known: vec!["atlas".into()] }),
             Box::new(SubmitError::Context(long)),
-            Box::new(SubmitError::Full { running: 2, most: 1 }),
+            Box::new(SubmitError::NoPlace(NoPlace::Full { running: 2, most: 1 })),
             Box::new(SubmitError::NotQueued { task: id(), source: Box::new(bus_errors().remove(0)) }),
             Box::new(SubmitError::Rate { most: 1, after: RETRY_DELAY }),
-            Box::new(SubmitError::Quota { running: 2, most: 1 }),
+            Box::new(SubmitError::NoPlace(NoPlace::Quota { running: 2, most: 1 })),
             Box::new(RequestError::NoInput),
             Box::new(RequestError::NewId("a.b".parse::<TaskId>().unwrap_err())),
             Box::new(SubmitError::Step { task: id(), source: NotShared::NoStep { steps: 2 } }),
