@@ -41,6 +41,12 @@ async fn state(client: &mut Client, id: &str, state: TaskState) -> v1::Task {
     found.await.unwrap_or_else(|| panic!("the task becomes {state:?}; it is {seen:?}"))
 }
 
+/// The ids of the tasks that a list of this state has.
+async fn listed(client: &mut Client, state: TaskState) -> Vec<String> {
+    let request = v1::ListTasksRequest { state: state as i32, ..Default::default() };
+    client.list_tasks(request).await.unwrap().into_inner().tasks.into_iter().map(|task| task.task_id).collect()
+}
+
 /// The task has left the queue.
 async fn unqueued(world: &World) {
     let config = config(&world.nats, &world.group);
@@ -79,9 +85,7 @@ async fn a_paused_task_goes_on_under_another_gateway() {
     unqueued(&world).await;
     let again = world.client.pause_task(pause("t")).await.unwrap().into_inner().task.unwrap();
     assert_eq!(again.last_sequence, paused.last_sequence, "pausing a paused task changes nothing");
-    let listed = |state: TaskState| v1::ListTasksRequest { state: state as i32, ..Default::default() };
-    let found = world.client.list_tasks(listed(TaskState::Paused)).await.unwrap().into_inner().tasks;
-    assert_eq!(found.iter().map(|task| task.task_id.as_str()).collect::<Vec<_>>(), ["t"]);
+    assert_eq!(listed(&mut world.client, TaskState::Paused).await, ["t"]);
     // submitting it again does not let it go on
     let same = world.client.submit_task(named("t", "Loire")).await.unwrap().into_inner().task.unwrap();
     assert_eq!(same.state(), TaskState::Paused);
@@ -264,12 +268,17 @@ async fn the_group_asks_the_user() {
     world.client.submit_task(v1::SubmitTaskRequest { may_ask: true, ..named("t", "How far is the office?") }).await.unwrap();
     let task = state(&mut world.client, "t", TaskState::InputRequired).await;
     assert_eq!(task.input_required.as_ref().map(|asked| (asked.kind(), asked.prompt.as_str())), Some((InputKind::Answer, "Which office?")));
+    // paused and resumed while it asks: it asks still
+    world.client.pause_task(pause("t")).await.unwrap();
+    world.client.resume_task(resume("t")).await.unwrap();
+    assert_eq!(listed(&mut world.client, TaskState::InputRequired).await, ["t"]);
     // paused while it asks: the answer is kept, and nothing goes on
     world.client.pause_task(pause("t")).await.unwrap();
     let answered = give(&mut world.client, "t", 1, Input::Answer("Lyon".into())).await.unwrap();
     assert_eq!((answered.state(), answered.input_required), (TaskState::Paused, None));
     assert!(give(&mut world.client, "t", 1, Input::Answer("Lyon".into())).await.is_ok(), "the same answer again");
     assert!(give(&mut world.client, "t", 1, Input::Answer("Nantes".into())).await.is_err());
+    assert_eq!(listed(&mut world.client, TaskState::Paused).await, ["t"]);
     world.client.resume_task(resume("t")).await.unwrap();
     let events = watch(&mut world.client, "t", 0).await;
     let seen = observations(&events)[0];
@@ -328,6 +337,10 @@ async fn a_task_is_retried_from_a_step() {
     }
     // a retry of a retry, after the first task has gone with all its artifacts
     world.client.delete_task(v1::DeleteTaskRequest { task_id: "t".into() }).await.unwrap();
+    // a request that is sent again finds what it made
+    let same = world.client.retry_task(retry(2, "u")).await.unwrap().into_inner().task.unwrap();
+    assert_eq!(same.last_sequence, task.last_sequence);
+    assert_eq!(world.client.retry_task(retry(1, "u")).await.unwrap_err().code(), Code::NotFound);
     let of_retry = v1::RetryTaskRequest { task_id: "u".into(), from_step: 2, new_task_id: "w".into(), ..Default::default() };
     world.client.retry_task(of_retry).await.unwrap();
     assert!(end(&watch(&mut world.client, "w", 0).await).approved);
