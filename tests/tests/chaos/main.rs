@@ -6,6 +6,7 @@
 //! meanwhile.
 
 mod checker;
+mod clocks;
 mod disk;
 mod faults;
 mod load;

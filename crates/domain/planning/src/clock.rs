@@ -1,8 +1,26 @@
-//! Where a task's time goes between two of its events.
+//! What time it is for a task, and where its time goes between two of its events.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use autoact_trajectory::Timing;
+
+/// The time of day, as it was at the start and has gone on since: a machine's clock that is set while
+/// the task runs neither ends the task nor gives it more time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wall {
+    began: SystemTime,
+    since: Instant,
+}
+
+impl Wall {
+    pub(crate) fn start() -> Wall {
+        Wall { began: SystemTime::now(), since: Instant::now() }
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        self.began + self.since.elapsed()
+    }
+}
 
 /// Counts from the lease, or from the moment the last event was written.
 pub(crate) struct Clock {

@@ -17,7 +17,7 @@ use autoact_trajectory::{
 };
 
 use crate::agents::{Agents, Call, Execution, Reply, Seen};
-use crate::clock::Clock;
+use crate::clock::{Clock, Wall};
 use crate::contexts::bytes_beside;
 use crate::driver::room::Known;
 use crate::driver::storing::{Storing, Unstored, beside};
@@ -80,6 +80,7 @@ pub struct Driver<L> {
     /// The task's last event, if it has yet to be stored.
     unstored: Option<Unstored>,
     clock: Clock,
+    wall: Wall,
     /// The most bytes of a prompt that are not of its transcript.
     beside: usize,
     /// What is known of the length of its prompts.
@@ -150,7 +151,7 @@ impl<L: EventLog> Driver<L> {
         clock.read(reading);
         let started = Started { gateway: options.writer.clone(), attempt: task.attempt().saturating_add(1) };
         let beside = bytes_beside(task.trajectory());
-        let mut driver = Driver { agents, log, options, task, unstored: None, clock, beside, known: None };
+        let mut driver = Driver { agents, log, options, task, unstored: None, clock, wall: Wall::start(), beside, known: None };
         driver.append(EventBody::Started(started)).await?;
         Ok(driver)
     }
@@ -174,7 +175,7 @@ impl<L: EventLog> Driver<L> {
     /// # Errors
     /// An event was not stored, or does not continue the task.
     pub async fn step(&mut self, interrupt: impl Future<Output = ()>) -> Result<Progress, Stop<L::Error>> {
-        let decision = decide(&self.task, SystemTime::now());
+        let decision = decide(&self.task, self.wall.now());
         let mut interrupt = pin!(interrupt);
         let role = match decision {
             Decision::Plan => Some(Role::Plan),
@@ -266,7 +267,7 @@ impl<L: EventLog> Driver<L> {
 
     async fn plan(&mut self, interrupt: impl Future<Output = ()>) -> Result<Called, Stop<L::Error>> {
         let shown = self.task.shown();
-        let Some(call) = call(&self.task, &shown) else { return Ok(Called::Interrupted) };
+        let Some(call) = call(&self.task, &shown, self.time_left()) else { return Ok(Called::Interrupted) };
         let unstored = self.unstored.take();
         let asked = unless(interrupt, self.agents.plan.plan(call));
         let (asked, stored) = beside(&mut self.log, unstored, asked).await;
@@ -277,7 +278,7 @@ impl<L: EventLog> Driver<L> {
 
     async fn parameterize(&mut self, interrupt: impl Future<Output = ()>) -> Result<Called, Stop<L::Error>> {
         let shown = self.task.shown();
-        let Some(call) = call(&self.task, &shown) else { return Ok(Called::Interrupted) };
+        let Some(call) = call(&self.task, &shown, self.time_left()) else { return Ok(Called::Interrupted) };
         let unstored = self.unstored.take();
         let tool = self.task.trajectory().open_step().map(|step| step.tool.clone()).unwrap_or_default();
         let asked = unless(interrupt, self.agents.tool.parameterize(call));
@@ -289,7 +290,7 @@ impl<L: EventLog> Driver<L> {
 
     async fn reflect(&mut self, interrupt: impl Future<Output = ()>) -> Result<Called, Stop<L::Error>> {
         let shown = self.task.shown();
-        let Some(call) = call(&self.task, &shown) else { return Ok(Called::Interrupted) };
+        let Some(call) = call(&self.task, &shown, self.time_left()) else { return Ok(Called::Interrupted) };
         let unstored = self.unstored.take();
         let asked = unless(interrupt, self.agents.reflect.reflect(call));
         let (asked, stored) = beside(&mut self.log, unstored, asked).await;
@@ -301,7 +302,7 @@ impl<L: EventLog> Driver<L> {
     }
 
     async fn execute(&mut self, action: &Action, may_have_run: bool, interrupt: impl Future<Output = ()>) -> Called {
-        let Some(call) = call(&self.task, self.task.trajectory()) else { return Called::Interrupted };
+        let Some(call) = call(&self.task, self.task.trajectory(), self.time_left()) else { return Called::Interrupted };
         let execution = Execution { call, action, spec: self.task.trajectory().tool(&action.tool), may_have_run };
         let (effect, receipts) = (execution.effect(), self.agents.tools.keeps_receipts());
         if may_have_run && effect == Effect::SideEffect && !receipts {
@@ -348,7 +349,7 @@ impl<L: EventLog> Driver<L> {
     /// anything else ends the task.
     async fn failed(&mut self, failure: Failure) -> Result<Progress, Stop<L::Error>> {
         self.settle().await?;
-        let mut finished = match decide(&self.task, SystemTime::now()) {
+        let mut finished = match decide(&self.task, self.wall.now()) {
             Decision::Finish(mut end) => {
                 (end.detail, _) = cut(format!("{}; {}", end.detail, failure.chain()), MAX_DETAIL_BYTES);
                 end
@@ -381,7 +382,7 @@ impl<L: EventLog> Driver<L> {
         let Said { body, usage, artifacts } = said.into();
         let call = usage.as_ref().and(self.task.call());
         let (usage, timing) = (usage.map(Usage::bounded), Some(self.clock.lap()));
-        let mut event = Event { call, usage, timing, artifacts, ..self.task.next_event(SystemTime::now(), &self.options.writer, body) };
+        let mut event = Event { call, usage, timing, artifacts, ..self.task.next_event(self.wall.now(), &self.options.writer, body) };
         self.task.check(&event)?;
         if self.asks_next(&event.body) {
             let before = self.task.clone();
@@ -415,6 +416,13 @@ impl<L: EventLog> Driver<L> {
         self.stored(stored)
     }
 
+    /// How much of its own time the task has left.
+    fn time_left(&self) -> Duration {
+        let (task, now) = (&self.task, self.wall.now());
+        let used = task.started_at().and_then(|started| now.duration_since(started).ok()).unwrap_or_default();
+        task.limits().max_time.saturating_sub(used.saturating_sub(task.waited(now)))
+    }
+
     /// Takes in what came of storing the last event: one that was not stored has not happened.
     fn stored(&mut self, stored: Option<Storing<L::Error>>) -> Result<(), Stop<L::Error>> {
         let Some(Storing { before, result, longer }) = stored else { return Ok(()) };
@@ -433,18 +441,11 @@ impl<L: EventLog> Driver<L> {
 }
 
 /// The task's next call, with the history that its receiver is given.
-fn call<'a>(task: &'a Task, trajectory: &'a Trajectory) -> Option<Call<'a>> {
+fn call<'a>(task: &'a Task, trajectory: &'a Trajectory, time_left: Duration) -> Option<Call<'a>> {
     let id = task.call()?;
     let mut sampling = *task.sampling();
     sampling.seed = id.seed(sampling.seed);
-    Some(Call { task: task.key(), id, epoch: task.epoch(), trajectory, sampling, time_left: time_left(task) })
-}
-
-/// How much of its own time the task has left.
-fn time_left(task: &Task) -> Duration {
-    let now = SystemTime::now();
-    let used = task.started_at().and_then(|started| now.duration_since(started).ok()).unwrap_or_default();
-    task.limits().max_time.saturating_sub(used.saturating_sub(task.waited(now)))
+    Some(Call { task: task.key(), id, epoch: task.epoch(), trajectory, sampling, time_left })
 }
 
 /// What the group is told of an action that gave no answer; `None`: nothing, it is run again.

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_nats::connection::State as Connection;
+use async_nats::datetime::parse_rfc3339;
 use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::jetstream::stream::{State, Stream};
 use async_nats::jetstream::{self, ContextBuilder};
@@ -39,6 +40,12 @@ pub type Encode = fn(&domain::Event) -> Result<Vec<u8>, EventTooLarge>;
 pub(crate) struct Tail {
     pub(crate) sequence: u64,
     pub(crate) digest: Option<Digest>,
+}
+
+/// The part of an answer about a stream that says when it was given, in RFC 3339.
+#[derive(serde::Deserialize)]
+struct Told {
+    ts: Option<String>,
 }
 
 /// A connection to the bus; clones share it. It reconnects by itself.
@@ -180,6 +187,25 @@ impl Bus {
         loop {
             match stream.get_info().await {
                 Ok(info) => return Ok(info.state),
+                Err(error) => patience.after(error).await?,
+            }
+        }
+    }
+
+    /// What time it is for the server: the clock that is the same for all who are connected. A server
+    /// before 2.10 does not say; then it is this machine's.
+    ///
+    /// # Errors
+    /// The bus did not answer in time.
+    pub async fn time(&self) -> Result<SystemTime, BusError> {
+        let mut patience = self.patience("say what time it is");
+        let subject = format!("STREAM.INFO.{}", self.streams.queue.cached_info().config.name);
+        loop {
+            match self.context.request::<_, _, Told>(subject.clone(), &()).await {
+                Ok(Told { ts }) => {
+                    let told = ts.and_then(|ts| parse_rfc3339(&ts).ok());
+                    return Ok(told.map_or_else(SystemTime::now, SystemTime::from));
+                }
                 Err(error) => patience.after(error).await?,
             }
         }

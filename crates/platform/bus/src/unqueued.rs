@@ -1,7 +1,7 @@
 //! Finds tasks that were accepted, or let go on, and never queued: whoever did so died in between.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use autoact_trajectory::{EventBody, TaskKey};
 use autoact_wire::store::{IndexEntry, IndexRecord};
@@ -19,8 +19,18 @@ const MAX_RECORDS: u64 = 2_000;
 pub struct Unqueued {
     /// The last position of the index that was read.
     position: Option<u64>,
-    /// Submissions and resumptions that are too young to judge, with the time of their record.
-    young: BTreeMap<u64, (TaskKey, SystemTime)>,
+    /// Submissions and resumptions that are too young to judge.
+    young: BTreeMap<u64, Young>,
+}
+
+/// A task that may still be on its way into the queue.
+#[derive(Debug)]
+struct Young {
+    task: TaskKey,
+    /// By the clock of whoever recorded it.
+    recorded: SystemTime,
+    /// It is not older than since then, whatever the clocks say.
+    read: Instant,
 }
 
 impl Unqueued {
@@ -29,9 +39,9 @@ impl Unqueued {
     /// something, as far as can be told.
     pub async fn step(&mut self, bus: &Bus, now: SystemTime) -> Result<Vec<TaskKey>, BusError> {
         self.read(bus).await?;
-        let old = |at: &SystemTime| now.duration_since(*at).is_ok_and(|age| age >= AGE);
+        let old = |young: &Young| now.duration_since(young.recorded).is_ok_and(|age| age >= AGE) || young.read.elapsed() >= AGE;
         let due: Vec<(u64, TaskKey)> =
-            self.young.iter().filter(|(_, (_, at))| old(at)).map(|(position, (task, _))| (*position, task.clone())).collect();
+            self.young.iter().filter(|(_, young)| old(young)).map(|(position, young)| (*position, young.task.clone())).collect();
         let mut queued = Vec::new();
         for (position, task) in due {
             let last = bus.last(&task).await?.map(|last| last.body);
@@ -56,7 +66,8 @@ impl Unqueued {
             if let Ok(record) = IndexRecord::decode(&message.payload)
                 && matches!(record.entry, IndexEntry::Submitted | IndexEntry::Resumed)
             {
-                self.young.insert(position, (record.task, record.time));
+                let young = Young { task: record.task, recorded: record.time, read: Instant::now() };
+                self.young.insert(position, young);
             }
         }
         Ok(())

@@ -57,11 +57,14 @@ pub struct ClusterOptions {
     pub settings: Vec<(&'static str, String)>,
     /// Put a [`Proxy`] between every service and the bus, and between every gateway and every agent.
     pub proxies: bool,
+    /// The library that gives every process a clock of its own, [`faketime`](crate::files::faketime):
+    /// [`Cluster::set_clock`] sets it.
+    pub clocks: Option<PathBuf>,
 }
 
 impl Default for ClusterOptions {
     fn default() -> ClusterOptions {
-        ClusterOptions { replicas: 1, memory: false, lease: Duration::from_secs(2), settings: Vec::new(), proxies: false }
+        ClusterOptions { replicas: 1, memory: false, lease: Duration::from_secs(2), settings: Vec::new(), proxies: false, clocks: None }
     }
 }
 
@@ -222,8 +225,34 @@ impl Cluster {
 
     fn launch(&mut self, member: Member) -> anyhow::Result<()> {
         let config = self.config(member).display().to_string();
-        self.running.insert(member, Program::new(member.service)?.args(["--config", &config]).start()?);
+        let mut program = Program::new(member.service)?.args(["--config", &config]);
+        if let Some(library) = &self.options.clocks {
+            let clock = self.clock(member);
+            if !clock.exists() {
+                std::fs::write(&clock, "+0")?;
+            }
+            program = program
+                .env("LD_PRELOAD", library.display().to_string())
+                .env("FAKETIME_TIMESTAMP_FILE", clock.display().to_string())
+                .env("FAKETIME_CACHE_DURATION", "1")
+                .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        }
+        self.running.insert(member, program.start()?);
         Ok(())
+    }
+
+    fn clock(&self, Member { service, replica }: Member) -> PathBuf {
+        self.dir.path().join(format!("{service}-{replica}.clock"))
+    }
+
+    /// Sets a member's clock so many seconds before or after the machine's. It is seen within a
+    /// second, and by later starts too.
+    pub fn set_clock(&self, member: impl Into<Member>, seconds: i64) -> anyhow::Result<()> {
+        let clock = self.clock(member.into());
+        let next = clock.with_extension("next");
+        std::fs::write(&next, format!("{seconds:+}"))?;
+        // whole, or not at all
+        Ok(std::fs::rename(next, clock)?)
     }
 
     /// Waits until a member answers that it is ready.

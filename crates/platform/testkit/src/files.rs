@@ -42,6 +42,16 @@ pub fn nats_server() -> anyhow::Result<PathBuf> {
     candidates.find(|file| file.is_file()).context("no nats-server found; fix: `scripts/fetch-nats`, or run `./test`")
 }
 
+/// libfaketime, which gives a process a clock of its own: `$AUTOACT_FAKETIME`, the one that
+/// `scripts/fetch-faketime` fetched, or the machine's.
+pub fn faketime() -> anyhow::Result<PathBuf> {
+    const LIBRARY: &str = "libfaketimeMT.so.1";
+    let named = std::env::var_os("AUTOACT_FAKETIME").map(PathBuf::from);
+    let machine = [std::env::consts::ARCH].map(|arch| PathBuf::from(format!("/usr/lib/{arch}-linux-gnu/faketime")).join(LIBRARY));
+    let mut candidates = named.into_iter().chain([root().join(".quickstart/lib").join(LIBRARY)]).chain(machine);
+    candidates.find(|file| file.is_file()).context("no libfaketime found; fix: `scripts/fetch-faketime`")
+}
+
 /// What a group works with.
 #[derive(Debug, Clone)]
 pub struct Assets {

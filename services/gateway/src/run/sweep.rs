@@ -36,7 +36,12 @@ pub(crate) async fn retain(bus: Bus) {
     loop {
         ticks.tick().await;
         loop {
-            match retention.step(&bus, SystemTime::now()).await {
+            // by the server's clock: a gateway's that is wrong must not remove what is young
+            let swept = match bus.time().await {
+                Ok(now) => retention.step(&bus, now).await,
+                Err(error) => Err(error),
+            };
+            match swept {
                 Ok(swept) => {
                     metrics::counter!("autoact_tasks_purged_total").increment(swept.purged.len() as u64);
                     if !swept.purged.is_empty() || swept.trimmed > 0 {

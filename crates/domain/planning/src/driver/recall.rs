@@ -2,7 +2,7 @@
 
 use autoact_trajectory::{EventBody, Recalled};
 
-use super::{Driver, Progress, Stop, time_left, unless};
+use super::{Driver, Progress, Stop, unless};
 use crate::contexts::{bytes_beside, check_fixed_parts};
 use crate::log::EventLog;
 
@@ -12,7 +12,7 @@ impl<L: EventLog> Driver<L> {
     pub(super) async fn recall(&mut self, interrupt: impl Future<Output = ()>) -> Result<Progress, Stop<L::Error>> {
         let (agents, task) = (&self.agents, &self.task);
         let recalling = async {
-            let recalled = agents.memories.recall(task, time_left(task)).await;
+            let recalled = agents.memories.recall(task, self.time_left()).await;
             let mut recalled = match EventBody::Recalled(recalled.clone()).check_bounds() {
                 Ok(()) => recalled,
                 Err(error) => Recalled::failed(error.to_string()),
@@ -33,6 +33,6 @@ impl<L: EventLog> Driver<L> {
     async fn fits(&self, recalled: &Recalled) -> bool {
         let mut trajectory = self.task.trajectory().clone();
         trajectory.recalled.clone_from(&recalled.items);
-        check_fixed_parts(self.agents.contexts.as_ref(), self.task.key(), &trajectory, time_left(&self.task)).await.is_ok()
+        check_fixed_parts(self.agents.contexts.as_ref(), self.task.key(), &trajectory, self.time_left()).await.is_ok()
     }
 }

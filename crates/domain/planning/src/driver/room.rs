@@ -7,7 +7,7 @@ use std::time::Duration;
 use autoact_prompt::{Expect, most_bytes, transcript};
 use autoact_trajectory::{EventBody, PromptSize, Role, Shortened, Task, Trajectory, Usage, shorten};
 
-use super::{Driver, Progress, Stop, time_left, unless};
+use super::{Driver, Progress, Stop, unless};
 use crate::contexts::{Contexts, measure, tightest};
 use crate::failure::Failure;
 use crate::log::EventLog;
@@ -75,7 +75,7 @@ impl<L: EventLog> Driver<L> {
         refused: Option<PromptSize>,
         interrupt: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<Option<Progress>, Stop<L::Error>> {
-        let planned = plan(self.agents.contexts.as_ref(), &self.task, role, refused, time_left(&self.task));
+        let planned = plan(self.agents.contexts.as_ref(), &self.task, role, refused, self.time_left());
         match unless(interrupt, planned).await {
             None => {
                 self.settle().await?;

@@ -1,0 +1,64 @@
+//! The clocks of the services are set while tasks run, hours ahead and back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use autoact_base::random::Rng;
+use autoact_testkit::{Cluster, ClusterOptions, NatsServer, effects, files};
+use autoact_wire::v1::FinishReason;
+use autoact_wire::v1::trajectory_event::Body;
+
+use crate::checker::Counted;
+use crate::load::{LEASE, ask_all, examine, seed};
+use crate::tasks;
+
+/// Tasks that are asked at once.
+const AT_ONCE: usize = 6;
+/// Between two settings.
+const PAUSE: Duration = Duration::from_millis(500);
+/// What a clock is set to, in seconds before or after the machine's: beyond what a task or a claim
+/// has, and beyond what the bus keeps.
+const OFFSETS: [i64; 6] = [0, 30, 3_600, -3_600, 40 * 86_400, -40 * 86_400];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clocks_that_are_set_end_no_task_and_lose_nothing() -> anyhow::Result<()> {
+    let library = match files::faketime() {
+        Ok(library) => library,
+        Err(why) => {
+            println!("SKIPPED: {why:#}");
+            return Ok(());
+        }
+    };
+    let (tasks, seed) = (tasks(16, 200), seed());
+    let options = ClusterOptions { replicas: 2, lease: LEASE, clocks: Some(library), ..ClusterOptions::default() };
+    let cluster = Cluster::start(vec![NatsServer::start().await?], options, effects::library).await?;
+    let ended = Arc::new(AtomicBool::new(false));
+    let asked = tokio::spawn({
+        let (gateways, ended) = (cluster.addresses("gateway"), Arc::clone(&ended));
+        async move {
+            let told = ask_all(gateways, 0..tasks, AT_ONCE).await;
+            ended.store(true, Ordering::Relaxed);
+            told
+        }
+    });
+    let (mut random, mut set) = (Rng::new(seed), 0);
+    let mut below = |bound: usize| usize::try_from(random.next_u64() % bound as u64).unwrap_or_default();
+    let (members, mut ticks) = (cluster.members(), tokio::time::interval(PAUSE));
+    while !ended.load(Ordering::Relaxed) {
+        ticks.tick().await;
+        cluster.set_clock(members[below(members.len())], OFFSETS[below(OFFSETS.len())])?;
+        set += 1;
+    }
+    let told = asked.await??;
+    let Counted { effects, unknown, .. } = examine(&cluster, &told, &format!("seed {seed}, {set} clocks set")).await?;
+    assert_eq!(told.len(), tasks);
+    assert!(effects > 0, "nothing was tried");
+    assert_eq!(unknown, 0, "outcomes are unknown although nothing was killed");
+    for (id, events) in &told {
+        let Some(Body::Finished(finished)) = events.last().and_then(|event| event.body.as_ref()) else { continue };
+        assert_ne!(finished.reason(), FinishReason::MaxTime, "`{id}` ended for its time: {}", finished.detail);
+    }
+    println!("{tasks} tasks while clocks were set {set} times: {effects} effects, nothing lost, doubled or ended for its time");
+    Ok(())
+}
