@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use autoact_testkit::poll;
 use autoact_trajectory::ApprovalPolicy;
-use autoact_wire::status::{metadata, reason};
+use autoact_wire::status::{metadata, reason, retry_after};
 use autoact_wire::v1::give_input_request::Input;
 use autoact_wire::v1::{FinishReason, InputKind, TaskState};
 use autoact_wire::{agents_v1, v1};
@@ -39,6 +39,12 @@ async fn state(client: &mut Client, id: &str, state: TaskState) -> v1::Task {
         (task.state() == state).then_some(task)
     });
     found.await.unwrap_or_else(|| panic!("the task becomes {state:?}; it is {seen:?}"))
+}
+
+/// The ids of the tasks that a list of this state has.
+async fn listed(client: &mut Client, state: TaskState) -> Vec<String> {
+    let request = v1::ListTasksRequest { state: state as i32, ..Default::default() };
+    client.list_tasks(request).await.unwrap().into_inner().tasks.into_iter().map(|task| task.task_id).collect()
 }
 
 /// The task has left the queue.
@@ -79,9 +85,7 @@ async fn a_paused_task_goes_on_under_another_gateway() {
     unqueued(&world).await;
     let again = world.client.pause_task(pause("t")).await.unwrap().into_inner().task.unwrap();
     assert_eq!(again.last_sequence, paused.last_sequence, "pausing a paused task changes nothing");
-    let listed = |state: TaskState| v1::ListTasksRequest { state: state as i32, ..Default::default() };
-    let found = world.client.list_tasks(listed(TaskState::Paused)).await.unwrap().into_inner().tasks;
-    assert_eq!(found.iter().map(|task| task.task_id.as_str()).collect::<Vec<_>>(), ["t"]);
+    assert_eq!(listed(&mut world.client, TaskState::Paused).await, ["t"]);
     // submitting it again does not let it go on
     let same = world.client.submit_task(named("t", "Loire")).await.unwrap().into_inner().task.unwrap();
     assert_eq!(same.state(), TaskState::Paused);
@@ -264,12 +268,17 @@ async fn the_group_asks_the_user() {
     world.client.submit_task(v1::SubmitTaskRequest { may_ask: true, ..named("t", "How far is the office?") }).await.unwrap();
     let task = state(&mut world.client, "t", TaskState::InputRequired).await;
     assert_eq!(task.input_required.as_ref().map(|asked| (asked.kind(), asked.prompt.as_str())), Some((InputKind::Answer, "Which office?")));
+    // paused and resumed while it asks: it asks still
+    world.client.pause_task(pause("t")).await.unwrap();
+    world.client.resume_task(resume("t")).await.unwrap();
+    assert_eq!(listed(&mut world.client, TaskState::InputRequired).await, ["t"]);
     // paused while it asks: the answer is kept, and nothing goes on
     world.client.pause_task(pause("t")).await.unwrap();
     let answered = give(&mut world.client, "t", 1, Input::Answer("Lyon".into())).await.unwrap();
     assert_eq!((answered.state(), answered.input_required), (TaskState::Paused, None));
     assert!(give(&mut world.client, "t", 1, Input::Answer("Lyon".into())).await.is_ok(), "the same answer again");
     assert!(give(&mut world.client, "t", 1, Input::Answer("Nantes".into())).await.is_err());
+    assert_eq!(listed(&mut world.client, TaskState::Paused).await, ["t"]);
     world.client.resume_task(resume("t")).await.unwrap();
     let events = watch(&mut world.client, "t", 0).await;
     let seen = observations(&events)[0];
@@ -328,6 +337,10 @@ async fn a_task_is_retried_from_a_step() {
     }
     // a retry of a retry, after the first task has gone with all its artifacts
     world.client.delete_task(v1::DeleteTaskRequest { task_id: "t".into() }).await.unwrap();
+    // a request that is sent again finds what it made
+    let same = world.client.retry_task(retry(2, "u")).await.unwrap().into_inner().task.unwrap();
+    assert_eq!(same.last_sequence, task.last_sequence);
+    assert_eq!(world.client.retry_task(retry(1, "u")).await.unwrap_err().code(), Code::NotFound);
     let of_retry = v1::RetryTaskRequest { task_id: "u".into(), from_step: 2, new_task_id: "w".into(), ..Default::default() };
     world.client.retry_task(of_retry).await.unwrap();
     assert!(end(&watch(&mut world.client, "w", 0).await).approved);
@@ -391,4 +404,47 @@ async fn a_deleted_task_is_gone_from_everywhere() {
     world.client.submit_task(named("u", "Loire")).await.unwrap();
     let status = world.client.delete_task(delete("u")).await.unwrap_err();
     assert_eq!((status.code(), reason(&status).as_deref()), (Code::FailedPrecondition, Some("TASK_NOT_ENDED")));
+}
+
+#[tokio::test]
+async fn a_task_that_goes_on_needs_a_place_as_a_new_one_does() {
+    let script = Script {
+        plan: Box::new(|trajectory| {
+            let asks = trajectory.question == "Which?" && steps(trajectory).is_empty();
+            if asks { "AskUser".into() } else { "Finish".into() }
+        }),
+        ..Script::default()
+    };
+    let mut world = world_with(Group::start(script).await, |config| config.max_tasks = 1).await;
+    world.client.submit_task(v1::SubmitTaskRequest { may_ask: true, ..named("asks", "Which?") }).await.unwrap();
+    let asked = state(&mut world.client, "asks", TaskState::InputRequired).await.input_required.unwrap();
+    unqueued(&world).await;
+    world.group.hold_after(0);
+    world.client.submit_task(named("paused", "q")).await.unwrap();
+    world.client.pause_task(pause("paused")).await.unwrap();
+    unqueued(&world).await;
+    // takes the only place
+    world.client.submit_task(named("runs", "q")).await.unwrap();
+
+    let full = |status: tonic::Status| {
+        assert_eq!((status.code(), reason(&status).as_deref()), (Code::ResourceExhausted, Some("GATEWAY_FULL")), "{status:?}");
+        assert!(retry_after(&status).is_some());
+    };
+    full(world.client.resume_task(resume("paused")).await.unwrap_err());
+    full(give(&mut world.client, "asks", asked.step, Input::Answer("this".into())).await.unwrap_err());
+    // nothing was changed by that
+    assert_eq!(get(&mut world.client, "paused").await.state(), TaskState::Paused);
+    assert_eq!(get(&mut world.client, "asks").await.state(), TaskState::InputRequired);
+    // what a pause holds back in any case needs no place
+    world.client.pause_task(pause("asks")).await.unwrap();
+    give(&mut world.client, "asks", asked.step, Input::Answer("this".into())).await.unwrap();
+
+    world.group.go_on();
+    for id in ["paused", "asks"] {
+        let mut client = world.client.clone();
+        assert!(poll::until(LIMIT, async || client.clone().resume_task(resume(id)).await.ok()).await.is_some());
+        assert!(end(&watch(&mut client, id, 0).await).approved);
+    }
+    // what goes on already needs no second place
+    assert!(world.client.resume_task(resume("asks")).await.is_ok());
 }

@@ -20,8 +20,12 @@ pub(super) enum Wanted {
     End,
     /// It is stopped for a while.
     Pause(Paused),
-    /// What this says lets it go on, unless something else holds it back.
-    GoOn(Box<EventBody>),
+    /// What this says lets it go on.
+    GoOn {
+        body: Box<EventBody>,
+        /// Nothing else holds the task back: it needs a place among those that are queued.
+        queued: bool,
+    },
 }
 
 /// A task, and whether it was changed now.
@@ -44,6 +48,11 @@ impl Application {
             attempt += 1;
             let mut task = self.get(who, id).await?;
             let Some(wanted) = next(&task)? else { return Ok(Changed { task, changed: false }) };
+            // before anything is stored, so that who has to wait can ask for the same again
+            let _entering = match &wanted {
+                Wanted::GoOn { queued: true, .. } => Some(self.admit(who).await?),
+                _ => None,
+            };
             let body = self.prepare(&task, wanted).await?;
             // whoever asks holds no lease
             let mut event = Event { epoch: 0, ..task.next_event(SystemTime::now(), &self.writer, body) };
@@ -73,7 +82,7 @@ impl Application {
                 fence(&self.bus, task).await?;
                 EventBody::Paused(paused)
             }
-            Wanted::GoOn(body) => {
+            Wanted::GoOn { body, .. } => {
                 // whoever dies before it is queued again leaves it to those who look for such tasks
                 self.bus.record_resumption(task.key()).await?;
                 *body

@@ -8,6 +8,7 @@ use autoact_planning::Failure;
 use autoact_trajectory::{FoldError, InputKind, InvalidContext, InvalidSampling, MAX_INPUT_BYTES, NotShared, PromptSize, TaskId};
 
 use crate::agents::catalog::SelectError;
+use crate::tasks::admission::NoPlace;
 use crate::tasks::submit::{MAX_CONVERSATION_BYTES, MAX_LABEL_BYTES, MAX_LABELS, MAX_QUESTION_BYTES, MAX_TOOLS};
 
 /// Why a task was not accepted.
@@ -55,10 +56,8 @@ pub(crate) enum SubmitError {
     Access(#[from] AccessError),
     #[error("your tenant may submit {most} tasks a minute here, and they are used up; call again later")]
     Rate { most: u32, after: Duration },
-    #[error("{running} tasks of your tenant are queued or running, its bound is {most}; call again later, or cancel some")]
-    Quota { running: u64, most: u64 },
-    #[error("{running} tasks are queued or running, the bound is {most}; call again later")]
-    Full { running: u64, most: u64 },
+    #[error(transparent)]
+    NoPlace(#[from] NoPlace),
     #[error("task `{task}` is stored but could not be queued; submit it again under the same id")]
     NotQueued { task: TaskId, source: Box<BusError> },
     #[error(transparent)]
@@ -86,6 +85,8 @@ pub(crate) enum TaskError {
     NotFound(TaskId),
     #[error(transparent)]
     Bus(#[from] BusError),
+    #[error(transparent)]
+    NoPlace(#[from] NoPlace),
     #[error("the trajectory of task `{task}` does not fold")]
     Fold { task: TaskId, source: Box<FoldError> },
     #[error("task `{task}` has no artifact `{name}`; `autoact tasks artifacts {task}` lists them")]

@@ -53,7 +53,8 @@ impl Application {
     pub(crate) async fn resume(&self, who: &Principal, id: &TaskId) -> Result<Task, TaskError> {
         let resumed = self
             .change(who, id, |task| {
-                let resumed = || Wanted::GoOn(Box::new(EventBody::Resumed(Resumed { by: name(who) })));
+                let body = || Box::new(EventBody::Resumed(Resumed { by: name(who) }));
+                let resumed = || Wanted::GoOn { body: body(), queued: task.input_required().is_none() };
                 Ok((task.is_paused() && task.finished().is_none()).then(resumed))
             })
             .await?;
@@ -82,7 +83,8 @@ impl Application {
                 unended(task)?;
                 match (task.input_required(), task.input_given()) {
                     (Some(asked), _) if (asked.step, asked.kind) == (given.step, given.kind) => {
-                        Ok(Some(Wanted::GoOn(Box::new(EventBody::InputGiven(given.clone())))))
+                        let body = Box::new(EventBody::InputGiven(given.clone()));
+                        Ok(Some(Wanted::GoOn { body, queued: !task.is_paused() }))
                     }
                     // said before, by the same or somebody else
                     (None, Some(known)) if InputGiven { by: known.by.clone(), ..given.clone() } == *known => Ok(None),

@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 use autoact_access::{Principal, Role};
 use autoact_bus::{Order, TaskHead};
-use autoact_trajectory::{EventBody, FinishReason, Finished, TaskId};
+use autoact_trajectory::{EventBody, FinishReason, Finished, Task, TaskId, TaskKey};
 
-use crate::tasks::{Application, TaskError};
+use crate::tasks::{Application, TaskError, key};
 
 /// For a request that says nothing.
 const DEFAULT_PAGE: usize = 50;
@@ -78,7 +78,17 @@ impl Application {
         for _ in 0..MAX_ROUNDS {
             let missing = size - listed.tasks.len();
             let page = self.bus.list(&who.tenant, missing, list.order, listed.next).await?;
-            listed.tasks.extend(page.tasks.iter().filter_map(line).filter(|line| fits(list, line)));
+            for head in &page.tasks {
+                let Some(mut line) = line(head) else { continue };
+                if tells_part(&head.last.body)
+                    && let Some(held) = self.held(&key(who, &line.id)).await?
+                {
+                    line.state = held;
+                }
+                if fits(list, &line) {
+                    listed.tasks.push(line);
+                }
+            }
             listed.next = page.next;
             if listed.next.is_none() || listed.tasks.len() >= size {
                 break;
@@ -86,6 +96,24 @@ impl Application {
         }
         Ok(listed)
     }
+
+    /// How a task is held back, from the whole of its history.
+    async fn held(&self, key: &TaskKey) -> Result<Option<State>, TaskError> {
+        // what cannot be read is in the list all the same, as its last event has it
+        let Ok(task) = Task::fold(&self.bus.load(key).await?) else { return Ok(None) };
+        Ok(match (task.is_paused(), task.is_held()) {
+            (true, _) => Some(State::Paused),
+            (false, true) => Some(State::InputRequired),
+            (false, false) => None,
+        })
+    }
+}
+
+/// Whether an event that comes last leaves open how its task is held back: a task that is answered
+/// may be paused, and one that is resumed may wait for a person. Hardly a task has such an event
+/// last, for what goes on is taken up at once.
+fn tells_part(last: &EventBody) -> bool {
+    matches!(last, EventBody::InputGiven(_) | EventBody::Resumed(_))
 }
 
 fn fits(list: &List, line: &Line) -> bool {

@@ -1,6 +1,7 @@
 //! The application: submit, get, list, watch and control tasks, in the domain's terms. Doors call
 //! it; it knows none of them.
 
+mod admission;
 pub(crate) mod approval;
 mod artifact;
 mod cancel;
@@ -34,6 +35,7 @@ use crate::tasks::approval::Approvals;
 use crate::tasks::quota::Quotas;
 use crate::tasks::submit::check_question;
 
+pub(crate) use admission::NoPlace;
 pub(crate) use error::{SubmitError, TaskError};
 pub(crate) use hold::{Input, Said};
 pub(crate) use list::{Line, List, State};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use autoact_access::{Principal, Role};
-use autoact_trajectory::{EventBody, Limits, NotShared, Sampling, Submitted, Task, TaskId, shared};
+use autoact_trajectory::{Digest, EventBody, Limits, NotShared, Sampling, Submitted, Task, TaskId, shared};
 use autoact_wire::store::digest;
 
 use crate::tasks::{Application, SubmitError, TaskError, key};
@@ -45,6 +45,16 @@ impl Bounds {
     }
 }
 
+impl Retry {
+    /// SHA-256 over all that makes the request, the same in every release: a request that is sent
+    /// again is the same task.
+    fn digest(&self, limits: &Limits, seed: u64) -> Digest {
+        let Limits { max_steps, max_reflections, max_tokens, max_time } = *limits;
+        let asked = [u64::from(self.from), max_steps.into(), max_reflections.into(), max_tokens.into(), seed].map(|part| part.to_string());
+        digest(format!("retry {} {} {}", self.origin, asked.join(" "), max_time.as_nanos()).as_bytes())
+    }
+}
+
 impl Application {
     /// Submits a task that goes on from a step of another, which may have ended or not. The other
     /// stays as it is.
@@ -53,7 +63,8 @@ impl Application {
         let source = key(who, &retry.origin);
         let events = self.bus.load(&source).await?;
         let Some(EventBody::Submitted(first)) = events.first().map(|event| &event.body) else {
-            return Err(SubmitError::Origin(TaskError::NotFound(retry.origin)));
+            let before = self.retried_before(who, &retry).await?;
+            return before.ok_or(SubmitError::Origin(TaskError::NotFound(retry.origin)));
         };
         let origin = match shared(&events, retry.from) {
             Ok(found) => found.origin,
@@ -63,21 +74,18 @@ impl Application {
         let limits = retry.bounds.over(&first.limits);
         self.check_limits(&limits)?;
         let seed = retry.seed.unwrap_or(first.sampling.seed);
-        let Limits { max_steps, max_reflections, max_tokens, max_time } = limits;
-        // the same in every release: a request that is sent again is the same task
-        let asked = [u64::from(retry.from), max_steps.into(), max_reflections.into(), max_tokens.into(), seed].map(|part| part.to_string());
-        let asked = format!("retry {} {} {}", retry.origin, asked.join(" "), max_time.as_nanos());
+        let request = retry.digest(&limits, seed);
         let submitted = Submitted {
             limits,
             sampling: Sampling { seed, ..first.sampling },
-            request: Some(digest(asked.as_bytes())),
+            request: Some(request),
             trace_id: retry.trace_id,
             // a policy that has become stricter holds
             approval: first.approval.max(self.approvals.of(&who.tenant)),
             origin: Some(Box::new(origin)),
             ..first.clone()
         };
-        if let (Some(id), Some(request)) = (&retry.id, submitted.request)
+        if let Some(id) = &retry.id
             && let Some(task) = self.existing(&key(who, id), request, &submitted.question).await?
         {
             return Ok(task);
@@ -86,5 +94,14 @@ impl Application {
         let _entering = self.admit(who).await?;
         let id = retry.id.unwrap_or_else(TaskId::generate);
         self.accept(&key(who, &id), submitted, received).await
+    }
+    /// The task that the same request made before the task whose history it shares was deleted.
+    async fn retried_before(&self, who: &Principal, retry: &Retry) -> Result<Option<Task>, SubmitError> {
+        let Some(id) = &retry.id else { return Ok(None) };
+        let events = self.bus.load(&key(who, id)).await?;
+        let Some(EventBody::Submitted(made)) = events.first().map(|event| &event.body) else { return Ok(None) };
+        // its bounds are the first task's with those of the request over them
+        let request = retry.digest(&retry.bounds.over(&made.limits), retry.seed.unwrap_or(made.sampling.seed));
+        if made.request != Some(request) { Ok(None) } else { self.existing(&key(who, id), request, &made.question).await }
     }
 }

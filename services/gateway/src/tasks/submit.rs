@@ -1,7 +1,6 @@
 //! Accepting a task: checks the request, stores its first event and queues it.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use autoact_access::{Principal, Role};
@@ -15,7 +14,6 @@ use autoact_wire::store::digest;
 
 use crate::agents::catalog::Selected;
 use crate::run::log::append;
-use crate::tasks::quota::Place;
 use crate::tasks::{Application, SubmitError, key};
 
 /// A question is a paragraph, not a book: the model reads it at every step.
@@ -248,26 +246,6 @@ impl Application {
         queued.map(|_| ()).map_err(|source| SubmitError::NotQueued { task: key.id.clone(), source: Box::new(source) })
     }
 
-    /// A place among the tasks that may be queued or running: of all, and of the caller's tenant.
-    /// Exact for one gateway; several may together let a few more in.
-    pub(super) async fn admit(&self, who: &Principal) -> Result<(Entering<'_>, Place), SubmitError> {
-        let (place, before) = self.quotas.enter(&who.tenant);
-        if let Some(most) = self.quotas.of(&who.tenant).tasks {
-            let running = self.bus.backlog_of(&who.tenant, most).await? + before;
-            if running >= most {
-                metrics::counter!("autoact_tasks_refused_total").increment(1);
-                return Err(SubmitError::Quota { running, most });
-            }
-        }
-        let entering = Entering { count: &self.entering, before: self.entering.fetch_add(1, Ordering::Relaxed) };
-        let running = self.bus.backlog().await? + entering.before;
-        if running >= self.max_tasks {
-            metrics::counter!("autoact_tasks_refused_total").increment(1);
-            return Err(SubmitError::Full { running, most: self.max_tasks });
-        }
-        Ok((entering, place))
-    }
-
     /// The tools, if a prompt with them and the question leaves room for a reply. Those that were
     /// chosen give way, the one that fits least first.
     async fn with_room(&self, key: &TaskKey, submission: &Submission, mut selected: Selected) -> Result<Selected, SubmitError> {
@@ -343,16 +321,4 @@ pub(crate) fn check_question(question: &str) -> Result<(), SubmitError> {
         return Err(SubmitError::LongQuestion(question.len()));
     }
     Ok(())
-}
-
-/// A submission on its way; counted until dropped.
-pub(super) struct Entering<'a> {
-    count: &'a AtomicU64,
-    before: u64,
-}
-
-impl Drop for Entering<'_> {
-    fn drop(&mut self) {
-        self.count.fetch_sub(1, Ordering::Relaxed);
-    }
 }

@@ -16,7 +16,7 @@ use tonic::Code;
 
 pub(super) use self::request::RequestError;
 use crate::agents::catalog::SelectError;
-use crate::tasks::{SubmitError, TaskError};
+use crate::tasks::{NoPlace, SubmitError, TaskError};
 
 /// A slot is free again after about one short task.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -103,4 +103,4 @@ macro_rules! by_row {
     )+};
 }
 
-by_row!(RequestError, SelectError, TaskError, SubmitError);
+by_row!(RequestError, SelectError, NoPlace, TaskError, SubmitError);

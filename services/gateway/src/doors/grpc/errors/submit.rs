@@ -6,8 +6,8 @@ use tonic::Code;
 
 use super::{Row, stored};
 use crate::agents::catalog::SelectError;
-use crate::tasks::SubmitError;
 use crate::tasks::submit::{MAX_CONVERSATION_BYTES, MAX_LABEL_BYTES, MAX_LABELS, MAX_QUESTION_BYTES, MAX_TOOLS};
+use crate::tasks::{NoPlace, SubmitError};
 
 impl SubmitError {
     pub(super) fn row(&self) -> Row {
@@ -48,15 +48,20 @@ impl SubmitError {
             },
             SubmitError::Access(error) => Row::of(error),
             SubmitError::Rate { most, after } => Row::new(Code::ResourceExhausted, "RATE_LIMITED").with("limit", most).after(*after),
-            SubmitError::Quota { running, most } => {
-                Row::new(Code::ResourceExhausted, "TASK_QUOTA").with("value", running).with("limit", most)
-            }
-            SubmitError::Full { running, most } => {
-                Row::new(Code::ResourceExhausted, "GATEWAY_FULL").with("value", running).with("limit", most)
-            }
+            SubmitError::NoPlace(error) => error.row(),
             SubmitError::NotQueued { task, .. } => Row::new(Code::Unavailable, "NOT_QUEUED").task(task),
             SubmitError::Bus(error) => stored::bus(error),
             SubmitError::Fold { task, source } => stored::fold(task, source),
+        }
+    }
+}
+
+impl NoPlace {
+    pub(super) fn row(&self) -> Row {
+        match self {
+            NoPlace::Quota { running, most } => Row::new(Code::ResourceExhausted, "TASK_QUOTA").with("value", running).with("limit", most),
+            NoPlace::Full { running, most } => Row::new(Code::ResourceExhausted, "GATEWAY_FULL").with("value", running).with("limit", most),
+            NoPlace::Bus(error) => stored::bus(error),
         }
     }
 }

@@ -16,6 +16,7 @@ impl TaskError {
             TaskError::NotFound(id) => Row::new(Code::NotFound, "TASK_NOT_FOUND").task(id),
             TaskError::NoArtifact { task, name } => Row::new(Code::NotFound, "ARTIFACT_NOT_FOUND").task(task).with("artifact", name),
             TaskError::Bus(error) => stored::bus(error),
+            TaskError::NoPlace(error) => error.row(),
             TaskError::Fold { task, source } => stored::fold(task, source),
             TaskError::ManyWatchers { most } => Row::new(Code::ResourceExhausted, "TOO_MANY_WATCHERS").with("limit", most),
             TaskError::WatcherQuota { most } => Row::new(Code::ResourceExhausted, "WATCHER_QUOTA").with("limit", most),
