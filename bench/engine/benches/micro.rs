@@ -8,14 +8,14 @@
 
 use std::hint::black_box;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use autoact_bus::{Bus, BusConfig};
 use autoact_model::{Backend, Engine, EngineOptions, GenerateRequest, ModelDir};
 use autoact_prompt::transcript;
 use autoact_testkit::NatsServer;
 use autoact_trajectory::{
-    Action, Effect, Event, EventBody, Limits, Observation, Started, Submitted, Task, TaskKey, Tenant, Thought, ToolSpec, decide,
+    Action, Event, EventBody, Limits, Observation, Started, Submitted, Task, TaskKey, Tenant, Thought, ToolSpec, decide,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 use tokio::runtime::Runtime;
@@ -32,17 +32,10 @@ fn event(task: &TaskKey, index: u64, body: EventBody) -> Event {
 /// A task in the middle of its work.
 fn events() -> Vec<Event> {
     let tool = ToolSpec {
-        name: "Retrieve".into(),
         definition: "Reads a page.".into(),
         usage: "Retrieve[title]".into(),
-        effect: Effect::ReadOnly,
-        timeout: Duration::from_secs(5),
         max_observation_bytes: 2048,
-        terminal: None,
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
+        ..ToolSpec::new("Retrieve")
     };
     let limits = Limits { max_steps: 100, ..Limits::default() };
     let question = "What is the currency of the country of Mount Kenya?".into();

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use autoact_bus::Bus;
 use autoact_service::App;
-use autoact_trajectory::{
-    Effect, Event, EventBody, FINISH, ReleaseReason, Released, Started, Submitted, TaskKey, Tenant, Terminal, ToolSpec,
-};
+use autoact_trajectory::{Event, EventBody, FINISH, ReleaseReason, Released, Started, Submitted, TaskKey, Tenant, ToolSpec};
 use autoact_wire::status::reason;
 use autoact_wire::store_v2 as v2;
 use autoact_wire::v1;
@@ -245,17 +243,10 @@ async fn left(bus: &Bus, bodies: impl IntoIterator<Item = EventBody>) {
 
 fn tool(name: &str) -> ToolSpec {
     ToolSpec {
-        name: name.into(),
         definition: format!("{name} does something."),
-        usage: format!("{name}[input]"),
-        effect: Effect::ReadOnly,
         timeout: Duration::from_secs(1),
         max_observation_bytes: 1000,
-        terminal: (name == FINISH).then_some(Terminal::Answer),
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
+        ..ToolSpec::new(name)
     }
 }
 

@@ -24,17 +24,12 @@ use tool_agent::{ToolAgentConfig, ToolSettings, Tools};
 
 fn spec(name: &str, effect: Effect, timeout: Duration) -> ToolSpec {
     ToolSpec {
-        name: name.into(),
         definition: format!("The tool {name}."),
         usage: format!("{name}[x]"),
         effect,
         timeout,
         max_observation_bytes: 100,
-        terminal: None,
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
+        ..ToolSpec::new(name)
     }
 }
 

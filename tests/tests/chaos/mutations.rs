@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use autoact_trajectory::{
     Action, Claim, Digest, Effect, Event, EventBody, FinishReason, Finished, Limits, Observation, Outcome, Receipt, Receipts, Reflection,
-    Started, Submitted, Task, TaskKey, Tenant, Terminal, Thought, ToolSpec, UNKNOWN_OUTCOME, Verdict,
+    Started, Submitted, Task, TaskKey, Tenant, Thought, ToolSpec, UNKNOWN_OUTCOME, Verdict,
 };
 use autoact_wire::receipt::action_digest;
 use autoact_wire::v1::TrajectoryEvent;
@@ -102,19 +102,7 @@ fn digest_of(event: &Event) -> Digest {
 }
 
 fn tool(name: &str, effect: Effect) -> ToolSpec {
-    ToolSpec {
-        name: name.to_owned(),
-        definition: format!("{name} does something."),
-        usage: format!("{name}[input]"),
-        effect,
-        timeout: Duration::from_secs(5),
-        max_observation_bytes: 2048,
-        terminal: (name == "Finish").then_some(Terminal::Answer),
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
-    }
+    ToolSpec { definition: format!("{name} does something."), effect, max_observation_bytes: 2048, ..ToolSpec::new(name) }
 }
 
 /// A run of these steps that is taken over after `taken_over` of its events.

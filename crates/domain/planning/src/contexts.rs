@@ -95,7 +95,7 @@ pub async fn check_fixed_parts(
 #[cfg(test)]
 mod tests {
     use autoact_prompt::chat;
-    use autoact_trajectory::{Effect, ParameterSchema, RecalledItem, RecalledKind, ToolSpec};
+    use autoact_trajectory::{ParameterSchema, RecalledItem, RecalledKind, ToolSpec};
 
     use super::*;
 
@@ -105,17 +105,13 @@ mod tests {
         let schema = format!(r#"{{"type":"object","properties":{{"unit":{{"type":"string","description":"{description}"}}}}}}"#);
         let schema = ParameterSchema::parse(&schema).unwrap();
         let tool = ToolSpec {
-            name: "Convert".into(),
             definition: "Converts.".into(),
             usage: "Convert[unit]".into(),
-            effect: Effect::ReadOnly,
             timeout: Duration::from_secs(1),
             max_observation_bytes: 100,
-            terminal: None,
             schema: Some(schema),
             examples: vec![r#"{"unit":"km"}"#.repeat(100)],
-            multiline: false,
-            asks: None,
+            ..ToolSpec::new("Convert")
         };
         let recalled = vec![RecalledItem {
             kind: RecalledKind::Turn,

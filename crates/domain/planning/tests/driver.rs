@@ -126,23 +126,7 @@ fn key() -> TaskKey {
 }
 
 fn tool(name: &str, effect: Effect) -> ToolSpec {
-    ToolSpec {
-        name: name.into(),
-        definition: String::new(),
-        usage: String::new(),
-        effect,
-        timeout: Duration::from_secs(5),
-        max_observation_bytes: 100,
-        terminal: match name {
-            FINISH => Some(Terminal::Answer),
-            NOT_FOUND => Some(Terminal::NoAnswer),
-            _ => None,
-        },
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
-    }
+    ToolSpec { effect, max_observation_bytes: 100, ..ToolSpec::new(name) }
 }
 
 fn submitted(question: &str) -> Submitted {

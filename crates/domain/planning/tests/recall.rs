@@ -106,19 +106,7 @@ impl Contexts for Group {
 }
 
 fn submitted(conversation: &str) -> Submitted {
-    let tool = |name: &str| ToolSpec {
-        name: name.into(),
-        definition: String::new(),
-        usage: String::new(),
-        effect: Effect::ReadOnly,
-        timeout: Duration::from_secs(5),
-        max_observation_bytes: 100,
-        terminal: (name == FINISH).then_some(Terminal::Answer),
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
-    };
+    let tool = |name: &str| ToolSpec { max_observation_bytes: 100, ..ToolSpec::new(name) };
     Submitted {
         question: "How long is it?".into(),
         conversation: conversation.into(),

@@ -123,19 +123,7 @@ fn key() -> TaskKey {
 }
 
 fn tool(name: &str) -> ToolSpec {
-    ToolSpec {
-        name: name.into(),
-        definition: String::new(),
-        usage: format!("{name}[x]"),
-        effect: Effect::ReadOnly,
-        timeout: Duration::from_secs(5),
-        max_observation_bytes: 100_000,
-        terminal: (name == FINISH).then_some(Terminal::Answer),
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
-    }
+    ToolSpec { usage: format!("{name}[x]"), max_observation_bytes: 100_000, ..ToolSpec::new(name) }
 }
 
 fn submitted() -> Submitted {

@@ -117,17 +117,10 @@ fn begin(order: &Order, stores: usize) -> Driver<Slow> {
         memories: Arc::new(NoMemories),
     };
     let tool = |name: &str| ToolSpec {
-        name: name.into(),
-        definition: String::new(),
         usage: format!("{name}[x]"),
         effect: Effect::SideEffect,
-        timeout: Duration::from_secs(5),
         max_observation_bytes: 1000,
-        terminal: (name == FINISH).then_some(Terminal::Answer),
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
+        ..ToolSpec::new(name)
     };
     let submitted = Submitted { question: "Where is it?".into(), tools: vec![tool("Retrieve"), tool(FINISH)], ..Submitted::default() };
     let log = Slow { order: order.clone(), log: MemoryLog::default(), stores };

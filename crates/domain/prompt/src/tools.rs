@@ -25,25 +25,18 @@ pub fn described(tool: &ToolSpec) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
-    use autoact_trajectory::{Effect, ParameterSchema};
+    use autoact_trajectory::ParameterSchema;
 
     use super::*;
 
     fn tool(schema: Option<&str>, examples: &[&str]) -> ToolSpec {
         ToolSpec {
-            name: "Convert".into(),
             definition: "Converts an amount.".into(),
             usage: "Convert[amount]".into(),
-            effect: Effect::ReadOnly,
-            timeout: Duration::from_secs(1),
-            max_observation_bytes: 100,
-            terminal: None,
             schema: schema.map(|text| ParameterSchema::parse(text).unwrap()),
             examples: examples.iter().map(|example| (*example).to_owned()).collect(),
-            multiline: false,
-            asks: None,
+            ..ToolSpec::new("Convert")
         }
     }
 

@@ -162,19 +162,7 @@ mod tests {
 
     /// `Retrieve`, with observations of several lines.
     fn table() -> ToolSpec {
-        ToolSpec {
-            name: "Retrieve".into(),
-            definition: String::new(),
-            usage: String::new(),
-            effect: autoact_trajectory::Effect::ReadOnly,
-            timeout: std::time::Duration::ZERO,
-            max_observation_bytes: 100,
-            terminal: None,
-            schema: None,
-            examples: Vec::new(),
-            multiline: true,
-            asks: None,
-        }
+        ToolSpec { multiline: true, ..ToolSpec::new("Retrieve") }
     }
 
     proptest! {

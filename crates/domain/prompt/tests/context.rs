@@ -6,24 +6,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use autoact_prompt::{chat, segments, transcript};
 use autoact_trajectory::{
-    Effect, Profile, Reflection, Role, Shortening, Step, TaskContext, TaskInfo, Terminal, TimeZone, ToolSpec, Trajectory, Turn, Verdict,
+    Profile, Reflection, Role, Shortening, Step, TaskContext, TaskInfo, TimeZone, ToolSpec, Trajectory, Turn, Verdict,
 };
 use proptest::prelude::*;
 
 fn tool(name: &str) -> ToolSpec {
-    ToolSpec {
-        name: name.into(),
-        definition: format!("{name} does something."),
-        usage: format!("{name}[input]"),
-        effect: Effect::ReadOnly,
-        timeout: Duration::from_secs(5),
-        max_observation_bytes: 1024,
-        terminal: (name == "Finish").then_some(Terminal::Answer),
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
-    }
+    ToolSpec { definition: format!("{name} does something."), ..ToolSpec::new(name) }
 }
 
 fn answered() -> Trajectory {

@@ -3,10 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::time::Duration;
-
 use autoact_prompt::transcript;
-use autoact_trajectory::{Artifact, Effect, Reflection, Step, ToolSpec, Trajectory, Turn, Verdict};
+use autoact_trajectory::{Artifact, Reflection, Step, ToolSpec, Trajectory, Turn, Verdict};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -50,19 +48,7 @@ fn piece() -> impl Strategy<Value = String> {
 }
 
 fn tool(name: &str, multiline: bool) -> ToolSpec {
-    ToolSpec {
-        name: name.into(),
-        definition: "Reads.".into(),
-        usage: format!("{name}[what]"),
-        effect: Effect::ReadOnly,
-        timeout: Duration::from_secs(1),
-        max_observation_bytes: 4096,
-        terminal: None,
-        schema: None,
-        examples: Vec::new(),
-        multiline,
-        asks: None,
-    }
+    ToolSpec { definition: "Reads.".into(), usage: format!("{name}[what]"), multiline, ..ToolSpec::new(name) }
 }
 
 /// A history in which a tool and its artifact said `text`, and the group went on.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use autoact_model::{
     AdapterVersion, Backend, BackendInfo, ChatTemplate, FinishReason, GenerateError, GenerateRequest, GenerateStream, Generated,
 };
-use autoact_trajectory::{Effect, Terminal, ToolSpec};
+use autoact_trajectory::ToolSpec;
 use futures::FutureExt;
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -148,20 +148,14 @@ impl Backend for ScriptedBackend {
 
 /// The tools `Retrieve` and `Finish`.
 pub fn tools() -> Vec<ToolSpec> {
-    let tool = |name: &str, usage: &str, terminal| ToolSpec {
-        name: name.to_owned(),
+    let tool = |name: &str, usage: &str| ToolSpec {
         definition: format!("The tool {name}."),
         usage: usage.to_owned(),
-        effect: Effect::ReadOnly,
         timeout: Duration::from_secs(10),
         max_observation_bytes: 4096,
-        terminal,
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
+        ..ToolSpec::new(name)
     };
-    vec![tool("Retrieve", "Retrieve[title]", None), tool("Finish", "Finish[answer]", Some(Terminal::Answer))]
+    vec![tool("Retrieve", "Retrieve[title]"), tool("Finish", "Finish[answer]")]
 }
 
 /// A copy of a tiny random checkpoint of `tests/golden/fixtures` that reads longer prompts: the

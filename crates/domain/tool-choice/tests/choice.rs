@@ -3,25 +3,17 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use autoact_tool_choice::{ChoiceOptions, Merge, ToolIndex};
-use autoact_trajectory::{Effect, ParameterSchema, ToolBackground, ToolSpec};
+use autoact_trajectory::{ParameterSchema, ToolBackground, ToolSpec};
 use proptest::prelude::*;
 
 fn tool(name: &str, definition: &str, schema: Option<&str>) -> ToolSpec {
     ToolSpec {
-        name: name.into(),
         definition: definition.into(),
         usage: format!("{name}[what]"),
-        effect: Effect::ReadOnly,
-        timeout: Duration::from_secs(1),
-        max_observation_bytes: 100,
-        terminal: None,
         schema: schema.map(|schema| ParameterSchema::parse(schema).unwrap()),
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
+        ..ToolSpec::new(name)
     }
 }
 

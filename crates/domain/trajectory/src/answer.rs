@@ -55,26 +55,19 @@ fn completed(params: &str) -> Option<Arguments> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
 
     use super::*;
     use crate::parameters::arguments_line;
-    use crate::tool::{Effect, FINISH, Terminal};
+    use crate::tool::{FINISH, Terminal};
     use proptest::prelude::*;
 
     fn finish(schema: Option<&str>) -> ToolSpec {
         ToolSpec {
-            name: FINISH.into(),
             definition: "Gives the answer.".into(),
             usage: "Finish[answer]".into(),
-            effect: Effect::ReadOnly,
-            timeout: Duration::from_secs(1),
-            max_observation_bytes: 100,
-            terminal: Some(Terminal::Answer),
             schema: schema.map(|text| ParameterSchema::parse(text).unwrap()),
             examples: vec!["Paris".into()],
-            multiline: false,
-            asks: None,
+            ..ToolSpec::new(FINISH)
         }
     }
 

@@ -1,7 +1,5 @@
 //! Run control: what a person does to a task while it runs, and what the task asks of a person.
 
-use std::time::{Duration, SystemTime};
-
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
@@ -122,44 +120,4 @@ pub struct Origin {
     pub events: u32,
     /// SHA-256 of the stored bytes of the last of them; `None`: none is shared, or it has none.
     pub last: Option<Digest>,
-}
-
-/// What holds a task back, and how long it has.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Holds {
-    pub(crate) paused: bool,
-    pub(crate) asked: Option<InputRequested>,
-    /// When the task began to be held.
-    since: Option<SystemTime>,
-    /// How long it was held before.
-    waited: Duration,
-}
-
-impl Holds {
-    pub(crate) fn is_held(&self) -> bool {
-        self.paused || self.asked.is_some()
-    }
-
-    /// Something changed at `now`.
-    pub(crate) fn changed(&mut self, now: SystemTime) {
-        match (self.is_held(), self.since) {
-            (true, None) => self.since = Some(now),
-            (false, Some(since)) => {
-                self.waited = self.waited.saturating_add(now.duration_since(since).unwrap_or_default());
-                self.since = None;
-            }
-            _ => {}
-        }
-    }
-
-    /// The task was first taken up: its time begins.
-    pub(crate) fn begin(&mut self) {
-        self.waited = Duration::ZERO;
-    }
-
-    /// How long the task has been held by `now`.
-    pub(crate) fn waited(&self, now: SystemTime) -> Duration {
-        let held = self.since.and_then(|since| now.duration_since(since).ok()).unwrap_or_default();
-        self.waited.saturating_add(held)
-    }
 }

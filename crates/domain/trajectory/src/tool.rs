@@ -115,6 +115,30 @@ pub struct ToolSpec {
 }
 
 impl ToolSpec {
+    /// A tool of which only the name is known, to be filled in: it says nothing of itself, takes one
+    /// line, reads only, and has 5 s and 1024 bytes. [`FINISH`] and [`NOT_FOUND`] end the task.
+    pub fn new(name: impl Into<String>) -> ToolSpec {
+        let name = name.into();
+        let terminal = match name.as_str() {
+            FINISH => Some(Terminal::Answer),
+            NOT_FOUND => Some(Terminal::NoAnswer),
+            _ => None,
+        };
+        ToolSpec {
+            definition: String::new(),
+            usage: format!("{name}[input]"),
+            name,
+            effect: Effect::ReadOnly,
+            timeout: Duration::from_secs(5),
+            max_observation_bytes: 1024,
+            terminal,
+            schema: None,
+            examples: Vec::new(),
+            multiline: false,
+            asks: None,
+        }
+    }
+
     /// Whether it ends the task: its parameters go to Reflect-Agent, and nothing is run.
     pub fn is_terminal(&self) -> bool {
         self.terminal.is_some()
@@ -133,17 +157,13 @@ impl ToolSpec {
     /// The tool that asks the person who asked the question.
     pub fn ask_user() -> ToolSpec {
         ToolSpec {
-            name: ASK_USER.to_owned(),
             definition: "Asks the user for something that only the user knows, and returns the reply.".to_owned(),
             usage: format!("{ASK_USER}[question]"),
-            effect: Effect::ReadOnly,
             timeout: Duration::from_secs(1),
             max_observation_bytes: MAX_INPUT_BYTES,
-            terminal: None,
-            schema: None,
             examples: vec!["Which of the two offices do you mean, Lyon or Nantes?".to_owned()],
-            multiline: false,
             asks: Some(Asks::Answer),
+            ..ToolSpec::new(ASK_USER)
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use autoact_trajectory::{
     Action, Claim, Digest, Effect, Event, EventBody, FinishReason, Finished, Limits, Observation, Outcome, ParameterSchema, Receipt,
-    Reflection, ReleaseReason, Released, Started, Submitted, Task, TaskKey, Terminal, Thought, ToolSpec, Verdict, decide,
+    Reflection, ReleaseReason, Released, Started, Submitted, Task, TaskKey, Thought, ToolSpec, Verdict, decide,
 };
 use autoact_wire::receipt::{self, action_digest};
 use autoact_wire::specs::stored_specs;
@@ -51,17 +51,10 @@ fn key() -> TaskKey {
 
 fn tool(name: &str, effect: Effect, schema: Option<&str>) -> ToolSpec {
     ToolSpec {
-        name: name.to_owned(),
         definition: format!("{name} does something."),
-        usage: format!("{name}[input]"),
         effect,
-        timeout: Duration::from_secs(5),
-        max_observation_bytes: 1024,
-        terminal: (name == "Finish").then_some(Terminal::Answer),
         schema: schema.map(|schema| ParameterSchema::parse(schema).unwrap()),
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
+        ..ToolSpec::new(name)
     }
 }
 

@@ -11,7 +11,7 @@ use autoact_http_tools::{HostRule, HttpClient, Visit};
 use autoact_mcp_tools::{HttpOptions, McpLimits, McpServer, McpServerOptions, McpTransport};
 use autoact_model::{Backend as _, GenerateRequest, Grammar, Scores};
 use autoact_openai::{Dialect, Remote, RemoteOptions};
-use autoact_trajectory::{Effect, ToolSpec, Trajectory};
+use autoact_trajectory::{ToolSpec, Trajectory};
 use url::Url;
 
 use crate::parts::parts;
@@ -150,17 +150,12 @@ fn browse(world: &World, kind: &str, answer: Vec<u8>) {
     ]);
     let schema = preset.schema.and_then(|schema| autoact_trajectory::ParameterSchema::parse(schema).ok());
     let spec = ToolSpec {
-        name: preset.name.to_owned(),
         definition: preset.definition.to_owned(),
-        usage: String::new(),
-        effect: Effect::ReadOnly,
         timeout: Duration::from_secs(2),
         max_observation_bytes: preset.max_observation_bytes.into(),
-        terminal: None,
         schema,
-        examples: Vec::new(),
         multiline: preset.multiline,
-        asks: None,
+        ..ToolSpec::new(preset.name)
     };
     let tool = match autoact_web_tools::tool(kind, run, spec, None, &world.client) {
         Ok(tool) => tool,

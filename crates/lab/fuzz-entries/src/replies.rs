@@ -15,23 +15,14 @@ fn read(reply: &str) {
     use std::sync::LazyLock;
 
     use autoact_speaker::{params, thought};
-    use autoact_trajectory::{Effect, ParameterSchema, ToolSpec};
+    use autoact_trajectory::{ParameterSchema, ToolSpec};
 
     /// One tool that takes a line, and one that takes typed arguments.
     static TOOLS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| {
         let schema = r#"{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"array","items":{"type":"string"}}}}"#;
         let tool = |name: &str, schema: Option<&str>| ToolSpec {
-            name: name.to_owned(),
-            definition: String::new(),
-            usage: String::new(),
-            effect: Effect::ReadOnly,
-            timeout: std::time::Duration::from_secs(1),
-            max_observation_bytes: 1024,
-            terminal: None,
             schema: schema.and_then(|schema| ParameterSchema::parse(schema).ok()),
-            examples: Vec::new(),
-            multiline: false,
-            asks: None,
+            ..ToolSpec::new(name)
         };
         vec![tool("Retrieve", None), tool("Send", Some(schema))]
     });

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use autoact_http_tools::openapi::{ImportOptions, import};
 use autoact_http_tools::{HttpClient, HttpClientOptions, HttpTool};
 use autoact_tools::{Corpus, Page, Tool, ToolCall, ToolError, ToolLibrary, ToolOutput};
-use autoact_trajectory::{Action, Effect, ParameterSchema, ToolSpec, Trajectory};
+use autoact_trajectory::{Action, ParameterSchema, ToolSpec, Trajectory};
 use tokio::runtime::Runtime;
 
 use crate::parts::parts;
@@ -99,19 +99,8 @@ fn typed(schema: &str, line: &str) {
     let canonical = schema.canonical(line.to_owned());
     assert!(schema.canonical(canonical.clone()) == canonical, "`{canonical}` is not canonical");
     let _ = (schema.arguments(line), schema.line_property(), schema.usage("Echo"));
-    let spec = ToolSpec {
-        name: "Echo".to_owned(),
-        definition: String::new(),
-        usage: String::new(),
-        effect: Effect::ReadOnly,
-        timeout: std::time::Duration::from_secs(1),
-        max_observation_bytes: 4096,
-        terminal: None,
-        schema: Some(schema),
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
-    };
+    let spec =
+        ToolSpec { timeout: std::time::Duration::from_secs(1), max_observation_bytes: 4096, schema: Some(schema), ..ToolSpec::new("Echo") };
     let Ok(corpus) = Corpus::from_pages(vec![Page { title: "Page".to_owned(), text: "Text.".to_owned() }]) else { return };
     let Ok(library) = ToolLibrary::bundled(Arc::new(corpus)) else { return };
     let Ok(library) = library.with_tool(Arc::new(Echo(spec))) else { return };

@@ -2,13 +2,12 @@
 #![allow(clippy::unwrap_used)] // tests
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::GenerateError;
 use autoact_speaker::testing::ScriptedBackend;
 use autoact_tools::{Corpus, Page, Tool, ToolCall, ToolError, ToolLibrary, ToolOutput};
-use autoact_trajectory::{Effect, MAX_SOURCE_TEXT_BYTES, Source, Task, ToolSpec};
+use autoact_trajectory::{MAX_SOURCE_TEXT_BYTES, Source, Task, ToolSpec};
 
 const SHOWN: &str = "Staff may travel. A manager approves travel over 2,000 euros.";
 
@@ -38,17 +37,10 @@ impl Tool for Show {
 
 fn run() -> Task {
     let spec = ToolSpec {
-        name: "Show".into(),
         definition: "Shows the handbook.".into(),
         usage: "Show[topic]".into(),
-        effect: Effect::ReadOnly,
-        timeout: Duration::from_secs(5),
         max_observation_bytes: 2048,
-        terminal: None,
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
+        ..ToolSpec::new("Show")
     };
     let pages = vec![Page { title: "Loire".into(), text: "The Loire is a river.".into() }];
     let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap().with_tool(Arc::new(Show(spec))).unwrap();

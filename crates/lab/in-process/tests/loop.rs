@@ -230,17 +230,12 @@ impl Tool for Slow {
 /// A group with one tool, which waits for `answer`, or panics if that is `None`.
 fn with_slow(effect: Effect, timeout: Duration, answer: Option<mpsc::Receiver<()>>) -> LocalGroup {
     let spec = ToolSpec {
-        name: "Wait".into(),
         definition: "Waits.".into(),
         usage: "Wait[for]".into(),
         effect,
         timeout,
         max_observation_bytes: 1000,
-        terminal: None,
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
+        ..ToolSpec::new("Wait")
     };
     let library = library().with_tool(Arc::new(Slow { spec, answer: Mutex::new(answer) })).unwrap();
     let model = ScriptedBackend::new(|request| {

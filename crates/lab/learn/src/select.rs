@@ -86,25 +86,11 @@ fn tally(specs: &[ToolSpec], counts: &HashMap<String, usize>, asked: usize, shar
 #[cfg(test)]
 mod tests {
     use super::*;
-    use autoact_trajectory::{Effect, Terminal};
 
     #[test]
     fn enough_votes_select_and_terminal_tools_always_stay() {
-        let spec = |name: &str| ToolSpec {
-            name: name.to_owned(),
-            definition: String::new(),
-            usage: String::new(),
-            effect: Effect::ReadOnly,
-            timeout: std::time::Duration::from_secs(1),
-            max_observation_bytes: 100,
-            terminal: (name == "Finish").then_some(Terminal::Answer),
-            schema: None,
-            examples: Vec::new(),
-            multiline: false,
-            asks: None,
-        };
         let counts = HashMap::from([("Search".to_owned(), 1), ("Retrieve".to_owned(), 9)]);
-        let selection = tally(&[spec("Search"), spec("Retrieve"), spec("Finish")], &counts, 10, 0.15);
+        let selection = tally(&[ToolSpec::new("Search"), ToolSpec::new("Retrieve"), ToolSpec::new("Finish")], &counts, 10, 0.15);
         assert_eq!(selection.selected, ["Retrieve", "Finish"]);
         assert_eq!(selection.votes[0].share, 0.1);
     }

@@ -1,6 +1,7 @@
 //! Errors as one line of text.
 
 use std::error::Error;
+use std::fmt::Display;
 
 /// The error and its causes, joined by `: `. A cause whose text is there already is left out.
 pub fn chain(error: &dyn Error) -> String {
@@ -15,6 +16,12 @@ pub fn chain(error: &dyn Error) -> String {
         next = cause.source();
     }
     text
+}
+
+/// What a reader of TOML or JSON says of a mistake, in one line: it may write several, with the place
+/// marked.
+pub fn line(mistake: &impl Display) -> String {
+    mistake.to_string().trim().replace('\n', " ")
 }
 
 #[cfg(test)]
@@ -44,6 +51,11 @@ mod tests {
     fn causes_follow_the_error() {
         assert_eq!(chain(&nested(&["cannot start"])), "cannot start");
         assert_eq!(chain(&nested(&["cannot start", "no model", "no such file"])), "cannot start: no model: no such file");
+    }
+
+    #[test]
+    fn a_mistake_is_one_line() {
+        assert_eq!(line(&"unknown field `nmae`\nin `run`\n"), "unknown field `nmae` in `run`");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use autoact_bus::{
 };
 use autoact_testkit::{NatsServer, poll};
 use autoact_trajectory::{
-    Digest, Effect, Event, EventBody, FinishReason, Finished, NewArtifact, Started, Submitted, TaskKey, Tenant, Thought, ToolSpec,
+    Digest, Event, EventBody, FinishReason, Finished, NewArtifact, Started, Submitted, TaskKey, Tenant, Thought, ToolSpec,
 };
 use autoact_wire::store::PurgeReason;
 use futures::StreamExt;
@@ -39,19 +39,7 @@ fn id(text: &str) -> TaskKey {
 }
 
 fn tool() -> ToolSpec {
-    ToolSpec {
-        name: "Search".into(),
-        definition: "finds".into(),
-        usage: "Search[x]".into(),
-        effect: Effect::ReadOnly,
-        timeout: Duration::from_secs(1),
-        max_observation_bytes: 1000,
-        terminal: None,
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
-    }
+    ToolSpec { definition: "finds".into(), usage: "Search[x]".into(), ..ToolSpec::new("Search") }
 }
 
 fn bodies(thoughts: usize) -> Vec<EventBody> {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use autoact_bus::{Bus, BusConfig, BusError, Lease, Leases, Migrated, Order, Page, Unqueued, migrate};
 use autoact_testkit::{NatsServer, poll};
 use autoact_trajectory::{
-    Effect, Event, EventBody, FinishReason, Finished, NewArtifact, Started, Submitted, Task, TaskKey, Tenant, Thought, ToolSpec,
+    Event, EventBody, FinishReason, Finished, NewArtifact, Started, Submitted, Task, TaskKey, Tenant, Thought, ToolSpec,
 };
 use autoact_wire::store::{IndexEntry, IndexRecord, MAX_EVENT_BYTES, digest};
 use autoact_wire::v1;
@@ -150,19 +150,7 @@ async fn an_event_that_is_too_large_is_refused() {
 }
 
 fn tool(name: &str) -> ToolSpec {
-    ToolSpec {
-        name: name.into(),
-        definition: "x".repeat(500),
-        usage: format!("{name}[x]"),
-        effect: Effect::ReadOnly,
-        timeout: Duration::from_secs(1),
-        max_observation_bytes: 1000,
-        terminal: None,
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
-    }
+    ToolSpec { definition: "x".repeat(500), usage: format!("{name}[x]"), ..ToolSpec::new(name) }
 }
 
 fn with_tools(names: &[&str]) -> EventBody {

@@ -4,7 +4,7 @@
 //!
 //! Without features the crate is messages and conversions, and no transport is compiled: enough for
 //! stored events. The features `client` and `server` add the generated clients and servers; each
-//! brings `status`, `client` and tonic (the feature `rpc`).
+//! brings `status`, `client` and tonic (the feature `rpc`). `testing` adds a gateway for tests.
 
 use autoact_trajectory::InvalidSchema;
 
@@ -24,6 +24,8 @@ pub mod specs;
 #[cfg(feature = "rpc")]
 pub mod status;
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 /// Generated code names messages of other packages by relative paths, so the modules are nested as
 /// the packages are.

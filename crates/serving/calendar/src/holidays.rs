@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use autoact_base::error::line;
 use jiff::civil::Date;
 use serde::Deserialize;
 
@@ -119,8 +120,7 @@ impl HolidayTable {
         if text.len() > MOST_BYTES {
             return Err(TableError::Size(text.len()));
         }
-        let mut table: HolidayTable =
-            toml::from_str(text).map_err(|error| TableError::Form(error.to_string().trim().replace('\n', " ")))?;
+        let mut table: HolidayTable = toml::from_str(text).map_err(|error| TableError::Form(line(&error)))?;
         let mut seen = BTreeSet::new();
         for year in &mut table.years {
             if !seen.insert(year.year) {

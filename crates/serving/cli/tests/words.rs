@@ -6,20 +6,19 @@ mod screen;
 
 use std::fs::File;
 use std::io::Read as _;
-use std::pin::Pin;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use autoact_wire::v1::gateway_server::{Gateway, GatewayServer};
+use autoact_wire::testing::{self, GatewayStub, Responses};
 use autoact_wire::v1::{self, trajectory_event::Body};
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use screen::Screen;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::{TcpListenerStream, UnboundedReceiverStream};
-use tokio_stream::{Stream, StreamExt as _};
 use tonic::{Request, Response, Status};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -31,71 +30,17 @@ struct Scripted {
     messages: Mutex<Option<UnboundedReceiver<v1::AskResponse>>>,
 }
 
-type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-
 #[tonic::async_trait]
-impl Gateway for Scripted {
-    type AskStream = Responses<v1::AskResponse>;
-    type WatchTaskStream = Responses<v1::WatchTaskResponse>;
-    type GetArtifactStream = Responses<v1::GetArtifactResponse>;
-
-    async fn ask(&self, request: Request<v1::AskRequest>) -> Result<Response<Self::AskStream>, Status> {
+impl GatewayStub for Scripted {
+    async fn ask(&self, request: Request<v1::AskRequest>) -> Result<Response<Responses<v1::AskResponse>>, Status> {
         let deltas = request.into_inner().deltas;
         let messages = self.messages.lock().unwrap().take().unwrap();
         let asked_for = move |message: &v1::AskResponse| deltas || message.delta.is_none();
         Ok(Response::new(Box::pin(UnboundedReceiverStream::new(messages).filter(asked_for).map(Ok))))
     }
 
-    async fn pause_task(&self, _: Request<v1::PauseTaskRequest>) -> Result<Response<v1::PauseTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn resume_task(&self, _: Request<v1::ResumeTaskRequest>) -> Result<Response<v1::ResumeTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn give_input(&self, _: Request<v1::GiveInputRequest>) -> Result<Response<v1::GiveInputResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn retry_task(&self, _: Request<v1::RetryTaskRequest>) -> Result<Response<v1::RetryTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn delete_task(&self, _: Request<v1::DeleteTaskRequest>) -> Result<Response<v1::DeleteTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
     async fn cancel_task(&self, _: Request<v1::CancelTaskRequest>) -> Result<Response<v1::CancelTaskResponse>, Status> {
         Ok(Response::new(v1::CancelTaskResponse::default()))
-    }
-
-    async fn watch_task(&self, _: Request<v1::WatchTaskRequest>) -> Result<Response<Self::WatchTaskStream>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn submit_task(&self, _: Request<v1::SubmitTaskRequest>) -> Result<Response<v1::SubmitTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn get_task(&self, _: Request<v1::GetTaskRequest>) -> Result<Response<v1::GetTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn list_tasks(&self, _: Request<v1::ListTasksRequest>) -> Result<Response<v1::ListTasksResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn get_artifact(&self, _: Request<v1::GetArtifactRequest>) -> Result<Response<Self::GetArtifactStream>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn choose_tools(&self, _: Request<v1::ChooseToolsRequest>) -> Result<Response<v1::ChooseToolsResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn list_tools(&self, _: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
     }
 }
 
@@ -104,7 +49,7 @@ async fn gateway() -> (String, UnboundedSender<v1::AskResponse>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (sender, messages) = unbounded_channel();
-    let service = GatewayServer::new(Scripted { messages: Mutex::new(Some(messages)) });
+    let service = testing::gateway(Scripted { messages: Mutex::new(Some(messages)) });
     tokio::spawn(tonic::transport::Server::builder().add_service(service).serve_with_incoming(TcpListenerStream::new(listener)));
     (address, sender)
 }

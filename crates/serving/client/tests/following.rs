@@ -4,17 +4,16 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use autoact_client::{Following, Update};
 use autoact_wire::client::{Bearer, connect_lazy};
 use autoact_wire::status::{ServiceError, to_status};
+use autoact_wire::testing::{self, GatewayStub, Responses};
 use autoact_wire::v1::gateway_client::GatewayClient;
-use autoact_wire::v1::gateway_server::{Gateway, GatewayServer};
 use autoact_wire::v1::{self, trajectory_event::Body};
-use futures::{Stream, StreamExt as _, stream};
+use futures::{StreamExt as _, stream};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio_stream::wrappers::TcpListenerStream;
@@ -78,7 +77,7 @@ impl Scripted {
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
         let runtime = Runtime::new().unwrap();
-        let server = tonic::transport::Server::builder().add_service(GatewayServer::new(self.clone()));
+        let server = tonic::transport::Server::builder().add_service(testing::gateway(self.clone()));
         runtime.spawn(async move {
             let incoming = TcpListenerStream::new(TcpListener::from_std(listener).unwrap());
             server.serve_with_incoming(incoming).await.unwrap();
@@ -119,15 +118,9 @@ fn event(sequence: u64) -> v1::TrajectoryEvent {
     v1::TrajectoryEvent { index: sequence, sequence, body: Some(body), ..v1::TrajectoryEvent::default() }
 }
 
-type Responses<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-
 #[tonic::async_trait]
-impl Gateway for Scripted {
-    type AskStream = Responses<v1::AskResponse>;
-    type WatchTaskStream = Responses<v1::WatchTaskResponse>;
-    type GetArtifactStream = Responses<v1::GetArtifactResponse>;
-
-    async fn ask(&self, request: Request<v1::AskRequest>) -> Result<Response<Self::AskStream>, Status> {
+impl GatewayStub for Scripted {
+    async fn ask(&self, request: Request<v1::AskRequest>) -> Result<Response<Responses<v1::AskResponse>>, Status> {
         let task = request.into_inner().task.unwrap();
         self.0.lock().unwrap().ids.push(task.task_id);
         let events = self.reply(format!("ask {}", task.question))?;
@@ -136,58 +129,10 @@ impl Gateway for Scripted {
         Ok(Response::new(Box::pin(stream::iter(events).map(move |item| item.map(response)))))
     }
 
-    async fn watch_task(&self, request: Request<v1::WatchTaskRequest>) -> Result<Response<Self::WatchTaskStream>, Status> {
+    async fn watch_task(&self, request: Request<v1::WatchTaskRequest>) -> Result<Response<Responses<v1::WatchTaskResponse>>, Status> {
         let events = self.reply(format!("watch after {}", request.into_inner().after_sequence))?;
         let response = |event| v1::WatchTaskResponse { event: Some(event), delta: None };
         Ok(Response::new(Box::pin(stream::iter(events).map(move |item| item.map(response)))))
-    }
-
-    async fn submit_task(&self, _: Request<v1::SubmitTaskRequest>) -> Result<Response<v1::SubmitTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn get_task(&self, _: Request<v1::GetTaskRequest>) -> Result<Response<v1::GetTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn list_tasks(&self, _: Request<v1::ListTasksRequest>) -> Result<Response<v1::ListTasksResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn choose_tools(&self, _: Request<v1::ChooseToolsRequest>) -> Result<Response<v1::ChooseToolsResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn list_tools(&self, _: Request<v1::ListToolsRequest>) -> Result<Response<v1::ListToolsResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn get_artifact(&self, _: Request<v1::GetArtifactRequest>) -> Result<Response<Self::GetArtifactStream>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn pause_task(&self, _: Request<v1::PauseTaskRequest>) -> Result<Response<v1::PauseTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn resume_task(&self, _: Request<v1::ResumeTaskRequest>) -> Result<Response<v1::ResumeTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn give_input(&self, _: Request<v1::GiveInputRequest>) -> Result<Response<v1::GiveInputResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn retry_task(&self, _: Request<v1::RetryTaskRequest>) -> Result<Response<v1::RetryTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn delete_task(&self, _: Request<v1::DeleteTaskRequest>) -> Result<Response<v1::DeleteTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
-    }
-
-    async fn cancel_task(&self, _: Request<v1::CancelTaskRequest>) -> Result<Response<v1::CancelTaskResponse>, Status> {
-        Err(Status::unimplemented("not asked here"))
     }
 }
 

@@ -141,17 +141,14 @@ mod tests {
         let schema = r#"{"type":"object","properties":{"amount":{"type":"integer","minimum":1},"day":{"type":"string","format":"date"}},"required":["amount"]}"#;
         let schema = ParameterSchema::parse(schema).unwrap();
         ToolSpec {
-            name: "Book".into(),
             definition: "Books.".into(),
             usage: schema.usage("Book"),
             effect: Effect::SideEffect,
             timeout: Duration::from_secs(1),
             max_observation_bytes: 1000,
-            terminal: None,
             schema: Some(schema),
             examples: vec![r#"{"amount":1}"#.into()],
-            multiline: false,
-            asks: None,
+            ..ToolSpec::new("Book")
         }
     }
 

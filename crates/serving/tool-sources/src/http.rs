@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use autoact_base::error::line;
 use autoact_http_tools::{Argument, BodyForm, HostRule, HttpClient, HttpTool, Limits, Method, Operation, Place, UrlTemplate};
 use autoact_tools::Tool;
 use autoact_trajectory::{Effect, ToolSpec};
@@ -136,9 +137,4 @@ fn argument(name: &str, written: &str, mistakes: &mut Vec<String>) -> Option<Arg
 /// Rules of an entry.
 pub(crate) fn hosts(written: &[String], mistakes: &mut Vec<String>) -> Vec<HostRule> {
     written.iter().filter_map(|text| HostRule::parse(text).map_err(|error| mistakes.push(error.to_string())).ok()).collect()
-}
-
-/// What the TOML reader says, in one line.
-pub(crate) fn line(error: &toml::de::Error) -> String {
-    error.to_string().trim().replace('\n', " ")
 }

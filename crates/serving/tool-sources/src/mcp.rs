@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autoact_base::duration;
+use autoact_base::error::line;
 use autoact_http_tools::HttpClient;
 use autoact_mcp_tools::{HttpOptions, McpLimits, McpServer, McpServerOptions, McpTransport, StdioOptions};
 use autoact_sandbox::Tier;
@@ -13,7 +14,7 @@ use autoact_tools::{SandboxEntry, Tool, ToolSet};
 use autoact_trajectory::ToolBackground;
 use serde::Deserialize;
 
-use crate::http::{hosts, line};
+use crate::http::hosts;
 use crate::pin::pin;
 use crate::secret::{RawCredential, RawSecret, credentials};
 

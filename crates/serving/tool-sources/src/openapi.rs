@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autoact_base::duration;
+use autoact_base::error::line;
 use autoact_http_tools::openapi::{Import, ImportOptions, import};
 use autoact_http_tools::{Endpoint, HttpClient, HttpTool, remote};
 use autoact_tools::{Tool, ToolSet};
@@ -13,7 +14,7 @@ use autoact_trajectory::ToolBackground;
 use serde::Deserialize;
 use url::Url;
 
-use crate::http::{hosts, line};
+use crate::http::hosts;
 use crate::pin::pin;
 use crate::secret::RawSecret;
 

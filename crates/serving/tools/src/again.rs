@@ -65,17 +65,12 @@ mod tests {
 
     fn tool(name: &str, effect: Effect) -> ToolSpec {
         ToolSpec {
-            name: name.into(),
             definition: "Does.".into(),
             usage: format!("{name}[x]"),
             effect,
             timeout: Duration::from_secs(1),
             max_observation_bytes: 100,
-            terminal: None,
-            schema: None,
-            examples: Vec::new(),
-            multiline: false,
-            asks: None,
+            ..ToolSpec::new(name)
         }
     }
 

@@ -145,17 +145,11 @@ fn a_library_may_say_that_there_is_no_answer() {
 #[test]
 fn tools_can_be_added_from_code() {
     let spec = ToolSpec {
-        name: "Sum".into(),
         definition: "Adds.".into(),
         usage: "Sum[a + b]".into(),
-        effect: Effect::ReadOnly,
         timeout: Duration::from_secs(1),
         max_observation_bytes: 100,
-        terminal: None,
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
+        ..ToolSpec::new("Sum")
     };
     let library = ToolLibrary::parse(BUNDLED_TOOLS, "bundled", corpus()).unwrap();
     let library = library.with_tool(Arc::new(Calculate::new(spec.clone()))).unwrap().with_corpus(&corpus());

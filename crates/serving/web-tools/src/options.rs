@@ -1,5 +1,6 @@
 //! What the entries of all kinds say of requests.
 
+use autoact_base::error::line;
 use autoact_http_tools::{HostRule, HttpClient, Limits, Visit};
 use autoact_tools::Key;
 use serde::Deserialize;
@@ -78,7 +79,7 @@ fn rule(written: &str) -> Result<HostRule, String> {
 
 /// Reads keys; the mistake is told in one line.
 pub(crate) fn read<T: serde::de::DeserializeOwned>(table: toml::Table, mistakes: &mut Vec<String>) -> Option<T> {
-    table.try_into().map_err(|error: toml::de::Error| mistakes.push(error.to_string().trim().replace('\n', " "))).ok()
+    table.try_into().map_err(|error: toml::de::Error| mistakes.push(line(&error))).ok()
 }
 
 /// A URL of an entry.

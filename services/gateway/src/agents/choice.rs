@@ -214,7 +214,6 @@ mod tests {
     use std::sync::Mutex;
 
     use autoact_planning::FailureClass;
-    use autoact_trajectory::Effect;
 
     use super::*;
 
@@ -250,17 +249,11 @@ mod tests {
 
     fn library(count: usize) -> Arc<Listed> {
         let tool = |number: usize| ToolSpec {
-            name: format!("T{number}"),
             definition: format!("Does {}.", if number.is_multiple_of(2) { "evenly" } else { "oddly" }),
             usage: format!("T{number}[x]"),
-            effect: Effect::ReadOnly,
             timeout: Duration::from_secs(1),
             max_observation_bytes: 100,
-            terminal: None,
-            schema: None,
-            examples: Vec::new(),
-            multiline: false,
-            asks: None,
+            ..ToolSpec::new(format!("T{number}"))
         };
         let tools: Vec<ToolSpec> = (0..count).map(tool).collect();
         let optional = tools.iter().map(|tool| (tool.name.clone(), ToolBackground::default())).collect();

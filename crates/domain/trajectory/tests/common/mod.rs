@@ -10,23 +10,7 @@ pub fn at(seconds: u64) -> SystemTime {
 }
 
 pub fn tool(name: &str, effect: Effect) -> ToolSpec {
-    ToolSpec {
-        name: name.into(),
-        definition: format!("{name} does something."),
-        usage: format!("{name}[input]"),
-        effect,
-        timeout: Duration::from_secs(5),
-        max_observation_bytes: 2048,
-        terminal: match name {
-            FINISH => Some(Terminal::Answer),
-            NOT_FOUND => Some(Terminal::NoAnswer),
-            _ => None,
-        },
-        schema: None,
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
-    }
+    ToolSpec { definition: format!("{name} does something."), effect, max_observation_bytes: 2048, ..ToolSpec::new(name) }
 }
 
 pub fn submitted(limits: Limits) -> EventBody {

@@ -57,7 +57,7 @@ pub(crate) enum MemoryCommand {
         #[arg(long, value_name = "ID", group = "what")]
         conversation: Option<String>,
         /// The memories of tasks that had ended by then: RFC 3339, such as `2026-11-22T07:30:00Z`.
-        #[arg(long, value_name = "TIME", group = "what", value_parser = super::timestamp)]
+        #[arg(long, value_name = "TIME", group = "what", value_parser = super::values::timestamp)]
         before: Option<prost_types::Timestamp>,
         /// Everything that is remembered of the tenant.
         #[arg(long, group = "what", conflicts_with_all = ["conversation", "before"])]

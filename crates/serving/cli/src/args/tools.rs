@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::{DEFAULT_STATE_DIR, DEFAULT_TOOLS};
+use super::group::{DEFAULT_STATE_DIR, DEFAULT_TOOLS};
 
 /// `autoact tools`
 #[derive(Debug, ClapArgs)]

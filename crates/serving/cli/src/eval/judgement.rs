@@ -48,29 +48,16 @@ pub(super) fn evidence_from(value: &Value) -> Option<Evidence> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, SystemTime};
+    use std::time::SystemTime;
 
     use autoact_trajectory::{
-        Action, Effect, EventBody, FINISH, FinishReason, Finished, Reflection, Submitted, TaskKey, Tenant, Terminal, Thought, ToolSpec,
-        Usage, Verdict,
+        Action, EventBody, FINISH, FinishReason, Finished, Reflection, Submitted, TaskKey, Tenant, Thought, ToolSpec, Usage, Verdict,
     };
 
     use super::*;
 
     fn submitted() -> EventBody {
-        let finish = ToolSpec {
-            name: FINISH.into(),
-            definition: "Ends.".into(),
-            usage: "Finish[answer]".into(),
-            effect: Effect::ReadOnly,
-            timeout: Duration::from_secs(1),
-            max_observation_bytes: 1024,
-            terminal: Some(Terminal::Answer),
-            schema: None,
-            examples: Vec::new(),
-            multiline: false,
-            asks: None,
-        };
+        let finish = ToolSpec { definition: "Ends.".into(), usage: "Finish[answer]".into(), ..ToolSpec::new(FINISH) };
         EventBody::Submitted(Submitted { question: "What is it?".into(), tools: vec![finish], ..Submitted::default() })
     }
 

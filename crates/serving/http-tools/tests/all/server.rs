@@ -190,17 +190,13 @@ pub(crate) fn spec(operation: &Operation) -> ToolSpec {
     let properties: serde_json::Map<String, Value> = operation.arguments.iter().map(|one| (one.name.clone(), json!({}))).collect();
     let schema = ParameterSchema::parse(&json!({ "type": "object", "properties": properties }).to_string()).unwrap();
     ToolSpec {
-        name: "Call".into(),
         definition: "Calls.".into(),
         usage: schema.usage("Call"),
         effect: operation.method.effect(),
         timeout: Duration::from_secs(10),
         max_observation_bytes: 4096,
-        terminal: None,
         schema: Some(schema),
-        examples: Vec::new(),
-        multiline: false,
-        asks: None,
+        ..ToolSpec::new("Call")
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use autoact_base::error::line;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -33,7 +34,7 @@ pub(super) fn from(base: Option<&Path>, path: &Path) -> PathBuf {
 
 /// The keys of an entry's `run`.
 pub(super) fn keys<T: DeserializeOwned>(run: toml::Table) -> Result<T, Vec<String>> {
-    toml::Value::Table(run).try_into().map_err(|error: toml::de::Error| vec![error.to_string().trim().replace('\n', " ")])
+    toml::Value::Table(run).try_into().map_err(|error: toml::de::Error| vec![line(&error)])
 }
 
 /// A program of an entry: a path from the library's directory, or a name that is looked for where

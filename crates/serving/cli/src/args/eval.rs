@@ -1,0 +1,47 @@
+//! `autoact eval`: its words.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+use super::group::GroupOptions;
+use crate::eval::calibrate::CalibrateOptions;
+use crate::eval::compare::options::CompareOptions;
+
+/// `autoact eval`
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct EvalOptions {
+    #[command(flatten)]
+    pub(crate) group: GroupOptions,
+    /// `held-out`, `dev`, `phrasings`, `plain`, `typed`, or a JSONL file with `question`, `answer` and `kind`.
+    #[arg(long, default_value = "held-out")]
+    pub(crate) set: String,
+    /// Swap the facts of the atlas first: the group has to follow the corpus, not its memory.
+    #[arg(long)]
+    pub(crate) counterfactual: bool,
+    /// Ask a running group at `--gateway` instead of starting one.
+    #[arg(long, conflicts_with = "counterfactual")]
+    pub(crate) running: bool,
+    /// Only the first so many questions.
+    #[arg(long)]
+    pub(crate) limit: Option<usize>,
+    /// Questions in flight at once.
+    #[arg(long, default_value_t = 4)]
+    pub(crate) concurrency: usize,
+    /// Sampling temperature.
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) temperature: f32,
+    /// Seed of the sampling and of the counterfactual.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Write every question with its answer and trajectory to this JSONL file.
+    #[arg(long)]
+    pub(crate) output: Option<PathBuf>,
+    /// A JSON report for programs.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) calibrate: CalibrateOptions,
+    #[command(flatten)]
+    pub(crate) compare: CompareOptions,
+}
