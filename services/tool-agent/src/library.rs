@@ -16,14 +16,30 @@ use tokio::time::Instant;
 
 use crate::collections::RemoteCollections;
 use crate::config::ToolSettings;
+use crate::told;
 
 /// How often sets of tools are asked again that are out of service, or that can change elsewhere.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 
 /// The library in use.
 pub struct Tools {
-    current: RwLock<Arc<ToolLibrary>>,
+    current: RwLock<Current>,
     origin: Option<Origin>,
+}
+
+/// A library, and the digest of what is told of it. It is made once, where the library is read:
+/// gateways ask every few seconds.
+#[derive(Clone)]
+pub(crate) struct Current {
+    pub(crate) library: Arc<ToolLibrary>,
+    pub(crate) digest: Arc<str>,
+}
+
+impl Current {
+    fn new(library: Arc<ToolLibrary>) -> Current {
+        let digest = told::digest(&library).into();
+        Current { library, digest }
+    }
 }
 
 /// Where the library is read from.
@@ -38,7 +54,7 @@ struct Origin {
 impl From<Arc<ToolLibrary>> for Tools {
     /// Tools that never change.
     fn from(library: Arc<ToolLibrary>) -> Tools {
-        Tools { current: RwLock::new(library), origin: None }
+        Tools { current: RwLock::new(Current::new(library)), origin: None }
     }
 }
 
@@ -62,13 +78,18 @@ impl Tools {
             })?;
             check_sandboxes(&library)?;
             report(&library);
-            Ok(Tools { current: RwLock::new(Arc::new(library)), origin: Some(origin) })
+            Ok(Tools { current: RwLock::new(Current::new(Arc::new(library))), origin: Some(origin) })
         });
         opened.await.map_err(StartError::new)?
     }
 
     /// The library as it is now. A call keeps the one that it began with.
     pub(crate) fn library(&self) -> Arc<ToolLibrary> {
+        self.current().library
+    }
+
+    /// The same with the digest of what is told of it.
+    pub(crate) fn current(&self) -> Current {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -94,16 +115,16 @@ impl Tools {
                 let read = tokio::task::spawn_blocking(move || {
                     let library = origin.read().map_err(|error| error.to_string())?;
                     check_sandboxes(&library).map_err(|error| error.to_string())?;
-                    Ok::<_, String>(library)
+                    Ok::<_, String>(Current::new(Arc::new(library)))
                 });
                 let outcome = match read.await {
                     Ok(Ok(read)) => {
-                        if changed || state(&read) != state(&library) {
-                            tracing::info!(tools = read.specs().len(), "the tool library was read again");
-                            report(&read);
+                        if changed || state(&read.library) != state(&library) {
+                            tracing::info!(tools = read.library.specs().len(), "the tool library was read again");
+                            report(&read.library);
                         }
                         // files of sets may be other ones now
-                        *tools.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(read);
+                        *tools.current.write().unwrap_or_else(PoisonError::into_inner) = read;
                         "read"
                     }
                     Ok(Err(error)) => {
