@@ -9,6 +9,7 @@ mod execute;
 mod library;
 mod once;
 mod told;
+mod watch;
 
 use std::sync::Arc;
 
