@@ -270,6 +270,25 @@ async fn tools_are_listed_and_lists_are_filtered() {
 }
 
 #[tokio::test]
+async fn a_library_that_is_known_is_not_sent_again() {
+    // with a Tool-Agent that names its library by a digest, and with one of an earlier release
+    for digest in [true, false] {
+        let mut world = world(Group::start(Script { digest, ..Script::default() }).await).await;
+        let (client, inner) = (world.client.clone(), world.group.inner.clone());
+        let [listed, unchanged] = poll::until(LIMIT, async || {
+            let tools = client.clone().list_tools(v1::ListToolsRequest {}).await.unwrap().into_inner().tools;
+            assert_eq!(tools.len(), 4, "whether they were sent or not");
+            let counts = [&inner.listed, &inner.unchanged].map(|count| count.load(Ordering::SeqCst));
+            (counts.iter().sum::<usize>() >= 4).then_some(counts)
+        })
+        .await
+        .unwrap();
+        assert!(if digest { listed == 1 } else { unchanged == 0 }, "sent {listed} times, known {unchanged} times");
+        assert!(ask(&mut world.client, named("q", "q")).await.len() > 3);
+    }
+}
+
+#[tokio::test]
 async fn an_artifact_is_told_to_the_group_and_can_be_fetched() {
     let data: Vec<u8> = (0..200_000).map(|at| (at % 251) as u8).collect();
     let table = agents_v1::NewArtifact {

@@ -18,7 +18,7 @@ use tracing::Instrument;
 use crate::config::ToolSettings;
 use crate::effects::{Asked, Effects, Permit};
 use crate::error::ExecuteError;
-use crate::library::Tools;
+use crate::library::{Current, Tools};
 use crate::once::{Once, Weigh};
 
 /// What remembered outcomes may take in all. Most are a few hundred bytes; one may be a megabyte,
@@ -91,8 +91,8 @@ impl Executor {
         Executor { tools, slots, runs, waiting: AtomicUsize::new(0), done, effects, tasks, capture_content }
     }
 
-    pub(crate) fn library(&self) -> Arc<ToolLibrary> {
-        self.tools.library()
+    pub(crate) fn current(&self) -> Current {
+        self.tools.current()
     }
 
     /// Checks the call and runs its action, unless its caller has stopped waiting. A tool that

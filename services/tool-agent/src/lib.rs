@@ -8,16 +8,18 @@ mod error;
 mod execute;
 mod library;
 mod once;
+mod told;
+mod watch;
 
 use std::sync::Arc;
 
 use autoact_agent::{Agent, AgentConfig, AgentRole, AgentService, Reply, Stream, Whole, answer};
 use autoact_bus::BusConfig;
 use autoact_service::{Flag, Setup, StartError};
-use autoact_trajectory::{Role, ToolBackground};
+use autoact_trajectory::Role;
 use autoact_wire::agents_v1::tool_agent_server::{ToolAgent, ToolAgentServer};
 use autoact_wire::agents_v1::{
-    Delta, ExecuteRequest, ExecuteResponse, ListToolsRequest, ListToolsResponse, OptionalTool, ParameterizeRequest, ParameterizeResponse,
+    Delta, ExecuteRequest, ExecuteResponse, ListToolsRequest, ListToolsResponse, ParameterizeRequest, ParameterizeResponse,
     ParameterizeResult, parameterize_response::Event,
 };
 use autoact_wire::status::to_status;
@@ -29,6 +31,7 @@ pub use error::ExecuteError;
 pub use library::Tools;
 
 use execute::Executor;
+use library::Current;
 
 /// The service.
 pub type ToolAgentService = AgentService<Operator>;
@@ -111,17 +114,14 @@ impl ToolAgent for Rpc {
         Ok(Response::new(response))
     }
 
-    async fn list_tools(&self, _: Request<ListToolsRequest>) -> Result<Response<ListToolsResponse>, Status> {
-        let library = self.executor.library();
-        let tools = library.specs().iter().map(Into::into).collect();
-        let optional = library.optional().map(|(name, ToolBackground { title, about, details })| OptionalTool {
-            name: name.to_owned(),
-            title,
-            about,
-            details,
-        });
-        let optional = optional.collect();
-        let corpus = Some(library.corpus_name().to_owned());
-        Ok(Response::new(ListToolsResponse { tools, optional, corpus }))
+    async fn list_tools(&self, request: Request<ListToolsRequest>) -> Result<Response<ListToolsResponse>, Status> {
+        let Current { library, digest } = self.executor.current();
+        let digest = digest.to_string();
+        if request.into_inner().known == digest {
+            return Ok(Response::new(ListToolsResponse { digest, unchanged: true, ..ListToolsResponse::default() }));
+        }
+        let whole = tokio::task::spawn_blocking(move || told::whole(&library)).await;
+        let whole = whole.map_err(|error| Status::internal(format!("listing the tools broke: {error}; see the log of tool-agent")))?;
+        Ok(Response::new(ListToolsResponse { digest, ..whole }))
     }
 }

@@ -1,8 +1,7 @@
 //! The tools of the service: read at its start, and again when their files change.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use autoact_base::FileWatch;
 use autoact_http_tools::{HttpClient, HttpClientOptions};
@@ -12,33 +11,47 @@ use autoact_tool_sources::Sources;
 use autoact_tools::{Collections, Corpus, Knowledge, LibraryError, ToolLibrary};
 use autoact_wire::client::Connector;
 use tokio::runtime::Handle;
-use tokio::time::Instant;
 
 use crate::collections::RemoteCollections;
 use crate::config::ToolSettings;
-
-/// How often sets of tools are asked again that are out of service, or that can change elsewhere.
-const ASK_AGAIN: Duration = Duration::from_secs(30);
+use crate::told;
+use crate::watch::{Reading, Watcher};
 
 /// The library in use.
 pub struct Tools {
-    current: RwLock<Arc<ToolLibrary>>,
-    origin: Option<Origin>,
+    current: RwLock<Current>,
+    /// Taken by who watches.
+    watcher: Mutex<Option<Watcher>>,
+}
+
+/// A library, and the digest of what is told of it. It is made once, where the library is read:
+/// gateways ask every few seconds.
+#[derive(Clone)]
+pub(crate) struct Current {
+    pub(crate) library: Arc<ToolLibrary>,
+    pub(crate) digest: Arc<str>,
+}
+
+impl Current {
+    pub(crate) fn new(library: Arc<ToolLibrary>) -> Current {
+        let digest = told::digest(&library).into();
+        Current { library, digest }
+    }
 }
 
 /// Where the library is read from.
 #[derive(Clone)]
-struct Origin {
-    file: PathBuf,
-    own: Option<PathBuf>,
-    knowledge: Knowledge,
-    sources: Arc<Sources>,
+pub(crate) struct Origin {
+    pub(crate) file: PathBuf,
+    pub(crate) own: Option<PathBuf>,
+    pub(crate) knowledge: Knowledge,
+    pub(crate) sources: Arc<Sources>,
 }
 
 impl From<Arc<ToolLibrary>> for Tools {
     /// Tools that never change.
     fn from(library: Arc<ToolLibrary>) -> Tools {
-        Tools { current: RwLock::new(library), origin: None }
+        Tools { current: RwLock::new(Current::new(library)), watcher: Mutex::default() }
     }
 }
 
@@ -62,58 +75,41 @@ impl Tools {
             })?;
             check_sandboxes(&library)?;
             report(&library);
-            Ok(Tools { current: RwLock::new(Arc::new(library)), origin: Some(origin) })
+            // before the model is read, which takes time
+            let watcher = Mutex::new(Some(Watcher::new(origin, &library)));
+            Ok(Tools { current: RwLock::new(Current::new(Arc::new(library))), watcher })
         });
         opened.await.map_err(StartError::new)?
     }
 
     /// The library as it is now. A call keeps the one that it began with.
     pub(crate) fn library(&self) -> Arc<ToolLibrary> {
+        self.current().library
+    }
+
+    /// The same with the digest of what is told of it.
+    pub(crate) fn current(&self) -> Current {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the library again whenever its files change. One with mistakes is not taken: the last
-    /// one stays in use, and the log says what is wrong.
+    /// Takes another one into use.
+    pub(crate) fn replace(&self, library: Current) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = library;
+    }
+
+    /// Reads the library again whenever what it is made of changes.
     pub(crate) fn watch(self: &Arc<Self>, tasks: &Tasks) {
-        let Some(origin) = self.origin.clone() else { return };
+        let watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut watcher) = watcher else { return };
         let tools = Arc::clone(self);
         tasks.spawn("tool library", async move {
-            let mut watch = FileWatch::new(files(&origin, &tools.library()));
-            let mut asked = Instant::now();
             let mut interval = tokio::time::interval(FileWatch::PERIOD);
             loop {
                 interval.tick().await;
-                let library = tools.library();
-                let changed = watch.look_at(files(&origin, &library));
-                let due = !library.sets().is_empty() && asked.elapsed() >= ASK_AGAIN;
-                if !changed && !due && !origin.sources.has_news() {
-                    continue;
-                }
-                asked = Instant::now();
-                let origin = origin.clone();
-                let read = tokio::task::spawn_blocking(move || {
-                    let library = origin.read().map_err(|error| error.to_string())?;
-                    check_sandboxes(&library).map_err(|error| error.to_string())?;
-                    Ok::<_, String>(library)
-                });
-                let outcome = match read.await {
-                    Ok(Ok(read)) => {
-                        if changed || state(&read) != state(&library) {
-                            tracing::info!(tools = read.specs().len(), "the tool library was read again");
-                            report(&read);
-                        }
-                        // files of sets may be other ones now
-                        *tools.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(read);
-                        "read"
-                    }
-                    Ok(Err(error)) => {
-                        tracing::error!(error, "the tool library has mistakes; the last one stays in use");
-                        "refused"
-                    }
-                    Err(error) => {
-                        tracing::error!(%error, "reading the tool library broke; the last one stays in use");
-                        "refused"
-                    }
+                let outcome = match watcher.look(&tools).await {
+                    None => continue,
+                    Some(Reading::Taken) => "read",
+                    Some(Reading::Refused) => "refused",
                 };
                 metrics::counter!("autoact_tool_library_reads_total", "outcome" => outcome).increment(1);
             }
@@ -122,23 +118,12 @@ impl Tools {
 }
 
 impl Origin {
-    fn read(&self) -> Result<ToolLibrary, LibraryError> {
+    pub(crate) fn read(&self) -> Result<ToolLibrary, LibraryError> {
         self.sources.library(&self.file, self.own.as_deref(), self.knowledge.clone())
     }
 }
 
-/// The files that the library is made of.
-fn files(origin: &Origin, library: &ToolLibrary) -> Vec<PathBuf> {
-    let of_sets = library.sets().iter().flat_map(|set| set.files.iter());
-    [&origin.file].into_iter().chain(&origin.own).chain(of_sets).cloned().collect()
-}
-
-/// What of the sets is worth a line in the log when it changes.
-fn state(library: &ToolLibrary) -> Vec<(&str, usize, Option<&str>)> {
-    library.sets().iter().map(|set| (set.name.as_str(), set.tools.len(), set.out_of_service.as_deref())).collect()
-}
-
-fn report(library: &ToolLibrary) {
+pub(crate) fn report(library: &ToolLibrary) {
     for set in library.sets() {
         let (section, name) = (set.section, set.name.as_str());
         match &set.out_of_service {
@@ -152,7 +137,7 @@ fn report(library: &ToolLibrary) {
 }
 
 /// A tool whose sandbox is not to be had is refused here, not in the middle of a task.
-fn check_sandboxes(library: &ToolLibrary) -> Result<(), StartError> {
+pub(crate) fn check_sandboxes(library: &ToolLibrary) -> Result<(), StartError> {
     for (tool, sandbox) in library.sandboxes() {
         let tiers = Tier::probe().map_err(StartError::new)?;
         let tier = tiers.choose(sandbox.tier, sandbox.allow_lesser);

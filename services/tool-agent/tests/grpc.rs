@@ -15,7 +15,7 @@ use autoact_trajectory::Role;
 use autoact_trajectory::{Effect, ParameterSchema, ToolSpec};
 use autoact_wire::agents_v1::parameterize_response::Event;
 use autoact_wire::agents_v1::tool_agent_client::ToolAgentClient;
-use autoact_wire::agents_v1::{ExecuteRequest, ExecuteResponse, ListToolsRequest, ParameterizeRequest};
+use autoact_wire::agents_v1::{ExecuteRequest, ExecuteResponse, ListToolsRequest, ListToolsResponse, ParameterizeRequest};
 use autoact_wire::status;
 use autoact_wire::v1::Action;
 use tonic::transport::Channel;
@@ -178,10 +178,38 @@ async fn tools_really_run() {
     // an unknown entity is no error: similar ones are given
     let similar = started.execute(call(3, "Retrieve", "Loir")).await.unwrap();
     assert!(similar.observation.contains("Loire"), "{similar:?}");
-    let names: Vec<String> =
-        started.client.list_tools(ListToolsRequest {}).await.unwrap().into_inner().tools.into_iter().map(|tool| tool.name).collect();
+    let names: Vec<String> = started
+        .client
+        .list_tools(ListToolsRequest::default())
+        .await
+        .unwrap()
+        .into_inner()
+        .tools
+        .into_iter()
+        .map(|tool| tool.name)
+        .collect();
     assert_eq!(&names[..5], ["Search", "Retrieve", "Lookup", "Calculate", "Finish"]);
     started.running.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_library_is_sent_to_who_does_not_have_it() {
+    let (mut started, mut replica) = (start(ToolAgentConfig::default()).await, start(ToolAgentConfig::default()).await);
+    let list = async |client: &mut ToolAgentClient<Channel>, known: &str| {
+        client.list_tools(ListToolsRequest { known: known.into() }).await.unwrap().into_inner()
+    };
+    // as an earlier gateway asks
+    let whole = list(&mut started.client, "").await;
+    assert!(!whole.unchanged && !whole.digest.is_empty() && whole.tools.len() > 5 && whole.corpus.is_some());
+    assert!(!whole.optional.is_empty());
+    let known = list(&mut started.client, &whole.digest).await;
+    let expected = ListToolsResponse { digest: whole.digest.clone(), unchanged: true, ..Default::default() };
+    assert_eq!(known, expected);
+    assert_eq!(list(&mut started.client, "another").await, whole);
+    // the next call may go to a replica
+    assert_eq!(list(&mut replica.client, &whole.digest).await, expected);
+    started.running.stop().await.unwrap();
+    replica.running.stop().await.unwrap();
 }
 
 #[tokio::test]

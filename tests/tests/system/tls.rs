@@ -50,7 +50,7 @@ async fn between_the_processes_only_those_who_need_each_other_talk() -> anyhow::
         }
     }
     let mut tools = ToolAgentClient::new(group.connector("memory")?.connect_lazy(&group.grpc("tool-agent"))?);
-    let refusal = tools.list_tools(ListToolsRequest {}).await.err().ok_or_else(|| anyhow::anyhow!("memory lists tools"))?;
+    let refusal = tools.list_tools(ListToolsRequest::default()).await.err().ok_or_else(|| anyhow::anyhow!("memory lists tools"))?;
     assert_eq!(refusal.code(), Code::PermissionDenied);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The tools of a library, ready to be ranked.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
 use autoact_trajectory::{RankedTool, ToolBackground, ToolSpec};
@@ -42,6 +43,21 @@ struct Posting {
     weight: f64,
     /// Tools, and how much the stem counts in each: 0 to 1.
     tools: Vec<(usize, f64)>,
+}
+
+/// What each tool scores for a question.
+struct Scores {
+    words: Vec<f64>,
+    /// `None`: words alone are compared.
+    meaning: Option<Vec<f64>>,
+    merged: Vec<f64>,
+}
+
+impl Scores {
+    /// The better first; equal ones in the library's order.
+    fn compare(&self, a: usize, b: usize) -> Ordering {
+        self.merged[b].total_cmp(&self.merged[a]).then(a.cmp(&b))
+    }
 }
 
 impl ToolIndex {
@@ -111,43 +127,55 @@ impl ToolIndex {
     /// All tools, best first, none of them chosen. `vector` is the question's, of length 1 and of the
     /// same model as the tools'. Equal scores keep the library's order.
     pub fn rank(&self, question: &str, vector: Option<&[f32]>, merge: Merge) -> Vec<RankedTool> {
-        let words = self.words(question);
-        let vectors = vector.filter(|_| self.has_vectors()).map(|vector| self.similar(vector));
-        let scores: Vec<f64> = match (&vectors, merge) {
-            (None, _) | (_, Merge::Words) => words.clone(),
-            (Some(vectors), Merge::Vectors) => vectors.clone(),
-            (Some(vectors), Merge::Mean) => {
-                words.iter().zip(vectors).map(|(words, vector)| WORDS * words + (1.0 - WORDS) * vector).collect()
-            }
-            (Some(vectors), Merge::ReciprocalRanks) => {
-                let (words, vectors) = (ranks(&words), ranks(vectors));
-                words.iter().zip(&vectors).map(|(a, b)| RANKS / 2.0 * (1.0 / (RANKS + a) + 1.0 / (RANKS + b))).collect()
-            }
-        };
-        let ranked = |(at, score): (usize, f64)| RankedTool {
-            name: self.names[at].clone(),
-            score,
-            words: words[at],
-            meaning: vectors.as_ref().map(|vectors| vectors[at]),
-            chosen: false,
-        };
-        let mut all: Vec<RankedTool> = scores.into_iter().enumerate().map(ranked).collect();
-        all.sort_by(|a, b| b.score.total_cmp(&a.score));
-        all
+        let scores = self.scores(question, vector, merge);
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_unstable_by(|a, b| scores.compare(*a, *b));
+        order.into_iter().map(|at| self.ranked(at, &scores)).collect()
     }
 
     /// The best tools for a question, best first: those that are chosen, and after them a few that are
     /// not.
     pub fn choose(&self, question: &str, vector: Option<&[f32]>, options: &ChoiceOptions) -> Vec<RankedTool> {
-        let mut best = self.rank(question, vector, options.merge);
+        let scores = self.scores(question, vector, options.merge);
         // what shares nothing with the question is not worth telling
-        best.retain(|tool| tool.score > 0.0);
-        best.truncate(options.limit.saturating_mul(2).max(options.limit.saturating_add(3)));
-        for (at, tool) in best.iter_mut().enumerate() {
-            let least = if tool.meaning.is_some() { options.least } else { options.least_by_words };
-            tool.chosen = at < options.limit && tool.score >= least;
+        let mut best: Vec<usize> = (0..self.len()).filter(|at| scores.merged[*at] > 0.0).collect();
+        let most = options.limit.saturating_mul(2).max(options.limit.saturating_add(3));
+        if best.len() > most {
+            // of thousands a few are told: the others need no order
+            best.select_nth_unstable_by(most, |a, b| scores.compare(*a, *b));
+            best.truncate(most);
         }
-        best
+        best.sort_unstable_by(|a, b| scores.compare(*a, *b));
+        let least = if scores.meaning.is_some() { options.least } else { options.least_by_words };
+        let told = best.into_iter().map(|at| self.ranked(at, &scores)).enumerate();
+        told.map(|(at, tool)| RankedTool { chosen: at < options.limit && tool.score >= least, ..tool }).collect()
+    }
+
+    fn scores(&self, question: &str, vector: Option<&[f32]>, merge: Merge) -> Scores {
+        let words = self.words(question);
+        let meaning = vector.filter(|_| self.has_vectors()).map(|vector| self.similar(vector));
+        let merged: Vec<f64> = match (&meaning, merge) {
+            (None, _) | (_, Merge::Words) => words.clone(),
+            (Some(meaning), Merge::Vectors) => meaning.clone(),
+            (Some(meaning), Merge::Mean) => {
+                words.iter().zip(meaning).map(|(words, meaning)| WORDS * words + (1.0 - WORDS) * meaning).collect()
+            }
+            (Some(meaning), Merge::ReciprocalRanks) => {
+                let (words, meaning) = (ranks(&words), ranks(meaning));
+                words.iter().zip(&meaning).map(|(a, b)| RANKS / 2.0 * (1.0 / (RANKS + a) + 1.0 / (RANKS + b))).collect()
+            }
+        };
+        Scores { words, meaning, merged }
+    }
+
+    fn ranked(&self, at: usize, scores: &Scores) -> RankedTool {
+        RankedTool {
+            name: self.names[at].clone(),
+            score: scores.merged[at],
+            words: scores.words[at],
+            meaning: scores.meaning.as_ref().map(|meaning| meaning[at]),
+            chosen: false,
+        }
     }
 
     /// How well each tool fits by words: the share of the question's weight that it has, 0 to 1.

@@ -102,4 +102,25 @@ proptest! {
         prop_assert_eq!(chosen.iter().filter(|tool| tool.chosen).count(), expected);
         prop_assert!(chosen.iter().take(expected).all(|tool| tool.chosen));
     }
+
+    /// What is told is the beginning of the whole ranking, also where many tools score the same.
+    #[test]
+    fn what_is_told_is_the_beginning_of_the_ranking(
+        texts in prop::collection::vec(prop::sample::subsequence(vec!["rain", "pets", "orders", "books"], 0..4), 0..60),
+        question in prop::sample::subsequence(vec!["rain", "pets", "orders", "books"], 0..4),
+        limit in 0_usize..12,
+    ) {
+        let name = |at: usize| format!("T{at}");
+        let tools: Vec<_> =
+            texts.iter().enumerate().map(|(at, words)| (tool(&name(at), &words.join(" "), None), ToolBackground::default())).collect();
+        let (index, question) = (index(&tools), question.join(" "));
+        let most = (2 * limit).max(limit + 3);
+        let ranked = index.rank(&question, None, Merge::default());
+        let mut expected: Vec<_> = ranked.into_iter().filter(|tool| tool.score > 0.0).take(most).collect();
+        let options = ChoiceOptions { limit, ..ChoiceOptions::default() };
+        for (at, tool) in expected.iter_mut().enumerate() {
+            tool.chosen = at < limit && tool.score >= options.least_by_words;
+        }
+        prop_assert_eq!(index.choose(&question, None, &options), expected);
+    }
 }

@@ -3,6 +3,7 @@
 mod add;
 mod call;
 mod edit;
+mod files;
 mod library;
 mod ready;
 

@@ -80,6 +80,11 @@ fn placed(path: &Path, mistakes: Vec<Mistake>) -> Vec<String> {
     mistakes.into_iter().map(|mistake| format!("`{}`, {mistake}", path.display())).collect()
 }
 
+/// The files that [`read_tables`] reads of a path: of a directory its tables, otherwise the path.
+pub fn table_files(path: &Path) -> Vec<PathBuf> {
+    expand(path, &mut Vec::new())
+}
+
 /// The files that a path stands for.
 fn expand(path: &Path, mistakes: &mut Vec<String>) -> Vec<PathBuf> {
     if !path.is_dir() {

@@ -17,7 +17,7 @@ mod template;
 mod written;
 
 pub use database::{Database, DatabaseError, TableInfo};
-pub use files::{FileMistakes, MAX_FILE_BYTES, read_tables, read_triples};
+pub use files::{FileMistakes, MAX_FILE_BYTES, read_tables, read_triples, table_files};
 pub use graph::{ALIASES, Entity, EntityId, Fact, Graph, Triple};
 pub use query::{Bounds, Cell, QueryError, Rows};
 pub use records::{Format, Mistake};

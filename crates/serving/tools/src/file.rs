@@ -6,7 +6,7 @@ mod run;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use autoact_base::error::line;
 use autoact_trajectory::{FINISH, MAX_LIBRARY_TOOLS};
@@ -24,11 +24,25 @@ pub const BUNDLED_TOOLS: &str = include_str!("../../../../corpora/atlas/tools.to
 pub struct LibraryError {
     origin: String,
     mistakes: Vec<String>,
+    /// As [`Parsed::data`].
+    data: Vec<PathBuf>,
 }
 
 impl LibraryError {
     pub(crate) fn new(origin: &str, mistakes: Vec<String>) -> LibraryError {
-        LibraryError { origin: origin.to_owned(), mistakes }
+        LibraryError { origin: origin.to_owned(), mistakes, data: Vec::new() }
+    }
+
+    /// The same of a file whose entries name these files and directories.
+    pub(crate) fn with_data(mut self, data: &[PathBuf]) -> LibraryError {
+        self.data.extend_from_slice(data);
+        self
+    }
+
+    /// The files with data that entries name, as of now: what is wrong may be wrong there, so the
+    /// library may be right when one has changed.
+    pub fn data_files(&self) -> Vec<PathBuf> {
+        data_files(&self.data)
     }
 
     /// One text per mistake, each naming its entry.
@@ -54,6 +68,13 @@ impl std::error::Error for LibraryError {}
 pub(crate) struct Parsed {
     pub(crate) definitions: Vec<Definition>,
     pub(crate) sets: Vec<ToolSet>,
+    /// The files, and directories of tables, that entries name and that are read with the library.
+    pub(crate) data: Vec<PathBuf>,
+}
+
+/// The files of those: of a directory its tables.
+pub(crate) fn data_files(data: &[PathBuf]) -> Vec<PathBuf> {
+    data.iter().flat_map(|path| autoact_tables::table_files(path)).collect()
 }
 
 /// How a file is read.
@@ -76,6 +97,7 @@ impl Reader<'_> {
             toml::from_str(text).map_err(|error| refused(vec![format!("not TOML: {}", error.to_string().trim())]))?;
         let mut mistakes = Vec::new();
         let tools = section(&mut document, "tool", &mut mistakes);
+        let data: Vec<PathBuf> = tools.iter().flat_map(|entry| self.data(entry)).collect();
         let sections: Vec<_> = self.kinds.sections().iter().map(|name| (*name, section(&mut document, name, &mut mistakes))).collect();
         for key in document.keys() {
             if ELSEWHERE.contains(&key.as_str()) {
@@ -96,7 +118,17 @@ impl Reader<'_> {
                 }
             }
         }
-        if mistakes.is_empty() { Ok(Parsed { definitions, sets }) } else { Err(refused(mistakes)) }
+        if mistakes.is_empty() { Ok(Parsed { definitions, sets, data }) } else { Err(refused(mistakes).with_data(&data)) }
+    }
+
+    /// The data that an entry names. It may be wrong in all else.
+    fn data(&self, entry: &toml::Table) -> Vec<PathBuf> {
+        let Some(run) = entry.get("run").and_then(toml::Value::as_table) else { return Vec::new() };
+        let preset = run.get("kind").and_then(toml::Value::as_str).and_then(|kind| self.preset(kind));
+        let named = preset.into_iter().flat_map(|preset| preset.data).filter_map(|key| run.get(*key));
+        let paths = named.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+        let path = |path: &str| self.base.map_or_else(|| PathBuf::from(path), |base| base.join(path));
+        paths.filter_map(toml::Value::as_str).map(path).collect()
     }
 
     fn tools(&self, entries: Vec<toml::Table>, mistakes: &mut Vec<String>) -> Vec<Definition> {

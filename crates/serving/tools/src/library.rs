@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autoact_sandbox::Sandbox;
@@ -15,7 +15,7 @@ use crate::again::{earlier, failure, told};
 use crate::builtin::{Calculate, Finish, Lookup, Retrieve, Search};
 use crate::command::Command;
 use crate::corpus::Corpus;
-use crate::file::{BUNDLED_TOOLS, Definition, Implementation, LibraryError, Parsed, Reader};
+use crate::file::{BUNDLED_TOOLS, Definition, Implementation, LibraryError, Parsed, Reader, data_files};
 use crate::kinds::{Kinds, OwnKinds, ToolSet};
 use crate::knowledge::Knowledge;
 use crate::names::similar;
@@ -134,6 +134,8 @@ pub struct ToolLibrary {
     knowledge: Knowledge,
     /// Where tools came from that are not the file's own.
     sets: Vec<ToolSet>,
+    /// What entries name and was read with the library.
+    data: Vec<PathBuf>,
 }
 
 impl fmt::Debug for ToolLibrary {
@@ -160,12 +162,13 @@ impl ToolLibrary {
         knowledge: impl Into<Knowledge>,
         kinds: &dyn Kinds,
     ) -> Result<ToolLibrary, LibraryError> {
-        let Parsed { mut definitions, mut sets } = read(path, kinds, false)?.unwrap_or_default();
+        let Parsed { mut definitions, mut sets, mut data } = read(path, kinds, false)?.unwrap_or_default();
         if let Some(added) = added
-            && let Some(more) = read(added, kinds, true)?
+            && let Some(more) = read(added, kinds, true).map_err(|error| error.with_data(&data))?
         {
             definitions.extend(more.definitions);
             sets.extend(more.sets);
+            data.extend(more.data);
         }
         let mut mistakes = Vec::new();
         let mut names = HashSet::new();
@@ -191,7 +194,11 @@ impl ToolLibrary {
             mistakes.push(format!("its definitions and schemas take {found} MiB; expected at most {most}: choose with `only`"));
         }
         let origin = added.unwrap_or(path).display().to_string();
-        if mistakes.is_empty() { Ok(library) } else { Err(LibraryError::new(&origin, mistakes)) }
+        if !mistakes.is_empty() {
+            return Err(LibraryError::new(&origin, mistakes).with_data(&data));
+        }
+        library.data = data;
+        Ok(library)
     }
 
     /// [`load`](Self::load) from a text; `origin` is what mistakes call it.
@@ -263,7 +270,7 @@ impl ToolLibrary {
         };
         let tools: Vec<Arc<dyn Tool>> = entries.iter().map(make).collect();
         let specs = entries.iter().map(|entry| entry.spec().clone()).collect();
-        ToolLibrary { entries, specs, tools, knowledge, sets: Vec::new() }
+        ToolLibrary { entries, specs, tools, knowledge, sets: Vec::new(), data: Vec::new() }
     }
 
     /// The sandboxes of its programs, by tool.
@@ -279,6 +286,13 @@ impl ToolLibrary {
     /// The sets of tools that come from elsewhere.
     pub fn sets(&self) -> &[ToolSet] {
         &self.sets
+    }
+
+    /// The files beside its own that it was made of: documents of sets, and data that entries name,
+    /// such as tables. Of a directory of tables those that are there now.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let of_sets = self.sets.iter().flat_map(|set| set.files.iter().cloned());
+        of_sets.chain(data_files(&self.data)).collect()
     }
 
     /// What its specs and what else is known of its tools take in a message, about.

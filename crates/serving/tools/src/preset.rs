@@ -30,6 +30,9 @@ pub struct Preset {
     pub multiline: bool,
     /// The keys of its `run` beside `kind`.
     pub keys: &'static [Key],
+    /// Those of its keys that name files, or directories of tables, whose content is read with the
+    /// library: when it changes, the library is read again.
+    pub data: &'static [&'static str],
 }
 
 /// A key of an entry's `run`.

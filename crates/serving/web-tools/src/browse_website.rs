@@ -49,6 +49,7 @@ pub(crate) static PRESET: Preset = Preset {
         CONCURRENCY,
         Key { name: "ignore_robots", meaning: "whether pages are read that robots.txt closes to programs; `false`", required: false },
     ],
+    data: &[],
 };
 
 const ACCEPT: &str = "text/html, application/xhtml+xml, application/pdf;q=0.9, text/*;q=0.8, */*;q=0.1";

@@ -49,6 +49,7 @@ pub(crate) static PRESET: Preset = Preset {
         REDIRECTS,
         CONCURRENCY,
     ],
+    data: &[],
 };
 
 pub(crate) const ACCEPT: &str = "application/json";

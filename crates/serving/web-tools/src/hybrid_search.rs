@@ -45,6 +45,7 @@ pub(crate) static PRESET: Preset = Preset {
         REDIRECTS,
         CONCURRENCY,
     ],
+    data: &["entities"],
 };
 
 /// Sentences of a description.

@@ -55,6 +55,7 @@ pub(crate) static PRESET: Preset = Preset {
         REDIRECTS,
         CONCURRENCY,
     ],
+    data: &[],
 };
 
 /// The public services, as their documentation names them.

@@ -37,6 +37,7 @@ pub(crate) static PRESET: Preset = Preset {
         REDIRECTS,
         CONCURRENCY,
     ],
+    data: &[],
 };
 
 pub(crate) const SCHEMA: &str = r#"{

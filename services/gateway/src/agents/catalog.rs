@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::agents::choice::{Chooser, Listed};
+use crate::agents::listing::Told;
 use crate::agents::patience::Patience;
 use crate::agents::remote::Library;
 
@@ -60,7 +61,7 @@ pub(crate) struct Catalog {
 #[derive(Clone)]
 struct Known {
     at: Instant,
-    tools: Arc<Listed>,
+    told: Told,
 }
 
 /// T_s of a task.
@@ -95,12 +96,12 @@ impl Catalog {
                 let catalog = Arc::clone(self);
                 tokio::spawn(async move { catalog.refresh().await });
             }
-            return Ok(known.tools);
+            return Ok(known.told.tools);
         }
         let _asking = self.asking.lock().await;
         match self.known() {
             // somebody else asked meanwhile
-            Some(known) => Ok(known.tools),
+            Some(known) => Ok(known.told.tools),
             None => self.ask().await.map_err(SelectError::Library),
         }
     }
@@ -111,11 +112,11 @@ impl Catalog {
         let _asking = self.asking.lock().await;
         if let Some(known) = self.known().filter(|known| known.at.elapsed() < NOW) {
             // of many who ask at once, one asks
-            return Ok(known.tools);
+            return Ok(known.told.tools);
         }
         match (self.ask().await, self.known()) {
             (Ok(tools), _) => Ok(tools),
-            (Err(_), Some(known)) => Ok(known.tools),
+            (Err(_), Some(known)) => Ok(known.told.tools),
             (Err(failure), None) => Err(SelectError::Library(failure)),
         }
     }
@@ -156,12 +157,10 @@ impl Catalog {
 
     async fn ask(&self) -> Result<Arc<Listed>, Failure> {
         let patience = Patience { deadline: Instant::now() + LIMIT, away: LIMIT, call: LIMIT };
-        let mut tools = Arc::new(patience.call(|attempt| self.library.list_tools(attempt.limit)).await?);
-        // one that did not change stays the same, so that what was made of it does too
-        if let Some(known) = self.known().filter(|known| known.tools == tools) {
-            tools = known.tools;
-        }
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known { at: Instant::now(), tools: tools.clone() });
+        let known = self.known().map(|known| known.told);
+        let told = patience.call(|attempt| self.library.list_tools(known.as_ref(), attempt.limit)).await?;
+        let tools = told.tools.clone();
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(Known { at: Instant::now(), told });
         Ok(tools)
     }
 }

@@ -14,6 +14,8 @@ use tokio::time::Instant;
 
 use crate::config::ToolChoiceConfig;
 
+/// So many tools are compared on a thread that may wait: with vectors, thousands take milliseconds.
+const MANY: usize = 128;
 /// Texts of one request: a model in the service's process needs a second for them.
 const BATCH: usize = 32;
 /// The most that a request may have of one text.
@@ -107,10 +109,17 @@ impl Chooser {
         let began = Instant::now();
         let (index, embedder) = self.index(library).await;
         let vector = if index.has_vectors() { self.vector(question, &embedder).await } else { None };
-        let ranked = index.choose(question, vector.as_deref(), &self.options);
+        let by = if vector.is_some() { "meaning" } else { "words" };
+        let ranked = match index.len() < MANY {
+            true => index.choose(question, vector.as_deref(), &self.options),
+            false => {
+                let (question, options) = (question.to_owned(), self.options);
+                let ranked = tokio::task::spawn_blocking(move || index.choose(&question, vector.as_deref(), &options)).await;
+                ranked.unwrap_or_default()
+            }
+        };
         let choice = ToolChoice::new(among, ranked);
         let outcome = if choice.chosen().next().is_some() { "chosen" } else { "none" };
-        let by = if vector.is_some() { "meaning" } else { "words" };
         metrics::counter!("autoact_tool_choices_total", "outcome" => outcome, "by" => by).increment(1);
         metrics::histogram!("autoact_tool_choice_seconds").record(began.elapsed().as_secs_f64());
         Some(choice)
@@ -303,5 +312,10 @@ mod tests {
         let chooser = chooser(&embeddings);
         assert_eq!(chooser.choose(&library(3), "evenly").await, None);
         assert_eq!(chooser.choose(&library(4), "evenly").await.map(|choice| choice.chosen().count()), Some(2));
+        // a large one is compared elsewhere, and comes to the same
+        let of = async |count: usize| chooser.choose(&library(count), "evenly").await.unwrap_or_default();
+        let (less, many) = (of(MANY - 1).await, of(MANY).await);
+        assert_eq!((less.chosen().count(), many.chosen().count()), (3, 3));
+        assert!(less.chosen().eq(many.chosen()));
     }
 }

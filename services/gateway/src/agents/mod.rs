@@ -7,6 +7,7 @@ pub(crate) mod choice;
 pub(crate) mod classify;
 pub(crate) mod contexts;
 pub(crate) mod documents;
+pub(crate) mod listing;
 pub(crate) mod memory;
 pub(crate) mod patience;
 pub(crate) mod recall;

@@ -9,7 +9,7 @@ use autoact_bus::Bus;
 use autoact_planning::{Agents, Call, Execution, Failure, FailureClass, Memories, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools};
 use autoact_replicas::{Outcome, Pool, SystemResolver};
 use autoact_telemetry::propagate::TraceInterceptor;
-use autoact_trajectory::{Calibration, Judgement, Observation, Reflection, Thought, ToolBackground, ToolSpec, Usage};
+use autoact_trajectory::{Calibration, Judgement, Observation, Reflection, Thought, Usage};
 use autoact_wire::agents_v1;
 use autoact_wire::agents_v1::plan_agent_client::PlanAgentClient;
 use autoact_wire::agents_v1::reflect_agent_client::ReflectAgentClient;
@@ -27,9 +27,9 @@ use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 
 use crate::agents::call::ask;
-use crate::agents::choice::Listed;
 use crate::agents::classify::failure;
 use crate::agents::contexts::RemoteContexts;
+use crate::agents::listing::{self, Told};
 use crate::agents::patience::{Attempt, Patience};
 use crate::agents::route::{Route, outcome};
 use crate::agents::words::Words;
@@ -79,8 +79,8 @@ pub(crate) struct Clients {
 /// Where the list of tools comes from.
 #[async_trait]
 pub(crate) trait Library: Send + Sync {
-    /// All tools.
-    async fn list_tools(&self, limit: Duration) -> Result<Listed, Failure>;
+    /// All tools; they are sent only to who does not have them.
+    async fn list_tools(&self, known: Option<&Told>, limit: Duration) -> Result<Told, Failure>;
 }
 
 /// What remembers finished tasks and conversations.
@@ -381,22 +381,11 @@ impl Remote<ToolAgentClient<Traced>> {
 
 #[async_trait]
 impl Library for Remote<ToolAgentClient<Traced>> {
-    async fn list_tools(&self, limit: Duration) -> Result<Listed, Failure> {
+    async fn list_tools(&self, known: Option<&Told>, limit: Duration) -> Result<Told, Failure> {
         let call = |mut client: ToolAgentClient<Traced>, request| async move { Ok(client.list_tools(request).await?.into_inner()) };
-        let list = async |attempt: Attempt| self.within(&attempt, agents_v1::ListToolsRequest {}, call).await;
-        let reply = self.once("", limit, list).await?;
-        let tools = reply.tools.into_iter().map(|tool| ToolSpec::try_from(tool).map_err(|error| self.broken(error)));
-        let tools = tools.collect::<Result<Vec<_>, _>>()?;
-        let optional = reply.optional.into_iter().map(|tool| {
-            let agents_v1::OptionalTool { name, title, about, details } = tool;
-            (name, ToolBackground { title, about, details }.bounded())
-        });
-        let mut listed = Listed { tools, optional: optional.collect(), corpus: reply.corpus };
-        // a task without these would have no end
-        listed.tools.iter().filter(|tool| tool.is_terminal()).for_each(|tool| {
-            listed.optional.remove(&tool.name);
-        });
-        Ok(listed)
+        let request = agents_v1::ListToolsRequest { known: known.map(|known| known.digest.clone()).unwrap_or_default() };
+        let reply = self.once("", limit, async |attempt| self.within(&attempt, request.clone(), call).await).await?;
+        listing::read(reply, known).await.map_err(|error| Failure::new(FailureClass::Broken, self.peer.who.clone(), error))
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Script {
     pub optional: Vec<(String, String)>,
     /// Whether every call of `Send` waits for approval.
     pub approval: bool,
+    /// Whether Tool-Agent names its library by a digest; earlier releases do not.
+    pub digest: bool,
 }
 
 pub type Execute = Box<dyn Fn(&agents_v1::ExecuteRequest) -> agents_v1::ExecuteResponse + Send + Sync>;
@@ -66,6 +68,7 @@ impl Default for Script {
             limit: 0,
             optional: Vec::new(),
             approval: false,
+            digest: true,
         }
     }
 }
@@ -115,6 +118,9 @@ pub struct Inner {
     pub memory: Mutex<MemoryIs>,
     /// Plan-Agent refuses this many calls as busy.
     pub busy: AtomicUsize,
+    /// How often the tools were sent, and how often it was said that they are known.
+    pub listed: AtomicUsize,
+    pub unchanged: AtomicUsize,
 }
 
 /// The three agents and the memory, each on a port of its own.
@@ -137,6 +143,8 @@ impl Group {
             recalls: AtomicUsize::new(0),
             memory: Mutex::new(MemoryIs::There),
             busy: AtomicUsize::new(0),
+            listed: AtomicUsize::new(0),
+            unchanged: AtomicUsize::new(0),
         });
         let mut group = Group { inner: inner.clone(), servers: Vec::new() };
         for index in 0..4 {
@@ -307,7 +315,7 @@ impl ToolAgent for Inner {
         }
     }
 
-    async fn list_tools(&self, _: Request<agents_v1::ListToolsRequest>) -> Result<Response<agents_v1::ListToolsResponse>, Status> {
+    async fn list_tools(&self, request: Request<agents_v1::ListToolsRequest>) -> Result<Response<agents_v1::ListToolsResponse>, Status> {
         let tools = [
             ("Search", v1::Effect::ReadOnly),
             ("Retrieve", v1::Effect::ReadOnly),
@@ -323,7 +331,14 @@ impl ToolAgent for Inner {
         }
         // no task goes without its end, whatever is said here
         optional.push(agents_v1::OptionalTool { name: "Finish".into(), ..Default::default() });
-        Ok(Response::new(agents_v1::ListToolsResponse { tools, optional, corpus: Some("atlas".into()) }))
+        let digest = if self.script.digest { "the digest".to_owned() } else { String::new() };
+        let known = request.into_inner().known;
+        if self.script.digest && known == digest {
+            self.unchanged.fetch_add(1, Ordering::SeqCst);
+            return Ok(Response::new(agents_v1::ListToolsResponse { digest, unchanged: true, ..Default::default() }));
+        }
+        self.listed.fetch_add(1, Ordering::SeqCst);
+        Ok(Response::new(agents_v1::ListToolsResponse { tools, optional, corpus: Some("atlas".into()), digest, unchanged: false }))
     }
 }
 

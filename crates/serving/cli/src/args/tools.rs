@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Subcommand};
 
 use super::group::{DEFAULT_STATE_DIR, DEFAULT_TOOLS};
+use super::values::timestamp;
 
 /// `autoact tools`
 #[derive(Debug, ClapArgs)]
@@ -70,14 +71,22 @@ pub(crate) struct CallOptions {
     /// Whose call it is.
     #[arg(long, default_value = "default")]
     pub(crate) tenant: autoact_trajectory::Tenant,
+    /// What `now` and `today` are: RFC 3339, such as `2026-11-22T07:30:00Z`. Without it, the time of
+    /// this machine.
+    #[arg(long, value_name = "TIME", value_parser = timestamp)]
+    pub(crate) now: Option<prost_types::Timestamp>,
+    /// Your time zone: a name of the IANA database, such as `Europe/Paris`. Without it, UTC.
+    #[arg(long, value_name = "ZONE", default_value = "")]
+    pub(crate) time_zone: String,
 }
 
 /// The files of a library.
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct FilesOptions {
-    /// The tool library.
-    #[arg(long, default_value = DEFAULT_TOOLS)]
-    pub(crate) tools: PathBuf,
+    /// The tool library. Without it, that of the group in the state directory; where there is none,
+    /// `corpora/atlas/tools.toml`.
+    #[arg(long)]
+    pub(crate) tools: Option<PathBuf>,
     /// Your own library, whose entries are added. Without it, `tools.toml` in the state directory.
     #[arg(long)]
     pub(crate) own_tools: Option<PathBuf>,
@@ -87,10 +96,8 @@ pub(crate) struct FilesOptions {
 }
 
 impl FilesOptions {
-    /// The user's own library.
-    pub(crate) fn own(&self) -> PathBuf {
-        self.own_tools.clone().unwrap_or_else(|| self.state_dir.join(crate::up::OWN_TOOLS))
-    }
+    /// The library where nothing says which.
+    pub(crate) const LIBRARY: &str = DEFAULT_TOOLS;
 }
 
 /// What can be added.

@@ -12,6 +12,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use toml::{Table, Value};
 
+use super::files::{Files, files};
 use super::{edit, library, ready};
 use crate::args::{AddCommand, CommonOptions, FilesOptions};
 use crate::client;
@@ -33,8 +34,7 @@ pub(super) async fn add(gateway: &str, command: AddCommand) -> anyhow::Result<u8
     if let Some(timeout) = common.timeout {
         table.insert("timeout".into(), timeout.into());
     }
-    let files = common.files;
-    let own = files.own();
+    let Files { tools, own } = files(&common.files)?;
     let mut document = edit::read(&own)?;
     let mut set = None;
     if section != "tool" {
@@ -54,7 +54,7 @@ pub(super) async fn add(gateway: &str, command: AddCommand) -> anyhow::Result<u8
     let name = table.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let written: toml_edit::DocumentMut = toml::to_string(&table)?.parse()?;
     edit::add(&mut document, section, written.as_table().clone())?;
-    let names = checked(&files, &own, &document).await?;
+    let names = checked(&tools, &own, &document).await?;
     edit::write(&own, &document)?;
     if let Some(set) = &set {
         let added = set.tools.iter().chain(&set.withheld);
@@ -73,9 +73,9 @@ pub(super) async fn add(gateway: &str, command: AddCommand) -> anyhow::Result<u8
     Ok(exit::OK)
 }
 
-pub(super) async fn accept(name: &str, files: &FilesOptions) -> anyhow::Result<u8> {
-    let own = files.own();
-    let library = library::read(&files.tools, &own).await?;
+pub(super) async fn accept(name: &str, options: &FilesOptions) -> anyhow::Result<u8> {
+    let Files { tools, own } = files(options)?;
+    let library = library::read(&tools, &own).await?;
     let set = library.sets().iter().find(|set| set.name == name);
     let Some(set) = set else {
         let known: Vec<&str> = library.sets().iter().map(|set| set.name.as_str()).collect();
@@ -89,7 +89,7 @@ pub(super) async fn accept(name: &str, files: &FilesOptions) -> anyhow::Result<u
         out::line(format_args!("`{name}` is in service with these definitions already"))?;
         return Ok(exit::OK);
     }
-    for path in [&own, &files.tools] {
+    for path in [&own, &tools] {
         let mut document = edit::read(path)?;
         if edit::accept(&mut document, set.section, name, digest) {
             edit::write(path, &document)?;
@@ -102,8 +102,8 @@ pub(super) async fn accept(name: &str, files: &FilesOptions) -> anyhow::Result<u
     bail!("the entry `{name}` is in neither file any more")
 }
 
-pub(super) fn remove(name: &str, files: &FilesOptions) -> anyhow::Result<u8> {
-    let own = files.own();
+pub(super) fn remove(name: &str, options: &FilesOptions) -> anyhow::Result<u8> {
+    let own = files(options)?.own;
     let mut document = edit::read(&own)?;
     if !edit::remove(&mut document, name) {
         bail!("{} has no entry `{name}`", own.display());
@@ -123,13 +123,13 @@ async fn look(section: &'static str, table: Table, base: Option<&Path>) -> anyho
 
 /// Reads the library with the new entry, as tool-agent will: what it would refuse is not written.
 /// The names of all tools.
-async fn checked(files: &FilesOptions, own: &Path, document: &toml_edit::DocumentMut) -> anyhow::Result<Vec<String>> {
+async fn checked(tools: &Path, own: &Path, document: &toml_edit::DocumentMut) -> anyhow::Result<Vec<String>> {
     let directory = directory(own);
     std::fs::create_dir_all(directory).with_context(|| format!("cannot create `{}`", directory.display()))?;
     // beside the file: its paths are relative to it
     let draft = tempfile::Builder::new().prefix(".tools-").suffix(".toml").tempfile_in(directory)?;
     std::fs::write(draft.path(), document.to_string())?;
-    let library = library::read(&files.tools, draft.path()).await.map_err(|error| {
+    let library = library::read(tools, draft.path()).await.map_err(|error| {
         let told = format!("{error:#}").replace(&draft.path().display().to_string(), &own.display().to_string());
         anyhow::anyhow!("nothing was added: {told}")
     })?;

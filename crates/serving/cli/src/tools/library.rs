@@ -12,6 +12,7 @@ use autoact_tools::{Knowledge, ToolLibrary, ToolSet};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
+use super::files::{Files, files};
 use crate::args::FilesOptions;
 use crate::exit;
 use crate::out;
@@ -31,15 +32,15 @@ pub(super) fn sources() -> anyhow::Result<Sources> {
 
 /// `autoact tools check`
 pub(super) async fn check(options: &FilesOptions, json: bool) -> anyhow::Result<u8> {
-    let own = options.own();
-    let library = read(&options.tools, &own).await?;
+    let Files { tools, own } = files(options)?;
+    let library = read(&tools, &own).await?;
     let confined = confined(&library);
     let sound = library.sets().iter().all(|set| set.out_of_service.is_none()) && confined.iter().all(|(_, tier)| tier.is_ok());
     if json {
         let sandboxes: BTreeMap<&str, String> =
             confined.iter().map(|(tool, tier)| (*tool, tier.clone().unwrap_or_else(|why| format!("refused: {why}")))).collect();
         out::line(json!({
-            "files": [options.tools.display().to_string(), own.display().to_string()],
+            "files": [tools.display().to_string(), own.display().to_string()],
             "tools": library.names(),
             "sandboxes": sandboxes,
             "sets": library.sets().iter().map(object).collect::<Vec<_>>(),

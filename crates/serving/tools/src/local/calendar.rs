@@ -29,6 +29,7 @@ pub(super) static PRESET: Preset = Preset {
     max_observation_bytes: 9216,
     multiline: true,
     keys: &[LANGUAGE],
+    data: &[],
 };
 
 /// What the last line of a cut result may take.

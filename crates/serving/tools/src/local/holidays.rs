@@ -27,6 +27,7 @@ pub(super) static PRESET: Preset = Preset {
     max_observation_bytes: 2048,
     multiline: true,
     keys: &[Key { name: "table", meaning: "a file with other holidays instead of mainland China's", required: false }, LANGUAGE],
+    data: &["table"],
 };
 
 #[derive(Deserialize)]

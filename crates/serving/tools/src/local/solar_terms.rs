@@ -26,6 +26,7 @@ pub(super) static PRESET: Preset = Preset {
     max_observation_bytes: 2048,
     multiline: true,
     keys: &[LANGUAGE],
+    data: &[],
 };
 
 pub(super) fn make(run: toml::Table, spec: ToolSpec, _: Option<&Path>) -> Result<Arc<dyn Tool>, Vec<String>> {

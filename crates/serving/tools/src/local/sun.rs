@@ -25,6 +25,7 @@ pub(super) static PRESET: Preset = Preset {
     max_observation_bytes: 512,
     multiline: false,
     keys: &[],
+    data: &[],
 };
 
 pub(super) fn make(_: toml::Table, spec: ToolSpec, _: Option<&Path>) -> Result<Arc<dyn Tool>, Vec<String>> {

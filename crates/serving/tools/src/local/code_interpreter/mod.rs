@@ -45,6 +45,7 @@ pub(super) static PRESET: Preset = Preset {
         Key { name: "allow_lesser", meaning: "whether `landlock` will do where there are no namespaces", required: false },
         Key { name: "limits", meaning: "bounds on what a program takes, as for a `sandbox`", required: false },
     ],
+    data: &[],
 };
 
 /// What runs the program.

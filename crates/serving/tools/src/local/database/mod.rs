@@ -38,6 +38,7 @@ pub(super) static PRESET: Preset = Preset {
         },
         Key { name: "max_rows", meaning: "how many rows are kept for people, 1000 without it", required: false },
     ],
+    data: &["tables"],
 };
 
 /// Rows that are kept for people.

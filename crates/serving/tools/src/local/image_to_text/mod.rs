@@ -46,6 +46,7 @@ pub(super) static PRESET: Preset = Preset {
         Key { name: "tier", meaning: "`namespaces` (without it) or `landlock`, as for a `sandbox`", required: false },
         Key { name: "allow_lesser", meaning: "whether `landlock` will do where there are no namespaces", required: false },
     ],
+    data: &["captions"],
 };
 
 /// What reads text in pictures.

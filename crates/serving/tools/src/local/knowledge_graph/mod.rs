@@ -42,6 +42,7 @@ pub(super) static PRESET: Preset = Preset {
         Key { name: "triples", meaning: "a file of subject, relation and object, separated by tabs", required: false },
         Key { name: "several", meaning: "columns whose cells hold several values, separated by semicolons", required: false },
     ],
+    data: &["tables", "triples"],
 };
 
 /// So many entities are listed; the rest is for people.

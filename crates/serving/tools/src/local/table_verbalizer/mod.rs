@@ -37,6 +37,7 @@ pub(super) static PRESET: Preset = Preset {
         },
         Key { name: "template", meaning: "the template of calls that have none", required: false },
     ],
+    data: &["tables"],
 };
 
 /// Sentences for people.
