@@ -148,6 +148,15 @@ fn nats_has_logins_and_three_servers_in_production_and_speaks_tls_where_that_is_
             assert_eq!(secrets(&manifests, "Deployment", &format!("autoact-{service}"))?, [format!("autoact-{service}-tls")]);
         }
     }
+    // the servers' certificate has the hosts that clients and other servers call
+    let dir = source::with_components("production", &["nats-tls", "cert-manager"])?;
+    let manifests = Manifests::rendered(&kustomize, &dir.path().display().to_string())?;
+    let certificate = manifests.named("Certificate", "autoact-nats").context("there is a Certificate")?;
+    let names: Vec<_> = yaml::items(certificate, "spec.dnsNames").filter_map(serde_norway::Value::as_str).collect();
+    assert_eq!(
+        (yaml::text(certificate, "spec.secretName"), &names[1..]),
+        (Some("autoact-nats-tls"), &["autoact-nats", "*.autoact-nats"][..])
+    );
     Ok(())
 }
 

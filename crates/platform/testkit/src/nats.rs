@@ -148,6 +148,18 @@ impl NatsServer {
         self.spawn().await
     }
 
+    /// Gives the server another configuration while it runs. It takes a moment to take it over; it has
+    /// to have had one at its start.
+    pub fn reload(&mut self, config: impl Into<String>) -> Result<(), NatsError> {
+        self.config = config.into();
+        self.config_file().map_err(|source| start_error(&self.binary, source))?;
+        if let Some(child) = &self.child {
+            let told = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGHUP);
+            told.map_err(|error| start_error(&self.binary, error.into()))?;
+        }
+        Ok(())
+    }
+
     async fn spawn(&mut self) -> Result<(), NatsError> {
         let failed = |source| start_error(&self.binary, source);
         let log = self.dir.path().join("log");
