@@ -94,6 +94,8 @@ pub struct Task {
     approval: ApprovalPolicy,
     /// The task whose history it goes on with.
     origin: Option<Box<Origin>>,
+    /// Who submitted it.
+    by: String,
     /// Copies of that task's events that have yet to come.
     to_copy: u32,
     holds: Holds,
@@ -132,6 +134,7 @@ impl Task {
             min_confidence,
             approval,
             origin,
+            by,
         } = submitted.clone();
         Ok(Task {
             trajectory: Trajectory {
@@ -170,6 +173,7 @@ impl Task {
             approval,
             to_copy: origin.as_ref().map_or(0, |origin| origin.events),
             origin,
+            by,
             holds: Holds::default(),
             given: None,
             approved_tools: BTreeSet::new(),
@@ -470,7 +474,7 @@ impl Task {
         let (answer, _) = cut(self.best_answer().to_owned(), MAX_PARAMS_BYTES);
         let (detail, _) = cut(detail.into(), MAX_DETAIL_BYTES);
         let open_effect = self.interrupted.then(|| self.side_effect()).flatten();
-        Finished { answer, approved: false, reason, detail, citations: self.citations(self.best_answer()), open_effect }
+        Finished { answer, approved: false, reason, detail, citations: self.citations(self.best_answer()), open_effect, by: String::new() }
     }
 
     /// Whether nothing is begun until a person says something.
@@ -607,6 +611,11 @@ impl Task {
     /// What the client said beside the question.
     pub fn context(&self) -> &TaskContext {
         &self.trajectory.context
+    }
+
+    /// The name of who submitted it; empty: it is not known.
+    pub fn submitted_by(&self) -> &str {
+        &self.by
     }
 
     /// The trace that its request came in: 32 hexadecimal digits, or empty.

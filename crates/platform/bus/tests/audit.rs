@@ -72,6 +72,7 @@ fn finished() -> EventBody {
         detail,
         citations: Vec::new(),
         open_effect: None,
+        by: String::new(),
     })
 }
 

@@ -73,6 +73,7 @@ async fn ended(bus: &Bus, id: &str) -> Artifact {
         detail: String::new(),
         citations: Vec::new(),
         open_effect: None,
+        by: String::new(),
     };
     let submitted = Submitted { question: "q".into(), ..Submitted::default() };
     let started = Started { gateway: "g".into(), attempt: 1 };

@@ -6,7 +6,7 @@ use autoact_access::{Principal, Role};
 use autoact_trajectory::{EventBody, Limits, NotShared, Sampling, Submitted, Task, TaskId, shared};
 use autoact_wire::store::digest;
 
-use crate::tasks::{Application, SubmitError, TaskError, key};
+use crate::tasks::{Application, SubmitError, TaskError, key, name};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,6 +75,7 @@ impl Application {
             // a policy that has become stricter holds
             approval: first.approval.max(self.approvals.of(&who.tenant)),
             origin: Some(Box::new(origin)),
+            by: name(who),
             ..first.clone()
         };
         if let (Some(id), Some(request)) = (&retry.id, submitted.request)
