@@ -436,3 +436,24 @@ async fn approval_and_deletion_need_an_operator() {
     assert_eq!(ann.delete_task(delete.clone()).await.unwrap_err().code(), Code::PermissionDenied);
     assert!(bob.delete_task(delete).await.is_ok());
 }
+
+#[tokio::test]
+async fn a_task_says_who_submitted_it_and_who_cancelled_it() {
+    let tokens = TokenFile::new();
+    let (ann, bob) = (tokens.add("ann", "ops", Role::Ask, None), tokens.add("bob", "ops", Role::Ask, None));
+    let world = world_with(Group::start(Script::default()).await, guarded(&tokens)).await;
+    world.group.hold_after(0);
+    let (mut ann, mut bob) = (with_token(&world, &ann), with_token(&world, &bob));
+    ann.submit_task(named("t", "Loire")).await.unwrap();
+    // the same request again is the same task, whoever sends it
+    let same = bob.submit_task(named("t", "Loire")).await.unwrap().into_inner().task.unwrap();
+    assert_eq!(same.submitted_by, "ann");
+    let cancelled = bob.cancel_task(v1::CancelTaskRequest { task_id: "t".into() }).await.unwrap().into_inner().task.unwrap();
+    assert_eq!((cancelled.submitted_by.as_str(), cancelled.cancelled_by.as_str()), ("ann", "bob"));
+    let listed = ann.list_tasks(v1::ListTasksRequest::default()).await.unwrap().into_inner().tasks.remove(0);
+    assert_eq!((listed.submitted_by.as_str(), listed.cancelled_by.as_str()), ("ann", "bob"));
+    let events = ask_as(&mut ann, named("t", "Loire")).await;
+    assert_eq!(end(&events).by, "bob");
+    let retry = v1::RetryTaskRequest { task_id: "t".into(), from_step: 1, ..Default::default() };
+    assert_eq!(bob.retry_task(retry).await.unwrap().into_inner().task.unwrap().submitted_by, "bob");
+}
