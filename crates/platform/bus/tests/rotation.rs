@@ -34,7 +34,8 @@ impl Guarded {
     async fn start() -> Guarded {
         let (keys, given) = (TempDir::with_prefix("autoact-nats-keys-").unwrap(), TempDir::with_prefix("autoact-nats-given-").unwrap());
         make_keys(keys.path(), false).unwrap();
-        let server = NatsServer::start_with(server_config(&public_keys(keys.path()).unwrap(), &ServerConfig::default())).await.unwrap();
+        let server =
+            NatsServer::start_reloadable(server_config(&public_keys(keys.path()).unwrap(), &ServerConfig::default())).await.unwrap();
         let guarded = Guarded { server, keys, given };
         for name in ["gateway", "tool-agent"] {
             guarded.give(name);
