@@ -262,6 +262,64 @@ async fn tokens_are_given_and_taken_back_while_the_gateway_runs() {
     assert!(can(&first).await);
 }
 
+/// What ends a stream.
+async fn ended<T>(mut stream: tonic::Streaming<T>) -> Option<Status> {
+    let end = async {
+        loop {
+            match stream.message().await {
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(status) => return Some(status),
+            }
+        }
+    };
+    tokio::time::timeout(LIMIT, end).await.expect("a stream ends")
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_token_and_its_task_goes_on() {
+    let tokens = TokenFile::new();
+    let roles = [("ann", Role::Ask), ("bob", Role::Operate), ("cat", Role::Ask), ("dan", Role::Ask)];
+    let [ann, bob, cat, dan] = roles.map(|(name, role)| tokens.add(name, "ops", role, None));
+    let eve = tokens.add("eve", "ops", Role::Ask, Some(SystemTime::now() + Duration::from_secs(5)));
+    let world = world_with(Group::start(Script::default()).await, guarded(&tokens)).await;
+    world.group.hold_after(0);
+    let request = v1::AskRequest { task: Some(named("t", "Loire")), ..Default::default() };
+    let asked = with_token(&world, &ann).ask(request).await.unwrap().into_inner();
+    let watch = async |token: &str| {
+        let request = v1::WatchTaskRequest { task_id: "t".into(), after_sequence: 0, deltas: true };
+        let mut stream = with_token(&world, token).watch_task(request).await.unwrap().into_inner();
+        stream.message().await.unwrap().unwrap();
+        stream
+    };
+    let (of_ann, of_bob, of_cat) = (watch(&ann).await, watch(&bob).await, watch(&cat).await);
+    let (of_dan, of_eve) = (watch(&dan).await, watch(&eve).await);
+    // taken back, of a lower role, of another tenant
+    let entries = tokens.text();
+    let kept: Vec<String> = entries.split("[[token]]").skip(2).map(|entry| format!("[[token]]{entry}")).collect();
+    let (lower, other) = (kept[0].replace("operate", "ask"), kept[1].replace("ops", "new"));
+    tokens.write(&[&lower, &other, &kept[2], &kept[3]].map(String::as_str).concat());
+    for (stream, expected, problem) in [
+        (of_ann, "TOKEN_INVALID", Some("unknown")),
+        (of_bob, "TOKEN_CHANGED", None),
+        (of_cat, "TOKEN_CHANGED", None),
+        (of_eve, "TOKEN_EXPIRED", None),
+    ] {
+        let status = ended(stream).await.unwrap_or_else(|| panic!("{expected}: the stream ended well"));
+        assert_eq!((status.code(), reason(&status).as_deref()), (Code::Unauthenticated, Some(expected)), "{status:?}");
+        assert_eq!(metadata(&status).get("problem").map(String::as_str), problem);
+    }
+    assert_eq!(ended(asked).await.unwrap().code(), Code::Unauthenticated);
+    // the task goes on, and who is still let in sees its end
+    world.group.go_on();
+    assert!(ended(of_dan).await.is_none());
+    let events = collect_responses(
+        with_token(&world, &dan).ask(v1::AskRequest { task: Some(named("t", "Loire")), ..Default::default() }).await.unwrap().into_inner(),
+    )
+    .await;
+    assert!(end(&events).approved);
+}
+
 #[tokio::test]
 async fn tasks_that_another_gateway_accepted_are_found_in_the_queue() {
     let tokens = TokenFile::new();
@@ -377,4 +435,25 @@ async fn approval_and_deletion_need_an_operator() {
     let delete = v1::DeleteTaskRequest { task_id: "t".into() };
     assert_eq!(ann.delete_task(delete.clone()).await.unwrap_err().code(), Code::PermissionDenied);
     assert!(bob.delete_task(delete).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_task_says_who_submitted_it_and_who_cancelled_it() {
+    let tokens = TokenFile::new();
+    let (ann, bob) = (tokens.add("ann", "ops", Role::Ask, None), tokens.add("bob", "ops", Role::Ask, None));
+    let world = world_with(Group::start(Script::default()).await, guarded(&tokens)).await;
+    world.group.hold_after(0);
+    let (mut ann, mut bob) = (with_token(&world, &ann), with_token(&world, &bob));
+    ann.submit_task(named("t", "Loire")).await.unwrap();
+    // the same request again is the same task, whoever sends it
+    let same = bob.submit_task(named("t", "Loire")).await.unwrap().into_inner().task.unwrap();
+    assert_eq!(same.submitted_by, "ann");
+    let cancelled = bob.cancel_task(v1::CancelTaskRequest { task_id: "t".into() }).await.unwrap().into_inner().task.unwrap();
+    assert_eq!((cancelled.submitted_by.as_str(), cancelled.cancelled_by.as_str()), ("ann", "bob"));
+    let listed = ann.list_tasks(v1::ListTasksRequest::default()).await.unwrap().into_inner().tasks.remove(0);
+    assert_eq!((listed.submitted_by.as_str(), listed.cancelled_by.as_str()), ("ann", "bob"));
+    let events = ask_as(&mut ann, named("t", "Loire")).await;
+    assert_eq!(end(&events).by, "bob");
+    let retry = v1::RetryTaskRequest { task_id: "t".into(), from_step: 1, ..Default::default() };
+    assert_eq!(bob.retry_task(retry).await.unwrap().into_inner().task.unwrap().submitted_by, "bob");
 }

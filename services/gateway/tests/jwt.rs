@@ -171,3 +171,47 @@ async fn an_issuer_that_is_away_at_the_start_is_asked_again() {
     let entered = autoact_testkit::poll::until(LIMIT, async || refused(&world, &token).await.is_none().then_some(()));
     assert!(entered.await.is_some());
 }
+
+#[tokio::test]
+async fn a_stream_ends_when_its_jwt_expires_or_its_key_is_withdrawn() {
+    let (old, new) = (Key::ec(), Key::ec());
+    let issuer = Issuer::start(vec![old.public("old"), new.public("new")]).await;
+    let world = world_with(Group::start(Script::default()).await, |config| {
+        config.access.jwt.jwks = issuer.url.clone();
+        config.access.jwt.issuer = ISSUER.to_owned();
+        config.access.jwt.audience = AUDIENCE.to_owned();
+        config.access.jwt.skew = Duration::ZERO;
+        config.access.jwt.refresh = Duration::from_millis(200);
+    })
+    .await;
+    world.group.hold_after(0);
+    let valid = claims("ops", &["ask"]);
+    user(&world, &new.jwt("new", &valid)).submit_task(named("t", "Loire")).await.unwrap();
+    let watch = async |token: String| {
+        let request = v1::WatchTaskRequest { task_id: "t".into(), after_sequence: 0, deltas: false };
+        let mut stream = user(&world, &token).watch_task(request).await.unwrap().into_inner();
+        stream.message().await.unwrap().unwrap();
+        stream
+    };
+    let expiring = watch(new.jwt("new", &with("exp", json!(at(5))))).await;
+    let withdrawn = watch(old.jwt("old", &valid)).await;
+    let mut lasting = watch(new.jwt("new", &valid)).await;
+    issuer.rotate(vec![new.public("new")]);
+    for (mut stream, expected) in [(withdrawn, "TOKEN_INVALID"), (expiring, "TOKEN_EXPIRED")] {
+        let end = async {
+            loop {
+                match stream.message().await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => panic!("{expected}: the stream ended well"),
+                    Err(status) => return status,
+                }
+            }
+        };
+        let status = tokio::time::timeout(LIMIT, end).await.unwrap();
+        assert_eq!((status.code(), reason(&status).as_deref()), (Code::Unauthenticated, Some(expected)), "{status:?}");
+    }
+    world.group.go_on();
+    while let Some(response) = tokio::time::timeout(LIMIT, lasting.message()).await.unwrap().unwrap() {
+        assert!(response.event.is_some());
+    }
+}

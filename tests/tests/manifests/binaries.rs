@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use autoact_testkit::files;
 use serde_norway::Value;
 
+use crate::access;
 use crate::source::{Manifests, Workload};
 use crate::yaml::{items, number, text, texts};
 
@@ -75,6 +76,9 @@ impl Service<'_> {
         self.addresses(config, &mut complain);
         self.grace(config, &mut complain);
         self.starts(config, &mut complain);
+        if program == "gateway" && access::is_production(self.manifests) {
+            access::check_gateway(config, &mut complain);
+        }
         let mut config = config.clone();
         if config.get("store").and_then(toml::Value::as_str) == Some("embedded") {
             // the address of a store that is not used

@@ -5,6 +5,7 @@
 //! base and of the overlays is checked where a kustomize is at hand; `./test` gets one
 //! (`scripts/fetch-kustomize`).
 
+mod access;
 mod binaries;
 mod jobs;
 mod network;
@@ -138,12 +139,24 @@ fn nats_has_logins_and_three_servers_in_production_and_speaks_tls_where_that_is_
         assert_eq!(secrets(&manifests, "StatefulSet", "autoact-nats")?, ["autoact-nats-users", "autoact-nats-tls"]);
         for service in ["gateway", "tool-agent"] {
             let mounted = secrets(&manifests, "Deployment", &format!("autoact-{service}"))?;
-            assert_eq!(mounted, [format!("autoact-{service}-nats"), format!("autoact-{service}-tls")]);
+            let mut expected = vec![format!("autoact-{service}-nats"), format!("autoact-{service}-tls")];
+            // who may ask
+            expected.extend((overlay == "production" && service == "gateway").then(|| "autoact-access".to_owned()));
+            assert_eq!(mounted, expected);
         }
         for service in ["plan-agent", "reflect-agent", "memory"] {
             assert_eq!(secrets(&manifests, "Deployment", &format!("autoact-{service}"))?, [format!("autoact-{service}-tls")]);
         }
     }
+    // the servers' certificate has the hosts that clients and other servers call
+    let dir = source::with_components("production", &["nats-tls", "cert-manager"])?;
+    let manifests = Manifests::rendered(&kustomize, &dir.path().display().to_string())?;
+    let certificate = manifests.named("Certificate", "autoact-nats").context("there is a Certificate")?;
+    let names: Vec<_> = yaml::items(certificate, "spec.dnsNames").filter_map(serde_norway::Value::as_str).collect();
+    assert_eq!(
+        (yaml::text(certificate, "spec.secretName"), &names[1..]),
+        (Some("autoact-nats-tls"), &["autoact-nats", "*.autoact-nats"][..])
+    );
     Ok(())
 }
 

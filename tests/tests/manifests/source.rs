@@ -86,16 +86,27 @@ impl Manifests {
 
 /// An overlay of ours with components added, as somebody who uses them writes it.
 pub(crate) fn with_components(overlay: &str, components: &[&str]) -> anyhow::Result<tempfile::TempDir> {
+    let added = |k8s: &str| components.iter().map(|component| format!("  - {k8s}/components/{component}\n")).collect::<String>();
+    on_top(overlay, |k8s| format!("components:\n{}", added(k8s)))
+}
+
+/// An overlay of ours with settings (`NAME=value`) that replace its own, likewise.
+pub(crate) fn with_settings(overlay: &str, settings: &[&str]) -> anyhow::Result<tempfile::TempDir> {
+    let settings: String = settings.iter().map(|setting| format!("      - {setting}\n")).collect();
+    on_top(overlay, |_| format!("configMapGenerator:\n  - name: autoact-config\n    behavior: merge\n    literals:\n{settings}"))
+}
+
+/// A kustomization over an overlay, with what `rest` makes of the path to `k8s/`.
+fn on_top(overlay: &str, rest: impl FnOnce(&str) -> String) -> anyhow::Result<tempfile::TempDir> {
     let dir = tempfile::tempdir()?;
     let here = std::fs::canonicalize(dir.path())?;
     // kustomize wants a relative path
     let up = "../".repeat(here.components().count() - 1);
     let k8s = root().join("k8s");
     let k8s = format!("{up}{}", k8s.strip_prefix("/")?.display());
-    let added: String = components.iter().map(|component| format!("  - {k8s}/components/{component}\n")).collect();
-    let text = format!(
-        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - {k8s}/overlays/{overlay}\ncomponents:\n{added}"
-    );
+    let rest = rest(&k8s);
+    let text =
+        format!("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - {k8s}/overlays/{overlay}\n{rest}");
     std::fs::write(dir.path().join("kustomization.yaml"), text)?;
     Ok(dir)
 }

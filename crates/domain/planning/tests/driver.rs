@@ -197,6 +197,7 @@ fn that_there_is_no_answer_is_judged_and_ends_the_task() {
         detail: missing,
         citations: Vec::new(),
         open_effect: None,
+        by: String::new(),
     };
     assert_eq!(task.finished(), Some(&end));
 }

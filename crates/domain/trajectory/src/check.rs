@@ -56,11 +56,11 @@ impl EventBody {
                 within("caller's name", &given.by, MAX_BY_BYTES)?;
                 within("text", &given.text, MAX_INPUT_BYTES)
             }
-            EventBody::Submitted(_)
-            | EventBody::Started(_)
+            EventBody::Submitted(submitted) => within("caller's name", &submitted.by, MAX_BY_BYTES),
+            EventBody::Finished(finished) => within("caller's name", &finished.by, MAX_BY_BYTES),
+            EventBody::Started(_)
             | EventBody::Observation(_)
             | EventBody::Shortened(_)
-            | EventBody::Finished(_)
             | EventBody::Released(_)
             | EventBody::Unknown(_) => Ok(()),
         }

@@ -170,6 +170,8 @@ pub struct Submitted {
     pub approval: ApprovalPolicy,
     /// The task whose history it goes on with. Boxed: few tasks have one.
     pub origin: Option<Box<Origin>>,
+    /// The caller's name. Empty: it is not known.
+    pub by: String,
 }
 
 /// A gateway holds the lease now.
@@ -278,6 +280,8 @@ pub struct Finished {
     pub citations: Vec<Citation>,
     /// The step whose side effect may have happened without anybody having read its outcome.
     pub open_effect: Option<u32>,
+    /// The name of who cancelled it; empty if nobody did.
+    pub by: String,
 }
 
 /// Why a task ended.

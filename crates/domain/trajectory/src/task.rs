@@ -92,6 +92,8 @@ pub struct Task {
     surest: Option<(String, f64)>,
     /// The task whose history it goes on with.
     origin: Option<Box<Origin>>,
+    /// Who submitted it.
+    by: String,
     /// Copies of that task's events that have yet to come.
     to_copy: u32,
     finished: Option<(Finished, SystemTime)>,
@@ -123,6 +125,7 @@ impl Task {
             min_confidence,
             approval,
             origin,
+            by,
         } = submitted.clone();
         Ok(Task {
             trajectory: Trajectory {
@@ -158,6 +161,7 @@ impl Task {
             surest: None,
             to_copy: origin.as_ref().map_or(0, |origin| origin.events),
             origin,
+            by,
             finished: None,
             last_index: 1,
             last_sequence: event.sequence,

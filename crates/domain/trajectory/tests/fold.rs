@@ -56,6 +56,7 @@ fn the_loop_in_order() {
         detail: String::new(),
         citations: Vec::new(),
         open_effect: None,
+        by: String::new(),
     };
     assert_eq!(decide(&task, at(20)), Decision::Finish(end.clone()));
     let last = event(task.next_index(), EventBody::Finished(end));
@@ -119,6 +120,7 @@ fn that_there_is_no_answer_is_judged_like_an_answer() {
         detail: "the mouth of Loire".into(),
         citations: Vec::new(),
         open_effect: None,
+        by: String::new(),
     };
     assert_eq!(decide(&agreed, at(1_000_000)), Decision::Finish(end.clone()));
     let mut over = agreed.clone();
@@ -183,6 +185,7 @@ fn events_that_do_not_fit_are_refused() {
             detail: String::new(),
             citations: Vec::new(),
             open_effect: None,
+            by: String::new(),
         })
     };
     let over = begun([end(FinishReason::Cancelled, false)]);

@@ -120,6 +120,7 @@ fn events() {
             detail: String::new(),
             citations: Vec::new(),
             open_effect: None,
+            by: String::new(),
         })
     };
     let whole = history([

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use autoact_base::FileWatch;
@@ -12,6 +13,7 @@ use crate::caller::Principal;
 use crate::config::AccessConfig;
 use crate::error::{AccessError, Problem};
 use crate::jwt::{Jwt, is_jwt};
+use crate::proof::{Admitted, Changes, Proof};
 use crate::tokens::{TokenFileError, Tokens};
 
 /// The longest token: HTTP allows 16 KiB for all headers together.
@@ -121,10 +123,23 @@ impl Authority {
     /// # Errors
     /// Nobody, not now, or not any more.
     pub async fn authenticate(&self, token: &str) -> Result<Principal, AccessError> {
+        Ok(self.admit(token).await?.principal)
+    }
+
+    /// Whom a token stands for, in a form that tells when that ends.
+    pub(crate) async fn prove(self: &Arc<Self>, token: &str) -> Result<Proof, AccessError> {
+        // before it is looked at: what changes from now on is told
+        let keys = self.jwt.as_ref().map(|jwt| jwt.keys.changes());
+        let changes = Changes { tokens: self.tokens.subscribe(), keys };
+        let admitted = self.admit(token).await?;
+        Ok(Proof { authority: Arc::clone(self), token: token.into(), admitted, changes })
+    }
+
+    pub(crate) async fn admit(&self, token: &str) -> Result<Admitted, AccessError> {
         if token.is_empty() || token.len() > MAX_TOKEN_BYTES {
             return Err(AccessError::Invalid(Problem::Malformed));
         }
-        let found = self.tokens.borrow().find(token, SystemTime::now());
+        let found = self.tokens.borrow().admit(token, SystemTime::now());
         match (found, &self.jwt) {
             (Err(AccessError::Invalid(Problem::Unknown)), Some(jwt)) if is_jwt(token) => jwt.verify(token).await,
             (found, _) => found,

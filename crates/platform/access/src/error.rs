@@ -76,6 +76,9 @@ pub enum AccessError {
     /// A token for later.
     #[error("the token is not valid yet; compare the clocks of its issuer and of this service")]
     NotYet,
+    /// A stream's token stands for another tenant than at its beginning, or for a lower role.
+    #[error("the token no longer stands for what it did when the stream began; call again")]
+    Changed,
     /// The issuer's keys have not been read yet.
     #[error("the keys of the tokens' issuer (`access.jwt.jwks`) cannot be read now; call again")]
     NoKeys,
@@ -106,7 +109,9 @@ pub enum AccessError {
 impl ServiceError for AccessError {
     fn code(&self) -> Code {
         match self {
-            AccessError::Missing | AccessError::Invalid(_) | AccessError::Expired | AccessError::NotYet => Code::Unauthenticated,
+            AccessError::Missing | AccessError::Invalid(_) | AccessError::Expired | AccessError::NotYet | AccessError::Changed => {
+                Code::Unauthenticated
+            }
             AccessError::NoKeys => Code::Unavailable,
             AccessError::Role { .. } | AccessError::Tenant { .. } => Code::PermissionDenied,
             AccessError::BadTenant { .. } => Code::InvalidArgument,
@@ -119,6 +124,7 @@ impl ServiceError for AccessError {
             AccessError::Invalid(_) => "TOKEN_INVALID",
             AccessError::Expired => "TOKEN_EXPIRED",
             AccessError::NotYet => "TOKEN_NOT_YET_VALID",
+            AccessError::Changed => "TOKEN_CHANGED",
             AccessError::NoKeys => "TOKEN_KEYS_UNAVAILABLE",
             AccessError::Role { .. } => "ROLE_TOO_LOW",
             AccessError::Tenant { .. } => "TENANT_REFUSED",

@@ -18,6 +18,7 @@ use tower::Service;
 use crate::authority::Authority;
 use crate::caller::{Caller, Principal, TENANT_HEADER};
 use crate::error::{AccessError, Problem};
+use crate::proof::{Lasting, Proof};
 
 /// What becomes of callers without a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,11 +69,15 @@ where
         let (authority, anonymous) = (self.authority.clone(), self.anonymous.clone());
         Box::pin(async move {
             let peer = request.extensions().get::<Peer>().cloned();
-            match identify(request.headers(), peer, authority.as_deref(), &anonymous).await {
-                Ok(caller) => {
+            match identify(request.headers(), peer, authority.as_ref(), &anonymous).await {
+                Ok((caller, proof)) => {
                     request.headers_mut().remove(AUTHORIZATION);
                     request.extensions_mut().insert(caller);
-                    inner.call(request).await
+                    let response = inner.call(request).await?;
+                    Ok(match proof {
+                        Some(proof) => response.map(|body| Body::new(Lasting::new(body, proof.ended()))),
+                        None => response,
+                    })
                 }
                 Err(error) => {
                     metrics::counter!("autoact_access_refused_total", "reason" => error.reason()).increment(1);
@@ -87,22 +92,25 @@ where
 async fn identify(
     headers: &HeaderMap,
     peer: Option<Peer>,
-    authority: Option<&Authority>,
+    authority: Option<&Arc<Authority>>,
     anonymous: &Anonymous,
-) -> Result<Caller, AccessError> {
-    let caller = match (bearer(headers)?, authority) {
-        (Some(token), Some(authority)) => Caller::User(authority.authenticate(token).await?),
+) -> Result<(Caller, Option<Proof>), AccessError> {
+    let (caller, proof) = match (bearer(headers)?, authority) {
+        (Some(token), Some(authority)) => {
+            let proof = authority.prove(token).await?;
+            (Caller::User(proof.admitted.principal.clone()), Some(proof))
+        }
         _ => match anonymous {
-            _ if peer.is_some() => Caller::Service,
-            Anonymous::As(caller) => caller.clone(),
+            _ if peer.is_some() => (Caller::Service, None),
+            Anonymous::As(caller) => (caller.clone(), None),
             Anonymous::Refused => return Err(AccessError::Missing),
         },
     };
-    let Some(asked) = headers.get(TENANT_HEADER) else { return Ok(caller) };
+    let Some(asked) = headers.get(TENANT_HEADER) else { return Ok((caller, proof)) };
     let asked = asked.to_str().unwrap_or("?");
     match caller {
-        Caller::User(principal) => principal.acting_for(asked).map(Caller::User),
-        Caller::Service => Ok(Caller::Service),
+        Caller::User(principal) => Ok((Caller::User(principal.acting_for(asked)?), proof)),
+        Caller::Service => Ok((Caller::Service, proof)),
     }
 }
 

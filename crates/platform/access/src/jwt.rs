@@ -1,5 +1,7 @@
 //! JWTs: who signed it, for whom, for how long, and what it says of the caller.
 
+use std::time::{Duration, SystemTime};
+
 use autoact_trajectory::Tenant;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,6 +14,7 @@ use crate::caller::Principal;
 use crate::config::JwtConfig;
 use crate::error::{AccessError, Problem};
 use crate::keys::{Key, Keys};
+use crate::proof::Admitted;
 use crate::signatures;
 
 /// The longest name that logs get.
@@ -32,7 +35,7 @@ impl Jwt {
     }
 
     /// Whom a JWT is about.
-    pub(crate) async fn verify(&self, token: &str) -> Result<Principal, AccessError> {
+    pub(crate) async fn verify(&self, token: &str) -> Result<Admitted, AccessError> {
         let (algorithm, id) = header(token)?;
         let fits = |key: &&Key| match &id {
             Some(id) => key.id.as_ref() == Some(id),
@@ -52,7 +55,7 @@ impl Jwt {
                 continue;
             }
             match self.claims(token, key) {
-                Ok(claims) => return self.principal(&claims),
+                Ok(claims) => return Ok(Admitted { principal: self.principal(&claims)?, until: self.until(&claims) }),
                 Err(error) => refused = error,
             }
         }
@@ -79,6 +82,13 @@ impl Jwt {
             _ => AccessError::Invalid(Problem::Malformed),
         })?;
         Ok(decoded.claims)
+    }
+
+    /// From when on it is no longer accepted. Times are compared in whole seconds.
+    fn until(&self, claims: &Claims) -> Option<SystemTime> {
+        let expires = Duration::try_from_secs_f64(claims.get("exp")?.as_f64()?).ok()?;
+        let accepted = expires.checked_add(self.config.skew)?.checked_add(Duration::from_secs(1))?;
+        SystemTime::UNIX_EPOCH.checked_add(accepted)
     }
 
     fn principal(&self, claims: &Claims) -> Result<Principal, AccessError> {

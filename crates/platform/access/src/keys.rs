@@ -9,7 +9,8 @@ use autoact_http_client::{Client, ClientOptions, whole};
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey};
 use serde::Deserialize;
-use tokio::sync::Mutex;
+use sha2::{Digest, Sha256};
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
 use crate::authority::OpenError;
@@ -44,6 +45,10 @@ pub(crate) struct Keys {
     cooldown: Duration,
     /// `None`: never read.
     current: RwLock<Option<Arc<Vec<Key>>>>,
+    /// The SHA-256 of what they were read from.
+    read_from: std::sync::Mutex<Option<[u8; 32]>>,
+    /// How often that was something else than before.
+    revision: watch::Sender<u64>,
     /// When they were asked for last. Held while they are read, so that one reads for all.
     asked: Mutex<Option<Instant>>,
 }
@@ -69,6 +74,8 @@ impl Keys {
             refresh: config.refresh,
             cooldown: config.cooldown,
             current: RwLock::default(),
+            revision: watch::Sender::new(0),
+            read_from: std::sync::Mutex::default(),
             asked: Mutex::default(),
         };
         match (keys.read().await, &keys.source) {
@@ -84,6 +91,11 @@ impl Keys {
     /// The keys; `None` if they could never be read.
     pub(crate) fn current(&self) -> Option<Arc<Vec<Key>>> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Tells when they are others.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.revision.subscribe()
     }
 
     /// Reads them again because a JWT names one that is not there, unless that was done a moment
@@ -144,6 +156,11 @@ impl Keys {
         }
         let keys = parse(&bytes)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(keys));
+        let digest = Some(Sha256::digest(&bytes).into());
+        let before = std::mem::replace(&mut *self.read_from.lock().unwrap_or_else(PoisonError::into_inner), digest);
+        if before != digest {
+            self.revision.send_modify(|revision| *revision += 1);
+        }
         Ok(())
     }
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! Guard (a door) ─▶ Authority ─┬─ Tokens: SHA-256 digests in a file, read again when it changes
 //!                              └─ Jwt:    signatures by the keys of a JWKS file or URL
-//!       └─▶ the call, with its Caller among the request's extensions, and without the token
+//!       ├─▶ the call, with its Caller among the request's extensions, and without the token
+//!       └─▶ the reply, which ends when the token no longer holds
 //! ```
 //!
 //! A door wraps one gRPC service. gRPC's health and reflection services are not wrapped: they are
@@ -17,6 +18,7 @@ mod error;
 mod guard;
 mod jwt;
 mod keys;
+mod proof;
 mod signatures;
 mod tokens;
 

@@ -15,6 +15,7 @@ use subtle::ConstantTimeEq;
 
 use crate::caller::{Principal, Role};
 use crate::error::{AccessError, Problem};
+use crate::proof::Admitted;
 
 /// What tokens begin with, so that one that leaked is found by those who search for them.
 const PREFIX: &str = "autoact_";
@@ -144,6 +145,10 @@ impl Tokens {
     /// # Errors
     /// It is nobody's, or has expired.
     pub fn find(&self, token: &str, now: SystemTime) -> Result<Principal, AccessError> {
+        Ok(self.admit(token, now)?.principal)
+    }
+
+    pub(crate) fn admit(&self, token: &str, now: SystemTime) -> Result<Admitted, AccessError> {
         let digest = sha256(token);
         let mut found = None;
         for entry in &self.entries {
@@ -154,7 +159,7 @@ impl Tokens {
         let entry = found.ok_or(AccessError::Invalid(Problem::Unknown))?;
         match entry.expires {
             Some(expires) if expires <= now => Err(AccessError::Expired),
-            _ => Ok(entry.principal.clone()),
+            until => Ok(Admitted { principal: entry.principal.clone(), until }),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The connection.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +10,7 @@ use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::jetstream::stream::{State, Stream};
 use async_nats::jetstream::{self, ContextBuilder};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr, rustls};
-use autoact_config::{NatsLogin, NatsTls};
+use autoact_config::NatsTls;
 use autoact_trajectory as domain;
 use autoact_trajectory::{Digest, Tenant};
 use autoact_wire::store::{self, EventTooLarge, Mark};
@@ -20,11 +19,11 @@ use tokio::time::Instant;
 
 use crate::config::{BusConfig, redacted};
 use crate::error::BusError;
+use crate::login;
 use crate::patience::{Patience, pause};
 use crate::refusal::Refusals;
 use crate::streams::{Streams, drops, kept};
 use crate::tool_bucket::ToolCache;
-use crate::users::{KeyError, inbox_prefix, read_key};
 
 /// One request to JetStream: a healthy server answers in milliseconds, and requests are repeated
 /// until the patience is over.
@@ -232,7 +231,7 @@ pub(crate) async fn connect_client(config: &BusConfig, deadline: Instant) -> Res
     let mut attempt: u32 = 0;
     loop {
         attempt += 1;
-        let error = match options(config, &refusals).await?.connect(addrs.as_slice()).await {
+        let error = match options(config, &refusals)?.connect(addrs.as_slice()).await {
             Ok(client) => return Ok((client, refusals)),
             Err(error) => error,
         };
@@ -259,14 +258,14 @@ pub(crate) async fn connect_client(config: &BusConfig, deadline: Instant) -> Res
 pub(crate) async fn connect_later(config: &BusConfig) -> Result<(Client, Refusals), BusError> {
     let addrs = addresses(&config.nats.url)?;
     let refusals = Refusals::new(&config.name, &redacted(&config.nats.url));
-    let connected = options(config, &refusals).await?.retry_on_initial_connect().connect(addrs.as_slice()).await;
+    let connected = options(config, &refusals)?.retry_on_initial_connect().connect(addrs.as_slice()).await;
     let client = connected.map_err(|source| BusError::Unreachable { url: redacted(&config.nats.url), source })?;
     Ok((client, refusals))
 }
 
-async fn options(config: &BusConfig, refusals: &Refusals) -> Result<ConnectOptions, BusError> {
+fn options(config: &BusConfig, refusals: &Refusals) -> Result<ConnectOptions, BusError> {
     let refusals = refusals.clone();
-    let options = ConnectOptions::new()
+    let options = login::options(config)?
         .name(&config.name)
         .connection_timeout(CONNECT_TIMEOUT)
         .max_reconnects(None)
@@ -282,7 +281,7 @@ async fn options(config: &BusConfig, refusals: &Refusals) -> Result<ConnectOptio
                 }
             }
         });
-    login(encrypted(options, config)?, config).await
+    encrypted(options, config)
 }
 
 /// With TLS, if it is configured. The files are read at every connection, so that new ones are used
@@ -295,29 +294,6 @@ fn encrypted(options: ConnectOptions, config: &BusConfig) -> Result<ConnectOptio
         Some((cert, key)) => options.add_client_certificate(cert, key),
         None => options,
     })
-}
-
-/// With the login, and with inboxes that are this user's alone.
-async fn login(options: ConnectOptions, config: &BusConfig) -> Result<ConnectOptions, BusError> {
-    let unusable = |path: &Path, source: std::io::Error| BusError::Credentials { path: path.display().to_string(), source };
-    match config.nats.login().map_err(BusError::Settings)? {
-        NatsLogin::Address => Ok(options),
-        NatsLogin::Credentials(path) => options.credentials_file(&path).await.map_err(|source| unusable(&path, source)),
-        NatsLogin::Nkey(path) => {
-            let failed = |error: KeyError| match error {
-                KeyError::File { source, .. } => unusable(&path, source),
-                other => unusable(&path, std::io::Error::new(std::io::ErrorKind::InvalidData, other)),
-            };
-            let pair = read_key(&path).map_err(failed)?;
-            let seed = pair.seed().map_err(|error| unusable(&path, std::io::Error::other(error)))?;
-            Ok(options.custom_inbox_prefix(inbox_prefix(&pair.public_key())).nkey(seed))
-        }
-        NatsLogin::Password { user, file } => {
-            let read = tokio::fs::read_to_string(&file).await.map_err(|source| unusable(&file, source))?;
-            let password = read.trim().to_owned();
-            Ok(options.custom_inbox_prefix(inbox_prefix(&user)).user_and_password(user, password))
-        }
-    }
 }
 
 /// Whether TLS has ended the connection, on either side.

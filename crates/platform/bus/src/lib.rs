@@ -36,6 +36,7 @@ mod durability;
 mod error;
 mod index;
 mod list;
+mod login;
 mod migrate;
 mod outbox;
 mod patience;
@@ -73,5 +74,6 @@ pub use receipts::{Known, ReceiptBook};
 pub use retention::{Retention, Swept};
 pub use unqueued::Unqueued;
 pub use users::{
-    KeyError, OPERATOR, Routes, ServerConfig, USERS, User, key_file, make_keys, public_keys, routes_password, server_config, user,
+    KeyError, OPERATOR, PublicKey, Routes, ServerConfig, USERS, User, key_file, make_keys, public_keys, replace_key, routes_password,
+    server_config, user,
 };

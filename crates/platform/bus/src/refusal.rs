@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_nats::{ClientError, Event, ServerError};
 use tokio::sync::watch;
@@ -30,15 +31,21 @@ pub(crate) struct Refusals {
     url: Arc<str>,
     /// How many there were, and the last one.
     last: Arc<watch::Sender<(u64, Option<Refusal>)>>,
+    /// The connection was there once.
+    connected: Arc<AtomicBool>,
 }
 
 impl Refusals {
     pub(crate) fn new(name: &str, url: &str) -> Refusals {
-        Refusals { name: name.into(), url: url.into(), last: Arc::new(watch::Sender::new((0, None))) }
+        Refusals { name: name.into(), url: url.into(), last: Arc::new(watch::Sender::new((0, None))), connected: Arc::default() }
     }
 
-    /// Takes note of an event of the connection.
+    /// Takes note of an event of the connection. A login or a certificate that was good may be
+    /// replaced at this moment, here or there: until then the connection is down.
     pub(crate) fn hear(&self, event: &Event) {
+        if matches!(event, Event::Connected) {
+            self.connected.store(true, Ordering::Relaxed);
+        }
         let refusal = match event {
             Event::ServerError(ServerError::Other(text)) => of_permissions(text),
             Event::ServerError(ServerError::AuthorizationViolation) => Some(Refusal::Login),
@@ -47,6 +54,9 @@ impl Refusals {
         };
         let Some(refusal) = refusal else { return };
         tracing::warn!(name = %self.name, url = %self.url, "NATS refuses {}", what(&refusal));
+        if matches!(refusal, Refusal::Login | Refusal::Tls) && self.connected.load(Ordering::Relaxed) {
+            return;
+        }
         self.last.send_modify(|(count, last)| {
             *count += 1;
             *last = Some(refusal);
@@ -183,5 +193,16 @@ mod tests {
         assert!(matches!(&error, BusError::Forbidden { name, what: "publish to", subject } if name == "tool-agent" && subject == "a.b"));
         assert!(refusals.since(0).is_err() && refusals.since(1).is_ok());
         refusals.guard(async { Ok(()) }).await.unwrap();
+    }
+
+    #[test]
+    fn a_login_that_was_good_may_be_good_again() {
+        let refusals = Refusals::new("gateway", "nats://a:1");
+        let refused = Event::ServerError(ServerError::AuthorizationViolation);
+        refusals.hear(&refused);
+        assert!(matches!(refusals.since(0), Err(BusError::Login { .. })));
+        refusals.hear(&Event::Connected);
+        refusals.hear(&refused);
+        assert!(refusals.since(1).is_ok());
     }
 }

@@ -60,6 +60,7 @@ fn finished() -> EventBody {
         detail,
         citations: Vec::new(),
         open_effect: None,
+        by: String::new(),
     })
 }
 

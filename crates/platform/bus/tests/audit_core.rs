@@ -69,6 +69,7 @@ fn body(index: u64, last: bool) -> EventBody {
             detail: String::new(),
             citations: Vec::new(),
             open_effect: None,
+            by: String::new(),
         }),
         (_, false) => EventBody::Thought(Thought { thought: format!("thought {index}"), tool: "Search".into() }),
     }

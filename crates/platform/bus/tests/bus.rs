@@ -63,6 +63,7 @@ fn finished() -> EventBody {
         detail: String::new(),
         citations: Vec::new(),
         open_effect: None,
+        by: String::new(),
     })
 }
 

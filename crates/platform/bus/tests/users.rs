@@ -73,6 +73,7 @@ async fn ended(bus: &Bus, id: &str) -> Artifact {
         detail: String::new(),
         citations: Vec::new(),
         open_effect: None,
+        by: String::new(),
     };
     let submitted = Submitted { question: "q".into(), ..Submitted::default() };
     let started = Started { gateway: "g".into(), attempt: 1 };
@@ -224,7 +225,7 @@ async fn refused(guarded: &Guarded, user: &User, publish: &[String], subscribe: 
 async fn the_server_allows_each_user_what_the_table_says_and_nothing_else() {
     let guarded = Guarded::start(ServerConfig::default()).await;
     let keys = public_keys(guarded.keys.path()).unwrap();
-    let inbox = |name: &str| format!("_INBOX_{}.x", keys.iter().find(|(user, _)| *user == name).unwrap().1);
+    let inbox = |name: &str| format!("_INBOX_{}.x", keys.iter().find(|known| known.user == name).unwrap().key);
     let all = |subjects: fn(&User) -> Vec<&'static str>| USERS.iter().flat_map(subjects).map(example).collect::<Vec<String>>();
     let mut publish = all(|user| user.publish.iter().chain(user.never).copied().collect());
     let streams = ["AUTOACT_TRAJECTORIES", "AUTOACT_QUEUE", "AUTOACT_TASK_INDEX", "AUTOACT_OUTBOX", "AUTOACT_RECEIPTS", "KV_AUTOACT_TOOLS"];

@@ -57,6 +57,9 @@ pub struct NatsServer {
     monitoring: Option<u16>,
     /// What its configuration file says beyond the arguments; empty: it has none.
     config: String,
+    /// JetStream is in the configuration and not among the arguments: the server forgets these when
+    /// it reads the configuration again.
+    reloads: bool,
     child: Option<Child>,
 }
 
@@ -85,11 +88,23 @@ impl NatsServer {
 
     /// The same with its files in a new directory below `parent`, which has to outlive it.
     pub async fn start_in(parent: &Path, config: impl Into<String>) -> Result<NatsServer, NatsError> {
-        let binary = find()?;
-        let dir = TempDir::with_prefix_in("autoact-nats-", parent).map_err(|source| start_error(&binary, source))?;
-        let mut server = NatsServer { binary, dir, port: 0, monitoring: None, config: config.into(), child: None };
+        let mut server = NatsServer::new(parent, config.into(), false)?;
         server.spawn().await?;
         Ok(server)
+    }
+
+    /// The same with a configuration that [`NatsServer::reload`] can replace, and that says nothing of
+    /// JetStream.
+    pub async fn start_reloadable(config: impl Into<String>) -> Result<NatsServer, NatsError> {
+        let mut server = NatsServer::new(&std::env::temp_dir(), config.into(), true)?;
+        server.spawn().await?;
+        Ok(server)
+    }
+
+    fn new(parent: &Path, config: String, reloads: bool) -> Result<NatsServer, NatsError> {
+        let binary = find()?;
+        let dir = TempDir::with_prefix_in("autoact-nats-", parent).map_err(|source| start_error(&binary, source))?;
+        Ok(NatsServer { binary, dir, port: 0, monitoring: None, config, reloads, child: None })
     }
 
     /// `http://127.0.0.1:<port>` of its monitoring, if its configuration has `http`.
@@ -148,15 +163,25 @@ impl NatsServer {
         self.spawn().await
     }
 
+    /// Gives a server of [`NatsServer::start_reloadable`] another configuration while it runs. It
+    /// takes a moment to take it over.
+    pub fn reload(&mut self, config: impl Into<String>) -> Result<(), NatsError> {
+        self.config = config.into();
+        self.config_file().map_err(|source| start_error(&self.binary, source))?;
+        if let Some(child) = &self.child {
+            let told = kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGHUP);
+            told.map_err(|error| start_error(&self.binary, error.into()))?;
+        }
+        Ok(())
+    }
+
     async fn spawn(&mut self) -> Result<(), NatsError> {
         let failed = |source| start_error(&self.binary, source);
         let log = self.dir.path().join("log");
         let out = std::fs::File::options().create(true).append(true).open(&log).map_err(failed)?;
         let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
         let mut child = Command::new(&self.binary)
-            .args(["-a", "127.0.0.1", "-p", &port, "-js"])
-            .arg("-sd")
-            .arg(self.dir.path().join("data"))
+            .args(["-a", "127.0.0.1", "-p", &port])
             .arg("--ports_file_dir")
             .arg(self.dir.path())
             .args(self.config_file().map_err(failed)?)
@@ -189,14 +214,19 @@ impl NatsServer {
         }
     }
 
-    /// The arguments that name its configuration.
+    /// The arguments that turn JetStream on, and name the configuration.
     fn config_file(&self) -> std::io::Result<Vec<PathBuf>> {
-        if self.config.is_empty() {
-            return Ok(Vec::new());
+        let (data, path) = (self.data(), self.dir.path().join("nats.conf"));
+        if self.reloads {
+            std::fs::write(&path, format!("jetstream {{ store_dir: {data:?} }}\n{}", self.config))?;
+            return Ok(vec!["-c".into(), path]);
         }
-        let path = self.dir.path().join("nats.conf");
-        std::fs::write(&path, &self.config)?;
-        Ok(vec![PathBuf::from("-c"), path])
+        let mut arguments = vec!["-js".into(), "-sd".into(), data];
+        if !self.config.is_empty() {
+            std::fs::write(&path, &self.config)?;
+            arguments.extend(["-c".into(), path]);
+        }
+        Ok(arguments)
     }
 
     fn ports_file(&self, pid: u32) -> PathBuf {

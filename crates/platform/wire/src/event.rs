@@ -114,6 +114,7 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             min_confidence: submitted.min_confidence,
             approval: v1::ApprovalPolicy::from(submitted.approval) as i32,
             origin: submitted.origin.as_deref().map(Into::into),
+            by: submitted.by.clone(),
         }),
         EventBody::Started(started) => Body::Started(v1::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
         EventBody::Thought(thought) => Body::Thought(v1::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
@@ -134,6 +135,7 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             detail: finished.detail.clone(),
             citations: finished.citations.iter().map(Into::into).collect(),
             open_effect: finished.open_effect,
+            by: finished.by.clone(),
         }),
         EventBody::Released(released) => Body::Released(v1::Released {
             reason: v1::ReleaseReason::from(released.reason) as i32,
@@ -186,6 +188,7 @@ impl TryFrom<Body> for EventBody {
                 min_confidence: known(submitted.min_confidence),
                 approval: v1::ApprovalPolicy::try_from(submitted.approval).unwrap_or_default().into(),
                 origin: submitted.origin.map(|origin| origin.try_into().map(Box::new)).transpose()?,
+                by: submitted.by,
             }),
             Body::Started(started) => EventBody::Started(Started { gateway: started.gateway, attempt: started.attempt }),
             Body::Thought(thought) => EventBody::Thought(Thought { thought: thought.thought, tool: thought.tool }),
@@ -201,9 +204,9 @@ impl TryFrom<Body> for EventBody {
             Body::Reflection(reflection) => EventBody::Reflection(reflection.try_into()?),
             Body::Finished(finished) => {
                 let reason = finished.reason().into();
-                let v1::Finished { answer, approved, reason: _, detail, citations, open_effect } = finished;
+                let v1::Finished { answer, approved, reason: _, detail, citations, open_effect, by } = finished;
                 let citations = citations.into_iter().map(Into::into).collect();
-                EventBody::Finished(Finished { answer, approved, reason, detail, citations, open_effect })
+                EventBody::Finished(Finished { answer, approved, reason, detail, citations, open_effect, by })
             }
             Body::Released(released) => {
                 let reason = released.reason().into();
@@ -329,6 +332,8 @@ impl From<&Task> for v1::Task {
             open_effect: finished.and_then(|finished| finished.open_effect),
             approval: v1::ApprovalPolicy::from(task.approval()) as i32,
             origin: task.origin().map(Into::into),
+            submitted_by: task.submitted_by().to_owned(),
+            cancelled_by: finished.map(|finished| finished.by.clone()).unwrap_or_default(),
             citations: finished.map(|finished| finished.citations.iter().map(Into::into).collect()).unwrap_or_default(),
         }
     }

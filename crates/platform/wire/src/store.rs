@@ -178,6 +178,7 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             min_confidence: submitted.min_confidence,
             approval: control::stored_policy(submitted.approval) as i32,
             origin: submitted.origin.as_deref().map(Into::into),
+            by: submitted.by.clone(),
         }),
         EventBody::Started(started) => Body::Started(v2::Started { gateway: started.gateway.clone(), attempt: started.attempt }),
         EventBody::Thought(thought) => Body::Thought(v2::Thought { thought: thought.thought.clone(), tool: thought.tool.clone() }),
@@ -199,6 +200,7 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             detail: finished.detail.clone(),
             citations: finished.citations.iter().map(Into::into).collect(),
             open_effect: finished.open_effect,
+            by: finished.by.clone(),
         }),
         EventBody::Released(released) => Body::Released(v2::Released {
             reason: v1::ReleaseReason::from(released.reason) as i32,
@@ -231,6 +233,7 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
             min_confidence: known(submitted.min_confidence),
             approval: control::policy_from_store(submitted.approval),
             origin: submitted.origin.map(|origin| origin.try_into().map(Box::new)).transpose()?,
+            by: submitted.by,
         }),
         Body::Started(started) => EventBody::Started(Started { gateway: started.gateway, attempt: started.attempt }),
         Body::Thought(thought) => EventBody::Thought(Thought { thought: thought.thought, tool: thought.tool }),
@@ -252,9 +255,9 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
         }
         Body::Finished(finished) => {
             let reason = v1::FinishReason::try_from(finished.reason).map_or(FinishReason::Other, Into::into);
-            let v2::Finished { answer, approved, reason: _, detail, citations, open_effect } = finished;
+            let v2::Finished { answer, approved, reason: _, detail, citations, open_effect, by } = finished;
             let citations = citations.into_iter().map(Into::into).collect();
-            EventBody::Finished(Finished { answer, approved, reason, detail, citations, open_effect })
+            EventBody::Finished(Finished { answer, approved, reason, detail, citations, open_effect, by })
         }
         Body::Released(released) => {
             let reason = v1::ReleaseReason::try_from(released.reason).map_or(ReleaseReason::Other, Into::into);

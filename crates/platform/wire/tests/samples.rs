@@ -41,6 +41,7 @@ fn v1_events() -> Vec<Event> {
         detail: "bound on wrong verdicts: 2".into(),
         citations: Vec::new(),
         open_effect: None,
+        by: String::new(),
     };
     let seen = Observation {
         text: "Loire is a river in France.".into(),
@@ -402,6 +403,7 @@ fn a_tool_that_says_that_there_is_no_answer_keeps_its_meaning() {
         detail: "the mouth of Loire".into(),
         citations: Vec::new(),
         open_effect: None,
+        by: String::new(),
     };
     let event = event(7, EventBody::Finished(end));
     assert_eq!(read(&encode(&event).unwrap()).unwrap().body, event.body);
@@ -494,6 +496,7 @@ fn with_sources() -> [Event; 2] {
         detail: String::new(),
         citations: vec![plain, citation],
         open_effect: None,
+        by: String::new(),
     };
     [event(5, EventBody::Observation(seen)), event(9, EventBody::Finished(end))].map(|event| Event { sequence: 0, ..event })
 }
@@ -521,6 +524,27 @@ fn sources_and_citations_are_stored_and_shown() {
 }
 
 #[test]
+fn who_submitted_and_who_cancelled_is_stored_and_shown() {
+    let mut first = v2_events().remove(0);
+    let EventBody::Submitted(submitted) = &mut first.body else { unreachable!() };
+    submitted.by = "ann".into();
+    check_submission("submitted_by", first.clone());
+    let task = Task::begin(&first).unwrap();
+    let end = Finished { by: "bob".into(), ..task.finish(FinishReason::Cancelled, "cancelled by a client") };
+    let last = Event { sequence: 0, ..event(9, EventBody::Finished(end)) };
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("samples/v2/finished_by.bin");
+    if std::env::var_os("AUTOACT_WRITE_SAMPLES").is_some() {
+        std::fs::write(&path, encode(&last).unwrap()).unwrap();
+    }
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(encode(&last).unwrap(), bytes);
+    assert_eq!(read(&bytes).unwrap().body, last.body);
+    assert_eq!(Event::try_from(v1::TrajectoryEvent::from(&last)).unwrap().body, last.body);
+    let shown = v1::Task::from(&task);
+    assert_eq!((shown.submitted_by.as_str(), shown.cancelled_by.as_str()), ("ann", ""));
+}
+
+#[test]
 fn the_largest_parts_make_no_event_too_large() {
     let text = |bytes: usize| "x".repeat(bytes);
     let reason = ReleaseReason::Waiting;
@@ -542,6 +566,7 @@ fn the_largest_parts_make_no_event_too_large() {
         detail: text(MAX_DETAIL_BYTES),
         citations: vec![citation; MAX_CITATIONS],
         open_effect: Some(u32::MAX),
+        by: text(MAX_BY_BYTES),
     };
     let source = Source { start: 1 << 60, end: (1 << 60) + 4096, page: Some(u32::MAX), text: text(4096), ..largest_source() };
     let sources = bound_sources(vec![source; MAX_SOURCES], MAX_OBSERVED_BYTES - MAX_OBSERVATION_BYTES);

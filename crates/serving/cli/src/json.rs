@@ -64,6 +64,7 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
                     "context": body.context.as_ref().map(context), "trace_id": body.trace_id,
                     "tool_choice": body.tool_choice.as_ref().map(tool_choice::object),
                     "approval": policy_name(body.approval()), "origin": body.origin.as_ref().map(origin),
+                    "by": body.by,
                 }),
             )
         }
@@ -83,7 +84,7 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
         Some(Body::Finished(body)) => (
             "finished",
             json!({ "answer": body.answer, "approved": body.approved, "reason": reason_name(body.reason()), "detail": body.detail,
-                "citations": citations(&body.citations), "open_effect": body.open_effect }),
+                "citations": citations(&body.citations), "open_effect": body.open_effect, "by": body.by }),
         ),
         Some(Body::Released(body)) => {
             let reason = match body.reason() {
@@ -237,6 +238,8 @@ pub(crate) fn task(task: &v1::Task, state: &str) -> Value {
         "open_effect": task.open_effect,
         "approval": policy_name(task.approval()),
         "origin": task.origin.as_ref().map(origin),
+        "submitted_by": task.submitted_by,
+        "cancelled_by": task.cancelled_by,
     })
 }
 

@@ -38,3 +38,8 @@ pub(crate) fn policy_name(policy: v1::ApprovalPolicy) -> &'static str {
 pub(crate) fn verdict_name(verdict: v1::Verdict) -> String {
     verdict.as_str_name().trim_start_matches("VERDICT_").to_lowercase()
 }
+
+/// Whether this is the name of somebody: a door that asks for no token knows nobody.
+pub(crate) fn is_named(by: &str) -> bool {
+    !by.is_empty() && by != "anonymous"
+}

@@ -1,6 +1,7 @@
 //! `autoact nats`: the users of nats-server, their keys and their permissions.
 
-use autoact_bus::{Routes, ServerConfig, USERS, User, make_keys, public_keys, routes_password, server_config};
+use anyhow::Context as _;
+use autoact_bus::{Routes, ServerConfig, USERS, User, make_keys, public_keys, replace_key, routes_password, server_config, user};
 use serde_json::json;
 
 use crate::args::{ConfigOptions, NatsCommand};
@@ -8,8 +9,17 @@ use crate::{exit, out};
 
 pub(crate) fn run(command: NatsCommand) -> anyhow::Result<u8> {
     match command {
-        NatsCommand::Init { dir, force } => {
-            for path in make_keys(&dir, force)? {
+        NatsCommand::Init { dir, force, users } => {
+            let named = |name: &String| user(name).with_context(|| format!("there is no user `{name}`; `autoact nats users` shows them"));
+            let users: Vec<&User> = users.iter().map(named).collect::<anyhow::Result<_>>()?;
+            let mut made = make_keys(&dir, force)?;
+            for user in users {
+                let path = replace_key(&dir, user)?;
+                if !made.contains(&path) {
+                    made.push(path);
+                }
+            }
+            for path in made {
                 out::line(path.display())?;
             }
             out::note("each service needs its own key as `nats.nkey_file`, and nats-server what `autoact nats config` prints");

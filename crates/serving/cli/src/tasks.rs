@@ -11,7 +11,7 @@ use crate::context;
 use crate::control::{self, Retry};
 use crate::exit;
 use crate::json;
-use crate::names::state_name;
+use crate::names::{is_named, state_name};
 use crate::out;
 use crate::text::{cut, plain, plain_line};
 use crate::view::verdict;
@@ -136,6 +136,11 @@ fn shown(task: &v1::Task) -> String {
     }
     if !task.detail.is_empty() {
         rows.push(("detail", plain(&task.detail)));
+    }
+    for (name, by) in [("submitted by", &task.submitted_by), ("cancelled by", &task.cancelled_by)] {
+        if is_named(by) {
+            rows.push((name, plain(by)));
+        }
     }
     if !task.trace_id.is_empty() {
         rows.push(("trace", plain(&task.trace_id)));

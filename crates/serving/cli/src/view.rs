@@ -10,7 +10,7 @@ use autoact_wire::v1::{self, trajectory_event::Body};
 use crate::artifacts;
 use crate::citations;
 use crate::control;
-use crate::names::{reason_name, verdict_name};
+use crate::names::{is_named, reason_name, verdict_name};
 use crate::out;
 use crate::recall;
 use crate::text::{plain, plain_line};
@@ -92,6 +92,11 @@ impl View {
         for artifact in &event.artifacts {
             let _ = write!(line, "\n{} {}", self.label(&format!("artifact {}", self.step), "34"), artifacts::shown(artifact));
         }
+        if let Some(Body::Submitted(v1::Submitted { by, .. })) = &event.body
+            && is_named(by)
+        {
+            let _ = write!(line, "\n{} {}", self.label("asked by", "34"), plain(by));
+        }
         if let Some(Body::Submitted(v1::Submitted { origin: Some(origin), .. })) = &event.body {
             let _ = write!(line, "\n{} {}, from step {}", self.label("retry of", "34"), plain(&origin.task_id), origin.steps + 1);
         }
@@ -132,6 +137,9 @@ impl View {
             let _ = write!(line, "  (not approved: {}", reason_name(finished.reason()));
             if !finished.detail.is_empty() {
                 let _ = write!(line, "; {}", plain(&finished.detail));
+            }
+            if is_named(&finished.by) {
+                let _ = write!(line, ": {}", plain(&finished.by));
             }
             line.push(')');
         }

@@ -9,7 +9,7 @@ use autoact_trajectory::{Event, EventBody, FinishReason, Paused, Task, TaskId};
 
 use crate::run::log::append;
 use crate::run::runner::fence;
-use crate::tasks::{Application, TaskError};
+use crate::tasks::{Application, TaskError, name};
 
 /// A running task appends a few events a second: one of the first attempts fits in between.
 const MAX_ATTEMPTS: u32 = 20;
@@ -53,7 +53,7 @@ impl Application {
                 Wanted::GoOn { queued: true, .. } => Some(self.admit(who).await?),
                 _ => None,
             };
-            let body = self.prepare(&task, wanted).await?;
+            let body = self.prepare(who, &task, wanted).await?;
             // whoever asks holds no lease
             let mut event = Event { epoch: 0, ..task.next_event(SystemTime::now(), &self.writer, body) };
             task.check(&event).map_err(|source| TaskError::Fold { task: id.clone(), source: Box::new(source) })?;
@@ -69,12 +69,13 @@ impl Application {
     }
 
     /// Does what has to be done before the event is stored.
-    async fn prepare(&self, task: &Task, wanted: Wanted) -> Result<EventBody, TaskError> {
+    async fn prepare(&self, who: &Principal, task: &Task, wanted: Wanted) -> Result<EventBody, TaskError> {
         Ok(match wanted {
             Wanted::End => {
                 // whoever runs the task starts nothing any more, stopped or slow as they may be
                 let receipts = fence(&self.bus, task).await?;
                 let mut finished = task.finish(FinishReason::Cancelled, "cancelled by a client");
+                finished.by = name(who);
                 finished.open_effect = task.side_effect().filter(|step| receipts.is_none_or(|receipts| receipts.was_begun(*step)));
                 EventBody::Finished(finished)
             }

@@ -47,7 +47,7 @@ pub(crate) enum SubmitError {
     #[error(transparent)]
     Context(#[from] InvalidContext),
     #[error(transparent)]
-    Origin(TaskError),
+    Origin(Box<TaskError>),
     #[error("task `{task}` cannot be retried from there: {source}")]
     Step { task: TaskId, source: NotShared },
     #[error("there is no collection `{name}`; there are {}", told(known))]

@@ -3,10 +3,10 @@
 //! that is held back leaves the queue; whoever lets it go on queues it again.
 
 use autoact_access::{Principal, Role};
-use autoact_trajectory::{EventBody, InputGiven, InputKind, MAX_BY_BYTES, MAX_INPUT_BYTES, Paused, Resumed, Task, TaskId, cut};
+use autoact_trajectory::{EventBody, InputGiven, InputKind, MAX_INPUT_BYTES, Paused, Resumed, Task, TaskId};
 
 use crate::tasks::change::Wanted;
-use crate::tasks::{Application, TaskError};
+use crate::tasks::{Application, TaskError, name};
 
 /// What a person says to a task that asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,9 +124,4 @@ fn unended(task: &Task) -> Result<(), TaskError> {
 
 fn within(field: &'static str, text: &str) -> Result<(), TaskError> {
     if text.len() > MAX_INPUT_BYTES { Err(TaskError::LongInput { field, bytes: text.len() }) } else { Ok(()) }
-}
-
-/// Who asks, as events tell it.
-fn name(who: &Principal) -> String {
-    cut(who.name.clone(), MAX_BY_BYTES).0
 }

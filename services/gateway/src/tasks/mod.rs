@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicU64;
 use autoact_access::{Principal, Role};
 use autoact_bus::Bus;
 use autoact_planning::Contexts;
-use autoact_trajectory::{FoldError, Limits, Task, TaskId, TaskKey};
+use autoact_trajectory::{FoldError, Limits, MAX_BY_BYTES, Task, TaskId, TaskKey, cut};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -111,4 +111,9 @@ impl Application {
 /// The name of a caller's task `id`: whatever id it names, it is its own tenant's.
 fn key(who: &Principal, id: &TaskId) -> TaskKey {
     TaskKey::new(who.tenant.clone(), id.clone())
+}
+
+/// Who asks, as events tell it.
+fn name(who: &Principal) -> String {
+    cut(who.name.clone(), MAX_BY_BYTES).0
 }

@@ -6,7 +6,7 @@ use autoact_access::{Principal, Role};
 use autoact_trajectory::{Digest, EventBody, Limits, NotShared, Sampling, Submitted, Task, TaskId, shared};
 use autoact_wire::store::digest;
 
-use crate::tasks::{Application, SubmitError, TaskError, key};
+use crate::tasks::{Application, SubmitError, TaskError, key, name};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +64,7 @@ impl Application {
         let events = self.bus.load(&source).await?;
         let Some(EventBody::Submitted(first)) = events.first().map(|event| &event.body) else {
             let before = self.retried_before(who, &retry).await?;
-            return before.ok_or(SubmitError::Origin(TaskError::NotFound(retry.origin)));
+            return before.ok_or_else(|| SubmitError::Origin(Box::new(TaskError::NotFound(retry.origin))));
         };
         let origin = match shared(&events, retry.from) {
             Ok(found) => found.origin,
@@ -83,6 +83,7 @@ impl Application {
             // a policy that has become stricter holds
             approval: first.approval.max(self.approvals.of(&who.tenant)),
             origin: Some(Box::new(origin)),
+            by: name(who),
             ..first.clone()
         };
         if let Some(id) = &retry.id

@@ -14,7 +14,7 @@ use autoact_wire::store::digest;
 
 use crate::agents::catalog::Selected;
 use crate::run::log::append;
-use crate::tasks::{Application, SubmitError, key};
+use crate::tasks::{Application, SubmitError, key, name};
 
 /// A question is a paragraph, not a book: the model reads it at every step.
 pub(crate) const MAX_QUESTION_BYTES: usize = 16 * 1024;
@@ -181,6 +181,7 @@ impl Application {
             min_confidence,
             approval,
             origin: None,
+            by: name(who),
         };
         self.accept(&key, submitted, received).await
     }

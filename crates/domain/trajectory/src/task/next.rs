@@ -83,6 +83,6 @@ impl Task {
         let (answer, _) = cut(self.best_answer().to_owned(), MAX_PARAMS_BYTES);
         let (detail, _) = cut(detail.into(), MAX_DETAIL_BYTES);
         let open_effect = self.may_have_run().then(|| self.side_effect()).flatten();
-        Finished { answer, approved: false, reason, detail, citations: self.citations(self.best_answer()), open_effect }
+        Finished { answer, approved: false, reason, detail, citations: self.citations(self.best_answer()), open_effect, by: String::new() }
     }
 }

@@ -32,6 +32,11 @@ impl Task {
         self.request
     }
 
+    /// The name of who submitted it; empty: it is not known.
+    pub fn submitted_by(&self) -> &str {
+        &self.by
+    }
+
     /// The trace that its request came in: 32 hexadecimal digits, or empty.
     pub fn trace_id(&self) -> &str {
         &self.trace_id

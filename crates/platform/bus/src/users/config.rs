@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use crate::users::inbox_prefix;
 use crate::users::table::USERS;
+use crate::users::{PublicKey, inbox_prefix};
 
 /// What the configuration is to say beside the users.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct ServerConfig {
     /// logins.
     pub account: Option<String>,
     /// Speak TLS alone: the authority, the server's certificate, and its key. Clients have to show a
-    /// certificate of the same authority.
+    /// certificate of the same authority, and so have the other servers of a cluster.
     pub tls: Option<(PathBuf, PathBuf, PathBuf)>,
     /// The servers of a cluster.
     pub routes: Option<Routes>,
@@ -24,7 +24,8 @@ pub struct ServerConfig {
 /// The connections between the servers of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routes {
-    /// Their hosts, this one included.
+    /// Their hosts, this one included; `HOST:PORT` where the port is another than 6222. With TLS
+    /// these are names that the servers' certificates have.
     pub hosts: Vec<String>,
     /// What they show each other.
     pub password: String,
@@ -32,7 +33,7 @@ pub struct Routes {
 
 /// The configuration, for a file of its own that the server's configuration includes. `keys`: the
 /// public key of each user. With routes it holds a secret.
-pub fn server_config(keys: &[(&str, String)], wanted: &ServerConfig) -> String {
+pub fn server_config(keys: &[PublicKey], wanted: &ServerConfig) -> String {
     let mut text =
         String::from("# made by `autoact nats config`: who may do what on the bus. Users log in with the private halves of these keys.\n");
     let (open, indent, close) = match &wanted.account {
@@ -44,9 +45,11 @@ pub fn server_config(keys: &[(&str, String)], wanted: &ServerConfig) -> String {
     };
     text.push_str(&open);
     for user in &USERS {
-        let Some((_, key)) = keys.iter().find(|(name, _)| *name == user.name) else { continue };
-        let inbox = format!("{}.>", inbox_prefix(key));
-        let listens: Vec<&str> = user.subscribe.iter().copied().chain([inbox.as_str()]).collect();
+        let Some(PublicKey { key, inbox, .. }) = keys.iter().find(|known| known.user == user.name) else { continue };
+        // of a key that was replaced, and of one whose file does not say what was before it
+        let mut inboxes = vec![format!("{}.>", inbox_prefix(inbox)), format!("{}.>", inbox_prefix(key))];
+        inboxes.dedup();
+        let listens: Vec<&str> = user.subscribe.iter().copied().chain(inboxes.iter().map(String::as_str)).collect();
         let mut line = |depth: usize, what: &str| {
             let _ = writeln!(text, "{indent}{:depth$}{what}", "");
         };
@@ -73,15 +76,9 @@ pub fn server_config(keys: &[(&str, String)], wanted: &ServerConfig) -> String {
         line(0, "}");
     }
     text.push_str(close);
-    if let Some((ca, cert, key)) = &wanted.tls {
-        let path = |path: &PathBuf| quoted(&path.display().to_string());
-        let _ = write!(
-            text,
-            "# clients show a certificate of this authority\ntls {{\n  ca_file: {}\n  cert_file: {}\n  key_file: {}\n  verify: true\n  timeout: 5\n}}\n",
-            path(ca),
-            path(cert),
-            path(key)
-        );
+    if let Some(files) = &wanted.tls {
+        text.push_str("# clients show a certificate of this authority\n");
+        tls(&mut text, "", files);
     }
     if let Some(Routes { hosts, password }) = &wanted.routes {
         let _ = write!(
@@ -90,11 +87,26 @@ pub fn server_config(keys: &[(&str, String)], wanted: &ServerConfig) -> String {
             quoted(password)
         );
         for host in hosts {
-            let _ = writeln!(text, "    {}", quoted(&format!("nats-route://autoact:{password}@{host}:6222")));
+            let port = if host.contains(':') { "" } else { ":6222" };
+            let _ = writeln!(text, "    {}", quoted(&format!("nats-route://autoact:{password}@{host}{port}")));
         }
-        text.push_str("  ]\n}\n");
+        text.push_str("  ]\n");
+        if let Some(files) = &wanted.tls {
+            text.push_str("  # and so do the other servers, whichever of the two calls\n");
+            tls(&mut text, "  ", files);
+        }
+        text.push_str("}\n");
     }
     text
+}
+
+/// TLS alone, with certificates of one authority on both sides.
+fn tls(text: &mut String, indent: &str, (ca, cert, key): &(PathBuf, PathBuf, PathBuf)) {
+    let _ = writeln!(text, "{indent}tls {{");
+    for (name, path) in [("ca_file", ca), ("cert_file", cert), ("key_file", key)] {
+        let _ = writeln!(text, "{indent}  {name}: {}", quoted(&path.display().to_string()));
+    }
+    let _ = writeln!(text, "{indent}  verify: true\n{indent}  timeout: 5\n{indent}}}");
 }
 
 fn list(line: &mut impl FnMut(usize, &str), name: &str, subjects: &[&str]) {
@@ -114,8 +126,10 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn keys() -> Vec<(&'static str, String)> {
-        USERS.iter().map(|user| (user.name, format!("U{}", user.name))).collect()
+    fn keys() -> Vec<PublicKey> {
+        let of =
+            |user: &crate::users::User| PublicKey { user: user.name, key: format!("U{}", user.name), inbox: format!("U{}", user.name) };
+        USERS.iter().map(of).collect()
     }
 
     #[test]
@@ -132,7 +146,10 @@ mod tests {
     fn accounts_tls_and_clusters_are_said_where_they_are_wanted() {
         let files = ("ca.pem".into(), "nats.pem".into(), "nats.key".into());
         let routes = Routes { hosts: vec!["n-0.n".into(), "n-1.n".into()], password: "pw".into() };
-        let text = server_config(&keys(), &ServerConfig { account: Some("A\"B".into()), tls: Some(files), routes: Some(routes) });
+        let wanted = ServerConfig { account: Some("A\"B".into()), tls: Some(files), routes: Some(routes) };
+        let text = server_config(&keys(), &wanted);
+        assert_eq!(text.matches("verify: true").count(), 2, "of clients, and of servers");
+        assert_eq!(server_config(&keys(), &ServerConfig { tls: None, ..wanted }).matches("tls {").count(), 0);
         for part in ["\"A\\\"B\" {", "jetstream: enabled", "verify: true", "ca_file: \"ca.pem\"", "\"nats-route://autoact:pw@n-1.n:6222\""]
         {
             assert!(text.contains(part), "{part} in\n{text}");

@@ -2,18 +2,18 @@
 //!
 //! The table is [`USERS`]. [`server_config`] makes of it what nats-server reads. A user logs in with
 //! a key of its own ([`make_keys`]); the server has the public half alone, so that its configuration
-//! holds no secret. Answers go to inboxes that begin with the public key, so that no service reads
-//! another's.
+//! holds no secret. Answers go to inboxes that begin with the user's first public key, so that no
+//! service reads another's.
 
 mod config;
 mod keys;
 mod table;
 
 pub use config::{Routes, ServerConfig, server_config};
-pub use keys::{KeyError, key_file, make_keys, public_keys, routes_password};
+pub use keys::{KeyError, PublicKey, key_file, make_keys, public_keys, replace_key, routes_password};
 pub use table::{OPERATOR, USERS, User, user};
 
-pub(crate) use keys::read_key;
+pub(crate) use keys::{UserKey, read_key};
 pub(crate) use table::ANNOUNCEMENTS;
 
 /// What the inboxes of a login begin with: of its public key, or of its name.

@@ -40,6 +40,9 @@ pub(crate) enum NatsCommand {
         /// Replace those that are there, too; every service has to be given its new one.
         #[arg(long)]
         force: bool,
+        /// Replace the key of this user alone. May be given several times.
+        #[arg(long = "replace", value_name = "USER", conflicts_with = "force")]
+        users: Vec<String>,
     },
     /// Print what nats-server has to know: the users, and what each may do.
     Config(ConfigOptions),
@@ -60,7 +63,7 @@ pub(crate) struct ConfigOptions {
     /// Put the users into an account of this name, for a server that others use too.
     #[arg(long, value_name = "NAME")]
     pub(crate) account: Option<String>,
-    /// The authority whose clients the server lets in: a PEM file, where the server finds it.
+    /// The authority whose clients, and other servers, the server lets in: a PEM file, where the server finds it.
     #[arg(long, value_name = "FILE", requires_all = ["server_cert", "server_key"])]
     pub(crate) server_ca: Option<PathBuf>,
     /// The server's certificate, where the server finds it.
@@ -69,7 +72,7 @@ pub(crate) struct ConfigOptions {
     /// The certificate's key, where the server finds it.
     #[arg(long, value_name = "FILE", requires_all = ["server_ca", "server_cert"])]
     pub(crate) server_key: Option<PathBuf>,
-    /// A server of the cluster, each of them with this option. What is printed then holds a password.
+    /// A server of the cluster, each of them with this option: HOST or HOST:PORT. What is printed then holds a password.
     #[arg(long = "route", value_name = "HOST")]
     pub(crate) routes: Vec<String>,
 }

@@ -81,6 +81,7 @@ mod tests {
             detail: String::new(),
             citations: Vec::new(),
             open_effect: None,
+            by: String::new(),
         };
         let bodies = [
             (submitted(), None),

@@ -150,6 +150,7 @@ pub(super) fn line(line: Line, tenant: &Tenant) -> v1::Task {
         tenant: tenant.to_string(),
         conversation_id: line.conversation,
         trace_id: line.trace_id,
+        submitted_by: line.submitted_by,
         ..v1::Task::default()
     };
     if let Some((finished, at)) = line.finished {
@@ -158,6 +159,7 @@ pub(super) fn line(line: Line, tenant: &Tenant) -> v1::Task {
         task.answer = finished.answer;
         task.approved = finished.approved;
         task.detail = finished.detail;
+        task.cancelled_by = finished.by;
         task.finished_at = Some(at.into());
     }
     task

@@ -91,7 +91,7 @@ fn all() -> Vec<Box<dyn ServiceError>> {
         Box::new(RequestError::NewId("a.b".parse::<TaskId>().unwrap_err())),
         Box::new(SubmitError::Step { task: id(), source: NotShared::NoStep { steps: 2 } }),
         Box::new(SubmitError::Step { task: id(), source: NotShared::Open { step: 2 } }),
-        Box::new(SubmitError::Origin(TaskError::NotFound(id()))),
+        Box::new(SubmitError::Origin(Box::new(TaskError::NotFound(id())))),
         Box::new(TaskError::Ended(id())),
         Box::new(TaskError::NotEnded(id())),
         Box::new(TaskError::NotAsked { task: id(), step: 1, asked: Some((2, InputKind::Approval)) }),
