@@ -47,6 +47,7 @@ fn refusals() -> Vec<AccessError> {
         AccessError::Invalid(Problem::Unknown),
         AccessError::Expired,
         AccessError::NotYet,
+        AccessError::Changed,
         AccessError::NoKeys,
         AccessError::Role { needed: Role::Ask, name: "ann".into() },
         AccessError::Tenant { asked: "ops".into(), name: "ann".into() },
