@@ -9,6 +9,7 @@ use autoact_trajectory::{Event, EventBody, FinishReason, Paused, Task, TaskId};
 
 use crate::run::log::append;
 use crate::run::runner::fence;
+use crate::tasks::admission::Entering;
 use crate::tasks::{Application, TaskError, name};
 
 /// A running task appends a few events a second: one of the first attempts fits in between.
@@ -29,9 +30,11 @@ pub(super) enum Wanted {
 }
 
 /// A task, and whether it was changed now.
-pub(super) struct Changed {
+pub(super) struct Changed<'a> {
     pub(super) task: Task,
     pub(super) changed: bool,
+    /// The place of a task that goes on; kept until it is in the queue.
+    pub(super) entering: Option<Entering<'a>>,
 }
 
 impl Application {
@@ -42,14 +45,14 @@ impl Application {
         who: &Principal,
         id: &TaskId,
         mut next: impl FnMut(&Task) -> Result<Option<Wanted>, TaskError> + Send,
-    ) -> Result<Changed, TaskError> {
+    ) -> Result<Changed<'_>, TaskError> {
         let mut attempt = 0;
         loop {
             attempt += 1;
             let mut task = self.get(who, id).await?;
-            let Some(wanted) = next(&task)? else { return Ok(Changed { task, changed: false }) };
+            let Some(wanted) = next(&task)? else { return Ok(Changed { task, changed: false, entering: None }) };
             // before anything is stored, so that who has to wait can ask for the same again
-            let _entering = match &wanted {
+            let entering = match &wanted {
                 Wanted::GoOn { queued: true, .. } => Some(self.admit(who).await?),
                 _ => None,
             };
@@ -64,7 +67,7 @@ impl Application {
                 Err(error) => return Err(error.into()),
             }
             task.apply(&event).map_err(|source| TaskError::Fold { task: id.clone(), source: Box::new(source) })?;
-            return Ok(Changed { task, changed: true });
+            return Ok(Changed { task, changed: true, entering });
         }
     }
 

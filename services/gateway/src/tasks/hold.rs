@@ -59,6 +59,7 @@ impl Application {
             })
             .await?;
         self.go_on(&resumed.task).await?;
+        drop(resumed.entering);
         Ok(resumed.task)
     }
 
@@ -104,6 +105,7 @@ impl Application {
             metrics::counter!("autoact_inputs_total", "input" => what).increment(1);
         }
         self.go_on(&answered.task).await?;
+        drop(answered.entering);
         Ok(answered.task)
     }
 

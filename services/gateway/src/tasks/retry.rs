@@ -96,6 +96,7 @@ impl Application {
         let id = retry.id.unwrap_or_else(TaskId::generate);
         self.accept(&key(who, &id), submitted, received).await
     }
+
     /// The task that the same request made before the task whose history it shares was deleted.
     async fn retried_before(&self, who: &Principal, retry: &Retry) -> Result<Option<Task>, SubmitError> {
         let Some(id) = &retry.id else { return Ok(None) };

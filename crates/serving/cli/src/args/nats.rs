@@ -1,5 +1,6 @@
 //! The words of `autoact nats`, and of logging in to NATS.
 
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand};
@@ -73,6 +74,37 @@ pub(crate) struct ConfigOptions {
     #[arg(long, value_name = "FILE", requires_all = ["server_ca", "server_cert"])]
     pub(crate) server_key: Option<PathBuf>,
     /// A server of the cluster, each of them with this option: HOST or HOST:PORT. What is printed then holds a password.
-    #[arg(long = "route", value_name = "HOST")]
+    #[arg(long = "route", value_name = "HOST[:PORT]", value_parser = route)]
     pub(crate) routes: Vec<String>,
+}
+
+/// Where another server of the cluster listens, with its port: 6222 unless it is said.
+fn route(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !text.ends_with(']') => (host, port),
+        _ => (text, "6222"),
+    };
+    let named = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    let address = || host.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok();
+    match port.parse::<u16>() {
+        Ok(1..) if named || address().is_some() => Ok(format!("{host}:{port}")),
+        _ => Err("expected a host name or an address, and at most a port, such as `nats-0.nats`, `10.0.0.1:6222` or `[::1]`".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_is_a_host_with_a_port() {
+        for (text, expected) in [("nats-0.nats", "nats-0.nats:6222"), ("h:7000", "h:7000"), ("[::1]", "[::1]:6222"), ("[::1]:7", "[::1]:7")]
+        {
+            assert_eq!(route(text).as_deref(), Ok(expected));
+        }
+        for wrong in ["", "h:", "h:99999", "h:0", ":6222", "::1", "[h]", "nats://h", "a b", "h\"", "h:6222:1"] {
+            assert!(route(wrong).is_err(), "{wrong}");
+        }
+    }
 }
