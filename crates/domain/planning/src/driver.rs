@@ -454,6 +454,7 @@ fn observation_of(failure: &Failure, action: &Action, effect: Effect, receipts: 
     match failure.class {
         // the receipt will tell
         FailureClass::MayHaveRun if receipts => None,
+        FailureClass::TimedOut if receipts && effect == Effect::SideEffect => None,
         class if effect == Effect::SideEffect && class.may_have_run() => Some(unknown_outcome()),
         FailureClass::NotSent | FailureClass::Busy | FailureClass::MayHaveRun | FailureClass::Fenced => None,
         // the group may try something else

@@ -20,6 +20,8 @@ struct Group {
     seeds: Mutex<Vec<(CallId, u64)>>,
     /// How often tools ran.
     runs: Mutex<u32>,
+    /// Whether receipts are kept of what was run.
+    receipts: bool,
 }
 
 impl Group {
@@ -102,6 +104,10 @@ impl Tools for Group {
         let reply = self.answer(execution.call, seen)?;
         *self.runs.lock().unwrap() += 1;
         Ok(reply)
+    }
+
+    fn keeps_receipts(&self) -> bool {
+        self.receipts
     }
 }
 
@@ -257,18 +263,22 @@ fn what_follows_a_failed_call_of_an_agent_is_its_class_alone() {
 
 #[test]
 fn what_follows_a_failed_action_is_its_class_and_its_tools_effect() {
-    for (question, effect) in [("send", Effect::SideEffect), ("q", Effect::ReadOnly)] {
+    let tools = [("send", Effect::SideEffect), ("q", Effect::ReadOnly)];
+    for ((question, effect), receipts) in tools.into_iter().flat_map(|tool| [(tool, false), (tool, true)]) {
         for class in FailureClass::ALL {
-            let group = Arc::new(Group::default());
+            let group = Arc::new(Group { receipts, ..Group::default() });
             let mut driver = begin(&group, question);
             step(&mut driver);
             step(&mut driver);
             group.failures.lock().unwrap().push_back(class);
             let progress = step(&mut driver);
             let observation = driver.task().trajectory().open_step().and_then(|step| step.observation.clone());
-            let unknown = effect == Effect::SideEffect && class.may_have_run();
-            let waits =
-                !unknown && matches!(class, FailureClass::NotSent | FailureClass::Busy | FailureClass::MayHaveRun | FailureClass::Fenced);
+            // a receipt tells what came of a call that was begun, and whether it was
+            let told = receipts && matches!(class, FailureClass::MayHaveRun | FailureClass::TimedOut);
+            let unknown = effect == Effect::SideEffect && class.may_have_run() && !told;
+            let later = class == FailureClass::TimedOut && effect == Effect::SideEffect
+                || matches!(class, FailureClass::NotSent | FailureClass::Busy | FailureClass::MayHaveRun | FailureClass::Fenced);
+            let waits = later && !unknown;
             match progress {
                 Progress::Waiting(_) => assert!(waits && observation.is_none(), "{class:?} {effect:?}"),
                 Progress::Advanced if unknown => assert_eq!(observation.as_deref(), Some(UNKNOWN_OUTCOME), "{class:?}"),
