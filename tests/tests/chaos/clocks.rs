@@ -10,7 +10,7 @@ use autoact_wire::v1::FinishReason;
 use autoact_wire::v1::trajectory_event::Body;
 
 use crate::checker::Counted;
-use crate::load::{LEASE, ask_all, examine, seed};
+use crate::load::{LEASE, ask_all, examine, seed, told};
 use crate::tasks;
 
 /// Tasks that are asked at once.
@@ -50,7 +50,7 @@ async fn clocks_that_are_set_end_no_task_and_lose_nothing() -> anyhow::Result<()
         cluster.set_clock(members[below(members.len())], OFFSETS[below(OFFSETS.len())])?;
         set += 1;
     }
-    let told = asked.await??;
+    let told = told(&cluster, asked.await?).await?;
     let Counted { effects, unknown, .. } = examine(&cluster, &told, &format!("seed {seed}, {set} clocks set")).await?;
     assert_eq!(told.len(), tasks);
     assert!(effects > 0, "nothing was tried");

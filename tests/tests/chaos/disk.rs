@@ -9,7 +9,7 @@ use autoact_wire::v1::gateway_client::GatewayClient;
 use autoact_wire::v1::{self, GetTaskRequest};
 
 use crate::checker::Counted;
-use crate::load::{LEASE, TIME, ask_all, examine, questions, task};
+use crate::load::{LEASE, TIME, ask_all, examine, questions, task, told};
 use crate::tasks;
 
 /// Of the disk; the streams need less.
@@ -62,7 +62,7 @@ async fn a_full_disk_refuses_and_loses_nothing_that_was_accepted() -> anyhow::Re
     for server in &mut cluster.nats {
         server.restart().await?;
     }
-    let mut told = asked.await??;
+    let mut told = told(&cluster, asked.await?).await?;
     for number in &accepted {
         told.extend(ask_all(gateways.clone(), *number..number + 1, 1).await?);
     }

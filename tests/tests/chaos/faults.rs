@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use tokio::time::Instant;
 
 use crate::checker::Counted;
-use crate::load::{LEASE, ask_all, examine, seed};
+use crate::load::{LEASE, ask_all, examine, seed, told};
 use crate::tasks;
 
 /// Tasks that are asked at once.
@@ -158,7 +158,7 @@ async fn under_faults_of_all_kinds_nothing_is_lost_and_nothing_happens_twice() -
         }
     });
     let made = faults(&mut cluster, seed, &ended).await?;
-    let told = asked.await??;
+    let told = told(&cluster, asked.await?).await?;
     let took = began.elapsed().as_secs();
 
     let counted = examine(&cluster, &told, &format!("seed {seed}, {made:?}")).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use autoact_bus::{Bus, BusConfig};
 use autoact_testkit::{Cluster, effects};
-use autoact_trajectory::{TaskKey, Tenant};
+use autoact_trajectory::{Event, TaskKey, Tenant};
 use autoact_wire::client::connect_lazy;
 use autoact_wire::v1::gateway_client::GatewayClient;
 use autoact_wire::v1::trajectory_event::Body;
@@ -94,7 +94,7 @@ pub(crate) async fn ask_all(gateways: Vec<String>, tasks: std::ops::Range<usize>
             let _slot = slots.acquire_owned().await?;
             let id = request.task_id.clone();
             let events = tokio::time::timeout(TIME, ask(gateways, request)).await;
-            anyhow::Ok((id.clone(), events.with_context(|| format!("`{id}` has not ended after {TIME:?}"))??))
+            anyhow::Ok((id.clone(), events.map_err(|_| Unended { id })??))
         }));
     }
     let mut answers = BTreeMap::new();
@@ -103,6 +103,29 @@ pub(crate) async fn ask_all(gateways: Vec<String>, tasks: std::ops::Range<usize>
         answers.insert(id, events);
     }
     Ok(answers)
+}
+
+/// A task whose client waited in vain.
+#[derive(Debug, thiserror::Error)]
+#[error("`{id}` has not ended after {TIME:?}")]
+pub(crate) struct Unended {
+    id: String,
+}
+
+/// What became of the clients. Of one that waited in vain, what is stored of its task and what the
+/// services wrote about it.
+pub(crate) async fn told(cluster: &Cluster, asked: anyhow::Result<Told>) -> anyhow::Result<Told> {
+    let error = match asked {
+        Ok(told) => return Ok(told),
+        Err(error) => error,
+    };
+    let Some(Unended { id }) = error.downcast_ref() else { return Err(error) };
+    let key = TaskKey::new(Tenant::default(), id.parse()?);
+    let bus = Bus::connect(BusConfig::new(cluster.bus())).await?;
+    let stored = bus.load(&key).await?;
+    let line = |event: &Event| format!("{} {} by {} in epoch {} at {:?}", event.index, event.body.name(), event.writer, event.epoch, event.time);
+    let lines: Vec<String> = stored.iter().map(line).chain(cluster.lines_about(id)?).collect();
+    Err(error.context(lines.join("\n")))
 }
 
 /// Checks what tasks left behind against the model of a run; `what` was done to them.

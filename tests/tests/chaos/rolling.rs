@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::checker::Counted;
-use crate::load::{LEASE, Told, ask_all, examine, questions, task};
+use crate::load::{LEASE, Told, ask_all, examine, questions, task, told};
 use crate::{long, tasks};
 
 /// How long a process may take to drain: its grace period, and a busy machine.
@@ -126,7 +126,7 @@ async fn the_tasks_of_a_killed_gateway_are_taken_over() -> anyhow::Result<()> {
         tokio::time::sleep(Duration::from_millis(700)).await;
         let at = SystemTime::now();
         cluster.kill(killed).await?;
-        let told = asked.await??;
+        let told = told(&cluster, asked.await?).await?;
         cluster.restart(killed).await?;
         examine(&cluster, &told, "a killed gateway").await?;
         for event in told.values().flatten() {

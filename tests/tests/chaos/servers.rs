@@ -8,7 +8,7 @@ use autoact_base::random::Rng;
 use autoact_testkit::{Cluster, ClusterOptions, NatsServer, effects};
 
 use crate::checker::Counted;
-use crate::load::{LEASE, ask_all, examine, seed};
+use crate::load::{LEASE, ask_all, examine, seed, told};
 use crate::tasks;
 
 /// Tasks that are asked at once.
@@ -43,7 +43,7 @@ async fn one_of_three_servers_is_killed_under_load_and_nothing_is_lost() -> anyh
         tokio::time::sleep(AWAY).await;
         cluster.nats[victim].resume().await?;
     }
-    let told = asked.await??;
+    let told = told(&cluster, asked.await?).await?;
     let counted = examine(&cluster, &told, &format!("seed {seed}, {kills} kills of one of three servers")).await?;
     assert_eq!(told.len(), tasks);
     let Counted { effects, unknown, take_overs } = counted;

@@ -290,6 +290,16 @@ impl Cluster {
         running.output(limit).await
     }
 
+    /// What running members wrote about `word`, a line each with the member's name before it.
+    pub fn lines_about(&self, word: &str) -> anyhow::Result<Vec<String>> {
+        let mut lines = Vec::new();
+        for (Member { service, replica }, running) in &self.running {
+            let log = running.complaints()?;
+            lines.extend(log.lines().filter(|line| line.contains(word)).map(|line| format!("{service} {replica}: {line}")));
+        }
+        Ok(lines)
+    }
+
     /// Starts a member that has ended, and does not wait until it is ready.
     pub fn resume(&mut self, member: impl Into<Member>) -> anyhow::Result<()> {
         self.launch(member.into())

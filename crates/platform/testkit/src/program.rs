@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -172,6 +173,15 @@ impl Running {
             }
         };
         within(limit, &format!("the first line of {}", self.what), line).await?
+    }
+
+    /// What it has complained about so far.
+    pub fn complaints(&self) -> anyhow::Result<String> {
+        let mut bytes = vec![0; usize::try_from(self.log.metadata()?.len())?];
+        // where it writes next is not moved
+        let read = self.log.read_at(&mut bytes, 0)?;
+        bytes.truncate(read);
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Waits for its end.
