@@ -123,7 +123,8 @@ pub(crate) async fn told(cluster: &Cluster, asked: anyhow::Result<Told>) -> anyh
     let key = TaskKey::new(Tenant::default(), id.parse()?);
     let bus = Bus::connect(BusConfig::new(cluster.bus())).await?;
     let stored = bus.load(&key).await?;
-    let line = |event: &Event| format!("{} {} by {} in epoch {} at {:?}", event.index, event.body.name(), event.writer, event.epoch, event.time);
+    let line =
+        |event: &Event| format!("{} {} by {} in epoch {} at {:?}", event.index, event.body.name(), event.writer, event.epoch, event.time);
     let lines: Vec<String> = stored.iter().map(line).chain(cluster.lines_about(id)?).collect();
     Err(error.context(lines.join("\n")))
 }
