@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -20,11 +20,13 @@ use crate::sequence::Work;
 use crate::state::{AtWork, EngineState, LoadedAdapter};
 use crate::word_bias::TokenBias;
 use crate::worker::{Job, Worker};
-use crate::{ChatTemplate, EngineOptions, GenerateStream, LoadError, ModelDir, Prompt, Tokenizer, Transformer};
+use crate::{ChatTemplate, EngineOptions, GenerateStream, LoadError, ModelDir, Places, Prompt, Tokenizer, Transformer};
 
 /// Models with at most this many bytes of weights use one thread. A second one saves a few
 /// microseconds per product and costs as much for every wake-up, and more if cores are busy.
 const SMALL: u64 = 64 << 20;
+/// Places of the queue for jobs that are no requests.
+const OTHER_JOBS: usize = 16;
 /// Minimum time after which an overloaded engine may be called again.
 const LEAST_RETRY: Duration = Duration::from_millis(50);
 
@@ -59,17 +61,19 @@ impl Engine {
             context_length,
             chat_template: template.is_some(),
         };
+        let places = options.queue.max(1).saturating_add(options.batch.max(1));
         let shared = Arc::new(EngineState {
             name: info.name.clone(),
             base_digest: dir.base_digest()?.to_owned(),
             model,
             tokenizer,
             context_length,
-            waiting: AtomicUsize::new(0),
+            places: Places::new(places),
             mean_micros: AtomicU64::new(0),
             at_work: AtWork::default(),
         });
-        let (jobs, queue) = sync_channel(options.queue.max(1));
+        // the places bound the requests; what else is sent finds room beside them
+        let (jobs, queue) = sync_channel(shared.places.most() + OTHER_JOBS);
         let threads = threads(dir, options.threads);
         Worker::spawn(shared.clone(), queue, threads, &options)?;
         release_freed();
@@ -117,19 +121,23 @@ impl Engine {
     }
 
     pub(crate) fn send(&self, job: Job) -> Result<(), GenerateError> {
-        // Counted before sending, because the thread may finish it before `send` returns.
-        let waiting = self.shared.waiting.fetch_add(1, Ordering::Relaxed);
+        let owner = job.owner().map(str::to_owned);
+        if let Some(owner) = &owner {
+            self.shared.places.enter(owner).map_err(|here| self.overloaded(here))?;
+        }
         self.jobs.try_send(job).map_err(|e| {
-            self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
+            owner.iter().for_each(|owner| self.shared.places.leave(owner));
             match e {
-                TrySendError::Full(_) => {
-                    let mean = Duration::from_micros(self.shared.mean_micros.load(Ordering::Relaxed));
-                    let queue = u32::try_from(waiting).unwrap_or(u32::MAX);
-                    GenerateError::Overloaded { retry_after: mean.saturating_mul(queue).max(LEAST_RETRY) }
-                }
+                TrySendError::Full(_) => self.overloaded(self.shared.places.most()),
                 TrySendError::Disconnected(_) => stopped(),
             }
         })
+    }
+
+    fn overloaded(&self, here: usize) -> GenerateError {
+        let mean = Duration::from_micros(self.shared.mean_micros.load(Ordering::Relaxed));
+        let queue = u32::try_from(here).unwrap_or(u32::MAX);
+        GenerateError::Overloaded { retry_after: mean.saturating_mul(queue).max(LEAST_RETRY) }
     }
 
     /// How many of the prompt's tokens all owners may share: those that the head alone begins with

@@ -16,6 +16,8 @@ const ROW: f64 = 0.2;
 /// Maximum assumed cost of a row. Without it, one pass that the system interrupted would prevent
 /// all drafts, and so all measurements that correct it.
 const DEAREST: f64 = 0.5;
+/// A pass takes at most this fraction longer for the sequences of owners to which it does not belong.
+const GUESTS: f64 = 0.25;
 /// Weight of the newest measurement.
 const NEW: f64 = 0.2;
 
@@ -24,6 +26,8 @@ const NEW: f64 = 0.2;
 pub(crate) struct Pace {
     /// A pass without prompt tokens.
     decode: Option<f64>,
+    /// Number of its rows.
+    rows: Option<f64>,
     /// One more prompt or drafted token in a pass.
     token: Option<f64>,
 }
@@ -35,6 +39,11 @@ pub(crate) struct Wish {
     pub(crate) pending: usize,
     /// Whether its prompt is complete.
     pub(crate) decoding: bool,
+}
+
+impl Wish {
+    /// That of a sequence that takes no part.
+    pub(crate) const NONE: Self = Self { pending: 0, decoding: false };
 }
 
 impl Pace {
@@ -62,10 +71,39 @@ impl Pace {
         chunks
     }
 
+    /// Which sequences take part in a pass that belongs to those that are `first`: these, and of the
+    /// decoding ones as many as make it hardly longer. `turn` rotates which ones.
+    pub(crate) fn guests(&self, wishes: &[Wish], first: &[bool], turn: usize) -> Vec<bool> {
+        let own: usize =
+            wishes.iter().zip(first).filter(|(_, first)| **first).map(|(w, _)| if w.decoding { w.pending } else { ALONE }).sum();
+        let mut left = self.spare(own);
+        let mut takes_part = first.to_vec();
+        let others: Vec<usize> = (0..wishes.len()).filter(|i| !first[*i] && wishes[*i].decoding).collect();
+        for i in others.iter().cycle().skip(turn % others.len().max(1)).take(others.len()) {
+            if wishes[*i].pending <= left {
+                left -= wishes[*i].pending;
+                takes_part[*i] = true;
+            }
+        }
+        takes_part
+    }
+
+    /// Number of rows that make a pass of so many rows hardly longer.
+    fn spare(&self, rows: usize) -> usize {
+        match (self.decode, self.rows, self.token) {
+            (Some(decode), Some(mean), Some(token)) if token > 0.0 => {
+                // what a pass costs without any row: reading the weights
+                let fixed = (decode - token * mean).max(0.0);
+                (GUESTS * (fixed / token + rows as f64)) as usize
+            }
+            _ => 0,
+        }
+    }
+
     /// Minimum probability of acceptance at which a drafted token's row costs less than a token
     /// costs now, over all sequences.
     pub(crate) fn worth(&self, wishes: &[Wish], chunks: &[usize]) -> f32 {
-        let coming = wishes.iter().zip(chunks).filter(|(w, chunk)| w.pending == **chunk).count().max(1);
+        let coming = wishes.iter().zip(chunks).filter(|(w, chunk)| **chunk > 0 && w.pending == **chunk).count().max(1);
         let share = match (self.decode, self.token) {
             (Some(decode), Some(token)) if decode > 0.0 => (token / decode).min(DEAREST),
             _ => ROW,
@@ -81,7 +119,10 @@ impl Pace {
         let prompt = read + drafted;
         let blend = |old: Option<f64>, new: f64| Some(old.map_or(new, |old| old + NEW * (new - old)));
         match (decoding, self.decode) {
-            (true, _) if prompt == 0 => self.decode = blend(self.decode, took),
+            (true, _) if prompt == 0 => {
+                self.decode = blend(self.decode, took);
+                self.rows = blend(self.rows, chunks.iter().sum::<usize>() as f64);
+            }
             (true, Some(decode)) if prompt > 0 => self.token = blend(self.token, (took - decode).max(0.0) / prompt as f64),
             _ => {}
         }

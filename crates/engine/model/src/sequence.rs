@@ -33,7 +33,7 @@ pub(crate) struct Work {
 
 impl Work {
     /// Whose it is; empty where there is one owner only.
-    fn owner_name(&self) -> &str {
+    pub(crate) fn owner_name(&self) -> &str {
         self.owner.as_ref().map_or("", |owner| &owner.name)
     }
 }

@@ -1,9 +1,9 @@
 //! The state shared by the engine's handle and its thread.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::{AdapterVersion, BoundAdapter, Tokenizer, Transformer};
+use crate::{AdapterVersion, BoundAdapter, Places, Tokenizer, Transformer};
 
 /// An adapter bound to the engine's model.
 #[derive(Debug)]
@@ -20,8 +20,8 @@ pub(crate) struct EngineState {
     pub(crate) model: Transformer,
     pub(crate) tokenizer: Tokenizer,
     pub(crate) context_length: usize,
-    /// Number of waiting and running requests.
-    pub(crate) waiting: AtomicUsize,
+    /// The waiting and running requests.
+    pub(crate) places: Places,
     /// Mean duration of a request in microseconds, as an exponential moving average.
     pub(crate) mean_micros: AtomicU64,
     /// What its thread is at.

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 use autoact_base::failpoint::stallpoint;
@@ -12,6 +12,7 @@ use autoact_kernels::Team;
 
 use crate::backend::{FinishReason, GenerateError};
 use crate::draft::Drafts;
+use crate::fairness::{Fairness, OwnerId};
 use crate::grammar::Grammars;
 use crate::known::Known;
 use crate::radix::Prefixes;
@@ -33,6 +34,16 @@ pub(crate) enum Job {
     Panic(GenerateSender),
 }
 
+impl Job {
+    /// Whose request it is; `None`: it is none.
+    pub(crate) fn owner(&self) -> Option<&str> {
+        match self {
+            Self::Generate(job) => Some(job.0.owner_name()),
+            _ => None,
+        }
+    }
+}
+
 /// The thread's own state.
 pub(crate) struct Worker {
     shared: Arc<EngineState>,
@@ -42,13 +53,16 @@ pub(crate) struct Worker {
     drafts: Drafts,
     scratch: Scratch,
     pace: Pace,
+    /// The requests that wait, and what each owner has had.
+    fairness: Fairness<Box<(Work, GenerateSender)>>,
     running: Vec<Running>,
-    /// Maximum number of sequences in a pass.
+    /// Maximum number of running sequences, beside those of owners that have less than their part.
     batch: usize,
     passes: usize,
 }
 
 struct Running {
+    owner: OwnerId,
     sequence: Sequence,
     sender: GenerateSender,
     started: Instant,
@@ -75,6 +89,7 @@ impl Worker {
             drafts: Drafts::new(options.draft),
             scratch: Scratch::default(),
             pace: Pace::default(),
+            fairness: Fairness::default(),
             running: Vec::new(),
             batch: options.batch.max(1),
             passes: 0,
@@ -84,20 +99,20 @@ impl Worker {
 
     fn run(&mut self, jobs: &Receiver<Job>) {
         loop {
-            if self.running.is_empty() {
+            if self.running.is_empty() && self.fairness.is_empty() {
                 self.shared.at_work.end();
                 let Ok(job) = jobs.recv() else { return };
                 self.shared.at_work.begin();
                 self.take(job);
             }
-            while self.running.len() < self.batch {
-                match jobs.try_recv() {
-                    Ok(job) => {
-                        self.shared.at_work.begin();
-                        self.take(job);
-                    }
-                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-                }
+            // no more at once than there are places: who sends all the time must not keep the model
+            // from working
+            for job in jobs.try_iter().take(self.shared.places.most()) {
+                self.take(job);
+            }
+            while let Some((owner, request)) = self.fairness.pop(self.batch, self.batch.saturating_mul(2)) {
+                self.shared.at_work.begin();
+                self.start(owner, *request);
             }
             self.shared.at_work.begin();
             self.leave_unwanted();
@@ -111,31 +126,12 @@ impl Worker {
     }
 
     fn take(&mut self, job: Job) {
-        let started = Instant::now();
         match job {
-            Job::Generate(job) => {
-                let (work, mut sender) = *job;
-                let begun = guard(|| {
-                    let mut sequence = Sequence::start(work, &mut self.grammars, &mut self.known)?;
-                    sequence.check(&sender)?;
-                    let finish = sequence.begin(&self.shared, &mut sender)?;
-                    Ok((sequence, finish))
-                });
-                match begun {
-                    Ok((sequence, None)) => {
-                        self.running.push(Running { sequence, sender, started });
-                        // Rows with the same adapter are adjacent.
-                        self.running.sort_by_key(|r| r.sequence.speaker());
-                    }
-                    Ok((sequence, Some(reason))) => self.end(Running { sequence, sender, started }, Ok(reason)),
-                    Err(error) => {
-                        self.finished(started);
-                        sender.end(Err(error));
-                    }
-                }
+            Job::Generate(request) => {
+                let owner = request.0.owner_name().to_owned();
+                self.fairness.push(&owner, request);
             }
             Job::ClearCache => {
-                self.finished(started);
                 self.known.own.clear();
                 self.drafts.forget();
             }
@@ -143,7 +139,30 @@ impl Worker {
             Job::Panic(sender) => {
                 let error = guard(|| -> Result<(), GenerateError> { panic!("on purpose") }).unwrap_err();
                 self.fail(&error);
-                self.finished(started);
+                sender.end(Err(error));
+            }
+        }
+    }
+
+    /// Begins a request: its sequence joins the batch.
+    fn start(&mut self, owner: OwnerId, (work, mut sender): (Work, GenerateSender)) {
+        let started = Instant::now();
+        let begun = guard(|| {
+            let mut sequence = Sequence::start(work, &mut self.grammars, &mut self.known)?;
+            sequence.check(&sender)?;
+            let finish = sequence.begin(&self.shared, &mut sender)?;
+            Ok((sequence, finish))
+        });
+        self.fairness.charge(owner, started.elapsed());
+        match begun {
+            Ok((sequence, None)) => {
+                self.running.push(Running { owner, sequence, sender, started });
+                // Rows with the same adapter are adjacent.
+                self.running.sort_by_key(|r| r.sequence.speaker());
+            }
+            Ok((sequence, Some(reason))) => self.end(Running { owner, sequence, sender, started }, Ok(reason)),
+            Err(error) => {
+                self.finished(owner, started);
                 sender.end(Err(error));
             }
         }
@@ -167,21 +186,31 @@ impl Worker {
     fn pass(&mut self) -> Result<(), GenerateError> {
         let wish = |r: &Running| Wish { pending: r.sequence.pending(), decoding: r.sequence.decoding() };
         let wishes: Vec<Wish> = self.running.iter().map(wish).collect();
+        let first = self.fairness.first(self.running.iter().map(|r| r.owner));
+        let takes_part = first.map(|first| self.pace.guests(&wishes, &first, self.passes));
+        let wishes = wishes.into_iter().enumerate();
+        let wishes = wishes.map(|(i, wish)| if takes_part.as_ref().is_none_or(|t| t[i]) { wish } else { Wish::NONE });
+        let wishes: Vec<Wish> = wishes.collect();
         let chunks = self.pace.share(&wishes, self.passes);
         self.passes += 1;
         let worth = self.pace.worth(&wishes, &chunks);
         let mut items: Vec<Item<'_>> = Vec::with_capacity(chunks.len());
         let mut drafted = 0;
+        let mut parts = Vec::with_capacity(chunks.len());
         for (running, chunk) in self.running.iter_mut().zip(&chunks) {
             if *chunk > 0 {
-                drafted += running.sequence.draft(*chunk, &self.shared, &mut self.drafts, worth);
+                let draft = running.sequence.draft(*chunk, &self.shared, &mut self.drafts, worth);
+                drafted += draft;
+                parts.push((running.owner, *chunk + draft));
                 items.push(running.sequence.item(*chunk));
             }
         }
         stallpoint("model-pass", &self.passes);
         let started = Instant::now();
         let logits = self.shared.model.forward(&self.team, &mut items, &mut self.scratch);
-        self.pace.note(started.elapsed(), &wishes, &chunks, drafted);
+        let took = started.elapsed();
+        self.pace.note(took, &wishes, &chunks, drafted);
+        self.fairness.charge_shared(took, parts.into_iter());
         drop(items);
         let vocabulary = self.shared.model.config().vocab_size;
         let mut rest = logits;
@@ -192,7 +221,7 @@ impl Worker {
                 return Err(GenerateError::engine("a pass gave too few logits"));
             };
             rest = others;
-            if *chunk < wish.pending {
+            if *chunk == 0 || *chunk < wish.pending {
                 running.sequence.score(logits, rows);
                 continue;
             }
@@ -210,7 +239,7 @@ impl Worker {
     }
 
     fn end(&mut self, running: Running, end: Result<FinishReason, GenerateError>) {
-        let Running { mut sequence, sender, started } = running;
+        let Running { owner, mut sequence, sender, started } = running;
         let end = end.and_then(|reason| {
             guard(|| sequence.weigh(&self.shared, &self.team, &mut self.scratch))?;
             Ok(reason)
@@ -220,7 +249,7 @@ impl Worker {
             tracing::error!(%error, "a completion failed");
         }
         let end = end.map(|reason| sequence.finish(reason, &self.shared, &mut self.known, &mut self.drafts));
-        self.finished(started);
+        self.finished(owner, started);
         sender.end(end);
     }
 
@@ -234,8 +263,8 @@ impl Worker {
         }
     }
 
-    fn finished(&self, started: Instant) {
-        self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
+    fn finished(&mut self, owner: OwnerId, started: Instant) {
+        self.shared.places.leave(self.fairness.ended(owner));
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let mean = self.shared.mean_micros.load(Ordering::Relaxed);
         let mean = if mean == 0 { micros } else { mean - mean / MEAN_OF + micros / MEAN_OF };
