@@ -71,7 +71,7 @@ mod tests {
             (r#"{"data": [{"index": 0, "embedding": []}, {"index": 1, "embedding": []}]}"#, "0 numbers"),
             (r#"{"data": [{"index": 0, "embedding": [NaN]}, {"index": 1, "embedding": [1]}]}"#, "NaN"),
             (r#"{"data": [{"index": 0, "embedding": [null]}, {"index": 1, "embedding": [1]}]}"#, "null"),
-            (r#"{"data": [{"index": 0, "embedding": [1e39]}, {"index": 1, "embedding": [1]}]}"#, "not finite"),
+            (r#"{"data": [{"index": 0, "embedding": [1e39]}, {"index": 1, "embedding": [1]}]}"#, "out of range"),
             (r#"{"data": [{"index": 0, "embedding": [0]}, {"index": 1, "embedding": [1]}]}"#, "are 0"),
             (r#"{"error": {"message": "no such model"}}"#, "no such model"),
             ("<html>", "<html>"),
