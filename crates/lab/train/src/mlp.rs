@@ -1,6 +1,6 @@
 //! SwiGLU (<https://arxiv.org/abs/2002.05202>): `act = silu(gate) * up`. A row has gate, then up.
 
-use crate::vecmath::exp;
+use crate::vecmath::{LANES, exp};
 
 /// Forward pass: `gate_up` `[T, 2 I]` to `act` `[T, I]`.
 #[inline(always)]
@@ -19,13 +19,27 @@ pub(crate) fn swiglu<const FMA: bool>(gate_up: &[f32], act: &mut [f32], inner: u
 pub(crate) fn swiglu_backward<const FMA: bool>(gate_up: &mut [f32], act: &mut [f32], inner: usize) {
     for (gu, act) in gate_up.chunks_exact_mut(2 * inner).zip(act.chunks_exact_mut(inner)) {
         let (gate, up) = gu.split_at_mut(inner);
+        // chunks of known length: three zipped mutable slices are not vectorised
+        let (act, act_tail) = act.as_chunks_mut::<LANES>();
+        let (gate, gate_tail) = gate.as_chunks_mut::<LANES>();
+        let (up, up_tail) = up.as_chunks_mut::<LANES>();
         for ((a, g), u) in act.iter_mut().zip(gate).zip(up) {
-            let (dy, x, y) = (*a, *g, *u);
-            let s = 1.0 / (1.0 + exp::<FMA>(-x));
-            let silu = x * s;
-            *a = silu * y;
-            *u = dy * silu;
-            *g = dy * y * (s + silu * (1.0 - s));
+            let (mut da, mut dg, mut du) = (*a, *g, *u);
+            for i in 0..LANES {
+                (da[i], dg[i], du[i]) = gradient::<FMA>(da[i], dg[i], du[i]);
+            }
+            (*a, *g, *u) = (da, dg, du);
+        }
+        for ((a, g), u) in act_tail.iter_mut().zip(gate_tail).zip(up_tail) {
+            (*a, *g, *u) = gradient::<FMA>(*a, *g, *u);
         }
     }
+}
+
+/// The activation, and the gradients of gate and up, from the gradient `dy` of the activation.
+#[inline(always)]
+fn gradient<const FMA: bool>(dy: f32, gate: f32, up: f32) -> (f32, f32, f32) {
+    let s = 1.0 / (1.0 + exp::<FMA>(-gate));
+    let silu = gate * s;
+    (silu * up, dy * up * (s + silu * (1.0 - s)), dy * silu)
 }
