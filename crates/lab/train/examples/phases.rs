@@ -48,6 +48,9 @@ fn shape(name: &str) -> Option<ModelConfig> {
         bos_token_id: None,
         eos_token_id: Some(0),
     };
+    if name == "stem" {
+        return Some(stem);
+    }
     let smollm = ModelConfig {
         hidden_size: 576,
         intermediate_size: 1536,
@@ -56,13 +59,9 @@ fn shape(name: &str) -> Option<ModelConfig> {
         num_key_value_heads: 3,
         head_dim: 64,
         vocab_size: 49_152,
-        ..stem.clone()
+        ..stem
     };
-    match name {
-        "stem" => Some(stem),
-        "smollm" => Some(smollm),
-        _ => None,
-    }
+    (name == "smollm").then_some(smollm)
 }
 
 fn documents(vocab: usize, seq_len: usize) -> Vec<Document> {

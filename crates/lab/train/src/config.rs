@@ -25,8 +25,9 @@ pub enum Precision {
     /// 32-bit floats.
     #[default]
     F32,
-    /// bfloat16 factors with f32 sums (mixed precision). About twice as fast on CPUs with
-    /// AVX512_BF16; the same as [`Precision::F32`] on others.
+    /// bfloat16 factors and activations with f32 sums (mixed precision). Faster on CPUs with
+    /// AVX512_BF16; others compute the same bits, but slower than in [`Precision::F32`]. Widths
+    /// have to be even.
     Bf16,
 }
 
