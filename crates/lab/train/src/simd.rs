@@ -145,6 +145,11 @@ kernels! {
     fn scale_add(dst: &mut [f32], a: f32, src: &[f32], b: f32) = vecmath::scale_add;
 }
 
+/// Whether products in bf16 are faster than in f32.
+pub(crate) fn has_bf16() -> bool {
+    level() == AVX512_BF16
+}
+
 #[cfg(test)]
 #[path = "simd_tests.rs"]
 mod tests;

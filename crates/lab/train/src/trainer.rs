@@ -71,8 +71,9 @@ impl Trainer {
         Self::build(model, weights, config, Some(adapters))
     }
 
-    fn build(model: ModelConfig, weights: Weights, config: TrainConfig, lora: Option<LoraWeights>) -> Result<Self> {
+    fn build(model: ModelConfig, weights: Weights, mut config: TrainConfig, lora: Option<LoraWeights>) -> Result<Self> {
         model.validate()?;
+        config.precision = config.precision.in_use();
         if config.precision == Precision::Bf16 && !(model.hidden_size.is_multiple_of(2) && model.intermediate_size.is_multiple_of(2)) {
             return Err(TrainError::Config("products in bf16 need an even `hidden_size` and `intermediate_size`".into()));
         }
@@ -327,7 +328,7 @@ impl Trainer {
         &self.model
     }
 
-    /// The settings.
+    /// The settings; the precision is the one in use.
     #[must_use]
     pub fn config(&self) -> &TrainConfig {
         &self.config

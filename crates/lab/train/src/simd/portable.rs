@@ -36,33 +36,70 @@ pub(crate) fn product<const FMA: bool, E: Element>(m: usize, n: usize, alpha: f3
     for j in (0..n).step_by(LANES) {
         let cols = LANES.min(n - j);
         for i in (0..m).step_by(ROWS) {
-            let rows = ROWS.min(m - i);
             let mut acc = [[0.0f32; LANES]; ROWS];
+            // whole tiles apart: only with known bounds are the sums kept in registers
             for segment in segments {
-                let right = &segment.right;
-                let at = j / Panels::COLUMNS * right.panel + j % Panels::COLUMNS;
-                for p in 0..segment.depth {
-                    let mut y = [0u32; LANES];
-                    let from = at + p * right.step;
-                    y[..cols].copy_from_slice(&right.words[from..from + cols]);
-                    for (r, acc) in acc.iter_mut().enumerate().take(rows) {
-                        let x = match segment.left {
-                            Left::Rows { data, ld } => {
-                                let at = (i + r) * ld + p * E::PER_WORD;
-                                E::word(data[at], data[at + E::PER_WORD - 1])
-                            }
-                            Left::Columns { words, ld } => words[p * ld + i + r],
-                        };
-                        for (acc, y) in acc.iter_mut().zip(&y) {
-                            *acc = step::<FMA, E>(*acc, x, *y);
-                        }
-                    }
+                match (cols == LANES && m - i >= ROWS, segment.left) {
+                    (true, Left::Rows { .. }) => whole::<FMA, true, E>(&mut acc, segment, i, j),
+                    (true, Left::Columns { .. }) => whole::<FMA, false, E>(&mut acc, segment, i, j),
+                    (false, _) => part::<FMA, E>(&mut acc[..ROWS.min(m - i)], cols, segment, i, j),
                 }
             }
-            for (r, acc) in acc.iter().enumerate().take(rows) {
+            for (r, acc) in acc.iter().enumerate().take(m - i) {
                 for (c, sum) in acc.iter().enumerate().take(cols) {
                     put(&mut target, i + r, j + c, alpha * sum);
                 }
+            }
+        }
+    }
+}
+
+/// The word of row `i` and step `p`.
+#[inline(always)]
+fn left<E: Element>(left: &Left<'_, E>, i: usize, p: usize) -> u32 {
+    match left {
+        Left::Rows { data, ld } => {
+            let at = i * ld + p * E::PER_WORD;
+            E::word(data[at], data[at + E::PER_WORD - 1])
+        }
+        Left::Columns { words, ld } => words[p * ld + i],
+    }
+}
+
+/// Adds a segment to a whole tile. `IN_ROWS`: the kind of left factor, so that the loop does not ask.
+#[inline(always)]
+fn whole<const FMA: bool, const IN_ROWS: bool, E: Element>(sums: &mut [[f32; LANES]; ROWS], s: &Segment<'_, E>, i: usize, j: usize) {
+    let mut acc = *sums;
+    let right = &s.right;
+    let at = j / Panels::COLUMNS * right.panel + j % Panels::COLUMNS;
+    for p in 0..s.depth {
+        let Some((y, _)) = right.words[at + p * right.step..].split_first_chunk::<LANES>() else { break };
+        for (r, acc) in acc.iter_mut().enumerate() {
+            let x = match (IN_ROWS, &s.left) {
+                (true, Left::Rows { .. }) | (false, Left::Columns { .. }) => left(&s.left, i + r, p),
+                _ => 0,
+            };
+            for c in 0..LANES {
+                acc[c] = step::<FMA, E>(acc[c], x, y[c]);
+            }
+        }
+    }
+    *sums = acc;
+}
+
+/// Adds a segment to a tile at the edge, of `cols` columns.
+#[inline(always)]
+fn part<const FMA: bool, E: Element>(acc: &mut [[f32; LANES]], cols: usize, s: &Segment<'_, E>, i: usize, j: usize) {
+    let right = &s.right;
+    let at = j / Panels::COLUMNS * right.panel + j % Panels::COLUMNS;
+    for p in 0..s.depth {
+        let from = at + p * right.step;
+        let mut y = [0u32; LANES];
+        y[..cols].copy_from_slice(&right.words[from..from + cols]);
+        for (r, acc) in acc.iter_mut().enumerate() {
+            let x = left(&s.left, i + r, p);
+            for c in 0..LANES {
+                acc[c] = step::<FMA, E>(acc[c], x, y[c]);
             }
         }
     }
