@@ -13,6 +13,7 @@ use crate::element::{Element, depth};
 use crate::lora::{Linear, LoraConfig, LoraWeights};
 use crate::lora_panels::{LoraPanels, Site, SitePanels, padded_rank};
 use crate::model_config::ModelConfig;
+use crate::packing::MicroBatch;
 use crate::product::{Segment, Target, product};
 use crate::simd;
 use crate::vecmath::Mask;
@@ -42,8 +43,11 @@ pub(crate) struct LoraScratch<E> {
     dy_words: Aligned<u32>,
     h_words: Aligned<u32>,
     dh_words: Aligned<u32>,
-    /// Tokens of the micro-batch on which adapters do not act (activated LoRA).
-    base_rows: Vec<Range<usize>>,
+    /// Rows on which adapters do not act (activated LoRA): of the micro-batch's tokens, and of its
+    /// tokens with loss.
+    base_rows: [Vec<Range<usize>>; 2],
+    /// Which of the two the rows are counted in.
+    only_loss_rows: bool,
 }
 
 impl<E: Element> LoraScratch<E> {
@@ -65,14 +69,22 @@ impl<E: Element> LoraScratch<E> {
             dy_words: words(outputs),
             h_words: words(widest),
             dh_words: words(widest),
-            base_rows: vec![],
+            base_rows: [vec![], vec![]],
+            only_loss_rows: false,
         }
     }
 
     /// Starts a micro-batch.
-    pub(crate) fn begin(&mut self, base_rows: &[Range<usize>]) {
-        self.base_rows.clear();
-        self.base_rows.extend_from_slice(base_rows);
+    pub(crate) fn begin(&mut self, batch: &MicroBatch) {
+        let [all, with_loss] = &mut self.base_rows;
+        all.clone_from(&batch.base_rows);
+        with_loss.clone_from(&batch.base_loss_rows);
+        self.only_loss_rows = false;
+    }
+
+    /// Whether the rows to come are those of tokens with loss only.
+    pub(crate) fn only_loss_rows(&mut self, only: bool) {
+        self.only_loss_rows = only;
     }
 
     fn hidden_at(&self, layer: usize, site: Site, rows: &Range<usize>, width: usize) -> Range<usize> {
@@ -96,7 +108,7 @@ impl<'a, E: Element> Hidden<'a, E> {
     }
 }
 
-/// Zeroes the rows of `hidden` (of the tokens `rows`) on which adapters do not act. These rows then
+/// Zeroes the rows of `hidden` (which are `rows` of the micro-batch) on which adapters do not act. These rows then
 /// contribute neither to the output nor to the gradient.
 fn silence<E: Element>(hidden: &mut [E], width: usize, rows: &Range<usize>, base_rows: &[Range<usize>]) {
     for base in base_rows {
@@ -153,7 +165,7 @@ impl<'a> LoraPass<'a> {
         let values = &mut w.hidden[at];
         let target = Target::Round { out: values, ld: width };
         product(rows.len(), width, self.scale(), &[Segment::rows(x, inputs, &panels.down)], target);
-        silence(values, width, rows, &w.base_rows);
+        silence(values, width, rows, &w.base_rows[usize::from(w.only_loss_rows)]);
         Some(Hidden { site: panels, values })
     }
 
@@ -186,7 +198,7 @@ impl<'a> LoraPass<'a> {
             let padded = padded_rank::<E>(r);
             product(tokens, padded, self.scale(), &[Segment::rows(&dy[from..], ld, &member.up_back)], target);
         }
-        silence(&mut w.dhidden[..tokens * width], width, rows, &w.base_rows);
+        silence(&mut w.dhidden[..tokens * width], width, rows, &w.base_rows[usize::from(w.only_loss_rows)]);
     }
 
     /// The adapters' gradient of a site's input, before the base's: without dropout a further

@@ -1,7 +1,8 @@
 //! The forward and backward pass of a whole model over one micro-batch.
 //!
 //! Attention takes a document at a time. What lies between two attentions takes a block of tokens
-//! at a time, so that its intermediate results stay in the cache.
+//! at a time, so that its intermediate results stay in the cache. After the last attention, only
+//! tokens with loss are computed.
 
 use std::ops::Range;
 
@@ -61,6 +62,26 @@ fn blocks(tokens: usize) -> impl Iterator<Item = Range<usize>> {
     (0..tokens).step_by(BLOCK).map(move |first| first..(first + BLOCK).min(tokens))
 }
 
+/// Row `i` of `to` becomes the row `rows[i]` of `from`; rows have `width` elements.
+fn gather<T: Copy>(to: &mut [T], from: &[T], width: usize, rows: &[u32]) {
+    for (to, row) in to.chunks_exact_mut(width).zip(rows) {
+        to.copy_from_slice(&from[*row as usize * width..][..width]);
+    }
+}
+
+/// Moves row `i` to row `rows[i]`, in place; the others become zero. `rows` ascends, so that from
+/// the last one on no row is overwritten before it is moved.
+fn scatter<T: Copy + Default>(x: &mut [T], width: usize, rows: &[u32]) {
+    let mut end = x.len();
+    for (i, row) in rows.iter().enumerate().rev() {
+        let at = *row as usize * width;
+        x.copy_within(i * width..(i + 1) * width, at);
+        x[at + width..end].fill(T::default());
+        end = at;
+    }
+    x[..end].fill(T::default());
+}
+
 /// `dW[n, k] += dy[rows, n]^T x[rows, k]`; the rows of `dy` are `dy_ld` elements apart.
 fn weight_gradient<E: Element>(
     dw: &mut [f32],
@@ -97,7 +118,7 @@ impl<'a> Net<'a> {
     /// Computes one micro-batch. Returns the sum of its targets' losses in nats, and adds `scale`
     /// times the gradient of that sum to `grad`.
     pub(crate) fn run<E: Element>(&self, w: &mut Workspace<E>, batch: &MicroBatch, scale: f32, mut grad: Gradient<'_>) -> f64 {
-        w.lora.begin(&batch.base_rows);
+        w.lora.begin(batch);
         w.watch.start();
         let c = self.config.hidden_size;
         let tokens = batch.tokens.len();
@@ -112,7 +133,13 @@ impl<'a> Net<'a> {
                 self.queries_keys_values(w, layer, batch, &rows);
             }
             self.attention(w, layer, batch);
-            for rows in blocks(tokens) {
+            if self.is_last(layer) {
+                let a = &w.layers[layer];
+                gather(&mut w.loss_x, &a.x, c, &batch.loss_rows);
+                gather(&mut w.loss_att, &a.att, self.config.q_width(), &batch.loss_rows);
+            }
+            w.lora.only_loss_rows(self.is_last(layer));
+            for rows in blocks(self.rows_after_attention(layer, batch)) {
                 self.after_attention(w, layer, &rows);
             }
         }
@@ -121,8 +148,15 @@ impl<'a> Net<'a> {
             return loss;
         }
         for layer in (0..self.config.num_hidden_layers).rev() {
-            for rows in blocks(tokens) {
+            w.lora.only_loss_rows(self.is_last(layer));
+            for rows in blocks(self.rows_after_attention(layer, batch)) {
                 self.after_attention_backward(w, layer, &rows, &mut grad);
+            }
+            w.lora.only_loss_rows(false);
+            if self.is_last(layer) {
+                scatter(&mut w.dx[..tokens * c], c, &batch.loss_rows);
+                let q = self.config.q_width();
+                scatter(&mut w.datt[..tokens * q], q, &batch.loss_rows);
             }
             self.attention_backward(w, layer, batch);
             for rows in blocks(tokens) {
@@ -137,6 +171,15 @@ impl<'a> Net<'a> {
         }
         w.watch.lap(Phase::Elementwise);
         loss
+    }
+
+    fn is_last(&self, layer: usize) -> bool {
+        layer + 1 == self.config.num_hidden_layers
+    }
+
+    /// The rows of a layer after its attention.
+    fn rows_after_attention(&self, layer: usize, batch: &MicroBatch) -> usize {
+        if self.is_last(layer) { batch.loss_rows.len() } else { batch.tokens.len() }
     }
 
     fn shape(&self) -> attention::Shape {
@@ -206,7 +249,8 @@ impl<'a> Net<'a> {
         let (c, q, inner, tokens) = (m.hidden_size, m.q_width(), m.intermediate_size, rows.len());
         let (before, after) = w.layers.split_at_mut(index + 1);
         let Some(a) = before.last_mut() else { return };
-        let (x, att) = (&a.x[of(rows, c)], &a.att[of(rows, q)]);
+        let (x, att) = if self.is_last(index) { (&w.loss_x, &w.loss_att) } else { (&a.x, &a.att) };
+        let (x, att) = (&x[of(rows, c)], &att[of(rows, q)]);
         let (x2, hn) = (&mut a.x2[of(rows, c)], &mut a.hn[of(rows, c)]);
         let (gate_up, act) = (&mut a.gate_up[of(rows, 2 * inner)], &mut w.act[..tokens * inner]);
         let out = &mut after.first_mut().map_or(&mut w.last, |l| &mut l.x)[of(rows, c)];
@@ -240,15 +284,11 @@ impl<'a> Net<'a> {
     }
 
     /// The final norm, the output head and the loss, computed only for tokens whose next token is a
-    /// target. Leaves the gradient of the last layer's output `[T, C]` in `dx`.
+    /// target. Leaves the gradient of their outputs of the last layer in `dx`, one after the other.
     fn head<E: Element>(&self, w: &mut Workspace<E>, batch: &MicroBatch, scale: f32, grad: &mut Gradient<'_>) -> f64 {
         let (c, vocab) = (self.config.hidden_size, self.config.vocab_size);
         let rows = batch.loss_rows.len();
-        let x = &mut w.head_x[..rows * c];
-        for (row, from) in x.chunks_exact_mut(c).zip(&batch.loss_rows) {
-            let at = *from as usize * c;
-            row.copy_from_slice(&w.last[at..at + c]);
-        }
+        let x = &w.last[..rows * c];
         let (n, d, rstd) = (&mut w.head_n[..rows * c], &mut w.head_d[..rows * c], &mut w.head_rstd[..rows]);
         let norm = self.weight(self.layout.norm, c);
         simd::norm_forward(x, norm, self.config.rms_norm_eps as f32, n, rstd);
@@ -272,15 +312,10 @@ impl<'a> Net<'a> {
             }
         }
         if wanted {
-            let dx = &mut w.dx[..batch.tokens.len() * c];
+            let dx = &mut w.dx[..rows * c];
             dx.fill(0.0);
-            let mut dw = grad.full(self.layout.norm);
-            let (mut d, mut x, mut r) = (d.chunks_exact(c), x.chunks_exact(c), rstd.chunks_exact(1));
-            for to in &batch.loss_rows {
-                let (Some(d), Some(x), Some(r)) = (d.next(), x.next(), r.next()) else { break };
-                let dw = dw.as_mut().map_or(&mut [][..], |g| &mut g[..c]);
-                simd::norm_backward(d, x, norm, r, &mut dx[*to as usize * c..][..c], dw);
-            }
+            let dw = grad.full(self.layout.norm).map_or(&mut [][..], |g| &mut g[..c]);
+            simd::norm_backward(d, x, norm, rstd, dx, dw);
         }
         w.watch.lap(Phase::Loss);
         loss
@@ -294,7 +329,8 @@ impl<'a> Net<'a> {
         let packed = &self.packed.layers[index];
         let (c, q, inner, tokens) = (m.hidden_size, m.q_width(), m.intermediate_size, rows.len());
         let a = &mut w.layers[index];
-        let (x2, hn, att) = (&a.x2[of(rows, c)], &a.hn[of(rows, c)], &a.att[of(rows, q)]);
+        let att = &if self.is_last(index) { &w.loss_att } else { &a.att }[of(rows, q)];
+        let (x2, hn) = (&a.x2[of(rows, c)], &a.hn[of(rows, c)]);
         let (gate_up, act) = (&mut a.gate_up[of(rows, 2 * inner)], &mut w.act[..tokens * inner]);
         let (dx, dxr) = (&mut w.dx[of(rows, c)], &mut w.dx_rounded[..tokens * c]);
         let dn = &mut w.dn[..tokens * c];

@@ -50,7 +50,11 @@ pub(crate) struct WeightGradients {
 /// All buffers of one worker. Those of `B` rows belong to one block.
 pub(crate) struct Workspace<E> {
     pub(crate) layers: Vec<LayerActs<E>>,
-    /// Output of the last layer `[T, C]`.
+    /// What the last layer reads after its attention, gathered for the tokens with loss: its input
+    /// `[T, C]` and its attention output `[T, q]`.
+    pub(crate) loss_x: Vec<f32>,
+    pub(crate) loss_att: Vec<E>,
+    /// Output of the last layer `[T, C]` for the tokens with loss.
     pub(crate) last: Vec<f32>,
     /// Widest rows of f32: `qkv` before the rotation, or a gradient before the base's product
     /// `[B, max(q + 2 kv, I)]`.
@@ -66,8 +70,7 @@ pub(crate) struct Workspace<E> {
     pub(crate) datt: Vec<E>,
     /// Gradient of `qkv` `[T, q + 2 kv]`.
     pub(crate) dqkv: Vec<E>,
-    /// Hidden states, normed values and gradients `[T, C]` of the tokens with loss, gathered.
-    pub(crate) head_x: Vec<f32>,
+    /// Normed values and gradients `[T, C]` of the tokens with loss.
     pub(crate) head_n: Vec<E>,
     pub(crate) head_d: Vec<f32>,
     pub(crate) head_rstd: Vec<f32>,
@@ -112,6 +115,8 @@ impl<E: Element> Workspace<E> {
         };
         Self {
             layers: layers.collect(),
+            loss_x: floats(c),
+            loss_att: elements(m.q_width()),
             last: floats(c),
             wide: Aligned::new(block * m.qkv_width().max(inner)),
             act: vec![E::default(); block * inner],
@@ -120,7 +125,6 @@ impl<E: Element> Workspace<E> {
             dn: Aligned::new(block * c),
             datt: elements(m.q_width()),
             dqkv: elements(m.qkv_width()),
-            head_x: floats(c),
             head_n: elements(c),
             head_d: floats(c),
             head_rstd: floats(1),
