@@ -3,109 +3,218 @@
 //! The forward pass keeps only the log-sum-exp of each row. The backward pass recomputes the
 //! probabilities from it, as FlashAttention-2 does (<https://arxiv.org/abs/2307.08691>). A tile of
 //! queries `[first, last)` uses only the keys `0..last`, so that blocks above the diagonal are
-//! never computed.
+//! never computed. A document's keys and values are packed once per head.
 
-use crate::config::Precision;
-use crate::simd::{self, Mat, gemm};
+use crate::aligned::Aligned;
+use crate::element::{Element, depth};
+use crate::panels::Panels;
+use crate::product::{Left, Segment, Target, product};
+use crate::rope::RopeTable;
+use crate::simd;
 
-/// Query rows per tile.
-pub(crate) const TILE: usize = 64;
+/// Query rows per tile: a multiple of the rows that the products keep in registers.
+const TILE: usize = 48;
+/// Scores of a row are padded to a multiple of this, a cache line of f32.
+const PAD: usize = 16;
 
-/// Numbers of heads and their width; a row of the packed q/k/v matrix has `ld` elements.
+/// Numbers of heads and their width.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) heads: usize,
     pub(crate) kv_heads: usize,
     pub(crate) dim: usize,
-    pub(crate) precision: Precision,
 }
 
 impl Shape {
+    /// Elements of a packed row of queries, keys and values.
     fn ld(&self) -> usize {
         (self.heads + 2 * self.kv_heads) * self.dim
     }
+
     fn scale(&self) -> f32 {
         1.0 / (self.dim as f32).sqrt()
     }
-    /// Offsets of a query head's q, k and v in a packed row.
-    fn offsets(&self, head: usize) -> (usize, usize, usize) {
-        let kv = head / (self.heads / self.kv_heads);
+
+    /// The offsets of the key and the value of a head in a packed row.
+    fn offsets(&self, kv: usize) -> (usize, usize) {
         let k = (self.heads + kv) * self.dim;
-        (head * self.dim, k, k + self.kv_heads * self.dim)
+        (k, k + self.kv_heads * self.dim)
+    }
+
+    /// The query heads that share a key head.
+    fn group(&self, kv: usize) -> std::ops::Range<usize> {
+        let group = self.heads / self.kv_heads;
+        kv * group..(kv + 1) * group
     }
 }
 
 /// Buffers of one worker.
-pub(crate) struct Scratch {
-    /// Scores, then probabilities: `[TILE, longest document]`.
-    scores: Vec<f32>,
-    /// Their gradient, the same shape.
-    dscores: Vec<f32>,
-    /// One value per row of a tile.
-    rows: Vec<f32>,
+pub(crate) struct Scratch<E> {
+    /// Scores `[TILE, longest document]`.
+    scores: Aligned<f32>,
+    /// The gradient of the probabilities, the same shape.
+    dscores: Aligned<f32>,
+    /// Rounded probabilities and gradients of scores, the same shape.
+    p: Aligned<E>,
+    ds: Aligned<E>,
+    /// The same, interleaved.
+    p_words: Aligned<u32>,
+    ds_words: Aligned<u32>,
+    /// Queries and gradients of outputs of a tile, interleaved `[TILE, dim]`.
+    q_words: Aligned<u32>,
+    do_words: Aligned<u32>,
+    /// The keys of a document as `[dim, L]`, and its values as `[dim, L]` and `[L, dim]`.
+    keys_t: Panels,
+    values_t: Panels,
+    keys: Panels,
+    values: Panels,
+    /// Results of a tile `[TILE, dim]`.
+    out: Aligned<f32>,
+    /// Gradients of a document's keys and values `[L, dim]`.
+    dk: Aligned<f32>,
+    dv: Aligned<f32>,
+    /// Values per row of a tile.
+    sums: Vec<f32>,
 }
 
-impl Scratch {
-    pub(crate) fn new(longest: usize) -> Self {
-        let tile = vec![0.0; TILE * longest];
-        Self { scores: tile.clone(), dscores: tile, rows: vec![0.0; TILE] }
+impl<E: Element> Scratch<E> {
+    pub(crate) fn new(longest: usize, dim: usize) -> Self {
+        let longest = longest.next_multiple_of(PAD);
+        let tile = TILE * longest;
+        Self {
+            scores: Aligned::new(tile),
+            dscores: Aligned::new(tile),
+            p: Aligned::new(tile),
+            ds: Aligned::new(tile),
+            p_words: Aligned::new(tile),
+            ds_words: Aligned::new(tile),
+            q_words: Aligned::new(TILE * dim),
+            do_words: Aligned::new(TILE * dim),
+            keys_t: Panels::room::<E>(dim, longest),
+            values_t: Panels::room::<E>(dim, longest),
+            keys: Panels::room::<E>(longest, dim),
+            values: Panels::room::<E>(longest, dim),
+            out: Aligned::new(TILE * dim),
+            dk: Aligned::new(longest * dim),
+            dv: Aligned::new(longest * dim),
+            sums: vec![0.0; TILE],
+        }
+    }
+}
+
+/// A tile of query rows.
+#[derive(Clone, Copy)]
+struct Tile {
+    first: usize,
+    last: usize,
+    /// Elements of a row of scores.
+    ld: usize,
+}
+
+impl Tile {
+    /// The tiles of a document of `len` tokens.
+    fn all(len: usize) -> impl Iterator<Item = Self> {
+        (0..len).step_by(TILE).map(move |first| {
+            let last = (first + TILE).min(len);
+            Self { first, last, ld: last.next_multiple_of(PAD) }
+        })
+    }
+
+    fn rows(self) -> usize {
+        self.last - self.first
+    }
+
+    /// Elements of a tile of scores.
+    fn len(self) -> usize {
+        self.rows() * self.ld
+    }
+
+    /// `rows[rows, last] * panels`, with the sum over the tile's keys.
+    fn over_keys<'a, E: Element>(self, rows: &'a [E], panels: &'a Panels) -> Segment<'a, E> {
+        Segment { left: Left::Rows { data: rows, ld: self.ld }, right: panels.right(), depth: depth::<E>(self.last) }
     }
 }
 
 /// Forward pass of one document of `L` tokens: `qkv` `[L, q + 2 kv]` to `out` `[L, q]`. `lse`
 /// `[heads, L]` gets the log-sum-exp of each row, for the backward pass.
-pub(crate) fn forward(s: Shape, qkv: &[f32], out: &mut [f32], lse: &mut [f32], w: &mut Scratch) {
-    let (ld, od) = (s.ld(), s.heads * s.dim);
+pub(crate) fn forward<E: Element>(s: Shape, qkv: &[E], out: &mut [E], lse: &mut [f32], w: &mut Scratch<E>) {
+    let (ld, od, dim) = (s.ld(), s.heads * s.dim, s.dim);
     let len = qkv.len() / ld;
-    for head in 0..s.heads {
-        let (q, k, v) = s.offsets(head);
-        let lse = &mut lse[head * len..(head + 1) * len];
-        for first in (0..len).step_by(TILE) {
-            let last = (first + TILE).min(len);
-            let rows = last - first;
-            let scores = &mut w.scores[..rows * last];
-            let queries = Mat::rows(&qkv[first * ld + q..], ld);
-            let keys = Mat::rows(&qkv[k..], ld);
-            gemm(s.precision, (rows, last, s.dim), scores, last, queries, keys.t(), 1.0, false);
-            let sums = &mut w.rows[..rows];
-            simd::softmax_tile(scores, last, first, s.scale(), sums, &mut lse[first..last]);
-            let out = &mut out[first * od + q..];
-            let values = Mat::rows(&qkv[v..], ld);
-            gemm(s.precision, (rows, s.dim, last), out, od, Mat::rows(scores, last), values, 1.0, false);
-            simd::scale_rows(out, od, s.dim, sums);
+    for kv in 0..s.kv_heads {
+        let (k, v) = s.offsets(kv);
+        w.keys_t.pack_transposed::<E, E>(&qkv[k..], ld, len, dim);
+        w.values.pack_rows::<E, E>(&qkv[v..], ld, len, dim);
+        for head in s.group(kv) {
+            let lse = &mut lse[head * len..(head + 1) * len];
+            for tile in Tile::all(len) {
+                let rows = tile.rows();
+                let (scores, p) = (&mut w.scores[..tile.len()], &mut w.p[..tile.len()]);
+                let queries = &qkv[tile.first * ld + head * dim..];
+                let target = Target::Store { out: scores, ld: tile.ld };
+                product(rows, tile.last, 1.0, &[Segment::rows(queries, ld, &w.keys_t)], target);
+                let sums = &mut w.sums[..rows];
+                simd::softmax_tile(scores, tile.ld, tile.first, s.scale(), p, sums, &mut lse[tile.first..tile.last]);
+                let target = Target::Store { out: &mut w.out, ld: dim };
+                product(rows, dim, 1.0, &[tile.over_keys(p, &w.values)], target);
+                simd::divide_rows(&w.out, dim, sums, &mut out[tile.first * od + head * dim..], od);
+            }
         }
     }
 }
 
-/// Backward pass: `dout` `[L, q]` to `dqkv` `[L, q + 2 kv]`, which is overwritten.
-pub(crate) fn backward(s: Shape, qkv: &[f32], out: &[f32], lse: &[f32], dout: &[f32], dqkv: &mut [f32], w: &mut Scratch) {
-    let (ld, od) = (s.ld(), s.heads * s.dim);
+/// Backward pass: `dout` `[L, q]` to `dqkv` `[L, q + 2 kv]`, the gradient before the rotation.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn backward<E: Element>(
+    s: Shape,
+    qkv: &[E],
+    out: &[E],
+    lse: &[f32],
+    dout: &[E],
+    dqkv: &mut [E],
+    rope: &RopeTable,
+    positions: &[u32],
+    w: &mut Scratch<E>,
+) {
+    let (ld, od, dim) = (s.ld(), s.heads * s.dim, s.dim);
     let len = qkv.len() / ld;
-    for row in dqkv.chunks_exact_mut(ld) {
-        row[od..].fill(0.0);
-    }
-    for head in 0..s.heads {
-        let (q, k, v) = s.offsets(head);
-        let lse = &lse[head * len..(head + 1) * len];
-        for first in (0..len).step_by(TILE) {
-            let last = (first + TILE).min(len);
-            let rows = last - first;
-            let (p, ds) = (&mut w.scores[..rows * last], &mut w.dscores[..rows * last]);
-            let delta = &mut w.rows[..rows];
-            let queries = Mat::rows(&qkv[first * ld + q..], ld);
-            let keys = Mat::rows(&qkv[k..], ld);
-            let values = Mat::rows(&qkv[v..], ld);
-            let (o, grad) = (&out[first * od + q..], &dout[first * od + q..]);
-            gemm(s.precision, (rows, last, s.dim), p, last, queries, keys.t(), 1.0, false);
-            simd::probabilities_tile(p, last, first, s.scale(), &lse[first..last]);
-            simd::row_dots(o, grad, od, s.dim, delta);
-            let grad = Mat::rows(grad, od);
-            gemm(s.precision, (rows, last, s.dim), ds, last, grad, values.t(), 1.0, false);
-            simd::dscores_tile(p, ds, last, first, s.scale(), delta);
-            let (p, ds) = (Mat::rows(p, last), Mat::rows(ds, last));
-            gemm(s.precision, (last, s.dim, rows), &mut dqkv[v..], ld, p.t(), grad, 1.0, true);
-            gemm(s.precision, (rows, s.dim, last), &mut dqkv[first * ld + q..], ld, ds, keys, 1.0, false);
-            gemm(s.precision, (last, s.dim, rows), &mut dqkv[k..], ld, ds.t(), queries, 1.0, true);
+    for kv in 0..s.kv_heads {
+        let (k, v) = s.offsets(kv);
+        w.keys_t.pack_transposed::<E, E>(&qkv[k..], ld, len, dim);
+        w.values_t.pack_transposed::<E, E>(&qkv[v..], ld, len, dim);
+        w.keys.pack_rows::<E, E>(&qkv[k..], ld, len, dim);
+        let (dk, dv) = (&mut w.dk[..len * dim], &mut w.dv[..len * dim]);
+        dk.fill(0.0);
+        dv.fill(0.0);
+        for head in s.group(kv) {
+            let lse = &lse[head * len..(head + 1) * len];
+            for tile in Tile::all(len) {
+                let (rows, size) = (tile.rows(), tile.len());
+                let (queries, column) = (&qkv[tile.first * ld + head * dim..], tile.first * od + head * dim);
+                let (o, grad) = (&out[column..], &dout[column..]);
+                let (scores, dscores) = (&mut w.scores[..size], &mut w.dscores[..size]);
+                let target = Target::Store { out: scores, ld: tile.ld };
+                product(rows, tile.last, 1.0, &[Segment::rows(queries, ld, &w.keys_t)], target);
+                let target = Target::Store { out: dscores, ld: tile.ld };
+                product(rows, tile.last, 1.0, &[Segment::rows(grad, od, &w.values_t)], target);
+                let delta = &mut w.sums[..rows];
+                simd::row_dots(o, grad, od, dim, delta);
+                let (p, ds) = (&mut w.p[..size], &mut w.ds[..size]);
+                simd::gradient_tile(scores, dscores, tile.ld, tile.first, s.scale(), &lse[tile.first..tile.last], delta, p, ds);
+                simd::interleave(p, tile.ld, rows, tile.ld, &mut w.p_words);
+                simd::interleave(ds, tile.ld, rows, tile.ld, &mut w.ds_words);
+                simd::interleave(queries, ld, rows, dim, &mut w.q_words);
+                simd::interleave(grad, od, rows, dim, &mut w.do_words);
+                let outer = |left, right| Segment::<E>::outer(left, tile.ld, right, dim, rows);
+                product(tile.last, dim, 1.0, &[outer(&w.p_words, &w.do_words)], Target::Add { out: dv, ld: dim });
+                product(tile.last, dim, 1.0, &[outer(&w.ds_words, &w.q_words)], Target::Add { out: dk, ld: dim });
+                let target = Target::Store { out: &mut w.out, ld: dim };
+                product(rows, dim, 1.0, &[tile.over_keys(ds, &w.keys)], target);
+                let at = &mut dqkv[tile.first * ld + head * dim..];
+                let positions = &positions[tile.first..tile.last];
+                simd::rotate(&w.out, dim, dim, dim, positions, &rope.cos, &rope.neg_sin, at, ld);
+            }
         }
+        simd::rotate(dk, dim, dim, dim, positions, &rope.cos, &rope.neg_sin, &mut dqkv[k..], ld);
+        simd::rotate(dv, dim, 0, dim, positions, &rope.cos, &rope.neg_sin, &mut dqkv[v..], ld);
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
 use crate::lora::LoraConfig;
+use crate::simd;
 
 /// The optimiser of the layers' matrices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,9 +26,18 @@ pub enum Precision {
     /// 32-bit floats.
     #[default]
     F32,
-    /// bfloat16 factors with f32 sums (mixed precision). About twice as fast on CPUs with
-    /// AVX512_BF16; the same as [`Precision::F32`] on others.
+    /// bfloat16 factors and activations with f32 sums (mixed precision), on CPUs with AVX512_BF16.
+    /// Others compute in [`Precision::F32`], which is faster for them; see [`Precision::in_use`].
     Bf16,
+}
+
+impl Precision {
+    /// The format that this machine computes in. A checkpoint remembers it, so that a resumed run
+    /// does not go on in another one.
+    #[must_use]
+    pub fn in_use(self) -> Self {
+        if simd::has_bf16() { self } else { Self::F32 }
+    }
 }
 
 /// How the learning rate falls after the warm-up.

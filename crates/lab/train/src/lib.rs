@@ -12,24 +12,34 @@
 //! shards are summed in order. So the result depends on the seed and the number of shards, never on
 //! the number of threads. Between CPUs with different instruction sets the last bits may differ.
 //!
-//! All parameters are one flat vector ([`Layout`]); query/key/value and gate/up are packed matrices
-//! in it. Matrix products are single-threaded. With AVX-512 they use blocked kernels of this crate
-//! (f32, or bf16 factors with f32 sums: [`Precision`]), otherwise the `gemm` crate. The elementwise
-//! kernels are plain loops compiled for AVX-512, AVX2 and the baseline. The choice is made at run
-//! time (`simd.rs` and `simd/`, the only `unsafe` code of this crate). The loss computes logits
-//! only for target tokens.
+//! All parameters are one flat vector ([`Layout`]). Matrix products (`product.rs`) have factors of
+//! one number format ([`Precision`]), which is also that of stored activations (`element.rs`), and
+//! f32 sums in an order that does not depend on the instruction set. Right factors are packed into
+//! panels: frozen weights once, adapters once a step. An adapter's `B A x` is a further segment of
+//! the sum of its base's product. The residual stream, norms, softmax, loss, master weights and
+//! optimiser are f32. What lies between two attentions is computed a block of tokens at a time, so
+//! that it stays in the cache.
+//!
+//! `simd/portable.rs` defines the products, `simd/tile.rs` computes the same bits with AVX-512
+//! (`vdpbf16ps` for bf16). The elementwise kernels are plain loops compiled for AVX-512, AVX2 and
+//! the baseline. The choice is made at run time (`simd.rs` and `simd/`, the only `unsafe` code of
+//! this crate). The loss computes logits only for target tokens.
 //!
 //! A checkpoint holds weights, moments, step and data position: a resumed run gives the same bits
 //! as an uninterrupted one.
 
+mod aligned;
 mod attention;
 mod checkpoint;
 mod config;
 mod data;
 mod deepen;
+mod dense;
+mod element;
 mod error;
 mod layout;
 mod lora;
+mod lora_panels;
 mod lora_pass;
 mod loss;
 mod mlp;
@@ -37,8 +47,12 @@ mod model;
 mod model_config;
 mod norm;
 mod optim;
+mod packed;
 mod packing;
+mod panels;
+mod passes;
 mod pool;
+mod product;
 mod progress;
 mod rope;
 mod simd;

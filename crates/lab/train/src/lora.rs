@@ -83,7 +83,8 @@ pub struct LoraConfig {
     pub r: usize,
     /// Scaling: the adapter's output is multiplied by `alpha / r`.
     pub alpha: f64,
-    /// Probability of dropping an input element of the adapter.
+    /// Probability of dropping an input element of the adapter. Adapters that read the same input
+    /// share its mask.
     pub dropout: f64,
     /// Which linear layers get an adapter.
     pub target_modules: Vec<Linear>,
@@ -152,8 +153,6 @@ pub(crate) struct Adapter {
     pub(crate) b: usize,
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
-    /// Unique number of the adapter, for its dropout masks.
-    pub(crate) id: u64,
 }
 
 /// All adapters of a model in one flat f32 vector.
@@ -195,8 +194,7 @@ impl LoraWeights {
                     let kind = TensorKind::Matrix;
                     let a = builder.add(&tensor_name(&module, Factor::A), config.r, inputs, kind);
                     let b = builder.add(&tensor_name(&module, Factor::B), outputs, config.r, kind);
-                    let id = (layer * Linear::ALL.len() + linear as usize) as u64;
-                    Some(Adapter { a, b, inputs, outputs, id })
+                    Some(Adapter { a, b, inputs, outputs })
                 })
             })
             .collect();

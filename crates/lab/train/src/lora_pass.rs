@@ -1,168 +1,262 @@
-//! The forward and backward pass of LoRA adapters.
+//! The adapters' part of the forward and backward pass, for a block of rows.
+//!
+//! `y = x W^T + h B^T` with the hidden values `h = (alpha / r) dropout(x) A^T`. The second term is a
+//! further segment of the base's product. Backward: `dh = (alpha / r) dy B`, `dB += dy^T h`,
+//! `dA += dh^T dropout(x)` and `dx += dropout'(dh A)`.
 
 use std::ops::Range;
 
 use autoact_base::random::mix;
 
-use crate::config::Precision;
-use crate::lora::{Adapter, Linear, LoraConfig, LoraWeights};
+use crate::aligned::Aligned;
+use crate::element::{Element, depth};
+use crate::lora::{Linear, LoraConfig, LoraWeights};
+use crate::lora_panels::{LoraPanels, Site, SitePanels, padded_rank};
 use crate::model_config::ModelConfig;
-use crate::simd::{self, Mat, gemm};
+use crate::packing::MicroBatch;
+use crate::product::{Segment, Target, product};
+use crate::simd;
+use crate::vecmath::Mask;
 
 /// The adapters during one micro-batch.
 #[derive(Clone, Copy)]
 pub(crate) struct LoraPass<'a> {
-    weights: &'a LoraWeights,
+    config: &'a LoraConfig,
+    panels: &'a LoraPanels,
     /// Seed of this micro-batch's dropout masks; `None` for no dropout (evaluation).
     key: Option<u64>,
-    precision: Precision,
 }
 
 /// Buffers of one worker for the adapters.
-pub(crate) struct LoraScratch {
-    /// `A dropout(x)` of every adapter, `[layer][linear][T, r]`.
-    hidden: Vec<f32>,
-    /// Gradient of the hidden values, `[T, r]`.
-    dhidden: Vec<f32>,
-    /// `dropout(x)` or the gradient of the input, `[T, widest input]`.
-    input: Vec<f32>,
+pub(crate) struct LoraScratch<E> {
+    /// Hidden values of every site, `[layer][site][T, width]`.
+    hidden: Vec<E>,
+    /// Elements of `hidden` for one site.
     stride: usize,
-    /// Tokens of the micro-batch that adapters do not act on (activated LoRA).
-    base_rows: Vec<Range<usize>>,
+    /// Gradient of a block's hidden values.
+    dhidden: Vec<E>,
+    /// `dropout(x)` of a block.
+    masked: Vec<E>,
+    /// Interleaved factors of weight gradients: the input, the gradient of the output, the hidden
+    /// values and their gradient.
+    x_words: Aligned<u32>,
+    dy_words: Aligned<u32>,
+    h_words: Aligned<u32>,
+    dh_words: Aligned<u32>,
+    /// Rows on which adapters do not act (activated LoRA): of the micro-batch's tokens, and of its
+    /// tokens with loss.
+    base_rows: [Vec<Range<usize>>; 2],
+    /// Which of the two the rows are counted in.
+    only_loss_rows: bool,
 }
 
-impl LoraScratch {
-    pub(crate) fn new(model: &ModelConfig, lora: Option<&LoraConfig>, tokens: usize) -> Self {
-        let Some(lora) = lora else {
-            return Self { hidden: vec![], dhidden: vec![], input: vec![], stride: 0, base_rows: vec![] };
-        };
-        let stride = tokens * lora.r;
-        let widest = Linear::ALL.map(|l| l.dims(model).0).into_iter().max().unwrap_or(0);
+impl<E: Element> LoraScratch<E> {
+    /// Buffers for micro-batches of `tokens` in blocks of `block`.
+    pub(crate) fn new(model: &ModelConfig, lora: Option<&LoraConfig>, tokens: usize, block: usize) -> Self {
+        let widest = lora.map_or(0, |lora| 3 * padded_rank::<E>(lora.r));
+        let (tokens, block) = if lora.is_some() { (tokens, block) } else { (0, 0) };
+        let inputs = Linear::ALL.map(|l| l.dims(model).0).into_iter().max().unwrap_or(0);
+        let outputs = model.qkv_width().max(2 * model.intermediate_size).max(model.hidden_size);
+        let words = |width: usize| Aligned::new(depth::<E>(block) * width);
+        let stride = tokens * widest;
+        let masked = if lora.is_some_and(|l| l.dropout > 0.0) { block * inputs } else { 0 };
         Self {
-            hidden: vec![0.0; stride * Linear::ALL.len() * model.num_hidden_layers],
-            dhidden: vec![0.0; stride],
-            input: if lora.dropout > 0.0 { vec![0.0; tokens * widest] } else { vec![] },
+            hidden: vec![E::default(); stride * Site::ALL.len() * model.num_hidden_layers],
             stride,
-            base_rows: vec![],
+            dhidden: vec![E::default(); block * widest],
+            masked: vec![E::default(); masked],
+            x_words: words(inputs),
+            dy_words: words(outputs),
+            h_words: words(widest),
+            dh_words: words(widest),
+            base_rows: [vec![], vec![]],
+            only_loss_rows: false,
         }
     }
 
     /// Starts a micro-batch.
-    pub(crate) fn begin(&mut self, base_rows: &[Range<usize>]) {
-        self.base_rows.clear();
-        self.base_rows.extend_from_slice(base_rows);
+    pub(crate) fn begin(&mut self, batch: &MicroBatch) {
+        let [all, with_loss] = &mut self.base_rows;
+        all.clone_from(&batch.base_rows);
+        with_loss.clone_from(&batch.base_loss_rows);
+        self.only_loss_rows = false;
+    }
+
+    /// Whether the rows to come are those of tokens with loss only.
+    pub(crate) fn only_loss_rows(&mut self, only: bool) {
+        self.only_loss_rows = only;
+    }
+
+    fn hidden_at(&self, layer: usize, site: Site, rows: &Range<usize>, width: usize) -> Range<usize> {
+        let at = (layer * Site::ALL.len() + site as usize) * self.stride;
+        at + rows.start * width..at + rows.end * width
     }
 }
 
-/// Zeroes the rows of `hidden` `[T, r]` of tokens on which adapters do not act. These rows then
+/// The hidden values of a block, for the products of its site.
+#[derive(Clone, Copy)]
+pub(crate) struct Hidden<'a, E> {
+    site: &'a SitePanels,
+    values: &'a [E],
+}
+
+impl<'a, E: Element> Hidden<'a, E> {
+    /// The adapter's term of a linear layer's output; `None` if it has no adapter.
+    pub(crate) fn output(&self, linear: Linear) -> Option<Segment<'a, E>> {
+        let member = self.site.member(linear)?;
+        Some(Segment::rows(&self.values[member.at..], self.site.width, &member.up))
+    }
+}
+
+/// Zeroes the rows of `hidden` (which are `rows` of the micro-batch) on which adapters do not act. These rows then
 /// contribute neither to the output nor to the gradient.
-fn silence(hidden: &mut [f32], r: usize, base_rows: &[Range<usize>]) {
-    for rows in base_rows {
-        hidden[rows.start * r..rows.end * r].fill(0.0);
+fn silence<E: Element>(hidden: &mut [E], width: usize, rows: &Range<usize>, base_rows: &[Range<usize>]) {
+    for base in base_rows {
+        let (start, end) = (base.start.max(rows.start), base.end.min(rows.end));
+        if start < end {
+            hidden[(start - rows.start) * width..(end - rows.start) * width].fill(E::default());
+        }
     }
 }
 
 impl<'a> LoraPass<'a> {
-    pub(crate) fn new(weights: &'a LoraWeights, key: Option<u64>, precision: Precision) -> Self {
+    pub(crate) fn new(weights: &'a LoraWeights, panels: &'a LoraPanels, key: Option<u64>) -> Self {
         let key = key.filter(|_| weights.config.dropout > 0.0);
-        Self { weights, key, precision }
-    }
-
-    fn adapter(&self, layer: usize, linear: Linear) -> Option<&'a Adapter> {
-        self.weights.adapters[layer][linear as usize].as_ref()
+        Self { config: &weights.config, panels, key }
     }
 
     fn scale(&self) -> f32 {
-        (self.weights.config.alpha / self.weights.config.r as f64) as f32
+        (self.config.alpha / self.config.r as f64) as f32
     }
 
-    /// Key, threshold and scale of an adapter's dropout mask; `None` for no dropout.
-    fn mask(&self, ad: &Adapter) -> Option<(u32, u32, f32)> {
-        let p = self.weights.config.dropout;
-        let key = mix(self.key? ^ mix(ad.id + 1)) as u32;
-        Some((key, (p * 4_294_967_296.0) as u32, (1.0 / (1.0 - p)) as f32))
+    /// The dropout mask of a site's input in the block that begins at token `first`; `None` for no
+    /// dropout.
+    fn mask(&self, layer: usize, site: Site, first: usize) -> Option<Mask> {
+        let p = self.config.dropout;
+        let id = (layer * Site::ALL.len() + site as usize) as u64;
+        let key = mix(self.key? ^ mix(id + 1) ^ mix(first as u64)) as u32;
+        Some(Mask { key, threshold: (p * 4_294_967_296.0) as u32, scale: (1.0 / (1.0 - p)) as f32 })
     }
 
-    /// Adds the adapter's output to `y` `[T, outputs]`, whose rows are `ld` elements apart. `x` is
-    /// `[T, inputs]`.
-    pub(crate) fn forward(&self, layer: usize, linear: Linear, x: &[f32], y: &mut [f32], ld: usize, w: &mut LoraScratch) {
-        let Some(ad) = self.adapter(layer, linear) else { return };
-        let r = self.weights.config.r;
-        let tokens = x.len() / ad.inputs;
-        let x = match self.mask(ad) {
-            Some((key, threshold, scale)) => {
-                let masked = &mut w.input[..x.len()];
-                simd::dropout(x, masked, key, threshold, scale, false);
-                &*masked
-            }
-            None => x,
-        };
-        let data = &self.weights.data;
-        let (a, b) = (Mat::rows(&data[ad.a..], ad.inputs), Mat::rows(&data[ad.b..], r));
-        let h = hidden(&mut w.hidden, w.stride, ad.id, tokens * r);
-        gemm(self.precision, (tokens, r, ad.inputs), h, r, Mat::rows(x, ad.inputs), a.t(), 1.0, false);
-        silence(h, r, &w.base_rows);
-        gemm(self.precision, (tokens, ad.outputs, r), y, ld, Mat::rows(h, r), b.t(), self.scale(), true);
-    }
-
-    /// First half of the backward pass. From `dy` `[T, outputs]` (rows `ld` elements apart) it adds
-    /// to the gradient of `B` in `grad` and to `dx` `[T, inputs]`. It keeps the gradient of the
-    /// hidden values for [`LoraPass::backward_weight`], which must be the next call.
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn backward_input(
+    /// The hidden values of the tokens `rows`, whose inputs are `x` `[rows, inputs]`; `None` if the
+    /// site has no adapters.
+    pub(crate) fn forward<'s, E: Element>(
         &self,
         layer: usize,
-        linear: Linear,
-        dy: &[f32],
-        ld: usize,
-        dx: &mut [f32],
-        grad: &mut [f32],
-        w: &mut LoraScratch,
-    ) {
-        let Some(ad) = self.adapter(layer, linear) else { return };
-        let r = self.weights.config.r;
-        let tokens = dx.len() / ad.inputs;
-        let data = &self.weights.data;
-        let (a, b) = (Mat::rows(&data[ad.a..], ad.inputs), Mat::rows(&data[ad.b..], r));
-        let dy = Mat::rows(dy, ld);
-        let h = hidden(&mut w.hidden, w.stride, ad.id, tokens * r);
-        let db = &mut grad[ad.b..];
-        gemm(self.precision, (ad.outputs, r, tokens), db, r, dy.t(), Mat::rows(h, r), self.scale(), true);
-        let dh = &mut w.dhidden[..tokens * r];
-        gemm(self.precision, (tokens, r, ad.outputs), dh, r, dy, b, self.scale(), false);
-        silence(dh, r, &w.base_rows);
-        let dh = Mat::rows(dh, r);
-        match self.mask(ad) {
-            Some((key, threshold, scale)) => {
-                let masked = &mut w.input[..dx.len()];
-                gemm(self.precision, (tokens, ad.inputs, r), masked, ad.inputs, dh, a, 1.0, false);
-                simd::dropout(masked, dx, key, threshold, scale, true);
-            }
-            None => gemm(self.precision, (tokens, ad.inputs, r), dx, ad.inputs, dh, a, 1.0, true),
-        }
-    }
-
-    /// Second half of the backward pass: adds to the gradient of `A`. `x` `[T, inputs]` is the
-    /// input of the forward pass.
-    pub(crate) fn backward_weight(&self, layer: usize, linear: Linear, x: &[f32], grad: &mut [f32], w: &mut LoraScratch) {
-        let Some(ad) = self.adapter(layer, linear) else { return };
-        let r = self.weights.config.r;
-        let tokens = x.len() / ad.inputs;
-        let x = match self.mask(ad) {
-            Some((key, threshold, scale)) => {
-                let masked = &mut w.input[..x.len()];
-                simd::dropout(x, masked, key, threshold, scale, false);
+        site: Site,
+        rows: &Range<usize>,
+        x: &[E],
+        w: &'s mut LoraScratch<E>,
+    ) -> Option<Hidden<'s, E>>
+    where
+        'a: 's,
+    {
+        let panels = self.panels.site(layer, site)?;
+        let (inputs, width) = (panels.inputs, panels.width);
+        let at = w.hidden_at(layer, site, rows, width);
+        let x = match self.mask(layer, site, rows.start) {
+            Some(mask) => {
+                let masked = &mut w.masked[..x.len()];
+                simd::dropout(x, masked, mask);
                 &*masked
             }
             None => x,
         };
-        let dh = Mat::rows(&w.dhidden[..tokens * r], r);
-        let da = &mut grad[ad.a..];
-        gemm(self.precision, (r, ad.inputs, tokens), da, ad.inputs, dh.t(), Mat::rows(x, ad.inputs), 1.0, true);
+        let values = &mut w.hidden[at];
+        let target = Target::Round { out: values, ld: width };
+        product(rows.len(), width, self.scale(), &[Segment::rows(x, inputs, &panels.down)], target);
+        silence(values, width, rows, &w.base_rows[usize::from(w.only_loss_rows)]);
+        Some(Hidden { site: panels, values })
+    }
+
+    /// First half of the backward pass of a site. From `dy` `[rows, ld]`, in which the outputs of
+    /// the site's linear layers follow one another from `at(linear)` on, it adds to the gradients of
+    /// `B` in `grad` and computes the gradient of the hidden values, for the other two functions.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn backward_hidden<E: Element>(
+        &self,
+        layer: usize,
+        site: Site,
+        rows: &Range<usize>,
+        dy: &[E],
+        ld: usize,
+        at: impl Fn(Linear) -> usize,
+        grad: &mut [f32],
+        w: &mut LoraScratch<E>,
+    ) {
+        let Some(panels) = self.panels.site(layer, site) else { return };
+        let (r, width, tokens) = (self.config.r, panels.width, rows.len());
+        let hidden = w.hidden_at(layer, site, rows, width);
+        simd::interleave(&w.hidden[hidden], width, tokens, width, &mut w.h_words);
+        simd::interleave(dy, ld, tokens, ld, &mut w.dy_words);
+        for member in &panels.members {
+            let from = at(member.linear);
+            let outer = Segment::<E>::outer(&w.dy_words[from..], ld, &w.h_words[member.at..], width, tokens);
+            product(member.outputs, r, 1.0, &[outer], Target::Add { out: &mut grad[member.b..], ld: r });
+            let target = Target::Round { out: &mut w.dhidden[member.at..], ld: width };
+            // the padding of the rank is computed too: it is zero
+            let padded = padded_rank::<E>(r);
+            product(tokens, padded, self.scale(), &[Segment::rows(&dy[from..], ld, &member.up_back)], target);
+        }
+        silence(&mut w.dhidden[..tokens * width], width, rows, &w.base_rows[usize::from(w.only_loss_rows)]);
+    }
+
+    /// The adapters' gradient of a site's input, before the base's: without dropout a further
+    /// segment for its product. With dropout it is written to `dx` `[rows, inputs]`, to which the
+    /// base's product has to be added.
+    pub(crate) fn input_gradient<'s, E: Element>(
+        &self,
+        layer: usize,
+        site: Site,
+        rows: &Range<usize>,
+        dx: &mut [f32],
+        w: &'s LoraScratch<E>,
+    ) -> InputGradient<'s, E>
+    where
+        'a: 's,
+    {
+        let Some(panels) = self.panels.site(layer, site) else { return InputGradient::None };
+        let segment = Segment::rows(&w.dhidden, panels.width, &panels.down_back);
+        let Some(mask) = self.mask(layer, site, rows.start) else { return InputGradient::Segment(segment) };
+        let dx = &mut dx[..rows.len() * panels.inputs];
+        product(rows.len(), panels.inputs, 1.0, &[segment], Target::Store { out: dx, ld: panels.inputs });
+        simd::mask_in_place(dx, mask);
+        InputGradient::Written
+    }
+
+    /// Last part of the backward pass of a site: adds to the gradients of `A`. `x` `[rows, inputs]`
+    /// is the input of the forward pass.
+    pub(crate) fn backward_down<E: Element>(
+        &self,
+        layer: usize,
+        site: Site,
+        rows: &Range<usize>,
+        x: &[E],
+        grad: &mut [f32],
+        w: &mut LoraScratch<E>,
+    ) {
+        let Some(panels) = self.panels.site(layer, site) else { return };
+        let (r, inputs, width, tokens) = (self.config.r, panels.inputs, panels.width, rows.len());
+        let x = match self.mask(layer, site, rows.start) {
+            Some(mask) => {
+                let masked = &mut w.masked[..x.len()];
+                simd::dropout(x, masked, mask);
+                &*masked
+            }
+            None => x,
+        };
+        simd::interleave(x, inputs, tokens, inputs, &mut w.x_words);
+        simd::interleave(&w.dhidden, width, tokens, width, &mut w.dh_words);
+        for member in &panels.members {
+            let outer = Segment::<E>::outer(&w.dh_words[member.at..], width, &w.x_words, inputs, tokens);
+            product(r, inputs, 1.0, &[outer], Target::Add { out: &mut grad[member.a..], ld: inputs });
+        }
     }
 }
 
-fn hidden(all: &mut [f32], stride: usize, id: u64, len: usize) -> &mut [f32] {
-    let at = id as usize * stride;
-    &mut all[at..at + len]
+/// See [`LoraPass::input_gradient`].
+pub(crate) enum InputGradient<'a, E> {
+    None,
+    Segment(Segment<'a, E>),
+    Written,
 }

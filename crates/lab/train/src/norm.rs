@@ -1,16 +1,17 @@
 //! RMSNorm (<https://arxiv.org/abs/1910.07467>): `y = x / sqrt(mean(x^2) + eps) * w` for each row.
 
+use crate::element::Element;
 use crate::vecmath::{LANES, dot, fma, fold};
 
 /// Forward pass: `x` `[T, C]` to `y` `[T, C]`. `rstd` `[T]` gets the reciprocal roots of the mean
 /// squares, for the backward pass.
 #[inline(always)]
-pub(crate) fn forward<const FMA: bool>(x: &[f32], w: &[f32], eps: f32, y: &mut [f32], rstd: &mut [f32]) {
+pub(crate) fn forward<const FMA: bool, E: Element>(x: &[f32], w: &[f32], eps: f32, y: &mut [E], rstd: &mut [f32]) {
     let c = w.len();
     for ((x, y), r) in x.chunks_exact(c).zip(y.chunks_exact_mut(c)).zip(rstd) {
         *r = 1.0 / (dot::<FMA>(x, x) / c as f32 + eps).sqrt();
         for ((y, x), w) in y.iter_mut().zip(x).zip(w) {
-            *y = x * *r * w;
+            *y = E::round(x * *r * w);
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct MicroBatch {
     pub(crate) targets: Vec<u32>,
     /// Ranges of tokens on which adapters do not act.
     pub(crate) base_rows: Vec<Range<usize>>,
+    /// The same tokens, as ranges of indices into `loss_rows`.
+    pub(crate) base_loss_rows: Vec<Range<usize>>,
 }
 
 impl MicroBatch {
@@ -45,6 +47,8 @@ impl MicroBatch {
         let base = doc.adapter_from.min(len);
         if base > 0 {
             self.base_rows.push(start..start + base);
+            let (first, targets) = (self.targets.len(), (0..base).filter(|i| doc.loss[i + 1]).count());
+            self.base_loss_rows.push(first..first + targets);
         }
         for i in (0..len).filter(|i| doc.loss[i + 1]) {
             self.loss_rows.push((start + i) as u32);

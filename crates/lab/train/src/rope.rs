@@ -1,6 +1,8 @@
 //! Rotary position embedding (<https://arxiv.org/abs/2104.09864>) in Hugging Face's layout: element
 //! `i` of a head is rotated with element `i + dim / 2`.
 
+use crate::element::Element;
+
 /// Cosines and sines for every position.
 pub(crate) struct RopeTable {
     /// `[positions, dim / 2]`.
@@ -25,21 +27,40 @@ impl RopeTable {
     }
 }
 
-/// Rotates the first `heads` heads of every row of `x` in place; rows are `ld` elements apart. For
-/// the halves `a`, `b` of a head: `a' = a cos - b sin`, `b' = b cos + a sin`.
+/// Rotates the first `turned` elements, in heads of `dim`, of every row of `x` `[T, width]`, and
+/// rounds all to rows of `out`, which are `ld` elements apart. For the halves `a`, `b` of a head:
+/// `a' = a cos - b sin`, `b' = b cos + a sin`.
 #[inline(always)]
-pub(crate) fn rotate<const FMA: bool>(x: &mut [f32], ld: usize, heads: usize, dim: usize, positions: &[u32], cos: &[f32], sin: &[f32]) {
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn rotate<const FMA: bool, E: Element>(
+    x: &[f32],
+    width: usize,
+    turned: usize,
+    dim: usize,
+    positions: &[u32],
+    cos: &[f32],
+    sin: &[f32],
+    out: &mut [E],
+    ld: usize,
+) {
     let half = dim / 2;
-    for (row, p) in x.chunks_exact_mut(ld).zip(positions) {
+    for ((x, out), p) in x.chunks_exact(width).zip(out.chunks_mut(ld)).zip(positions) {
         let p = *p as usize * half;
         let (cos, sin) = (&cos[p..p + half], &sin[p..p + half]);
-        for head in row[..heads * dim].chunks_exact_mut(dim) {
-            let (a, b) = head.split_at_mut(half);
-            for (((a, b), c), s) in a.iter_mut().zip(b).zip(cos).zip(sin) {
-                let (x, y) = (*a, *b);
-                *a = x * c - y * s;
-                *b = y * c + x * s;
+        let (heads, plain) = x.split_at(turned);
+        let (out_heads, out_plain) = out[..width].split_at_mut(turned);
+        for (head, out) in heads.chunks_exact(dim).zip(out_heads.chunks_exact_mut(dim)) {
+            let (a, b) = head.split_at(half);
+            let (out_a, out_b) = out.split_at_mut(half);
+            for ((((a, b), c), s), out) in a.iter().zip(b).zip(cos).zip(sin).zip(out_a) {
+                *out = E::round(a * c - b * s);
             }
+            for ((((a, b), c), s), out) in a.iter().zip(b).zip(cos).zip(sin).zip(out_b) {
+                *out = E::round(b * c + a * s);
+            }
+        }
+        for (x, out) in plain.iter().zip(out_plain) {
+            *out = E::round(*x);
         }
     }
 }

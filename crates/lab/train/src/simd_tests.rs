@@ -1,6 +1,10 @@
 use autoact_base::random::SplitMix64;
 
 use super::*;
+use crate::config::Precision;
+use crate::dense::{Mat, gemm};
+use crate::element::Bf16;
+use crate::product::{Left, Right};
 
 /// Maximum error of an f32 product of numbers around 1, per `sqrt(k)`.
 const F32_TOLERANCE: f64 = 2e-5;
@@ -71,4 +75,104 @@ fn check_products() {
             }
         }
     }
+}
+
+/// Words of random bits: factors and sums of all magnitudes, subnormal ones too, no infinities.
+fn words(rng: &mut SplitMix64, count: usize) -> Vec<u32> {
+    let half = |rng: &mut SplitMix64| (rng.below(2) << 15 | rng.below(255) << 7 | rng.below(128)) as u32;
+    (0..count).map(|_| half(rng) | half(rng) << 16).collect()
+}
+
+fn bits(x: &[f32]) -> Vec<u32> {
+    x.iter().map(|x| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() }).collect()
+}
+
+/// The vector kernels compute what `portable.rs` defines, to the bit: all tile sizes, both kinds of
+/// left factor, several segments, every target.
+#[cfg(target_arch = "x86_64")]
+fn check_bits<E: Element>(extreme: bool) {
+    let mut rng = SplitMix64::stream(2, 0);
+    for m in (1..=13).chain([25, 61, 250]) {
+        for (n, deep) in [(1, 1), (15, 3), (16, 7), (17, 4), (32, 20), (33, 5), (70, 2)] {
+            let word = |rng: &mut SplitMix64| {
+                let (x, y) = (E::round(rng.normal() as f32), E::round(rng.normal() as f32));
+                E::word(x, y)
+            };
+            let mut make = |count: usize| match extreme {
+                true => words(&mut rng, count),
+                false => (0..count).map(|_| word(&mut rng)).collect(),
+            };
+            let (left, short) = (make(deep * m), make(2 * m));
+            let (right, shorter) = (make(deep * n), make(2 * n));
+            let start: Vec<f32> = (0..m * n).map(|i| i as f32 * 0.37 - 9.0).collect();
+            let segments = [
+                Segment::<E> { left: Left::Columns { words: &left, ld: m }, right: Right::rows(&right, n), depth: deep },
+                Segment::<E> { left: Left::Columns { words: &short, ld: m }, right: Right::rows(&shorter, n), depth: 2 },
+            ];
+            // the same left factors, as rows
+            let rows = |words: &[u32], deep: usize| -> Vec<E> {
+                let half = |word: u32, high: bool| match E::PER_WORD {
+                    1 => E::round(f32::from_bits(word)),
+                    _ => E::round(f32::from_bits(if high { word & 0xffff_0000 } else { word << 16 })),
+                };
+                let mut out = Vec::new();
+                for i in 0..m {
+                    for p in 0..deep {
+                        out.extend((0..E::PER_WORD).map(|e| half(words[p * m + i], e == 1)));
+                    }
+                }
+                out
+            };
+            let (left_rows, short_rows) = (rows(&left, deep), rows(&short, 2));
+            let in_rows = [
+                Segment { left: Left::Rows { data: &left_rows, ld: deep * E::PER_WORD }, ..segments[0] },
+                Segment { left: Left::Rows { data: &short_rows, ld: 2 * E::PER_WORD }, ..segments[1] },
+            ];
+            for segments in [&segments, &in_rows] {
+                for add in [false, true] {
+                    let target = |out| if add { Target::Add { out, ld: n } } else { Target::Store { out, ld: n } };
+                    let (mut want, mut got) = (start.clone(), start.clone());
+                    portable::product::<true, E>(m, n, 0.7, segments, target(&mut want));
+                    // SAFETY: the caller found the instructions, and everything fits.
+                    unsafe { tile::product(m, n, 0.7, segments, target(&mut got)) };
+                    assert_eq!(bits(&got), bits(&want), "{m} x {n}, depth {deep}, extreme {extreme}, add {add}");
+                }
+                let (mut want, mut got) = (vec![E::default(); m * n], vec![E::default(); m * n]);
+                let widened = |x: &[E]| bits(&x.iter().map(|x| x.widen()).collect::<Vec<_>>());
+                portable::product::<true, E>(m, n, 0.7, segments, Target::RoundSum { out: &mut want, ld: n, addend: &start });
+                // SAFETY: as above.
+                unsafe { tile::product(m, n, 0.7, segments, Target::RoundSum { out: &mut got, ld: n, addend: &start }) };
+                assert_eq!(widened(&got), widened(&want), "{m} x {n}, depth {deep}, extreme {extreme}, rounded");
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn vector_products_are_the_portable_ones_to_the_bit() {
+    if detect() >= AVX512 {
+        check_bits::<f32>(false);
+    }
+    if detect() == AVX512_BF16 {
+        check_bits::<Bf16>(false);
+        check_bits::<Bf16>(true);
+    }
+}
+
+/// The example of each rule of `vdpbf16ps` in `portable.rs`.
+#[test]
+fn a_step_of_bf16_rounds_twice_and_has_no_subnormal_numbers() {
+    let word = |low: f32, high: f32| Bf16::word(Bf16::round(low), Bf16::round(high));
+    let step = |sum, x, y| portable::step::<true, Bf16>(sum, x, y);
+    // the second element first: 2^24 + 1 is 2^24 (ties to even), 2^24 + 2 is not
+    let big = 16_777_216.0;
+    assert_eq!(step(big, word(2.0, 1.0), word(1.0, 1.0)), big + 2.0);
+    assert_eq!(step(big, word(1.0, 1.0), word(1.0, 1.0)), big);
+    // a subnormal factor is zero, and so is a subnormal sum
+    let (tiny, small) = (f32::MIN_POSITIVE, f32::MIN_POSITIVE / 2.0);
+    assert_eq!(step(0.0, word(small, 0.0), word(big, 0.0)), 0.0);
+    assert_eq!(step(0.0, word(tiny, 0.0), word(0.5, 0.0)), 0.0);
+    assert_eq!(step(small, word(0.0, 0.0), word(0.0, 0.0)), 0.0);
+    assert_eq!(step(tiny, word(tiny, 0.0), word(1.0, 0.0)), 2.0 * tiny);
 }

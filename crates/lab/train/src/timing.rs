@@ -17,7 +17,8 @@ pub enum Phase {
     BackwardGemm,
     /// Attention, backward.
     AttentionBackward,
-    /// LoRA adapters, in both directions.
+    /// The adapters' own products, in both directions. Their term of a base's output or input
+    /// gradient counts as the base's product.
     Lora,
     /// Summing the shards' gradients, clipping and the optimiser's update (wall-clock time).
     Optimizer,

@@ -8,22 +8,18 @@ use std::time::Instant;
 use autoact_base::random::mix;
 
 use crate::checkpoint::{self, Meta};
-use crate::config::TrainConfig;
+use crate::config::{Precision, TrainConfig};
 use crate::data::{Document, DocumentSource};
 use crate::error::{Result, TrainError};
 use crate::layout::TensorSpec;
 use crate::lora::LoraWeights;
-use crate::lora_pass::LoraPass;
-use crate::model::{Gradient, Net};
 use crate::model_config::ModelConfig;
 use crate::optim::{self, OptimState, muon, schedule};
 use crate::packing::{Batch, DataPosition, MicroBatch, PackStats, Packer, pack_all};
-use crate::pool;
+use crate::passes::{self, Parameters, Passes};
 use crate::progress::{Progress, Report, Speed, smooth};
-use crate::rope::RopeTable;
 use crate::timing::{Phase, Timings};
 use crate::weights::Weights;
-use crate::workspace::Workspace;
 
 /// Batches that the data thread prepares ahead.
 const PREFETCH: usize = 2;
@@ -38,8 +34,8 @@ pub struct Trainer {
     weights: Weights,
     lora: Option<LoraWeights>,
     state: OptimState,
-    rope: RopeTable,
-    workers: Vec<Workspace>,
+    passes: Box<dyn Passes>,
+    /// One element per worker thread.
     muon: Vec<muon::Scratch>,
     /// One gradient vector per shard.
     shards: Vec<Vec<f32>>,
@@ -75,8 +71,12 @@ impl Trainer {
         Self::build(model, weights, config, Some(adapters))
     }
 
-    fn build(model: ModelConfig, weights: Weights, config: TrainConfig, lora: Option<LoraWeights>) -> Result<Self> {
+    fn build(model: ModelConfig, weights: Weights, mut config: TrainConfig, lora: Option<LoraWeights>) -> Result<Self> {
         model.validate()?;
+        config.precision = config.precision.in_use();
+        if config.precision == Precision::Bf16 && !(model.hidden_size.is_multiple_of(2) && model.intermediate_size.is_multiple_of(2)) {
+            return Err(TrainError::Config("products in bf16 need an even `hidden_size` and `intermediate_size`".into()));
+        }
         if weights.layout().tensors() != crate::layout::Layout::new(&model).tensors() {
             return Err(TrainError::Config("the weights do not fit the model's shape".into()));
         }
@@ -86,8 +86,7 @@ impl Trainer {
         let shards = config.shards.min(config.micro_batches());
         Ok(Self {
             state: OptimState::new(trained),
-            rope: RopeTable::new(config.seq_len, model.head_dim, model.rope_theta),
-            workers: (0..threads).map(|_| Workspace::new(&model, &config)).collect(),
+            passes: passes::new(&model, &config, &weights, threads),
             muon: (0..threads).map(|_| muon::Scratch::default()).collect(),
             shards: vec![vec![0.0; trained]; shards],
             position: DataPosition::default(),
@@ -187,7 +186,7 @@ impl Trainer {
     fn step(&mut self, batch: &Batch, factor: f64) -> Result<(f64, f64)> {
         let loss = self.accumulate(&batch.micros, batch.loss_tokens, true);
         let started = Instant::now();
-        let grad_norm = optim::reduce(&mut self.workers, &mut self.shards).sqrt();
+        let grad_norm = optim::reduce(&mut self.muon, &mut self.shards).sqrt();
         if !(loss.is_finite() && grad_norm.is_finite()) {
             return Err(TrainError::Diverged { step: self.state.step + 1, loss, grad_norm });
         }
@@ -205,33 +204,9 @@ impl Trainer {
 
     /// Computes the shards' gradients. Returns the mean loss in nats per target.
     fn accumulate(&mut self, micros: &[MicroBatch], loss_tokens: u64, train: bool) -> f64 {
-        let scale = (1.0 / loss_tokens.max(1) as f64) as f32;
-        let (weights, lora) = (&self.weights, self.lora.as_ref());
-        let (model, rope, precision) = (&self.model, &self.rope, self.config.precision);
-        let key = mix(self.config.seed ^ mix(self.state.step));
-        let count = self.shards.len();
-        let mut losses = vec![0.0f64; count];
-        let tasks: Vec<_> = self.shards.iter_mut().zip(&mut losses).enumerate().collect();
-        pool::run(&mut self.workers, tasks, |worker, (shard, (grad, loss))| {
-            grad.fill(0.0);
-            for (i, micro) in micros.iter().enumerate().skip(shard).step_by(count) {
-                let key = train.then(|| mix(key ^ mix(i as u64)));
-                let net = Net {
-                    config: model,
-                    layout: weights.layout(),
-                    weights: weights.data(),
-                    rope,
-                    precision,
-                    lora: lora.map(|l| LoraPass::new(l, key, precision)),
-                };
-                let grad = match lora {
-                    Some(_) => Gradient::Lora(grad),
-                    None => Gradient::Full(grad),
-                };
-                *loss += net.run(worker, micro, scale, grad);
-            }
-        });
-        losses.iter().sum::<f64>() / loss_tokens.max(1) as f64
+        let key = train.then(|| mix(self.config.seed ^ mix(self.state.step)));
+        let parameters = Parameters { model: &self.model, weights: &self.weights, lora: self.lora.as_ref() };
+        self.passes.gradients(parameters, micros, loss_tokens, key, &mut self.shards) / loss_tokens.max(1) as f64
     }
 
     /// Mean loss over the targets of `documents`, in nats, without dropout; `NaN` if there are no
@@ -241,23 +216,10 @@ impl Trainer {
     /// If a document is malformed.
     pub fn evaluate(&mut self, documents: &[Document]) -> Result<f64> {
         let micros = pack_all(documents, &self.config, self.model.vocab_size)?;
-        let (weights, lora) = (&self.weights, self.lora.as_ref());
-        let precision = self.config.precision;
-        let net = Net {
-            config: &self.model,
-            layout: weights.layout(),
-            weights: weights.data(),
-            rope: &self.rope,
-            precision,
-            lora: lora.map(|l| LoraPass::new(l, None, precision)),
-        };
-        let mut losses = vec![0.0f64; micros.len()];
-        let tasks: Vec<_> = micros.iter().zip(&mut losses).collect();
-        pool::run(&mut self.workers, tasks, |worker, (micro, loss)| {
-            *loss = net.run(worker, micro, 0.0, Gradient::None);
-        });
+        let parameters = Parameters { model: &self.model, weights: &self.weights, lora: self.lora.as_ref() };
+        let loss = self.passes.losses(parameters, &micros);
         let targets: usize = micros.iter().map(|m| m.targets.len()).sum();
-        Ok(losses.iter().sum::<f64>() / targets as f64)
+        Ok(loss / targets as f64)
     }
 
     /// The mean loss over `documents` in nats per target, and the gradient of every trained tensor
@@ -269,7 +231,7 @@ impl Trainer {
         let micros = pack_all(documents, &self.config, self.model.vocab_size)?;
         let targets: usize = micros.iter().map(|m| m.targets.len()).sum();
         let loss = self.accumulate(&micros, targets as u64, false);
-        optim::reduce(&mut self.workers, &mut self.shards);
+        optim::reduce(&mut self.muon, &mut self.shards);
         let grad = self.shards.first().map_or(&[][..], |g| g);
         let named = |t: &TensorSpec| (t.name.clone(), grad[t.range()].to_vec());
         let tensors = match &self.lora {
@@ -292,6 +254,7 @@ impl Trainer {
             "micro_rows": c.micro_rows,
             "seq_len": c.seq_len,
             "precision": c.precision,
+            "sums": crate::product::ORDER,
             "optimizer": c.optimizer,
             "seed": c.seed,
             "lora": c.lora,
@@ -365,7 +328,7 @@ impl Trainer {
         &self.model
     }
 
-    /// The settings.
+    /// The settings; the precision is the one in use.
     #[must_use]
     pub fn config(&self) -> &TrainConfig {
         &self.config
@@ -399,7 +362,7 @@ impl Trainer {
     #[must_use]
     pub fn timings(&self) -> Timings {
         let mut all = self.timings;
-        self.workers.iter().for_each(|w| all.merge(&w.watch.timings));
+        all.merge(&self.passes.timings());
         all
     }
 }

@@ -3,6 +3,8 @@
 //! Every function has the parameter `FMA`: whether the target has fused multiply-add. Without it,
 //! `mul_add` is a slow library call.
 
+use crate::element::Element;
+
 /// Number of lanes of the widest vector. Sums are kept per lane, so that their order is fixed.
 pub(crate) const LANES: usize = 16;
 
@@ -137,27 +139,49 @@ pub(crate) fn hash32(mut x: u32) -> u32 {
     x ^ (x >> 16)
 }
 
-/// Inverted dropout. Element `i` is zeroed if its hash under `key` is below `threshold`, and
-/// multiplied by `scale` otherwise. The result is written to `dst`, or added to it. The same key
-/// gives the same mask.
+/// Nearest elements.
 #[inline(always)]
-pub(crate) fn dropout<const FMA: bool>(src: &[f32], dst: &mut [f32], key: u32, threshold: u32, scale: f32, add: bool) {
-    // no branches and no checked counter, so that the loops are vectorised
-    let kept = |i: u32, s: f32| {
-        let mask = u32::from(hash32(i) < threshold).wrapping_sub(1);
-        f32::from_bits((s * scale).to_bits() & mask)
-    };
-    let mut at = key;
-    if add {
-        for (d, s) in dst.iter_mut().zip(src) {
-            *d += kept(at, *s);
-            at = at.wrapping_add(1);
-        }
-    } else {
-        for (d, s) in dst.iter_mut().zip(src) {
-            *d = kept(at, *s);
-            at = at.wrapping_add(1);
-        }
+pub(crate) fn round<const FMA: bool, E: Element>(x: &[f32], out: &mut [E]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = E::round(*x);
+    }
+}
+
+/// A mask of inverted dropout. Element `i` is zeroed if the hash of `key + i` is below `threshold`,
+/// and multiplied by `scale` otherwise.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mask {
+    pub(crate) key: u32,
+    pub(crate) threshold: u32,
+    pub(crate) scale: f32,
+}
+
+impl Mask {
+    /// What is left of `x`. There are no branches, so that loops are vectorised.
+    #[inline(always)]
+    fn of(self, i: u32, x: f32) -> f32 {
+        let kept = u32::from(hash32(i) < self.threshold).wrapping_sub(1);
+        f32::from_bits((x * self.scale).to_bits() & kept)
+    }
+}
+
+/// `dst = mask(src)`.
+#[inline(always)]
+pub(crate) fn dropout<const FMA: bool, E: Element>(src: &[E], dst: &mut [E], mask: Mask) {
+    let mut at = mask.key;
+    for (d, s) in dst.iter_mut().zip(src) {
+        *d = E::round(mask.of(at, s.widen()));
+        at = at.wrapping_add(1);
+    }
+}
+
+/// `x = mask(x)`: the gradient of dropout.
+#[inline(always)]
+pub(crate) fn mask_in_place<const FMA: bool>(x: &mut [f32], mask: Mask) {
+    let mut at = mask.key;
+    for x in x {
+        *x = mask.of(at, *x);
+        at = at.wrapping_add(1);
     }
 }
 
@@ -189,12 +213,12 @@ mod tests {
     #[test]
     fn dropout_keeps_the_mean_and_repeats() {
         let src = vec![1.0f32; 200_000];
-        let (mut a, mut b) = (vec![0.0; src.len()], vec![1.0; src.len()]);
-        let threshold = (0.3 * f64::from(u32::MAX)) as u32;
-        crate::simd::dropout(&src, &mut a, 77, threshold, 1.0 / 0.7, false);
-        crate::simd::dropout(&src, &mut b, 77, threshold, 1.0 / 0.7, true);
+        let (mut a, mut b) = (vec![0.0; src.len()], src.clone());
+        let mask = Mask { key: 77, threshold: (0.3 * f64::from(u32::MAX)) as u32, scale: 1.0 / 0.7 };
+        crate::simd::dropout(&src, &mut a, mask);
+        crate::simd::mask_in_place(&mut b, mask);
         let mean = a.iter().sum::<f32>() / src.len() as f32;
         assert!((mean - 1.0).abs() < 0.01, "{mean}");
-        assert!(a.iter().zip(&b).all(|(a, b)| *b == 1.0 + *a));
+        assert_eq!(a, b);
     }
 }

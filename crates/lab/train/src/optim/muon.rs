@@ -2,7 +2,8 @@
 //! Newton-Schulz iteration.
 
 use crate::config::Precision;
-use crate::simd::{self, Mat, gemm};
+use crate::dense::{Mat, gemm};
+use crate::simd;
 
 /// Coefficients of the quintic polynomial by Jordan et al. It is steep at 0, so that five
 /// iterations move all singular values to about `0.7..1.2`.
