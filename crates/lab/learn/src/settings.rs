@@ -172,8 +172,9 @@ section! {
         pub clip: f64 = 1.0,
         /// Early stopping: number of epochs without a better validation loss; 0: no early stopping.
         pub patience: u64 = 2,
-        /// The number format of matrix products.
-        pub precision: Precision = Precision::F32,
+        /// The number format of matrix products: `bf16` (where the processor has them, else f32) or
+        /// `f32`.
+        pub precision: Precision = Precision::Bf16,
         /// The adapters' shape.
         pub lora: Lora = Lora::default(),
     }

@@ -108,8 +108,8 @@ impl<'a, E: Element> Hidden<'a, E> {
     }
 }
 
-/// Zeroes the rows of `hidden` (which are `rows` of the micro-batch) on which adapters do not act. These rows then
-/// contribute neither to the output nor to the gradient.
+/// Zeroes the rows of `hidden` (which are `rows` of the micro-batch) on which adapters do not act.
+/// These rows then contribute neither to the output nor to the gradient.
 fn silence<E: Element>(hidden: &mut [E], width: usize, rows: &Range<usize>, base_rows: &[Range<usize>]) {
     for base in base_rows {
         let (start, end) = (base.start.max(rows.start), base.end.min(rows.end));

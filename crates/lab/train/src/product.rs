@@ -108,6 +108,7 @@ pub(crate) fn product<E: Element>(m: usize, n: usize, alpha: f32, segments: &[Se
         };
         assert!(left, "the left factor does not fit");
         let (Right { words, panel, step }, last) = (segment.right, (n - 1) / Panels::COLUMNS);
+        assert!(last == 0 || panel >= Panels::COLUMNS, "the panels overlap");
         assert!(last * panel + steps * step + n - last * Panels::COLUMNS <= words.len(), "the right factor does not fit");
     }
     simd::product(m, n, alpha, segments, target);

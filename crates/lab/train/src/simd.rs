@@ -1,9 +1,9 @@
 //! The choice of the instruction set at run time, for matrix products and all other kernels. This
 //! module and its submodules are the only ones with `unsafe` code.
 //!
-//! All kernels but the products for AVX-512 are safe functions in other modules, written such that the compiler
-//! vectorises them. Here each is compiled three times: for AVX-512, AVX2 with FMA, and the
-//! baseline.
+//! All kernels but the products for AVX-512 are safe functions in other modules, written such that
+//! the compiler vectorises them. Here each is compiled three times: for AVX-512, AVX2 with FMA, and
+//! the baseline.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU8, Ordering};

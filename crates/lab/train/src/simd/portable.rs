@@ -66,7 +66,8 @@ fn left<E: Element>(left: &Left<'_, E>, i: usize, p: usize) -> u32 {
     }
 }
 
-/// Adds a segment to a whole tile. `IN_ROWS`: the kind of left factor, so that the loop does not ask.
+/// Adds a segment to a whole tile. `IN_ROWS` is the kind of left factor, so that the loop does not
+/// ask.
 #[inline(always)]
 fn whole<const FMA: bool, const IN_ROWS: bool, E: Element>(sums: &mut [[f32; LANES]; ROWS], s: &Segment<'_, E>, i: usize, j: usize) {
     let mut acc = *sums;

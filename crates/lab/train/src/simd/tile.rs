@@ -58,7 +58,10 @@ pub(super) unsafe fn product<E: Element>(m: usize, n: usize, alpha: f32, segment
     let none = std::ptr::null();
     let (out, round, ld, addend) = match target {
         Target::Store { out, ld } => (out.as_mut_ptr().cast::<u8>(), false, ld, none),
-        Target::Add { out, ld } => (out.as_mut_ptr().cast(), false, ld, out.as_ptr()),
+        Target::Add { out, ld } => {
+            let out = out.as_mut_ptr();
+            (out.cast(), false, ld, out.cast_const())
+        }
         Target::Sum { out, ld, addend } => (out.as_mut_ptr().cast(), false, ld, addend.as_ptr()),
         Target::Round { out, ld } => (out.as_mut_ptr().cast(), bf16, ld, none),
         Target::RoundSum { out, ld, addend } => (out.as_mut_ptr().cast(), bf16, ld, addend.as_ptr()),
