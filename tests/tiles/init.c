@@ -102,7 +102,7 @@ int main(void) {
     struct sched_param first = {.sched_priority = 1};
     need(sched_setscheduler(0, SCHED_FIFO, &first) == 0, "SCHED_FIFO");
     grant_requests_for_tiles();
-    setenv("AUTOACT_EXPECT_TILES", "1", 1);
+    setenv("AUTOACT_EMULATED_TILES", "1", 1);
     setenv("RUST_BACKTRACE", "0", 1);
     /* the arguments, one a line */
     static char text[4096], *arguments[64] = {"/program"};

@@ -288,11 +288,23 @@ pub(crate) mod testing {
         pub(super) static LOWERED: Cell<Option<Isa>> = const { Cell::new(None) };
     }
 
+    /// Whether this machine is one that `tests/tiles/run` emulates, which is slow and there for its
+    /// tiles alone.
+    pub(crate) fn emulated() -> bool {
+        std::env::var_os("AUTOACT_EMULATED_TILES").is_some()
+    }
+
+    /// The number of cases of a property.
+    pub(crate) fn cases(all: u32) -> u32 {
+        if emulated() { all / 10 } else { all }
+    }
+
     /// Calls `f` once for every instruction set of this machine, and for tiles in a model. Kernels
     /// called by this thread use it.
     pub(crate) fn with_each_isa(mut f: impl FnMut(&'static str)) {
         let all = Isa::ALL.iter().copied().filter(|isa| *isa <= Isa::best());
-        for isa in all.chain([Isa(Isa::vectors(), TileUnit::Modelled)]) {
+        let all = all.chain([Isa(Isa::vectors(), TileUnit::Modelled)]);
+        for isa in all.filter(|isa| !emulated() || isa.name() == "amx") {
             LOWERED.set(Some(isa));
             f(isa.name());
         }
