@@ -7,11 +7,13 @@
 //! - Q8_0 (blocks of 32 numbers): every 64 numbers take three cache lines. The first has the
 //!   numbers as signed bytes. The second has, for every four numbers, -128 times their sum. The
 //!   third has the scales: eight times that of the first block, eight times that of the second.
+//!
+//! Where products use tiles, bf16 and Q8_0 have the layout that `simd/tiles.rs` describes.
 
 use crate::Team;
 use crate::format::Format;
 use crate::line::{Line, row_lines};
-use crate::simd::{self, Isa, Rows};
+use crate::simd::{self, Isa, Rows, SIDE, words_for_tiles};
 
 /// The input rows of products, converted once for all products that read them. They are unchanged
 /// for [`Format::F32`], rounded for [`Format::Bf16`], and blocks of 32 bytes with an f32 scale for
@@ -19,6 +21,8 @@ use crate::simd::{self, Isa, Rows};
 #[derive(Debug, Default)]
 pub struct Inputs {
     format: Option<Format>,
+    /// Whether [`Inputs::packed`] are in the layout of tiles.
+    tiles: bool,
     rows: usize,
     cols: usize,
     exact: Vec<Line>,
@@ -57,8 +61,20 @@ impl Inputs {
         assert!(format.row_bytes(cols).is_some(), "`{format}` has no rows of {cols}");
         (self.format, self.rows, self.cols) = (Some(format), x.len() / cols, cols);
         let isa = Isa::get();
+        self.tiles = isa.has_tiles_for(format);
         let formats: &[Format] = if format == Format::F32 { &[Format::F32] } else { &[Format::F32, format] };
         for format in formats {
+            if self.tiles && *format != Format::F32 {
+                // a group of rows takes as many lines as a row has words
+                let group = words_for_tiles(*format, cols);
+                self.packed.resize((self.rows * group).div_ceil(SIDE), Line::default());
+                each(&mut self.packed, group, &|group_of, lines| {
+                    let from = group_of * SIDE;
+                    let rows = (self.rows - from).min(lines.len().div_ceil(group) * SIDE);
+                    simd::pack_for_tiles(isa, *format, &x[from * cols..][..rows * cols], cols, lines);
+                });
+                continue;
+            }
             let stride = stride(*format, cols);
             let lines = if *format == Format::F32 { &mut self.exact } else { &mut self.packed };
             lines.resize(self.rows * stride, Line::default());
@@ -97,6 +113,7 @@ impl Inputs {
     pub(crate) fn packed(&self) -> Rows<'_> {
         match self.format {
             None | Some(Format::F32) => self.exact(),
+            Some(format) if self.tiles => Rows::for_tiles(format, &self.packed, self.rows, self.cols),
             Some(format) => Rows::new(format, &self.packed, stride(format, self.cols), self.rows, self.cols),
         }
     }

@@ -27,11 +27,11 @@ pub use inputs::Inputs;
 pub use linear::{LowRank, Part, linear};
 pub use team::Team;
 
-/// The instruction set that the kernels use on this machine: `avx512-bf16-vnni`, `avx512`, `avx2`
-/// or `portable`.
+/// The instruction set that the kernels use on this machine: `amx` (tile units), and below it
+/// `avx512-bf16-vnni`, `avx512` (without these two extensions), `avx2` and `portable`.
 ///
 /// The environment variable `AUTOACT_ISA`, read once, selects a lower one by its name, for tests
-/// and benchmarks.
+/// and benchmarks. The kernel is asked for the use of tiles unless it does.
 pub fn instruction_set() -> &'static str {
     simd::Isa::get().name()
 }

@@ -289,8 +289,9 @@ pub(crate) fn pack_bf16<const FMA: bool>(x: &[f32], cols: usize, out: &mut [Line
     }
 }
 
+/// Rounds to bf16, two numbers in a word.
 #[inline(always)]
-fn pairs(x: &[f32; 32]) -> Line {
+pub(crate) fn pairs(x: &[f32; 32]) -> Line {
     let mut line = Line::default();
     let (x, _) = x.as_chunks::<2>();
     for (out, [even, odd]) in line.0.iter_mut().zip(x) {
@@ -319,7 +320,7 @@ pub(crate) fn pack_bytes<const FMA: bool>(x: &[f32], cols: usize, out: &mut [Lin
 
 /// Quantises 32 numbers: the bytes (four in a word), -128 times the sum of every four, the scale.
 #[inline(always)]
-fn quantize(x: &[f32; GROUP]) -> ([u32; 8], [u32; 8], f32) {
+pub(crate) fn quantize(x: &[f32; GROUP]) -> ([u32; 8], [u32; 8], f32) {
     const ROUND: f32 = 12_582_912.0; // 1.5 * 2^23: adding it rounds to an integer, which the low bits hold
     let mut max = [0f32; LANES];
     let larger = |a: f32, b: f32| if b > a { b } else { a };

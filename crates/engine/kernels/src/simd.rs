@@ -12,6 +12,7 @@
 
 use std::sync::OnceLock;
 
+use crate::Format;
 use crate::line::Line;
 use crate::rows;
 
@@ -20,6 +21,7 @@ mod chunks;
 mod panel;
 mod portable;
 mod product;
+mod tiles;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]
@@ -28,13 +30,14 @@ mod x86_bytes;
 pub(crate) use attention::{COLUMNS, Span, multiply};
 pub(crate) use chunks::Chunks;
 pub(crate) use product::{Columns, Rows, Update, Weights, into_columns, into_rows};
+pub(crate) use tiles::{SIDE, pack as pack_for_tiles, words as words_for_tiles};
 
 #[cfg(target_endian = "big")]
 compile_error!("the kernels read little-endian weights as they are");
 
 /// An instruction set that this machine has; only this module can create values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Isa(Level);
+pub(crate) struct Isa(Level, TileUnit);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
@@ -48,16 +51,30 @@ enum Level {
     Avx512Full,
 }
 
+/// Where products on tiles are computed. Everything else uses vectors of the set's [`Level`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum TileUnit {
+    None,
+    /// In a portable model of the machine's unit, for tests.
+    #[cfg(test)]
+    Modelled,
+    /// In the machine's unit (AMX), for the highest level.
+    #[cfg(target_arch = "x86_64")]
+    Present,
+}
+
 impl Isa {
     /// All sets, the lowest first.
     const ALL: &'static [Self] = &[
-        Self(Level::Portable),
+        Self(Level::Portable, TileUnit::None),
         #[cfg(target_arch = "x86_64")]
-        Self(Level::Avx2),
+        Self(Level::Avx2, TileUnit::None),
         #[cfg(target_arch = "x86_64")]
-        Self(Level::Avx512),
+        Self(Level::Avx512, TileUnit::None),
         #[cfg(target_arch = "x86_64")]
-        Self(Level::Avx512Full),
+        Self(Level::Avx512Full, TileUnit::None),
+        #[cfg(target_arch = "x86_64")]
+        Self(Level::Avx512Full, TileUnit::Present),
     ];
 
     /// The set that the kernels use.
@@ -71,30 +88,51 @@ impl Isa {
         *CHOSEN.get_or_init(|| {
             let wanted = std::env::var("AUTOACT_ISA").ok();
             let wanted = Self::ALL.iter().find(|isa| Some(isa.name()) == wanted.as_deref());
-            wanted.map_or(Self::best(), |wanted| Self::best().min(*wanted))
+            match wanted {
+                // without asking the kernel for tiles
+                Some(wanted) if wanted.1 == TileUnit::None => Self(Self::vectors(), TileUnit::None).min(*wanted),
+                _ => Self::best(),
+            }
         })
     }
 
     /// The best set of this machine.
-    #[cfg(target_arch = "x86_64")]
     fn best() -> Self {
+        let vectors = Self::vectors();
+        #[cfg(target_arch = "x86_64")]
+        if vectors == Level::Avx512Full && tiles::unit::present() {
+            return Self(vectors, TileUnit::Present);
+        }
+        Self(vectors, TileUnit::None)
+    }
+
+    /// The best vectors of this machine.
+    #[cfg(target_arch = "x86_64")]
+    fn vectors() -> Level {
         macro_rules! has {
             ($($feature:tt)*) => { true $(&& is_x86_feature_detected!($feature))* };
         }
-        Self(match () {
+        match () {
             () if !has!("avx2" "fma" "f16c") => Level::Portable,
             () if !has!("avx512f" "avx512vl" "avx512dq" "avx512bw") => Level::Avx2,
             () if !has!("avx512bf16" "avx512vnni") => Level::Avx512,
             () => Level::Avx512Full,
-        })
+        }
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn best() -> Self {
-        Self(Level::Portable)
+    fn vectors() -> Level {
+        Level::Portable
     }
 
     pub(crate) fn name(self) -> &'static str {
+        match self.1 {
+            TileUnit::None => {}
+            #[cfg(test)]
+            TileUnit::Modelled => return "tiles modelled",
+            #[cfg(target_arch = "x86_64")]
+            TileUnit::Present => return "amx",
+        }
         match self.0 {
             Level::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
@@ -104,6 +142,11 @@ impl Isa {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512Full => "avx512-bf16-vnni",
         }
+    }
+
+    /// Whether products with weights in a format use tiles, which need inputs in their own layout.
+    pub(crate) fn has_tiles_for(self, format: Format) -> bool {
+        self.1 != TileUnit::None && format != Format::F32
     }
 
     /// Number of f32 in a vector.
@@ -238,20 +281,42 @@ fn prefetch(p: *const u8) {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    use super::Isa;
+    use super::{Isa, TileUnit};
     use std::cell::Cell;
 
     thread_local! {
         pub(super) static LOWERED: Cell<Option<Isa>> = const { Cell::new(None) };
     }
 
-    /// Calls `f` once for every instruction set of this machine. Kernels called by this thread use
-    /// it.
+    /// Whether this machine is one that `tests/tiles/run` emulates, which is slow and there for its
+    /// tiles alone.
+    pub(crate) fn emulated() -> bool {
+        std::env::var_os("AUTOACT_EMULATED_TILES").is_some()
+    }
+
+    /// The number of cases of a property.
+    pub(crate) fn cases(all: u32) -> u32 {
+        if emulated() { all / 10 } else { all }
+    }
+
+    /// Calls `f` once for every instruction set of this machine, and for tiles in a model. Kernels
+    /// called by this thread use it.
     pub(crate) fn with_each_isa(mut f: impl FnMut(&'static str)) {
-        for isa in Isa::ALL.iter().filter(|isa| **isa <= Isa::best()) {
-            LOWERED.set(Some(*isa));
+        let all = Isa::ALL.iter().copied().filter(|isa| *isa <= Isa::best());
+        let all = all.chain([Isa(Isa::vectors(), TileUnit::Modelled)]);
+        for isa in all.filter(|isa| !emulated() || isa.name() == "amx") {
+            LOWERED.set(Some(isa));
             f(isa.name());
         }
         LOWERED.set(None);
+    }
+
+    /// [`with_each_isa`] for those with tiles.
+    pub(crate) fn with_tiles(mut f: impl FnMut(&'static str)) {
+        with_each_isa(|isa| {
+            if LOWERED.get().is_some_and(|isa| isa.1 != TileUnit::None) {
+                f(isa);
+            }
+        });
     }
 }

@@ -26,7 +26,12 @@ fn the_environment_chooses_a_lesser_set() {
     assert_eq!(used_with("portable").as_deref(), Some("portable"));
     assert_eq!(used_with(best).as_deref(), Some(best));
     assert_eq!(used_with("no such set").as_deref(), Some(best), "unknown names change nothing");
-    if best.starts_with("avx512") {
+    assert_eq!(used_with("amx").as_deref(), Some(best), "a set that the machine lacks changes nothing");
+    if best.starts_with("avx512") || best == "amx" {
         assert_eq!(used_with("avx2").as_deref(), Some("avx2"));
+        assert_eq!(used_with("avx512").as_deref(), Some("avx512"));
+    }
+    if best == "amx" {
+        assert_eq!(used_with("avx512-bf16-vnni").as_deref(), Some("avx512-bf16-vnni"));
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::Isa;
 use super::panel::{self, Panel};
+use super::tiles;
 use crate::line::{Line, row_lines};
 use crate::{Format, Matrix, Team};
 
@@ -19,23 +20,62 @@ const TASK: usize = 1 << 15;
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     format: Format,
+    layout: Layout,
     lines: &'a [Line],
-    stride: usize,
     rows: usize,
     cols: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Layout {
+    /// Rows are so many lines apart.
+    Rows(usize),
+    /// Groups for tiles (`tiles.rs`), with so many words for each row.
+    Tiles(usize),
 }
 
 impl<'a> Rows<'a> {
     /// Rows that are `stride` lines apart; each must hold `cols` numbers in the format's layout.
     pub(crate) fn new(format: Format, lines: &'a [Line], stride: usize, rows: usize, cols: usize) -> Self {
         assert!(row_lines(format, cols) <= stride && rows.checked_mul(stride).is_some_and(|n| n <= lines.len()));
-        Self { format, lines, stride, rows, cols }
+        Self { format, layout: Layout::Rows(stride), lines, rows, cols }
     }
 
-    /// A range of the rows.
+    /// Rows that are packed for tiles.
+    pub(crate) fn for_tiles(format: Format, lines: &'a [Line], rows: usize, cols: usize) -> Self {
+        let words = tiles::words(format, cols);
+        assert!(rows.checked_mul(words).is_some_and(|n| n <= tiles::SIDE * lines.len()));
+        Self { format, layout: Layout::Tiles(words), lines, rows, cols }
+    }
+
+    /// A range of the rows. In the layout for tiles, a range of whole groups, or up to the end.
     pub(crate) fn range(self, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= self.rows, "rows {range:?} of {}", self.rows);
-        Self { lines: &self.lines[range.start * self.stride..], rows: range.len(), ..self }
+        let from = match self.layout {
+            Layout::Rows(stride) => range.start * stride,
+            Layout::Tiles(words) => {
+                let whole = |row: usize| row.is_multiple_of(tiles::SIDE);
+                assert!(whole(range.start) && (whole(range.end) || range.end == self.rows), "rows {range:?} of {} in groups", self.rows);
+                range.start / tiles::SIDE * words
+            }
+        };
+        Self { lines: &self.lines[from..], rows: range.len(), ..self }
+    }
+
+    /// Bytes of a row, with its distance to the next.
+    fn row_bytes(&self) -> usize {
+        match self.layout {
+            Layout::Rows(stride) => stride * size_of::<Line>(),
+            Layout::Tiles(words) => 4 * words,
+        }
+    }
+
+    /// Numbers of input rows and of weight rows at whose multiples a product is cut.
+    fn steps(&self) -> (usize, usize) {
+        match self.layout {
+            Layout::Rows(_) => (12, 16),
+            Layout::Tiles(_) => (2 * tiles::SIDE, 2 * tiles::SIDE),
+        }
     }
 }
 
@@ -212,9 +252,10 @@ unsafe fn run(team: &Team, isa: Isa, jobs: &[Job<'_>], updates: &[Update<'_>], o
 
 fn grid(job: &Job<'_>, target: usize) -> Grid {
     let (n, rows) = (job.x.rows, job.weights.rows);
-    let blocks = (n * job.x.stride * size_of::<Line>()).div_ceil(MIDDLE).max(1);
-    let tokens = n.div_ceil(blocks).next_multiple_of(12).min(n).max(1);
-    let per = target.div_ceil(tokens * job.x.cols.max(1)).next_multiple_of(16).min(rows).max(1);
+    let blocks = (n * job.x.row_bytes()).div_ceil(MIDDLE).max(1);
+    let (inputs, weights) = job.x.steps();
+    let tokens = n.div_ceil(blocks).next_multiple_of(inputs).min(n).max(1);
+    let per = target.div_ceil(tokens * job.x.cols.max(1)).next_multiple_of(weights).min(rows).max(1);
     let across = rows.div_ceil(per);
     Grid { tokens, rows: per, across, count: across * n.div_ceil(tokens) }
 }
@@ -232,7 +273,12 @@ unsafe fn rectangle(isa: Isa, job: &Job<'_>, updates: &[Update<'_>], tokens: Ran
     let panel = Panel { bias: job.bias.map_or(std::ptr::null(), |bias| bias[rows.clone()].as_ptr()), ..panel };
     // SAFETY: only this call has these outputs; weights and inputs have these rows and matching
     // shapes (checked by `run`).
-    unsafe { panel::run(isa, job.weights.format, &panel) };
+    unsafe {
+        match x.layout {
+            Layout::Rows(_) => panel::run(isa, job.weights.format, &panel),
+            Layout::Tiles(_) => tiles::run(isa, job.weights.format, &panel),
+        }
+    }
     for update in updates {
         let columns = job.base + rows.start..job.base + rows.end;
         let columns = columns.start.max(update.column)..columns.end.min(update.column + update.outputs());
@@ -257,7 +303,7 @@ fn panel_of(weights: &Weights<'_>, rows: Range<usize>, x: Rows<'_>, out: *mut f3
         row_bytes: weights.row_bytes,
         rows: rows.len(),
         x: x.lines.as_ptr().cast(),
-        x_bytes: x.stride * size_of::<Line>(),
+        x_bytes: x.row_bytes(),
         tokens: x.rows,
         out,
         width,

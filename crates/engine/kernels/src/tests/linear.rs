@@ -1,5 +1,5 @@
 use super::{Noise, assert_close, bits};
-use crate::simd::testing::with_each_isa;
+use crate::simd::testing::{cases, with_each_isa};
 use crate::{Format, Inputs, LowRank, Matrix, Part, Team, linear, quantize_q8_0, to_bf16};
 use proptest::prelude::*;
 
@@ -188,7 +188,7 @@ fn wrong_shapes_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(60), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The property on which batching, chunked prefill and prefix caching depend.
     #[test]

@@ -1,0 +1,486 @@
+//! Products on tile units (AMX): weights are read where they lie, as the first operand; inputs are
+//! packed as the second operand.
+//!
+//! The instructions are behind a trait, [`Tiles`]. It has two implementations: the machine's unit
+//! ([`unit`]), and a portable model of it, over which tests run everything else of this path on
+//! any machine.
+//!
+//! A tile has 16 rows of 64 bytes. A product of a weight tile (16 weight rows, 32 bf16 or 32 bytes
+//! of each) and an input tile (the same stretch of up to 16 input rows) is added to 16 x 16 sums.
+//! A column of the sums depends on one input row alone, and the stretches follow each other in one
+//! order: that keeps a row's result independent of its company.
+//!
+//! The layout of packed inputs: groups of 16 rows, then one group of the `n` rows that remain. In
+//! a group of `n` rows,
+//! - bf16: for every two columns, `n` words with the two numbers of each row. Columns are padded
+//!   with zeros to a multiple of 32.
+//! - Q8_0: for every block of 32 columns, eight times `n` words with four bytes of each row, then
+//!   the block's scale of each row.
+// without x86-64 and without tests nothing has tiles
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports))]
+
+use std::ops::Range;
+
+use super::panel::Panel;
+use super::{Isa, Level, TileUnit, prefetch};
+use crate::Format;
+use crate::format::{GROUP, GROUP_BYTES, f16_to_f32};
+use crate::line::Line;
+use crate::rows;
+
+#[cfg(test)]
+pub(super) mod model;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod unit;
+
+/// Rows of a tile, and its columns of 32 bits.
+pub(crate) const SIDE: usize = 16;
+/// Bytes of a row of a tile.
+const ROW: usize = 4 * SIDE;
+/// Weights that stay in the second-level cache while all inputs are computed, in bytes. Chosen for
+/// a cache of 2 MiB, not measured.
+const NEAR: usize = 512 << 10;
+
+/// Words of 32 bits, as in a tile.
+type Square = [[u32; SIDE]; SIDE];
+
+/// The shapes of all eight tiles: 0 to 3 are sums (weights `i / 2`, inputs `i % 2`), 4 and 5 are
+/// weights, 6 and 7 are inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shapes {
+    /// Bytes of a weight row in a tile.
+    bytes: usize,
+    /// Input rows in each of the two input tiles, at most [`SIDE`].
+    inputs: [usize; 2],
+}
+
+impl Shapes {
+    /// Rows, and bytes of a row.
+    fn of(self, tile: usize) -> (usize, usize) {
+        match tile {
+            0..4 => (SIDE, 4 * self.inputs[tile % 2]),
+            4 | 5 => (SIDE, self.bytes),
+            _ => (self.bytes / 4, 4 * self.inputs[tile % 2]),
+        }
+    }
+}
+
+/// A tile unit. Contract of all operations: the machine has the instructions, the tiles were
+/// configured, and pointers are valid for the rows of the tile's shape, `stride` bytes apart.
+trait Tiles {
+    /// Sets the shapes. All tiles become zero.
+    unsafe fn configure(&mut self, shapes: Shapes);
+    unsafe fn zero<const T: usize>(&mut self);
+    unsafe fn load<const T: usize>(&mut self, p: *const u8, stride: usize);
+    unsafe fn store<const T: usize>(&mut self, p: *mut u8, stride: usize);
+    /// Adds the products of pairs of bf16 to the f32 of tile `C`.
+    unsafe fn add_bf16<const C: usize, const A: usize, const B: usize>(&mut self);
+    /// Adds the products of fours of signed bytes to the integers of tile `C`.
+    unsafe fn add_bytes<const C: usize, const A: usize, const B: usize>(&mut self);
+    /// Exchanges rows and columns. It needs no tiles.
+    unsafe fn transpose(x: &Square) -> Square;
+}
+
+/// Words of a packed input row; a whole group takes as many cache lines.
+pub(crate) fn words(format: Format, cols: usize) -> usize {
+    match format {
+        Format::F32 => cols,
+        Format::Bf16 => SIDE * cols.div_ceil(2 * SIDE),
+        Format::Q8_0 => 9 * (cols / GROUP),
+    }
+}
+
+/// Packs rows for tiles. `x` are whole groups, or the last rows; `out` begins at a group.
+///
+/// # Panics
+/// If `out` is too short.
+pub(crate) fn pack(isa: Isa, format: Format, x: &[f32], cols: usize, out: &mut [Line]) {
+    assert!(x.len() / cols * words(format, cols) <= SIDE * out.len(), "packed rows do not fit");
+    // SAFETY: an `Isa` implies that the machine has its instructions.
+    unsafe {
+        match (isa.0, isa.1, format) {
+            #[cfg(target_arch = "x86_64")]
+            (Level::Avx512Full, _, Format::Bf16) => unit::pack_bf16(x, cols, out),
+            #[cfg(target_arch = "x86_64")]
+            (Level::Avx512Full, _, Format::Q8_0) => unit::pack_bytes(x, cols, out),
+            #[cfg(test)]
+            (_, _, Format::Bf16) => pack_bf16::<model::Model>(x, cols, out),
+            (_, _, Format::Q8_0) => pack_bytes(x, cols, out),
+            _ => unreachable!("{format} inputs for tiles on `{}`", isa.name()),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`Tiles::transpose`].
+#[inline(always)]
+unsafe fn pack_bf16<T: Tiles>(x: &[f32], cols: usize, out: &mut [Line]) {
+    let steps = cols.div_ceil(2 * SIDE);
+    for (x, out) in x.chunks(SIDE * cols).zip(out.chunks_mut(words(Format::Bf16, cols))) {
+        let n = x.len() / cols;
+        for step in 0..steps {
+            let columns = step * 2 * SIDE..((step + 1) * 2 * SIDE).min(cols);
+            let mut square = [[0; SIDE]; SIDE];
+            for (row, x) in square.iter_mut().zip(x.chunks_exact(cols)) {
+                *row = match <&[f32; 2 * SIDE]>::try_from(&x[columns.clone()]) {
+                    Ok(x) => rows::pairs(x).0,
+                    Err(_) => {
+                        let mut padded = [0.0; 2 * SIDE];
+                        padded[..columns.len()].copy_from_slice(&x[columns.clone()]);
+                        rows::pairs(&padded).0
+                    }
+                };
+            }
+            if n == 1 {
+                out[step] = Line(square[0]);
+                continue;
+            }
+            // SAFETY: as for the caller.
+            let square = unsafe { T::transpose(&square) };
+            if n == SIDE {
+                for (out, row) in out[SIDE * step..][..SIDE].iter_mut().zip(square) {
+                    *out = Line(row);
+                }
+                continue;
+            }
+            for (i, row) in square.iter().enumerate() {
+                for (j, word) in row[..n].iter().enumerate() {
+                    let at = (SIDE * step + i) * n + j;
+                    out[at / SIDE].0[at % SIDE] = *word;
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn pack_bytes(x: &[f32], cols: usize, out: &mut [Line]) {
+    for (x, out) in x.chunks(SIDE * cols).zip(out.chunks_mut(words(Format::Q8_0, cols))) {
+        let n = x.len() / cols;
+        for (j, x) in x.chunks_exact(cols).enumerate() {
+            let mut at = j;
+            for x in x.as_chunks::<GROUP>().0 {
+                let (bytes, _, scale) = rows::quantize(x);
+                for word in bytes.into_iter().chain([scale.to_bits()]) {
+                    out[at / SIDE].0[at % SIDE] = word;
+                    at += n;
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The pointers of the panel must be valid for its rows, the inputs must be packed for tiles, with
+/// `x_bytes` bytes of each row, and no other thread may access the outputs.
+pub(super) unsafe fn run(isa: Isa, format: Format, p: &Panel) {
+    // SAFETY: the caller's guarantees are passed on; an `Isa` implies that the machine has its
+    // instructions.
+    unsafe {
+        match (isa.1, format) {
+            #[cfg(target_arch = "x86_64")]
+            (TileUnit::Present, Format::Bf16) => unit::bf16(p),
+            #[cfg(target_arch = "x86_64")]
+            (TileUnit::Present, Format::Q8_0) => unit::bytes(p),
+            #[cfg(test)]
+            (TileUnit::Modelled, Format::Bf16) => bf16(&mut model::Model::new(), p),
+            #[cfg(test)]
+            (TileUnit::Modelled, Format::Q8_0) => bytes(&mut model::Model::new(), p),
+            _ => unreachable!("{format} products on tiles of `{}`", isa.name()),
+        }
+    }
+}
+
+/// Up to two groups of input rows.
+struct Inputs {
+    /// The first row.
+    first: usize,
+    /// The number of rows in each.
+    rows: [usize; 2],
+    start: [*const u8; 2],
+}
+
+/// Calls `f` with all pairs of groups of inputs, for each stretch of weight rows that stays in the
+/// cache. The second argument says whether the inputs are the first for these weights, which are
+/// then not in the cache.
+#[inline(always)]
+fn pairs(p: &Panel, mut f: impl FnMut(&Inputs, bool, Range<usize>)) {
+    let near = (NEAR / p.row_bytes.max(1)).max(1).next_multiple_of(2 * SIDE);
+    for row in (0..p.rows).step_by(near) {
+        for first in (0..p.tokens).step_by(2 * SIDE) {
+            let left = p.tokens - first;
+            let rows = [left.min(SIDE), left.saturating_sub(SIDE).min(SIDE)];
+            let start = [p.x.wrapping_add(first * p.x_bytes), p.x.wrapping_add((first + SIDE) * p.x_bytes)];
+            f(&Inputs { first, rows, start }, first == 0, row..(row + near).min(p.rows));
+        }
+    }
+}
+
+/// The number of input rows that a configuration has in the second tile: a group that is absent
+/// needs none, and a tile cannot have no columns.
+fn columns(inputs: &Inputs) -> [usize; 2] {
+    inputs.rows.map(|n| if n == 0 { SIDE } else { n })
+}
+
+/// All bf16 products of a panel.
+///
+/// # Safety
+/// As for [`run`]; the machine must have the instructions of `T`.
+#[inline(always)]
+unsafe fn bf16<T: Tiles>(unit: &mut T, p: &Panel) {
+    let mut configured = None;
+    pairs(p, |x, cold, weights| {
+        let shapes = Shapes { bytes: ROW, inputs: columns(x) };
+        // SAFETY: the groups and rows are in the panel.
+        unsafe {
+            if configured != Some(shapes) {
+                unit.configure(shapes);
+                configured = Some(shapes);
+            }
+            for row in weights.clone().step_by(2 * SIDE) {
+                match (weights.end - row > SIDE, x.rows[1] > 0) {
+                    (true, true) => block::<T, 2, 2>(unit, p, x, row, cold),
+                    (true, false) => block::<T, 2, 1>(unit, p, x, row, cold),
+                    (false, true) => block::<T, 1, 2>(unit, p, x, row, cold),
+                    (false, false) => block::<T, 1, 1>(unit, p, x, row, cold),
+                }
+            }
+        }
+    });
+}
+
+/// `R` tiles of weight rows from `row` on and `C` groups of input rows.
+///
+/// # Safety
+/// As for [`bf16`]. The last tile of weight rows may be incomplete.
+#[inline(always)]
+unsafe fn block<T: Tiles, const R: usize, const C: usize>(unit: &mut T, p: &Panel, x: &Inputs, row: usize, cold: bool) {
+    let steps = p.row_bytes.div_ceil(ROW);
+    // SAFETY: weight rows `row..` and the input rows are in the panel; tiles have the shapes of
+    // `Shapes`.
+    unsafe {
+        let tile = |i: usize| WeightTile {
+            start: p.weights.add((row + i * SIDE) * p.row_bytes),
+            stride: p.row_bytes,
+            rows: (p.rows - row - i * SIDE).min(SIDE),
+        };
+        let a = [tile(0), if R > 1 { tile(1) } else { tile(0) }];
+        unit.zero::<0>();
+        unit.zero::<1>();
+        unit.zero::<2>();
+        unit.zero::<3>();
+        // the weights of the next tiles; not measured: no machine with tiles was at hand
+        let mut soon = a[R - 1].start.wrapping_add(a[R - 1].rows * p.row_bytes);
+        for step in 0..steps {
+            let at = step * ROW;
+            let bytes = (p.row_bytes - at).min(ROW);
+            if cold {
+                for i in 0..R * SIDE {
+                    prefetch(soon.wrapping_add(i * ROW));
+                }
+                soon = soon.wrapping_add(R * SIDE * ROW);
+            }
+            let b = |c: usize| x.start[c].add(step * SIDE * 4 * x.rows[c]);
+            a[0].load::<T, 4>(unit, at, bytes, ROW);
+            unit.load::<6>(b(0), 4 * x.rows[0]);
+            unit.add_bf16::<0, 4, 6>();
+            if C > 1 {
+                unit.load::<7>(b(1), 4 * x.rows[1]);
+                unit.add_bf16::<1, 4, 7>();
+            }
+            if R > 1 {
+                a[1].load::<T, 5>(unit, at, bytes, ROW);
+                unit.add_bf16::<2, 5, 6>();
+                if C > 1 {
+                    unit.add_bf16::<3, 5, 7>();
+                }
+            }
+        }
+        sums::<T, 0>(unit, p, row, a[0].rows, x.first, x.rows[0]);
+        if C > 1 {
+            sums::<T, 1>(unit, p, row, a[0].rows, x.first + SIDE, x.rows[1]);
+        }
+        if R > 1 {
+            sums::<T, 2>(unit, p, row + SIDE, a[1].rows, x.first, x.rows[0]);
+        }
+        if R > 1 && C > 1 {
+            sums::<T, 3>(unit, p, row + SIDE, a[1].rows, x.first + SIDE, x.rows[1]);
+        }
+    }
+}
+
+/// Up to [`SIDE`] weight rows.
+#[derive(Clone, Copy)]
+struct WeightTile {
+    start: *const u8,
+    stride: usize,
+    rows: usize,
+}
+
+impl WeightTile {
+    /// Loads `bytes` of every row, from `at` on; rows and bytes that are missing are zero. A whole
+    /// tile has `all` bytes of a row.
+    ///
+    /// # Safety
+    /// The rows must have these bytes.
+    #[inline(always)]
+    unsafe fn load<T: Tiles, const TILE: usize>(self, unit: &mut T, at: usize, bytes: usize, all: usize) {
+        // SAFETY: the caller's guarantee; a copy of a part is a whole tile.
+        unsafe {
+            let p = self.start.add(at);
+            if self.rows == SIDE && bytes == all {
+                return unit.load::<TILE>(p, self.stride);
+            }
+            let mut whole = [[0u8; ROW]; SIDE];
+            for (i, whole) in whole.iter_mut().enumerate().take(self.rows) {
+                std::ptr::copy_nonoverlapping(p.add(i * self.stride), whole.as_mut_ptr(), bytes);
+            }
+            unit.load::<TILE>(whole.as_ptr().cast(), ROW);
+        }
+    }
+}
+
+/// Writes the sums of a tile to the outputs of `weights` weight rows and `inputs` input rows.
+///
+/// # Safety
+/// As for [`block`].
+#[inline(always)]
+unsafe fn sums<T: Tiles, const TILE: usize>(unit: &mut T, p: &Panel, row: usize, weights: usize, input: usize, inputs: usize) {
+    let mut square = [[0u32; SIDE]; SIDE];
+    // SAFETY: the tile has 16 rows of `inputs` words.
+    unsafe {
+        // one column becomes one row
+        unit.store::<TILE>(square.as_mut_ptr().cast(), if inputs == 1 { 4 } else { ROW });
+        let square = if inputs == 1 { square } else { T::transpose(&square) };
+        outputs(p, &square, row, weights, input, inputs);
+    }
+}
+
+/// Writes sums, a row for each input row.
+///
+/// # Safety
+/// As for [`block`].
+#[inline(always)]
+unsafe fn outputs(p: &Panel, square: &Square, row: usize, weights: usize, input: usize, inputs: usize) {
+    let mut bias = [0f32; SIDE];
+    // SAFETY: the outputs and the bias have these rows.
+    unsafe {
+        if !p.bias.is_null() {
+            std::ptr::copy_nonoverlapping(p.bias.add(row), bias.as_mut_ptr(), weights);
+        }
+        for (j, square) in square.iter().enumerate().take(inputs) {
+            let mut sums = [0f32; SIDE];
+            for ((sum, bits), bias) in sums.iter_mut().zip(square).zip(bias) {
+                *sum = f32::from_bits(*bits) + bias;
+            }
+            let out = p.out.add((input + j) * p.width + row);
+            if weights == SIDE {
+                out.cast::<[f32; SIDE]>().write_unaligned(sums);
+            } else {
+                std::ptr::copy_nonoverlapping(sums.as_ptr(), out, weights);
+            }
+        }
+    }
+}
+
+/// All Q8_0 products of a panel: the exact sums of a block, then their product with both scales,
+/// added in f32 block after block.
+///
+/// # Safety
+/// As for [`run`]; the machine must have the instructions of `T`.
+#[inline(always)]
+unsafe fn bytes<T: Tiles>(unit: &mut T, p: &Panel) {
+    let mut configured = None;
+    pairs(p, |x, cold, weights| {
+        let shapes = Shapes { bytes: GROUP, inputs: columns(x) };
+        // SAFETY: the groups and rows are in the panel.
+        unsafe {
+            if configured != Some(shapes) {
+                unit.configure(shapes);
+                configured = Some(shapes);
+            }
+            for row in weights.step_by(SIDE) {
+                if x.rows[1] > 0 {
+                    byte_block::<T, 2>(unit, p, x, row, cold);
+                } else {
+                    byte_block::<T, 1>(unit, p, x, row, cold);
+                }
+            }
+        }
+    });
+}
+
+/// A tile of weight rows from `row` on and `C` groups of input rows.
+///
+/// # Safety
+/// As for [`bytes`]. The tile of weight rows may be incomplete.
+#[inline(always)]
+unsafe fn byte_block<T: Tiles, const C: usize>(unit: &mut T, p: &Panel, x: &Inputs, row: usize, cold: bool) {
+    // SAFETY: weight rows `row..` and the input rows are in the panel; tiles have the shapes of
+    // `Shapes`.
+    unsafe {
+        let a = WeightTile { start: p.weights.add(row * p.row_bytes), stride: p.row_bytes, rows: (p.rows - row).min(SIDE) };
+        let mut all = [[[0f32; SIDE]; SIDE]; C];
+        let mut soon = a.start.wrapping_add(a.rows * p.row_bytes);
+        for block in 0..p.row_bytes / GROUP_BYTES {
+            if cold {
+                for i in 0..(SIDE * GROUP_BYTES).div_ceil(ROW) {
+                    prefetch(soon.wrapping_add(i * ROW));
+                }
+                soon = soon.wrapping_add(SIDE * GROUP_BYTES);
+            }
+            let at = block * GROUP_BYTES;
+            a.load::<T, 4>(unit, at + 2, GROUP, GROUP);
+            let mut scales = [0u16; SIDE];
+            for (i, scale) in scales.iter_mut().enumerate().take(a.rows) {
+                *scale = a.start.add(i * a.stride + at).cast::<u16>().read_unaligned();
+            }
+            let scales = scales.map(f16_to_f32);
+            let mut sums = [[[0i32; SIDE]; SIDE]; C];
+            for (c, sums) in sums.iter_mut().enumerate() {
+                let n = x.rows[c];
+                let (b, to) = (x.start[c].add(block * 9 * 4 * n), sums.as_mut_ptr().cast());
+                // one column becomes one row
+                let apart = if n == 1 { 4 } else { ROW };
+                if c == 0 {
+                    unit.zero::<0>();
+                    unit.load::<6>(b, 4 * n);
+                    unit.add_bytes::<0, 4, 6>();
+                    unit.store::<0>(to, apart);
+                } else {
+                    unit.zero::<1>();
+                    unit.load::<7>(b, 4 * n);
+                    unit.add_bytes::<1, 4, 7>();
+                    unit.store::<1>(to, apart);
+                }
+            }
+            for (c, (all, sums)) in all.iter_mut().zip(&sums).enumerate() {
+                let n = x.rows[c];
+                let mut inputs = [0f32; SIDE];
+                std::ptr::copy_nonoverlapping(x.start[c].add((block * 9 + 8) * 4 * n).cast(), inputs.as_mut_ptr().cast::<u8>(), 4 * n);
+                if n == 1 {
+                    add_scaled(&mut all[0], &sums[0], &scales, &[inputs[0]; SIDE]);
+                } else {
+                    for ((all, sums), scale) in all.iter_mut().zip(sums).zip(scales) {
+                        add_scaled(all, sums, &[scale; SIDE], &inputs);
+                    }
+                }
+            }
+        }
+        for (c, all) in all.iter().enumerate() {
+            let (n, square) = (x.rows[c], all.map(|row| row.map(f32::to_bits)));
+            let square = if n == 1 { square } else { T::transpose(&square) };
+            outputs(p, &square, row, a.rows, x.first + c * SIDE, n);
+        }
+    }
+}
+
+/// `all += sums * (weights * inputs)`, fused: with the same bits on every machine.
+#[inline(always)]
+fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], weights: &[f32; SIDE], inputs: &[f32; SIDE]) {
+    for i in 0..SIDE {
+        all[i] = (sums[i] as f32).mul_add(weights[i] * inputs[i], all[i]);
+    }
+}

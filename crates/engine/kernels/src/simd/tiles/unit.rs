@@ -1,0 +1,224 @@
+//! The machine's tile unit, by inline assembly: neither its detection nor its instructions are in
+//! stable Rust.
+
+use std::arch::asm;
+use std::arch::x86_64::*;
+use std::sync::OnceLock;
+
+use super::super::panel::Panel;
+use super::{ROW, SIDE, Shapes, Square, Tiles};
+use crate::line::Line;
+
+/// Whether this process may use the tiles of this machine: the processor has them in the expected
+/// size, with products of bf16 and of bytes, and the kernel saves them and grants this process
+/// their use. The request is made once, for all threads.
+pub(in super::super) fn present() -> bool {
+    static PRESENT: OnceLock<bool> = OnceLock::new();
+    *PRESENT.get_or_init(|| has_tiles() && saved_by_kernel() && granted())
+}
+
+/// CPUID, leaves 7 (features), 0x1D (the palette of tiles) and 0x1E (the unit for products).
+fn has_tiles() -> bool {
+    const FEATURES: u32 = 1 << 22 | 1 << 24 | 1 << 25; // AMX-BF16, AMX-TILE, AMX-INT8
+    if __cpuid(0).eax < 0x1e || __cpuid_count(7, 0).edx & FEATURES != FEATURES {
+        return false;
+    }
+    let (tiles, unit) = (__cpuid_count(0x1d, 1), __cpuid_count(0x1e, 0));
+    let side = SIDE as u32;
+    // bytes of a tile, bytes of a row, number of tiles, rows
+    tiles.eax >> 16 == side * ROW as u32
+        && tiles.ebx & 0xffff == ROW as u32
+        && tiles.ebx >> 16 >= 8
+        && tiles.ecx & 0xffff == side
+        // the largest depth in rows, the largest width in bytes
+        && unit.ebx & 0xff >= side
+        && unit.ebx >> 8 & 0xffff >= ROW as u32
+}
+
+/// Whether XCR0 has both parts of the tiles' state.
+fn saved_by_kernel() -> bool {
+    const OSXSAVE: u32 = 1 << 27;
+    const TILES: u32 = 1 << 17 | 1 << 18;
+    if __cpuid(1).ecx & OSXSAVE == 0 {
+        return false;
+    }
+    let low: u32;
+    // SAFETY: OSXSAVE says that programs may execute it. It reads a register.
+    unsafe { asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") _, options(nomem, nostack, preserves_flags)) };
+    low & TILES == TILES
+}
+
+/// Asks the kernel for the use of tiles: `arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)`.
+#[cfg(target_os = "linux")]
+fn granted() -> bool {
+    let result: i64;
+    // SAFETY: a system call with two numbers, which touches no memory of the program. Kernels that
+    // do not know it answer with an error.
+    unsafe {
+        asm!("syscall", inlateout("rax") 158i64 => result, in("rdi") 0x1023i64, in("rsi") 18i64,
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    result == 0
+}
+
+#[cfg(not(target_os = "linux"))]
+fn granted() -> bool {
+    false
+}
+
+/// The tile unit of this thread. Tiles are released when it is dropped, so that the kernel has
+/// nothing to save for a thread without work.
+pub(super) struct Unit(());
+
+impl Unit {
+    /// # Safety
+    /// [`present`] must be true, and the thread must have no other value.
+    pub(super) unsafe fn new() -> Self {
+        Self(())
+    }
+}
+
+impl Drop for Unit {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: the machine has tiles (see `new`).
+        unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) };
+    }
+}
+
+/// The memory operand of `ldtilecfg`: palette 1, then the bytes of a row and the rows of each tile.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Configuration([u8; 64]);
+
+impl Configuration {
+    #[inline(always)]
+    fn new(shapes: Shapes) -> Self {
+        let mut bytes = [0; 64];
+        bytes[0] = 1;
+        for tile in 0..8 {
+            let (rows, row) = shapes.of(tile);
+            bytes[16 + 2 * tile] = row as u8;
+            bytes[48 + tile] = rows as u8;
+        }
+        Self(bytes)
+    }
+}
+
+// SAFETY (all functions of this implementation): reads and writes are those that the trait's
+// contract allows, and so is the use of the instructions. The compiler never uses tiles itself.
+impl Tiles for Unit {
+    #[inline(always)]
+    unsafe fn configure(&mut self, shapes: Shapes) {
+        let configuration = Configuration::new(shapes);
+        // SAFETY: see above.
+        unsafe { asm!("ldtilecfg [{}]", in(reg) &configuration, options(readonly, nostack, preserves_flags)) };
+    }
+
+    #[inline(always)]
+    unsafe fn zero<const T: usize>(&mut self) {
+        // SAFETY: see above.
+        unsafe { asm!("tilezero tmm{t}", t = const T, options(nomem, nostack, preserves_flags)) };
+    }
+
+    #[inline(always)]
+    unsafe fn load<const T: usize>(&mut self, p: *const u8, stride: usize) {
+        // SAFETY: see above.
+        unsafe {
+            asm!("tileloadd tmm{t}, [{p} + {s}*1]", t = const T, p = in(reg) p, s = in(reg) stride, options(readonly, nostack, preserves_flags))
+        };
+    }
+
+    #[inline(always)]
+    unsafe fn store<const T: usize>(&mut self, p: *mut u8, stride: usize) {
+        // SAFETY: see above.
+        unsafe {
+            asm!("tilestored [{p} + {s}*1], tmm{t}", t = const T, p = in(reg) p, s = in(reg) stride, options(nostack, preserves_flags))
+        };
+    }
+
+    #[inline(always)]
+    unsafe fn add_bf16<const C: usize, const A: usize, const B: usize>(&mut self) {
+        // SAFETY: see above.
+        unsafe {
+            asm!("tdpbf16ps tmm{c}, tmm{a}, tmm{b}", c = const C, a = const A, b = const B, options(nomem, nostack, preserves_flags))
+        };
+    }
+
+    #[inline(always)]
+    unsafe fn add_bytes<const C: usize, const A: usize, const B: usize>(&mut self) {
+        // SAFETY: see above.
+        unsafe { asm!("tdpbssd tmm{c}, tmm{a}, tmm{b}", c = const C, a = const A, b = const B, options(nomem, nostack, preserves_flags)) };
+    }
+
+    #[inline(always)]
+    unsafe fn transpose(x: &Square) -> Square {
+        // SAFETY: see above.
+        unsafe { transpose(x) }
+    }
+}
+
+/// Exchanges rows and columns: words, pairs, fours and eights of rows, one after the other. Needs
+/// AVX-512 F.
+#[inline(always)]
+unsafe fn transpose(x: &Square) -> Square {
+    let mut y = [[0u32; SIDE]; SIDE];
+    // SAFETY: see above; reads and writes are 16 words.
+    unsafe {
+        let zero = _mm512_setzero_si512();
+        let (mut a, mut b) = ([zero; SIDE], [zero; SIDE]);
+        for i in 0..SIDE {
+            a[i] = _mm512_loadu_si512(x[i].as_ptr().cast());
+        }
+        for i in (0..SIDE).step_by(2) {
+            b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
+            b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+        }
+        // a[4g + c]: of rows 4g to 4g + 3, column c of every four columns
+        for i in (0..SIDE).step_by(4) {
+            a[i] = _mm512_unpacklo_epi64(b[i], b[i + 2]);
+            a[i + 1] = _mm512_unpackhi_epi64(b[i], b[i + 2]);
+            a[i + 2] = _mm512_unpacklo_epi64(b[i + 1], b[i + 3]);
+            a[i + 3] = _mm512_unpackhi_epi64(b[i + 1], b[i + 3]);
+        }
+        for c in 0..4 {
+            // fours of rows 0 and 4, then 8 and 12: of columns c and 8 + c, of 4 + c and 12 + c
+            let (low, high) = (_mm512_shuffle_i32x4::<0x88>(a[c], a[4 + c]), _mm512_shuffle_i32x4::<0x88>(a[8 + c], a[12 + c]));
+            let (low_odd, high_odd) = (_mm512_shuffle_i32x4::<0xdd>(a[c], a[4 + c]), _mm512_shuffle_i32x4::<0xdd>(a[8 + c], a[12 + c]));
+            b[c] = _mm512_shuffle_i32x4::<0x88>(low, high);
+            b[8 + c] = _mm512_shuffle_i32x4::<0xdd>(low, high);
+            b[4 + c] = _mm512_shuffle_i32x4::<0x88>(low_odd, high_odd);
+            b[12 + c] = _mm512_shuffle_i32x4::<0xdd>(low_odd, high_odd);
+        }
+        for i in 0..SIDE {
+            _mm512_storeu_si512(y[i].as_mut_ptr().cast(), b[i]);
+        }
+    }
+    y
+}
+
+macro_rules! entries {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) = $body:expr;)*) => {$(
+        $(#[$doc])*
+        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")]
+        pub(super) unsafe fn $name($($arg: $ty),*) {
+            // SAFETY: as for the caller.
+            unsafe { $body }
+        }
+    )*};
+}
+
+entries! {
+    /// See [`super::pack_bf16`].
+    fn pack_bf16(x: &[f32], cols: usize, out: &mut [Line]) = super::pack_bf16::<Unit>(x, cols, out);
+    /// See [`super::bf16`].
+    fn bf16(p: &Panel) = super::bf16(&mut Unit::new(), p);
+    /// See [`super::bytes`].
+    fn bytes(p: &Panel) = super::bytes(&mut Unit::new(), p);
+}
+
+/// See [`super::pack_bytes`].
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")]
+pub(super) fn pack_bytes(x: &[f32], cols: usize, out: &mut [Line]) {
+    super::pack_bytes(x, cols, out);
+}
