@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
-use autoact_model::{Backend, Engine, EngineOptions, Format, GenerateRequest, Generated, ModelDir};
+use autoact_model::{Backend, Engine, EngineOptions, Format, GenerateRequest, Generated, KvFormat, ModelDir};
 use futures::future::try_join_all;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// The format that weights are computed in.
     #[arg(long, default_value = "f32")]
     weights: Format,
+    /// The format of keys and values; default: `f32` for weights in `f32`, else `bf16`.
+    #[arg(long)]
+    kv: Option<KvFormat>,
     /// Threads that compute.
     #[arg(long, default_value_t = 2)]
     threads: usize,
@@ -112,6 +115,7 @@ fn options(args: &Args) -> EngineOptions {
     EngineOptions {
         threads: args.threads,
         weights: Some(args.weights),
+        kv: args.kv,
         cache_bytes: args.cache_bytes.unwrap_or(default.cache_bytes),
         draft: args.draft.unwrap_or(default.draft),
         ..default

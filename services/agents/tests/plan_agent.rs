@@ -16,10 +16,10 @@ use common::{agent, code_and_error, plan_agent};
 #[test]
 fn a_bad_configuration_is_64_with_every_mistake() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(b"[plan-agent]\nmodle = \"x\"\nengine.queue = 0\n").unwrap();
+    file.write_all(b"[plan-agent]\nmodle = \"x\"\nengine.queue = 0\nengine.kv = \"q8_0\"\n").unwrap();
     let (code, error) = code_and_error(plan_agent().arg("--config").arg(file.path()).env("AUTOACT_GRACE_PERIOD", "soon"));
     assert_eq!(code, 64);
-    for part in ["3 mistakes", "plan-agent.modle", "plan-agent.engine.queue", "AUTOACT_GRACE_PERIOD"] {
+    for part in ["4 mistakes", "plan-agent.modle", "plan-agent.engine.queue", "plan-agent.engine.kv", "AUTOACT_GRACE_PERIOD"] {
         assert!(error.contains(part), "{error}");
     }
 }

@@ -114,28 +114,30 @@ fn products(bench: &Bench) {
 fn attention(bench: &Bench) {
     let team = Team::new(bench.threads).expect("threads");
     for (name, heads, kv_heads) in [("SmolLM", 9, 3), ("Qwen", 14, 2)] {
-        let shape = AttentionShape { heads, kv_heads, dim: 64, window: usize::MAX };
         let width = heads * 64;
         for (keys, rows) in [(512, 512), (2048, 512), (256, 1), (2048, 1), (8192, 1)] {
-            // as many layers as fill the caches, for a single query
-            let layers = if rows == 1 { 64 } else { 1 };
-            let blocks: Vec<Vec<f32>> = (0..layers * keys / BLOCK).map(|_| vec![0.1; shape.block_len()]).collect();
-            let blocks: Vec<&[f32]> = blocks.iter().map(|b| &b[..]).collect();
-            let (q, mut out) = (vec![0.1f32; rows * width], vec![0f32; rows * width]);
-            let mut layers = blocks.chunks(keys / BLOCK).cycle();
-            let time = bench.best(|| {
-                if let Some(blocks) = layers.next() {
-                    attend(&team, &shape, &q, width, &[Queries { row: 0, rows, first: keys - rows, blocks }], black_box(&mut out));
-                }
-            });
-            let seen: usize = (keys - rows + 1..=keys).sum();
-            let (flops, bytes) = (4 * seen * width, 4 * keys * 2 * kv_heads * 64);
-            println!(
-                "{name} attention, {rows} queries up to {keys} keys: {:.0} us, {:.0} GFLOP/s, {:.1} GB/s",
-                time * 1e6,
-                flops as f64 / time / 1e9,
-                bytes as f64 / time / 1e9
-            );
+            for (format, word) in [(KvFormat::F32, 0.1f32.to_bits()), (KvFormat::Bf16, 0x3dcc_3dcc)] {
+                let shape = AttentionShape { heads, kv_heads, dim: 64, window: usize::MAX, format };
+                // as many layers as fill the caches, for a single query
+                let layers = if rows == 1 { 64 } else { 1 };
+                let blocks: Vec<Vec<u32>> = (0..layers * keys / BLOCK).map(|_| vec![word; shape.block_len()]).collect();
+                let blocks: Vec<&[u32]> = blocks.iter().map(|b| &b[..]).collect();
+                let (q, mut out) = (vec![0.1f32; rows * width], vec![0f32; rows * width]);
+                let mut layers = blocks.chunks(keys / BLOCK).cycle();
+                let time = bench.best(|| {
+                    if let Some(blocks) = layers.next() {
+                        attend(&team, &shape, &q, width, &[Queries { row: 0, rows, first: keys - rows, blocks }], black_box(&mut out));
+                    }
+                });
+                let seen: usize = (keys - rows + 1..=keys).sum();
+                let (flops, bytes) = (4 * seen * width, 4 * keys / BLOCK * shape.block_len());
+                println!(
+                    "{name} attention, {format:<4}, {rows} queries up to {keys} keys: {:.0} us, {:.0} GFLOP/s, {:.1} GB/s",
+                    time * 1e6,
+                    flops as f64 / time / 1e9,
+                    bytes as f64 / time / 1e9
+                );
+            }
         }
     }
 }

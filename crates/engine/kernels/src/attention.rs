@@ -3,12 +3,9 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use crate::Team;
 use crate::exp::exp;
-use crate::simd::{self, COLUMNS, Chunks, Isa, Span};
-
-/// Tokens in a KV block.
-pub const BLOCK: usize = 16;
+use crate::simd::{self, COLUMNS, Chunks, Isa, Keep, Span, Words};
+use crate::{BLOCK, KvFormat, Team};
 
 /// The shape of a layer's attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +19,14 @@ pub struct AttentionShape {
     /// Sliding window: the number of positions that a query attends to, including its own;
     /// `usize::MAX` for no limit.
     pub window: usize,
+    /// The number format of keys and values.
+    pub format: KvFormat,
 }
 
 impl AttentionShape {
-    /// Length of one layer's part of a block, in elements: keys `[kv_heads][dim][BLOCK]`, then
-    /// values `[kv_heads][BLOCK][dim]`.
+    /// Words of one layer's part of a block.
     pub fn block_len(&self) -> usize {
-        2 * self.kv_heads * self.dim * BLOCK
+        self.format.block_len(self.kv_heads, self.dim)
     }
 }
 
@@ -44,31 +42,7 @@ pub struct Queries<'a> {
     pub first: usize,
     /// This layer's part of each block of the sequence. Block `b` holds the positions from
     /// `BLOCK * b` on.
-    pub blocks: &'a [&'a [f32]],
-}
-
-/// Writes the key and value of one token, `[kv_heads * dim]` each, to slot `slot` of this layer's
-/// part of a block.
-///
-/// # Panics
-/// If the lengths are inconsistent or `slot >= BLOCK`.
-pub fn store_kv(layer: &mut [f32], slot: usize, kv_heads: usize, dim: usize, k: &[f32], v: &[f32]) {
-    let width = kv_heads * dim;
-    assert!(slot < BLOCK, "slot {slot} of a block of {BLOCK}");
-    assert!(
-        layer.len() == 2 * width * BLOCK && k.len() == width && v.len() == width,
-        "a block, a key and a value of {kv_heads} heads of {dim}"
-    );
-    if dim == 0 {
-        return;
-    }
-    let (keys, values) = layer.split_at_mut(width * BLOCK);
-    for (row, k) in keys.chunks_exact_mut(BLOCK).zip(k) {
-        row[slot] = *k;
-    }
-    for (head, v) in values.chunks_exact_mut(BLOCK * dim).zip(v.chunks_exact(dim)) {
-        head[slot * dim..][..dim].copy_from_slice(v);
-    }
+    pub blocks: &'a [&'a [u32]],
 }
 
 /// Number of positions in a stretch. Each query has its own maximum, sum and weighted values for
@@ -82,13 +56,15 @@ const TILE: usize = 6;
 /// Minimum number of multiply-adds for which another thread is worth its cost.
 const SMALL: usize = 1 << 17;
 
-/// Attention of all queries. `q` has rows of `stride` elements that begin with the query
+/// Attention of all queries. Keys and values in bf16 are multiplied by queries and probabilities in
+/// bf16 where the machine has an instruction for such pairs, else in f32; sums, scores and the
+/// softmax are in f32. `q` has rows of `stride` elements that begin with the query
 /// `[heads * dim]`. `out` is `[rows, heads * dim]`. Scores are scaled by `1 / sqrt(dim)`.
 ///
 /// # Panics
 /// If the shapes are inconsistent, a sequence lacks blocks, or two sequences share a row.
 pub fn attend(team: &Team, shape: &AttentionShape, q: &[f32], stride: usize, sequences: &[Queries<'_>], out: &mut [f32]) {
-    let &AttentionShape { heads, kv_heads, dim, window } = shape;
+    let &AttentionShape { heads, kv_heads, dim, window, .. } = shape;
     let width = heads.saturating_mul(dim);
     if width == 0 {
         return;
@@ -105,10 +81,11 @@ pub fn attend(team: &Team, shape: &AttentionShape, q: &[f32], stride: usize, seq
         let blocks = positions.div_ceil(BLOCK);
         assert!(blocks <= s.blocks.len(), "{} blocks for {positions} positions", s.blocks.len());
         let seen = &s.blocks[(s.first + 1).saturating_sub(window) / BLOCK..blocks];
-        assert!(seen.iter().all(|b| Some(b.len()) == block_len), "a block is not {block_len:?} numbers");
+        assert!(seen.iter().all(|b| Some(b.len()) == block_len), "a block is not {block_len:?} words");
     }
 
     let isa = Isa::get();
+    let words = Words::of(isa, shape.format);
     let group = heads / kv_heads;
     let tokens = (ROWS / group).max(1);
     let mut units = Vec::new();
@@ -116,7 +93,7 @@ pub fn attend(team: &Team, shape: &AttentionShape, q: &[f32], stride: usize, seq
         // the longest tasks first
         for t in (0..s.rows).step_by(tokens).rev() {
             let tokens = t..(t + tokens).min(s.rows);
-            units.extend((0..kv_heads).map(|kv| Unit { shape, group, s, kv, tokens: tokens.clone(), isa }));
+            units.extend((0..kv_heads).map(|kv| Unit { shape, words, group, s, kv, tokens: tokens.clone(), isa }));
         }
     }
     let work: usize = units.iter().map(|u| 2 * u.rows() * u.stretches().len() * STRETCH * dim).sum();
@@ -154,6 +131,7 @@ pub fn attend(team: &Team, shape: &AttentionShape, q: &[f32], stride: usize, seq
 /// one of these heads of one query.
 struct Unit<'a> {
     shape: &'a AttentionShape,
+    words: Words,
     group: usize,
     s: &'a Queries<'a>,
     kv: usize,
@@ -218,14 +196,33 @@ impl Unit<'_> {
         });
     }
 
-    /// Copies the rows of the queries, scaled, to `packed` `[rows, dim]`.
+    /// Numbers of keys, or of values of one dimension, in a word.
+    fn per_word(&self) -> usize {
+        self.shape.format.per_word()
+    }
+
+    /// Words of a key.
+    fn key_len(&self) -> usize {
+        self.shape.dim.div_ceil(self.per_word())
+    }
+
+    /// Copies the rows of the queries, scaled, to `packed`: `[rows]` of the words that multiply a
+    /// key, with a zero after an odd last dimension.
     fn pack(&self, q: &[f32], stride: usize, packed: &mut Vec<f32>) {
-        let scale = 1.0 / (self.shape.dim as f32).sqrt();
-        let width = self.group * self.shape.dim;
+        let dim = self.shape.dim;
+        let scale = 1.0 / (dim as f32).sqrt();
+        let width = self.group * dim;
         packed.clear();
         for token in self.tokens.clone() {
             let row = &q[(self.s.row + token) * stride + self.kv * width..][..width];
-            packed.extend(row.iter().map(|q| q * scale));
+            for head in row.chunks_exact(dim) {
+                packed.extend(head.iter().map(|q| q * scale));
+                packed.resize(packed.len().next_multiple_of(self.per_word()), 0.0);
+            }
+        }
+        if self.words == Words::Pairs {
+            simd::pair_up(self.isa, packed);
+            packed.truncate(packed.len() / 2);
         }
     }
 
@@ -238,7 +235,10 @@ impl Unit<'_> {
         for (row, state) in states.chunks_exact_mut(state).enumerate().take(rows) {
             let seen = self.seen_of(row, stretch);
             let row = &mut scores[row * STRETCH..][..STRETCH];
-            let (max, sum) = simd::softmax(self.isa, row, seen.start, seen.end);
+            let (max, sum) = match self.words {
+                Words::F32 | Words::Widened => simd::softmax(self.isa, row, seen.start, seen.end),
+                Words::Pairs => simd::softmax_pairs(self.isa, row, seen.start, seen.end),
+            };
             state[..dim].fill(0.0);
             (state[dim], state[dim + 1]) = (max, sum);
         }
@@ -258,7 +258,7 @@ impl Unit<'_> {
 
     /// Computes the scores of all rows for the positions of a stretch that any row attends to.
     fn scores(&self, stretch: usize, q: &[f32], scores: &mut [f32]) {
-        let (dim, rows, lanes) = (self.shape.dim, self.rows(), self.isa.lanes());
+        let (len, rows, lanes) = (self.key_len(), self.rows(), self.isa.lanes());
         let (from, to) = (self.seen_of(0, stretch).start, self.seen_of(rows - 1, stretch).end);
         let keys = COLUMNS * lanes;
         for start in (from / keys * keys..to).step_by(keys) {
@@ -267,54 +267,70 @@ impl Unit<'_> {
                 let key = start + c * lanes;
                 let block = (key / BLOCK).clamp(from / BLOCK, (to - 1) / BLOCK);
                 let block = self.s.blocks[stretch * (STRETCH / BLOCK) + block];
-                &block[self.kv * dim * BLOCK + key % BLOCK..][..(dim - 1) * BLOCK + lanes]
+                &block[self.kv * len * BLOCK + key % BLOCK..][..(len - 1) * BLOCK + lanes]
             });
-            let span = Span::<COLUMNS> { at: 0, count: dim, b };
-            simd::multiply(self.isa, rows, q, dim, &[span], BLOCK, lanes, true, &mut scores[start..], STRETCH);
+            let span = Span::<COLUMNS> { at: 0, count: len, keep: Keep::Both, b };
+            let q_len = len * self.words.left();
+            simd::multiply(self.isa, self.shape.format, rows, q, q_len, &[span], BLOCK, lanes, true, &mut scores[start..], STRETCH);
         }
     }
 
     /// Adds the weighted values of a stretch for the rows of a tile, in `C` vectors from `column`
-    /// on.
+    /// on. Positions that share a word are added at once, unless a row attends to one of them only.
+    /// That depends on nothing but the row's own position, so every row has its own fixed chain.
     fn values<const C: usize>(&self, stretch: usize, tile: Range<usize>, column: usize, scores: &[f32], states: &mut [f32]) {
-        let state = self.state();
+        let (state, per) = (self.state(), self.per_word());
         let seen = |row| self.seen_of(row, stretch);
-        let common = seen(tile.end - 1).start..seen(tile.start).end;
+        let common = seen(tile.end - 1).start.next_multiple_of(per)..seen(tile.start).end / per * per;
         let mut add = |rows: Range<usize>, keys: Range<usize>| {
             if keys.start < keys.end {
-                let mut spans = [Span { at: 0, count: 0, b: [&[][..]; C] }; STRETCH / BLOCK];
+                let mut spans = [Span { at: 0, count: 0, keep: Keep::Both, b: [&[][..]; C] }; STRETCH / BLOCK + 2];
                 let spans = self.spans(stretch, keys, column, &mut spans);
                 let last = self.shape.dim - column;
                 let (scores, states) = (&scores[rows.start * STRETCH..], &mut states[rows.start * state + column..]);
-                simd::multiply(self.isa, rows.len(), scores, STRETCH, spans, self.shape.dim, last, false, states, state);
+                let format = self.shape.format;
+                simd::multiply(self.isa, format, rows.len(), scores, STRETCH, spans, self.shape.dim, last, false, states, state);
             }
         };
+        // the rows of a query attend to the same positions
+        let query = |i: usize| (i * self.group).max(tile.start)..((i + 1) * self.group).min(tile.end);
+        let queries = tile.start / self.group..tile.end.div_ceil(self.group);
         if common.start >= common.end {
-            return tile.for_each(|row| add(row..row + 1, seen(row)));
+            return queries.for_each(|i| add(query(i), seen(query(i).start)));
         }
-        tile.clone().for_each(|row| add(row..row + 1, seen(row).start..common.start));
+        queries.clone().for_each(|i| add(query(i), seen(query(i).start).start..common.start));
         add(tile.clone(), common.clone());
-        tile.for_each(|row| add(row..row + 1, common.end..seen(row).end));
+        queries.for_each(|i| add(query(i), common.end..seen(query(i).start).end));
     }
 
-    /// The memory spans of the values of some keys.
+    /// The memory spans of the values of some keys, at most one of half a word at either end.
     fn spans<'s, 'b, const C: usize>(
         &'b self,
         stretch: usize,
         keys: Range<usize>,
         column: usize,
-        spans: &'s mut [Span<'b, C>; STRETCH / BLOCK],
+        spans: &'s mut [Span<'b, C>; STRETCH / BLOCK + 2],
     ) -> &'s [Span<'b, C>] {
-        let (dim, lanes) = (self.shape.dim, self.isa.lanes());
-        let blocks = keys.start / BLOCK..keys.end.div_ceil(BLOCK);
-        for (span, block) in spans.iter_mut().zip(blocks.clone()) {
-            let at = keys.start.max(block * BLOCK);
-            let count = keys.end.min((block + 1) * BLOCK) - at;
-            let values = self.s.blocks[stretch * (STRETCH / BLOCK) + block];
-            let values = &values[((self.shape.kv_heads + self.kv) * BLOCK + at % BLOCK) * dim..];
-            *span = Span { at, count, b: std::array::from_fn(|c| &values[column + c * lanes..]) };
+        let AttentionShape { kv_heads, dim, format, .. } = *self.shape;
+        let (per, lanes) = (self.per_word(), self.isa.lanes());
+        let head = format.keys_len(kv_heads, dim) + self.kv * format.values_len(dim);
+        let mut found = 0;
+        let mut add = |at: usize, count: usize, keep: Keep| {
+            if count > 0 {
+                let values = &self.s.blocks[stretch * (STRETCH / BLOCK) + at / BLOCK][head + at % BLOCK / per * dim..];
+                let b = std::array::from_fn(|c| &values[column + c * lanes..]);
+                spans[found] = Span { at: at / per * self.words.left(), count, keep, b };
+                found += 1;
+            }
+        };
+        for block in keys.start / BLOCK..keys.end.div_ceil(BLOCK) {
+            let (from, to) = (keys.start.max(block * BLOCK), keys.end.min((block + 1) * BLOCK));
+            let (first, last) = (from.next_multiple_of(per), to / per * per);
+            add(from / per * per, usize::from(first > from), Keep::Second);
+            add(first, last.saturating_sub(first) / per, Keep::Both);
+            add(last, usize::from(to > last && last >= from), Keep::First);
         }
-        &spans[..blocks.len()]
+        &spans[..found]
     }
 
     /// Merges the states of a later stretch into those of the earlier ones.

@@ -214,6 +214,12 @@ pub(crate) fn round_bf16(x: f32) -> u16 {
     (if x.is_nan() { nan } else { rounded }) as u16
 }
 
+/// Two numbers in a word, rounded to bf16: `low` in the lower half.
+#[inline(always)]
+pub(crate) fn pair(low: f32, high: f32) -> u32 {
+    u32::from(round_bf16(low)) | u32::from(round_bf16(high)) << 16
+}
+
 /// Converts f16 to f32, which is exact.
 #[inline(always)]
 pub(crate) fn f16_to_f32(h: u16) -> f32 {

@@ -11,6 +11,7 @@ mod elementwise;
 mod exp;
 mod format;
 mod inputs;
+mod kv;
 mod lanes;
 mod line;
 mod linear;
@@ -20,10 +21,11 @@ mod team;
 #[cfg(test)]
 mod tests;
 
-pub use attention::{AttentionShape, BLOCK, Queries, attend, store_kv};
+pub use attention::{AttentionShape, Queries, attend};
 pub use elementwise::{add, gelu, layer_norm, log_sum_exp, rms_norm, rotate, softmax, swiglu};
 pub use format::{Format, Matrix, ShapeError, UnknownFormat, quantize_q8_0, to_bf16};
 pub use inputs::Inputs;
+pub use kv::{BLOCK, KvFormat, UnknownKvFormat, store_kv};
 pub use linear::{LowRank, Part, linear};
 pub use team::Team;
 

@@ -2,7 +2,7 @@
 //! every instruction set.
 
 use crate::exp::{exp, mul_add};
-use crate::format::{GROUP, round_bf16};
+use crate::format::{GROUP, pair};
 use crate::lanes::{LANES, reduce};
 use crate::line::Line;
 
@@ -165,6 +165,53 @@ pub(crate) fn softmax<const FMA: bool>(scores: &mut [f32], lo: usize, hi: usize)
     (max, reduce(sum, |a, b| a + b))
 }
 
+/// As [`softmax`], then rounds the numbers to bf16 and packs them as [`pair_up`] does: the pair
+/// that begins at `2 i` is at `i`. The row is whole multiples of 32. The sum is that of the rounded
+/// numbers, so that the weights of the values add up to 1.
+#[inline(always)]
+pub(crate) fn softmax_pairs<const FMA: bool>(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) {
+    let (max, _) = softmax::<FMA>(scores, lo, hi);
+    if lo >= hi {
+        return (max, 0.0);
+    }
+    // `softmax` leaves what is in other vectors of 16
+    let (from, to) = (lo / LANES * LANES, hi.next_multiple_of(LANES));
+    scores[from / 32 * 32..from].fill(0.0);
+    scores[to..to.next_multiple_of(32)].fill(0.0);
+    let mut sum = [0f32; LANES];
+    for i in lo / 32..hi.div_ceil(32) {
+        for (word, sum) in pair_up_at(scores, 16 * i).0.iter().zip(&mut sum) {
+            *sum += f32::from_bits(word << 16) + f32::from_bits(word & 0xffff_0000);
+        }
+    }
+    (max, reduce(sum, |a, b| a + b))
+}
+
+/// Replaces the numbers at `2 i` and `2 i + 1` by one word at `i`, as the bits of an f32: both
+/// rounded to bf16, the first one in the lower half. What is beyond the words is left over.
+#[inline(always)]
+pub(crate) fn pair_up<const FMA: bool>(x: &mut [f32]) {
+    let whole = x.len() / 32;
+    for i in 0..whole {
+        pair_up_at(x, 16 * i);
+    }
+    for i in 16 * whole..x.len() / 2 {
+        x[i] = f32::from_bits(pair(x[2 * i], x[2 * i + 1]));
+    }
+}
+
+/// Writes 16 words to `at`, made of the 32 numbers from `2 * at` on.
+#[inline(always)]
+fn pair_up_at(x: &mut [f32], at: usize) -> Line {
+    let mut numbers = [0.0; 32];
+    numbers.copy_from_slice(&x[2 * at..][..32]);
+    let words = pairs(&numbers);
+    for (to, word) in x[at..].iter_mut().zip(words.0) {
+        *to = f32::from_bits(word);
+    }
+    words
+}
+
 /// See [`crate::log_sum_exp`].
 #[inline(always)]
 pub(crate) fn log_sum_exp<const FMA: bool>(x: &[f32]) -> f64 {
@@ -295,7 +342,7 @@ pub(crate) fn pairs(x: &[f32; 32]) -> Line {
     let mut line = Line::default();
     let (x, _) = x.as_chunks::<2>();
     for (out, [even, odd]) in line.0.iter_mut().zip(x) {
-        *out = u32::from(round_bf16(*even)) | u32::from(round_bf16(*odd)) << 16;
+        *out = pair(*even, *odd);
     }
     line
 }

@@ -27,7 +27,7 @@ mod x86;
 #[cfg(target_arch = "x86_64")]
 mod x86_bytes;
 
-pub(crate) use attention::{COLUMNS, Span, multiply};
+pub(crate) use attention::{COLUMNS, Keep, Span, Words, multiply};
 pub(crate) use chunks::Chunks;
 pub(crate) use product::{Columns, Rows, Update, Weights, into_columns, into_rows};
 pub(crate) use tiles::{SIDE, pack as pack_for_tiles, words as words_for_tiles};
@@ -177,6 +177,9 @@ trait Vector: Copy {
     unsafe fn splat(p: *const f32) -> Self;
     /// `self + a * b`.
     unsafe fn add_product(self, a: Self, b: Self) -> Self;
+    /// Converts bf16 to f32: those in the lower (`half` 0) or upper (1) halves of the vector's
+    /// words, of which only the bits in `keep` count.
+    unsafe fn widen(self, half: usize, keep: u32) -> Self;
     /// The sum of the elements of each of four vectors, in a fixed order.
     unsafe fn sums(all: [Self; 4]) -> [f32; 4];
 }
@@ -253,6 +256,10 @@ kernels! {
     fn rotate(x: &mut [f32], stride: usize, heads: usize, dim: usize, cos: &[f32], sin: &[f32]) = rows::rotate;
     /// See [`rows::softmax`].
     fn softmax(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) = rows::softmax;
+    /// See [`rows::softmax_pairs`].
+    fn softmax_pairs(scores: &mut [f32], lo: usize, hi: usize) -> (f32, f32) = rows::softmax_pairs;
+    /// See [`rows::pair_up`].
+    fn pair_up(x: &mut [f32]) = rows::pair_up;
     /// See [`rows::log_sum_exp`].
     fn log_sum_exp(x: &[f32]) -> f64 = rows::log_sum_exp;
     /// See [`rows::merge`].

@@ -8,7 +8,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use autoact_model::{Backend, Engine, EngineOptions, GenerateEvent, GenerateRequest, Generated, Grammar, ModelDir, Sampling, Scores};
+use autoact_model::{
+    Backend, Engine, EngineOptions, GenerateEvent, GenerateRequest, Generated, Grammar, KvFormat, ModelDir, Sampling, Scores,
+};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -38,6 +40,9 @@ struct Args {
     /// Number of compute threads; default: all cores.
     #[arg(long)]
     threads: Option<usize>,
+    /// Number format of keys and values; default: `f32` for weights in `f32`, else `bf16`.
+    #[arg(long)]
+    kv: Option<KvFormat>,
     /// Number of runs of the same prompt. With several, the prefix cache is off, so that each
     /// computes the whole prompt.
     #[arg(long, default_value_t = 1)]
@@ -50,7 +55,7 @@ struct Args {
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let mut options = EngineOptions::default();
+    let mut options = EngineOptions { kv: args.kv, ..EngineOptions::default() };
     options.threads = args.threads.unwrap_or(options.threads);
     if args.repeat > 1 {
         options.cache_bytes = 0;
@@ -59,6 +64,7 @@ fn main() -> anyhow::Result<()> {
         options.draft = 0;
     }
     let engine = Engine::start(&ModelDir::open(&args.model)?, options)?;
+    eprintln!("weights: {}, keys and values: {}, {} bytes a token", engine.weights(), engine.kv(), engine.token_bytes());
     let adapter = args.adapter.as_deref().map(|spec| spec.split_once('=').context("--adapter wants NAME=DIR")).transpose()?;
     if let Some((name, dir)) = adapter {
         engine.load_adapter(name, dir)?;

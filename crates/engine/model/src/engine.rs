@@ -7,7 +7,7 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use autoact_kernels::Format;
+use autoact_kernels::{BLOCK, Format, KvFormat};
 use autoact_lora::Adapter;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -51,6 +51,10 @@ impl Engine {
     /// takes seconds for a large model, so async code calls it through `spawn_blocking`.
     pub fn start(dir: &ModelDir, options: EngineOptions) -> Result<Self, LoadError> {
         let model = Transformer::load(dir, options.weights)?;
+        let model = match options.kv {
+            Some(kv) => model.with_kv(kv),
+            None => model,
+        };
         let tokenizer = dir.tokenizer()?;
         let template = dir.chat_template()?;
         let limit = model.config().context_length;
@@ -118,6 +122,16 @@ impl Engine {
     /// The number format of the weights in matrix products.
     pub fn weights(&self) -> Format {
         self.shared.model.format()
+    }
+
+    /// The number format of keys and values.
+    pub fn kv(&self) -> KvFormat {
+        self.shared.model.kv_format()
+    }
+
+    /// Bytes of keys and values of one token.
+    pub fn token_bytes(&self) -> usize {
+        self.shared.model.block_shape().bytes() / BLOCK
     }
 
     pub(crate) fn send(&self, job: Job) -> Result<(), GenerateError> {

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use autoact_kernels::{BLOCK, store_kv};
+use autoact_kernels::{BLOCK, KvFormat, store_kv};
 
 use crate::ModelConfig;
-use crate::numbers::Numbers;
+use crate::words::Words;
 
-/// The size of a model's KV blocks, and how many exist.
+/// The format and size of a model's KV blocks, and how many exist.
 #[derive(Debug)]
 pub(crate) struct BlockShape {
+    format: KvFormat,
     kv_heads: usize,
     head_dim: usize,
     layers: usize,
@@ -18,18 +19,24 @@ pub(crate) struct BlockShape {
 }
 
 impl BlockShape {
-    pub(crate) fn new(config: &ModelConfig) -> Arc<Self> {
-        Arc::new(Self { kv_heads: config.kv_heads, head_dim: config.head_dim, layers: config.layers, live: AtomicUsize::new(0) })
+    pub(crate) fn new(config: &ModelConfig, format: KvFormat) -> Arc<Self> {
+        let &ModelConfig { kv_heads, head_dim, layers, .. } = config;
+        Arc::new(Self { format, kv_heads, head_dim, layers, live: AtomicUsize::new(0) })
     }
 
-    /// Number of f32 of one layer's keys and values in a block.
+    /// The number format of keys and values.
+    pub(crate) fn format(&self) -> KvFormat {
+        self.format
+    }
+
+    /// Words of one layer's keys and values in a block.
     fn layer(&self) -> usize {
-        2 * self.kv_heads * self.head_dim * BLOCK
+        self.format.block_len(self.kv_heads, self.head_dim)
     }
 
     /// Bytes of one block.
     pub(crate) fn bytes(&self) -> usize {
-        self.layers * self.layer() * size_of::<f32>()
+        self.layers * self.layer() * size_of::<u32>()
     }
 
     /// Number of blocks that exist.
@@ -41,15 +48,15 @@ impl BlockShape {
 /// Keys and values of up to [`BLOCK`] consecutive tokens in every layer. A shared block is never
 /// written.
 pub(crate) struct Block {
-    /// `[layers][keys, then values]`
-    data: Numbers,
+    /// `[layers][keys, then values]`, as [`KvFormat`] lays them out.
+    data: Words,
     shape: Arc<BlockShape>,
 }
 
 impl Block {
     fn new(shape: &Arc<BlockShape>) -> Self {
         shape.live.fetch_add(1, Ordering::Relaxed);
-        Self { data: Numbers::zeros(shape.layers * shape.layer()), shape: shape.clone() }
+        Self { data: Words::zeros(shape.layers * shape.layer()), shape: shape.clone() }
     }
 }
 
@@ -59,9 +66,9 @@ impl Block {
         self.shape.bytes()
     }
 
-    /// Its numbers as little-endian f32.
+    /// Its words, little-endian.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![0; self.data.len() * size_of::<f32>()];
+        let mut bytes = vec![0; self.data.len() * size_of::<u32>()];
         for (to, from) in bytes.as_chunks_mut().0.iter_mut().zip(self.data.iter()) {
             *to = from.to_le_bytes();
         }
@@ -75,7 +82,7 @@ impl Block {
         }
         let mut block = Self::new(shape);
         for (to, from) in block.data.iter_mut().zip(bytes.as_chunks().0) {
-            *to = f32::from_le_bytes(*from);
+            *to = u32::from_le_bytes(*from);
         }
         Some(block)
     }
@@ -177,11 +184,11 @@ impl KvCache {
         let block = Arc::make_mut(&mut self.blocks[position / BLOCK]);
         let size = self.shape.layer();
         let data = &mut block.data[layer * size..][..size];
-        store_kv(data, position % BLOCK, self.shape.kv_heads, self.shape.head_dim, k, v);
+        store_kv(self.shape.format, data, position % BLOCK, self.shape.kv_heads, self.shape.head_dim, k, v);
     }
 
     /// One layer's part of every block.
-    pub(crate) fn layer(&self, layer: usize) -> impl Iterator<Item = &[f32]> {
+    pub(crate) fn layer(&self, layer: usize) -> impl Iterator<Item = &[u32]> {
         let size = self.shape.layer();
         self.blocks.iter().map(move |block| &block.data[layer * size..][..size])
     }

@@ -22,7 +22,6 @@ mod known;
 mod kv;
 mod linear;
 mod map;
-mod numbers;
 mod options;
 mod places;
 mod prompt;
@@ -40,10 +39,11 @@ mod tokenizer;
 mod transformer;
 mod weights;
 mod word_bias;
+mod words;
 mod worker;
 
 pub use autoact_checkpoint::{Family, Llama3Scaling, ModelConfig, RopeScaling};
-pub use autoact_kernels::{Format, Team};
+pub use autoact_kernels::{Format, KvFormat, Team};
 pub use backend::{
     AdapterVersion, Backend, BackendInfo, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated, Owner,
     estimated_prompt_tokens, estimated_tokens,

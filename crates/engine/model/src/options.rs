@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use autoact_kernels::Format;
+use autoact_kernels::{Format, KvFormat};
 
 use crate::draft::MOST_DRAFTED;
 
@@ -20,6 +20,8 @@ pub struct EngineOptions {
     pub batch: usize,
     /// The number format of the weights. `None`: as in the files, which are used memory-mapped.
     pub weights: Option<Format>,
+    /// The number format of keys and values. `None`: bf16, but f32 if the weights are in f32.
+    pub kv: Option<KvFormat>,
     /// Maximum size of the prefix cache in bytes; 0: no prefix cache.
     pub cache_bytes: usize,
     /// Maximum number of drafted tokens in a pass, at most 16; 0: no drafts. It does not change
@@ -54,6 +56,7 @@ impl Default for EngineOptions {
             threads: 0,
             batch: DEFAULT_BATCH,
             weights: None,
+            kv: None,
             cache_bytes: DEFAULT_CACHE_BYTES,
             draft: DEFAULT_DRAFT,
             shared_prefixes: None,

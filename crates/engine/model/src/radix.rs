@@ -247,7 +247,11 @@ mod tests {
     fn of(adapter: Option<&str>) -> Tree<'_> {
         Tree { adapter, owner: None }
     }
-    use crate::{ModelConfig, ModelDir};
+    use crate::{KvFormat, ModelConfig, ModelDir};
+
+    fn shape() -> Arc<BlockShape> {
+        BlockShape::new(&config(), KvFormat::Bf16)
+    }
 
     fn config() -> ModelConfig {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/golden/fixtures/llama2");
@@ -256,27 +260,32 @@ mod tests {
 
     /// A cache whose keys all contain their token, so that results can be identified.
     fn filled(shape: &Arc<BlockShape>, tokens: &[u32]) -> KvCache {
+        let mut cache = KvCache::new(shape);
+        append(&mut cache, tokens);
+        cache
+    }
+
+    fn append(cache: &mut KvCache, tokens: &[u32]) {
         let config = config();
         let width = config.kv_heads * config.head_dim;
-        let mut cache = KvCache::new(shape);
         cache.reserve(tokens.len());
-        for (position, token) in tokens.iter().enumerate() {
+        for (position, token) in (cache.len()..).zip(tokens) {
             let values = vec![*token as f32; width];
             cache.store(0, position, &values, &values);
         }
         cache.advance(tokens.len());
-        cache
     }
 
-    /// The tokens in a cache's first layer: the first dimension of the first head's keys.
+    /// The tokens in a cache's first layer: the first dimension of the first head's keys, which are
+    /// the lower halves of the first words.
     fn held(cache: &KvCache) -> Vec<u32> {
-        let all = cache.layer(0).flat_map(|block| block[..BLOCK].iter().map(|v| *v as u32));
+        let all = cache.layer(0).flat_map(|block| block[..BLOCK].iter().map(|word| f32::from_bits(word << 16) as u32));
         all.take(cache.len()).collect()
     }
 
     #[test]
     fn a_beginning_is_found_to_the_token() {
-        let shape = BlockShape::new(&config());
+        let shape = shape();
         let mut tree = Prefixes::new(&shape, 1 << 30);
         let tokens: Vec<u32> = (0..40).collect();
         tree.put(BASE, &tokens, &mut filled(&shape, &tokens));
@@ -289,9 +298,35 @@ mod tests {
         assert!(tree.take(BASE, &[7, 8]).is_empty());
     }
 
+    /// A block that is known in part, up to the middle of a pair of values, is copied when it is
+    /// written.
+    #[test]
+    fn what_follows_a_known_part_of_a_block_changes_only_the_copy() {
+        for format in [KvFormat::F32, KvFormat::Bf16] {
+            let shape = BlockShape::new(&config(), format);
+            let mut tree = Prefixes::new(&shape, 1 << 30);
+            let tokens: Vec<u32> = (0..30).collect();
+            tree.put(BASE, &tokens, &mut filled(&shape, &tokens));
+            let words = |cache: &KvCache| -> Vec<Vec<u32>> { cache.layer(0).map(<[u32]>::to_vec).collect() };
+            let stored = words(&tree.take(BASE, &(0..31).collect::<Vec<_>>()));
+            let branched: Vec<u32> = (0..21).chain(100..120).collect();
+            let mut cache = tree.take(BASE, &branched);
+            assert_eq!((cache.len(), shape.live()), (21, 2));
+            append(&mut cache, &branched[21..]);
+            assert_eq!(shape.live(), 4, "a copy and a new one");
+            // as if nothing had been known; what is beyond the tokens may be anything
+            let mut fresh = filled(&shape, &branched);
+            for cache in [&mut cache, &mut fresh] {
+                append(cache, &[7; 7]);
+            }
+            assert_eq!(words(&cache), words(&fresh), "{format}");
+            assert_eq!(words(&tree.take(BASE, &(0..31).collect::<Vec<_>>())), stored, "{format}: the shared one stays");
+        }
+    }
+
     #[test]
     fn a_longer_leaf_replaces_a_shorter_one() {
-        let shape = BlockShape::new(&config());
+        let shape = shape();
         let mut tree = Prefixes::new(&shape, 1 << 30);
         let tokens: Vec<u32> = (0..40).collect();
         for n in [20, 18, 25, 40, 33] {
@@ -303,7 +338,7 @@ mod tests {
 
     #[test]
     fn equal_blocks_are_kept_once() {
-        let shape = BlockShape::new(&config());
+        let shape = shape();
         let mut tree = Prefixes::new(&shape, 1 << 30);
         let tokens: Vec<u32> = (0..32).collect();
         let (mut one, mut two) = (filled(&shape, &tokens), filled(&shape, &tokens));
@@ -322,7 +357,7 @@ mod tests {
             sequences in prop::collection::vec((0..2usize, prop::collection::vec(0..3u32, 1..70)), 1..40),
             limit in prop::option::of(0..8usize),
         ) {
-            let shape = BlockShape::new(&config());
+            let shape = shape();
             let mut tree = Prefixes::new(&shape, limit.unwrap_or(1_000) * shape.bytes());
             let mut all: Vec<(usize, Vec<u32>)> = Vec::new();
             for (adapter, tokens) in sequences {

@@ -3,9 +3,10 @@
 //! Three agents read the same history. With activated adapters (or none) its keys and values are
 //! the base's, so one process can compute a block for all. Copying a block takes microseconds,
 //! computing it milliseconds. A file's name is a hash of everything that its numbers depend on: the
-//! model, the number format, the instruction set, this program's version, all tokens from the first
-//! to the block's last, and, beyond what all owners share, the owner. So a file is correct or absent, and processes need no coordination. A
-//! block that cannot be read is computed.
+//! model, the number formats of weights and of keys and values, the instruction set, this program's
+//! version, all tokens from the first to the block's last, and, beyond what all owners share, the
+//! owner. So a file is correct or absent, and processes need no coordination. A block that cannot
+//! be read is computed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -42,13 +43,13 @@ pub(crate) struct SharedPrefixes {
 }
 
 impl SharedPrefixes {
-    /// Opens or creates `dir` for the model with this digest in `format`. All processes together
-    /// keep about `limit` bytes there.
+    /// Opens or creates `dir` for the model with this digest and weights in `format`. All processes
+    /// together keep about `limit` bytes there.
     pub(crate) fn open(dir: &Path, digest: &str, format: &str, shape: &Arc<BlockShape>, limit: usize) -> Result<Self, LoadError> {
         let fix = "name a directory in memory (such as one in /dev/shm) that this user may write";
         fs::create_dir_all(dir).map_err(|source| LoadError::Read { path: dir.to_owned(), fix, source })?;
         let mut sha = Sha256::new();
-        for part in [digest, format, instruction_set(), env!("CARGO_PKG_VERSION"), &shape.bytes().to_string()] {
+        for part in [digest, format, shape.format().name(), instruction_set(), env!("CARGO_PKG_VERSION"), &shape.bytes().to_string()] {
             sha.update(part);
             sha.update([0]);
         }
@@ -172,7 +173,7 @@ fn name(digest: &[u8; 32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Item, Logits, ModelDir, Scratch, Transformer};
+    use crate::{Item, KvFormat, Logits, ModelDir, Scratch, Transformer};
     use autoact_kernels::Team;
 
     struct Setup {
@@ -182,9 +183,13 @@ mod tests {
 
     impl Setup {
         fn new() -> Self {
+            Self::with_kv(KvFormat::F32)
+        }
+
+        fn with_kv(kv: KvFormat) -> Self {
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/golden/fixtures/llama2");
             let model = Transformer::load(&ModelDir::open(path).unwrap(), None).unwrap();
-            Self { model, dir: tempfile::tempdir().unwrap() }
+            Self { model: model.with_kv(kv), dir: tempfile::tempdir().unwrap() }
         }
 
         fn open(&self, digest: &str, blocks: usize) -> SharedPrefixes {
@@ -210,7 +215,12 @@ mod tests {
 
     #[test]
     fn what_one_has_read_another_goes_on_from_with_the_same_bits() {
-        let setup = Setup::new();
+        for kv in [KvFormat::F32, KvFormat::Bf16] {
+            goes_on(&Setup::with_kv(kv));
+        }
+    }
+
+    fn goes_on(setup: &Setup) {
         let tokens = tokens(3 * BLOCK as u32 + 5, 0);
         let mut first = setup.model.new_cache();
         let expected = setup.read(&tokens, &mut first);
@@ -231,6 +241,28 @@ mod tests {
         let mut other = tokens.clone();
         other[0] += 1;
         assert_eq!(known("a", &other), 0);
+    }
+
+    #[test]
+    fn blocks_of_one_number_format_are_never_read_as_the_other() {
+        let mut setup = Setup::new();
+        let tokens = tokens(4 * BLOCK as u32 + 1, 0);
+        let formats = [KvFormat::F32, KvFormat::Bf16];
+        for (at, kv) in formats.into_iter().enumerate() {
+            setup.model = setup.model.with_kv(kv);
+            let mut cache = setup.model.new_cache();
+            setup.open("a", 100).take(None, &tokens, &mut cache);
+            assert!(cache.is_empty(), "{kv} reads what the other one wrote");
+            setup.read(&tokens, &mut cache);
+            assert_eq!(setup.open("a", 100).put(None, &tokens, 0, &cache), 4);
+            assert_eq!(setup.files().len(), 4 * (at + 1));
+        }
+        // nor if a name were the same: the size differs
+        let [wide, narrow] = formats.map(|kv| BlockShape::new(setup.model.config(), kv));
+        assert_eq!(wide.bytes(), 2 * narrow.bytes());
+        assert!(Block::from_bytes(&wide, &vec![0; narrow.bytes()]).is_none());
+        let sizes = setup.files().iter().map(|path| fs::metadata(path).unwrap().len()).collect::<Vec<_>>();
+        assert_eq!(sizes.iter().filter(|len| **len == narrow.bytes() as u64).count(), 4);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use autoact_kernels::{AttentionShape, Format, Inputs, Queries, Team, add, attend, rms_norm, rotate, swiglu};
+use autoact_kernels::{AttentionShape, Format, Inputs, KvFormat, Queries, Team, add, attend, rms_norm, rotate, swiglu};
 use autoact_lora::{Adapter, BaseLayout};
 
 use crate::kv::BlockShape;
@@ -127,8 +127,15 @@ impl Transformer {
         } else {
             Linear::load(&weights, config.hidden_size, false, &[("lm_head".to_owned(), config.vocab_size)])?
         };
-        let (rope, kv) = (Rope::new(&config), BlockShape::new(&config));
-        Ok(Self { name: dir.name().to_owned(), config, embed, blocks, norm, head, rope, kv })
+        let (rope, kv) = (Rope::new(&config), BlockShape::new(&config, KvFormat::F32));
+        let model = Self { name: dir.name().to_owned(), config, embed, blocks, norm, head, rope, kv };
+        let kv = if model.format() == Format::F32 { KvFormat::F32 } else { KvFormat::Bf16 };
+        Ok(model.with_kv(kv))
+    }
+
+    /// With keys and values in `format`. By default they are in bf16; in f32 if the weights are.
+    pub fn with_kv(self, format: KvFormat) -> Self {
+        Self { kv: BlockShape::new(&self.config, format), ..self }
     }
 
     /// The model's hyperparameters.
@@ -139,6 +146,11 @@ impl Transformer {
     /// The number format of its matrix products.
     pub fn format(&self) -> Format {
         self.blocks.first().map_or(self.embed.format(), |b| b.qkv.stored().next().map_or(Format::F32, Stored::format))
+    }
+
+    /// The number format of keys and values.
+    pub fn kv_format(&self) -> KvFormat {
+        self.kv.format()
     }
 
     /// Whether every matrix is memory-mapped, so that processes share it.
@@ -295,14 +307,15 @@ impl Transformer {
                 item.cache.store(layer, position, k, v);
             }
         }
-        let blocks: Vec<Vec<&[f32]>> = items.iter().map(|item| item.cache.layer(layer).collect()).collect();
+        let blocks: Vec<Vec<&[u32]>> = items.iter().map(|item| item.cache.layer(layer).collect()).collect();
         let mut row = 0;
         let mut queries = Vec::with_capacity(items.len());
         for (item, blocks) in items.iter().zip(&blocks) {
             queries.push(Queries { row, rows: item.tokens.len(), first: item.cache.len(), blocks });
             row += item.tokens.len();
         }
-        let shape = AttentionShape { heads: c.heads, kv_heads: c.kv_heads, dim, window: c.sliding_window.unwrap_or(usize::MAX) };
+        let (window, format) = (c.sliding_window.unwrap_or(usize::MAX), self.kv.format());
+        let shape = AttentionShape { heads: c.heads, kv_heads: c.kv_heads, dim, window, format };
         attend(team, &shape, qkv, width, &queries, out);
     }
 }

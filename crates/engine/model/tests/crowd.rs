@@ -6,7 +6,7 @@ mod common;
 use std::collections::HashMap;
 
 use autoact_base::random::SplitMix64;
-use autoact_model::{Backend, Engine, EngineOptions, GenerateError, GenerateRequest, Generated, Grammar, Sampling};
+use autoact_model::{Backend, Engine, EngineOptions, GenerateError, GenerateRequest, Generated, Grammar, KvFormat, Sampling};
 use common::{engine_with, fixture};
 
 const WORDS: [&str; 8] = ["Thought:", " the river", " flows", " Action:", " Retrieve", " of", " Paris", "\n"];
@@ -57,11 +57,22 @@ fn resident() -> Option<usize> {
 
 #[test]
 fn replies_do_not_depend_on_the_crowd() {
-    let alone = start(EngineOptions { cache_bytes: 0, draft: 0, threads: 1, batch: 1, ..EngineOptions::default() });
+    crowd(KvFormat::F32);
+}
+
+#[test]
+fn replies_with_keys_and_values_in_16_bits_do_not_depend_on_the_crowd() {
+    crowd(KvFormat::Bf16);
+}
+
+fn crowd(kv: KvFormat) {
+    let options = EngineOptions { kv: Some(kv), ..EngineOptions::default() };
+    let alone = start(EngineOptions { cache_bytes: 0, draft: 0, threads: 1, batch: 1, ..options.clone() });
     let expected: HashMap<usize, _> =
         (0..300).map(|kind| (kind, reply(&alone.generate(request(kind)).unwrap().blocking_finish().unwrap()))).collect();
     // A small prefix cache, so that blocks are evicted all the time.
-    let crowd = start(EngineOptions { cache_bytes: 200_000, threads: 2, batch: 12, queue: 64, ..EngineOptions::default() });
+    let crowd = start(EngineOptions { cache_bytes: 200_000, threads: 2, batch: 12, queue: 64, ..options });
+    assert_eq!(crowd.kv(), kv);
     let mut dice = SplitMix64::new(2026);
     let mut open = std::collections::VecDeque::new();
     let (mut answered, mut cancelled, mut accepted) = (0, 0, 0);

@@ -3,7 +3,7 @@
 
 mod common;
 
-use autoact_model::{EngineOptions, GenerateRequest, Generated, Grammar, Sampling};
+use autoact_model::{EngineOptions, GenerateRequest, Generated, Grammar, KvFormat, Sampling};
 use common::{engine_with, finish, fixture};
 use proptest::prelude::*;
 
@@ -33,13 +33,18 @@ fn request() -> impl Strategy<Value = GenerateRequest> {
     )
 }
 
+/// The number format of keys and values.
+fn kv() -> impl Strategy<Value = Option<KvFormat>> {
+    prop::sample::select(vec![None, Some(KvFormat::Bf16)])
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn replies_are_the_same_with_and_without(requests in prop::collection::vec(request(), 1..8)) {
+    fn replies_are_the_same_with_and_without(requests in prop::collection::vec(request(), 1..8), kv in kv()) {
         let start = |draft| {
-            let engine = engine_with("llama2", EngineOptions { draft, threads: 1, ..EngineOptions::default() });
+            let engine = engine_with("llama2", EngineOptions { draft, kv, threads: 1, ..EngineOptions::default() });
             engine.load_adapter("plan", fixture("llama2").join("adapter")).unwrap();
             engine
         };

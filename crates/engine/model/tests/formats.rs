@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 
 use autoact_model::{
-    Engine, EngineOptions, Format, GenerateRequest, Item, LoadError, Logits, ModelDir, Scratch, Team, Transformer, convert,
+    Engine, EngineOptions, Format, GenerateRequest, Item, KvFormat, LoadError, Logits, ModelDir, Scratch, Team, Transformer, convert,
 };
 use common::{finish, fixture};
 
@@ -14,10 +14,14 @@ const PROMPT: [u32; 12] = [1, 20, 33, 7, 90, 41, 5, 17, 60, 2, 11, 3];
 
 fn logits(dir: &Path, wanted: Option<Format>) -> (Transformer, Vec<f32>) {
     let model = Transformer::load(&ModelDir::open(dir).unwrap(), wanted).unwrap();
+    let logits = logits_of(&model);
+    (model, logits)
+}
+
+fn logits_of(model: &Transformer) -> Vec<f32> {
     let mut cache = model.new_cache();
     let item = Item { tokens: &PROMPT, cache: &mut cache, adapter: None, adapter_from: 0, logits: Logits::All };
-    let logits = model.forward(&Team::new(1).unwrap(), &mut [item], &mut Scratch::default()).to_vec();
-    (model, logits)
+    model.forward(&Team::new(1).unwrap(), &mut [item], &mut Scratch::default()).to_vec()
 }
 
 /// Root mean square of the difference, relative to that of the values.
@@ -44,12 +48,25 @@ fn a_converted_file_gives_what_converting_while_loading_gives() {
         assert!(mapped.mapped() && mapped.format() == format);
         assert_eq!(converted.mapped(), format == Format::Bf16, "the bundled model is stored in bf16");
         assert_eq!(on_disk, in_memory, "{format}");
+        assert_eq!(mapped.kv_format() == KvFormat::F32, format == Format::F32, "the reference is in f32 all through");
         let gap = gap(&exact, &on_disk);
         assert!(gap <= most, "{format}: differs by {gap}");
         let converted = ModelDir::open(out.path()).unwrap();
         assert_eq!(converted.base_digest().unwrap(), source.digest().unwrap());
         assert_ne!(converted.digest().unwrap(), source.digest().unwrap());
     }
+}
+
+#[test]
+fn keys_and_values_in_16_bits_change_less_than_the_weights() {
+    let (reference, exact) = logits(&stem(), Some(Format::F32));
+    let narrow = logits_of(&reference.with_kv(KvFormat::Bf16));
+    let gap_of_kv = gap(&exact, &narrow);
+    let (model, both) = logits(&stem(), Some(Format::Bf16));
+    let weights = logits_of(&model.with_kv(KvFormat::F32));
+    let (gap_of_weights, gap_of_both) = (gap(&exact, &weights), gap(&exact, &both));
+    assert!(0.0 < gap_of_kv && gap_of_kv < gap_of_weights, "{gap_of_kv} {gap_of_weights}");
+    assert!(gap_of_both < 1.5 * gap_of_weights, "{gap_of_both} {gap_of_weights}");
 }
 
 #[test]

@@ -5,11 +5,15 @@
 use std::path::PathBuf;
 
 use autoact_lora::Adapter;
-use autoact_model::{BoundAdapter, Format, Item, KvCache, Logits, ModelDir, Scratch, Team, Transformer};
+use autoact_model::{BoundAdapter, Format, Item, KvCache, KvFormat, Logits, ModelDir, Scratch, Team, Transformer};
 use safetensors::SafeTensors;
 
 /// Maximum difference of a logit. Both sides compute in f32, in a different order.
 const TOLERANCE: f32 = 1e-4;
+
+/// The same with keys and values in bf16, whose relative error is up to 1/512. The logits' root
+/// mean square is 2.3.
+const TOLERANCE_BF16: f32 = 0.15;
 
 const FIXTURES: [&str; 5] = ["llama2", "llama3", "mistral", "qwen2", "qwen3"];
 
@@ -27,11 +31,15 @@ impl Case {
         let path = fixture(name);
         let dir = ModelDir::open(&path).unwrap();
         let model = Transformer::load(&dir, None).unwrap();
-        assert!(model.format() == Format::F32 && model.mapped());
+        assert!(model.format() == Format::F32 && model.kv_format() == KvFormat::F32 && model.mapped());
         let adapter = Adapter::load(path.join("adapter")).unwrap();
         let adapter = model.bind(&adapter, Some(dir.digest().unwrap())).unwrap();
         let golden = std::fs::read(path.join("golden.safetensors")).unwrap();
         Self { name, dir, model, adapter, golden, team: Team::new(2).unwrap() }
+    }
+
+    fn with_kv(self, kv: KvFormat) -> Self {
+        Self { model: self.model.with_kv(kv), ..self }
     }
 
     fn ids(&self, key: &str) -> Vec<u32> {
@@ -59,7 +67,9 @@ impl Case {
         let expected: Vec<f32> = view.data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
         let last = &found[found.len() - expected.len()..];
         let gap = last.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        assert!(gap <= TOLERANCE, "{} {side}, {what}: differs by {gap}", self.name);
+        let kv = self.model.kv_format();
+        let tolerance = if kv == KvFormat::F32 { TOLERANCE } else { TOLERANCE_BF16 };
+        assert!(gap <= tolerance, "{} {side}, {kv}, {what}: differs by {gap}", self.name);
     }
 }
 
@@ -67,13 +77,19 @@ fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../tests/golden/fixtures").join(name)
 }
 
+/// The reference, with keys and values in f32.
 fn cases() -> impl Iterator<Item = Case> {
     FIXTURES.into_iter().map(Case::load)
 }
 
+/// All models with all formats of keys and values.
+fn all_cases() -> impl Iterator<Item = Case> {
+    cases().chain(cases().map(|case| case.with_kv(KvFormat::Bf16)))
+}
+
 #[test]
 fn one_prefill() {
-    for case in cases() {
+    for case in all_cases() {
         for (side, adapter) in case.sides() {
             let logits = case.forward(&case.ids("input_ids"), &mut case.model.new_cache(), adapter, Logits::All);
             case.check("one prefill", side, &logits);
@@ -112,7 +128,7 @@ fn an_activated_adapter_acts_from_its_invocation_on() {
 /// Any split into chunks gives the golden logits and the same bits.
 #[test]
 fn chunks_give_the_same_bits() {
-    for case in cases() {
+    for case in all_cases() {
         for (side, adapter) in case.sides() {
             let ids = case.ids("input_ids");
             let whole = case.forward(&ids, &mut case.model.new_cache(), adapter, Logits::All);
@@ -129,7 +145,7 @@ fn chunks_give_the_same_bits() {
 /// Sequences of different lengths with different adapters in one pass.
 #[test]
 fn a_crowd_gives_the_same_bits() {
-    for case in cases() {
+    for case in all_cases() {
         let ids = case.ids("input_ids");
         let alone = |n: usize, adapter| case.forward(&ids[..n], &mut case.model.new_cache(), adapter, Logits::Last);
         let some = Some(&case.adapter);
@@ -149,17 +165,20 @@ fn a_crowd_gives_the_same_bits() {
 
 #[test]
 fn a_shared_and_cut_cache_goes_on_as_if_new() {
-    for case in cases() {
+    for case in all_cases() {
         let ids = case.ids("input_ids");
         let mut cache = case.model.new_cache();
-        case.forward(&ids, &mut cache, None, Logits::Last);
+        let whole = case.forward(&ids, &mut cache, None, Logits::All);
         let mut other = cache.clone();
         for cache in [&mut cache, &mut other] {
-            cache.truncate(10);
-            // Tokens that another sequence adds after the common prefix have no effect here.
-            case.forward(&[1, 2, 3], &mut cache.clone(), None, Logits::Last);
-            let logits = case.forward(&ids[10..], cache, None, Logits::All);
-            case.check("after a cut", "base", &logits);
+            for cut in [11, 10] {
+                cache.truncate(cut);
+                // Tokens that another sequence adds after the common prefix have no effect here.
+                case.forward(&[1, 2, 3], &mut cache.clone(), None, Logits::Last);
+                let logits = case.forward(&ids[cut..], cache, None, Logits::All);
+                case.check("after a cut", "base", &logits);
+                assert!(bits(&logits) == bits(&whole[whole.len() - logits.len()..]), "{}: other bits after a cut", case.name);
+            }
         }
     }
 }

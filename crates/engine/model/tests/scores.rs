@@ -6,8 +6,8 @@ mod common;
 
 use autoact_lora::Adapter;
 use autoact_model::{
-    Backend, Engine, EngineOptions, GenerateRequest, Generated, Grammar, Item, Logits, ModelDir, Odds, Sampling, Scored, Scores, Scratch,
-    Team, Tokenizer, Transformer, WordBias,
+    Backend, Engine, EngineOptions, GenerateRequest, Generated, Grammar, Item, KvFormat, Logits, ModelDir, Odds, Sampling, Scored, Scores,
+    Scratch, Team, Tokenizer, Transformer, WordBias,
 };
 use common::{engine_with, finish, fixture};
 use proptest::prelude::*;
@@ -270,8 +270,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn scores_have_the_same_bits_and_change_no_reply(requests in prop::collection::vec(request(), 1..8)) {
-        let options = || EngineOptions { threads: 1, ..EngineOptions::default() };
+    fn scores_have_the_same_bits_and_change_no_reply(
+        requests in prop::collection::vec(request(), 1..8), kv in prop::sample::select(vec![None, Some(KvFormat::Bf16)]),
+    ) {
+        let options = || EngineOptions { kv, threads: 1, ..EngineOptions::default() };
         let alone = start("llama2", EngineOptions { draft: 0, cache_bytes: 0, ..options() });
         let (drafted, together) = (start("llama2", options()), start("llama2", options()));
         // In the second run, everything has occurred before.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use autoact_config::Check;
-use autoact_model::{Digests, EngineOptions, Format};
+use autoact_model::{Digests, EngineOptions, Format, KvFormat};
 use autoact_service::Flag;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,9 @@ pub struct EngineConfig {
     /// What the weights are computed in: `f32`, `bf16`, `q8_0`; empty: as in the files, which
     /// agents on one machine then share.
     pub weights: String,
+    /// What keys and values are kept in: `bf16` or `f32`; empty: `bf16`, but `f32` if the weights
+    /// are in `f32`. In `bf16`, `cache_bytes` and `shared_prefixes` hold twice as many tokens.
+    pub kv: String,
     /// Threads that compute; 0: one for a small model, as many as there are cores for others.
     pub threads: usize,
     /// Most tokens of prompt and reply together; 0: the model's own limit.
@@ -70,6 +73,7 @@ impl Default for EngineConfig {
             draft: EngineOptions::default().draft,
             batch: EngineOptions::default().batch,
             weights: String::new(),
+            kv: String::new(),
             threads: 0,
             context_length: 0,
             reply_tokens: 0,
@@ -89,6 +93,7 @@ impl EngineConfig {
             batch: self.batch,
             shared_prefixes: Some(self.shared_prefixes.clone()).filter(|dir| !dir.as_os_str().is_empty()),
             weights: self.weights.parse().ok(),
+            kv: self.kv.parse().ok(),
             context_length: (self.context_length > 0).then_some(self.context_length),
             ..options
         }
@@ -107,6 +112,8 @@ impl EngineConfig {
         check.require(self.reply_tokens <= MOST_REPLY_TOKENS, "engine.reply_tokens", "at most 8192", self.reply_tokens);
         let known = self.weights.is_empty() || self.weights.parse::<Format>().is_ok();
         check.require(known, "engine.weights", "`f32`, `bf16`, `q8_0`, or nothing for what the files hold", &self.weights);
+        let known = self.kv.is_empty() || self.kv.parse::<KvFormat>().is_ok();
+        check.require(known, "engine.kv", "`bf16`, `f32`, or nothing for what fits the weights", &self.kv);
         let interval = autoact_config::duration::format(self.health_interval);
         check.require(self.health_interval >= Duration::from_secs(1), "engine.health_interval", "at least 1s", interval);
         let stuck = autoact_config::duration::format(self.stuck_after);

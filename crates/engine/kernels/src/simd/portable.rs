@@ -59,6 +59,11 @@ impl Vector for Array {
     }
 
     #[inline(always)]
+    unsafe fn widen(self, half: usize, keep: u32) -> Self {
+        widen(self.0.map(|word| word.to_bits() & keep), half)
+    }
+
+    #[inline(always)]
     unsafe fn sums(all: [Self; 4]) -> [f32; 4] {
         let mut sums = [0.0; 4];
         for (sum, Self(x)) in sums.iter_mut().zip(all) {

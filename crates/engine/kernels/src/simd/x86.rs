@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 
+use super::attention::Product;
 use super::{Dot, Vector};
 
 /// A mask of the first `n` of 16 lanes.
@@ -61,6 +62,17 @@ impl Vector for V512 {
     unsafe fn add_product(self, a: Self, b: Self) -> Self {
         // SAFETY: see above.
         Self(unsafe { _mm512_fmadd_ps(a.0, b.0, self.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn widen(self, half: usize, keep: u32) -> Self {
+        // SAFETY: see above.
+        unsafe {
+            let mask = if half == 0 { keep << 16 } else { keep & 0xffff_0000 };
+            let words = _mm512_castps_si512(self.0);
+            let words = if half == 0 { _mm512_slli_epi32::<16>(words) } else { words };
+            Self(_mm512_castsi512_ps(_mm512_and_si512(words, _mm512_set1_epi32(mask.cast_signed()))))
+        }
     }
 
     #[inline(always)]
@@ -137,6 +149,17 @@ impl Vector for V256 {
     }
 
     #[inline(always)]
+    unsafe fn widen(self, half: usize, keep: u32) -> Self {
+        // SAFETY: see above.
+        unsafe {
+            let mask = if half == 0 { keep << 16 } else { keep & 0xffff_0000 };
+            let words = _mm256_castps_si256(self.0);
+            let words = if half == 0 { _mm256_slli_epi32::<16>(words) } else { words };
+            Self(_mm256_castsi256_ps(_mm256_and_si256(words, _mm256_set1_epi32(mask.cast_signed()))))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn sums([a, b, c, d]: [Self; 4]) -> [f32; 4] {
         // SAFETY: see above; a `__m128` is four f32.
         unsafe {
@@ -185,6 +208,33 @@ impl Dot for Bf16Pairs {
         V512(unsafe {
             _mm512_dpbf16_ps(acc.0, std::mem::transmute::<__m512i, __m512bh>(weight), std::mem::transmute::<__m512i, __m512bh>(input))
         })
+    }
+}
+
+/// Pairs of bf16 of attention with `vdpbf16ps`. Also needs AVX-512 BF16.
+pub(super) struct Pairs;
+
+impl Product for Pairs {
+    type Acc = V512;
+    type Factor = __m512i;
+    const HALVES: usize = 1;
+
+    #[inline(always)]
+    unsafe fn splat(a: *const f32) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_set1_epi32(a.cast::<i32>().read_unaligned()) }
+    }
+
+    #[inline(always)]
+    unsafe fn factor(words: V512, _: usize, keep: u32) -> __m512i {
+        // SAFETY: see above.
+        unsafe { _mm512_and_si512(_mm512_castps_si512(words.0), _mm512_set1_epi32(keep.cast_signed())) }
+    }
+
+    #[inline(always)]
+    unsafe fn step(acc: V512, a: __m512i, b: __m512i) -> V512 {
+        // SAFETY: see above.
+        unsafe { Bf16Pairs::step(acc, b, a) }
     }
 }
 

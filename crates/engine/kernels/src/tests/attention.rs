@@ -1,14 +1,20 @@
 use super::{Noise, assert_close, bits};
+use crate::format::round_bf16;
 use crate::simd::testing::with_each_isa;
-use crate::{AttentionShape, BLOCK, Queries, Team, attend, store_kv};
+use crate::{AttentionShape, BLOCK, KvFormat, Queries, Team, attend, store_kv};
 use proptest::prelude::*;
 
 /// A sequence with keys and values for all positions, in blocks and as plain vectors.
 struct Sequence {
-    blocks: Vec<Vec<f32>>,
+    blocks: Vec<Vec<u32>>,
     k: Vec<f32>,
     v: Vec<f32>,
     q: Vec<f32>,
+}
+
+/// The number that bf16 holds.
+fn rounded(x: f32) -> f32 {
+    f32::from_bits(u32::from(round_bf16(x)) << 16)
 }
 
 impl Sequence {
@@ -16,31 +22,50 @@ impl Sequence {
         let width = shape.kv_heads * shape.dim;
         let (k, v, q) = (noise.vec(len * width), noise.vec(len * width), noise.vec(len * shape.heads * shape.dim));
         // slots that were never written must have no influence
-        let mut blocks = vec![vec![f32::NAN; shape.block_len()]; len.div_ceil(BLOCK)];
+        let mut blocks = vec![vec![u32::MAX; shape.block_len()]; len.div_ceil(BLOCK)];
         for t in 0..len {
-            store_kv(&mut blocks[t / BLOCK], t % BLOCK, shape.kv_heads, shape.dim, &k[t * width..][..width], &v[t * width..][..width]);
+            let (k, v) = (&k[t * width..][..width], &v[t * width..][..width]);
+            store_kv(shape.format, &mut blocks[t / BLOCK], t % BLOCK, shape.kv_heads, shape.dim, k, v);
         }
         Self { blocks, k, v, q }
     }
 
-    fn blocks(&self) -> Vec<&[f32]> {
+    fn blocks(&self) -> Vec<&[u32]> {
         self.blocks.iter().map(|b| &b[..]).collect()
     }
 
-    /// The attention of the query at a position, in f64.
-    fn expected(&self, shape: &AttentionShape, position: usize) -> Vec<f64> {
+    /// The attention of the query at a position, in f64, over keys and values as they are stored,
+    /// and over scaled queries rounded to bf16 if the kernels multiply pairs of them.
+    fn expected(&self, shape: &AttentionShape, pairs: bool, position: usize) -> Vec<f64> {
         let (dim, group) = (shape.dim, shape.heads / shape.kv_heads);
         let mut out = vec![];
         for h in 0..shape.heads {
-            let q = &self.q[(position * shape.heads + h) * dim..][..dim];
-            let at = |data: &[f32], t: usize| data[(t * shape.kv_heads + h / group) * dim..][..dim].to_vec();
+            let scale = 1.0 / (dim as f32).sqrt();
+            let q = self.q[(position * shape.heads + h) * dim..][..dim].iter().map(|q| q * scale);
+            let q: Vec<f32> = q.map(|q| if pairs { rounded(q) } else { q }).collect();
+            let stored = |x: &f32| if shape.format == KvFormat::F32 { *x } else { rounded(*x) };
+            let at = |data: &'_ [f32], t: usize, d: usize| f64::from(stored(&data[(t * shape.kv_heads + h / group) * dim + d]));
             let seen = (position + 1).saturating_sub(shape.window)..position + 1;
-            let scores = seen.clone().map(|t| q.iter().zip(at(&self.k, t)).map(|(q, k)| f64::from(*q) * f64::from(k)).sum::<f64>());
-            let weights: Vec<f64> = scores.map(|s| (s / (dim as f64).sqrt()).exp()).collect();
+            let scores = seen.clone().map(|t| q.iter().enumerate().map(|(d, q)| f64::from(*q) * at(&self.k, t, d)).sum::<f64>());
+            let weights: Vec<f64> = scores.map(f64::exp).collect();
             let sum: f64 = weights.iter().sum();
-            out.extend((0..dim).map(|d| seen.clone().zip(&weights).map(|(t, w)| w / sum * f64::from(at(&self.v, t)[d])).sum::<f64>()));
+            out.extend((0..dim).map(|d| seen.clone().zip(&weights).map(|(t, w)| w / sum * at(&self.v, t, d)).sum::<f64>()));
         }
         out
+    }
+}
+
+const FORMATS: [KvFormat; 2] = [KvFormat::F32, KvFormat::Bf16];
+
+impl Sequence {
+    /// Asserts that all queries have the attention of plain arithmetic.
+    fn check(&self, team: &Team, shape: &AttentionShape, isa: &str) {
+        let pairs = shape.format == KvFormat::Bf16 && isa == "avx512-bf16-vnni";
+        let len = self.q.len() / (shape.heads * shape.dim);
+        let expected: Vec<f64> = (0..len).flat_map(|t| self.expected(shape, pairs, t)).collect();
+        // A weight in bf16 is wrong by 1/512 at most, and so is their sum; values are at most 1.
+        let tolerance = if pairs { 1.0 / 256.0 } else { 2e-6 };
+        assert_close(&some(team, shape, self, 0, len), &expected, tolerance, &format!("{isa} {shape:?}"));
     }
 }
 
@@ -66,26 +91,29 @@ fn attention_agrees_with_plain_arithmetic() {
         (2, 1, 37, usize::MAX, 130),
         (8, 2, 128, 130, 400),
     ] {
-        let shape = AttentionShape { heads, kv_heads, dim, window };
-        let sequence = Sequence::new(&shape, len, &mut Noise::new(11));
-        let expected: Vec<f64> = (0..len).flat_map(|t| sequence.expected(&shape, t)).collect();
-        with_each_isa(|isa| {
-            let found = some(&team, &shape, &sequence, 0, len);
-            assert_close(&found, &expected, 2e-6, &format!("{isa} {shape:?}"));
-        });
+        for format in FORMATS {
+            let shape = AttentionShape { heads, kv_heads, dim, window, format };
+            let sequence = Sequence::new(&shape, len, &mut Noise::new(11));
+            with_each_isa(|isa| sequence.check(&team, &shape, isa));
+        }
     }
 }
 
 #[test]
 fn sequences_together_are_as_alone() {
-    let shape = AttentionShape { heads: 6, kv_heads: 2, dim: 32, window: usize::MAX };
+    for format in FORMATS {
+        together(AttentionShape { heads: 6, kv_heads: 2, dim: 32, window: usize::MAX, format });
+    }
+}
+
+fn together(shape: AttentionShape) {
     let (width, stride) = (192, 200);
     let lens = [(500, 1), (20, 20), (290, 17), (1, 1)];
     let mut noise = Noise::new(1);
     let sequences: Vec<Sequence> = lens.iter().map(|(len, _)| Sequence::new(&shape, *len, &mut noise)).collect();
     let team = Team::new(3).unwrap();
     with_each_isa(|isa| {
-        let blocks: Vec<Vec<&[f32]>> = sequences.iter().map(|s| s.blocks()).collect();
+        let blocks: Vec<Vec<&[u32]>> = sequences.iter().map(|s| s.blocks()).collect();
         let (mut row, mut q, mut queries) = (2, vec![0.0; 2 * stride], vec![]);
         for ((s, (len, rows)), blocks) in sequences.iter().zip(lens).zip(&blocks) {
             queries.push(Queries { row, rows, first: len - rows, blocks });
@@ -108,10 +136,10 @@ fn sequences_together_are_as_alone() {
 #[test]
 fn wrong_shapes_are_refused() {
     let team = Team::new(2).unwrap();
-    let shape = AttentionShape { heads: 4, kv_heads: 2, dim: 8, window: usize::MAX };
-    let block = vec![0.0; shape.block_len()];
-    let blocks: Vec<&[f32]> = vec![&block; 2];
-    let short: Vec<&[f32]> = vec![&block, &block[1..]];
+    let shape = AttentionShape { heads: 4, kv_heads: 2, dim: 8, window: usize::MAX, format: KvFormat::F32 };
+    let block = vec![0; shape.block_len()];
+    let blocks: Vec<&[u32]> = vec![&block; 2];
+    let short: Vec<&[u32]> = vec![&block, &block[1..]];
     let queries = Queries { row: 0, rows: 2, first: 20, blocks: &blocks };
     let refused = |shape: AttentionShape, sequences: &[Queries<'_>], q: usize, stride: usize, out: usize| {
         let (q, mut out) = (vec![0.0; q], vec![0.0; out]);
@@ -127,6 +155,7 @@ fn wrong_shapes_are_refused() {
     assert!(refused(shape, &[Queries { first: usize::MAX, ..queries }], 64, 32, 64), "far too few blocks");
     assert!(refused(shape, &[Queries { blocks: &short, ..queries }], 64, 32, 64), "a short block");
     assert!(refused(AttentionShape { kv_heads: 3, ..shape }, &[queries], 64, 32, 64), "uneven heads");
+    assert!(refused(AttentionShape { format: KvFormat::Bf16, ..shape }, &[queries], 64, 32, 64), "blocks of the other format");
     assert!(refused(AttentionShape { window: 0, ..shape }, &[queries], 64, 32, 64), "no window");
 }
 
@@ -136,11 +165,11 @@ proptest! {
     /// The property on which batching, chunked prefill and prefix caching depend.
     #[test]
     fn a_query_has_the_same_bits_in_any_company(
-        seed in any::<u64>(), kv_heads in 1usize..3, group in 1usize..8, dim in prop::sample::select(&[16usize, 24, 64, 96][..]),
+        seed in any::<u64>(), kv_heads in 1usize..3, group in 1usize..8, dim in prop::sample::select(&[7usize, 16, 24, 64, 96][..]),
         len in 1usize..420, window in prop::sample::select(&[1usize, 30, 128, 200, usize::MAX][..]), threads in 1usize..4,
-        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+        format in prop::sample::select(&FORMATS[..]), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
     ) {
-        let shape = AttentionShape { heads: kv_heads * group, kv_heads, dim, window };
+        let shape = AttentionShape { heads: kv_heads * group, kv_heads, dim, window, format };
         let sequence = Sequence::new(&shape, len, &mut Noise::new(seed));
         let mut cuts: Vec<usize> = cuts.iter().map(|c| c.index(len)).chain([0, len]).collect();
         cuts.sort_unstable();
@@ -152,5 +181,17 @@ proptest! {
             let last = some(&Team::new(3).unwrap(), &shape, &sequence, len - 1, len);
             assert_eq!(bits(&last), bits(&whole[whole.len() - last.len()..]), "{isa}");
         });
+    }
+
+    /// Compares with the reference, whatever the shape and the window.
+    #[test]
+    fn any_shape_agrees_with_plain_arithmetic(
+        seed in any::<u64>(), kv_heads in 1usize..3, group in 1usize..8, dim in 1usize..100, len in 1usize..200,
+        window in prop_oneof![1usize..200, Just(usize::MAX)], format in prop::sample::select(&FORMATS[..]),
+    ) {
+        let shape = AttentionShape { heads: kv_heads * group, kv_heads, dim, window, format };
+        let sequence = Sequence::new(&shape, len, &mut Noise::new(seed));
+        let team = Team::new(2).unwrap();
+        with_each_isa(|isa| sequence.check(&team, &shape, isa));
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autoact_in_process::{LocalGroup, RunOptions, Voices};
-use autoact_model::{Engine, EngineOptions, Format, ModelDir};
+use autoact_model::{Engine, EngineOptions, Format, KvFormat, ModelDir};
 use autoact_prompt::{Role, transcript};
 use autoact_tools::{Corpus, ToolLibrary};
 use autoact_trajectory::FinishReason;
@@ -29,12 +29,17 @@ pub(super) struct ModelFiles {
     /// What the weights are computed in: `f32`, `bf16` or `q8_0`; default: as in the file.
     #[arg(long)]
     weights: Option<Format>,
+    /// What keys and values are kept in: `bf16` or `f32`; default: `f32` for weights in `f32`, else
+    /// `bf16`.
+    #[arg(long)]
+    kv: Option<KvFormat>,
 }
 
 impl ModelFiles {
     /// The group over the model, with the adapters or without.
     pub(super) fn group(&self, library: Arc<ToolLibrary>) -> anyhow::Result<LocalGroup> {
-        let engine = Engine::start(&ModelDir::open(&self.model)?, EngineOptions { weights: self.weights, ..EngineOptions::default() })?;
+        let options = EngineOptions { weights: self.weights, kv: self.kv, ..EngineOptions::default() };
+        let engine = Engine::start(&ModelDir::open(&self.model)?, options)?;
         let voices = if self.adapters == Path::new("none") { Voices::base() } else { Voices::by_role() };
         for role in Role::ALL {
             if let Some(name) = voices.of(role) {
