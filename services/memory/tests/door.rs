@@ -14,6 +14,7 @@ use autoact_wire::memory_v1::remember_request::Memory;
 use autoact_wire::memory_v1::{self as v1};
 use autoact_wire::status::reason;
 use memory::{MemoryApp, MemoryConfig};
+use tokio_stream::StreamExt as _;
 use tonic::{Code, Status};
 
 struct World {
@@ -210,4 +211,29 @@ async fn where_tokens_are_required_nobody_comes_in_without() {
     let limit = std::time::Duration::from_secs(30);
     let entered = autoact_testkit::poll::until(limit, async || ann.ids("").await.ok()).await;
     assert_eq!(entered.unwrap(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_ends_with_its_token() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(tokens(directory.path()), "").unwrap();
+    let bob = give(directory.path(), "bob", "ops", Role::Operate);
+    let world = World { running: start(directory.path(), AccessMode::Required).await, directory };
+    let mut user = world.user(bob);
+    let (began, begun) = tokio::sync::oneshot::channel();
+    let mut began = Some(began);
+    // it never ends by itself
+    let parts = tokio_stream::iter(file("ops")).chain(tokio_stream::pending()).map(move |part| {
+        if let Some(began) = began.take() {
+            let _ = began.send(());
+        }
+        part
+    });
+    let upload = tokio::spawn(async move { user.documents.put_file(parts).await });
+    begun.await.unwrap();
+    // the file is read again after a second: by then the upload is on its way
+    std::fs::write(tokens(world.directory.path()), "").unwrap();
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(30), upload).await.expect("the upload ends").unwrap();
+    let status = ended.unwrap_err();
+    assert_eq!((status.code(), reason(&status).as_deref()), (Code::Unauthenticated, Some("TOKEN_INVALID")), "{status:?}");
 }

@@ -133,10 +133,12 @@ impl<L: EventLog> Driver<L> {
     /// # Errors
     /// The event was not stored.
     pub async fn take_up(agents: Agents, log: L, options: DriverOptions, task: Task) -> Result<Driver<L>, Stop<L::Error>> {
-        Driver::take_up_at(agents, log, options, task, Duration::ZERO).await
+        Driver::take_up_at(agents, log, options, task, Duration::ZERO, SystemTime::now()).await
     }
 
-    /// The same, for a caller that has read the task from a log for `reading`.
+    /// The same, for a caller that has read the task from a log for `reading`, and whose time is
+    /// `now`: all who share a log should mean the same, since a task's time goes on from one holder
+    /// to the next.
     ///
     /// # Errors
     /// The event was not stored.
@@ -146,12 +148,13 @@ impl<L: EventLog> Driver<L> {
         options: DriverOptions,
         task: Task,
         reading: Duration,
+        now: SystemTime,
     ) -> Result<Driver<L>, Stop<L::Error>> {
         let mut clock = Clock::start();
         clock.read(reading);
         let started = Started { gateway: options.writer.clone(), attempt: task.attempt().saturating_add(1) };
         let beside = bytes_beside(task.trajectory());
-        let mut driver = Driver { agents, log, options, task, unstored: None, clock, wall: Wall::start(), beside, known: None };
+        let mut driver = Driver { agents, log, options, task, unstored: None, clock, wall: Wall::at(now), beside, known: None };
         driver.append(EventBody::Started(started)).await?;
         Ok(driver)
     }

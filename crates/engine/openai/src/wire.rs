@@ -17,8 +17,9 @@ const SCHEMA_NAME: &str = "reply";
 
 /// The fields that a request can do without. `max_tokens` has another name, the others say what
 /// makes a reply better.
-const OPTIONAL: [&str; 17] = [
+const OPTIONAL: [&str; 18] = [
     "add_special_tokens",
+    CACHE_SALT,
     "guided_choice",
     "guided_grammar",
     "guided_json",
@@ -36,6 +37,8 @@ const OPTIONAL: [&str; 17] = [
     "top_p",
     LOGPROBS,
 ];
+/// Keeps owners apart in the prefix cache of vLLM: with another salt, nothing that is cached is found.
+const CACHE_SALT: &str = "cache_salt";
 /// The limit of a reply.
 const MAX_TOKENS: &str = "max_tokens";
 /// The same, for OpenAI's models that refuse [`MAX_TOKENS`] in a chat.
@@ -179,6 +182,9 @@ pub(crate) fn body(ask: CompletionRequest<'_>, request: &GenerateRequest, dialec
     if vllm {
         set("min_p", json!(0.0));
         set("repetition_penalty", json!(1.0));
+        if let Some(owner) = &request.owner {
+            set(CACHE_SALT, owner.name.as_str().into());
+        }
     }
     if drawn {
         // all 64 bits are sent; the wire format has signed numbers
@@ -359,6 +365,21 @@ mod tests {
         assert_eq!((&drawn["temperature"], &drawn["top_k"], &drawn["top_p"]), (&json!(0.7_f32), &json!(20), &json!(0.9_f32)));
         assert_eq!(drawn["seed"], json!(-1));
         assert!(drawn.get("repetition_penalty").is_none());
+    }
+
+    #[test]
+    fn vllm_is_told_whose_prompt_it_is() {
+        let owner = Some(autoact_model::Owner { name: "ops".to_owned(), head: Prompt::default() });
+        let request = GenerateRequest { owner, ..GenerateRequest::new("p") };
+        for dialect in [Dialect::Vllm, Dialect::VllmGuided] {
+            assert_eq!(sent(&request, dialect)["cache_salt"], json!("ops"));
+            assert_eq!(sent(&GenerateRequest::new("p"), dialect).get("cache_salt"), None);
+        }
+        assert_eq!(sent(&request, Dialect::Openai).get("cache_salt"), None, "others refuse what they do not know");
+        // what an engine without it says
+        let refused = refused_fields("Parameter 'cache_salt' is not supported with this instance of vLLM, which uses engine V0.");
+        assert_eq!(refused, ["cache_salt"]);
+        assert_eq!(sent_as(Style::Completions, &request, Dialect::Vllm, &refused).get("cache_salt"), None);
     }
 
     #[test]

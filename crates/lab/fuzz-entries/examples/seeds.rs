@@ -317,6 +317,22 @@ data: [DONE]
     seed("model_server", "error", &tagged(2, b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: 52\r\n\r\n{\"error\":{\"message\":\"unknown field logprobs\",\"code\":1}}"));
 }
 
+fn tokens() {
+    let file = "[[token]]\nname = \"ann\"\ntenant = \"ops\"\nroles = [\"ask\", \"operate\"]\nsha256 = \"".to_owned()
+        + &"0a".repeat(32)
+        + "\"\nexpires = \"2126-12-23T17:00:00Z\"\n";
+    seed("tokens", "file", &tagged(0, file.as_bytes()));
+    // {"alg":"EdDSA","kid":"ours"}, {"iss":"https://id.example"}, and no signature of anybody
+    let header = "eyJhbGciOiJFZERTQSIsImtpZCI6Im91cnMifQ";
+    seed("tokens", "unsigned", &tagged(1, format!("{header}.eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUifQ.AAAA").as_bytes()));
+    // {"alg":"none"}
+    seed("tokens", "none", &tagged(1, b"eyJhbGciOiJub25lIn0.e30."));
+    let claims = r#"{"iss":"https://id.example","aud":["other","autoact"],"sub":"ann","exp":4102444800,"nbf":1700000000,"tenant":"ops","realm":{"roles":["ask"]}}"#;
+    seed("tokens", "claims", &tagged(2, claims.as_bytes()));
+    let keys = r#"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0","kid":"ec"},{"kty":"RSA","n":"AQAB","e":"AQAB","use":"sig","alg":"RS256"}]}"#;
+    seed("tokens", "keys", &tagged(3, keys.as_bytes()));
+}
+
 fn main() {
     events();
     records();
@@ -326,4 +342,5 @@ fn main() {
     documents();
     tools();
     network();
+    tokens();
 }

@@ -21,6 +21,8 @@ mod scratch;
 mod tables;
 #[cfg(feature = "engine")]
 mod tokenizer;
+#[cfg(feature = "access")]
+mod tokens;
 #[cfg(feature = "tools")]
 mod tools;
 mod weights;
@@ -38,6 +40,8 @@ pub use requests::requests;
 pub use tables::tables;
 #[cfg(feature = "engine")]
 pub use tokenizer::model;
+#[cfg(feature = "access")]
+pub use tokens::tokens;
 #[cfg(feature = "tools")]
 pub use tools::{arguments, openapi};
 pub use weights::weights;
@@ -54,6 +58,8 @@ pub const ENTRIES: &[Entry] = &[
     ("records", records),
     ("replies", replies),
     ("requests", requests),
+    #[cfg(feature = "access")]
+    ("tokens", tokens),
     ("weights", weights),
     #[cfg(feature = "engine")]
     ("model", model),

@@ -18,7 +18,7 @@ use tower::Service;
 use crate::authority::Authority;
 use crate::caller::{Caller, Principal, TENANT_HEADER};
 use crate::error::{AccessError, Problem};
-use crate::proof::{Lasting, Proof};
+use crate::proof::{Lasting, Proof, Side};
 
 /// What becomes of callers without a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,11 +73,12 @@ where
                 Ok((caller, proof)) => {
                     request.headers_mut().remove(AUTHORIZATION);
                     request.extensions_mut().insert(caller);
+                    let Some(proof) = proof else { return inner.call(request).await };
+                    // an upload ends as a watch does; a request that is there as a whole is answered
+                    let ended = proof.clone().ended();
+                    let request = request.map(|body| Body::new(Lasting::new(body, Side::Request, ended)));
                     let response = inner.call(request).await?;
-                    Ok(match proof {
-                        Some(proof) => response.map(|body| Body::new(Lasting::new(body, proof.ended()))),
-                        None => response,
-                    })
+                    Ok(response.map(|body| Body::new(Lasting::new(body, Side::Reply, proof.ended()))))
                 }
                 Err(error) => {
                     metrics::counter!("autoact_access_refused_total", "reason" => error.reason()).increment(1);

@@ -31,6 +31,7 @@ pub(crate) struct Admitted {
 }
 
 /// A token that opened the door.
+#[derive(Clone)]
 pub(crate) struct Proof {
     pub(crate) authority: Arc<Authority>,
     pub(crate) token: Box<str>,
@@ -40,6 +41,7 @@ pub(crate) struct Proof {
 }
 
 /// Tells of what may end a token before its time.
+#[derive(Clone)]
 pub(crate) struct Changes {
     pub(crate) tokens: watch::Receiver<crate::tokens::Tokens>,
     pub(crate) keys: Option<watch::Receiver<u64>>,
@@ -97,15 +99,25 @@ impl Proof {
     }
 }
 
-/// A reply that ends with its caller's token.
+/// A request or a reply that ends with its caller's token.
 pub(crate) struct Lasting {
     body: Body,
+    side: Side,
     ended: Option<Pin<Box<dyn Future<Output = AccessError> + Send>>>,
 }
 
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// What is received of it becomes an error of its reader.
+    Request,
+    /// It ends with a status.
+    Reply,
+}
+
 impl Lasting {
-    pub(crate) fn new(body: Body, ended: impl Future<Output = AccessError> + Send + 'static) -> Lasting {
-        Lasting { body, ended: Some(Box::pin(ended)) }
+    pub(crate) fn new(body: Body, side: Side, ended: impl Future<Output = AccessError> + Send + 'static) -> Lasting {
+        Lasting { body, side, ended: Some(Box::pin(ended)) }
     }
 }
 
@@ -122,6 +134,9 @@ impl HttpBody for Lasting {
             (this.ended, this.body) = (None, Body::empty());
             metrics::counter!("autoact_access_refused_total", "reason" => autoact_wire::status::ServiceError::reason(&error)).increment(1);
             tracing::info!(%error, "a stream was ended: its caller's token no longer holds");
+            if this.side == Side::Request {
+                return Poll::Ready(Some(Err(to_status(&error))));
+            }
             let mut trailers = HeaderMap::new();
             // an error means that a status of ours is no header: then there are none, which is an
             // error for the client too

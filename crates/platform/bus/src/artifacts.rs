@@ -28,6 +28,11 @@ fn bucket_name(tenant: &Tenant) -> String {
     format!("AUTOACT_ARTIFACTS_{tenant}")
 }
 
+/// The stream in which a tenant's artifacts lie.
+pub(crate) fn stream_name(tenant: &Tenant) -> String {
+    format!("OBJ_{}", bucket_name(tenant))
+}
+
 /// Whose artifacts a stream holds; `None` for other streams.
 pub(crate) fn tenant_of_stream(name: &str) -> Option<Tenant> {
     name.strip_prefix("OBJ_AUTOACT_ARTIFACTS_")?.parse().ok()
@@ -74,8 +79,7 @@ impl Bus {
         }
         // looked at before, so that a store that is nearly full is not filled with halves of
         // objects
-        let name = format!("OBJ_{}", bucket_name(tenant));
-        let stream = self.context.get_stream(name).await.map_err(|error| Refused::Transient(error.into()))?;
+        let stream = self.context.get_stream(stream_name(tenant)).await.map_err(|error| Refused::Transient(error.into()))?;
         let stream::Info { config, state, .. } = stream.cached_info();
         let needed = state.bytes.saturating_add((data.len() + OVERHEAD) as u64);
         if u64::try_from(config.max_bytes).is_ok_and(|most| most > 0 && needed > most) {

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_nats::connection::State as Connection;
-use async_nats::datetime::parse_rfc3339;
 use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::jetstream::stream::{State, Stream};
 use async_nats::jetstream::{self, ContextBuilder};
@@ -17,6 +16,7 @@ use autoact_wire::store::{self, EventTooLarge, Mark};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use crate::clock::Clock;
 use crate::config::{BusConfig, redacted};
 use crate::error::BusError;
 use crate::login;
@@ -41,12 +41,6 @@ pub(crate) struct Tail {
     pub(crate) digest: Option<Digest>,
 }
 
-/// The part of an answer about a stream that says when it was given, in RFC 3339.
-#[derive(serde::Deserialize)]
-struct Told {
-    ts: Option<String>,
-}
-
 /// A connection to the bus; clones share it. It reconnects by itself.
 #[derive(Clone)]
 pub struct Bus {
@@ -64,6 +58,8 @@ pub struct Bus {
     pub(crate) vanished: Arc<OnceLock<String>>,
     /// What the server does not let us do.
     pub(crate) refusals: Refusals,
+    /// What time it is for the server.
+    pub(crate) clock: Arc<Clock>,
 }
 
 impl std::fmt::Debug for Bus {
@@ -84,6 +80,7 @@ impl Bus {
             tracing::info!(url = %redacted(&config.nats.url), server = %client.server_info().version, "connected to NATS");
             let mut bus = Bus::over(client, context.clone(), streams, config, refusals.clone());
             Box::pin(bus.adopt(deadline)).await?;
+            bus.time().await?;
             Ok(bus)
         };
         refusals.guard(made).await
@@ -132,6 +129,7 @@ impl Bus {
             stores: Arc::default(),
             vanished: Arc::default(),
             refusals,
+            clock: Arc::default(),
             encode: store::encode,
         }
     }
@@ -186,25 +184,6 @@ impl Bus {
         loop {
             match stream.get_info().await {
                 Ok(info) => return Ok(info.state),
-                Err(error) => patience.after(error).await?,
-            }
-        }
-    }
-
-    /// What time it is for the server: the clock that is the same for all who are connected. A server
-    /// before 2.10 does not say; then it is this machine's.
-    ///
-    /// # Errors
-    /// The bus did not answer in time.
-    pub async fn time(&self) -> Result<SystemTime, BusError> {
-        let mut patience = self.patience("say what time it is");
-        let subject = format!("STREAM.INFO.{}", self.streams.queue.cached_info().config.name);
-        loop {
-            match self.context.request::<_, _, Told>(subject.clone(), &()).await {
-                Ok(Told { ts }) => {
-                    let told = ts.and_then(|ts| parse_rfc3339(&ts).ok());
-                    return Ok(told.map_or_else(SystemTime::now, SystemTime::from));
-                }
                 Err(error) => patience.after(error).await?,
             }
         }

@@ -20,13 +20,13 @@ const MAX_ROUNDS: u32 = 64;
 impl Bus {
     /// Records that a task is about to be accepted. Doing it again changes nothing.
     pub async fn record_submission(&self, task: &TaskKey) -> Result<(), BusError> {
-        self.record(task, IndexEntry::Submitted, SystemTime::now()).await
+        self.record(task, IndexEntry::Submitted, self.now()).await
     }
 
     /// Records that a task which was held back is about to go on, so that somebody queues it if
     /// whoever lets it go on dies first.
     pub async fn record_resumption(&self, task: &TaskKey) -> Result<(), BusError> {
-        let now = SystemTime::now();
+        let now = self.now();
         let encode = |previous| IndexRecord { task: task.clone(), time: now, previous, entry: IndexEntry::Resumed }.encode();
         self.link(task, index_subject(task), unique(task), encode).await.map(|_| ())
     }
@@ -39,7 +39,7 @@ impl Bus {
         {
             return Ok(());
         }
-        self.record(task, IndexEntry::Ended { index, hash }, SystemTime::now()).await
+        self.record(task, IndexEntry::Ended { index, hash }, self.now()).await
     }
 
     /// Records that a task was in the queue and has no events, unless they were removed on purpose.
@@ -47,7 +47,7 @@ impl Bus {
     pub async fn record_loss(&self, task: &TaskKey) -> Result<bool, BusError> {
         match self.last_record(task).await?.map(|last| last.entry) {
             Some(IndexEntry::Submitted | IndexEntry::Resumed | IndexEntry::Ended { .. }) => {
-                self.record(task, IndexEntry::Lost, SystemTime::now()).await?;
+                self.record(task, IndexEntry::Lost, self.now()).await?;
                 Ok(true)
             }
             Some(IndexEntry::Lost) => Ok(true),
@@ -57,12 +57,12 @@ impl Bus {
 
     /// Records that a task's events are about to be removed.
     pub(crate) async fn record_purge(&self, task: &TaskKey, reason: PurgeReason) -> Result<(), BusError> {
-        self.record(task, IndexEntry::Purged(reason), SystemTime::now()).await
+        self.record(task, IndexEntry::Purged(reason), self.now()).await
     }
 
     /// Records something of a task, with the time that it says.
     pub(crate) async fn record(&self, task: &TaskKey, entry: IndexEntry, time: SystemTime) -> Result<(), BusError> {
-        let kind = match entry {
+        let kind = match &entry {
             IndexEntry::Submitted => "submitted",
             IndexEntry::Resumed => "resumed",
             IndexEntry::Ended { .. } => "ended",
@@ -70,7 +70,7 @@ impl Bus {
             IndexEntry::Lost => "lost",
             IndexEntry::Unknown => "unknown",
         };
-        let encode = |previous| IndexRecord { task: task.clone(), time, previous, entry }.encode();
+        let encode = |previous| IndexRecord { task: task.clone(), time, previous, entry: entry.clone() }.encode();
         let stored = self.link(task, index_subject(task), format!("{task}-{kind}"), encode).await?;
         if stored {
             return Ok(());
@@ -78,7 +78,7 @@ impl Bus {
         // an id that is still remembered: the record is there, or it is the one of an earlier task
         // of that name, which was removed meanwhile
         let last = self.last_record(task).await?.map(|last| last.entry);
-        let again = match entry {
+        let again = match &entry {
             IndexEntry::Submitted => matches!(last, Some(IndexEntry::Purged(_))),
             IndexEntry::Ended { .. } => matches!(last, Some(IndexEntry::Submitted | IndexEntry::Resumed)),
             _ => last.is_some_and(|last| std::mem::discriminant(&last) != std::mem::discriminant(&entry)),
@@ -98,7 +98,7 @@ impl Bus {
     /// Records something of the index itself.
     pub(crate) async fn record_mark(&self, mark: Mark) -> Result<(), BusError> {
         let nobody = nobody()?;
-        let encode = |previous| IndexMark { time: SystemTime::now(), previous, mark }.encode();
+        let encode = |previous| IndexMark { time: self.now(), previous, mark }.encode();
         self.link(&nobody, INDEX_MARKS.to_owned(), unique(&nobody), encode).await.map(|_| ())
     }
 

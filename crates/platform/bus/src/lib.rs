@@ -30,6 +30,7 @@ mod artifacts;
 mod audit;
 mod backup;
 mod cancel;
+mod clock;
 mod config;
 mod connect;
 mod durability;

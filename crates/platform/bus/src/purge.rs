@@ -48,17 +48,25 @@ impl Bus {
     }
 
     /// Removes the tasks of a tenant that ended before a time; those that have not ended stay.
-    /// `told` is called with each that was removed. How many there were.
+    /// `told` is called with each that was removed. How many there were. Records say `by` as who
+    /// asked for it.
     ///
     /// # Errors
     /// The bus did not answer. The same call goes on.
-    pub async fn purge_ended(&self, tenant: &Tenant, before: SystemTime, mut told: impl FnMut(&TaskKey)) -> Result<u64, BusError> {
+    pub async fn purge_ended(
+        &self,
+        tenant: &Tenant,
+        before: SystemTime,
+        by: &str,
+        mut told: impl FnMut(&TaskKey),
+    ) -> Result<u64, BusError> {
         let last = self.state(&self.streams.index).await?.last_sequence;
         let mut records = Scan::new(self, &self.streams.index, index_of(tenant), 0, last, "remove tasks");
         let mut purged = 0;
         while let Some(read) = records.next().await? {
             let Ok(IndexRecord { task, time, entry: IndexEntry::Ended { .. }, .. }) = IndexRecord::decode(&read.payload) else { continue };
-            if task.tenant == *tenant && time < before && self.purge_task(&task, PurgeReason::Request).await? == Purged::Done {
+            let reason = PurgeReason::Request { by: by.to_owned() };
+            if task.tenant == *tenant && time < before && self.purge_task(&task, reason).await? == Purged::Done {
                 told(&task);
                 purged += 1;
             }

@@ -116,7 +116,7 @@ impl Retention {
 }
 
 async fn purge(bus: &Bus, task: &TaskKey, reason: PurgeReason, swept: &mut Swept) -> Result<(), BusError> {
-    match bus.purge_task(task, reason).await? {
+    match bus.purge_task(task, reason.clone()).await? {
         Purged::Done => swept.purged.push((task.clone(), reason)),
         // used again after it was removed, and runs; or removed before
         Purged::NotEnded | Purged::NotThere => {}

@@ -189,6 +189,47 @@ async fn a_byte_that_is_flipped_on_the_disk_is_named() {
 }
 
 #[tokio::test]
+async fn artifacts_that_are_gone_or_have_other_bytes_are_named() {
+    let (server, bus) = server().await;
+    let mut objects = Vec::new();
+    for number in 0..4_u8 {
+        let task = id(&format!("t-{number}"));
+        // several parts of an object
+        let data = (0..300_000_u32).map(|at| at.to_le_bytes()[0] ^ number).collect();
+        let artifact = NewArtifact { kind: "table".into(), media_type: "text/csv".into(), name: "a".into(), text: "a".into(), data };
+        let kept = bus.keep_artifact(&task, &artifact).await.unwrap();
+        bus.record_submission(&task).await.unwrap();
+        store(&bus, &task, bodies(1)).await;
+        let last = bus.last(&task).await.unwrap().unwrap();
+        let time = SystemTime::now() - LATER;
+        let mut event = Event { previous: last.digest, epoch: 1, ..Event::new(&task, last.index + 1, time, "g", finished()) };
+        event.artifacts = vec![kept.clone()];
+        let place = bus.append(&event, last.sequence).await.unwrap();
+        bus.record_end(&task, event.index, Some(place.digest)).await.unwrap();
+        objects.push(kept.object);
+    }
+    let report = look(&bus, None).await;
+    assert_eq!((report.findings.as_slice(), report.artifacts), (&[][..], 4), "{report:?}");
+
+    let client = async_nats::connect(server.url()).await.unwrap();
+    let stored = async_nats::jetstream::new(client).get_object_store("AUTOACT_ARTIFACTS_default").await.unwrap();
+    let parts = stream(&server, "OBJ_AUTOACT_ARTIFACTS_default").await;
+    stored.delete(&objects[0]).await.unwrap();
+    // one part of it
+    let nuid = stored.info(&objects[1]).await.unwrap().nuid;
+    let part = parts.get_last_raw_message_by_subject(&format!("$O.AUTOACT_ARTIFACTS_default.C.{nuid}")).await.unwrap();
+    parts.delete_message(part.sequence).await.unwrap();
+    // as many bytes, one of them another
+    let mut data: Vec<u8> = (0..300_000_u32).map(|at| at.to_le_bytes()[0] ^ 2).collect();
+    data[200_000] ^= 1;
+    stored.put(objects[2].as_str(), &mut data.as_slice()).await.unwrap();
+    let report = look(&bus, None).await;
+    assert!(says(&report, &id("t-0"), Kind::ArtifactMissing), "{report:?}");
+    assert!(says(&report, &id("t-1"), Kind::ArtifactChanged) && says(&report, &id("t-2"), Kind::ArtifactChanged), "{report:?}");
+    assert_eq!(report.findings.len(), 3, "{report:?}");
+}
+
+#[tokio::test]
 async fn what_is_removed_on_purpose_is_no_finding() {
     let (server, bus) = server().await;
     let artifact =
@@ -204,9 +245,9 @@ async fn what_is_removed_on_purpose_is_no_finding() {
     // nobody has recorded its end yet
     running(&bus, &runs, 2).await;
     ended(&bus, &of("acme", "theirs"), 2).await;
-    assert_eq!(bus.purge_task(&runs, PurgeReason::Request).await.unwrap(), Purged::NotEnded);
-    assert_eq!(bus.purge_task(&old, PurgeReason::Request).await.unwrap(), Purged::Done);
-    assert_eq!(bus.purge_task(&old, PurgeReason::Request).await.unwrap(), Purged::NotThere);
+    assert_eq!(bus.purge_task(&runs, PurgeReason::Request { by: "ann".into() }).await.unwrap(), Purged::NotEnded);
+    assert_eq!(bus.purge_task(&old, PurgeReason::Request { by: "ann".into() }).await.unwrap(), Purged::Done);
+    assert_eq!(bus.purge_task(&old, PurgeReason::Request { by: "ann".into() }).await.unwrap(), Purged::NotThere);
     assert!(place.sequence > 0 && bus.last(&old).await.unwrap().is_none());
     assert!(matches!(bus.artifact(&old, &kept).await, Err(BusError::MissingArtifact { .. })));
     assert!(!bus.record_loss(&old).await.unwrap(), "a lease that is left over is no loss");
@@ -219,7 +260,7 @@ async fn what_is_removed_on_purpose_is_no_finding() {
     assert_eq!((report.findings.as_slice(), report.purged), (&[][..], 0), "{report:?}");
     let acme: Tenant = "acme".parse().unwrap();
     let mut told = Vec::new();
-    assert_eq!(bus.purge_ended(&acme, SystemTime::now(), |task| told.push(task.clone())).await.unwrap(), 1);
+    assert_eq!(bus.purge_ended(&acme, SystemTime::now(), "ann", |task| told.push(task.clone())).await.unwrap(), 1);
     assert_eq!(told, [of("acme", "theirs")]);
     assert_eq!(look(&bus, None).await.findings, []);
     drop(server);
@@ -314,7 +355,7 @@ async fn a_backup_brings_everything_back() {
     ended(&bus, &of("acme", "two"), 2).await;
     let thought = EventBody::Thought(Thought { thought: "later".into(), tool: "Search".into() });
     store(&bus, &id("runs"), vec![thought]).await;
-    bus.purge_task(&id("gone"), PurgeReason::Request).await.unwrap();
+    bus.purge_task(&id("gone"), PurgeReason::Request { by: "ann".into() }).await.unwrap();
     let second = backup(&bus, dir.path(), |_| {}).await.unwrap();
     assert_eq!((second.first, second.events, second.records, second.artifacts), (false, 6, 3, 0), "{second:?}");
     let third = backup(&bus, dir.path(), |_| {}).await.unwrap();

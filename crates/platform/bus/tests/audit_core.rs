@@ -165,7 +165,9 @@ impl World {
             audit.known_record(self.last_record.unwrap());
         }
         self.index.iter().for_each(|record| audit.record(&record.message()));
-        self.events.iter().for_each(|event| audit.event(&event.message()));
+        self.events.iter().for_each(|event| {
+            audit.event(&event.message());
+        });
         audit.events_read();
         self.queue.iter().for_each(|task| audit.queued(task));
         audit.finish(at(1_000_000))
@@ -372,7 +374,9 @@ fn events_whose_end_was_recorded_meanwhile_are_no_finding() {
     let (before, meanwhile) = world.index.split_at(2);
     before.iter().for_each(|record| audit.record(&record.message()));
     // the last event of each came later than those that were read
-    world.events.iter().filter(|event| index_of(event) < 4).for_each(|event| audit.event(&event.message()));
+    world.events.iter().filter(|event| index_of(event) < 4).for_each(|event| {
+        audit.event(&event.message());
+    });
     audit.events_read();
     meanwhile.iter().for_each(|record| audit.record(&record.message()));
     assert_eq!(audit.finish(at(1_000_000)).findings, []);

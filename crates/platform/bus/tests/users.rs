@@ -162,7 +162,7 @@ async fn every_service_does_its_work_as_its_user() {
     assert_eq!(migrate(operator.clone(), &tenant, |_| {}).await.unwrap().tasks, 0);
     let operator = Bus::connect(operator).await.unwrap();
     assert_eq!(restore(&operator, dir.path(), None, |_| {}).await.unwrap().events, 6);
-    assert_eq!(operator.purge_task(&task("one"), PurgeReason::Request).await.unwrap(), Purged::Done);
+    assert_eq!(operator.purge_task(&task("one"), PurgeReason::Request { by: "ann".into() }).await.unwrap(), Purged::Done);
     other.refused_nothing();
 
     // the gateway removes what has expired

@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use autoact_wire::client::connect_lazy;
+use autoact_certificates as certificates;
+use autoact_tls::{Tls, TlsFiles};
+use autoact_wire::client::Connector;
 use nix::sys::signal::Signal;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::files::Assets;
+use crate::files::{Assets, tls_files};
 use crate::nats::NatsServer;
 use crate::poll::poll_until;
 use crate::ports;
@@ -60,11 +62,21 @@ pub struct ClusterOptions {
     /// The library that gives every process a clock of its own, [`faketime`](crate::files::faketime):
     /// [`Cluster::set_clock`] sets it.
     pub clocks: Option<PathBuf>,
+    /// Mutual TLS between all of them, clients included.
+    pub tls: bool,
 }
 
 impl Default for ClusterOptions {
     fn default() -> ClusterOptions {
-        ClusterOptions { replicas: 1, memory: false, lease: Duration::from_secs(2), settings: Vec::new(), proxies: false, clocks: None }
+        ClusterOptions {
+            replicas: 1,
+            memory: false,
+            lease: Duration::from_secs(2),
+            settings: Vec::new(),
+            proxies: false,
+            clocks: None,
+            tls: false,
+        }
     }
 }
 
@@ -101,6 +113,9 @@ impl Cluster {
         let offsets: Vec<u16> = (0..options.replicas * COUNT).flat_map(|index| [index, METRICS + index]).collect();
         let base_port = ports::free_block(&offsets)?;
         let mut cluster = Cluster { options, dir, base_port, running: BTreeMap::new(), links: BTreeMap::new(), nats };
+        if cluster.options.tls {
+            certificates::init(&cluster.certificates(), &certificates::Options::default())?;
+        }
         if cluster.options.proxies {
             cluster.link().await?;
         }
@@ -131,7 +146,25 @@ impl Cluster {
 
     /// Where a member listens.
     pub fn address(&self, member: impl Into<Member>) -> String {
-        format!("http://{}", self.socket(member.into()))
+        format!("{}://{}", self.scheme(), self.socket(member.into()))
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.options.tls { "https" } else { "http" }
+    }
+
+    /// What a client connects with: the operator's certificate where there is TLS.
+    pub fn connector(&self) -> anyhow::Result<Connector> {
+        let tls = self.options.tls.then(|| Tls::read(self.tls_files("autoact"), true)).transpose()?;
+        Ok(Connector::new(tls))
+    }
+
+    fn certificates(&self) -> PathBuf {
+        self.dir.path().join("tls")
+    }
+
+    fn tls_files(&self, name: &str) -> TlsFiles {
+        tls_files(&self.certificates(), name)
     }
 
     /// The same for all replicas of a service.
@@ -193,6 +226,10 @@ impl Cluster {
             "[common]\nnats.url = \"{bus}\"\n\n[{service}]\nlisten = \"127.0.0.1:{port}\"\nmetrics_listen = \"127.0.0.1:{}\"\n",
             port + METRICS
         );
+        if self.options.tls {
+            let TlsFiles { ca, cert, key } = self.tls_files(service);
+            text += &format!("tls.ca = {}\ntls.cert = {}\ntls.key = {}\n", path(&ca), path(&cert), path(&key));
+        }
         if let Some(role) = service.strip_suffix("-agent") {
             text += &format!("model = {}\nadapter = {}\n", path(&assets.model), path(&assets.adapters.join(role)));
             if self.options.replicas > 1 {
@@ -205,8 +242,9 @@ impl Cluster {
                 text += &format!("memory = \"{memory}\"\nbus.lease = \"{lease}ms\"\nbus.allow_unsynced = true\nrecall.timeout = \"1s\"\n");
                 for role in ["plan", "tool", "reflect"] {
                     let agents = self.members().into_iter().filter(|agent| agent.service.strip_suffix("-agent") == Some(role));
-                    let all = agents
-                        .map(|agent| through(End::Agent(agent)).map_or_else(|| self.address(agent), |proxy| format!("http://{proxy}")));
+                    let all = agents.map(|agent| {
+                        through(End::Agent(agent)).map_or_else(|| self.address(agent), |proxy| format!("{}://{proxy}", self.scheme()))
+                    });
                     text += &format!("agents.{role} = \"{}\"\n", all.collect::<Vec<_>>().join(","));
                 }
             }
@@ -258,9 +296,9 @@ impl Cluster {
     /// Waits until a member answers that it is ready.
     pub async fn ready(&self, member: impl Into<Member>) -> anyhow::Result<()> {
         let member = member.into();
-        let address = self.address(member);
+        let (address, connector) = (self.address(member), self.connector()?);
         poll_until(START_LIMIT, &format!("{member:?}"), async || {
-            let channel = connect_lazy(&address).ok()?;
+            let channel = connector.connect_lazy(&address).ok()?;
             let health = HealthClient::new(channel).check(HealthCheckRequest::default()).await.ok()?;
             (health.into_inner().status() == ServingStatus::Serving).then_some(())
         })

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use autoact_certificates as certificates;
+use autoact_tls::TlsFiles;
 
 /// The project's root directory.
 pub fn root() -> PathBuf {
@@ -30,6 +32,12 @@ pub fn service(name: &str) -> anyhow::Result<(PathBuf, Vec<String>)> {
         return Ok((program("agents")?, vec![name.to_owned()]));
     }
     Ok((program(name)?, Vec::new()))
+}
+
+/// The files of mutual TLS of `name`, in a directory that `autoact certs init` made.
+pub fn tls_files(dir: &Path, name: &str) -> TlsFiles {
+    let ((ca, _), (cert, key)) = (certificates::files(dir, certificates::AUTHORITY), certificates::files(dir, name));
+    TlsFiles { ca, cert, key }
 }
 
 /// A nats-server: `$AUTOACT_NATS_SERVER`, the quickstart's, or one on `PATH`.

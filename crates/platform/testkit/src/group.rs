@@ -6,7 +6,6 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use autoact_certificates as certificates;
 use autoact_tls::{Tls, TlsFiles};
 use autoact_wire::client::Connector;
 use nix::sys::signal::Signal;
@@ -152,9 +151,7 @@ impl Group {
 
     /// The files of mutual TLS of `name`, which `autoact up` has made.
     pub fn tls_files(&self, name: &str) -> TlsFiles {
-        let dir = self.state_dir().join("tls");
-        let ((ca, _), (cert, key)) = (certificates::files(&dir, certificates::AUTHORITY), certificates::files(&dir, name));
-        TlsFiles { ca, cert, key }
+        files::tls_files(&self.state_dir().join("tls"), name)
     }
 
     /// Arguments with which a service that is started singly has the certificate of `name`.

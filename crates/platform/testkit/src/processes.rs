@@ -42,6 +42,14 @@ pub fn marked(mark: &str) -> Vec<Marked> {
     found
 }
 
+/// Bytes of memory of a process that are resident, those of mapped files included; needs `/proc`.
+/// `None` once the process is gone.
+pub fn resident(pid: i32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.split_whitespace().next()?;
+    Some(kib.parse::<u64>().ok()? << 10)
+}
+
 /// Waits until no process has the mark.
 pub async fn all_gone(mark: &str, limit: Duration) -> anyhow::Result<()> {
     let gone = poll_until(limit, "every process to end", async || marked(mark).is_empty().then_some(())).await;

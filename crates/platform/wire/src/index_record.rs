@@ -23,7 +23,7 @@ pub struct IndexRecord {
 }
 
 /// What a record says of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexEntry {
     /// The task was accepted.
     Submitted,
@@ -45,14 +45,17 @@ pub enum IndexEntry {
 }
 
 /// Why a task's events are removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PurgeReason {
     /// It ended longer ago than events are kept.
     Age,
     /// The bus had no room for it any more.
     Room,
     /// Somebody asked for it.
-    Request,
+    Request {
+        /// The caller's name; empty: not known.
+        by: String,
+    },
     /// A reason that this program does not know.
     Other,
 }
@@ -92,11 +95,11 @@ pub enum About {
 impl IndexRecord {
     /// The bytes that are stored.
     pub fn encode(&self) -> Vec<u8> {
-        let body = match self.entry {
+        let body = match &self.entry {
             IndexEntry::Submitted => Some(Body::Submitted(v2::TaskSubmitted {})),
             IndexEntry::Resumed => Some(Body::Resumed(v2::TaskResumed {})),
-            IndexEntry::Ended { index, hash } => Some(Body::Ended(v2::TaskEnded { index, hash: bytes(hash) })),
-            IndexEntry::Purged(reason) => Some(Body::Purged(v2::TaskPurged { reason: reason.into() })),
+            IndexEntry::Ended { index, hash } => Some(Body::Ended(v2::TaskEnded { index: *index, hash: bytes(*hash) })),
+            IndexEntry::Purged(reason) => Some(Body::Purged(reason.into())),
             IndexEntry::Lost => Some(Body::Lost(v2::TaskLost {})),
             IndexEntry::Unknown => None,
         };
@@ -116,7 +119,7 @@ impl IndexRecord {
             Some(Body::Submitted(_)) => IndexEntry::Submitted,
             Some(Body::Resumed(_)) => IndexEntry::Resumed,
             Some(Body::Ended(ended)) => IndexEntry::Ended { index: ended.index, hash: Digest::from_slice(&ended.hash) },
-            Some(Body::Purged(purged)) => IndexEntry::Purged(purged.reason().into()),
+            Some(Body::Purged(purged)) => IndexEntry::Purged(purged.into()),
             Some(Body::Lost(_)) => IndexEntry::Lost,
             Some(Body::Trimmed(_) | Body::RetentionRecorded(_)) | None => IndexEntry::Unknown,
         };
@@ -173,24 +176,24 @@ fn bytes(digest: Option<Digest>) -> Vec<u8> {
     digest.map(|digest| digest.as_bytes().to_vec()).unwrap_or_default()
 }
 
-impl From<PurgeReason> for i32 {
-    fn from(reason: PurgeReason) -> i32 {
-        let reason = match reason {
-            PurgeReason::Age => v2::PurgeReason::Age,
-            PurgeReason::Room => v2::PurgeReason::Room,
-            PurgeReason::Request => v2::PurgeReason::Request,
-            PurgeReason::Other => v2::PurgeReason::Unspecified,
+impl From<&PurgeReason> for v2::TaskPurged {
+    fn from(reason: &PurgeReason) -> v2::TaskPurged {
+        let (reason, by) = match reason {
+            PurgeReason::Age => (v2::PurgeReason::Age, ""),
+            PurgeReason::Room => (v2::PurgeReason::Room, ""),
+            PurgeReason::Request { by } => (v2::PurgeReason::Request, by.as_str()),
+            PurgeReason::Other => (v2::PurgeReason::Unspecified, ""),
         };
-        reason as i32
+        v2::TaskPurged { reason: reason.into(), by: by.to_owned() }
     }
 }
 
-impl From<v2::PurgeReason> for PurgeReason {
-    fn from(reason: v2::PurgeReason) -> PurgeReason {
-        match reason {
+impl From<v2::TaskPurged> for PurgeReason {
+    fn from(purged: v2::TaskPurged) -> PurgeReason {
+        match purged.reason() {
             v2::PurgeReason::Age => PurgeReason::Age,
             v2::PurgeReason::Room => PurgeReason::Room,
-            v2::PurgeReason::Request => PurgeReason::Request,
+            v2::PurgeReason::Request => PurgeReason::Request { by: purged.by },
             v2::PurgeReason::Unspecified => PurgeReason::Other,
         }
     }

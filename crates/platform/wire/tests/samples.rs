@@ -611,9 +611,8 @@ fn the_largest_parts_make_no_event_too_large() {
 #[test]
 fn records_of_the_index_are_read_as_they_are_written() {
     let ended = IndexEntry::Ended { index: 9, hash: Some(Digest([1; 32])) };
-    for entry in
-        [IndexEntry::Submitted, IndexEntry::Resumed, ended, IndexEntry::Purged(PurgeReason::Room), IndexEntry::Lost, IndexEntry::Unknown]
-    {
+    let purged = [PurgeReason::Room, PurgeReason::Request { by: "ann".into() }].map(IndexEntry::Purged);
+    for entry in [IndexEntry::Submitted, IndexEntry::Resumed, ended, IndexEntry::Lost, IndexEntry::Unknown].into_iter().chain(purged) {
         let record = IndexRecord { task: key(), time: at(3), previous: Some(Digest([2; 32])), entry };
         assert_eq!(IndexRecord::decode(&record.encode()).unwrap(), record);
         assert_eq!(About::decode(&record.encode()).unwrap(), About::Task(record));

@@ -50,8 +50,10 @@ fn print(report: &Report) -> anyhow::Result<()> {
     if report.more > 0 {
         out::line(format_args!("… and {} more", report.more))?;
     }
-    let Report { tasks, ended, events, records, purged, cut_off, .. } = report;
-    out::line(format_args!("{tasks} tasks ({ended} ended) with {events} events, {records} records in the index"))?;
+    let Report { tasks, ended, events, records, artifacts, purged, cut_off, .. } = report;
+    out::line(format_args!(
+        "{tasks} tasks ({ended} ended) with {events} events and {artifacts} artifacts, {records} records in the index"
+    ))?;
     if *purged > 0 {
         out::line(format_args!("{purged} tasks were removed, and their removal is recorded"))?;
     }
@@ -91,6 +93,7 @@ fn to_json(report: &Report) -> serde_json::Value {
         "ended": report.ended,
         "events": report.events,
         "records": report.records,
+        "artifacts": report.artifacts,
         "purged": report.purged,
         "cut_off": report.cut_off,
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),

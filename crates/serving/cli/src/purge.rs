@@ -10,6 +10,9 @@ use serde_json::json;
 use crate::bus::NatsOptions;
 use crate::{exit, out};
 
+/// Who asked for it, in the records of removals.
+const BY: &str = "autoact purge";
+
 /// `autoact purge`
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PurgeOptions {
@@ -30,7 +33,7 @@ pub(crate) async fn run(options: PurgeOptions) -> anyhow::Result<u8> {
     let before = SystemTime::now().checked_sub(options.older_than).unwrap_or(SystemTime::UNIX_EPOCH);
     let bus = Bus::attach(options.nats.config()).await?;
     let progress = indicatif::ProgressBar::new_spinner();
-    let purged = bus.purge_ended(&options.tenant, before, |task| {
+    let purged = bus.purge_ended(&options.tenant, before, BY, |task| {
         progress.set_message(format!("removed {task}"));
         progress.tick();
     });

@@ -115,7 +115,11 @@ impl Chooser {
             false => {
                 let (question, options) = (question.to_owned(), self.options);
                 let ranked = tokio::task::spawn_blocking(move || index.choose(&question, vector.as_deref(), &options)).await;
-                ranked.unwrap_or_default()
+                ranked.unwrap_or_else(|error| {
+                    // a task without the tools that could have been chosen is better than none
+                    tracing::error!(%error, "ranking the tools failed: none is chosen for a task");
+                    Vec::new()
+                })
             }
         };
         let choice = ToolChoice::new(among, ranked);

@@ -1,8 +1,6 @@
 //! The history that a task shares with another: copies of the other's events, made before the task
 //! is first taken up. Whoever finds them incomplete goes on where the last one stopped.
 
-use std::time::SystemTime;
-
 use autoact_bus::{Bus, BusError};
 use autoact_trajectory::{Artifact, Event, FoldError, NewArtifact, Origin, Task, TaskKey, shared, words_alone};
 
@@ -42,7 +40,7 @@ pub(super) async fn history(bus: &Bus, writer: &str, mut task: Task) -> Result<T
             call: original.call,
             usage: original.usage.as_ref().map(words_alone),
             artifacts: artifacts(bus, &source, task.key(), &original.artifacts).await?,
-            ..task.next_event(SystemTime::now(), writer, original.body.clone())
+            ..task.next_event(bus.now(), writer, original.body.clone())
         };
         let stored = append(bus, &event, task.last_sequence()).await?;
         (event.sequence, event.digest) = (stored.sequence, stored.digest);

@@ -2,7 +2,7 @@
 //! adds supervision.
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use autoact_bus::{Bus, BusError};
 use autoact_planning::{Driver, DriverOptions, Progress, Stop};
@@ -162,7 +162,8 @@ impl Runner {
         }
         let log = JetStreamLog { bus: self.context.bus.clone() };
         let options = DriverOptions { writer, without_reflection: false };
-        match Driver::take_up_at(agents, log, options, task, began.elapsed()).await {
+        let now = self.context.bus.now();
+        match Driver::take_up_at(agents, log, options, task, began.elapsed(), now).await {
             Ok(driver) => {
                 self.driver = Some(driver);
                 None
@@ -181,7 +182,7 @@ impl Runner {
     /// Ends a task that is not taken up.
     async fn end(&self, mut task: Task, reason: FinishReason, detail: &str) -> Outcome {
         let finished = task.finish(reason, detail);
-        let mut event = task.next_event(SystemTime::now(), &self.context.writer, EventBody::Finished(finished));
+        let mut event = task.next_event(self.context.bus.now(), &self.context.writer, EventBody::Finished(finished));
         match append(&self.context.bus, &event, task.last_sequence()).await {
             Ok(stored) => (event.sequence, event.digest) = (stored.sequence, stored.digest),
             Err(error) => return self.stopped(Stop::Log(error)).await,

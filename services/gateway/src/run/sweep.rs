@@ -1,7 +1,7 @@
 //! Sees to tasks that were accepted and never queued, because whoever accepted them died in
 //! between; and to room on the bus.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use autoact_bus::{Bus, Retention, Unqueued};
 
@@ -15,7 +15,7 @@ pub(crate) async fn sweep(bus: Bus) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        match unqueued.step(&bus, SystemTime::now()).await {
+        match unqueued.step(&bus, bus.now()).await {
             Ok(tasks) => {
                 for task in tasks {
                     metrics::counter!("autoact_tasks_requeued_total").increment(1);

@@ -1,8 +1,6 @@
 //! Changing a task from outside: an event is appended to its trajectory by whoever asks for it,
 //! whichever gateway runs the task, and also when none does.
 
-use std::time::SystemTime;
-
 use autoact_access::Principal;
 use autoact_bus::BusError;
 use autoact_trajectory::{Event, EventBody, FinishReason, Paused, Task, TaskId};
@@ -58,7 +56,7 @@ impl Application {
             };
             let body = self.prepare(who, &task, wanted).await?;
             // whoever asks holds no lease
-            let mut event = Event { epoch: 0, ..task.next_event(SystemTime::now(), &self.writer, body) };
+            let mut event = Event { epoch: 0, ..task.next_event(self.bus.now(), &self.writer, body) };
             task.check(&event).map_err(|source| TaskError::Fold { task: id.clone(), source: Box::new(source) })?;
             match append(&self.bus, &event, task.last_sequence()).await {
                 Ok(stored) => (event.sequence, event.digest) = (stored.sequence, stored.digest),

@@ -1,7 +1,7 @@
 //! Accepting a task: checks the request, stores its first event and queues it.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use autoact_access::{Principal, Role};
 use autoact_bus::BusError;
@@ -195,7 +195,7 @@ impl Application {
         self.bus.record_submission(key).await?;
         let mut event = Event {
             timing: Some(Timing { own: received.elapsed(), ..Timing::default() }),
-            ..Event::new(key, 1, SystemTime::now(), self.writer.clone(), EventBody::Submitted(submitted))
+            ..Event::new(key, 1, self.bus.now(), self.writer.clone(), EventBody::Submitted(submitted))
         };
         match append(&self.bus, &event, 0).await {
             Ok(stored) => (event.sequence, event.digest) = (stored.sequence, stored.digest),

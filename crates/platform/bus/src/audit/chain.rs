@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use autoact_trajectory::{Digest, Event, EventBody, TaskKey};
+use autoact_trajectory::{Artifact, Digest, Event, EventBody, TaskKey};
 use autoact_wire::store;
 
 use crate::audit::Message;
@@ -45,9 +45,15 @@ impl Chain {
         self.last.map(|(hash, _)| hash)
     }
 
-    /// The next message of the task. `headless`: its first events may have been dropped before that
-    /// was recorded. `places`: what the index and the backup know.
-    pub(super) fn add(&mut self, task: &TaskKey, message: &Message<'_>, headless: bool, places: [Option<Place>; 2]) -> Vec<Finding> {
+    /// The next message of the task, and the artifacts that it names. `headless`: its first events may
+    /// have been dropped before that was recorded. `places`: what the index and the backup know.
+    pub(super) fn add(
+        &mut self,
+        task: &TaskKey,
+        message: &Message<'_>,
+        headless: bool,
+        places: [Option<Place>; 2],
+    ) -> (Vec<Finding>, Vec<Artifact>) {
         let mut findings = Vec::new();
         let hash = store::digest(message.payload);
         let stored = message.event_id(task);
@@ -71,14 +77,14 @@ impl Chain {
                 // the one after it is judged by its index alone
                 self.index = self.index.max(at);
                 (self.last, self.sequence) = (stored.map(|(_, digest)| (digest, digest)), message.sequence);
-                return findings;
+                return (findings, Vec::new());
             }
         };
         if event.key() != *task {
             if !changed {
                 find(Kind::Foreign, event.index, format!("it is an event of task `{}`", event.key()));
             }
-            return findings;
+            return (findings, Vec::new());
         }
         let index = match &stored {
             Some((index, _)) if changed => *index,
@@ -86,7 +92,7 @@ impl Chain {
         };
         if index < expected {
             find(Kind::Misplaced, index, format!("event {expected} was expected here"));
-            return findings;
+            return (findings, Vec::new());
         }
         if index > expected && !(headless && self.index == 0) {
             let missing = if index == expected + 1 {
@@ -123,7 +129,8 @@ impl Chain {
         self.last = Some((hash, stored.map_or(hash, |(_, digest)| digest)));
         self.finished |= matches!(event.body, EventBody::Finished(_));
         (self.time, self.sequence) = (event.time, message.sequence);
-        findings
+        // what a changed event names is not what was stored
+        (findings, if changed { Vec::new() } else { event.artifacts })
     }
 
     /// Whether an event names the one before it.

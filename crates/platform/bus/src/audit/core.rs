@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
-use autoact_trajectory::{Digest, TaskKey, Tenant};
+use autoact_trajectory::{Artifact, Digest, TaskKey, Tenant};
 use autoact_wire::store::{self, About, IndexEntry, Mark};
 
 use crate::audit::Message;
@@ -187,19 +187,20 @@ impl Audit {
         }
     }
 
-    /// A message of the trajectories, in order.
-    pub fn event(&mut self, message: &Message<'_>) {
+    /// A message of the trajectories, in order. Returns the artifacts that it names, which are to be
+    /// looked at ([`artifact`](Self::artifact)).
+    pub fn event(&mut self, message: &Message<'_>) -> Vec<Artifact> {
         self.report.events += 1;
         let Some(task) = task_of(message.subject) else {
             let detail = format!("`{}` is the subject of no task", message.subject);
             self.index.findings.push(Finding { task: None, kind: Kind::Foreign, index: None, sequence: Some(message.sequence), detail });
-            return;
+            return Vec::new();
         };
         let early = self.index.retention;
         let known = self.tasks.entry(task.clone()).or_default();
         let first = known.chain.is_none();
         let headless = known.headless || (!known.told && early.is_some());
-        let found = known.chain.get_or_insert_default().add(&task, message, headless, [known.ended, known.backup]);
+        let (found, artifacts) = known.chain.get_or_insert_default().add(&task, message, headless, [known.ended, known.backup]);
         known.findings.extend(found);
         if first {
             self.report.tasks += 1;
@@ -207,6 +208,15 @@ impl Audit {
                 let (named, task) = ((task.tenant.clone(), tool.digest), &task);
                 self.tools.entry(named).or_insert_with(|| Tool { name: tool.name, task: task.clone(), there: false });
             }
+        }
+        artifacts
+    }
+
+    /// An artifact that the event at `sequence` names was looked at; `wrong`: what is wrong with it.
+    pub fn artifact(&mut self, task: &TaskKey, sequence: u64, wrong: Option<(Kind, String)>) {
+        self.report.artifacts += 1;
+        if let (Some((kind, detail)), Some(known)) = (wrong, self.tasks.get_mut(task)) {
+            known.findings.push(Finding { task: Some(task.clone()), kind, index: None, sequence: Some(sequence), detail });
         }
     }
 

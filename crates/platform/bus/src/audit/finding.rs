@@ -56,6 +56,10 @@ pub enum Kind {
     IndexTailMissing,
     /// The specification of one of the task's tools is not there.
     ToolMissing,
+    /// An artifact that an event names is not there.
+    ArtifactMissing,
+    /// An artifact that an event names has other bytes than were stored.
+    ArtifactChanged,
 }
 
 impl Kind {
@@ -79,6 +83,8 @@ impl Kind {
             Kind::IndexHeadMissing => "index_head_missing",
             Kind::IndexTailMissing => "index_tail_missing",
             Kind::ToolMissing => "tool_missing",
+            Kind::ArtifactMissing => "artifact_missing",
+            Kind::ArtifactChanged => "artifact_changed",
         }
     }
 }
@@ -103,6 +109,8 @@ pub struct Report {
     pub events: u64,
     /// Records of the index.
     pub records: u64,
+    /// Artifacts that events name, with all their bytes.
+    pub artifacts: u64,
     /// Tasks that were removed, with a record that says so.
     pub purged: u64,
     /// Submissions that were recorded and never stored: cut off before they were accepted.

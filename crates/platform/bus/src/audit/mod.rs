@@ -5,6 +5,7 @@
 //! bytes. Together they show any change, and any loss but the last events of a task that has not
 //! ended: those are compared with a backup. See `docs/audit.md`.
 
+mod artifacts;
 mod chain;
 mod core;
 mod finding;

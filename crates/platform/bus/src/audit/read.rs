@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use autoact_trajectory::{TaskKey, Tenant};
 use futures::TryStreamExt;
 
+use crate::audit::artifacts::Artifacts;
 use crate::audit::{Audit, Report, hexadecimal};
 use crate::backup::Summary;
 use crate::connect::Bus;
@@ -13,7 +14,7 @@ use crate::scan::Scan;
 use crate::streams::{ALL_INDEX, ALL_QUEUES, ALL_TRAJECTORIES, queue_of, task_of, trajectories_of};
 
 /// For [`BusError::Unavailable`].
-const READ: &str = "be audited";
+pub(super) const READ: &str = "be audited";
 
 /// What is audited.
 #[derive(Debug, Default)]
@@ -61,8 +62,13 @@ pub async fn audit(bus: &Bus, options: AuditOptions, mut progress: impl FnMut(Pr
     let filter = options.tenant.as_ref().map_or(ALL_TRAJECTORIES.to_owned(), trajectories_of);
     let last = bus.state(&bus.streams.trajectories).await?.last_sequence;
     let mut events = Scan::new(bus, &bus.streams.trajectories, filter, 0, last, READ);
+    let mut artifacts = Artifacts::new(bus);
     while let Some(event) = events.next().await? {
-        audit.event(&event.message());
+        for artifact in audit.event(&event.message()) {
+            let Some(task) = task_of(&event.subject) else { continue };
+            let wrong = artifacts.look(&task, &artifact).await?;
+            audit.artifact(&task, event.sequence, wrong);
+        }
         tell(1);
     }
     audit.events_read();

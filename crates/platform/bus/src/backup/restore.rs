@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::time::SystemTime;
 
 use async_nats::jetstream::context::PublishAckFuture;
 use async_nats::jetstream::message::PublishMessage;
@@ -199,8 +198,8 @@ impl Run<'_> {
         if self.tenant.is_none() {
             for task in &manifest.purged_meanwhile {
                 if let Some(task) = key(task) {
-                    let purged = IndexEntry::Purged(PurgeReason::Request);
-                    self.bus.record(&task, purged, SystemTime::now()).await?;
+                    let purged = IndexEntry::Purged(PurgeReason::Request { by: String::new() });
+                    self.bus.record(&task, purged, self.bus.now()).await?;
                 }
             }
         }
