@@ -10,6 +10,7 @@ mod binaries;
 mod jobs;
 mod network;
 mod pods;
+mod prefixes;
 mod source;
 mod yaml;
 
@@ -172,6 +173,21 @@ fn who_learns_writes_the_adapters_that_the_agents_read() -> anyhow::Result<()> {
         check(&manifests).with_context(|| format!("k8s/overlays/{overlay} with components/adapters and components/learn"))?;
         anyhow::ensure!(manifests.of_kind("Job").count() == 0, "a Job cannot be applied again");
         jobs::shares_adapters(&manifests)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn pods_of_a_node_share_prefixes_and_tool_agent_only_reads_them() -> anyhow::Result<()> {
+    let Some(kustomize) = source::kustomize() else {
+        println!("SKIPPED: no kustomize or kubectl found; `scripts/fetch-kustomize` gets one");
+        return Ok(());
+    };
+    for overlay in ["local", "production"] {
+        let dir = source::with_components(overlay, &["shared-prefixes"])?;
+        let manifests = Manifests::rendered(&kustomize, &dir.path().display().to_string())?;
+        check(&manifests).with_context(|| format!("k8s/overlays/{overlay} with components/shared-prefixes"))?;
+        prefixes::are_shared(&manifests)?;
     }
     Ok(())
 }

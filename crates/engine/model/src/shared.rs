@@ -10,6 +10,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -32,12 +33,13 @@ const WAITING: usize = 4;
 const MOST_WAITING: usize = 256;
 
 /// A directory of blocks. The engine reads them. Another thread writes them, and finishes on drop.
+/// A process that must not write there only reads.
 pub(crate) struct SharedPrefixes {
     dir: PathBuf,
     shape: Arc<BlockShape>,
     /// The initial value of the hash chain.
     origin: [u8; 32],
-    /// `None` only during drop.
+    /// `None` during drop, and if the directory can only be read.
     writes: Option<SyncSender<(String, Arc<Block>)>>,
     writer: Option<JoinHandle<()>>,
 }
@@ -46,18 +48,31 @@ impl SharedPrefixes {
     /// Opens or creates `dir` for the model with this digest and weights in `format`. All processes
     /// together keep about `limit` bytes there.
     pub(crate) fn open(dir: &Path, digest: &str, format: &str, shape: &Arc<BlockShape>, limit: usize) -> Result<Self, LoadError> {
-        let fix = "name a directory in memory (such as one in /dev/shm) that this user may write";
-        fs::create_dir_all(dir).map_err(|source| LoadError::Read { path: dir.to_owned(), fix, source })?;
+        let fix = "name a directory in memory (such as one in /dev/shm) that this user may read";
+        let unusable = |source| LoadError::Read { path: dir.to_owned(), fix, source };
+        fs::create_dir_all(dir).map_err(unusable)?;
+        let writes = may_write(dir).map_err(unusable)?;
+        if !writes {
+            tracing::info!(path = %dir.display(), "shared keys and values are read here, and none are written");
+        }
+        Self::opened(dir, digest, format, shape, limit, writes)
+    }
+
+    fn opened(dir: &Path, digest: &str, format: &str, shape: &Arc<BlockShape>, limit: usize, writes: bool) -> Result<Self, LoadError> {
         let mut sha = Sha256::new();
         for part in [digest, format, shape.format().name(), instruction_set(), env!("CARGO_PKG_VERSION"), &shape.bytes().to_string()] {
             sha.update(part);
             sha.update([0]);
         }
-        let (writes, waiting) = sync_channel((limit / WAITING / shape.bytes().max(1)).clamp(1, MOST_WAITING));
-        let writer = Writer { dir: dir.to_owned(), limit: limit as u64 };
-        let writer =
-            std::thread::Builder::new().name("prefixes".to_owned()).spawn(move || writer.run(&waiting)).map_err(LoadError::Thread)?;
-        Ok(Self { dir: dir.to_owned(), shape: shape.clone(), origin: sha.finalize().into(), writes: Some(writes), writer: Some(writer) })
+        let mut shared = Self { dir: dir.to_owned(), shape: shape.clone(), origin: sha.finalize().into(), writes: None, writer: None };
+        if writes {
+            let (writes, waiting) = sync_channel((limit / WAITING / shape.bytes().max(1)).clamp(1, MOST_WAITING));
+            let writer = Writer { dir: dir.to_owned(), limit: limit as u64 };
+            let writer = std::thread::Builder::new().name("prefixes".to_owned()).spawn(move || writer.run(&waiting));
+            shared.writer = Some(writer.map_err(LoadError::Thread)?);
+            shared.writes = Some(writes);
+        }
+        Ok(shared)
     }
 
     /// Adds stored blocks of `tokens` to `cache`: whole blocks only, and never the last token,
@@ -91,6 +106,22 @@ impl Drop for SharedPrefixes {
         self.writes = None;
         // A writer that panicked has nothing more to write.
         drop(self.writer.take().map(JoinHandle::join));
+    }
+}
+
+/// Whether this process may write files into `dir`: tried, because a mount can forbid it to all.
+fn may_write(dir: &Path) -> io::Result<bool> {
+    let file = dir.join(format!("writable.{}", std::process::id()));
+    match fs::write(&file, []) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied) => {
+            // it has to be readable at least
+            fs::read_dir(dir).map(|_| false)
+        }
+        // a full directory has room again later
+        _ => {
+            drop(fs::remove_file(&file));
+            Ok(true)
+        }
     }
 }
 
@@ -283,6 +314,24 @@ mod tests {
         // nothing in common
         setup.open("a", 100).put(Some(&owner("lab", 0)), &tokens, 0, &cache);
         assert_eq!((known(Some(&owner("lab", 0))), known(Some(&owner("dev", 0)))), (3, 0));
+    }
+
+    #[test]
+    fn who_may_not_write_reads() {
+        let setup = Setup::new();
+        let shape = setup.model.block_shape();
+        let reader = SharedPrefixes::opened(setup.dir.path(), "a", "f32", shape, 100 * shape.bytes(), false).unwrap();
+        let tokens = tokens(3 * BLOCK as u32 + 5, 0);
+        let mut cache = setup.model.new_cache();
+        setup.read(&tokens, &mut cache);
+        assert_eq!((reader.put(None, &tokens, 0, &cache), setup.files().len()), (0, 0));
+        setup.open("a", 100).put(None, &tokens, 0, &cache);
+        let mut known = setup.model.new_cache();
+        reader.take(None, &tokens, &mut known);
+        assert_eq!((known.len(), setup.files().len()), (3 * BLOCK, 3));
+        // whoever the test runs as: root writes everywhere, but not there
+        assert!(may_write(setup.dir.path()).unwrap() && !may_write(Path::new("/sys")).unwrap());
+        assert_eq!(setup.files().len(), 3);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Errors of connecting to a server. Errors of a completion are `GenerateError`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use autoact_http_client::ClientError;
@@ -37,6 +38,20 @@ pub enum RemoteError {
         model: String,
         /// The served names.
         served: Vec<String>,
+    },
+    /// The served adapter is activated, and the server applies it to all tokens, without an error.
+    #[error(
+        "`{model}` of the server at `{url}` is an activated adapter (`alora_invocation_tokens` in `{}`), which the server is not known to \
+         apply",
+        path.display()
+    )]
+    Activated {
+        /// The server.
+        url: String,
+        /// The requested name.
+        model: String,
+        /// The adapter's configuration.
+        path: PathBuf,
     },
     /// The server completes nothing, neither as a text nor as a chat.
     #[error("the server at `{url}` completes nothing as `{model}`: {reason}")]

@@ -1,5 +1,7 @@
 //! `/models`: the served names, and which of them are adapters of which base.
 
+use std::path::{Path, PathBuf};
+
 use autoact_model::AdapterVersion;
 use serde::Deserialize;
 
@@ -18,6 +20,8 @@ struct Card {
     id: String,
     /// The base of an adapter.
     parent: Option<String>,
+    /// The directory of the files, as the server sees it.
+    root: Option<PathBuf>,
     max_model_len: Option<usize>,
     owned_by: Option<String>,
 }
@@ -39,6 +43,11 @@ impl Listing {
     /// The served names.
     pub(crate) fn names(&self) -> Vec<String> {
         self.data.iter().map(|card| card.id.clone()).collect()
+    }
+
+    /// The directory of an adapter, as the server sees it.
+    pub(crate) fn directory(&self, adapter: &str) -> Option<&Path> {
+        self.data.iter().find(|card| card.id == adapter && card.parent.is_some())?.root.as_deref()
     }
 
     /// The base that is `model`, or whose adapter `model` is; `None` if the list does not name it.
@@ -82,6 +91,7 @@ mod tests {
         assert_eq!(served.adapters.iter().map(|adapter| adapter.name.as_str()).collect::<Vec<_>>(), ["plan", "tool"]);
         assert_eq!(listing.around("stem").unwrap(), served);
         assert!(listing.is_of_vllm());
+        assert_eq!((listing.directory("plan"), listing.directory("stem")), (Some(Path::new("/adapters/plan")), None));
     }
 
     #[test]

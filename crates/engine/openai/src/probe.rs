@@ -1,6 +1,8 @@
 //! How a server wants to be asked: what it serves, and through which of its interfaces. Servers do
 //! not say, so it is found out with one token.
 
+use std::path::{Path, PathBuf};
+
 use autoact_http_client::retry;
 use autoact_http_client::said::shown;
 use autoact_http_client::{Client, whole};
@@ -19,6 +21,8 @@ use crate::wire::Usage;
 /// The most tokens that a message of one letter has where the chat template adds nothing to it: the
 /// letter, and a token at the beginning of every prompt.
 const BARE_LETTER: usize = 2;
+/// The longest `adapter_config.json` that is read, in bytes.
+const MAX_ADAPTER_CONFIG: u64 = 1 << 20;
 /// vLLM's first minor version (of major version 0) that knows `structured_outputs` alone.
 const STRUCTURED_OUTPUTS: u64 = 12;
 
@@ -63,6 +67,9 @@ pub(crate) async fn find(client: &Client, options: &RemoteOptions) -> Result<Fou
     let probe = Probe { client, options, end: Instant::now() + options.start_timeout };
     let listing = probe.listing().await?;
     let listed = listing.as_ref().ok().and_then(|listing| listing.around(&options.model));
+    if let Some(path) = listing.as_ref().ok().and_then(|listing| listing.directory(&options.model)).and_then(activated) {
+        return Err(RemoteError::Activated { url: options.url.clone(), model: options.model.clone(), path });
+    }
     let dialect = match options.dialect {
         Dialect::Auto if listing.as_ref().is_ok_and(Listing::is_of_vllm) => probe.vllm().await,
         Dialect::Auto => Dialect::Openai,
@@ -96,6 +103,17 @@ pub(crate) async fn find(client: &Client, options: &RemoteOptions) -> Result<Fou
         chat_template: style.takes_messages(),
     };
     Ok(Found { info, served, style, dialect })
+}
+
+/// The configuration of an activated adapter in a directory, if that is to be seen from here: where
+/// the server runs on another machine it is not.
+fn activated(directory: &Path) -> Option<PathBuf> {
+    let path = Some(directory).filter(|directory| directory.is_absolute())?.join(autoact_lora::CONFIG_FILE);
+    // not a pipe, nor something long: the server named it
+    let small = std::fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_ADAPTER_CONFIG);
+    let text = Some(&path).filter(|_| small).and_then(|path| std::fs::read_to_string(path).ok())?;
+    let config = autoact_lora::AdapterConfig::parse(&text, &path).ok()?;
+    config.alora_invocation_tokens.map(|_| path)
 }
 
 fn mute(options: &RemoteOptions, reason: &str) -> RemoteError {

@@ -10,7 +10,7 @@ use autoact_config::Secret;
 use autoact_model::{Backend, EngineOptions, GenerateRequest};
 use autoact_openai::{ClientError, Dialect, Remote, RemoteError, RemoteOptions};
 use autoact_testkit::{Kind, List, OpenAiOptions, OpenAiServer, files, ports};
-use common::{engine, options, run};
+use common::{engine, fixture, options, run};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -44,6 +44,20 @@ async fn a_name_that_is_not_served_is_told_at_once() {
     let error = Remote::connect(RemoteOptions { url: root, ..options(&server, "plan") }).await.unwrap_err();
     assert!(matches!(error, RemoteError::Mute { .. }), "{error}");
     assert!(started.elapsed() < Duration::from_secs(30));
+}
+
+/// vLLM takes an activated adapter for one that always acts, and says nothing.
+#[tokio::test]
+async fn an_activated_adapter_is_refused_by_name() {
+    let server = llama(OpenAiOptions::default()).await;
+    let base = Remote::connect(options(&server, "llama2")).await.unwrap();
+    for (name, files) in [("always", "adapter"), ("cued", "activated")] {
+        base.load_adapter(name, &fixture("llama2").join(files).display().to_string()).await.unwrap();
+    }
+    assert_eq!(Remote::connect(options(&server, "always")).await.unwrap().speaker().unwrap().name, "always");
+    let error = Remote::connect(options(&server, "cued")).await.unwrap_err();
+    assert!(matches!(&error, RemoteError::Activated { model, .. } if model == "cued"), "{error}");
+    assert!(error.to_string().contains("`cued`"), "{error}");
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ pub use error::RegistryError;
 pub use id::VersionId;
 pub use manifest::{AdapterRecord, BaseRecord, DataRecord, Manifest};
 pub use pointer::{MAX_PROMOTIONS, Pointer, Promotion};
-pub use publish::{NewVersion, adapter_digest, calibration};
+pub use publish::{AdapterFiles, NewVersion, adapter_files, calibration};
 pub use registry::{Listing, Registry, Version};
 
 /// The agents a version has an adapter for: the names of its directories.

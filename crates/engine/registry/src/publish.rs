@@ -149,14 +149,23 @@ pub fn calibration(adapter: &Path) -> Result<Option<Vec<u8>>, RegistryError> {
     }
 }
 
-/// The SHA-256 digest (hex) of the PEFT adapter in a directory, as its version's manifest has it.
+/// What whoever loads a PEFT adapter has to know of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdapterFiles {
+    /// The SHA-256 digest (hex), as its version's manifest has it.
+    pub digest: String,
+    /// Whether it acts only from its invocation tokens on (`alora_invocation_tokens`).
+    pub activated: bool,
+}
+
+/// Reads the PEFT adapter in a directory.
 ///
 /// # Errors
 /// The files cannot be read, or are no adapter.
-pub fn adapter_digest(path: &Path) -> Result<String, RegistryError> {
+pub fn adapter_files(path: &Path) -> Result<AdapterFiles, RegistryError> {
     let role = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let adapter = Adapter::load(path).map_err(|source| RegistryError::Adapter { role, path: path.to_owned(), source: Box::new(source) })?;
-    Ok(adapter.digest)
+    Ok(AdapterFiles { digest: adapter.digest, activated: adapter.config.alora_invocation_tokens.is_some() })
 }
 
 /// The digest of a valid adapter that belongs to the base.

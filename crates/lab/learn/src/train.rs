@@ -108,7 +108,7 @@ impl Adapter<'_> {
         let (mut documents, mut validation) = (Vec::new(), Vec::new());
         for record in data {
             let encoded = self.encode(encoder, record, activated_by.is_some())?;
-            if record.validation { validation.extend(encoded) } else { documents.extend(encoded) }
+            if record.validation { validation.push(encoded) } else { documents.push(encoded) }
         }
         if documents.is_empty() {
             return Err(LearnError::TooFew {
@@ -223,7 +223,7 @@ impl Adapter<'_> {
         (alone && self.work.task.settings.train.lora.activated).then_some(role)
     }
 
-    fn encode(&self, encoder: &Encoder, record: &DocumentRecord, activated: bool) -> Result<Vec<Document>, LearnError> {
+    fn encode(&self, encoder: &Encoder, record: &DocumentRecord, activated: bool) -> Result<Document, LearnError> {
         let trajectory = history(&record.question, &record.tools, &record.turns, &self.work.library);
         let role = role_of(record);
         let mut inputs = trajectory.steps().filter(|step| step.params.is_some()).map(|step| step.tool.as_str());
@@ -237,10 +237,7 @@ impl Adapter<'_> {
             .collect();
         let at = Cell::new(0);
         let counted = |_: &Segment| counts.get(at.replace(at.get() + 1)).copied().unwrap_or_default();
-        if activated {
-            return Ok(encoder.activated(&trajectory, counted)?);
-        }
-        Ok(vec![encoder.trajectory(&trajectory, counted)?])
+        Ok(if activated { encoder.activated(&trajectory, counted)? } else { encoder.trajectory(&trajectory, counted)? })
     }
 }
 
@@ -287,7 +284,10 @@ fn config(settings: &Training, name: &str, model: &ModelConfig, per_epoch: u64, 
 }
 
 fn steps_per_epoch(documents: &[Document], settings: &Training) -> u64 {
-    let used = |document: &Document| document.loss.iter().rposition(|counts| *counts).unwrap_or_default().min(settings.sequence);
+    let used = |document: &Document| {
+        let last_target = || document.loss.iter().rposition(|counts| *counts).unwrap_or_default().min(settings.sequence);
+        if document.invocations.is_empty() { last_target() } else { document.positions() }
+    };
     let tokens: usize = documents.iter().map(used).sum();
     let step = (settings.batch * settings.sequence * settings.accumulation) as f64 * FILL;
     ((tokens as f64 / step).ceil() as u64).max(1)

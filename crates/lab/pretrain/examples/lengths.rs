@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use autoact_pretrain::{AdapterDocuments, BaseDocuments, Encoder, Paths, Recipe, Role, Worlds};
-use autoact_train::DocumentSource;
+use autoact_train::{Document, DocumentSource};
 use tokenizers::Tokenizer;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -32,16 +32,19 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn measure(name: &str, count: usize, source: &mut dyn DocumentSource) {
     let start = Instant::now();
-    let mut lengths: Vec<usize> = (0..count).map(|_| source.next().tokens.len()).collect();
+    let documents: Vec<Document> = (0..count).map(|_| source.next()).collect();
     let seconds = start.elapsed().as_secs_f64();
+    let mut lengths: Vec<usize> = documents.iter().map(|document| document.tokens.len()).collect();
     lengths.sort_unstable();
+    let positions: usize = documents.iter().map(Document::positions).sum();
+    let invocations: usize = documents.iter().map(|document| document.invocations.len()).sum();
     let tokens: usize = lengths.iter().sum();
     let over = |limit: usize| 100.0 * lengths.iter().filter(|length| **length > limit).count() as f64 / count as f64;
     let empty = lengths.iter().filter(|length| **length == 0).count();
     let at = |part: f64| lengths.get((part * (count - 1) as f64) as usize).copied().unwrap_or_default();
     println!(
         "{name}: {:.0} documents and {:.0} tokens a second; median {}, 95 % {}, longest {}; over 640: {:.1} %, 700: {:.1} %, \
-         704: {:.1} %, 768: {:.1} %, 960: {:.1} %; empty {empty}",
+         704: {:.1} %, 768: {:.1} %, 960: {:.1} %; empty {empty}; positions {:.2} × tokens, {:.1} invocations a document",
         count as f64 / seconds,
         tokens as f64 / seconds,
         at(0.5),
@@ -52,5 +55,7 @@ fn measure(name: &str, count: usize, source: &mut dyn DocumentSource) {
         over(704),
         over(768),
         over(960),
+        positions as f64 / tokens as f64,
+        invocations as f64 / count as f64,
     );
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use autoact_base::random::Rng;
-use autoact_prompt::Role;
+use autoact_prompt::{Role, Segment};
 use autoact_synthetic_kb::{
     Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NameMaker, Nouns, Question, Schema, SchemaError, Solver, Split, ThoughtStyle,
     Wording, World, WorldSize, drill, question_list, tool_choice,
@@ -324,7 +324,8 @@ impl AdapterDocuments {
             Role::Tool => None,
         };
         if let Some(lines) = lines.filter(|_| rng.chance(recipe.drills)) {
-            return encoder.drill(&drill(&world.base, style, lines, rng)?).ok();
+            let pieces = drill(&world.base, style, lines, rng)?;
+            return if recipe.activated { encoder.activated_drill(&pieces, role) } else { encoder.drill(&pieces) }.ok();
         }
         let kit = world.kit(rng);
         let (gold, question) = kit.gold(rng, style, ADAPTER_DETOURS, Split::Train)?;
@@ -338,10 +339,12 @@ impl AdapterDocuments {
         // steps
         let rejected =
             history.turns.iter().rposition(|turn| matches!(turn, Turn::Reflection(r) if r.verdict == autoact_trajectory::Verdict::Wrong));
-        let mut document = encoder.role(&history, role).ok()?;
+        let spoken = |segment: &Segment| segment.role == Some(role);
+        let mut document =
+            if recipe.activated { encoder.activated(&history, spoken) } else { encoder.trajectory(&history, spoken) }.ok()?;
         if let (Some(at), Role::Plan | Role::Tool) = (rejected, role) {
             let before = Trajectory { turns: history.turns[..=at].to_vec(), ..history };
-            let length = encoder.role(&before, role).ok()?.tokens.len();
+            let length = encoder.trajectory(&before, spoken).ok()?.tokens.len();
             document.loss[..length].fill(false);
         }
         Some(document)

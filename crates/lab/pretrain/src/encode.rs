@@ -74,24 +74,37 @@ impl Encoder {
         Ok(document)
     }
 
-    /// For activated LoRA: one document for each segment selected by `counts`, with that segment's
-    /// tokens as targets. The adapter acts from the segment's cue on, and everything before it is
-    /// context. In a single document, an adapter's own earlier text would be read through the
-    /// adapter.
-    pub fn activated(&self, trajectory: &Trajectory, counts: impl Fn(&Segment) -> bool) -> Result<Vec<Document>, EncodeError> {
-        let (mut history, mut found) = (Document::default(), Vec::new());
+    /// For activated LoRA: the same document, of which each segment selected by `counts` is an
+    /// invocation of the adapter, from its cue on. The tokens before it are then computed by the
+    /// base alone, an adapter's own earlier text too, as when they are served.
+    pub fn activated(&self, trajectory: &Trajectory, counts: impl Fn(&Segment) -> bool) -> Result<Document, EncodeError> {
+        let mut document = Document::default();
         let mut cue = 0;
         for segment in segments(trajectory) {
-            let from = history.tokens.len();
-            if counts(&segment) {
-                let mut document = Document { adapter_from: cue, ..history.clone() };
-                self.push(&mut document, &segment.text, true)?;
-                found.push(document);
+            let (from, counted) = (document.tokens.len(), counts(&segment));
+            self.push(&mut document, &segment.text, counted)?;
+            if counted {
+                document.invocations.push(cue..document.tokens.len());
             }
-            self.push(&mut history, &segment.text, false)?;
             cue = from;
         }
-        Ok(found)
+        Ok(document)
+    }
+
+    /// For activated LoRA: a reading exercise in which each line that begins with the cue of `role`
+    /// is an invocation of the adapter.
+    pub fn activated_drill(&self, pieces: &[DrillPiece], role: Role) -> Result<Document, EncodeError> {
+        let mut document = Document::default();
+        let mut cues = Vec::new();
+        for piece in pieces {
+            if piece.text.starts_with(cue(role)) {
+                cues.push(document.tokens.len());
+            }
+            self.push(&mut document, &piece.text, piece.counts)?;
+        }
+        let ends = cues.iter().skip(1).copied().chain([document.tokens.len()]);
+        document.invocations = cues.iter().zip(ends).map(|(cue, end)| *cue..end).collect();
+        Ok(document)
     }
 
     /// The tokens of an agent's cue, with which its prompts end.
@@ -125,6 +138,24 @@ mod tests {
     use autoact_trajectory::{Step, Turn};
 
     #[test]
+    fn every_line_of_an_activated_drill_begins_with_the_cue() {
+        let lines = ["Thought: ", "The mouth is", " Lima", ".\n", "Thought: ", "None", "\n"];
+        let texts = lines.map(str::to_owned).join("").repeat(8);
+        let encoder = Encoder::new(crate::tokenizer::fit(&[texts], 300).unwrap()).unwrap();
+        let mut pieces = vec![DrillPiece { text: "Observation: a mouth\n".into(), counts: false }];
+        pieces.extend(lines.map(|text| DrillPiece { text: text.into(), counts: text.contains("Lima") || text == "None" }));
+        let document = encoder.activated_drill(&pieces, Role::Plan).unwrap();
+        let whole = encoder.drill(&pieces).unwrap();
+        assert_eq!((&document.tokens, &document.loss), (&whole.tokens, &whole.loss));
+        let [first, second] = document.invocations.as_slice() else { panic!("{:?}", document.invocations) };
+        let cue = encoder.cue(Role::Plan).unwrap();
+        for range in [first, second] {
+            assert_eq!(document.tokens[range.clone()][..cue.len()], cue);
+        }
+        assert_eq!((first.end, second.end), (second.start, document.tokens.len()));
+    }
+
+    #[test]
     fn a_spelt_end_token_stays_text() {
         let encoder = Encoder::new(crate::tokenizer::fit(&["a river ".repeat(8)], 300).unwrap()).unwrap();
         let document = encoder.text(&format!("a {END} river")).unwrap();
@@ -150,11 +181,11 @@ mod tests {
         let spoken: Vec<u32> = document.tokens.iter().zip(&document.loss).filter(|(_, loss)| **loss).map(|(token, _)| *token).collect();
         assert_eq!(tokenizer.decode(&spoken, false).unwrap(), " Río Negro\n");
         let activated = encoder.activated(&trajectory, |segment| segment.role == Some(Role::Tool)).unwrap();
-        let [only] = activated.as_slice() else { panic!("{} documents", activated.len()) };
-        let end = only.tokens.len();
-        assert_eq!((&only.tokens[..], &only.loss[..]), (&document.tokens[..end], &document.loss[..end]));
+        assert_eq!((&activated.tokens, &activated.loss), (&document.tokens, &document.loss));
+        let [invocation] = activated.invocations.as_slice() else { panic!("{:?}", activated.invocations) };
         let input = encoder.cue(Role::Tool).unwrap();
-        assert_eq!(only.tokens[only.adapter_from..][..input.len()], input);
-        assert!(only.loss[only.adapter_from + input.len()] && !only.loss[only.adapter_from + input.len() - 1]);
+        let spoken = invocation.start + input.len()..invocation.end;
+        assert_eq!(activated.tokens[invocation.start..spoken.start], input);
+        assert!((0..activated.loss.len()).all(|at| activated.loss[at] == spoken.contains(&at)), "{:?}", activated.loss);
     }
 }

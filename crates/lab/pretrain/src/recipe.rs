@@ -149,6 +149,10 @@ pub struct AdapterRecipe {
     pub repaired: f64,
     /// Trajectories with a wrong answer (reflect).
     pub spoiled: f64,
+    /// Whether adapters act only from their agent's cue on, so that all of them share what the base
+    /// has computed before.
+    #[serde(default)]
+    pub activated: bool,
     /// The training run.
     pub train: TrainConfig,
 }

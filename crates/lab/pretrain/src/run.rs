@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use autoact_model::{LoadError, ModelDir};
 use autoact_prompt::Role;
 use autoact_train::{
-    DocumentSource, Length, LoraWeights, ModelConfig, Progress, Report, SaveDtype, TrainConfig, TrainError, Trainer, Weights,
+    DocumentSource, Length, LoraConfig, LoraWeights, ModelConfig, Progress, Report, SaveDtype, TrainConfig, TrainError, Trainer, Weights,
 };
 use tokenizers::Tokenizer;
 
@@ -45,6 +45,14 @@ pub enum StemError {
         /// Why it failed.
         source: std::io::Error,
     },
+    /// The adapter that a training is to start from is of another kind.
+    #[error("cannot start from the adapter `{}`: {reason}", path.display())]
+    From {
+        /// Its directory.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// `tokenizer.json` is missing or unusable.
     #[error("cannot use the tokenizer `{}`: {reason}; make it with `autoact model train tokenizer`", path.display())]
     Tokenizer {
@@ -60,9 +68,12 @@ pub enum StemError {
 pub struct Options {
     /// Length in tokens, instead of the recipe's.
     pub tokens: Option<u64>,
-    /// The model directory whose weights the base's training starts from, instead of random ones.
-    /// Its tokenizer has to be the recipe's, and so has its shape, but for fewer layers.
+    /// The directory whose weights the training starts from, instead of new ones. For the base: a
+    /// model with the recipe's tokenizer and shape; it may have fewer layers. For an adapter: one of
+    /// the same base and the recipe's shape, activated or not.
     pub from: Option<PathBuf>,
+    /// Train an adapter that always acts, whatever the recipe says. It has its own place.
+    pub plain: bool,
     /// Delete earlier checkpoints and start from the beginning.
     pub restart: bool,
 }
@@ -112,35 +123,59 @@ pub fn train_base(paths: &Paths, options: Options, on_step: &mut dyn FnMut(&Prog
     Ok(Outcome::Done(report))
 }
 
-/// Trains one role's adapter on the base in the model directory. Writes it to `adapters/<role>` in
-/// bfloat16, which halves what the repository holds. `on_step` is called after every step and can
-/// stop the run.
+/// Trains one role's adapter on the base in the model directory. Writes it to `adapters/<role>`
+/// (`plain-adapters/<role>` with [`Options::plain`]) in bfloat16, which halves what the repository
+/// holds. `on_step` is called after every step and can stop the run.
 pub fn train_adapter(
     role: Role,
     paths: &Paths,
     options: Options,
     on_step: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Outcome, StemError> {
-    let recipe = Recipe::load(&paths.recipe)?;
+    let mut recipe = Recipe::load(&paths.recipe)?;
+    recipe.adapters.activated &= !options.plain;
     let encoder = encoder(&paths.model)?;
     let model = ModelConfig::load(&paths.model)?;
     let weights = Weights::load(&paths.model, &model)?;
-    let mut config = configured(&recipe.adapters.train, recipe.seed + role as u64, paths.work.join(role.as_str()), &options)?;
+    let (name, adapters) =
+        if options.plain { (format!("plain-{}", role.as_str()), "plain-adapters") } else { (role.as_str().to_owned(), "adapters") };
+    let mut config = configured(&recipe.adapters.train, recipe.seed + role as u64, paths.work.join(name), &options)?;
+    let cue = recipe.adapters.activated.then(|| encoder.cue(role)).transpose()?;
     if let Some(lora) = &mut config.lora {
         lora.base_model = Some("models/stem".to_owned());
+        lora.alora_invocation_tokens = cue;
     }
     let mut source = AdapterDocuments::new(Worlds::load(paths, &recipe)?, encoder, &recipe, role)?;
-    let mut trainer = Trainer::new(model, weights, config)?;
+    let mut trainer = match (&options.from, &config.lora) {
+        (Some(from), Some(lora)) => {
+            let adapter = start_from(from, lora, &model, &paths.model)?;
+            Trainer::with_adapters(model, weights, adapter, config)?
+        }
+        _ => Trainer::new(model, weights, config)?,
+    };
     let report = drive(&mut trainer, &mut source, on_step)?;
     if report.stopped {
         return Ok(Outcome::Stopped(report));
     }
-    let target = paths.model.join("adapters").join(role.as_str());
+    let target = paths.model.join(adapters).join(role.as_str());
     create_dir(&target)?;
     if let Some(adapter) = trainer.adapters() {
         save_adapter(adapter, &target, &paths.model)?;
     }
     Ok(Outcome::Done(report))
+}
+
+/// The adapter in `from`, to be trained further with the settings `lora`.
+fn start_from(from: &Path, lora: &LoraConfig, model: &ModelConfig, base: &Path) -> Result<LoraWeights, StemError> {
+    let digest = ModelDir::open(base).and_then(|dir| dir.digest().map(str::to_owned)).map_err(unusable)?;
+    let adapter = LoraWeights::load_for_base(from, model, &digest)?;
+    let found = adapter.config();
+    if (found.r, found.alpha, &found.target_modules) != (lora.r, lora.alpha, &lora.target_modules) {
+        let shape = |lora: &LoraConfig| format!("r = {}, alpha = {} and {:?}", lora.r, lora.alpha, lora.target_modules);
+        let reason = format!("it has {}, the recipe {}", shape(found), shape(lora));
+        return Err(StemError::From { path: from.to_owned(), reason });
+    }
+    Ok(adapter.activated_by(lora.alora_invocation_tokens.clone()))
 }
 
 /// Saves the adapter with the base's digest, so that it cannot be loaded with another base.
@@ -188,4 +223,33 @@ fn create_dir(path: &Path) -> Result<(), StemError> {
 
 fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> StemError + 'a {
     move |source| StemError::Io { action, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> PathBuf {
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..")
+    }
+
+    #[test]
+    fn an_adapter_starts_from_another_of_its_base_and_shape() {
+        let (base, recipe) = (root().join("models/stem"), Recipe::load(&root().join("models/stem/recipe/recipe.toml")).unwrap());
+        let (from, model) = (base.join("adapters/plan"), ModelConfig::load(&base).unwrap());
+        let cue = encoder(&base).unwrap().cue(Role::Plan).unwrap();
+        let lora = recipe.adapters.train.lora.unwrap();
+        for tokens in [Some(cue), None] {
+            let lora = LoraConfig { alora_invocation_tokens: tokens.clone(), ..lora.clone() };
+            let adapter = start_from(&from, &lora, &model, &base).unwrap();
+            assert_eq!(adapter.config().alora_invocation_tokens, tokens);
+            assert_eq!(adapter.data(), LoraWeights::load(&from, &model).unwrap().data());
+        }
+        let narrow = LoraConfig { r: 8, ..lora.clone() };
+        let refused = start_from(&from, &narrow, &model, &base).unwrap_err();
+        assert!(refused.to_string().contains("it has r = 16"), "{refused}");
+        let other = root().join("tests/golden/fixtures/llama2");
+        let refused = start_from(&from, &lora, &model, &other).unwrap_err();
+        assert!(refused.to_string().contains("another base"), "{refused}");
+    }
 }

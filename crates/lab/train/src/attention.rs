@@ -1,9 +1,10 @@
-//! Causal grouped-query attention within one document, in tiles of query rows.
+//! Causal grouped-query attention within one sequence and the context before it, in tiles of query
+//! rows. The context gets no gradient, because only the base computes it.
 //!
 //! The forward pass keeps only the log-sum-exp of each row. The backward pass recomputes the
 //! probabilities from it, as FlashAttention-2 does (<https://arxiv.org/abs/2307.08691>). A tile of
 //! queries `[first, last)` uses only the keys `0..last`, so that blocks above the diagonal are
-//! never computed. A document's keys and values are packed once per head.
+//! never computed. A sequence's keys and values are packed once per head.
 
 use crate::aligned::Aligned;
 use crate::element::{Element, depth};
@@ -75,6 +76,8 @@ pub(crate) struct Scratch<E> {
     dv: Aligned<f32>,
     /// Values per row of a tile.
     sums: Vec<f32>,
+    /// The rows of a context and those of the sequence after it.
+    joined: Vec<E>,
 }
 
 impl<E: Element> Scratch<E> {
@@ -98,8 +101,20 @@ impl<E: Element> Scratch<E> {
             dk: Aligned::new(longest * dim),
             dv: Aligned::new(longest * dim),
             sums: vec![0.0; TILE],
+            joined: Vec::new(),
         }
     }
+}
+
+/// The rows of `context` and `qkv`, one after the other.
+fn join<'a, E: Element>(context: &[E], qkv: &'a [E], joined: &'a mut Vec<E>) -> &'a [E] {
+    if context.is_empty() {
+        return qkv;
+    }
+    joined.clear();
+    joined.extend_from_slice(context);
+    joined.extend_from_slice(qkv);
+    joined
 }
 
 /// A tile of query rows.
@@ -107,17 +122,24 @@ impl<E: Element> Scratch<E> {
 struct Tile {
     first: usize,
     last: usize,
+    /// Keys before the sequence.
+    past: usize,
     /// Elements of a row of scores.
     ld: usize,
 }
 
 impl Tile {
-    /// The tiles of a document of `len` tokens.
-    fn all(len: usize) -> impl Iterator<Item = Self> {
+    /// The tiles of a sequence of `len` tokens after `past` others.
+    fn all(past: usize, len: usize) -> impl Iterator<Item = Self> {
         (0..len).step_by(TILE).map(move |first| {
             let last = (first + TILE).min(len);
-            Self { first, last, ld: last.next_multiple_of(PAD) }
+            Self { first, last, past, ld: (past + last).next_multiple_of(PAD) }
         })
+    }
+
+    /// The keys that its last query sees.
+    fn keys(self) -> usize {
+        self.past + self.last
     }
 
     fn rows(self) -> usize {
@@ -129,31 +151,33 @@ impl Tile {
         self.rows() * self.ld
     }
 
-    /// `rows[rows, last] * panels`, with the sum over the tile's keys.
+    /// `rows[rows, keys] * panels`, with the sum over the tile's keys.
     fn over_keys<'a, E: Element>(self, rows: &'a [E], panels: &'a Panels) -> Segment<'a, E> {
-        Segment { left: Left::Rows { data: rows, ld: self.ld }, right: panels.right(), depth: depth::<E>(self.last) }
+        Segment { left: Left::Rows { data: rows, ld: self.ld }, right: panels.right(), depth: depth::<E>(self.keys()) }
     }
 }
 
-/// Forward pass of one document of `L` tokens: `qkv` `[L, q + 2 kv]` to `out` `[L, q]`. `lse`
-/// `[heads, L]` gets the log-sum-exp of each row, for the backward pass.
-pub(crate) fn forward<E: Element>(s: Shape, qkv: &[E], out: &mut [E], lse: &mut [f32], w: &mut Scratch<E>) {
+/// Forward pass of one sequence of `L` tokens: `qkv` `[L, q + 2 kv]`, after the rows of `context`
+/// `[P, q + 2 kv]`, to `out` `[L, q]`. `lse` `[heads, L]` gets the log-sum-exp of each row, for the
+/// backward pass.
+pub(crate) fn forward<E: Element>(s: Shape, context: &[E], qkv: &[E], out: &mut [E], lse: &mut [f32], w: &mut Scratch<E>) {
     let (ld, od, dim) = (s.ld(), s.heads * s.dim, s.dim);
-    let len = qkv.len() / ld;
+    let (past, len) = (context.len() / ld, qkv.len() / ld);
+    let all = join(context, qkv, &mut w.joined);
     for kv in 0..s.kv_heads {
         let (k, v) = s.offsets(kv);
-        w.keys_t.pack_transposed::<E, E>(&qkv[k..], ld, len, dim);
-        w.values.pack_rows::<E, E>(&qkv[v..], ld, len, dim);
+        w.keys_t.pack_transposed::<E, E>(&all[k..], ld, past + len, dim);
+        w.values.pack_rows::<E, E>(&all[v..], ld, past + len, dim);
         for head in s.group(kv) {
             let lse = &mut lse[head * len..(head + 1) * len];
-            for tile in Tile::all(len) {
+            for tile in Tile::all(past, len) {
                 let rows = tile.rows();
                 let (scores, p) = (&mut w.scores[..tile.len()], &mut w.p[..tile.len()]);
                 let queries = &qkv[tile.first * ld + head * dim..];
                 let target = Target::Store { out: scores, ld: tile.ld };
-                product(rows, tile.last, 1.0, &[Segment::rows(queries, ld, &w.keys_t)], target);
+                product(rows, tile.keys(), 1.0, &[Segment::rows(queries, ld, &w.keys_t)], target);
                 let sums = &mut w.sums[..rows];
-                simd::softmax_tile(scores, tile.ld, tile.first, s.scale(), p, sums, &mut lse[tile.first..tile.last]);
+                simd::softmax_tile(scores, tile.ld, past + tile.first, s.scale(), p, sums, &mut lse[tile.first..tile.last]);
                 let target = Target::Store { out: &mut w.out, ld: dim };
                 product(rows, dim, 1.0, &[tile.over_keys(p, &w.values)], target);
                 simd::divide_rows(&w.out, dim, sums, &mut out[tile.first * od + head * dim..], od);
@@ -162,51 +186,64 @@ pub(crate) fn forward<E: Element>(s: Shape, qkv: &[E], out: &mut [E], lse: &mut 
     }
 }
 
+/// The values of one sequence's forward pass that its backward pass needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Forwarded<'a, E> {
+    /// `[P, q + 2 kv]`.
+    pub(crate) context: &'a [E],
+    /// `[L, q + 2 kv]`.
+    pub(crate) qkv: &'a [E],
+    /// `[L, q]`.
+    pub(crate) out: &'a [E],
+    /// `[heads, L]`.
+    pub(crate) lse: &'a [f32],
+}
+
 /// Backward pass: `dout` `[L, q]` to `dqkv` `[L, q + 2 kv]`, the gradient before the rotation.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn backward<E: Element>(
     s: Shape,
-    qkv: &[E],
-    out: &[E],
-    lse: &[f32],
+    forwarded: Forwarded<'_, E>,
     dout: &[E],
     dqkv: &mut [E],
     rope: &RopeTable,
     positions: &[u32],
     w: &mut Scratch<E>,
 ) {
+    let Forwarded { context, qkv, out, lse } = forwarded;
     let (ld, od, dim) = (s.ld(), s.heads * s.dim, s.dim);
-    let len = qkv.len() / ld;
+    let (past, len) = (context.len() / ld, qkv.len() / ld);
+    let all = join(context, qkv, &mut w.joined);
     for kv in 0..s.kv_heads {
         let (k, v) = s.offsets(kv);
-        w.keys_t.pack_transposed::<E, E>(&qkv[k..], ld, len, dim);
-        w.values_t.pack_transposed::<E, E>(&qkv[v..], ld, len, dim);
-        w.keys.pack_rows::<E, E>(&qkv[k..], ld, len, dim);
-        let (dk, dv) = (&mut w.dk[..len * dim], &mut w.dv[..len * dim]);
+        w.keys_t.pack_transposed::<E, E>(&all[k..], ld, past + len, dim);
+        w.values_t.pack_transposed::<E, E>(&all[v..], ld, past + len, dim);
+        w.keys.pack_rows::<E, E>(&all[k..], ld, past + len, dim);
+        let (dk, dv) = (&mut w.dk[..(past + len) * dim], &mut w.dv[..(past + len) * dim]);
         dk.fill(0.0);
         dv.fill(0.0);
         for head in s.group(kv) {
             let lse = &lse[head * len..(head + 1) * len];
-            for tile in Tile::all(len) {
+            for tile in Tile::all(past, len) {
                 let (rows, size) = (tile.rows(), tile.len());
                 let (queries, column) = (&qkv[tile.first * ld + head * dim..], tile.first * od + head * dim);
                 let (o, grad) = (&out[column..], &dout[column..]);
                 let (scores, dscores) = (&mut w.scores[..size], &mut w.dscores[..size]);
                 let target = Target::Store { out: scores, ld: tile.ld };
-                product(rows, tile.last, 1.0, &[Segment::rows(queries, ld, &w.keys_t)], target);
+                product(rows, tile.keys(), 1.0, &[Segment::rows(queries, ld, &w.keys_t)], target);
                 let target = Target::Store { out: dscores, ld: tile.ld };
-                product(rows, tile.last, 1.0, &[Segment::rows(grad, od, &w.values_t)], target);
+                product(rows, tile.keys(), 1.0, &[Segment::rows(grad, od, &w.values_t)], target);
                 let delta = &mut w.sums[..rows];
                 simd::row_dots(o, grad, od, dim, delta);
                 let (p, ds) = (&mut w.p[..size], &mut w.ds[..size]);
-                simd::gradient_tile(scores, dscores, tile.ld, tile.first, s.scale(), &lse[tile.first..tile.last], delta, p, ds);
+                simd::gradient_tile(scores, dscores, tile.ld, past + tile.first, s.scale(), &lse[tile.first..tile.last], delta, p, ds);
                 simd::interleave(p, tile.ld, rows, tile.ld, &mut w.p_words);
                 simd::interleave(ds, tile.ld, rows, tile.ld, &mut w.ds_words);
                 simd::interleave(queries, ld, rows, dim, &mut w.q_words);
                 simd::interleave(grad, od, rows, dim, &mut w.do_words);
                 let outer = |left, right| Segment::<E>::outer(left, tile.ld, right, dim, rows);
-                product(tile.last, dim, 1.0, &[outer(&w.p_words, &w.do_words)], Target::Add { out: dv, ld: dim });
-                product(tile.last, dim, 1.0, &[outer(&w.ds_words, &w.q_words)], Target::Add { out: dk, ld: dim });
+                product(tile.keys(), dim, 1.0, &[outer(&w.p_words, &w.do_words)], Target::Add { out: dv, ld: dim });
+                product(tile.keys(), dim, 1.0, &[outer(&w.ds_words, &w.q_words)], Target::Add { out: dk, ld: dim });
                 let target = Target::Store { out: &mut w.out, ld: dim };
                 product(rows, dim, 1.0, &[tile.over_keys(ds, &w.keys)], target);
                 let at = &mut dqkv[tile.first * ld + head * dim..];
@@ -214,7 +251,7 @@ pub(crate) fn backward<E: Element>(
                 simd::rotate(&w.out, dim, dim, dim, positions, &rope.cos, &rope.neg_sin, at, ld);
             }
         }
-        simd::rotate(dk, dim, dim, dim, positions, &rope.cos, &rope.neg_sin, &mut dqkv[k..], ld);
-        simd::rotate(dv, dim, 0, dim, positions, &rope.cos, &rope.neg_sin, &mut dqkv[v..], ld);
+        simd::rotate(&dk[past * dim..], dim, dim, dim, positions, &rope.cos, &rope.neg_sin, &mut dqkv[k..], ld);
+        simd::rotate(&dv[past * dim..], dim, 0, dim, positions, &rope.cos, &rope.neg_sin, &mut dqkv[v..], ld);
     }
 }

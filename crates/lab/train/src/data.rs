@@ -1,5 +1,7 @@
 //! The interface to a source of training documents.
 
+use std::ops::Range;
+
 use autoact_base::random::SplitMix64;
 
 /// One training document: token ids with a loss mask.
@@ -10,10 +12,23 @@ pub struct Document {
     /// Loss mask: if `loss[i]`, token `i` is a target, predicted from tokens `0..i`. `loss[0]` has
     /// no effect.
     pub loss: Vec<bool>,
-    /// Index of the first token on which adapters act; 0: all tokens. It is larger than 0 for
-    /// activated LoRA (<https://arxiv.org/abs/2504.12397>): earlier tokens are computed without the
-    /// adapter.
-    pub adapter_from: usize,
+    /// For activated LoRA (<https://arxiv.org/abs/2504.12397>): the ranges of tokens on which an
+    /// adapter acts, ascending and disjoint. Each is read after the tokens before it as the base
+    /// alone reads them, those of earlier ranges too, and only targets within a range count. Empty:
+    /// the adapter acts on all tokens.
+    pub invocations: Vec<Range<usize>>,
+}
+
+impl Document {
+    /// Number of token positions that a training step spends on the document: those that the base
+    /// reads, and those of every invocation. The last token of each is only a target.
+    #[must_use]
+    pub fn positions(&self) -> usize {
+        match self.invocations.last() {
+            None => self.tokens.len().saturating_sub(1),
+            Some(last) => last.start + self.invocations.iter().map(|range| range.len().saturating_sub(1)).sum::<usize>(),
+        }
+    }
 }
 
 /// An endless seeded source of documents.

@@ -93,7 +93,7 @@ pub struct LoraConfig {
     pub base_model: Option<String>,
     /// Activated LoRA (<https://arxiv.org/abs/2504.12397>): the adapter acts from the last
     /// occurrence of these tokens in a prompt on. This is written for servers. Training itself uses
-    /// [`Document::adapter_from`](crate::Document::adapter_from).
+    /// [`Document::invocations`](crate::Document::invocations).
     #[serde(default)]
     pub alora_invocation_tokens: Option<Vec<u32>>,
 }
@@ -216,7 +216,23 @@ impl LoraWeights {
     /// # Errors
     /// If a file is missing or malformed, or needs a LoRA variant that is not supported.
     pub fn load(dir: &Path, model: &ModelConfig) -> Result<Self> {
+        Self::of_peft(&PeftAdapter::load(dir)?, dir, model)
+    }
+
+    /// [`LoraWeights::load`] for the base whose `model.safetensors` has this SHA-256 digest (hex).
+    ///
+    /// # Errors
+    /// As [`LoraWeights::load`], and if the file names another base.
+    pub fn load_for_base(dir: &Path, model: &ModelConfig, base_sha256: &str) -> Result<Self> {
         let adapter = PeftAdapter::load(dir)?;
+        if let Some(found) = adapter.base_digest.as_deref().filter(|found| *found != base_sha256) {
+            let message = format!("the adapter was made for another base: expected the digest {base_sha256}, found {found}");
+            return Err(TrainError::format(&dir.join(WEIGHTS_FILE), message));
+        }
+        Self::of_peft(&adapter, dir, model)
+    }
+
+    fn of_peft(adapter: &PeftAdapter, dir: &Path, model: &ModelConfig) -> Result<Self> {
         let bad = |e: &dyn std::fmt::Display| TrainError::format(&dir.join(CONFIG_FILE), e);
         let config = LoraConfig::of_peft(&adapter.config).map_err(|e| bad(&e))?;
         let mut out = Self::init(model, &config, 0).map_err(|e| bad(&e))?;
@@ -235,6 +251,13 @@ impl LoraWeights {
             out.data[spec.range()].copy_from_slice(&matrix.data);
         }
         Ok(out)
+    }
+
+    /// The same adapters, activated by these tokens from now on; `None`: they always act.
+    #[must_use]
+    pub fn activated_by(mut self, tokens: Option<Vec<u32>>) -> Self {
+        self.config.alora_invocation_tokens = tokens;
+        self
     }
 
     /// Writes `adapter_config.json` and `adapter_model.safetensors` to `dir`.

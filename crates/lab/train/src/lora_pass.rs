@@ -13,7 +13,6 @@ use crate::element::{Element, depth};
 use crate::lora::{Linear, LoraConfig, LoraWeights};
 use crate::lora_panels::{LoraPanels, Site, SitePanels, padded_rank};
 use crate::model_config::ModelConfig;
-use crate::packing::MicroBatch;
 use crate::product::{Segment, Target, product};
 use crate::simd;
 use crate::vecmath::Mask;
@@ -43,11 +42,9 @@ pub(crate) struct LoraScratch<E> {
     dy_words: Aligned<u32>,
     h_words: Aligned<u32>,
     dh_words: Aligned<u32>,
-    /// Rows on which adapters do not act (activated LoRA): of the micro-batch's tokens, and of its
-    /// tokens with loss.
-    base_rows: [Vec<Range<usize>>; 2],
-    /// Which of the two the rows are counted in.
-    only_loss_rows: bool,
+    /// Number of rows at the beginning on which adapters do not act (activated LoRA). No block has
+    /// rows of both kinds.
+    base: usize,
 }
 
 impl<E: Element> LoraScratch<E> {
@@ -69,22 +66,13 @@ impl<E: Element> LoraScratch<E> {
             dy_words: words(outputs),
             h_words: words(widest),
             dh_words: words(widest),
-            base_rows: [vec![], vec![]],
-            only_loss_rows: false,
+            base: 0,
         }
     }
 
-    /// Starts a micro-batch.
-    pub(crate) fn begin(&mut self, batch: &MicroBatch) {
-        let [all, with_loss] = &mut self.base_rows;
-        all.clone_from(&batch.base_rows);
-        with_loss.clone_from(&batch.base_loss_rows);
-        self.only_loss_rows = false;
-    }
-
-    /// Whether the rows to come are those of tokens with loss only.
-    pub(crate) fn only_loss_rows(&mut self, only: bool) {
-        self.only_loss_rows = only;
+    /// Of the rows to come, the first `base` have no adapter.
+    pub(crate) fn begin(&mut self, base: usize) {
+        self.base = base;
     }
 
     fn hidden_at(&self, layer: usize, site: Site, rows: &Range<usize>, width: usize) -> Range<usize> {
@@ -108,17 +96,6 @@ impl<'a, E: Element> Hidden<'a, E> {
     }
 }
 
-/// Zeroes the rows of `hidden` (which are `rows` of the micro-batch) on which adapters do not act.
-/// These rows then contribute neither to the output nor to the gradient.
-fn silence<E: Element>(hidden: &mut [E], width: usize, rows: &Range<usize>, base_rows: &[Range<usize>]) {
-    for base in base_rows {
-        let (start, end) = (base.start.max(rows.start), base.end.min(rows.end));
-        if start < end {
-            hidden[(start - rows.start) * width..(end - rows.start) * width].fill(E::default());
-        }
-    }
-}
-
 impl<'a> LoraPass<'a> {
     pub(crate) fn new(weights: &'a LoraWeights, panels: &'a LoraPanels, key: Option<u64>) -> Self {
         let key = key.filter(|_| weights.config.dropout > 0.0);
@@ -139,7 +116,7 @@ impl<'a> LoraPass<'a> {
     }
 
     /// The hidden values of the tokens `rows`, whose inputs are `x` `[rows, inputs]`; `None` if the
-    /// site has no adapters.
+    /// site has no adapters, or they do not act on these tokens.
     pub(crate) fn forward<'s, E: Element>(
         &self,
         layer: usize,
@@ -151,7 +128,7 @@ impl<'a> LoraPass<'a> {
     where
         'a: 's,
     {
-        let panels = self.panels.site(layer, site)?;
+        let panels = self.panels.site(layer, site).filter(|_| rows.start >= w.base)?;
         let (inputs, width) = (panels.inputs, panels.width);
         let at = w.hidden_at(layer, site, rows, width);
         let x = match self.mask(layer, site, rows.start) {
@@ -165,7 +142,6 @@ impl<'a> LoraPass<'a> {
         let values = &mut w.hidden[at];
         let target = Target::Round { out: values, ld: width };
         product(rows.len(), width, self.scale(), &[Segment::rows(x, inputs, &panels.down)], target);
-        silence(values, width, rows, &w.base_rows[usize::from(w.only_loss_rows)]);
         Some(Hidden { site: panels, values })
     }
 
@@ -198,7 +174,6 @@ impl<'a> LoraPass<'a> {
             let padded = padded_rank::<E>(r);
             product(tokens, padded, self.scale(), &[Segment::rows(&dy[from..], ld, &member.up_back)], target);
         }
-        silence(&mut w.dhidden[..tokens * width], width, rows, &w.base_rows[usize::from(w.only_loss_rows)]);
     }
 
     /// The adapters' gradient of a site's input, before the base's: without dropout a further

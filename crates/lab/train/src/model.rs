@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::attention;
+use crate::attention::{self, Forwarded};
 use crate::element::Element;
 use crate::layout::Layout;
 use crate::lora::Linear;
@@ -14,7 +14,7 @@ use crate::lora_panels::Site;
 use crate::lora_pass::{InputGradient, LoraPass};
 use crate::model_config::ModelConfig;
 use crate::packed::PackedWeights;
-use crate::packing::MicroBatch;
+use crate::packing::{MicroBatch, Sequence};
 use crate::panels::Panels;
 use crate::product::{Segment, Target, product};
 use crate::rope::RopeTable;
@@ -57,9 +57,9 @@ fn of(rows: &Range<usize>, width: usize) -> Range<usize> {
     rows.start * width..rows.end * width
 }
 
-/// The blocks of `tokens` tokens.
-fn blocks(tokens: usize) -> impl Iterator<Item = Range<usize>> {
-    (0..tokens).step_by(BLOCK).map(move |first| first..(first + BLOCK).min(tokens))
+/// The blocks of these rows.
+fn blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    rows.clone().step_by(BLOCK).map(move |first| first..(first + BLOCK).min(rows.end))
 }
 
 /// Row `i` of `to` becomes the row `rows[i]` of `from`; rows have `width` elements.
@@ -118,7 +118,6 @@ impl<'a> Net<'a> {
     /// Computes one micro-batch. Returns the sum of its targets' losses in nats, and adds `scale`
     /// times the gradient of that sum to `grad`.
     pub(crate) fn run<E: Element>(&self, w: &mut Workspace<E>, batch: &MicroBatch, scale: f32, mut grad: Gradient<'_>) -> f64 {
-        w.lora.begin(batch);
         w.watch.start();
         let c = self.config.hidden_size;
         let tokens = batch.tokens.len();
@@ -128,18 +127,22 @@ impl<'a> Net<'a> {
             row.copy_from_slice(&self.weights[at..at + c]);
         }
         w.watch.lap(Phase::Elementwise);
+        let adapted = batch.base..tokens;
         for layer in 0..self.config.num_hidden_layers {
-            for rows in blocks(tokens) {
+            w.lora.begin(batch.base);
+            for rows in blocks(0..batch.base).chain(blocks(adapted.clone())) {
                 self.queries_keys_values(w, layer, batch, &rows);
             }
-            self.attention(w, layer, batch);
+            // of the base's rows, the last layer needs only the keys and values
+            self.attention(w, layer, batch, if self.is_last(layer) { batch.base } else { 0 });
             if self.is_last(layer) {
                 let a = &w.layers[layer];
                 gather(&mut w.loss_x, &a.x, c, &batch.loss_rows);
                 gather(&mut w.loss_att, &a.att, self.config.q_width(), &batch.loss_rows);
             }
-            w.lora.only_loss_rows(self.is_last(layer));
-            for rows in blocks(self.rows_after_attention(layer, batch)) {
+            let [base, adapted] = self.rows_after_attention(layer, batch);
+            w.lora.begin(base.end);
+            for rows in blocks(base).chain(blocks(adapted)) {
                 self.after_attention(w, layer, &rows);
             }
         }
@@ -148,18 +151,18 @@ impl<'a> Net<'a> {
             return loss;
         }
         for layer in (0..self.config.num_hidden_layers).rev() {
-            w.lora.only_loss_rows(self.is_last(layer));
-            for rows in blocks(self.rows_after_attention(layer, batch)) {
+            // the rows of the base have no gradient
+            let [_, after_attention] = self.rows_after_attention(layer, batch);
+            for rows in blocks(after_attention) {
                 self.after_attention_backward(w, layer, &rows, &mut grad);
             }
-            w.lora.only_loss_rows(false);
             if self.is_last(layer) {
                 scatter(&mut w.dx[..tokens * c], c, &batch.loss_rows);
                 let q = self.config.q_width();
                 scatter(&mut w.datt[..tokens * q], q, &batch.loss_rows);
             }
             self.attention_backward(w, layer, batch);
-            for rows in blocks(tokens) {
+            for rows in blocks(adapted.clone()) {
                 self.queries_keys_values_backward(w, layer, &rows, &mut grad);
             }
         }
@@ -177,9 +180,10 @@ impl<'a> Net<'a> {
         layer + 1 == self.config.num_hidden_layers
     }
 
-    /// The rows of a layer after its attention.
-    fn rows_after_attention(&self, layer: usize, batch: &MicroBatch) -> usize {
-        if self.is_last(layer) { batch.loss_rows.len() } else { batch.tokens.len() }
+    /// The rows of a layer after its attention: those of the base alone, and those on which
+    /// adapters act. In the last layer they are the rows with loss, of which the base alone has none.
+    fn rows_after_attention(&self, layer: usize, batch: &MicroBatch) -> [Range<usize>; 2] {
+        if self.is_last(layer) { [0..0, 0..batch.loss_rows.len()] } else { [0..batch.base, batch.base..batch.tokens.len()] }
     }
 
     fn shape(&self) -> attention::Shape {
@@ -232,13 +236,13 @@ impl<'a> Net<'a> {
         w.watch.lap(Phase::Elementwise);
     }
 
-    fn attention<E: Element>(&self, w: &mut Workspace<E>, index: usize, batch: &MicroBatch) {
+    /// Of the sequences from row `from` on.
+    fn attention<E: Element>(&self, w: &mut Workspace<E>, index: usize, batch: &MicroBatch, from: usize) {
         let (q, qkv, heads) = (self.config.q_width(), self.config.qkv_width(), self.config.num_attention_heads);
         let a = &mut w.layers[index];
-        for (start, len) in &batch.docs {
-            let rows = *start..start + len;
-            let (input, out, lse) = (&a.qkv[of(&rows, qkv)], &mut a.att[of(&rows, q)], &mut a.lse[of(&rows, heads)]);
-            attention::forward(self.shape(), input, out, lse, &mut w.attention);
+        for Sequence { rows, context } in batch.sequences.iter().filter(|sequence| sequence.rows.start >= from) {
+            let (input, out, lse) = (&a.qkv[of(rows, qkv)], &mut a.att[of(rows, q)], &mut a.lse[of(rows, heads)]);
+            attention::forward(self.shape(), &a.qkv[of(context, qkv)], input, out, lse, &mut w.attention);
         }
         w.watch.lap(Phase::AttentionForward);
     }
@@ -389,12 +393,12 @@ impl<'a> Net<'a> {
     fn attention_backward<E: Element>(&self, w: &mut Workspace<E>, index: usize, batch: &MicroBatch) {
         let (q, qkv, heads) = (self.config.q_width(), self.config.qkv_width(), self.config.num_attention_heads);
         let a = &w.layers[index];
-        for (start, len) in &batch.docs {
-            let rows = *start..start + len;
-            let (inputs, outs, lses) = (of(&rows, qkv), of(&rows, q), of(&rows, heads));
-            let (input, o, lse) = (&a.qkv[inputs.clone()], &a.att[outs.clone()], &a.lse[lses]);
+        for Sequence { rows, context } in batch.sequences.iter().filter(|sequence| sequence.rows.start >= batch.base) {
+            let (inputs, outs, lses) = (of(rows, qkv), of(rows, q), of(rows, heads));
+            let forwarded =
+                Forwarded { context: &a.qkv[of(context, qkv)], qkv: &a.qkv[inputs.clone()], out: &a.att[outs.clone()], lse: &a.lse[lses] };
             let (grad, out) = (&w.datt[outs], &mut w.dqkv[inputs]);
-            attention::backward(self.shape(), input, o, lse, grad, out, self.rope, &batch.positions[rows], &mut w.attention);
+            attention::backward(self.shape(), forwarded, grad, out, self.rope, &batch.positions[rows.clone()], &mut w.attention);
         }
         w.watch.lap(Phase::AttentionBackward);
     }

@@ -18,42 +18,76 @@ const LOOK_AHEAD: usize = 48;
 /// Number of successive documents without a target after which a source is considered invalid.
 const MAX_EMPTY: u64 = 100_000;
 
-/// The documents that one worker computes at a time.
+/// Adjacent rows of a micro-batch that attend to each other, and to a context before them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sequence {
+    /// Its rows.
+    pub(crate) rows: Range<usize>,
+    /// The rows of the base that it reads before its own: the history of an activated adapter's
+    /// invocation; otherwise empty.
+    pub(crate) context: Range<usize>,
+}
+
+/// The documents that one worker computes at a time. A row is one input token.
+///
+/// The rows of histories come first. They are computed by the base alone, so no gradient passes
+/// through them, and the backward pass leaves them out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct MicroBatch {
-    /// Input tokens of all documents, one after the other.
+    /// Input tokens of all rows.
     pub(crate) tokens: Vec<u32>,
     /// Position of each token within its document.
     pub(crate) positions: Vec<u32>,
-    /// Index of the first token and length of each document.
-    pub(crate) docs: Vec<(usize, usize)>,
-    /// Indices of the tokens whose next token is a target, ascending.
+    /// Number of rows at the beginning on which adapters do not act.
+    pub(crate) base: usize,
+    /// The rows that belong together, in order and without gaps.
+    pub(crate) sequences: Vec<Sequence>,
+    /// Indices of the rows whose next token is a target, ascending.
     pub(crate) loss_rows: Vec<u32>,
-    /// The targets of these tokens.
+    /// The targets of these rows.
     pub(crate) targets: Vec<u32>,
-    /// Ranges of tokens on which adapters do not act.
-    pub(crate) base_rows: Vec<Range<usize>>,
-    /// The same tokens, as ranges of indices into `loss_rows`.
-    pub(crate) base_loss_rows: Vec<Range<usize>>,
 }
 
 impl MicroBatch {
-    fn push(&mut self, doc: &Document) {
-        let len = doc.tokens.len() - 1;
+    fn new(docs: &[Document]) -> Self {
+        let mut micro = Self::default();
+        let mut histories = Vec::with_capacity(docs.len());
+        for doc in docs {
+            let history = doc.invocations.last().map_or(0, |last| last.start);
+            histories.push(micro.tokens.len());
+            micro.push(doc, 0..history, 0..0);
+        }
+        micro.base = micro.tokens.len();
+        for (doc, history) in docs.iter().zip(histories) {
+            for range in &doc.invocations {
+                micro.learn(doc, range.start..range.end - 1, history..history + range.start);
+            }
+            if doc.invocations.is_empty() {
+                micro.learn(doc, 0..doc.tokens.len() - 1, 0..0);
+            }
+        }
+        micro
+    }
+
+    /// Adds the tokens of `range`.
+    fn push(&mut self, doc: &Document, range: Range<usize>, context: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
         let start = self.tokens.len();
-        self.docs.push((start, len));
-        self.tokens.extend_from_slice(&doc.tokens[..len]);
-        self.positions.extend(0..len as u32);
-        let base = doc.adapter_from.min(len);
-        if base > 0 {
-            self.base_rows.push(start..start + base);
-            let (first, targets) = (self.targets.len(), (0..base).filter(|i| doc.loss[i + 1]).count());
-            self.base_loss_rows.push(first..first + targets);
+        self.tokens.extend_from_slice(&doc.tokens[range.clone()]);
+        self.positions.extend(range.start as u32..range.end as u32);
+        self.sequences.push(Sequence { rows: start..self.tokens.len(), context });
+    }
+
+    /// Adds the tokens of `range`, with the targets that follow them.
+    fn learn(&mut self, doc: &Document, range: Range<usize>, context: Range<usize>) {
+        let start = self.tokens.len();
+        for (row, next) in (range.start + 1..=range.end).enumerate().filter(|(_, next)| doc.loss[*next]) {
+            self.loss_rows.push((start + row) as u32);
+            self.targets.push(doc.tokens[next]);
         }
-        for i in (0..len).filter(|i| doc.loss[i + 1]) {
-            self.loss_rows.push((start + i) as u32);
-            self.targets.push(doc.tokens[i + 1]);
-        }
+        self.push(doc, range, context);
     }
 }
 
@@ -97,9 +131,7 @@ pub(crate) struct Packer<'a> {
     source: &'a mut dyn DocumentSource,
     pending: VecDeque<(u64, Document)>,
     next: u64,
-    seq_len: usize,
-    vocab: usize,
-    capacity: usize,
+    limits: Limits,
     micros: usize,
     stats: PackStats,
 }
@@ -116,9 +148,7 @@ impl<'a> Packer<'a> {
             source,
             pending: VecDeque::new(),
             next: position.next,
-            seq_len: config.seq_len,
-            vocab,
-            capacity: config.micro_capacity(),
+            limits: Limits::new(config, vocab),
             micros: config.micro_batches(),
             stats,
         };
@@ -136,7 +166,7 @@ impl<'a> Packer<'a> {
 
     /// Checks and trims a document; `None` if it has no target.
     fn accept(&mut self, index: u64, doc: Document) -> Result<Option<Document>> {
-        let (doc, was_cut) = prepare(index, doc, self.seq_len, self.vocab)?;
+        let (doc, was_cut) = prepare(index, doc, &self.limits)?;
         self.stats.documents += 1;
         self.stats.cut += u64::from(was_cut);
         self.stats.without_target += u64::from(doc.is_none());
@@ -164,23 +194,24 @@ impl<'a> Packer<'a> {
     }
 
     fn micro(&mut self) -> Result<MicroBatch> {
-        let mut micro = MicroBatch::default();
+        let mut docs = Vec::new();
+        let mut room = self.limits.capacity;
         loop {
             self.refill()?;
-            let room = self.capacity - micro.tokens.len();
-            let lens = self.pending.iter().map(|(_, d)| d.tokens.len() - 1);
-            let lens: Vec<usize> = lens.collect();
+            let lens: Vec<usize> = self.pending.iter().map(|(_, doc)| doc.positions()).collect();
             // far from full: the oldest document; nearly full: the one that fills the rest best
-            let pick = if micro.tokens.is_empty() || room >= 3 * self.seq_len {
+            let pick = if docs.is_empty() || room >= 3 * self.limits.seq_len {
                 lens.iter().position(|l| *l <= room)
             } else {
                 best_fit(&lens, room)
             };
             let Some((_, doc)) = pick.and_then(|i| self.pending.remove(i)) else { break };
-            micro.push(&doc);
+            room -= doc.positions();
+            docs.push(doc);
         }
+        let micro = MicroBatch::new(&docs);
         self.stats.positions += micro.tokens.len() as u64;
-        self.stats.capacity += self.capacity as u64;
+        self.stats.capacity += self.limits.capacity as u64;
         Ok(micro)
     }
 
@@ -215,20 +246,63 @@ fn best_fit(lens: &[usize], room: usize) -> Option<usize> {
     best.map(|(_, i)| i)
 }
 
-/// Cuts a document to `seq_len` positions and removes the tokens after its last target.
-fn prepare(index: u64, mut doc: Document, seq_len: usize, vocab: usize) -> Result<(Option<Document>, bool)> {
+/// What a document may have.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Positions.
+    seq_len: usize,
+    /// Rows; more than positions if the base and an adapter read the same tokens.
+    capacity: usize,
+    /// Token ids below this.
+    vocab: usize,
+    /// Whether adapters are trained. Otherwise invocations have no meaning.
+    adapters: bool,
+}
+
+impl Limits {
+    fn new(config: &TrainConfig, vocab: usize) -> Self {
+        Self { seq_len: config.seq_len, capacity: config.micro_capacity(), vocab, adapters: config.lora.is_some() }
+    }
+}
+
+/// Cuts a document to what the limits allow and removes the tokens after its last target; `None` if
+/// it has no target. The flag says whether it was cut.
+fn prepare(index: u64, mut doc: Document, limits: &Limits) -> Result<(Option<Document>, bool)> {
     let bad = |message: String| TrainError::Document { index, message };
     if doc.loss.len() != doc.tokens.len() {
         let (t, l) = (doc.tokens.len(), doc.loss.len());
         return Err(bad(format!("{t} tokens but {l} loss flags")));
     }
-    if let Some(token) = doc.tokens.iter().find(|t| **t as usize >= vocab) {
-        return Err(bad(format!("token {token} is outside the vocabulary of {vocab}")));
+    if let Some(token) = doc.tokens.iter().find(|t| **t as usize >= limits.vocab) {
+        return Err(bad(format!("token {token} is outside the vocabulary of {}", limits.vocab)));
     }
-    let was_cut = doc.tokens.len() > seq_len + 1;
-    doc.tokens.truncate(seq_len + 1);
-    doc.loss.truncate(seq_len + 1);
-    let end = doc.loss.iter().rposition(|l| *l).map_or(0, |i| i + 1);
+    let ends = std::iter::once(0).chain(doc.invocations.iter().map(|range| range.end));
+    if doc.invocations.iter().zip(ends).any(|(range, before)| range.start < before || range.end < range.start || range.end > doc.loss.len())
+    {
+        return Err(bad(format!("the invocations {:?} overlap or are outside of its {} tokens", doc.invocations, doc.loss.len())));
+    }
+    let mut was_cut = doc.tokens.len() > limits.seq_len + 1;
+    doc.tokens.truncate(limits.seq_len + 1);
+    doc.loss.truncate(limits.seq_len + 1);
+    if !limits.adapters {
+        doc.invocations.clear();
+    }
+    let activated = !doc.invocations.is_empty();
+    let loss = &doc.loss;
+    doc.invocations.retain_mut(|range| {
+        range.end = range.end.min(loss.len());
+        let last = (range.start + 1..range.end).rfind(|at| loss[*at]);
+        range.end = last.map_or(range.start, |at| at + 1);
+        last.is_some()
+    });
+    while doc.positions() > limits.capacity && doc.invocations.pop().is_some() {
+        was_cut = true;
+    }
+    let end = match doc.invocations.last() {
+        Some(last) => last.end,
+        None if activated => 0,
+        None => doc.loss.iter().rposition(|l| *l).map_or(0, |i| i + 1),
+    };
     doc.tokens.truncate(end);
     doc.loss.truncate(end);
     Ok(((end >= 2).then_some(doc), was_cut))
@@ -236,20 +310,23 @@ fn prepare(index: u64, mut doc: Document, seq_len: usize, vocab: usize) -> Resul
 
 /// Packs a finite list in order, for evaluation.
 pub(crate) fn pack_all(docs: &[Document], config: &TrainConfig, vocab: usize) -> Result<Vec<MicroBatch>> {
-    let mut micros = vec![MicroBatch::default()];
+    let limits = Limits::new(config, vocab);
+    let (mut micros, mut fits, mut rows) = (Vec::new(), Vec::new(), 0);
     for (i, doc) in docs.iter().enumerate() {
-        let (Some(doc), _) = prepare(i as u64, doc.clone(), config.seq_len, vocab)? else {
+        let (Some(doc), _) = prepare(i as u64, doc.clone(), &limits)? else {
             continue;
         };
-        let full = micros.last().is_none_or(|m| m.tokens.len() + doc.tokens.len() - 1 > config.micro_capacity());
-        if full {
-            micros.push(MicroBatch::default());
+        if rows + doc.positions() > limits.capacity {
+            micros.push(MicroBatch::new(&fits));
+            fits.clear();
+            rows = 0;
         }
-        if let Some(last) = micros.last_mut() {
-            last.push(&doc);
-        }
+        rows += doc.positions();
+        fits.push(doc);
     }
-    micros.retain(|m| !m.tokens.is_empty());
+    if !fits.is_empty() {
+        micros.push(MicroBatch::new(&fits));
+    }
     Ok(micros)
 }
 

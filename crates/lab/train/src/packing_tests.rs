@@ -46,13 +46,15 @@ proptest! {
             prop_assert_eq!(batch.micros.len(), cfg.micro_batches());
             for m in &batch.micros {
                 prop_assert!(m.tokens.len() <= cfg.micro_capacity());
-                prop_assert_eq!(m.docs.iter().map(|d| d.1).sum::<usize>(), m.tokens.len());
+                prop_assert_eq!(m.sequences.iter().map(|one| one.rows.len()).sum::<usize>(), m.tokens.len());
+                prop_assert_eq!(m.base, 0);
                 let mut loss = m.loss_rows.iter().zip(&m.targets);
-                for (start, len) in &m.docs {
+                for Sequence { rows, .. } in &m.sequences {
+                    let (start, len) = (&rows.start, &rows.len());
                     let index = u64::from(m.tokens[*start]);
                     prop_assert!(seen.insert(index), "document {} twice", index);
                     reference.seek(index);
-                    let doc = prepare(index, reference.next(), cfg.seq_len, 100_000).unwrap().0.unwrap();
+                    let doc = prepare(index, reference.next(), &Limits::new(&cfg, 100_000)).unwrap().0.unwrap();
                     prop_assert_eq!(&m.tokens[*start..start + len], &doc.tokens[..*len]);
                     prop_assert!((0..*len).all(|i| m.positions[start + i] == i as u32));
                     for i in (1..=*len).filter(|i| doc.loss[*i]) {
@@ -105,14 +107,50 @@ fn position_continues_exactly() {
     }
 }
 
+fn limits(seq_len: usize, capacity: usize) -> Limits {
+    Limits { seq_len, capacity, vocab: 10, adapters: true }
+}
+
 #[test]
 fn bad_documents_are_errors() {
     let doc = Document { tokens: vec![1, 2], loss: vec![true], ..Document::default() };
-    assert!(matches!(prepare(3, doc, 8, 10), Err(TrainError::Document { index: 3, .. })));
+    assert!(matches!(prepare(3, doc, &limits(8, 8)), Err(TrainError::Document { index: 3, .. })));
     let doc = Document { tokens: vec![1, 10], loss: vec![true; 2], ..Document::default() };
-    assert!(matches!(prepare(4, doc, 8, 10), Err(TrainError::Document { index: 4, .. })));
+    assert!(matches!(prepare(4, doc, &limits(8, 8)), Err(TrainError::Document { index: 4, .. })));
+    for invocations in [vec![0..3, 2..4], vec![3..9], vec![Range { start: 4, end: 2 }]] {
+        let doc = Document { tokens: vec![1; 8], loss: vec![true; 8], invocations };
+        assert!(matches!(prepare(6, doc, &limits(8, 8)), Err(TrainError::Document { index: 6, .. })));
+    }
     let doc = Document { tokens: vec![1; 20], loss: vec![true; 20], ..Document::default() };
-    let (cut, was_cut) = prepare(5, doc, 8, 10).unwrap();
+    let (cut, was_cut) = prepare(5, doc, &limits(8, 8)).unwrap();
     assert!(was_cut);
     assert_eq!(cut.unwrap().tokens.len(), 9);
+}
+
+/// The history of all invocations is read once, each invocation after its own part of it.
+#[test]
+fn invocations_share_their_history() {
+    let tokens: Vec<u32> = (0..10).collect();
+    let mut loss = vec![false; 10];
+    for target in [1, 4, 7, 8] {
+        loss[target] = true;
+    }
+    let doc = Document { tokens, loss, invocations: vec![3..5, 6..10] };
+    assert_eq!(doc.positions(), 6 + 1 + 3);
+    let plain = Document { tokens: vec![9, 8, 7], loss: vec![true; 3], ..Document::default() };
+    let docs = [plain, prepare(0, doc.clone(), &limits(16, 16)).unwrap().0.unwrap()];
+    let micro = MicroBatch::new(&docs);
+    assert_eq!(micro.base, 6);
+    assert_eq!(micro.tokens, [0, 1, 2, 3, 4, 5, 9, 8, 3, 6, 7]);
+    assert_eq!(micro.positions, [0, 1, 2, 3, 4, 5, 0, 1, 3, 6, 7]);
+    let sequence = |rows, context| Sequence { rows, context };
+    assert_eq!(micro.sequences, [sequence(0..6, 0..0), sequence(6..8, 0..0), sequence(8..9, 0..3), sequence(9..11, 0..6)]);
+    // the target outside of the invocations does not count
+    assert_eq!((&micro.loss_rows[..], &micro.targets[..]), (&[6, 7, 8, 9, 10][..], &[8, 7, 4, 7, 8][..]));
+    // without adapters, and with too little room
+    let whole = prepare(0, doc.clone(), &Limits { adapters: false, ..limits(16, 16) }).unwrap().0.unwrap();
+    assert!(whole.invocations.is_empty());
+    let (first, was_cut) = prepare(0, doc.clone(), &limits(16, 8)).unwrap();
+    assert_eq!((first.unwrap().invocations, was_cut), (vec![3..5], true));
+    assert_eq!(prepare(0, Document { invocations: vec![5..7], ..doc }, &limits(16, 8)).unwrap(), (None, false));
 }

@@ -4,6 +4,7 @@
 mod common;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use autoact_base::random::SplitMix64;
 use autoact_train::{Document, Linear, LoraConfig, LoraWeights, ModelConfig, Precision, TrainConfig, Trainer, Weights};
@@ -81,8 +82,25 @@ impl Reference {
         x.broadcast_sub(&x.exp()?.sum_keepdim(D::Minus1)?.log()?)
     }
 
-    /// Sum of the losses of one document.
+    /// Sum of the losses of one document. Each invocation is computed alone, over its whole
+    /// history.
     fn loss(&self, doc: &Document) -> Result<(Tensor, usize)> {
+        if doc.invocations.is_empty() {
+            return self.loss_from(doc, 0);
+        }
+        let mut sum = (Tensor::zeros((), DType::F64, &Device::Cpu)?, 0);
+        for range in doc.invocations.iter().filter(|range| range.len() > 1) {
+            let mut loss = doc.loss[..range.end].to_vec();
+            loss[..=range.start].fill(false);
+            let alone = Document { tokens: doc.tokens[..range.end].to_vec(), loss, ..Document::default() };
+            let (loss, count) = self.loss_from(&alone, range.start)?;
+            sum = ((sum.0 + loss)?, sum.1 + count);
+        }
+        Ok(sum)
+    }
+
+    /// Sum of the losses of one document with an adapter that acts from a token on.
+    fn loss_from(&self, doc: &Document, adapter_from: usize) -> Result<(Tensor, usize)> {
         let c = &self.config;
         let dev = &Device::Cpu;
         let len = doc.tokens.len() - 1;
@@ -91,7 +109,7 @@ impl Reference {
         let mut x = embed.index_select(&ids, 0)?;
         let mask: Vec<f64> = (0..len * len).map(|i| if i % len > i / len { -1e30 } else { 0.0 }).collect();
         let mask = Tensor::from_vec(mask, (len, len), dev)?;
-        let active: Vec<f64> = (0..len).map(|i| f64::from(u8::from(i >= doc.adapter_from))).collect();
+        let active: Vec<f64> = (0..len).map(|i| f64::from(u8::from(i >= adapter_from))).collect();
         let active = Tensor::from_vec(active, (len, 1), dev)?;
         for layer in 0..c.num_hidden_layers {
             let p = format!("model.layers.{layer}");
@@ -255,7 +273,7 @@ fn bf16_products_keep_the_direction_of_the_gradients() {
     close(trainer.gradients(&docs).unwrap(), &want);
 }
 
-fn check_lora(targets: &[Linear], adapter_from: impl Fn(usize) -> usize) {
+fn check_lora(targets: &[Linear], invocations: impl Fn(usize) -> Vec<Range<usize>>) {
     let config = common::tiny(true);
     let weights = loud(&config, 5);
     let lora = LoraConfig {
@@ -270,7 +288,7 @@ fn check_lora(targets: &[Linear], adapter_from: impl Fn(usize) -> usize) {
     let mut rng = SplitMix64::stream(7, 0);
     adapters.data_mut().iter_mut().for_each(|w| *w += (rng.normal() * 0.2) as f32);
     let mut docs = common::documents(&LENS, config.vocab_size, 8);
-    docs.iter_mut().for_each(|doc| doc.adapter_from = adapter_from(doc.tokens.len()));
+    docs.iter_mut().for_each(|doc| doc.invocations = invocations(doc.tokens.len()));
     let mut reference = Reference::new(&config, &weights);
     reference.adapters(&adapters);
     let want = reference.gradients(&docs).unwrap();
@@ -282,17 +300,24 @@ fn check_lora(targets: &[Linear], adapter_from: impl Fn(usize) -> usize) {
 
 #[test]
 fn lora_on_every_linear_layer() {
-    check_lora(&Linear::ALL, |_| 0);
+    check_lora(&Linear::ALL, |_| Vec::new());
 }
 
 #[test]
 fn lora_on_some_linear_layers() {
-    check_lora(&[Linear::Q, Linear::V, Linear::Down], |_| 0);
-    check_lora(&[Linear::K, Linear::O, Linear::Up], |_| 0);
+    check_lora(&[Linear::Q, Linear::V, Linear::Down], |_| Vec::new());
+    check_lora(&[Linear::K, Linear::O, Linear::Up], |_| Vec::new());
 }
 
 #[test]
 fn activated_lora_acts_from_a_token_on() {
-    check_lora(&Linear::ALL, |len| len / 2);
-    check_lora(&[Linear::Q, Linear::V], |len| len - 2);
+    check_lora(&Linear::ALL, |len| vec![len / 2..len]);
+    check_lora(&[Linear::Q, Linear::V], |len| vec![len - 2..len]);
+}
+
+/// Invocations of one document read the same history, as the base reads it.
+#[test]
+fn activated_lora_is_invoked_several_times() {
+    check_lora(&Linear::ALL, |len| vec![0..len / 4, len / 4..len / 3, len / 2..len]);
+    check_lora(&[Linear::K, Linear::V], |len| if len > 100 { vec![1..4, 66..len - 1] } else { Vec::new() });
 }

@@ -116,8 +116,8 @@ struct State {
     backend: Arc<dyn Backend>,
     /// What loads adapters while it serves.
     engine: Option<Arc<Engine>>,
-    /// The paths of the adapters that it was told to load.
-    loaded: Mutex<Vec<String>>,
+    /// The names and paths of the adapters that it was told to load.
+    loaded: Mutex<Vec<(String, String)>>,
     options: OpenAiOptions,
     faults: Mutex<VecDeque<Fault>>,
     /// Connections to drop.
@@ -197,7 +197,7 @@ impl OpenAiServer {
 
     /// The paths of the adapters that it was told to load, in order.
     pub fn loaded(&self) -> Vec<String> {
-        self.state.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.loaded.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(_, path)| path.clone()).collect()
     }
 
     /// Where it listens.
@@ -253,6 +253,12 @@ impl State {
         (given != Some(&wanted)).then(|| error(StatusCode::UNAUTHORIZED, "Unauthorized"))
     }
 
+    /// Where the files of a served name are.
+    fn root(&self, id: &str) -> String {
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.iter().rev().find(|(name, _)| name == id).map_or_else(|| format!("/models/{id}"), |(_, path)| path.clone())
+    }
+
     fn next_fault(&self) -> Option<Fault> {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
@@ -271,7 +277,7 @@ async fn models(Extract(state): Extract<Arc<State>>, headers: HeaderMap) -> Resp
     let card = |id: &str, parent: Option<&str>, limit: Option<usize>| match state.options.kind {
         Kind::OpenAi => json!({ "id": id, "object": "model", "created": 1, "owned_by": "autoact" }),
         _ => {
-            json!({ "id": id, "object": "model", "created": 1, "owned_by": "vllm", "root": format!("/models/{id}"), "parent": parent, "max_model_len": limit })
+            json!({ "id": id, "object": "model", "created": 1, "owned_by": "vllm", "root": state.root(id), "parent": parent, "max_model_len": limit })
         }
     };
     match state.options.list {
@@ -333,7 +339,7 @@ async fn load_adapter(Extract(state): Extract<Arc<State>>, headers: HeaderMap, b
     if engine.adapters().iter().any(|adapter| adapter.name == name) {
         return error(StatusCode::BAD_REQUEST, &format!("The lora adapter '{name}' has already been loaded."));
     }
-    state.loaded.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+    state.loaded.lock().unwrap_or_else(PoisonError::into_inner).push((name.to_owned(), path.to_owned()));
     match engine.load_adapter(name, path) {
         Ok(_) => "Success: LoRA adapter added successfully.".into_response(),
         Err(reason) => error(StatusCode::BAD_REQUEST, &reason.to_string()),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use autoact_model::{AdapterVersion, Backend, Engine};
 use autoact_openai::Remote;
+use autoact_registry::AdapterFiles;
 use tokio::runtime::Handle;
 
 use crate::registry::Refusal;
@@ -95,7 +96,10 @@ impl Host for ServerHost {
 
     fn load(&self, name: &str, path: &Path) -> Result<AdapterVersion, Refusal> {
         // of the files here: the server says nothing of those that it read
-        let digest = autoact_registry::adapter_digest(path)?;
+        let AdapterFiles { digest, activated } = autoact_registry::adapter_files(path)?;
+        if activated {
+            return Err(Refusal::Activated { name: name.to_owned(), path: path.to_owned() });
+        }
         let seen = self.seen(path).display().to_string();
         let loaded = self.runtime.block_on(self.remote.load_adapter(name, &seen));
         loaded.map_err(|error| Refusal::Server { name: name.to_owned(), path: seen, reason: error.to_string() })?;
@@ -157,6 +161,14 @@ mod tests {
         poll_until(Duration::from_secs(60), "the adapter to go", gone).await.unwrap();
         assert!(engine.adapters().iter().any(|adapter| adapter.name == "plan@a"));
         host.unload("never loaded");
+        // it would be applied to every token
+        let activated = tokio::task::spawn_blocking({
+            let (host, path) = (Arc::clone(&host), autoact_testkit::files::root().join("tests/golden/fixtures/llama2/activated"));
+            move || host.load("plan@activated", &path)
+        });
+        let refused = activated.await.unwrap().unwrap_err();
+        assert!(refused.to_string().contains("`plan@activated`"), "{refused}");
+        assert!(engine.adapters().iter().all(|adapter| adapter.name != "plan@activated"));
         let missing = tokio::task::spawn_blocking({
             let host = Arc::clone(&host);
             move || host.load("plan@c", Path::new("no/such"))

@@ -35,6 +35,18 @@ pub enum Refusal {
         /// The server's answer.
         reason: String,
     },
+    /// The adapter is activated, and the server would apply it to all tokens, without an error.
+    #[error(
+        "the adapter `{name}` in `{}` is activated (`alora_invocation_tokens`), and no server that loads adapters on request is known \
+         to apply such ones; fix: promote one that always acts (`autoact model train --plain`, or `activated = false` in a task)",
+        path.display()
+    )]
+    Activated {
+        /// Its name.
+        name: String,
+        /// Its directory.
+        path: PathBuf,
+    },
     /// What its judgements are worth cannot be read.
     #[error("cannot use the calibration `{}`: {reason}; fix: write it anew with `autoact eval --calibrate`, or remove it", path.display())]
     Calibration {

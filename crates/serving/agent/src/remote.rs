@@ -179,6 +179,7 @@ fn refused(url: &str, error: &RemoteError) -> StartError {
         RemoteError::UnknownModel { .. } => {
             "set `--backend-model NAME` to one of them, or serve one more: `vllm serve … --lora-modules plan=…`"
         }
+        RemoteError::Activated { .. } => "serve one that always acts; `autoact model train plan --plain` makes such a one",
         RemoteError::ControlTokens { .. } => "check the `tokenizer_config.json` in `backend.chat_template`",
         RemoteError::Mute { .. } => {
             "set `--backend URL` to where the API begins, such as `http://vllm:8000/v1`, and `--backend-model NAME` to a model it has"

@@ -67,10 +67,15 @@ pub(crate) struct TrainOptions {
     /// Train on so many tokens instead of the recipe's number.
     #[arg(long)]
     tokens: Option<u64>,
-    /// Start the base from the weights of this model directory, with its tokenizer, instead of
-    /// random weights. It may have fewer layers than the recipe; others are added.
+    /// Start from the weights in this directory instead of new ones. For the base: a model with the
+    /// recipe's tokenizer, which may have fewer layers; others are added. For an adapter: one of the
+    /// same base and shape, activated or not. With `all`, only the base starts from it.
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
+    /// Train an adapter that always acts, whatever the recipe says, for servers that cannot apply
+    /// activated ones. It is written to `plain-adapters/` of the model directory.
+    #[arg(long)]
+    plain: bool,
     /// Forget earlier checkpoints.
     #[arg(long)]
     restart: bool,
@@ -99,7 +104,8 @@ pub(crate) async fn run(command: ModelCommand) -> anyhow::Result<u8> {
 fn train(options: &TrainOptions, stop: &AtomicBool) -> anyhow::Result<u8> {
     let paths =
         Paths { recipe: options.recipe.clone(), atlas: options.atlas.clone(), model: options.model.clone(), work: options.work.clone() };
-    let run = Options { tokens: options.tokens, from: options.from.clone(), restart: options.restart };
+    let run = Options { tokens: options.tokens, from: options.from.clone(), plain: options.plain, restart: options.restart };
+    let adapters = Options { from: options.from.clone().filter(|_| options.part != Part::All), ..run.clone() };
     let parts: Vec<Part> = if options.part == Part::All { Part::EACH.to_vec() } else { vec![options.part] };
     for part in parts {
         let name = part.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
@@ -112,9 +118,9 @@ fn train(options: &TrainOptions, stop: &AtomicBool) -> anyhow::Result<u8> {
                 continue;
             }
             Part::Base => autoact_pretrain::train_base(&paths, run.clone(), &mut on_step)?,
-            Part::Plan => autoact_pretrain::train_adapter(Role::Plan, &paths, run.clone(), &mut on_step)?,
-            Part::Tool => autoact_pretrain::train_adapter(Role::Tool, &paths, run.clone(), &mut on_step)?,
-            Part::Reflect => autoact_pretrain::train_adapter(Role::Reflect, &paths, run.clone(), &mut on_step)?,
+            Part::Plan => autoact_pretrain::train_adapter(Role::Plan, &paths, adapters.clone(), &mut on_step)?,
+            Part::Tool => autoact_pretrain::train_adapter(Role::Tool, &paths, adapters.clone(), &mut on_step)?,
+            Part::Reflect => autoact_pretrain::train_adapter(Role::Reflect, &paths, adapters.clone(), &mut on_step)?,
         };
         match outcome {
             Outcome::Done(report) => out::note(format_args!(
