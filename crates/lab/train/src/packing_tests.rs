@@ -1,3 +1,5 @@
+#![allow(clippy::single_range_in_vec_init)] // one invocation
+
 use super::*;
 use autoact_base::random::SplitMix64;
 use proptest::prelude::*;

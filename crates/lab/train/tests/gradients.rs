@@ -1,5 +1,5 @@
 //! Compares the hand-written forward and backward pass with candle's autograd in f64.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::single_range_in_vec_init, clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
 
