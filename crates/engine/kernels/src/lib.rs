@@ -14,6 +14,7 @@ mod inputs;
 mod lanes;
 mod line;
 mod linear;
+mod machine;
 mod rows;
 mod simd;
 mod team;
@@ -25,6 +26,7 @@ pub use elementwise::{add, gelu, layer_norm, log_sum_exp, rms_norm, rotate, soft
 pub use format::{Format, Matrix, ShapeError, UnknownFormat, quantize_q8_0, to_bf16};
 pub use inputs::Inputs;
 pub use linear::{LowRank, Part, linear};
+pub use machine::Machine;
 pub use team::Team;
 
 /// The instruction set that the kernels use on this machine: `avx512-bf16-vnni`, `avx512`, `avx2`
