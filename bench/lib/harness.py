@@ -107,9 +107,31 @@ def table(head: list, rows: list) -> str:
     return "\n".join(lines)
 
 
-def machine() -> dict:
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
-    return {"cpu": cpu, "cores": os.cpu_count(), "load": os.getloadavg(), "time": time.strftime("%Y-%m-%d %H:%M:%S")}
+def machine(binary: Path | None = None) -> dict:
+    """Where figures are made. The processor, the path of our kernels and the memory's speed are what `autoact-bench machine`
+    measures; without one that knows the command, the processor alone is told."""
+    now = {"load": os.getloadavg(), "time": time.strftime("%Y-%m-%d %H:%M:%S")}
+    binary = binary or Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "autoact-bench"
+    try:
+        done = subprocess.run([str(binary), "machine"], capture_output=True, text=True, timeout=120, check=True)
+        return json.loads(done.stdout) | now
+    except (OSError, subprocess.SubprocessError, json.JSONDecodeError):
+        say(f"note: `{binary} machine` tells nothing; build `autoact-bench` to have the kernels' path and the memory's speed beside the figures")
+        cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
+        return {"processor": cpu, "threads": os.cpu_count()} | now
+
+
+def where(machine: dict) -> str:
+    """The line below every table."""
+    parts = [machine["processor"], machine.get("instruction_set"), f"{machine['threads']} threads"]
+    speed = machine.get("memory_bytes_per_second")
+    parts.append(f"memory {speed / 1e9:.1f} GB/s" if speed else "memory speed not measured")
+    return "Machine: " + ", ".join(part for part in parts if part) + ".\n"
+
+
+def has_tiles() -> bool:
+    """Whether the processor has tile units (AMX) with 8-bit products, as the system says."""
+    return any(line.startswith("flags") and "amx_int8" in line.split() for line in open("/proc/cpuinfo"))
 
 
 def warn_if_busy() -> None:

@@ -61,18 +61,24 @@ class Server:
         lib.llama_backend_init()
         params = lib.llama_model_default_params()
         params.n_gpu_layers = 0
+        if not args.tiles:
+            # llama.cpp calls them extra buffers: those of AMX, and of weights that it puts in another order
+            known = [name for name, _ in lib.llama_model_params._fields_]
+            assert "use_extra_bufts" in known, "this llama.cpp cannot leave its tile buffers; take the release of bench/requirements.txt"
+            params.use_extra_bufts = False
         self.model = lib.llama_model_load_from_file(args.model.encode(), params)
         assert self.model, "no model"
-        self.adapter = lib.llama_adapter_lora_init(self.model, args.adapter.encode())
-        assert self.adapter, "no adapter"
+        self.adapter = lib.llama_adapter_lora_init(self.model, args.adapter.encode()) if args.adapter else None
+        assert self.adapter or not args.adapter, "no adapter"
         self.contexts = {n: Context(self.model, n, args.threads) for n in (1, STREAMS)}
         self.kept = []
 
     def context(self, sequences: int, adapter: bool) -> Context:
         found = self.contexts[sequences]
+        assert self.adapter or not adapter, "started without an adapter"
         count = 1 if adapter else 0
         code = lib.llama_set_adapters_lora(
-            found.ptr, (lib.llama_adapter_lora_p_ctypes * 1)(self.adapter), count, (ctypes.c_float * 1)(1.0)
+            found.ptr, (lib.llama_adapter_lora_p_ctypes * count)(*[self.adapter] * count), count, (ctypes.c_float * count)(*[1.0] * count)
         )
         assert code == 0, f"llama_set_adapters_lora gave {code}"
         return found
@@ -125,7 +131,8 @@ class Server:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", required=True)
-    parser.add_argument("--adapter", required=True)
+    parser.add_argument("--adapter", help="without it, jobs with an adapter are refused")
+    parser.add_argument("--no-tiles", dest="tiles", action="store_false", help="leave out buffers in the form of tile units")
     parser.add_argument("--threads", type=int, required=True)
     args = parser.parse_args()
     start = time.perf_counter()

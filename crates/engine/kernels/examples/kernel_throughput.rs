@@ -45,7 +45,7 @@ fn main() {
     let seconds = args.next().and_then(|s| s.parse().ok()).unwrap_or(0.5);
     let threads = std::env::var("AUTOACT_THREADS").ok().and_then(|n| n.parse().ok());
     let threads = threads.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
-    println!("instructions: {}, threads: {threads}", instruction_set());
+    println!("machine: {}; threads of these figures: {threads}", Machine::measure());
     let bench = Bench { threads, time: Duration::from_secs_f64(seconds) };
     if what.is_empty() || what == "linear" {
         products(&bench);

@@ -15,6 +15,7 @@ mod kv;
 mod lanes;
 mod line;
 mod linear;
+mod machine;
 mod rows;
 mod simd;
 mod team;
@@ -27,6 +28,7 @@ pub use format::{Format, Matrix, ShapeError, UnknownFormat, quantize_q8_0, to_bf
 pub use inputs::Inputs;
 pub use kv::{BLOCK, KvFormat, UnknownKvFormat, store_kv};
 pub use linear::{LowRank, Part, linear};
+pub use machine::Machine;
 pub use team::Team;
 
 /// The instruction set that the kernels use on this machine: `amx` (tile units), and below it

@@ -227,6 +227,11 @@ fn cautions(a: &Report, b: &Report) -> Vec<String> {
             cautions.push(format!("{what}: `{first}` and `{second}`"));
         }
     };
+    let machine = |report: &Report| report.machine.as_ref().map(|machine| format!("{} ({})", machine.processor, machine.instruction_set));
+    // reports of earlier versions do not say where they were made
+    if let (Some(first), Some(second)) = (machine(a), machine(b)) {
+        differ("machine", first, second);
+    }
     differ("arrivals", one.arrivals.clone(), other.arrivals.clone());
     differ("rate", format!("{:?}", one.rate), format!("{:?}", other.rate));
     differ("in flight", format!("{:?}", one.in_flight), format!("{:?}", other.in_flight));

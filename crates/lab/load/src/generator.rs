@@ -27,6 +27,13 @@ pub enum Pace {
     Open(Vec<Duration>),
     /// As soon as fewer than this number are in flight.
     Closed(usize),
+    /// So many tasks, however long they take: the same work for every target.
+    Count {
+        /// Number of tasks.
+        tasks: usize,
+        /// Number in flight at once.
+        at_once: usize,
+    },
 }
 
 /// A load.
@@ -102,6 +109,7 @@ pub async fn run<T: Target>(
             && match load.pace {
                 Pace::Open(_) => true,
                 Pace::Closed(in_flight) => tasks.len() < in_flight,
+                Pace::Count { at_once, .. } => tasks.len() < at_once.max(1),
             };
         tokio::select! {
             biased;
@@ -140,6 +148,7 @@ fn next(pace: &Pace, begun: usize, begin: Instant, planned: Duration) -> Option<
     match pace {
         Pace::Open(times) => times.get(begun).map(|at| begin + *at),
         Pace::Closed(_) => Some(Instant::now()).filter(|now| *now < begin + planned),
+        Pace::Count { tasks, .. } => (begun < *tasks).then(Instant::now),
     }
 }
 
@@ -253,6 +262,15 @@ mod tests {
         let collected = run_on(&target, &load).await;
         assert_eq!((target.most.load(Ordering::SeqCst), collected.begun), (8, 96));
         assert_eq!((collected.counts(), collected.warmup_tasks), ((80, 0), 16));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_counted_load_has_so_many_tasks() {
+        let target = Arc::new(Slow::default());
+        let load = Load { pace: Pace::Count { tasks: 10, at_once: 4 }, warmup: Duration::ZERO, duration: Duration::ZERO, limit: 1000 };
+        let collected = run_on(&target, &load).await;
+        assert_eq!((target.most.load(Ordering::SeqCst), collected.begun, collected.counts()), (4, 10, (10, 0)));
+        assert!(collected.last_end.abs_diff(Duration::from_secs(3)) < ms(50), "{:?}", collected.last_end);
     }
 
     #[tokio::test(start_paused = true)]

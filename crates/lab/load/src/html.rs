@@ -18,6 +18,9 @@ pub(crate) fn html(report: &Report) -> String {
         "{} · gateway {} · questions {} ({}) · warm-up {:.0} s · seed {} · autoact {}",
         report.started, asked.gateway, asked.questions, asked.distinct_questions, asked.warmup_seconds, asked.seed, report.version
     ));
+    if let Some(machine) = &report.machine {
+        page.note(&format!("Machine of this program: {machine}."));
+    }
     if report.interrupted {
         page.say("Stopped before its time.");
     }

@@ -3,7 +3,8 @@
 //! ```text
 //! schedule ──▶ run ──▶ Target (a gateway) ──▶ Seen ──▶ Account ──▶ Collected ──▶ Report ──▶ report.json, report.html
 //! arrivals     open    one task over a        what     where its    of all       Comparison of two
-//! beforehand   loop    stream of events       came     time went    tasks
+//! beforehand   loop    stream of events       came     time went    tasks ─▶ Trial ─▶ Pair ─▶ Paired
+//!                                                                   of a phase    of two builds
 //! ```
 //!
 //! The load is open-loop: tasks arrive on a schedule that is computed beforehand, and a task's
@@ -19,6 +20,7 @@ mod distribution;
 mod error;
 mod generator;
 mod html;
+mod paired;
 mod phase;
 mod question;
 mod report;
@@ -37,6 +39,7 @@ pub use distribution::{Distribution, Durations, QUANTILES};
 pub use error::LoadError;
 pub use generator::{Load, Pace, Progress, Stop, run};
 pub use html::ms;
+pub use paired::{Build, Figure, LEAST_PAIRS, PAIRED_SCHEMA, Pair, Paired, PairedAsked, Trial};
 pub use phase::{Agent, Call, Phase};
 pub use question::{Question, questions, shuffled};
 pub use report::{Asked, Coverage, Moment, Part, Report, SCHEMA, Score, Tasks};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use autoact_kernels::Machine;
 use serde::{Deserialize, Serialize};
 
 use crate::account::Tokens;
@@ -145,6 +146,10 @@ pub struct Report {
     pub version: String,
     /// The start of the load.
     pub started: String,
+    /// The machine that this program ran on, and the group if it was the same one; absent in reports
+    /// of earlier versions.
+    #[serde(default)]
+    pub machine: Option<Machine>,
     /// The settings of the load.
     pub asked: Asked,
     /// How to read the latencies.
@@ -197,7 +202,7 @@ const CLOSED: &str = "Closed load: a task is begun when one before has ended, so
                       meantime would wait is left out (coordinated omission); for latencies that people see, ask for a rate.";
 
 impl Report {
-    /// The report of a load that began at `started`.
+    /// The report of a load that began at `started`. Where it was made is the caller's to add.
     pub fn new(asked: Asked, started: SystemTime, collected: &Collected) -> Report {
         let (finished, failed) = collected.counts();
         let counted = finished + failed;
@@ -208,6 +213,7 @@ impl Report {
             schema: SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: prost_types::Timestamp::from(started).to_string(),
+            machine: None,
             note: note.to_owned(),
             interrupted: collected.stopped_after.is_some(),
             seconds: tidy(collected.took.as_secs_f64()),

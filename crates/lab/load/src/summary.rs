@@ -13,6 +13,9 @@ impl Report {
     pub fn summary(&self) -> String {
         let mut out = String::new();
         let tasks = &self.tasks;
+        if let Some(machine) = &self.machine {
+            let _ = writeln!(out, "machine: {machine}");
+        }
         // writing to a string cannot fail
         let _ = writeln!(
             out,

@@ -154,6 +154,8 @@ async fn ask_all(address: &str, questions: Vec<EvalQuestion>, options: &EvalOpti
     }
     bar.finish_and_clear();
     report.elapsed = begun.elapsed();
+    // after the questions, whose time it would take
+    report.machine = tokio::task::spawn_blocking(autoact_kernels::Machine::measure).await?;
     Ok((report, interrupted))
 }
 

@@ -1,18 +1,22 @@
 //! `autoact load`: tasks at a set rate, and where their time goes.
 
+mod compare;
 mod live;
+mod side;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use autoact_load::{Arrivals, Asked, Comparison, Gateway, GatewayOptions, Load, LoadError, Pace, Question, Report, Stop};
+use autoact_kernels::Machine;
+use autoact_load::{Arrivals, Asked, Gateway, GatewayOptions, Load, LoadError, Pace, Question, Report, Stop};
 use clap::{Args, Subcommand};
 
 use crate::client::{self, Service};
 use crate::exit;
 use crate::identity;
 use crate::out;
+use compare::CompareOptions;
 use live::Live;
 
 /// `autoact load`
@@ -38,29 +42,15 @@ pub(crate) struct LoadOptions {
     /// How long tasks arrive before they are counted.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     warmup: Duration,
-    /// Ask the questions of this file: a question a line, as text or as JSON with `question` and
-    /// perhaps `answer` and `options`.
-    #[arg(long, value_name = "FILE", conflicts_with = "set")]
-    questions: Option<PathBuf>,
-    /// Ask this set of the atlas: `dev` or `held-out`.
-    #[arg(long, default_value = "dev", value_parser = ["dev", "held-out"])]
-    set: String,
     /// Tasks in flight at most; arrivals beyond wait here, and their waiting counts.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     concurrency_limit: u32,
-    /// How long one task is waited for; then it is cancelled and counts as failed.
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
-    timeout: Duration,
     /// After every task, recall something like its question from the memory service here, and time
     /// that too.
     #[arg(long, value_name = "URL")]
     memory: Option<String>,
-    /// Sampling temperature.
-    #[arg(long, default_value_t = 0.0)]
-    temperature: f32,
-    /// Seed of the arrivals, of the questions' order and of the sampling.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    asking: Asking,
     /// Where `report.json` and `report.html` go.
     #[arg(long, value_name = "DIR", default_value = ".quickstart/load")]
     out: PathBuf,
@@ -69,23 +59,41 @@ pub(crate) struct LoadOptions {
     json: bool,
 }
 
+/// What is asked, and how.
+#[derive(Debug, Args)]
+struct Asking {
+    /// Ask the questions of this file: a question a line, as text or as JSON with `question` and
+    /// perhaps `answer` and `options`.
+    #[arg(long, value_name = "FILE", conflicts_with = "set")]
+    questions: Option<PathBuf>,
+    /// Ask this set of the atlas: `dev` or `held-out`.
+    #[arg(long, default_value = "dev", value_parser = ["dev", "held-out"])]
+    set: String,
+    /// How long one task is waited for; then it is cancelled and counts as failed.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
+    timeout: Duration,
+    /// Sampling temperature.
+    #[arg(long, default_value_t = 0.0)]
+    temperature: f32,
+    /// Seed of the arrivals, of the questions' order and of the sampling.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+impl Asking {
+    /// The questions in the order of the seed, and where they are from.
+    fn questions(&self) -> anyhow::Result<(Vec<Question>, String)> {
+        anyhow::ensure!(!self.timeout.is_zero(), "`--timeout` is nothing; expected a time such as `60s`");
+        let path = self.questions.clone().unwrap_or_else(|| crate::eval::set::path_of(&self.set));
+        Ok((autoact_load::shuffled(autoact_load::questions(&path)?, self.seed), path.display().to_string()))
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum LoadCommand {
-    /// Compare two reports: ratios per percentile, what changed, and whether that is more than
-    /// chance.
-    Compare {
-        /// The first report: a `report.json`, or the directory it is in.
-        a: PathBuf,
-        /// The second.
-        b: PathBuf,
-        /// Fail when a percentile of the second is, by more than chance, longer than this factor
-        /// allows, or more tasks fail.
-        #[arg(long, value_name = "FACTOR")]
-        fail_above: Option<f64>,
-        /// A JSON object for programs.
-        #[arg(long)]
-        json: bool,
-    },
+    /// Compare two builds: start the group of each, alternate the same tasks between them in short
+    /// phases, and print ratios with 95% intervals. Or compare two reports.
+    Compare(Box<CompareOptions>),
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -97,41 +105,27 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 pub(crate) async fn run(gateway: &str, options: LoadOptions) -> anyhow::Result<u8> {
     match &options.command {
-        Some(LoadCommand::Compare { a, b, fail_above, json }) => {
-            compare(&Comparison::new(&Report::read(a)?, &Report::read(b)?), *fail_above, *json)
-        }
+        Some(LoadCommand::Compare(options)) => compare::run(options).await,
         None => load(gateway, &options).await,
     }
 }
 
-fn compare(comparison: &Comparison, fail_above: Option<f64>, json: bool) -> anyhow::Result<u8> {
-    if json {
-        out::line(serde_json::to_string_pretty(comparison)?)?;
-    } else {
-        out::text(comparison.table())?;
-    }
-    let failures = fail_above.map(|most| comparison.failures(most)).unwrap_or_default();
-    failures.iter().for_each(|failure| out::note(format_args!("worse: {failure}")));
-    Ok(if failures.is_empty() { exit::OK } else { exit::FAILED })
-}
-
 async fn load(gateway: &str, options: &LoadOptions) -> anyhow::Result<u8> {
     anyhow::ensure!(!options.duration.is_zero(), "`--duration` is nothing; expected a time such as `60s`");
-    anyhow::ensure!(!options.timeout.is_zero(), "`--timeout` is nothing; expected a time such as `60s`");
-    let path = options.questions.clone().unwrap_or_else(|| crate::eval::set::path_of(&options.set));
-    let questions = autoact_load::shuffled(autoact_load::questions(&path)?, options.seed);
+    let (questions, source) = options.asking.questions()?;
     let load = options.load()?;
-    let target = connect(gateway, options, load.limit).await?;
+    let target = connect(gateway, &options.asking, options.memory.as_deref(), load.limit).await?;
+    let machine = tokio::task::spawn_blocking(Machine::measure).await?;
     let stop = Stop::default();
     let interrupt = tokio::spawn(interrupts(stop.clone()));
     let started = SystemTime::now();
     let mut live = Live::new();
-    let asked = options.asked(gateway, path, questions.len());
+    let asked = options.asked(gateway, source, questions.len());
     let questions: Arc<[Question]> = questions.into();
     let collected = autoact_load::run(Arc::new(target), &load, questions, &stop, |progress| live.show(progress)).await;
     live.end();
     interrupt.abort();
-    let report = Report::new(asked, started, &collected);
+    let report = Report { machine: Some(machine), ..Report::new(asked, started, &collected) };
     report.write(&options.out)?;
     if options.json {
         out::text(report.json())?;
@@ -146,9 +140,9 @@ async fn load(gateway: &str, options: &LoadOptions) -> anyhow::Result<u8> {
     })
 }
 
-async fn connect(gateway: &str, options: &LoadOptions, in_flight: usize) -> anyhow::Result<Gateway> {
+async fn connect(gateway: &str, asking: &Asking, memory_address: Option<&str>, in_flight: usize) -> anyhow::Result<Gateway> {
     let route = client::route(gateway, Service::Gateway)?;
-    let memory = options.memory.as_ref().map(|memory| client::route(memory, Service::Memory)).transpose()?;
+    let memory = memory_address.map(|memory| client::route(memory, Service::Memory)).transpose()?;
     // one connector has the certificate for both
     let connector = memory.as_ref().filter(|memory| memory.connector.has_tls()).map_or(route.connector, |memory| memory.connector.clone());
     let connect = GatewayOptions {
@@ -157,13 +151,13 @@ async fn connect(gateway: &str, options: &LoadOptions, in_flight: usize) -> anyh
         memory: memory.map(|memory| memory.address),
         bearer: identity::bearer()?,
         in_flight,
-        timeout: options.timeout,
-        temperature: options.temperature,
-        seed: options.seed,
+        timeout: asking.timeout,
+        temperature: asking.temperature,
+        seed: asking.seed,
     };
     // an address that is none is said to be one before it is used
     client::gateway(gateway)?;
-    if let Some(memory) = &options.memory {
+    if let Some(memory) = memory_address {
         client::memory(memory)?;
     }
     match Gateway::connect(connect).await {
@@ -178,19 +172,19 @@ impl LoadOptions {
         let limit = usize::try_from(self.concurrency_limit).unwrap_or(usize::MAX);
         let pace = match self.closed {
             Some(in_flight) => Pace::Closed(usize::try_from(in_flight).unwrap_or(usize::MAX)),
-            None => Pace::Open(autoact_load::schedule(self.arrivals, self.rate, self.warmup + self.duration, self.seed)?),
+            None => Pace::Open(autoact_load::schedule(self.arrivals, self.rate, self.warmup + self.duration, self.asking.seed)?),
         };
         let limit = match pace {
             Pace::Open(_) => limit,
-            Pace::Closed(in_flight) => in_flight,
+            Pace::Closed(in_flight) | Pace::Count { at_once: in_flight, .. } => in_flight,
         };
         Ok(Load { pace, warmup: self.warmup, duration: self.duration, limit })
     }
 
-    fn asked(&self, gateway: &str, questions: PathBuf, distinct_questions: usize) -> Asked {
+    fn asked(&self, gateway: &str, questions: String, distinct_questions: usize) -> Asked {
         Asked {
             gateway: gateway.to_owned(),
-            questions: questions.display().to_string(),
+            questions,
             distinct_questions,
             arrivals: if self.closed.is_some() { "closed".to_owned() } else { self.arrivals.to_string() },
             rate: self.closed.is_none().then_some(self.rate),
@@ -198,9 +192,9 @@ impl LoadOptions {
             limit: usize::try_from(self.concurrency_limit).unwrap_or(usize::MAX),
             warmup_seconds: self.warmup.as_secs_f64(),
             duration_seconds: self.duration.as_secs_f64(),
-            timeout_seconds: self.timeout.as_secs_f64(),
-            seed: self.seed,
-            temperature: self.temperature,
+            timeout_seconds: self.asking.timeout.as_secs_f64(),
+            seed: self.asking.seed,
+            temperature: self.asking.temperature,
         }
     }
 }
@@ -237,6 +231,8 @@ mod tests {
         let closed = parse(&["--closed", "8"]).unwrap().load().unwrap();
         assert_eq!((closed.pace, closed.limit), (autoact_load::Pace::Closed(8), 8));
         assert!(parse(&["compare", "a", "b", "--fail-above", "1.2"]).unwrap().command.is_some());
+        let builds = ["compare", "a", "http://127.0.0.1:7400", "--pairs", "3", "--env-b", "X=1", "--up", "--replicas 2", "--seed", "7"];
+        assert!(parse(&builds).unwrap().command.is_some());
         for wrong in [
             &["--closed", "8", "--rate", "5"][..],
             &["--duration", "long"],
@@ -245,6 +241,8 @@ mod tests {
             &["--questions", "x", "--set", "dev"],
             &["--rate", "5", "compare", "a", "b"],
             &["compare", "a"],
+            &["compare", "a", "b", "--env-a", "X"],
+            &["compare", "a", "b", "--pairs", "0"],
             &["--closed", "0"],
         ] {
             assert!(parse(wrong).is_err(), "{wrong:?}");

@@ -30,6 +30,8 @@ pub(crate) struct Program {
     pub(crate) path: PathBuf,
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
+    /// Its working directory; `None`: ours.
+    pub(crate) dir: Option<PathBuf>,
 }
 
 /// A started program.
@@ -50,7 +52,11 @@ impl Process {
         );
         let log = logs.join(format!("{}.log", program.name));
         let output = File::create(&log)?;
-        let mut child = Command::new("/bin/sh")
+        let mut command = Command::new("/bin/sh");
+        if let Some(dir) = &program.dir {
+            command.current_dir(dir);
+        }
+        let mut child = command
             .args(["-c", TETHER, "autoact-tether"])
             .arg(&program.path)
             .args(&program.args)

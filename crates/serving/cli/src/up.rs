@@ -62,7 +62,7 @@ async fn serve(options: &UpOptions, group: &mut Group) -> anyhow::Result<u8> {
 }
 
 /// SIGINT or SIGTERM.
-async fn stop_signal() {
+pub(crate) async fn stop_signal() {
     let terminate = async {
         match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
             Ok(mut signal) => {

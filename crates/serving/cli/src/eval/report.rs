@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use autoact_kernels::Machine;
 use autoact_score::Judged;
 use autoact_wire::v1;
 use serde_json::json;
@@ -109,6 +110,8 @@ fn table(by: &str, rows: BTreeMap<String, Row>, total: Option<&Row>) -> String {
 pub(crate) struct Report {
     outcomes: Vec<Outcome>,
     pub(crate) elapsed: Duration,
+    /// Where this program ran, and the group if it was the same machine.
+    pub(crate) machine: Machine,
 }
 
 /// Sums over some of the results.
@@ -224,11 +227,12 @@ impl Report {
         }
         let _ = writeln!(
             out,
-            "\n{}\ntime to the answer with {} at once: median {:.2} s, p95 {:.2} s",
+            "\n{}\ntime to the answer with {} at once: median {:.2} s, p95 {:.2} s\nmachine of this program: {}",
             self.approval().text(),
             options.concurrency,
             self.latency(0.5),
-            self.latency(0.95)
+            self.latency(0.95),
+            self.machine
         );
         out
     }
@@ -243,7 +247,7 @@ impl Report {
         json!({
             "set": options.set, "counterfactual": options.counterfactual, "seed": options.seed, "temperature": options.temperature,
             "concurrency": options.concurrency, "seconds": self.elapsed.as_secs_f64(), "latency_p50_seconds": self.latency(0.5),
-            "latency_p95_seconds": self.latency(0.95), "all": self.total().json(), "kinds": kinds, "forms": forms,
+            "latency_p95_seconds": self.latency(0.95), "machine": self.machine, "all": self.total().json(), "kinds": kinds, "forms": forms,
             "approval": self.approval().json(),
         })
     }

@@ -1,7 +1,7 @@
 //! A load as it runs: one line that changes on a terminal, a line every few seconds otherwise.
 
 use std::io::IsTerminal as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use autoact_load::{Progress, ms};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -14,7 +14,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Shows progress on standard error: standard output is the report's.
 pub(super) struct Live {
     bar: Option<ProgressBar>,
-    shown: Duration,
+    shown: Instant,
 }
 
 impl Live {
@@ -26,18 +26,23 @@ impl Live {
             }
             bar
         });
-        Live { bar, shown: Duration::ZERO }
+        Live { bar, shown: Instant::now() }
     }
 
     pub(super) fn show(&mut self, progress: &Progress) {
+        self.say(&line(progress));
+    }
+
+    /// Shows a line of another kind of load.
+    pub(super) fn say(&mut self, line: &str) {
         match &self.bar {
             Some(bar) => {
-                bar.set_message(line(progress));
+                bar.set_message(line.to_owned());
                 bar.tick();
             }
-            None if progress.elapsed >= self.shown + LINE_EVERY => {
-                self.shown = progress.elapsed;
-                out::note(line(progress));
+            None if self.shown.elapsed() >= LINE_EVERY => {
+                self.shown = Instant::now();
+                out::note(line);
             }
             None => {}
         }

@@ -123,8 +123,13 @@ impl Group {
         let readers = readers.map(|member| (member.name(), ports.metrics(member.index, member.replica)));
         let mut patience = Patience::new(limit, readers.collect(), say);
         let logs = self.state.join("logs");
-        let server =
-            Program { name: "nats-server".into(), path: nats, args: vec!["-c".into(), nats_config.display().to_string()], env: Vec::new() };
+        let server = Program {
+            name: "nats-server".into(),
+            path: nats,
+            args: vec!["-c".into(), nats_config.display().to_string()],
+            env: Vec::new(),
+            dir: None,
+        };
         self.processes.push(Process::start(&server, &logs)?);
         let address = format!("127.0.0.1:{}", self.ports.nats());
         supervise::until(&mut self.processes, &mut patience, "nats-server", || {
@@ -159,7 +164,8 @@ impl Group {
                 ];
                 args.extend(listens.into_iter().flat_map(|(flag, port)| [flag.to_owned(), format!("127.0.0.1:{port}")]));
             }
-            self.processes.push(Process::start(&Program { name: member.name(), path: path.clone(), args, env: Vec::new() }, &logs)?);
+            self.processes
+                .push(Process::start(&Program { name: member.name(), path: path.clone(), args, env: Vec::new(), dir: None }, &logs)?);
         }
         for member in Member::all(ports.replicas()) {
             let (name, operator) = (member.name(), self.operator.clone());
