@@ -421,7 +421,9 @@ mod tests {
         assert_eq!([0.0, 0.5, 0.95].map(|at| quantile_of(samples.into_iter(), at)), [1.0, 2.0, 10.0]);
         assert_eq!(quantile_of(std::iter::empty(), 0.5), 0.0);
         let mut durations = Durations::default();
-        [20, 20, 50].map(|millis| durations.record(crate::testing::ms(millis)));
+        for millis in [20, 20, 50] {
+            durations.record(crate::testing::ms(millis));
+        }
         assert_eq!(millis(&durations).len(), 3);
     }
 }
