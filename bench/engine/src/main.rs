@@ -27,7 +27,10 @@ enum What {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().what {
         What::Engine(args) => engine::run(args),
-        What::Machine => Ok(println!("{}", serde_json::to_string(&autoact_kernels::Machine::measure())?)),
+        What::Machine => {
+            println!("{}", serde_json::to_string(&autoact_kernels::Machine::measure())?);
+            Ok(())
+        }
         What::Train(args) => train::run(&args),
     }
 }

@@ -7,9 +7,10 @@ pub const CONFIG_VARIABLE: &str = "AUTOACT_CONFIG";
 
 /// Variables with our prefix that are not settings of a service, each with who reads it. Services
 /// may find them in their environment: `autoact up` and the tests hand theirs on.
-pub const OTHER_VARIABLES: [(&str, &str); 34] = [
+pub const OTHER_VARIABLES: [(&str, &str); 35] = [
     (CONFIG_VARIABLE, "every service: its configuration file"),
     ("AUTOACT_BUF", "scripts/fetch-buf: the program that lints proto/"),
+    ("AUTOACT_EMULATED_TILES", "the tests of crates/engine/kernels: the machine is that of tests/tiles/run"),
     ("AUTOACT_FAILPOINTS", "test builds of every service: points at which the process ends or stalls"),
     ("AUTOACT_FAKETIME", "scripts/fetch-faketime and the test that sets clocks"),
     ("AUTOACT_GATEWAY", "the `autoact` command: default of `--gateway`"),

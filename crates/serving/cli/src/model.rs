@@ -105,7 +105,7 @@ fn train(options: &TrainOptions, stop: &AtomicBool) -> anyhow::Result<u8> {
     let paths =
         Paths { recipe: options.recipe.clone(), atlas: options.atlas.clone(), model: options.model.clone(), work: options.work.clone() };
     let run = Options { tokens: options.tokens, from: options.from.clone(), plain: options.plain, restart: options.restart };
-    let adapters = Options { from: options.from.clone().filter(|_| options.part != Part::All), ..run.clone() };
+    let adapters = Options { from: options.from.clone().filter(|_| options.part != Part::All), ..run };
     let parts: Vec<Part> = if options.part == Part::All { Part::EACH.to_vec() } else { vec![options.part] };
     for part in parts {
         let name = part.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
