@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use autoact_access::{Anonymous, Authority, Caller, Guard, Principal};
-use autoact_bus::{Bus, BusConfig, BusError, Encode, check_durability};
+use autoact_bus::{Bus, BusConfig, BusError, Encode, OpenTasks, check_durability};
 use autoact_planning::{Memories, NoMemories};
 use autoact_service::{Absence, Checks, Flag, Service, Setup, StartError};
 use autoact_trajectory::Tenant;
@@ -30,6 +30,9 @@ use crate::run::work::{Work, listen};
 use crate::tasks::Application;
 use crate::tasks::approval::Approvals;
 use crate::tasks::quota::{Quota, Quotas};
+
+/// As many times as many tasks may be open as may be queued or running, where no setting says.
+const OPEN_PER_TASK: u64 = 8;
 
 /// The gateway.
 #[derive(Debug)]
@@ -131,7 +134,7 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
     let slots = Arc::new(Semaphore::new(config.max_running));
     setup.tasks().spawn_until_stopped("tasks", |stopping| work.run(leases, slots, stopping));
 
-    let application = Application {
+    let application = Arc::new(Application {
         bus,
         tenants,
         quotas: Quotas::new(&config.quota, shared(&config, required)),
@@ -144,16 +147,19 @@ pub async fn build(config: GatewayConfig, setup: &mut Setup, encode: Encode) -> 
         limits: config.limits.into(),
         max_limits: config.max_limits.into(),
         max_tasks: config.max_tasks,
+        max_open: max_open(&config),
+        open: OpenTasks::default(),
         entering: AtomicU64::new(0),
         max_watchers: config.max_watchers,
         watchers: Arc::new(Semaphore::new(config.max_watchers)),
         leaving,
-    };
+    });
+    setup.tasks().spawn("open tasks", sweep::open(application.clone()));
     let anonymous = match required {
         true => Anonymous::Refused,
         false => Anonymous::As(Caller::User(Principal::anonymous(tenant))),
     };
-    setup.serve(Guard::new(grpc::service(Arc::new(application)), authority, anonymous));
+    setup.serve(Guard::new(grpc::service(application), authority, anonymous));
     Ok(())
 }
 
@@ -175,7 +181,12 @@ async fn open(config: &GatewayConfig, setup: &Setup) -> Result<Option<Arc<Author
 fn shared(config: &GatewayConfig, required: bool) -> Quota {
     let half = |most: u64| Some((most / 2).max(1)).filter(|_| required);
     let watchers = half(config.max_watchers as u64).and_then(|half| usize::try_from(half).ok());
-    Quota { tasks_per_minute: None, tasks: half(config.max_tasks), watchers }
+    Quota { tasks_per_minute: None, tasks: half(config.max_tasks), open: half(max_open(config)), watchers }
+}
+
+/// How many tasks may be open.
+fn max_open(config: &GatewayConfig) -> u64 {
+    if config.max_open == 0 { config.max_tasks.saturating_mul(OPEN_PER_TASK) } else { config.max_open }
 }
 
 /// Connects. A server that is not there may come; anything else is somebody's mistake.

@@ -81,6 +81,9 @@ pub struct GatewayConfig {
     pub max_watchers: usize,
     /// Tasks that may be queued or running, over all gateways; more are refused with a retry delay.
     pub max_tasks: u64,
+    /// Tasks that may be open, over all gateways: queued, running or held back; new ones are refused
+    /// with a retry delay. 0: eight times `max_tasks`.
+    pub max_open: u64,
     /// How often a task is taken up without getting any further before it ends as failed.
     pub max_attempts: u32,
     /// How long running tasks may go on after SIGTERM; then another gateway gets them.
@@ -151,7 +154,7 @@ pub struct BusSettings {
     /// Most bytes of artifacts to keep for each tenant, reserved when the first one comes; a full
     /// store makes tasks wait.
     pub max_artifact_bytes: i64,
-    /// How long the trajectories of ended tasks are kept.
+    /// How long the trajectories of ended tasks are kept, and how long a task may be held back.
     #[serde(with = "autoact_config::duration")]
     pub max_age: Duration,
     /// How long after the death of a gateway its tasks pass to another.
@@ -182,6 +185,7 @@ impl Default for GatewayConfig {
             max_running: MAX_RUNNING,
             max_watchers: MAX_WATCHERS,
             max_tasks: MAX_TASKS,
+            max_open: 0,
             max_attempts: MAX_ATTEMPTS,
             drain: DRAIN,
             limits: Limits::default().into(),
@@ -319,6 +323,8 @@ impl Section for GatewayConfig {
         }
         check.require(self.max_watchers > 0, "max_watchers", "at least 1", self.max_watchers);
         check.require(self.max_tasks > 0, "max_tasks", "at least 1", self.max_tasks);
+        let open = self.max_open == 0 || self.max_open >= self.max_tasks;
+        check.require(open, "max_open", &format!("0, or at least `max_tasks` ({})", self.max_tasks), self.max_open);
         check.require(self.max_attempts > 0, "max_attempts", "at least 1", self.max_attempts);
         let grace = duration(common.grace_period);
         check.require(self.drain < common.grace_period, "drain", &format!("below `grace_period` ({grace})"), duration(self.drain));

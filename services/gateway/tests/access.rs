@@ -348,7 +348,7 @@ async fn tasks_that_another_gateway_accepted_are_found_in_the_queue() {
 async fn a_tenant_has_its_share_and_not_more() {
     let tokens = TokenFile::new();
     let (ops, dev) = (tokens.add("ann", "ops", Role::Ask, None), tokens.add("dan", "dev", Role::Ask, None));
-    let quota = |tasks, watchers, tasks_per_minute| TenantQuotaConfig { tasks, watchers, tasks_per_minute };
+    let quota = |tasks, watchers, tasks_per_minute| TenantQuotaConfig { tasks, watchers, tasks_per_minute, ..TenantQuotaConfig::default() };
     let tenants = [("ops".to_owned(), quota(Some(2), Some(1), None)), ("dev".to_owned(), quota(None, None, Some(3)))];
     let world = world_with(Group::start(Script::default()).await, |config| {
         guarded(&tokens)(config);

@@ -5,6 +5,7 @@
 mod common;
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use autoact_testkit::poll;
 use autoact_trajectory::ApprovalPolicy;
@@ -134,6 +135,58 @@ async fn a_task_is_paused_before_anybody_takes_it_up_and_cancelled_meanwhile() {
     assert!(end(&watch(&mut world.client, "b", 0).await).approved);
     // resuming what is not paused changes nothing
     assert!(world.client.resume_task(resume("b")).await.unwrap().into_inner().task.unwrap().approved);
+}
+
+/// Tasks that are held back are in no queue, and take room on the bus all the same.
+#[tokio::test]
+async fn a_tenant_cannot_hold_back_as_many_tasks_as_it_likes() {
+    let mut world = world_with(Group::start(Script::default()).await, |config| (config.max_tasks, config.max_open) = (2, 3)).await;
+    world.group.hold_after(0);
+    for id in ["a", "b", "c"] {
+        world.client.submit_task(named(id, "Loire")).await.unwrap();
+        world.client.pause_task(pause(id)).await.unwrap();
+        unqueued(&world).await;
+    }
+    let full = async |client: &mut Client| {
+        let status = client.submit_task(named("full", "Loire")).await.unwrap_err();
+        assert_eq!((status.code(), reason(&status).as_deref()), (Code::ResourceExhausted, Some("TOO_MANY_OPEN")), "{status:?}");
+        assert_eq!(metadata(&status)["limit"], "3");
+        assert!(retry_after(&status).is_some());
+    };
+    full(&mut world.client).await;
+    // what is there already is no new task
+    world.client.submit_task(named("a", "Loire")).await.unwrap();
+    // one that is cancelled makes room, though nobody runs it; so does one that goes on and ends
+    world.client.cancel_task(v1::CancelTaskRequest { task_id: "a".into() }).await.unwrap();
+    there_is_room(&mut world.client, "d").await;
+    world.client.pause_task(pause("d")).await.unwrap();
+    full(&mut world.client).await;
+    world.group.go_on();
+    world.client.resume_task(resume("b")).await.unwrap();
+    assert!(end(&watch(&mut world.client, "b", 0).await).approved);
+    there_is_room(&mut world.client, "e").await;
+}
+
+/// A task that is held back for as long as ended ones are kept is cancelled.
+#[tokio::test]
+async fn a_task_that_is_held_back_for_ever_is_cancelled() {
+    let mut world = world_with(Group::start(Script::default()).await, |config| config.bus.max_age = Duration::from_secs(1)).await;
+    world.group.hold_after(0);
+    for id in ["runs", "held"] {
+        world.client.submit_task(named(id, "Loire")).await.unwrap();
+    }
+    world.client.pause_task(pause("held")).await.unwrap();
+    let events = watch(&mut world.client, "held", 0).await;
+    let end = end(&events);
+    assert_eq!((end.reason(), end.by.as_str()), (FinishReason::Cancelled, "gateway"));
+    assert_eq!(get(&mut world.client, "runs").await.state(), TaskState::Running);
+    world.group.go_on();
+}
+
+/// There is room for a task before long.
+async fn there_is_room(client: &mut Client, id: &str) {
+    let submitted = poll::until(LIMIT, async || client.clone().submit_task(named(id, "Loire")).await.ok()).await;
+    assert!(submitted.is_some());
 }
 
 /// Whoever lets a task go on may die before it is queued again.

@@ -42,6 +42,14 @@ impl Bus {
         self.record(task, IndexEntry::Ended { index, hash }, self.now()).await
     }
 
+    /// Records the end of a task that has ended, once, whoever ended it.
+    pub async fn record_ended(&self, task: &TaskKey) -> Result<(), BusError> {
+        match self.last(task).await? {
+            Some(last) => self.record_end(task, last.index, last.digest).await,
+            None => Ok(()),
+        }
+    }
+
     /// Records that a task was in the queue and has no events, unless they were removed on purpose.
     /// Whether they were lost.
     pub async fn record_loss(&self, task: &TaskKey) -> Result<bool, BusError> {

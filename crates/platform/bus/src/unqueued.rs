@@ -4,22 +4,21 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use autoact_trajectory::{EventBody, TaskKey};
-use autoact_wire::store::{IndexEntry, IndexRecord};
+use autoact_wire::store::IndexEntry;
 
 use crate::connect::Bus;
 use crate::error::BusError;
+use crate::walk::Walk;
 
 /// Whoever accepted a task or let it go on has queued it by then, if it lives.
 const AGE: Duration = Duration::from_secs(10);
-/// Records looked at in one round; after a start, the newest ones.
-const MAX_RECORDS: u64 = 2_000;
 
-/// A walk along the index of tasks. One per process, stepped every few seconds.
+/// A walk along the index of tasks, after a start along its newest records. One per process,
+/// stepped every few seconds.
 #[derive(Debug, Default)]
 pub struct Unqueued {
-    /// The last position of the index that was read.
-    position: Option<u64>,
-    /// Submissions and resumptions that are too young to judge.
+    walk: Walk,
+    /// Submissions and resumptions that are too young to judge, by position.
     young: BTreeMap<u64, Young>,
 }
 
@@ -38,7 +37,12 @@ impl Unqueued {
     /// taken up. Queueing one that is queued changes nothing. Returns those for which it did change
     /// something, as far as can be told.
     pub async fn step(&mut self, bus: &Bus, now: SystemTime) -> Result<Vec<TaskKey>, BusError> {
-        self.read(bus).await?;
+        for (position, record) in self.walk.step(bus, true).await?.records {
+            if matches!(record.entry, IndexEntry::Submitted | IndexEntry::Resumed) {
+                let young = Young { task: record.task, recorded: record.time, read: Instant::now() };
+                self.young.insert(position, young);
+            }
+        }
         let old = |young: &Young| now.duration_since(young.recorded).is_ok_and(|age| age >= AGE) || young.read.elapsed() >= AGE;
         let due: Vec<(u64, TaskKey)> =
             self.young.iter().filter(|(_, young)| old(young)).map(|(position, young)| (*position, young.task.clone())).collect();
@@ -52,24 +56,5 @@ impl Unqueued {
             self.young.remove(&position);
         }
         Ok(queued)
-    }
-
-    async fn read(&mut self, bus: &Bus) -> Result<(), BusError> {
-        let mut index = bus.streams.index.clone();
-        let unavailable = |error| BusError::unavailable("read the index of tasks", error);
-        let state = index.info().await.map_err(|error| unavailable(async_nats::Error::from(error)))?.state.clone();
-        let from = self.position.map_or(state.last_sequence.saturating_sub(MAX_RECORDS), |position| position) + 1;
-        let from = from.max(state.first_sequence);
-        for position in from..=state.last_sequence.min(from.saturating_add(MAX_RECORDS)) {
-            self.position = Some(position);
-            let Ok(message) = bus.streams.index.direct_get(position).await else { continue };
-            if let Ok(record) = IndexRecord::decode(&message.payload)
-                && matches!(record.entry, IndexEntry::Submitted | IndexEntry::Resumed)
-            {
-                let young = Young { task: record.task, recorded: record.time, read: Instant::now() };
-                self.young.insert(position, young);
-            }
-        }
-        Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use autoact_bus::{Bus, BusConfig, BusError, Lease, Leases, Migrated, Order, Page, Unqueued, migrate};
+use autoact_bus::{Bus, BusConfig, BusError, Full, Lease, Leases, Migrated, OpenTasks, Order, Page, Unqueued, migrate};
 use autoact_testkit::{NatsServer, poll};
 use autoact_trajectory::{
     Event, EventBody, FinishReason, Finished, NewArtifact, Started, Submitted, Task, TaskKey, Tenant, Thought, ToolSpec,
@@ -561,6 +561,50 @@ async fn a_task_that_was_never_queued_is_found() {
     assert_eq!(unqueued.step(&bus, now + Duration::from_secs(11)).await.unwrap(), std::slice::from_ref(&lost));
     assert!(unqueued.step(&bus, now + Duration::from_secs(22)).await.unwrap().is_empty());
     assert_eq!(bus.backlog().await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn open_tasks_are_those_that_have_not_ended() {
+    let (_server, bus) = server().await;
+    let (now, hour) = (SystemTime::now(), Duration::from_secs(60 * 60));
+    let (held, ends, unstored, unrecorded) = (of("ops", "held"), of("ops", "ends"), of("dev", "unstored"), of("dev", "unrecorded"));
+    for task in [&held, &ends, &unstored, &unrecorded] {
+        bus.record_submission(task).await.unwrap();
+    }
+    append_all(&bus, &held, [submitted("q"), started(1)]).await;
+    append_all(&bus, &ends, [submitted("q"), finished()]).await;
+    append_all(&bus, &unrecorded, [submitted("q"), finished()]).await;
+    let open = OpenTasks::default();
+    let counts = |open: &OpenTasks| (open.count(), open.count_of(&held.tenant), open.count_of(&unstored.tenant));
+    open.catch_up(&bus).await.unwrap();
+    assert_eq!(counts(&open), (4, 2, 2));
+    bus.record_ended(&ends).await.unwrap();
+    open.catch_up(&bus).await.unwrap();
+    assert_eq!(counts(&open), (3, 1, 2));
+    // they may just be on their way
+    assert!(open.look(&bus, now).await.unwrap().is_empty());
+    assert_eq!(counts(&open), (3, 1, 2));
+    assert!(open.look(&bus, now + Duration::from_secs(20)).await.unwrap().is_empty());
+    assert_eq!(counts(&open), (1, 1, 0));
+    // one that is counted here and recorded by somebody else is one
+    open.enter(&ends, now, Some(2), 2).unwrap();
+    assert_eq!(open.enter(&id("more"), now, Some(2), 2), Err(Full::All(2)));
+    assert_eq!(open.enter(&of("ops", "more"), now, Some(2), 9), Err(Full::Tenant(2)));
+    open.enter(&id("more"), now, Some(2), 3).unwrap();
+    assert!(open.look(&bus, now + Duration::from_secs(20)).await.unwrap().is_empty());
+    // a process that starts anew finds the same, and the end that nobody had recorded
+    let anew = OpenTasks::default();
+    anew.catch_up(&bus).await.unwrap();
+    assert_eq!(counts(&anew), (2, 1, 1));
+    assert_eq!(counts(&open), (1, 1, 0));
+    let old = now + bus_max_age() + hour;
+    assert_eq!(anew.look(&bus, old).await.unwrap(), std::slice::from_ref(&held));
+    assert!(anew.look(&bus, old).await.unwrap().is_empty(), "not again at once");
+    assert_eq!(anew.look(&bus, old + 2 * hour).await.unwrap(), [held]);
+}
+
+fn bus_max_age() -> Duration {
+    BusConfig::new("").max_age
 }
 
 /// An event as schema version 1 stored it.

@@ -59,6 +59,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
             "limits",
             "max_attempts",
             "max_limits",
+            "max_open",
             "max_running",
             "max_tasks",
             "max_watchers",

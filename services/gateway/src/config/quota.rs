@@ -6,9 +6,8 @@ use autoact_config::Check;
 use autoact_trajectory::Tenant;
 use serde::{Deserialize, Serialize};
 
-/// What a tenant may have. 0 is no bound; for [`QuotaConfig::tasks`] and
-/// [`QuotaConfig::watchers`] it is half of what the gateway has where callers are asked for tokens,
-/// so that no tenant can take all of it.
+/// What a tenant may have. 0 is no bound; for all but [`QuotaConfig::tasks_per_minute`] it is half
+/// of what the gateway has where callers are asked for tokens, so that no tenant can take all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct QuotaConfig {
@@ -16,6 +15,8 @@ pub struct QuotaConfig {
     pub tasks_per_minute: u32,
     /// Tasks that are queued or running, over all gateways.
     pub tasks: u64,
+    /// Tasks that are queued, running or held back, over all gateways.
+    pub open: u64,
     /// Clients that watch at one gateway.
     pub watchers: usize,
     /// What these tenants may have instead.
@@ -30,6 +31,8 @@ pub struct TenantQuotaConfig {
     pub tasks_per_minute: Option<u32>,
     /// Tasks that are queued or running; 0: no bound.
     pub tasks: Option<u64>,
+    /// Tasks that are queued, running or held back; 0: no bound.
+    pub open: Option<u64>,
     /// Clients that watch; 0: no bound.
     pub watchers: Option<usize>,
 }

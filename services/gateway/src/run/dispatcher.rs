@@ -142,7 +142,7 @@ impl Dispatcher {
             let task = lease.task().clone();
             let deliveries = lease.deliveries();
             let settled = match outcome {
-                Outcome::Ended => match record_end(&bus, &task).await {
+                Outcome::Ended => match bus.record_ended(&task).await {
                     Ok(()) => lease.ack().await,
                     // the next holder finds the task ended, and records it
                     Err(error) => Err(error),
@@ -203,14 +203,6 @@ async fn requeue(bus: &Bus, task: &TaskKey) -> Result<(), BusError> {
         tracing::info!(%task, "the task waits for a person");
     }
     Ok(())
-}
-
-/// Records the end of a task in the index, once, whoever ended it.
-async fn record_end(bus: &Bus, task: &TaskKey) -> Result<(), BusError> {
-    match bus.last(task).await? {
-        Some(last) => bus.record_end(task, last.index, last.digest).await,
-        None => Ok(()),
-    }
 }
 
 fn pause(deliveries: u32, reason: &GiveBack) -> Duration {

@@ -15,8 +15,8 @@ const MAX_ATTEMPTS: u32 = 20;
 
 /// What is to become of a task.
 pub(super) enum Wanted {
-    /// It ends as cancelled. An effect that was begun is named in its end.
-    End,
+    /// It ends as cancelled, for this reason. An effect that was begun is named in its end.
+    End(&'static str),
     /// It is stopped for a while.
     Pause(Paused),
     /// What this says lets it go on.
@@ -72,10 +72,10 @@ impl Application {
     /// Does what has to be done before the event is stored.
     async fn prepare(&self, who: &Principal, task: &Task, wanted: Wanted) -> Result<EventBody, TaskError> {
         Ok(match wanted {
-            Wanted::End => {
+            Wanted::End(why) => {
                 // whoever runs the task starts nothing any more, stopped or slow as they may be
                 let receipts = fence(&self.bus, task).await?;
-                let mut finished = task.finish(FinishReason::Cancelled, "cancelled by a client");
+                let mut finished = task.finish(FinishReason::Cancelled, why);
                 finished.by = name(who);
                 finished.open_effect = task.side_effect().filter(|step| receipts.is_none_or(|receipts| receipts.was_begun(*step)));
                 EventBody::Finished(finished)

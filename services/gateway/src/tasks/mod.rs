@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use autoact_access::{Principal, Role};
-use autoact_bus::Bus;
+use autoact_bus::{Bus, OpenTasks};
 use autoact_planning::Contexts;
 use autoact_trajectory::{FoldError, Limits, MAX_BY_BYTES, Task, TaskId, TaskKey, cut};
 use tokio::sync::Semaphore;
@@ -67,6 +67,10 @@ pub(crate) struct Application {
     pub(crate) max_limits: Limits,
     /// Tasks that may be queued or running.
     pub(crate) max_tasks: u64,
+    /// Tasks that may be open, those that are held back included.
+    pub(crate) max_open: u64,
+    /// The open tasks.
+    pub(crate) open: OpenTasks,
     /// Submissions between the look at the queue and the entry into it.
     pub(crate) entering: AtomicU64,
     /// Clients that may watch at a time.

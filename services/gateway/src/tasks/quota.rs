@@ -1,5 +1,5 @@
-//! What one tenant may have of this gateway: new tasks a minute, queued and running tasks, clients
-//! that watch. Tasks in the queue are counted on the bus, the rest here.
+//! What one tenant may have of this gateway: new tasks a minute, queued and running tasks, open
+//! tasks, clients that watch. Tasks are counted on the bus, the rest here.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +19,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) struct Quota {
     pub(crate) tasks_per_minute: Option<u32>,
     pub(crate) tasks: Option<u64>,
+    pub(crate) open: Option<u64>,
     pub(crate) watchers: Option<usize>,
 }
 
@@ -68,11 +69,13 @@ impl Quotas {
         let everybody = Quota {
             tasks_per_minute: bound(config.tasks_per_minute).or(shared.tasks_per_minute),
             tasks: bound(config.tasks).or(shared.tasks),
+            open: bound(config.open).or(shared.open),
             watchers: bound(config.watchers).or(shared.watchers),
         };
         let own = |quota: &TenantQuotaConfig| Quota {
             tasks_per_minute: quota.tasks_per_minute.map_or(everybody.tasks_per_minute, bound),
             tasks: quota.tasks.map_or(everybody.tasks, bound),
+            open: quota.open.map_or(everybody.open, bound),
             watchers: quota.watchers.map_or(everybody.watchers, bound),
         };
         let tenants = config.tenants.iter().filter_map(|(tenant, quota)| Some((tenant.parse().ok()?, own(quota)))).collect();
@@ -168,11 +171,11 @@ mod tests {
 
     #[test]
     fn a_tenant_has_its_own_bounds_and_otherwise_those_of_all() {
-        let own = TenantQuotaConfig { tasks: Some(0), watchers: Some(1), tasks_per_minute: None };
+        let own = TenantQuotaConfig { tasks: Some(0), open: Some(8), watchers: Some(1), tasks_per_minute: None };
         let config = QuotaConfig { tasks: 7, tenants: [("ops".into(), own)].into(), ..QuotaConfig::default() };
         let quotas = Quotas::new(&config, Quota { watchers: Some(3), ..Quota::default() });
-        assert_eq!(quotas.of(&tenant("dev")), Quota { tasks_per_minute: None, tasks: Some(7), watchers: Some(3) });
-        assert_eq!(quotas.of(&tenant("ops")), Quota { tasks_per_minute: None, tasks: None, watchers: Some(1) });
+        assert_eq!(quotas.of(&tenant("dev")), Quota { tasks_per_minute: None, tasks: Some(7), open: None, watchers: Some(3) });
+        assert_eq!(quotas.of(&tenant("ops")), Quota { tasks_per_minute: None, tasks: None, open: Some(8), watchers: Some(1) });
         let place = quotas.watch(&tenant("ops")).unwrap();
         assert_eq!(quotas.watch(&tenant("ops")).unwrap_err(), 1);
         drop(place);

@@ -92,9 +92,9 @@ impl Application {
             return Ok(task);
         }
         self.new_task(who, received)?;
-        let _entering = self.admit(who).await?;
-        let id = retry.id.unwrap_or_else(TaskId::generate);
-        self.accept(&key(who, &id), submitted, received).await
+        let key = key(who, &retry.id.unwrap_or_else(TaskId::generate));
+        let _entering = self.admit_new(who, &key).await?;
+        self.accept(&key, submitted, received).await
     }
 
     /// The task that the same request made before the task whose history it shares was deleted.

@@ -164,7 +164,7 @@ impl Application {
         let id = submission.id.clone().unwrap_or_else(TaskId::generate);
         let key = key(who, &id);
         let Selected { tools, choice: tool_choice } = self.with_room(&key, &submission, selected).await?;
-        let _entering = self.admit(who).await?;
+        let _entering = self.admit_new(who, &key).await?;
         let approval = submission.approval.max(self.approvals.of(&who.tenant));
         let Submission { question, limits, sampling, labels, conversation, context, trace_id, min_confidence, .. } = submission;
         let submitted = Submitted {

@@ -61,6 +61,8 @@ impl NoPlace {
         match self {
             NoPlace::Quota { running, most } => Row::new(Code::ResourceExhausted, "TASK_QUOTA").with("value", running).with("limit", most),
             NoPlace::Full { running, most } => Row::new(Code::ResourceExhausted, "GATEWAY_FULL").with("value", running).with("limit", most),
+            NoPlace::OpenQuota { open, most } => Row::new(Code::ResourceExhausted, "OPEN_QUOTA").with("value", open).with("limit", most),
+            NoPlace::Open { open, most } => Row::new(Code::ResourceExhausted, "TOO_MANY_OPEN").with("value", open).with("limit", most),
             NoPlace::Bus(error) => stored::bus(error),
         }
     }
