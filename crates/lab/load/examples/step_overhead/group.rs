@@ -5,12 +5,15 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use autoact_testkit::NatsServer;
-use autoact_wire::client::connect_lazy;
+use autoact_testkit::{NatsServer, files};
+use autoact_tls::Tls;
+use autoact_wire::client::{Authorized, Bearer, Connector};
 use autoact_wire::v1::gateway_client::GatewayClient;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
-use tonic::transport::Channel;
+
+use crate::roles::TLS_VARIABLE;
+use crate::security::Secured;
 
 /// Time limit for the start and the end of a process.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -24,17 +27,19 @@ pub(super) struct Variant {
     pub(super) receipts: bool,
     /// Where JetStream keeps its files; `None`: with other temporary files.
     pub(super) store: Option<PathBuf>,
+    /// Mutual TLS between all of them, the client included, and its token; `None`: neither.
+    pub(super) secured: Option<Secured>,
 }
 
 impl Default for Variant {
     fn default() -> Variant {
-        Variant { effect: "read_only", receipts: true, store: None }
+        Variant { effect: "read_only", receipts: true, store: None, secured: None }
     }
 }
 
 /// A gateway, three agents and a nats-server.
 pub(super) struct Group {
-    pub(super) client: GatewayClient<Channel>,
+    pub(super) client: GatewayClient<Authorized>,
     pub(super) steps: u32,
     children: Vec<Child>,
     _nats: NatsServer,
@@ -48,11 +53,15 @@ impl Group {
             None => NatsServer::start().await?,
         };
         let mut children = Vec::new();
-        let plan = role(build, &["plan", &steps.to_string()], &mut children).await?;
-        let tool = role(build, &["tool", &nats.url(), variant.effect, &variant.receipts.to_string()], &mut children).await?;
-        let reflect = role(build, &["reflect"], &mut children).await?;
-        let gateway = role(build, &["gateway", &nats.url(), &plan, &tool, &reflect], &mut children).await?;
-        let client = autoact_wire::limited!(GatewayClient::new(connect_lazy(&gateway)?));
+        let secured = variant.secured.as_ref();
+        let plan = role(build, secured, &["plan", &steps.to_string()], &mut children).await?;
+        let tool = role(build, secured, &["tool", &nats.url(), variant.effect, &variant.receipts.to_string()], &mut children).await?;
+        let reflect = role(build, secured, &["reflect"], &mut children).await?;
+        let gateway = role(build, secured, &["gateway", &nats.url(), &plan, &tool, &reflect], &mut children).await?;
+        let tls = secured.map(|secured| Tls::read(files::tls_files(secured.dir(), "autoact"), true)).transpose()?;
+        let bearer = secured.map(|secured| Bearer::new(secured.token())).transpose()?.unwrap_or_default();
+        let channel = Connector::new(tls).connect_lazy(&gateway)?;
+        let client = autoact_wire::limited!(GatewayClient::with_interceptor(channel, bearer));
         Ok(Group { client, steps, children, _nats: nats })
     }
 
@@ -67,9 +76,12 @@ impl Group {
 }
 
 /// Starts a process and waits for its address.
-async fn role(build: &Path, args: &[&str], children: &mut Vec<Child>) -> anyhow::Result<String> {
+async fn role(build: &Path, secured: Option<&Secured>, args: &[&str], children: &mut Vec<Child>) -> anyhow::Result<String> {
     let mut command = Command::new(build);
     command.arg("role").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    if let Some(secured) = secured {
+        command.env(TLS_VARIABLE, secured.dir());
+    }
     let mut child = command.spawn()?;
     let stdout = child.stdout.take().context("stdout is piped")?;
     children.push(child);

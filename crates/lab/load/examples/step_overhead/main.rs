@@ -15,13 +15,14 @@
 //! of JetStream on the disk and in memory, in alternation. Times and
 //! ratios are medians of the rounds.
 //!
-//! What mutual TLS costs, paired: `--before` names a script that runs this program with the variable
-//! `STEP_OVERHEAD_TLS`, a directory that `autoact certs init` made.
+//! With `--security`, what mutual TLS and a token cost: the group with both and with neither, in
+//! alternation.
 
 mod group;
 mod measure;
 mod receipts;
 mod roles;
+mod security;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,6 +51,8 @@ struct Options {
     before: Option<PathBuf>,
     /// Compare tools of each effect with and without receipts.
     receipts: bool,
+    /// Compare groups with and without TLS and tokens.
+    security: bool,
     /// Print JSON.
     json: bool,
 }
@@ -65,6 +68,7 @@ impl Default for Options {
             seconds: 5.0,
             before: None,
             receipts: false,
+            security: false,
             json: false,
         }
     }
@@ -76,9 +80,10 @@ fn options(mut args: impl Iterator<Item = String>) -> anyhow::Result<Options> {
         match arg.as_str() {
             "--json" => options.json = true,
             "--receipts" => options.receipts = true,
+            "--security" => options.security = true,
             _ => {}
         }
-        if matches!(arg.as_str(), "--json" | "--receipts") {
+        if matches!(arg.as_str(), "--json" | "--receipts" | "--security") {
             continue;
         }
         let value = args.next().with_context(|| format!("`{arg}` needs a value"))?;
@@ -93,7 +98,7 @@ fn options(mut args: impl Iterator<Item = String>) -> anyhow::Result<Options> {
             "--before" => options.before = Some(value.into()),
             _ => {
                 anyhow::bail!(
-                    "`{arg}` is not known; the options are --steps --tasks --warmup --rounds --seconds --at-once --before --receipts --json"
+                    "`{arg}` is not known; the options are --steps --tasks --warmup --rounds --seconds --at-once --before --receipts --security --json"
                 )
             }
         }
@@ -111,7 +116,13 @@ fn main() -> ExitCode {
         }
         let options = options(args)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        runtime.block_on(async { if options.receipts { receipts::compare(&options).await } else { compare(&options).await } })
+        runtime.block_on(async {
+            match (options.receipts, options.security) {
+                (true, _) => receipts::compare(&options).await,
+                (_, true) => security::compare(&options).await,
+                _ => compare(&options).await,
+            }
+        })
     };
     match run() {
         Ok(()) => ExitCode::SUCCESS,

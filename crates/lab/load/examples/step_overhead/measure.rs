@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use autoact_load::{Durations, ms};
+use autoact_wire::client::Authorized;
 use autoact_wire::v1::gateway_client::GatewayClient;
 use autoact_wire::v1::{self, trajectory_event::Body};
 use futures::future::try_join_all;
 use serde_json::json;
-use tonic::transport::Channel;
 
 use crate::Options;
 use crate::group::Group;
@@ -35,7 +35,7 @@ pub(super) struct Saturated {
     seconds: f64,
 }
 
-async fn ask(client: &mut GatewayClient<Channel>, steps: u32) -> anyhow::Result<Vec<v1::TrajectoryEvent>> {
+async fn ask(client: &mut GatewayClient<Authorized>, steps: u32) -> anyhow::Result<Vec<v1::TrajectoryEvent>> {
     let task = v1::SubmitTaskRequest {
         question: "What does the last page say?".to_owned(),
         limits: Some(v1::Limits { max_steps: Some(steps + 2), max_tokens: Some(1 << 20), ..v1::Limits::default() }),
@@ -62,6 +62,13 @@ pub(super) async fn one_by_one(group: &Group, options: &Options, measured: &mut 
         }
     }
     Ok(())
+}
+
+impl Saturated {
+    /// Steps a second.
+    pub(super) fn rate(&self) -> f64 {
+        self.steps as f64 / self.seconds.max(1e-9)
+    }
 }
 
 impl Measured {
@@ -134,8 +141,7 @@ fn saturated(all: &[Saturated]) -> Vec<(usize, f64)> {
     counts.sort_unstable();
     counts.dedup();
     let median = |at_once: usize| {
-        let mut rates: Vec<f64> =
-            all.iter().filter(|one| one.at_once == at_once).map(|one| one.steps as f64 / one.seconds.max(1e-9)).collect();
+        let mut rates: Vec<f64> = all.iter().filter(|one| one.at_once == at_once).map(Saturated::rate).collect();
         rates.sort_by(f64::total_cmp);
         (at_once, rates.get(rates.len() / 2).copied().unwrap_or_default())
     };

@@ -39,7 +39,7 @@ pub(super) async fn compare(options: &Options) -> anyhow::Result<()> {
             eprintln!("round {} of {}: {}, {}", round + 1, options.rounds, pair.store, pair.effect);
             for receipts in [round % 2 == 0, round % 2 != 0] {
                 let store = (pair.store == "memory").then(|| MEMORY.into());
-                let group = Group::start(&build, options.steps, &Variant { effect: pair.effect, receipts, store }).await?;
+                let group = Group::start(&build, options.steps, &Variant { effect: pair.effect, receipts, store, secured: None }).await?;
                 let mut measured = Measured::default();
                 measure::one_by_one(&group, options, &mut measured).await?;
                 group.stop().await;
@@ -67,7 +67,7 @@ pub(super) async fn compare(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()

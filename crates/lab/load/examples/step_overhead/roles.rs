@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use autoact_access::AccessConfig;
 use autoact_agent::testing::ScriptedBackend;
 use autoact_agent::{Agent, AgentOptions};
 use autoact_config::{Common, Loaded, TlsConfig};
@@ -14,8 +15,10 @@ use autoact_tools::{Corpus, Page, ToolLibrary};
 use gateway::{AgentsConfig, BusSettings, Gateway, GatewayConfig};
 use tokio::io::AsyncReadExt as _;
 
+use crate::security::TOKENS;
+
 /// The directory of certificates with which the processes talk; without it they talk plain text.
-const TLS_VARIABLE: &str = "STEP_OVERHEAD_TLS";
+pub(super) const TLS_VARIABLE: &str = "STEP_OVERHEAD_TLS";
 /// Time limit for the end of a service.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -43,15 +46,14 @@ pub(super) async fn run(args: Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The certificate of a role, in a directory that `autoact certs init` made. The gateway's door stays
-/// plain, as it is at `autoact up`.
+/// The certificate of a role, in a directory that `autoact certs init` made. The gateway asks its
+/// clients for a certificate, and for a token of the directory's file.
 fn tls(dir: &Path, role: &str) -> TlsConfig {
     let name = if role == "gateway" { role.to_owned() } else { format!("{role}-agent") };
     TlsConfig {
         ca: Some(dir.join("ca.pem")),
         cert: Some(dir.join(format!("{name}.pem"))),
         key: Some(dir.join(format!("{name}.key"))),
-        insecure: role == "gateway",
         ..TlsConfig::default()
     }
 }
@@ -110,6 +112,8 @@ async fn gateway(mut common: Common, nats: &str, [plan, tool, reflect]: [&str; 3
     let bus = BusSettings { max_bytes: 512 << 20, allow_unsynced: true, ..BusSettings::default() };
     let settings =
         GatewayConfig { agents, bus, memory: String::new(), max_running: 1000, drain: Duration::from_secs(1), ..GatewayConfig::default() };
+    let tokens = std::env::var_os(TLS_VARIABLE).map(|dir| Path::new(&dir).join(TOKENS));
+    let settings = GatewayConfig { access: AccessConfig { tokens, ..AccessConfig::default() }, ..settings };
     let app = App::build::<Gateway>(Loaded::new(common, settings)).await;
     app.map(App::start).context("the gateway does not start")
 }

@@ -88,6 +88,8 @@ fn all() -> Vec<Box<dyn ServiceError>> {
         Box::new(SubmitError::NotQueued { task: id(), source: Box::new(bus_errors().remove(0)) }),
         Box::new(SubmitError::Rate { most: 1, after: RETRY_DELAY }),
         Box::new(SubmitError::NoPlace(NoPlace::Quota { running: 2, most: 1 })),
+        Box::new(SubmitError::NoPlace(NoPlace::OpenQuota { open: 2, most: 1 })),
+        Box::new(SubmitError::NoPlace(NoPlace::Open { open: 2, most: 1 })),
         Box::new(RequestError::NoInput),
         Box::new(RequestError::NewId("a.b".parse::<TaskId>().unwrap_err())),
         Box::new(SubmitError::Step { task: id(), source: NotShared::NoStep { steps: 2 } }),

@@ -1,0 +1,83 @@
+//! What mutual TLS and tokens cost.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use autoact_access::{NewToken, Principal, Role};
+use autoact_certificates as certificates;
+
+use crate::Options;
+use crate::group::{Group, Variant};
+use crate::measure::{self, Measured};
+use crate::receipts::median;
+
+/// The file of tokens, beside the certificates.
+pub(super) const TOKENS: &str = "tokens.toml";
+
+/// Certificates of all services and of the client, and its token.
+#[derive(Debug, Clone)]
+pub(super) struct Secured {
+    dir: std::sync::Arc<tempfile::TempDir>,
+    token: String,
+}
+
+impl Secured {
+    fn new() -> anyhow::Result<Secured> {
+        let dir = tempfile::tempdir()?;
+        certificates::init(dir.path(), &certificates::Options { force: true, ..certificates::Options::default() })?;
+        let principal = Principal { name: "ann".to_owned(), tenant: "ops".parse()?, roles: [Role::Ask].into() };
+        let NewToken { token, entry } = NewToken::make(&principal, None).map_err(anyhow::Error::msg)?;
+        std::fs::write(dir.path().join(TOKENS), entry)?;
+        Ok(Secured { dir: dir.into(), token })
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+}
+
+/// Measures both groups in every round, every round the other one first, and prints the ratios.
+pub(super) async fn compare(options: &Options) -> anyhow::Result<()> {
+    let build = std::env::current_exe().context("this program has a path")?;
+    let secured = Secured::new()?;
+    let (mut steps, mut rates) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for round in 0..options.rounds {
+        eprintln!("round {} of {}", round + 1, options.rounds);
+        for side in [round % 2, 1 - round % 2] {
+            let variant = Variant { secured: (side == 1).then(|| secured.clone()), ..Variant::default() };
+            let group = Group::start(&build, options.steps, &variant).await?;
+            let mut measured = Measured::default();
+            measure::one_by_one(&group, options, &mut measured).await?;
+            steps[side].push(measured.step().0.as_secs_f64() * 1e6);
+            let mut reached = Vec::new();
+            for at_once in &options.at_once {
+                reached.push(measure::at_once(&group, *at_once, options.seconds).await?.rate());
+            }
+            rates[side].push(reached);
+            group.stop().await;
+        }
+    }
+    println!("| | without | with TLS and a token | ratio | lowest to highest |");
+    println!("| --- | ---: | ---: | ---: | --- |");
+    row("a step, p50", "µs", &steps[0], &steps[1]);
+    for (at, at_once) in options.at_once.iter().enumerate() {
+        let of = |side: usize| rates[side].iter().map(|reached: &Vec<f64>| reached[at]).collect::<Vec<_>>();
+        row(&format!("{at_once} tasks at once"), "steps a second", &of(0), &of(1));
+    }
+    Ok(())
+}
+
+fn row(what: &str, unit: &str, without: &[f64], with: &[f64]) {
+    let ratios: Vec<f64> = with.iter().zip(without).map(|(with, without)| with / without.max(1e-9)).collect();
+    let (lowest, highest) = ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
+    println!(
+        "| {what} | {:.0} {unit} | {:.0} {unit} | {:.2} | {lowest:.2} to {highest:.2} |",
+        median(without.iter().copied()),
+        median(with.iter().copied()),
+        median(ratios.iter().copied()),
+    );
+}
