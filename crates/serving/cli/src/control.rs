@@ -1,4 +1,4 @@
-//! `autoact tasks pause`, `resume`, `answer`, `approve`, `refuse`, `retry` and `delete`.
+//! `autoact tasks cancel`, `pause`, `resume`, `answer`, `approve`, `refuse`, `retry` and `delete`.
 
 use std::time::Duration;
 
@@ -9,6 +9,13 @@ use crate::client::Gateway;
 use crate::names::{input_name, state_name};
 use crate::out;
 use crate::text::plain;
+
+/// Ends a task.
+pub(crate) async fn cancel(client: &mut Gateway, task_id: String) -> anyhow::Result<()> {
+    let task = client.cancel_task(v1::CancelTaskRequest { task_id }).await?.into_inner().task.unwrap_or_default();
+    out::line(format_args!("{} {}", task.task_id, state_name(&task)))?;
+    Ok(())
+}
 
 /// Stops a task for a while.
 pub(crate) async fn pause(client: &mut Gateway, task_id: String, reason: String) -> anyhow::Result<()> {
