@@ -95,6 +95,13 @@ fn effects(task: &v1::Task, from: u32) -> Vec<String> {
     later.map(|(number, step)| format!("step {number} ({})", plain(&step.tool))).collect()
 }
 
+/// Says of a step that nobody has read the outcome of its side effect; `tool` is empty if it is not
+/// known.
+pub(crate) fn open_effect_line(step: u32, tool: &str) -> String {
+    let tool = if tool.is_empty() { String::new() } else { format!(" ({})", plain(tool)) };
+    format!("step {step}{tool}: it is not known whether its effect took place")
+}
+
 /// Removes an ended task.
 pub(crate) async fn delete(client: &mut Gateway, task_id: String) -> anyhow::Result<()> {
     client.delete_task(v1::DeleteTaskRequest { task_id: task_id.clone() }).await?;

@@ -158,6 +158,14 @@ fn shown(task: &v1::Task) -> String {
         rows.push(("", control::how_to_answer(&task.task_id, asked)));
     }
     rows.push(("answer", plain(&task.answer)));
+    if let Some(number) = task.open_effect {
+        let mut steps = task.turns.iter().filter_map(|turn| match &turn.turn {
+            Some(v1::turn::Turn::Step(step)) => Some(step),
+            _ => None,
+        });
+        let tool = steps.nth((number as usize).saturating_sub(1)).map_or("", |step| step.tool.as_str());
+        rows.push(("effect", control::open_effect_line(number, tool)));
+    }
     if !task.citations.is_empty() {
         rows.push(("sources", citations::lines(&task.citations).collect::<Vec<_>>().join("\n")));
     }
@@ -173,4 +181,23 @@ fn shown(task: &v1::Task) -> String {
         rows.push(("trace", plain(&task.trace_id)));
     }
     rows.iter().map(|(name, value)| format!("{name:<14} {}\n", out::hanging(value, 15))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_shows_the_step_whose_effect_is_not_known() {
+        let step = |tool: &str| {
+            let step = v1::Step { tool: tool.into(), ..v1::Step::default() };
+            v1::Turn { turn: Some(v1::turn::Turn::Step(step)) }
+        };
+        let reflection = v1::Turn { turn: Some(v1::turn::Turn::Reflection(v1::Reflection::default())) };
+        let turns = vec![step("Retrieve"), reflection, step("Send")];
+        let task = v1::Task { turns, open_effect: Some(2), ..v1::Task::default() };
+        let text = shown(&task);
+        assert!(text.contains("effect         step 2 (Send): it is not known whether its effect took place\n"), "{text}");
+        assert!(!shown(&v1::Task { open_effect: None, ..task }).contains("effect"));
+    }
 }
