@@ -226,6 +226,9 @@ async fn an_action_whose_call_is_lost_is_asked_for_again_as_one_that_may_have_ru
         let (called, again) = (count(&world.group.inner.runs), count(&world.group.inner.may_have_run));
         assert!(called >= 2 && again == called - 1, "tool-agent's receipts decide: {called} calls, {again} of them again");
         assert_eq!((end(&events).reason(), end(&events).open_effect), (FinishReason::MaxTime, open_effect));
+        let request = v1::GetTaskRequest { task_id: events[0].task_id.clone(), view: 0 };
+        let task = world.client.get_task(request).await.unwrap().into_inner().task.unwrap();
+        assert_eq!((task.reason(), task.open_effect), (FinishReason::MaxTime, open_effect));
     }
 }
 

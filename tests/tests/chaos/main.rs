@@ -16,6 +16,7 @@ mod points;
 mod rolling;
 mod saturation;
 mod servers;
+mod student;
 
 use std::time::Duration;
 

@@ -67,7 +67,10 @@ pub(crate) async fn find(client: &Client, options: &RemoteOptions) -> Result<Fou
     let probe = Probe { client, options, end: Instant::now() + options.start_timeout };
     let listing = probe.listing().await?;
     let listed = listing.as_ref().ok().and_then(|listing| listing.around(&options.model));
-    if let Some(path) = listing.as_ref().ok().and_then(|listing| listing.directory(&options.model)).and_then(activated) {
+    let directory = listing.as_ref().ok().and_then(|listing| listing.directory(&options.model)).map(Path::to_owned);
+    if let Some(directory) = directory
+        && let Ok(Some(path)) = tokio::task::spawn_blocking(move || activated(&directory)).await
+    {
         return Err(RemoteError::Activated { url: options.url.clone(), model: options.model.clone(), path });
     }
     let dialect = match options.dialect {
@@ -106,7 +109,7 @@ pub(crate) async fn find(client: &Client, options: &RemoteOptions) -> Result<Fou
 }
 
 /// The configuration of an activated adapter in a directory, if that is to be seen from here: where
-/// the server runs on another machine it is not.
+/// the server runs on another machine it is not. Reads files: not for a thread of the runtime.
 fn activated(directory: &Path) -> Option<PathBuf> {
     let path = Some(directory).filter(|directory| directory.is_absolute())?.join(autoact_lora::CONFIG_FILE);
     // not a pipe, nor something long: the server named it

@@ -265,13 +265,14 @@ impl Report {
             schema: String,
         }
         let path = if path.is_dir() { path.join("report.json") } else { path.to_path_buf() };
-        let text = std::fs::read_to_string(&path).map_err(LoadError::file("read", &path))?;
+        // bytes: what is no text is no report, and the reading has not failed
+        let bytes = std::fs::read(&path).map_err(LoadError::file("read", &path))?;
         let not_a_report = |source| LoadError::NotAReport { path: path.clone(), source };
-        let Head { schema } = serde_json::from_str(&text).map_err(not_a_report)?;
+        let Head { schema } = serde_json::from_slice(&bytes).map_err(not_a_report)?;
         if schema != SCHEMA {
             return Err(LoadError::Schema { path, found: schema, expected: SCHEMA });
         }
-        serde_json::from_str(&text).map_err(not_a_report)
+        serde_json::from_slice(&bytes).map_err(not_a_report)
     }
 }
 
@@ -339,8 +340,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.json");
         assert!(matches!(Report::read(&path), Err(LoadError::File { .. })));
-        std::fs::write(&path, "{}").unwrap();
-        assert!(matches!(Report::read(&path), Err(LoadError::NotAReport { .. })));
+        for other in [&b"{}"[..], b"a text", b"\x7fELF\xff"] {
+            std::fs::write(&path, other).unwrap();
+            assert!(matches!(Report::read(&path), Err(LoadError::NotAReport { .. })));
+        }
         std::fs::write(&path, "{\"schema\": \"autoact.load/99\"}").unwrap();
         assert!(matches!(Report::read(&path), Err(LoadError::Schema { .. })));
     }

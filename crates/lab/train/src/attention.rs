@@ -106,6 +106,26 @@ impl<E: Element> Scratch<E> {
     }
 }
 
+/// What both passes know of a sequence before they begin.
+struct Sequence<'a, E> {
+    /// Elements of a packed row, and of a row of outputs.
+    ld: usize,
+    od: usize,
+    /// Tokens of the context, and of the sequence after it.
+    past: usize,
+    len: usize,
+    /// The rows of both, one after the other.
+    all: &'a [E],
+}
+
+impl<'a, E: Element> Sequence<'a, E> {
+    fn new(s: Shape, context: &[E], qkv: &'a [E], joined: &'a mut Vec<E>) -> Self {
+        let ld = s.ld();
+        let all = join(context, qkv, joined);
+        Self { ld, od: s.heads * s.dim, past: context.len() / ld, len: qkv.len() / ld, all }
+    }
+}
+
 /// The rows of `context` and `qkv`, one after the other.
 fn join<'a, E: Element>(context: &[E], qkv: &'a [E], joined: &'a mut Vec<E>) -> &'a [E] {
     if context.is_empty() {
@@ -161,9 +181,8 @@ impl Tile {
 /// `[P, q + 2 kv]`, to `out` `[L, q]`. `lse` `[heads, L]` gets the log-sum-exp of each row, for the
 /// backward pass.
 pub(crate) fn forward<E: Element>(s: Shape, context: &[E], qkv: &[E], out: &mut [E], lse: &mut [f32], w: &mut Scratch<E>) {
-    let (ld, od, dim) = (s.ld(), s.heads * s.dim, s.dim);
-    let (past, len) = (context.len() / ld, qkv.len() / ld);
-    let all = join(context, qkv, &mut w.joined);
+    let Sequence { ld, od, past, len, all } = Sequence::new(s, context, qkv, &mut w.joined);
+    let dim = s.dim;
     for kv in 0..s.kv_heads {
         let (k, v) = s.offsets(kv);
         w.keys_t.pack_transposed::<E, E>(&all[k..], ld, past + len, dim);
@@ -211,9 +230,8 @@ pub(crate) fn backward<E: Element>(
     w: &mut Scratch<E>,
 ) {
     let Forwarded { context, qkv, out, lse } = forwarded;
-    let (ld, od, dim) = (s.ld(), s.heads * s.dim, s.dim);
-    let (past, len) = (context.len() / ld, qkv.len() / ld);
-    let all = join(context, qkv, &mut w.joined);
+    let Sequence { ld, od, past, len, all } = Sequence::new(s, context, qkv, &mut w.joined);
+    let dim = s.dim;
     for kv in 0..s.kv_heads {
         let (k, v) = s.offsets(kv);
         w.keys_t.pack_transposed::<E, E>(&all[k..], ld, past + len, dim);

@@ -44,7 +44,7 @@ pub(crate) fn tool_agent(address: &str) -> anyhow::Result<ToolAgent> {
 
 /// How the service at `address` is called.
 pub(crate) fn route(address: &str, service: Service) -> anyhow::Result<Route> {
-    Ok(connector::route(address, service != Service::Gateway)?)
+    Ok(connector::route(address, !matches!(service, Service::Gateway | Service::Compared))?)
 }
 
 fn channel(address: &str, service: Service) -> anyhow::Result<Channel> {
@@ -89,6 +89,8 @@ impl std::error::Error for BadAddress {}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     Gateway,
+    /// A gateway that `autoact load compare` is given: it takes no `--gateway`.
+    Compared,
     Memory,
     ToolAgent,
 }
@@ -96,25 +98,26 @@ pub(crate) enum Service {
 impl Service {
     fn name(self) -> &'static str {
         match self {
-            Service::Gateway => "gateway",
+            Service::Gateway | Service::Compared => "gateway",
             Service::Memory => "memory service",
             Service::ToolAgent => "tool-agent",
         }
     }
 
-    /// What names its address.
-    fn flag(self) -> &'static str {
+    /// How its address is named.
+    fn named(self) -> &'static str {
         match self {
-            Service::Gateway => "--gateway",
-            Service::Memory => "--memory",
-            Service::ToolAgent => "--tool-agent",
+            Service::Gateway => "with `--gateway`",
+            Service::Compared => "as `A` or `B`",
+            Service::Memory => "with `--memory`",
+            Service::ToolAgent => "with `--tool-agent`",
         }
     }
 
     /// Where it listens unless told otherwise.
     fn port(self) -> u16 {
         match self {
-            Service::Gateway => 7400,
+            Service::Gateway | Service::Compared => 7400,
             Service::Memory => 7404,
             Service::ToolAgent => 7402,
         }
@@ -179,9 +182,9 @@ fn answered(status: &Status, service: Service, address: &str) -> Failure {
 
 /// `tls`: the call was made with TLS.
 fn unanswered(status: &Status, found: &Listener, service: Service, address: &str, tls: bool) -> Failure {
-    let (name, flag, port) = (service.name(), service.flag(), service.port());
-    let elsewhere = format!("fix: name the {name}'s address with `{flag}`; it listens on port {port} unless told otherwise");
-    let start = format!("fix: start the group with `autoact up`, or name another address with `{flag}`");
+    let (name, named, port) = (service.name(), service.named(), service.port());
+    let elsewhere = format!("fix: name the {name}'s address {named}; it listens on port {port} unless told otherwise");
+    let start = format!("fix: start the group with `autoact up`, or name another address {named}");
     let message = match found {
         Listener::NoAddress => format!("`{address}` is not an address; {elsewhere}"),
         Listener::Nobody => format!("the {name} cannot be reached: nothing listens at {address}; {start}"),
@@ -276,6 +279,9 @@ mod tests {
             assert_eq!(failure.code, exit::UNAVAILABLE);
             // the advice to start a group is for where there is none
             assert_eq!(failure.message.contains("autoact up"), found == Listener::Nobody, "{failure}");
+            // and nobody is sent to a flag that the command does not have
+            let compared = unanswered(&broken, &found, Service::Compared, "http://127.0.0.1:7500", false);
+            assert!(!compared.message.contains("--gateway"), "{compared}");
         }
     }
 

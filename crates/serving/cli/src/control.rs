@@ -1,4 +1,4 @@
-//! `autoact tasks pause`, `resume`, `answer`, `approve`, `refuse`, `retry` and `delete`.
+//! `autoact tasks cancel`, `pause`, `resume`, `answer`, `approve`, `refuse`, `retry` and `delete`.
 
 use std::time::Duration;
 
@@ -9,6 +9,13 @@ use crate::client::Gateway;
 use crate::names::{input_name, state_name};
 use crate::out;
 use crate::text::plain;
+
+/// Ends a task.
+pub(crate) async fn cancel(client: &mut Gateway, task_id: String) -> anyhow::Result<()> {
+    let task = client.cancel_task(v1::CancelTaskRequest { task_id }).await?.into_inner().task.unwrap_or_default();
+    out::line(format_args!("{} {}", task.task_id, state_name(&task)))?;
+    Ok(())
+}
 
 /// Stops a task for a while.
 pub(crate) async fn pause(client: &mut Gateway, task_id: String, reason: String) -> anyhow::Result<()> {
@@ -86,6 +93,13 @@ fn effects(task: &v1::Task, from: u32) -> Vec<String> {
     });
     let later = (1u32..).zip(steps).filter(|(number, step)| *number >= from && step.params.is_some() && changes(&step.tool));
     later.map(|(number, step)| format!("step {number} ({})", plain(&step.tool))).collect()
+}
+
+/// Says of a step that nobody has read the outcome of its side effect; `tool` is empty if it is not
+/// known.
+pub(crate) fn open_effect_line(step: u32, tool: &str) -> String {
+    let tool = if tool.is_empty() { String::new() } else { format!(" ({})", plain(tool)) };
+    format!("step {step}{tool}: it is not known whether its effect took place")
 }
 
 /// Removes an ended task.

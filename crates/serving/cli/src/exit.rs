@@ -19,3 +19,8 @@ pub(crate) const UNAVAILABLE: u8 = 69;
 pub(crate) const INTERRUPTED: u8 = 130;
 /// The reader of standard output has gone: as a shell shows a program that SIGPIPE ended.
 pub(crate) const CLOSED: u8 = 141;
+
+/// Arguments that are of no use, or not together. The text says why, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct BadArguments(pub(crate) String);

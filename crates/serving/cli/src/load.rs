@@ -114,7 +114,7 @@ async fn load(gateway: &str, options: &LoadOptions) -> anyhow::Result<u8> {
     anyhow::ensure!(!options.duration.is_zero(), "`--duration` is nothing; expected a time such as `60s`");
     let (questions, source) = options.asking.questions()?;
     let load = options.load()?;
-    let target = connect(gateway, &options.asking, options.memory.as_deref(), load.limit).await?;
+    let target = connect(gateway, Service::Gateway, &options.asking, options.memory.as_deref(), load.limit).await?;
     let machine = tokio::task::spawn_blocking(Machine::measure).await?;
     let stop = Stop::default();
     let interrupt = tokio::spawn(interrupts(stop.clone()));
@@ -140,8 +140,15 @@ async fn load(gateway: &str, options: &LoadOptions) -> anyhow::Result<u8> {
     })
 }
 
-async fn connect(gateway: &str, asking: &Asking, memory_address: Option<&str>, in_flight: usize) -> anyhow::Result<Gateway> {
-    let route = client::route(gateway, Service::Gateway)?;
+/// Connects to a gateway. `named` says what to do about an address that is of no use.
+async fn connect(
+    gateway: &str,
+    named: Service,
+    asking: &Asking,
+    memory_address: Option<&str>,
+    in_flight: usize,
+) -> anyhow::Result<Gateway> {
+    let route = client::route(gateway, named)?;
     let memory = memory_address.map(|memory| client::route(memory, Service::Memory)).transpose()?;
     // one connector has the certificate for both
     let connector = memory.as_ref().filter(|memory| memory.connector.has_tls()).map_or(route.connector, |memory| memory.connector.clone());
@@ -162,7 +169,7 @@ async fn connect(gateway: &str, asking: &Asking, memory_address: Option<&str>, i
     }
     match Gateway::connect(connect).await {
         Ok(gateway) => Ok(gateway),
-        Err(LoadError::Gateway { address, status }) => Err(client::explain(*status, Service::Gateway, &address).await),
+        Err(LoadError::Gateway { address, status }) => Err(client::explain(*status, named, &address).await),
         Err(error) => Err(error.into()),
     }
 }
@@ -242,6 +249,7 @@ mod tests {
             &["--rate", "5", "compare", "a", "b"],
             &["compare", "a"],
             &["compare", "a", "b", "--env-a", "X"],
+            &["compare", "a", "b", "--up", "--model 'my dir"],
             &["compare", "a", "b", "--pairs", "0"],
             &["--closed", "0"],
         ] {

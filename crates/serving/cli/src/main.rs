@@ -54,6 +54,7 @@ use clap::Parser as _;
 
 use crate::args::{Args, Command};
 use crate::client::{BadAddress, Failure};
+use crate::exit::BadArguments;
 use crate::identity::BadToken;
 use crate::out::OutputError;
 
@@ -135,7 +136,10 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         {
             return exit::USAGE;
         }
-        if cause.is::<UnknownFormat>() || cause.is::<BadAddress>() || cause.is::<TlsError>() || cause.is::<BadToken>() {
+        if cause.is::<BadArguments>() || cause.is::<BadAddress>() || cause.is::<BadToken>() {
+            return exit::USAGE;
+        }
+        if cause.is::<UnknownFormat>() || cause.is::<TlsError>() {
             return exit::USAGE;
         }
     }

@@ -15,7 +15,7 @@ use autoact_train::Progress;
 use clap::{Args, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::exit;
+use crate::exit::{self, BadArguments};
 use crate::out;
 
 /// `autoact model`
@@ -45,6 +45,11 @@ pub(crate) enum Part {
 
 impl Part {
     const EACH: [Part; 5] = [Part::Tokenizer, Part::Base, Part::Plan, Part::Tool, Part::Reflect];
+
+    /// As the command line has it.
+    fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
 }
 
 /// `autoact model train`
@@ -73,7 +78,8 @@ pub(crate) struct TrainOptions {
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
     /// Train an adapter that always acts, whatever the recipe says, for servers that cannot apply
-    /// activated ones. It is written to `plain-adapters/` of the model directory.
+    /// activated ones. It is written to `plain-adapters/` of the model directory. With `all`, the
+    /// three adapters are plain; the tokenizer and the base have no such form.
     #[arg(long)]
     plain: bool,
     /// Forget earlier checkpoints.
@@ -102,13 +108,18 @@ pub(crate) async fn run(command: ModelCommand) -> anyhow::Result<u8> {
 }
 
 fn train(options: &TrainOptions, stop: &AtomicBool) -> anyhow::Result<u8> {
+    if options.plain && matches!(options.part, Part::Tokenizer | Part::Base) {
+        let name = options.part.name();
+        let why = format!("`--plain` is a form of adapters, and `{name}` is none; fix: leave it out, or train `plan`, `tool` or `reflect`");
+        return Err(BadArguments(why).into());
+    }
     let paths =
         Paths { recipe: options.recipe.clone(), atlas: options.atlas.clone(), model: options.model.clone(), work: options.work.clone() };
     let run = Options { tokens: options.tokens, from: options.from.clone(), plain: options.plain, restart: options.restart };
     let adapters = Options { from: options.from.clone().filter(|_| options.part != Part::All), ..run };
     let parts: Vec<Part> = if options.part == Part::All { Part::EACH.to_vec() } else { vec![options.part] };
     for part in parts {
-        let name = part.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        let name = part.name();
         let bar = Bar::new(&name);
         let mut on_step = |progress: &Progress| bar.step(progress, stop);
         let outcome = match part {
@@ -174,5 +185,34 @@ impl Bar {
         }
         self.bar.set_message(text);
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    fn run(arguments: &[&str]) -> anyhow::Error {
+        match Args::try_parse_from(["autoact", "model", "train"].iter().chain(arguments)).unwrap().command {
+            Command::Model(ModelCommand::Train(options)) => train(&options, &AtomicBool::new(false)).unwrap_err(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn only_adapters_can_be_plain() {
+        let nowhere = ["--recipe", "/nowhere/recipe.toml"];
+        for part in ["tokenizer", "base"] {
+            let error = run(&[&[part, "--plain"][..], &nowhere].concat());
+            assert!(error.to_string().contains(part) && error.to_string().contains("fix:"), "{error}");
+            assert_eq!(crate::exit_code(&error), exit::USAGE);
+        }
+        for part in ["plan", "all"] {
+            let error = run(&[&[part, "--plain"][..], &nowhere].concat());
+            assert!(!error.is::<BadArguments>(), "{error}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `autoact tasks`: list, show and control tasks.
 
+use autoact_base::error::chain;
 use autoact_wire::v1;
 use autoact_wire::v1::give_input_request::Input;
 
@@ -12,22 +13,48 @@ use crate::control::{self, Retry};
 use crate::exit;
 use crate::json;
 use crate::names::{is_named, state_name};
-use crate::out;
+use crate::out::{self, OutputError};
 use crate::text::{cut, plain, plain_line};
 use crate::view::verdict;
 
 pub(crate) async fn run(gateway: &str, command: TasksCommand) -> anyhow::Result<u8> {
     let mut client = client::gateway(gateway)?;
-    match answer(&mut client, command).await {
-        Ok(()) => Ok(exit::OK),
-        Err(error) => match error.downcast::<tonic::Status>() {
-            Ok(status) => Err(client::explain(status, Service::Gateway, gateway).await),
-            Err(error) => Err(error),
-        },
+    match answer(&mut client, gateway, command).await {
+        Ok(code) => Ok(code),
+        Err(error) => Err(explained(error, gateway).await),
     }
 }
 
-async fn answer(client: &mut Gateway, command: TasksCommand) -> anyhow::Result<()> {
+/// What an error means for a person, if the gateway or the way to it said it.
+async fn explained(error: anyhow::Error, gateway: &str) -> anyhow::Error {
+    match error.downcast::<tonic::Status>() {
+        Ok(status) => client::explain(status, Service::Gateway, gateway).await,
+        Err(error) => error,
+    }
+}
+
+/// Does the same to each task, whatever becomes of the others; the exit code of the first failure.
+async fn each(
+    client: &mut Gateway,
+    gateway: &str,
+    ids: Vec<String>,
+    what: impl AsyncFn(&mut Gateway, String) -> anyhow::Result<()>,
+) -> anyhow::Result<u8> {
+    let several = ids.len() > 1;
+    let mut failed = None;
+    for id in ids {
+        let Err(error) = what(client, id.clone()).await else { continue };
+        let error = explained(error, gateway).await;
+        if !several || error.is::<OutputError>() {
+            return Err(error);
+        }
+        out::error(format_args!("{}: {}", plain_line(&id), chain(error.as_ref())));
+        failed = failed.or(Some(crate::exit_code(&error)));
+    }
+    Ok(failed.unwrap_or(exit::OK))
+}
+
+async fn answer(client: &mut Gateway, gateway: &str, command: TasksCommand) -> anyhow::Result<u8> {
     let approval = |approved, reason, for_task| Input::Approval(v1::Approval { approved, reason, for_task });
     match command {
         TasksCommand::List { oldest_first, state, limit, json } => {
@@ -50,21 +77,21 @@ async fn answer(client: &mut Gateway, command: TasksCommand) -> anyhow::Result<(
             let request = v1::GetArtifactRequest { task_id: id, name, step: step.unwrap_or_default() };
             artifacts::fetch(client, request, output).await?;
         }
-        TasksCommand::Cancel { id } => {
-            let task = client.cancel_task(v1::CancelTaskRequest { task_id: id }).await?.into_inner().task.unwrap_or_default();
-            out::line(format_args!("{} {}", task.task_id, state_name(&task)))?;
+        TasksCommand::Cancel { ids } => return each(client, gateway, ids, control::cancel).await,
+        TasksCommand::Pause { ids, reason } => {
+            let pause = async |client: &mut Gateway, id| control::pause(client, id, reason.clone()).await;
+            return each(client, gateway, ids, pause).await;
         }
-        TasksCommand::Pause { id, reason } => control::pause(client, id, reason).await?,
-        TasksCommand::Resume { id } => control::resume(client, id).await?,
+        TasksCommand::Resume { ids } => return each(client, gateway, ids, control::resume).await,
         TasksCommand::Answer { id, text, step } => control::give(client, id, step, Input::Answer(text)).await?,
         TasksCommand::Approve { id, step, for_task } => control::give(client, id, step, approval(true, String::new(), for_task)).await?,
         TasksCommand::Refuse { id, reason, step } => control::give(client, id, step, approval(false, reason, false)).await?,
         TasksCommand::Retry { id, from_step, new_id, max_steps, timeout, seed } => {
             control::retry(client, Retry { id, from_step, new_id, max_steps, timeout, seed }).await?;
         }
-        TasksCommand::Delete { id } => control::delete(client, id).await?,
+        TasksCommand::Delete { ids } => return each(client, gateway, ids, control::delete).await,
     }
-    Ok(())
+    Ok(exit::OK)
 }
 
 async fn get(client: &mut Gateway, id: String) -> anyhow::Result<v1::Task> {
@@ -131,6 +158,14 @@ fn shown(task: &v1::Task) -> String {
         rows.push(("", control::how_to_answer(&task.task_id, asked)));
     }
     rows.push(("answer", plain(&task.answer)));
+    if let Some(number) = task.open_effect {
+        let mut steps = task.turns.iter().filter_map(|turn| match &turn.turn {
+            Some(v1::turn::Turn::Step(step)) => Some(step),
+            _ => None,
+        });
+        let tool = steps.nth((number as usize).saturating_sub(1)).map_or("", |step| step.tool.as_str());
+        rows.push(("effect", control::open_effect_line(number, tool)));
+    }
     if !task.citations.is_empty() {
         rows.push(("sources", citations::lines(&task.citations).collect::<Vec<_>>().join("\n")));
     }
@@ -146,4 +181,23 @@ fn shown(task: &v1::Task) -> String {
         rows.push(("trace", plain(&task.trace_id)));
     }
     rows.iter().map(|(name, value)| format!("{name:<14} {}\n", out::hanging(value, 15))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_shows_the_step_whose_effect_is_not_known() {
+        let step = |tool: &str| {
+            let step = v1::Step { tool: tool.into(), ..v1::Step::default() };
+            v1::Turn { turn: Some(v1::turn::Turn::Step(step)) }
+        };
+        let reflection = v1::Turn { turn: Some(v1::turn::Turn::Reflection(v1::Reflection::default())) };
+        let turns = vec![step("Retrieve"), reflection, step("Send")];
+        let task = v1::Task { turns, open_effect: Some(2), ..v1::Task::default() };
+        let text = shown(&task);
+        assert!(text.contains("effect         step 2 (Send): it is not known whether its effect took place\n"), "{text}");
+        assert!(!shown(&v1::Task { open_effect: None, ..task }).contains("effect"));
+    }
 }

@@ -144,7 +144,8 @@ impl View {
             line.push(')');
         }
         if let Some(step) = finished.open_effect {
-            let _ = write!(line, "\nstep {step} may have had its effect: nobody has read its outcome");
+            let tool = if step == self.step { self.tool.as_str() } else { "" };
+            let _ = write!(line, "\n{}", control::open_effect_line(step, tool));
         }
         line
     }
@@ -254,5 +255,22 @@ pub(crate) fn verdict(reflection: &v1::Reflection) -> String {
         (Some(confidence), None) => format!("{verdict} ({confidence:.2})"),
         (None, Some(least)) => format!("{verdict} (uncalibrated, below {least:.2})"),
         (None, None) => verdict,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_names_the_step_whose_effect_is_not_known() {
+        let event = |body| v1::TrajectoryEvent { body: Some(body), ..v1::TrajectoryEvent::default() };
+        let mut view = View::new();
+        view.line(&event(Body::Thought(v1::Thought { tool: "Send".into(), ..v1::Thought::default() })));
+        let mut end = |open_effect| view.line(&event(Body::Finished(v1::Finished { open_effect, ..v1::Finished::default() }))).unwrap();
+        assert!(end(Some(1)).contains("step 1 (Send): it is not known whether its effect took place"), "{}", end(Some(1)));
+        // of a step that was not seen, the tool is not known
+        assert!(end(Some(7)).contains("step 7: it is not known"), "{}", end(Some(7)));
+        assert!(!end(None).contains("step"), "{}", end(None));
     }
 }

@@ -54,23 +54,26 @@ pub(crate) enum TasksCommand {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// End a task; its best answer so far stays, unapproved.
+    /// End tasks; their best answers so far stay, unapproved.
     Cancel {
-        /// The task's id.
-        id: String,
+        /// The tasks' ids.
+        #[arg(value_name = "ID", required = true)]
+        ids: Vec<String>,
     },
-    /// Stop a task for a while: nothing is begun until it is resumed, and the time does not count.
+    /// Stop tasks for a while: nothing is begun until they are resumed, and the time does not count.
     Pause {
-        /// The task's id.
-        id: String,
+        /// The tasks' ids.
+        #[arg(value_name = "ID", required = true)]
+        ids: Vec<String>,
         /// Why, for those who look at it.
         #[arg(long, value_name = "TEXT", default_value = "")]
         reason: String,
     },
-    /// Let a paused task go on.
+    /// Let paused tasks go on.
     Resume {
-        /// The task's id.
-        id: String,
+        /// The tasks' ids.
+        #[arg(value_name = "ID", required = true)]
+        ids: Vec<String>,
     },
     /// Answer the question of a task that waits for you.
     Answer {
@@ -124,10 +127,11 @@ pub(crate) enum TasksCommand {
         #[arg(long)]
         seed: Option<u64>,
     },
-    /// Remove an ended task for good, and what memory knows of it. Needs the role `operate`.
+    /// Remove ended tasks for good, and what memory knows of them. Needs the role `operate`.
     Delete {
-        /// The task's id.
-        id: String,
+        /// The tasks' ids.
+        #[arg(value_name = "ID", required = true)]
+        ids: Vec<String>,
     },
 }
 

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use autoact_kernels::Machine;
-use autoact_load::{Comparison, Gateway, Load, Pace, Pair, Paired, PairedAsked, Question, Report, Stop, Trial};
+use autoact_load::{Comparison, Gateway, Load, Pace, Pair, Paired, PairedAsked, Question, Stop, Trial};
 use clap::Args;
 use tokio::time::Instant;
 
-use super::side::{Side, Start, variable};
+use super::side::{Side, Start, Words, variable, words};
 use super::{Asking, Live, connect, duration};
-use crate::exit;
+use crate::client::Service;
+use crate::exit::{self, BadArguments};
 use crate::out;
 use crate::supervise::{self, Process};
 
@@ -61,8 +62,8 @@ pub(super) struct CompareOptions {
     start_timeout: Duration,
     /// Builds: further arguments of `autoact up` for both, such as `--model DIR`; both have to
     /// understand them.
-    #[arg(long, value_name = "ARGS", default_value = "", allow_hyphen_values = true)]
-    up: String,
+    #[arg(long, value_name = "ARGS", default_value = "", allow_hyphen_values = true, value_parser = words)]
+    up: Words,
     /// Builds: a variable that only the first is started with; may be given again.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     env_a: Vec<String>,
@@ -81,13 +82,16 @@ pub(super) struct CompareOptions {
 
 pub(super) async fn run(options: &CompareOptions) -> anyhow::Result<u8> {
     let sides = [Side::find(&options.a)?, Side::find(&options.b)?];
-    if let [Side::Report(a), Side::Report(b)] = &sides {
-        return reports(&Comparison::new(&Report::read(a)?, &Report::read(b)?), options);
+    // read before they are told apart: what is no report is said to be none, whatever the other is
+    match [sides[0].report()?, sides[1].report()?] {
+        [Some(a), Some(b)] => reports(&Comparison::new(&a, &b), options),
+        [None, None] => builds(&sides, options).await,
+        [a, _] => {
+            let [report, other] = if a.is_some() { [&options.a, &options.b] } else { [&options.b, &options.a] };
+            let why = format!("`{report}` is a report and `{other}` is none; fix: name two reports, or two builds");
+            Err(BadArguments(why).into())
+        }
     }
-    if let Some(Side::Report(path)) = sides.iter().find(|side| matches!(side, Side::Report(_))) {
-        anyhow::bail!("`{}` is a report and the other is a build; expected two of one kind", path.display());
-    }
-    builds(&sides, options).await
 }
 
 fn reports(comparison: &Comparison, options: &CompareOptions) -> anyhow::Result<u8> {
@@ -208,7 +212,6 @@ async fn start(
     processes: &mut Vec<Process>,
     stop: &Stop,
 ) -> anyhow::Result<Option<[Arc<Gateway>; 2]>> {
-    let up = shlex::split(&options.up).context("`--up` has a quote that does not end")?;
     let mut port = options.base_port;
     let mut addresses = Vec::new();
     let own = [(&options.env_a, &options.dir_a), (&options.env_b, &options.dir_b)];
@@ -217,7 +220,7 @@ async fn start(
             Side::Program(program) => {
                 let base_port = crate::up::free_base(port, 1)?;
                 port = base_port.saturating_add(200);
-                let start = Start { name, program, base_port, up: &up, env, dir: dir.as_deref() };
+                let start = Start { name, program, base_port, up: &options.up.0, env, dir: dir.as_deref() };
                 out::note(format_args!("starting {}: {}", name.to_uppercase(), program.display()));
                 processes.push(start.start(scratch)?);
                 addresses.push(format!("http://127.0.0.1:{base_port}"));
@@ -228,10 +231,10 @@ async fn start(
     }
     let deadline = Instant::now() + options.start_timeout;
     let mut gateways = Vec::new();
-    for address in &addresses {
+    for (side, address) in sides.iter().zip(&addresses) {
         loop {
             let limit = options.at_once as usize;
-            let error = match connect(address, &options.asking, None, limit).await {
+            let error = match connect(address, Service::Compared, &options.asking, None, limit).await {
                 Ok(gateway) => {
                     gateways.push(Arc::new(gateway));
                     break;
@@ -244,8 +247,14 @@ async fn start(
                 }
             }
             let waits = !processes.is_empty() && Instant::now() < deadline;
-            if !waits {
-                return Err(error.context(format!("the group at {address} is not there")));
+            match side {
+                _ if waits => {}
+                Side::Program(program) => anyhow::bail!(
+                    "the group of `{}` is not ready after {:?}; fix: allow more with `--start-timeout`",
+                    program.display(),
+                    options.start_timeout
+                ),
+                _ => return Err(error.context(format!("the group at {address} is not there"))),
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK_PERIOD) => {}

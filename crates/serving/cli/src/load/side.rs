@@ -5,11 +5,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use autoact_load::Build;
+use autoact_load::{Build, LoadError, Report};
 use autoact_trajectory::rfc3339;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use crate::exit::BadArguments;
 use crate::supervise::{Process, Program};
 
 /// How long a program may take to say its version.
@@ -40,17 +41,35 @@ impl Side {
                 return Ok(Side::Report(path.to_owned()));
             }
             let program = PLACES.into_iter().map(|place| path.join(place)).find(|program| program.is_file());
-            return program.map(Side::Program).with_context(|| {
-                format!(
+            let none = || {
+                BadArguments(format!(
                     "`{given}` has neither a `report.json` nor an `autoact` program; expected one of them there, in `release` or in `debug`"
-                )
-            });
+                ))
+            };
+            return Ok(Side::Program(program.ok_or_else(none)?));
         }
         if path.is_file() && path.file_name().is_some_and(|name| name == "autoact") {
             return Ok(Side::Program(path.to_owned()));
         }
-        // one that is missing is named by who reads it
+        // one that is missing, or none, is named by who reads it
         Ok(Side::Report(path.to_owned()))
+    }
+
+    /// The report, if this is one.
+    pub(super) fn report(&self) -> anyhow::Result<Option<Report>> {
+        let Side::Report(path) = self else { return Ok(None) };
+        match Report::read(path) {
+            Ok(report) => Ok(Some(report)),
+            Err(LoadError::NotAReport { path, source }) => {
+                let path = path.display();
+                let why = format!(
+                    "`{path}` is neither a report of `autoact load --json` ({source}) nor a build directory; fix: name a `report.json`, or \
+                     a directory with an `autoact` program"
+                );
+                Err(BadArguments(why).into())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The same, for a build; its program is named whole, so that it can be started from elsewhere.
@@ -119,6 +138,15 @@ pub(super) fn variable(text: &str) -> Result<String, String> {
     if name.is_empty() { Err("expected `NAME=VALUE`".to_owned()) } else { Ok(text.to_owned()) }
 }
 
+/// Arguments for both builds, as a shell splits them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Words(pub(super) Vec<String>);
+
+pub(super) fn words(text: &str) -> Result<Words, String> {
+    let hint = "it has a quote that does not end; expected arguments as a shell reads them, such as `--model 'my model'`";
+    shlex::split(text).map(Words).ok_or_else(|| hint.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,8 +168,28 @@ mod tests {
         assert_eq!(given("bin").unwrap(), Side::Program(path("bin/autoact")));
         assert_eq!(given("bin/autoact").unwrap(), Side::Program(path("bin/autoact")));
         assert_eq!(Side::find("http://127.0.0.1:7400").unwrap(), Side::Gateway("http://127.0.0.1:7400".into()));
-        assert!(given("empty").unwrap_err().to_string().contains("neither"));
+        let error = given("empty").unwrap_err();
+        assert!(error.to_string().contains("neither"), "{error}");
+        assert_eq!(crate::exit_code(&error), crate::exit::USAGE);
+        assert_eq!(words("--a 'b c'"), Ok(Words(vec!["--a".into(), "b c".into()])));
+        assert!(words("--a 'b").unwrap_err().contains("quote"));
         assert!(variable("A=b=c").is_ok() && variable("=b").is_err() && variable("A").is_err());
+    }
+
+    #[test]
+    fn what_is_neither_a_report_nor_a_build_is_said_to_be_neither() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        for bytes in [&b"\x7fELF\xff\xfe"[..], b"", b"{}", b"a text"] {
+            std::fs::write(&path, bytes).unwrap();
+            let error = Side::Report(path.clone()).report().unwrap_err();
+            let said = error.to_string();
+            assert!(said.contains("neither") && said.contains("`autoact load --json`") && said.contains("fix:"), "{said}");
+            assert_eq!(crate::exit_code(&error), crate::exit::USAGE);
+        }
+        let missing = Side::Report(dir.path().join("missing")).report().unwrap_err();
+        assert!(missing.to_string().contains("cannot read"), "{missing}");
+        assert_eq!(Side::Program(path).report().unwrap(), None);
     }
 
     #[tokio::test]
