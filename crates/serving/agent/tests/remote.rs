@@ -14,7 +14,7 @@ use autoact_openai::Dialect;
 use autoact_service::Setup;
 use autoact_speaker::ReplyEvent;
 use autoact_testkit::{Kind, OpenAiOptions, OpenAiServer, files};
-use autoact_trajectory::Role;
+use autoact_trajectory::{Role, ToolSpec};
 use autoact_wire::v1;
 
 async fn server(kind: Kind) -> OpenAiServer {
@@ -52,7 +52,11 @@ async fn answer(agent: &Arc<Agent>, trajectory: v1::Trajectory) -> (String, Gene
 }
 
 fn asked(question: &str, turns: Vec<v1::Turn>) -> v1::Trajectory {
-    v1::Trajectory { question: question.into(), ..history(turns) }
+    let mut trajectory = v1::Trajectory { question: question.into(), ..history(turns) };
+    // without a grammar the model names it whether it is there or not
+    let lookup = ToolSpec { definition: "Finds a sentence in a page.".into(), usage: "Lookup[text]".into(), ..ToolSpec::new("Lookup") };
+    trajectory.tools.push((&lookup).into());
+    trajectory
 }
 
 fn histories(role: Role) -> Vec<v1::Trajectory> {
