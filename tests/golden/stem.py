@@ -1,4 +1,4 @@
-"""What PEFT computes with the adapters that this project's trainer made: `models/stem` and its three adapters in
+"""What PEFT computes with the adapters that this project's trainer made: `models/stem` and three adapters of it in
 transformers + peft (PyTorch on the CPU, f32, eager attention), greedy from real transcripts.
 
     python stem.py            # writes ./stem/golden.json
@@ -17,6 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 HERE = Path(__file__).resolve().parent
 MODEL = HERE.parent.parent / "models" / "stem"
 OUT = HERE / "stem"
+ADAPTERS = OUT / "adapters"
 NEW_TOKENS = 40
 # Two logits closer than this would make the greedy text a matter of rounding.
 TIE = 1e-2
@@ -82,7 +83,7 @@ def main() -> None:
     cases = []
     for index, (adapter, prompt) in enumerate(CASES):
         if adapter not in models:
-            models[adapter] = PeftModel.from_pretrained(load(), MODEL / "adapters" / adapter).eval()
+            models[adapter] = PeftModel.from_pretrained(load(), ADAPTERS / adapter).eval()
         ids = tokenizer(prompt)["input_ids"]
         found = greedy(models[adapter], ids, end)
         assert len(found["tokens"]) >= 8, f"case {index}: a tie after {len(found['tokens'])} tokens; take another prompt"
@@ -91,7 +92,7 @@ def main() -> None:
         print(f"{index} {adapter or 'base'}: {len(written)} tokens {cases[-1]['text']!r}")
     base = hashlib.sha256((MODEL / "model.safetensors").read_bytes()).hexdigest()
     adapters = {
-        name: hashlib.sha256((MODEL / "adapters" / name / "adapter_model.safetensors").read_bytes()).hexdigest()
+        name: hashlib.sha256((ADAPTERS / name / "adapter_model.safetensors").read_bytes()).hexdigest()
         for name in models
         if name is not None
     }

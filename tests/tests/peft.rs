@@ -56,7 +56,7 @@ fn stem() -> PathBuf {
 }
 
 fn adapter(name: &str) -> PathBuf {
-    stem().join("adapters").join(name)
+    root().join("tests/golden/stem/adapters").join(name)
 }
 
 fn golden() -> Golden {
