@@ -57,6 +57,13 @@ impl Known {
         }
     }
 
+    /// Puts off the next look at a task; one that has ended meanwhile does not come back.
+    fn put_off(&mut self, task: &TaskKey, until: SystemTime) {
+        if let Some(due) = self.tenants.get_mut(&task.tenant).and_then(|tasks| tasks.get_mut(&task.id)) {
+            *due = until;
+        }
+    }
+
     fn remove(&mut self, task: &TaskKey) {
         let Some(tasks) = self.tenants.get_mut(&task.tenant) else { return };
         if tasks.remove(&task.id).is_some() {
@@ -161,7 +168,7 @@ impl OpenTasks {
             };
             let mut known = self.known();
             match again {
-                Some(again) => known.add(task, again),
+                Some(again) => known.put_off(&task, again),
                 None => known.remove(&task),
             }
         }
