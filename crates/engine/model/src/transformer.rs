@@ -89,7 +89,7 @@ pub struct Item<'a> {
     pub cache: &'a mut KvCache,
     /// The adapter; `None`: the base.
     pub adapter: Option<&'a BoundAdapter>,
-    /// Index in `tokens` of the first token on which the adapter acts.
+    /// Index in `tokens` of the first token on which the adapter acts; any beyond their end: none.
     pub adapter_from: usize,
     /// The tokens whose logits are needed.
     pub logits: Logits,
@@ -332,7 +332,8 @@ fn speakers<'a>(items: &[Item<'a>]) -> Speakers<'a> {
     let mut row = 0;
     for item in items {
         let end = row + item.tokens.len();
-        let from = row + item.adapter_from;
+        // Saturating: an adapter that acts on none of a prompt begins at `usize::MAX`.
+        let from = row.saturating_add(item.adapter_from);
         if let Some(adapter) = item.adapter.filter(|_| from < end) {
             match speakers.last_mut() {
                 Some((rows, last)) if rows.end == from && std::ptr::eq(*last, adapter) => rows.end = end,

@@ -142,23 +142,31 @@ fn chunks_give_the_same_bits() {
     }
 }
 
-/// Sequences of different lengths with different adapters in one pass.
+/// Sequences of different lengths with different adapters in one pass, among them one whose adapter
+/// acts on none of its tokens: the base speaks, and no neighbour is touched.
 #[test]
 fn a_crowd_gives_the_same_bits() {
     for case in all_cases() {
         let ids = case.ids("input_ids");
         let alone = |n: usize, adapter| case.forward(&ids[..n], &mut case.model.new_cache(), adapter, Logits::Last);
-        let some = Some(&case.adapter);
-        let crowd = [(ids.len(), None), (5, some), (17, some), (1, None), (9, some), (16, None)];
+        let (some, never) = (Some(&case.adapter), usize::MAX);
+        let crowd = [(ids.len(), None, 0), (5, some, 0), (17, some, 0), (7, some, never), (1, None, 0), (9, some, 0), (16, None, 0)];
         let mut caches: Vec<KvCache> = crowd.iter().map(|_| case.model.new_cache()).collect();
         let mut items: Vec<Item<'_>> = crowd
             .iter()
             .zip(&mut caches)
-            .map(|((n, adapter), cache)| Item { tokens: &ids[..*n], cache, adapter: *adapter, adapter_from: 0, logits: Logits::Last })
+            .map(|((n, adapter, from), cache)| Item {
+                tokens: &ids[..*n],
+                cache,
+                adapter: *adapter,
+                adapter_from: *from,
+                logits: Logits::Last,
+            })
             .collect();
         let together = case.model.forward(&case.team, &mut items, &mut Scratch::default()).to_vec();
-        for ((n, adapter), row) in crowd.into_iter().zip(together.chunks_exact(case.model.config().vocab_size)) {
-            assert!(bits(&alone(n, adapter)) == bits(row), "{}: {n} tokens", case.name);
+        for ((n, adapter, from), row) in crowd.into_iter().zip(together.chunks_exact(case.model.config().vocab_size)) {
+            let speaks = adapter.filter(|_| from == 0);
+            assert!(bits(&alone(n, speaks)) == bits(row), "{}: {n} tokens", case.name);
         }
     }
 }
