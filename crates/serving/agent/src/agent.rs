@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use autoact_model::{Backend, ChatTemplate, GenerateError, GenerateRequest};
+use autoact_prompt::cue;
 use autoact_speaker::Speaker;
 use autoact_telemetry::gen_ai;
 use autoact_trajectory::Role;
@@ -107,18 +108,37 @@ impl Agent {
         Err(Refusal::Mute { name: voice.name.clone().unwrap_or_default(), reason })
     }
 
-    /// A full queue is a sign of life.
+    /// The prompt ends as the role's prompts do: an activated adapter acts from there on, and before
+    /// it the base would speak alone. A full queue is a sign of life.
     async fn one_token(&self, voice: &Voice, limit: Duration) -> Result<(), GenerateError> {
         let request = GenerateRequest {
             adapter: voice.name.clone(),
             max_tokens: 1,
             deadline: Instant::now().checked_add(limit),
-            ..GenerateRequest::new("Question:")
+            ..GenerateRequest::new(format!("Question:\n{}", cue(self.role)))
         };
         match self.backend().generate(request) {
             Ok(stream) => stream.finish().await.map(|_| ()),
             Err(GenerateError::Overloaded { .. }) => Ok(()),
             Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ScriptedBackend;
+
+    #[tokio::test]
+    async fn a_trial_ends_where_an_activated_adapter_begins() {
+        for role in Role::ALL {
+            let backend = Arc::new(ScriptedBackend::saying(" It is.\n").with_adapter("new"));
+            let agent = Agent::new(role, Arc::clone(&backend) as Arc<dyn Backend>, AgentOptions::default());
+            agent.trial(&Voice::fixed(Some("new".to_owned())), Duration::from_secs(5)).await.expect("it speaks");
+            let asked = backend.requests().pop().expect("it was asked");
+            assert!(asked.prompt.ends_with(&format!("\n{}", cue(role))), "{}", asked.prompt);
+            assert_eq!(asked.adapter.as_deref(), Some("new"));
         }
     }
 }
