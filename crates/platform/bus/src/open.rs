@@ -179,3 +179,37 @@ impl OpenTasks {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(tenant: &str, id: &str) -> TaskKey {
+        TaskKey::new(tenant.parse().expect("a tenant"), id.parse().expect("an id"))
+    }
+
+    /// A look takes a while, and other tasks come and end meanwhile.
+    #[test]
+    fn a_task_that_ends_while_it_is_looked_at_does_not_come_back() {
+        let open = OpenTasks::default();
+        let (ended, goes_on, start) = (task("ops", "a"), task("ops", "b"), SystemTime::UNIX_EPOCH);
+        open.enter(&ended, start, Some(2), 9).expect("a place");
+        open.enter(&goes_on, start, Some(2), 9).expect("a place");
+        assert_eq!(open.enter(&task("ops", "c"), start, Some(2), 9), Err(Full::Tenant(2)));
+        assert_eq!(open.enter(&task("dev", "a"), start, None, 2), Err(Full::All(2)));
+        assert_eq!(open.known().due(start), [], "not yet");
+        assert_eq!(open.known().due(start + AGE), [ended.clone(), goes_on.clone()]);
+
+        open.known().remove(&ended);
+        let later = start + LOOK_AGAIN;
+        for task in [&ended, &goes_on] {
+            open.known().put_off(task, later);
+        }
+        assert_eq!((open.count(), open.count_of(&ended.tenant)), (1, 1));
+        assert_eq!(open.known().due(start + AGE), []);
+        assert_eq!(open.known().due(later), [goes_on]);
+        // twice is once
+        open.known().remove(&ended);
+        assert_eq!(open.count(), 1);
+    }
+}
