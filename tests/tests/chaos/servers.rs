@@ -13,8 +13,9 @@ use crate::tasks;
 
 /// Tasks that are asked at once.
 const AT_ONCE: usize = 6;
-/// How long a server is away, and how long it then has to catch up before the next one goes: two
-/// that lack the same messages at once are a loss that no three copies survive.
+/// How long a server is away, and how long it is back at least before the next one goes. That one
+/// waits until the last has caught up: two that lack the same messages at once are a loss that no
+/// three copies survive.
 const AWAY: Duration = Duration::from_secs(2);
 const BACK: Duration = Duration::from_secs(8);
 
@@ -42,6 +43,7 @@ async fn one_of_three_servers_is_killed_under_load_and_nothing_is_lost() -> anyh
         kills += 1;
         tokio::time::sleep(AWAY).await;
         cluster.nats[victim].resume().await?;
+        cluster.nats[victim].caught_up().await?;
     }
     let told = told(&cluster, asked.await?).await?;
     let counted = examine(&cluster, &told, &format!("seed {seed}, {kills} kills of one of three servers")).await?;

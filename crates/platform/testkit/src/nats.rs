@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 use crate::poll;
@@ -17,6 +17,8 @@ use crate::poll;
 const VARIABLE: &str = "AUTOACT_NATS_SERVER";
 /// A machine that builds on every core is slow to start a process.
 const START_LIMIT: Duration = Duration::from_secs(20);
+/// The servers of a cluster vote, and one that was away copies what it missed.
+const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
 /// A server flushes its files when it is asked to end.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
@@ -38,10 +40,12 @@ pub enum NatsError {
         source: std::io::Error,
     },
     /// It started and is not there.
-    #[error("`{binary}` was not ready in {START_LIMIT:?}; its log says:\n{log}")]
+    #[error("`{binary}` was not ready in {limit:?}; its log says:\n{log}")]
     NotReady {
         /// The program.
         binary: String,
+        /// How long it was waited for.
+        limit: Duration,
         /// Its last words.
         log: String,
     },
@@ -69,16 +73,28 @@ impl NatsServer {
         NatsServer::start_with("").await
     }
 
-    /// Several servers that are one cluster, on free ports.
+    /// Several servers that are one cluster, on free ports. They have voted.
     pub async fn cluster(servers: usize) -> anyhow::Result<Vec<NatsServer>> {
         let ports = crate::ports::distinct(servers)?;
         let routes: Vec<String> = ports.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
         let started = ports.iter().zip(1..).map(|(port, number)| {
             let (name, routes) = (format!("server_name: n{number}"), routes.join(", "));
             let cluster = format!("cluster {{ name: test, listen: \"127.0.0.1:{port}\", routes: [{routes}] }}");
-            NatsServer::start_with(format!("{name}\n{cluster}\n"))
+            NatsServer::start_with(format!("{name}\nhttp: \"127.0.0.1:-1\"\n{cluster}\n"))
         });
-        Ok(futures::future::try_join_all(started).await?)
+        let servers = futures::future::try_join_all(started).await?;
+        for server in &servers {
+            server.caught_up().await?;
+        }
+        Ok(servers)
+    }
+
+    /// Waits until a server of a cluster has what the others have: all its streams and consumers are
+    /// current.
+    pub async fn caught_up(&self) -> Result<(), NatsError> {
+        let healthy = poll::until(CATCH_UP_LIMIT, async || healthy(self.monitoring?).await.then_some(())).await;
+        let (binary, limit) = (self.binary.display().to_string(), CATCH_UP_LIMIT);
+        healthy.ok_or_else(|| NatsError::NotReady { binary, limit, log: self.log() })
     }
 
     /// The same with a configuration: `jetstream { sync_interval: always }`, `http: "127.0.0.1:-1"`.
@@ -209,7 +225,7 @@ impl NatsServer {
             None => {
                 self.kill();
                 let log = std::fs::read_to_string(&log).unwrap_or_default();
-                Err(NatsError::NotReady { binary: self.binary.display().to_string(), log })
+                Err(NatsError::NotReady { binary: self.binary.display().to_string(), limit: START_LIMIT, log })
             }
         }
     }
@@ -269,6 +285,18 @@ async fn greets(port: u16) -> bool {
     let mut line = String::new();
     let read = tokio::time::timeout(Duration::from_secs(1), BufReader::new(stream).read_line(&mut line)).await;
     matches!(read, Ok(Ok(_))) && line.starts_with("INFO ") && line.contains("\"jetstream\":true")
+}
+
+/// Whether a server's monitoring says that nothing is amiss.
+async fn healthy(port: u16) -> bool {
+    let asked = async {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").await?;
+        let mut status = String::new();
+        BufReader::new(stream).read_line(&mut status).await?;
+        std::io::Result::Ok(status.contains(" 200 "))
+    };
+    matches!(tokio::time::timeout(Duration::from_secs(1), asked).await, Ok(Ok(true)))
 }
 
 #[cfg(test)]
