@@ -20,8 +20,8 @@ struct Pair {
     with: Vec<Step>,
 }
 
-/// How long a step takes in one round, without model and tool.
-#[derive(Clone, Copy)]
+/// How long a step takes in one round, without model and tool, in microseconds.
+#[derive(Clone, Copy, serde::Serialize)]
 struct Step {
     p50: f64,
     p90: f64,
@@ -49,22 +49,43 @@ pub(super) async fn compare(options: &Options) -> anyhow::Result<()> {
             }
         }
     }
+    let rows: Vec<Row> = pairs.iter().map(Row::new).collect();
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+        return Ok(());
+    }
     println!("| files of JetStream | effect | p50 without | p90 without | p50 with | p90 with | ratio of p50 | lowest to highest |");
     println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |");
-    for Pair { store, effect, without, with } in &pairs {
-        let micros = |steps: &[Step], pick: fn(&Step) -> f64| format!("{:.0} µs", median(steps.iter().map(pick)));
-        let ratios: Vec<f64> = with.iter().zip(without).map(|(with, without)| with.p50 / without.p50.max(1e-3)).collect();
-        let (lowest, highest) = ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
+    for Row { store, effect, without, with, ratio, lowest, highest } in rows {
         println!(
-            "| {store} | {effect} | {} | {} | {} | {} | {:.2} | {lowest:.2} to {highest:.2} |",
-            micros(without, |step| step.p50),
-            micros(without, |step| step.p90),
-            micros(with, |step| step.p50),
-            micros(with, |step| step.p90),
-            median(ratios.iter().copied()),
+            "| {store} | {effect} | {:.0} µs | {:.0} µs | {:.0} µs | {:.0} µs | {ratio:.2} | {lowest:.2} to {highest:.2} |",
+            without.p50, without.p90, with.p50, with.p90,
         );
     }
     Ok(())
+}
+
+/// Medians of the rounds, and the ratios of the pairs.
+#[derive(serde::Serialize)]
+struct Row {
+    store: &'static str,
+    effect: &'static str,
+    without: Step,
+    with: Step,
+    ratio: f64,
+    lowest: f64,
+    highest: f64,
+}
+
+impl Row {
+    fn new(Pair { store, effect, without, with }: &Pair) -> Row {
+        let medians =
+            |steps: &[Step]| Step { p50: median(steps.iter().map(|step| step.p50)), p90: median(steps.iter().map(|step| step.p90)) };
+        let ratios: Vec<f64> = with.iter().zip(without).map(|(with, without)| with.p50 / without.p50.max(1e-3)).collect();
+        let (lowest, highest) = ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
+        let ratio = median(ratios.iter().copied());
+        Row { store, effect, without: medians(without), with: medians(with), ratio, lowest, highest }
+    }
 }
 
 pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {

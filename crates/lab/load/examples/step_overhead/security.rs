@@ -61,23 +61,40 @@ pub(super) async fn compare(options: &Options) -> anyhow::Result<()> {
             group.stop().await;
         }
     }
-    println!("| | without | with TLS and a token | ratio | lowest to highest |");
-    println!("| --- | ---: | ---: | ---: | --- |");
-    row("a step, p50", "µs", &steps[0], &steps[1]);
+    let mut rows = vec![Row::new("a step, p50", "µs", &steps[0], &steps[1])];
     for (at, at_once) in options.at_once.iter().enumerate() {
         let of = |side: usize| rates[side].iter().map(|reached: &Vec<f64>| reached[at]).collect::<Vec<_>>();
-        row(&format!("{at_once} tasks at once"), "steps a second", &of(0), &of(1));
+        rows.push(Row::new(&format!("{at_once} tasks at once"), "steps a second", &of(0), &of(1)));
+    }
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+        return Ok(());
+    }
+    println!("| | without | with TLS and a token | ratio | lowest to highest |");
+    println!("| --- | ---: | ---: | ---: | --- |");
+    for Row { what, unit, without, with, ratio, lowest, highest } in rows {
+        println!("| {what} | {without:.0} {unit} | {with:.0} {unit} | {ratio:.2} | {lowest:.2} to {highest:.2} |");
     }
     Ok(())
 }
 
-fn row(what: &str, unit: &str, without: &[f64], with: &[f64]) {
-    let ratios: Vec<f64> = with.iter().zip(without).map(|(with, without)| with / without.max(1e-9)).collect();
-    let (lowest, highest) = ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
-    println!(
-        "| {what} | {:.0} {unit} | {:.0} {unit} | {:.2} | {lowest:.2} to {highest:.2} |",
-        median(without.iter().copied()),
-        median(with.iter().copied()),
-        median(ratios.iter().copied()),
-    );
+/// Medians of the rounds, and the ratios of the pairs.
+#[derive(Debug, serde::Serialize)]
+struct Row {
+    what: String,
+    unit: &'static str,
+    without: f64,
+    with: f64,
+    ratio: f64,
+    lowest: f64,
+    highest: f64,
+}
+
+impl Row {
+    fn new(what: &str, unit: &'static str, without: &[f64], with: &[f64]) -> Row {
+        let ratios: Vec<f64> = with.iter().zip(without).map(|(with, without)| with / without.max(1e-9)).collect();
+        let (lowest, highest) = ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
+        let [without, with, ratio] = [without, with, &ratios].map(|values| median(values.iter().copied()));
+        Row { what: what.to_owned(), unit, without, with, ratio, lowest, highest }
+    }
 }
