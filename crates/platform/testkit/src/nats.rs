@@ -211,7 +211,7 @@ impl NatsServer {
             if let Ok(Some(_)) = child.try_wait() {
                 return Some(None); // it gave up
             }
-            let port = if self.port == 0 { read_port(&ports, "nats")? } else { self.port };
+            let port = read_port(&ports, "nats")?;
             greets(port).await.then_some(Some(port))
         })
         .await;
