@@ -65,6 +65,12 @@ impl Group {
         Ok(Group { client, steps, children, _nats: nats })
     }
 
+    /// The processor time so far of this process, the gateway and the agents, but not of nats-server.
+    pub(super) fn processor_time(&self) -> Option<Duration> {
+        let others = self.children.iter().map(|child| child.id().map(|id| id.to_string()));
+        others.chain([Some("self".to_owned())]).map(|process| processor_time(&process?)).sum()
+    }
+
     /// Ends the processes in reverse order.
     pub(super) async fn stop(mut self) {
         for child in self.children.iter_mut().rev() {
@@ -91,4 +97,15 @@ async fn role(build: &Path, secured: Option<&Secured>, args: &[&str], children: 
         .with_context(|| format!("`{args:?}` does not start"))??;
     anyhow::ensure!(line.starts_with("http"), "`{args:?}` did not start");
     Ok(line.trim().to_owned())
+}
+
+/// What a process has used, by `/proc`; none where there is no such thing.
+fn processor_time(process: &str) -> Option<Duration> {
+    /// Linux counts in these, whatever the kernel's own clock.
+    const TICKS_PER_SECOND: u64 = 100;
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // after the name, which may have blanks: user and system are the 12th and 13th
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+    Some(Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND))
 }

@@ -65,6 +65,11 @@ pub(super) async fn one_by_one(group: &Group, options: &Options, measured: &mut 
 }
 
 impl Saturated {
+    /// Number of steps.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// Steps a second.
     pub(super) fn rate(&self) -> f64 {
         self.steps as f64 / self.seconds.max(1e-9)

@@ -44,7 +44,7 @@ impl Secured {
 pub(super) async fn compare(options: &Options) -> anyhow::Result<()> {
     let build = std::env::current_exe().context("this program has a path")?;
     let secured = Secured::new()?;
-    let (mut steps, mut rates) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let (mut steps, mut rates, mut busy) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for round in 0..options.rounds {
         eprintln!("round {} of {}", round + 1, options.rounds);
         for side in [round % 2, 1 - round % 2] {
@@ -53,11 +53,17 @@ pub(super) async fn compare(options: &Options) -> anyhow::Result<()> {
             let mut measured = Measured::default();
             measure::one_by_one(&group, options, &mut measured).await?;
             steps[side].push(measured.step().0.as_secs_f64() * 1e6);
-            let mut reached = Vec::new();
+            let (mut reached, mut all) = (Vec::new(), 0);
+            let before = group.processor_time();
             for at_once in &options.at_once {
-                reached.push(measure::at_once(&group, *at_once, options.seconds).await?.rate());
+                let saturated = measure::at_once(&group, *at_once, options.seconds).await?;
+                reached.push(saturated.rate());
+                all += saturated.steps();
             }
             rates[side].push(reached);
+            if let (Some(before), Some(after)) = (before, group.processor_time()) {
+                busy[side].push((after - before).as_secs_f64() * 1e6 / all.max(1) as f64);
+            }
             group.stop().await;
         }
     }
@@ -65,6 +71,10 @@ pub(super) async fn compare(options: &Options) -> anyhow::Result<()> {
     for (at, at_once) in options.at_once.iter().enumerate() {
         let of = |side: usize| rates[side].iter().map(|reached: &Vec<f64>| reached[at]).collect::<Vec<_>>();
         rows.push(Row::new(&format!("{at_once} tasks at once"), "steps a second", &of(0), &of(1)));
+    }
+    if !busy[0].is_empty() {
+        // hardly depends on what else the machine does
+        rows.push(Row::new("processor time of a step, under load", "µs", &busy[0], &busy[1]));
     }
     if options.json {
         println!("{}", serde_json::to_string_pretty(&rows)?);
