@@ -13,9 +13,9 @@ use crate::tasks;
 
 /// Tasks that are asked at once.
 const AT_ONCE: usize = 6;
-/// How long a server is away, and how long it is back at least before the next one goes. That one
-/// waits until the last has caught up: two that lack the same messages at once are a loss that no
-/// three copies survive.
+/// How long a server is away, and how long it is back before the next one goes, which does not go
+/// before the last has caught up: two that lack the same messages at once are a loss that no three
+/// copies survive.
 const AWAY: Duration = Duration::from_secs(2);
 const BACK: Duration = Duration::from_secs(8);
 

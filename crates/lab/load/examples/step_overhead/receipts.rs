@@ -81,9 +81,7 @@ impl Row {
     fn new(Pair { store, effect, without, with }: &Pair) -> Row {
         let medians =
             |steps: &[Step]| Step { p50: median(steps.iter().map(|step| step.p50)), p90: median(steps.iter().map(|step| step.p90)) };
-        let ratios: Vec<f64> = with.iter().zip(without).map(|(with, without)| with.p50 / without.p50.max(1e-3)).collect();
-        let (lowest, highest) = ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
-        let ratio = median(ratios.iter().copied());
+        let [ratio, lowest, highest] = ratios(with.iter().zip(without).map(|(with, without)| with.p50 / without.p50.max(1e-3)));
         Row { store, effect, without: medians(without), with: medians(with), ratio, lowest, highest }
     }
 }
@@ -92,4 +90,11 @@ pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// The median, lowest and highest of the ratios of pairs.
+pub(super) fn ratios(ratios: impl Iterator<Item = f64>) -> [f64; 3] {
+    let ratios: Vec<f64> = ratios.collect();
+    let (lowest, highest) = ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
+    [median(ratios.into_iter()), lowest, highest]
 }

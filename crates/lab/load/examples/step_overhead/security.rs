@@ -9,7 +9,7 @@ use autoact_certificates as certificates;
 use crate::Options;
 use crate::group::{Group, Variant};
 use crate::measure::{self, Measured};
-use crate::receipts::median;
+use crate::receipts::{median, ratios};
 
 /// The file of tokens, beside the certificates.
 pub(super) const TOKENS: &str = "tokens.toml";
@@ -102,9 +102,8 @@ struct Row {
 
 impl Row {
     fn new(what: &str, unit: &'static str, without: &[f64], with: &[f64]) -> Row {
-        let ratios: Vec<f64> = with.iter().zip(without).map(|(with, without)| with / without.max(1e-9)).collect();
-        let (lowest, highest) = ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
-        let [without, with, ratio] = [without, with, &ratios].map(|values| median(values.iter().copied()));
+        let [ratio, lowest, highest] = ratios(with.iter().zip(without).map(|(with, without)| with / without.max(1e-9)));
+        let [without, with] = [without, with].map(|values| median(values.iter().copied()));
         Row { what: what.to_owned(), unit, without, with, ratio, lowest, highest }
     }
 }
