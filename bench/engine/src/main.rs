@@ -5,6 +5,7 @@
 mod engine;
 mod train;
 
+use autoact_allocator as _;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]

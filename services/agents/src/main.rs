@@ -6,6 +6,7 @@ mod which;
 
 use std::process::ExitCode;
 
+use autoact_allocator as _;
 use autoact_service::{EXIT_BAD_CONFIG, main_with};
 use which::{Agent, which};
 

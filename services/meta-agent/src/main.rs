@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use autoact_allocator as _;
 use clap::Parser as _;
 
 fn main() -> ExitCode {

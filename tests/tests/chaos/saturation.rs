@@ -35,6 +35,9 @@ const AT_ONCE: usize = 8;
 const FACTOR: f64 = 5.0;
 /// Tasks that may be queued or running; a tenant may have half of them.
 const MAX_TASKS: u64 = 32;
+/// How long ended tasks are kept, on the bus and in memory: what is stored is soon as much as it
+/// ever is, so a process that grows after that does not give back what it has removed.
+const KEPT: &str = "60s";
 /// The time of a task in this queue, on a busy machine.
 const TIME: Duration = Duration::from_secs(600);
 /// Between two looks at the memory of the processes.
@@ -85,8 +88,13 @@ impl Crowded {
         let tokens = tempfile::tempdir()?;
         let file = tokens.path().join("tokens.toml");
         let (flood, calm) = (token(&file, "flood")?, token(&file, "calm")?);
-        let env = [("ACCESS__TOKENS", file.display().to_string()), ("MAX_TASKS", MAX_TASKS.to_string())];
-        let env = env.map(|(name, value)| (format!("AUTOACT_GATEWAY__{name}"), value)).to_vec();
+        let env = [
+            ("GATEWAY__ACCESS__TOKENS", file.display().to_string()),
+            ("GATEWAY__MAX_TASKS", MAX_TASKS.to_string()),
+            ("GATEWAY__BUS__MAX_AGE", KEPT.to_owned()),
+            ("MEMORY__TASK_TTL", KEPT.to_owned()),
+        ];
+        let env = env.map(|(name, value)| (format!("AUTOACT_{name}"), value)).to_vec();
         let group = Group::start_with(GroupOptions { env, ..GroupOptions::default() }).await?;
         let questions = Arc::new(questions()?);
         let tenant = |name, token: &str| {

@@ -5,6 +5,7 @@
 //! nothing, and what only a trained model can show is left out.
 
 mod adapters;
+mod allocator;
 mod bad_requests;
 mod bad_starts;
 mod clients;

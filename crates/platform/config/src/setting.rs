@@ -78,7 +78,7 @@ impl<T: DeserializeOwned> Target<T> {
         for candidate in setting.value.candidates() {
             let mut table = self.table.clone();
             let outcome = match insert(&mut table, &setting.path, candidate) {
-                Ok(()) => table.clone().try_into::<T>().map_err(|error| error.message().trim().to_owned()),
+                Ok(()) => table.clone().try_into::<T>().map_err(|error| in_words(error.message().trim())),
                 Err(message) => Err(message),
             };
             match outcome {
@@ -99,6 +99,20 @@ impl<T: DeserializeOwned> Target<T> {
     }
 }
 
+/// What serde says of a value, with words for Rust's types: `invalid type: string "many", expected
+/// a whole number, 0 or more`.
+fn in_words(message: &str) -> String {
+    let Some((before, expected)) = message.rsplit_once("expected ") else { return message.to_owned() };
+    let words = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "`true` or `false`",
+        _ => return message.to_owned(),
+    };
+    format!("{before}expected {words}")
+}
+
 fn insert(table: &mut Table, path: &[String], value: Value) -> Result<(), String> {
     let Some((last, parents)) = path.split_last() else { return Err("expected a key, found none".to_owned()) };
     let mut here = table;
@@ -108,4 +122,19 @@ fn insert(table: &mut Table, path: &[String], value: Value) -> Result<(), String
     }
     here.insert(last.clone(), value);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_words;
+
+    #[test]
+    fn no_type_of_rust_is_in_a_message() {
+        assert_eq!(
+            in_words("invalid type: string \"many\", expected u64"),
+            "invalid type: string \"many\", expected a whole number, 0 or more"
+        );
+        assert_eq!(in_words("invalid type: map, expected a boolean"), "invalid type: map, expected `true` or `false`");
+        assert_eq!(in_words("unknown field `x`, expected one of `a`, `b`"), "unknown field `x`, expected one of `a`, `b`");
+    }
 }

@@ -45,6 +45,7 @@ mod words;
 
 use std::process::ExitCode;
 
+use autoact_allocator as _;
 use autoact_base::error::chain;
 use autoact_datasets::UnknownFormat;
 use autoact_load::LoadError;

@@ -28,82 +28,47 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+// what the services have
+use autoact_allocator as _;
+use clap::Parser;
 
 use group::{Group, Variant};
 use measure::{Measured, Saturated};
 
-/// The settings of the measurement.
-#[derive(Debug, Clone)]
+/// Measures the overhead of a planning step, without model and tools.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "step_overhead")]
 struct Options {
-    /// Steps with a tool in one task; one more step ends it.
+    /// Steps with a tool in one task; one more step ends it
+    #[arg(long, value_name = "N", default_value_t = 8)]
     steps: u32,
-    /// Tasks of one round, run one after the other.
+    /// Tasks of one round, run one after the other
+    #[arg(long, value_name = "N", default_value_t = 100)]
     tasks: usize,
-    /// Tasks before the first one that counts.
+    /// Tasks before the first one that counts
+    #[arg(long, value_name = "N", default_value_t = 20)]
     warmup: usize,
-    /// Number of rounds, each with new processes.
+    /// Rounds, each with new processes
+    #[arg(long, value_name = "N", default_value_t = 3)]
     rounds: usize,
-    /// Numbers of tasks in flight for measuring steps per second.
+    /// Numbers of tasks in flight for measuring steps per second
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [8, 32, 64])]
     at_once: Vec<usize>,
-    /// Duration of each of these measurements in seconds.
+    /// Duration of each of these measurements
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     seconds: f64,
-    /// Another build of this program, for alternation.
+    /// Another build of this program, for alternation
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["receipts", "security"])]
     before: Option<PathBuf>,
-    /// Compare tools of each effect with and without receipts.
+    /// Compare tools of each effect with and without receipts
+    #[arg(long, conflicts_with = "security")]
     receipts: bool,
-    /// Compare groups with and without TLS and tokens.
+    /// Compare groups with and without TLS and tokens
+    #[arg(long)]
     security: bool,
-    /// Print JSON.
+    /// Print JSON
+    #[arg(long)]
     json: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            steps: 8,
-            tasks: 100,
-            warmup: 20,
-            rounds: 3,
-            at_once: vec![8, 32, 64],
-            seconds: 5.0,
-            before: None,
-            receipts: false,
-            security: false,
-            json: false,
-        }
-    }
-}
-
-fn options(mut args: impl Iterator<Item = String>) -> anyhow::Result<Options> {
-    let mut options = Options::default();
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--json" => options.json = true,
-            "--receipts" => options.receipts = true,
-            "--security" => options.security = true,
-            _ => {}
-        }
-        if matches!(arg.as_str(), "--json" | "--receipts" | "--security") {
-            continue;
-        }
-        let value = args.next().with_context(|| format!("`{arg}` needs a value"))?;
-        let wrong = || format!("`{arg} {value}`: expected a number");
-        match arg.as_str() {
-            "--steps" => options.steps = value.parse().with_context(wrong)?,
-            "--tasks" => options.tasks = value.parse().with_context(wrong)?,
-            "--warmup" => options.warmup = value.parse().with_context(wrong)?,
-            "--rounds" => options.rounds = value.parse().with_context(wrong)?,
-            "--seconds" => options.seconds = value.parse().with_context(wrong)?,
-            "--at-once" => options.at_once = value.split(',').map(str::parse).collect::<Result<_, _>>().with_context(wrong)?,
-            "--before" => options.before = Some(value.into()),
-            _ => {
-                anyhow::bail!(
-                    "`{arg}` is not known; the options are --steps --tasks --warmup --rounds --seconds --at-once --before --receipts --security --json"
-                )
-            }
-        }
-    }
-    Ok(options)
 }
 
 fn main() -> ExitCode {
@@ -114,7 +79,7 @@ fn main() -> ExitCode {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
             return runtime.block_on(roles::run(args.skip(1).collect()));
         }
-        let options = options(args)?;
+        let options = Options::parse();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         runtime.block_on(async {
             match (options.receipts, options.security) {
