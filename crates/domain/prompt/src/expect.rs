@@ -29,12 +29,14 @@ pub struct Expect {
     pub form: Form,
     /// An upper bound on its tokens.
     pub max_tokens: usize,
+    /// The most characters of a line, however many tokens there are.
+    longest: usize,
 }
 
 impl Expect {
     /// A reply that matches a regular expression.
     pub fn regex(regex: String, max_tokens: usize) -> Expect {
-        Expect { form: Form::Regex(regex), max_tokens }
+        Expect { form: Form::Regex(regex), max_tokens, longest: usize::MAX }
     }
 
     /// The same form with up to `max_tokens` tokens, and texts that are as much longer; never
@@ -48,21 +50,26 @@ impl Expect {
             Form::Regex(regex) => {
                 let written = |bound: usize| format!("{{1,{bound}}}");
                 let bound = [MAX_THOUGHT, MAX_INPUT].into_iter().find(|bound| regex.contains(&written(*bound)));
-                let longer = bound.map(|bound| regex.replace(&written(bound), &written(bound * max_tokens / self.max_tokens)));
+                let longer =
+                    bound.map(|bound| regex.replace(&written(bound), &written((bound * max_tokens / self.max_tokens).min(self.longest))));
                 Form::Regex(longer.unwrap_or(regex))
             }
             form @ Form::Arguments(_) => form,
         };
-        Expect { form, max_tokens }
+        Expect { form, max_tokens, longest: self.longest }
     }
 
     /// How `role` may go on with a trajectory. The input of a tool with several or typed arguments
     /// is a JSON object.
     pub fn next(role: Role, trajectory: &Trajectory) -> Expect {
         let chosen = trajectory.open_step().and_then(|step| trajectory.tool(&step.tool));
-        match chosen.and_then(ToolSpec::object_schema) {
-            Some(schema) if role == Role::Tool => Expect { form: Form::Arguments(schema.clone()), max_tokens: OBJECT_TOKENS },
-            _ => Expect::new(role, &trajectory.tools),
+        let Some(tool) = chosen.filter(|_| role == Role::Tool) else { return Expect::new(role, &trajectory.tools) };
+        if let Some(schema) = tool.object_schema() {
+            return Expect { form: Form::Arguments(schema.clone()), max_tokens: OBJECT_TOKENS, longest: usize::MAX };
+        }
+        match tool.schema.as_ref().and_then(ParameterSchema::longest_line) {
+            Some(longest) => Expect { longest, ..Expect::regex(line(longest.clamp(1, MAX_INPUT)), LINE_TOKENS) },
+            None => Expect::new(role, &trajectory.tools),
         }
     }
 
@@ -79,10 +86,15 @@ impl Expect {
                 let names: Vec<String> = tools.iter().map(|tool| escape(&tool.name)).collect();
                 Expect::regex(format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nAction: ({})\n", names.join("|")), LINE_TOKENS)
             }
-            Role::Tool => Expect::regex(format!(r" [^\n]{{1,{MAX_INPUT}}}\n"), LINE_TOKENS),
+            Role::Tool => Expect::regex(line(MAX_INPUT), LINE_TOKENS),
             Role::Reflect => Expect::regex(format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nVerdict: (right|wrong)\n"), LINE_TOKENS),
         }
     }
+}
+
+/// An input on a plain line.
+fn line(longest: usize) -> String {
+    format!(r" [^\n]{{1,{longest}}}\n")
 }
 
 /// A reply that does not have its role's form. Constrained decoding makes this impossible unless
@@ -143,6 +155,8 @@ fn escape(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use autoact_trajectory::{Step, Turn};
+
     use super::*;
 
     #[test]
@@ -160,6 +174,20 @@ mod tests {
         let longer = plan.with_tokens(4 * LINE_TOKENS);
         assert_eq!((longer.max_tokens, longer.form), (1024, Form::Regex(r" [^\n]{1,2400}\nAction: ()\n".into())));
         assert_eq!(Expect::new(Role::Tool, &[]).with_tokens(512).form, Form::Regex(r" [^\n]{1,2000}\n".into()));
+    }
+
+    #[test]
+    fn an_input_is_no_longer_than_its_tool_takes() {
+        let schema =
+            |most: usize| format!(r#"{{"type":"object","properties":{{"q":{{"type":"string","maxLength":{most}}}}},"required":["q"]}}"#);
+        for (most, usual, longer) in [(12, 12, 12), (1500, 1000, 1500), (9000, 1000, 4000)] {
+            let tool = ToolSpec { schema: Some(ParameterSchema::parse(&schema(most)).unwrap()), ..ToolSpec::new("Find") };
+            let step = Step { tool: "Find".into(), ..Step::default() };
+            let trajectory = Trajectory { tools: vec![tool], turns: vec![Turn::Step(step)], ..Trajectory::default() };
+            let expect = Expect::next(Role::Tool, &trajectory);
+            assert_eq!(expect.form, Form::Regex(format!(r" [^\n]{{1,{usual}}}\n")));
+            assert_eq!(expect.with_tokens(4 * LINE_TOKENS).form, Form::Regex(format!(r" [^\n]{{1,{longer}}}\n")));
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! service can be configured to use it. And tools to choose from, and tiny random checkpoints to
 //! load.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +16,9 @@ use futures::FutureExt;
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
 
+/// A measurement asks without end: only so many requests are kept.
+const MOST_REQUESTS: usize = 4096;
+
 type Script = dyn Fn(&GenerateRequest) -> Result<String, GenerateError> + Send + Sync;
 
 /// Answers every request with what its script says, word by word.
@@ -24,7 +28,7 @@ pub struct ScriptedBackend {
     template: Option<ChatTemplate>,
     script: Box<Script>,
     pace: Option<Arc<Semaphore>>,
-    requests: Mutex<Vec<GenerateRequest>>,
+    requests: Mutex<VecDeque<GenerateRequest>>,
     cancelled: Arc<AtomicUsize>,
 }
 
@@ -69,9 +73,9 @@ impl ScriptedBackend {
         self
     }
 
-    /// What was asked so far.
+    /// What was asked so far, of very many the latest.
     pub fn requests(&self) -> Vec<GenerateRequest> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// How many replies were given up by their readers.
@@ -94,7 +98,12 @@ impl Backend for ScriptedBackend {
     }
 
     fn generate(&self, request: GenerateRequest) -> Result<GenerateStream, GenerateError> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        if requests.len() >= MOST_REQUESTS {
+            requests.pop_front();
+        }
+        requests.push_back(request.clone());
+        drop(requests);
         let text = (self.script)(&request)?;
         let (mut sender, stream) = GenerateStream::channel();
         let words: Vec<String> = text.split_inclusive(' ').map(str::to_owned).collect();

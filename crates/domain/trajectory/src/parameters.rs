@@ -66,6 +66,9 @@ pub enum InvalidArguments {
     NotAnObject(&'static str),
 }
 
+/// Keywords by which a string is not just any line.
+const NO_LINE: [&str; 10] = ["contentMediaType", "pattern", "format", "enum", "const", "anyOf", "oneOf", "allOf", "not", "$ref"];
+
 impl ParameterSchema {
     /// Reads a schema.
     ///
@@ -115,13 +118,22 @@ impl ParameterSchema {
 
     /// The property that a plain line is the value of: the only one, a string, and required. A
     /// string with a media type (`contentMediaType`: program text, Markdown) may have several lines,
-    /// and is written as JSON.
+    /// and is written as JSON. So is one of which the schema says more than how long it may be: what
+    /// decodes JSON holds to it.
     pub fn line_property(&self) -> Option<&str> {
         let mut properties = self.properties();
         let (name, schema) = properties.next()?;
         let alone = properties.next().is_none();
-        let line = schema["type"] == "string" && schema.get("contentMediaType").is_none();
-        (alone && line && self.requires(name)).then_some(name)
+        let any =
+            NO_LINE.iter().all(|keyword| schema.get(*keyword).is_none()) && schema["minLength"].as_u64().is_none_or(|least| least <= 1);
+        (alone && schema["type"] == "string" && any && self.requires(name)).then_some(name)
+    }
+
+    /// The most characters of [`line_property`](Self::line_property)'s value, if there is a bound.
+    pub fn longest_line(&self) -> Option<usize> {
+        let name = self.line_property()?;
+        let most = self.0.value["properties"][name]["maxLength"].as_u64()?;
+        Some(usize::try_from(most).unwrap_or(usize::MAX))
     }
 
     /// How a call looks like, from the schema alone: `Retrieve[title]` for a tool of one line,
@@ -267,9 +279,15 @@ mod tests {
             r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#,
             r#"{"type":"object","properties":{"a":{"type":"string"},"b":{}},"required":["a"]}"#,
             r#"{"type":"object","properties":{"a":{"type":"string","contentMediaType":"text/x-python"}},"required":["a"]}"#,
+            r#"{"type":"object","properties":{"day":{"type":"string","format":"date"}},"required":["day"]}"#,
+            r#"{"type":"object","properties":{"code":{"type":"string","pattern":"^[A-Z]+$"}},"required":["code"]}"#,
+            r#"{"type":"object","properties":{"unit":{"type":"string","enum":["km","mi"]}},"required":["unit"]}"#,
+            r#"{"type":"object","properties":{"name":{"type":"string","minLength":2}},"required":["name"]}"#,
         ] {
             assert_eq!(schema(other).line_property(), None, "{other}");
         }
+        let bounded = schema(r#"{"type":"object","properties":{"q":{"type":"string","minLength":1,"maxLength":9}},"required":["q"]}"#);
+        assert_eq!((bounded.line_property(), bounded.longest_line(), one.longest_line()), (Some("q"), Some(9), None));
     }
 
     #[test]

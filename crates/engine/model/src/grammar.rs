@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toktrie::{SimpleVob, TokEnv};
 
+use crate::narrowed::narrow;
 use crate::{GenerateError, LoadError};
 
 /// A grammar that the whole completion must match.
@@ -54,9 +55,10 @@ impl Grammar {
     }
 }
 
-/// The schema with options for llguidance, where it has none of its own.
+/// The schema, narrowed, with options for llguidance, where it has none of its own.
 fn guided(schema: &Value, options: Value) -> Value {
     let mut schema = schema.clone();
+    narrow(&mut schema);
     if let Some(fields) = schema.as_object_mut() {
         fields.entry("x-guidance").or_insert(options);
     }

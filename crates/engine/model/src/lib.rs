@@ -22,6 +22,7 @@ mod known;
 mod kv;
 mod linear;
 mod map;
+mod narrowed;
 mod options;
 mod places;
 mod prompt;
