@@ -56,8 +56,29 @@ def rope_theta(config: dict) -> float:
     return config.get("rope_theta") or config["rope_parameters"]["rope_theta"]
 
 
-def model(source: Path, precision: str) -> Path:
-    out = source / f"model.{precision}.gguf"
+def add_tokenizer(w: gguf.GGUFWriter, source: Path, config: dict) -> None:
+    """A byte-level BPE whose digits stand alone, which llama.cpp calls `smollm`."""
+    tokenizer = json.loads((source / "tokenizer.json").read_text())
+    steps = tokenizer["pre_tokenizer"]["pretokenizers"]
+    if [step["type"] for step in steps] != ["Digits", "ByteLevel"] or not steps[0]["individual_digits"]:
+        raise ValueError(f"{source}: llama.cpp's name of this tokenizer is not known here")
+    control = {token["id"] for token in tokenizer["added_tokens"] if token["special"]}
+    vocab = {token["content"]: token["id"] for token in tokenizer["added_tokens"]} | tokenizer["model"]["vocab"]
+    tokens = sorted(vocab, key=vocab.get)
+    types = [gguf.TokenType.CONTROL if vocab[token] in control else gguf.TokenType.NORMAL for token in tokens]
+    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in tokenizer["model"]["merges"]]
+    w.add_tokenizer_model("gpt2")
+    w.add_tokenizer_pre("smollm")
+    w.add_token_list(tokens)
+    w.add_token_types(types)
+    w.add_token_merges(merges)
+    w.add_eos_token_id(config["eos_token_id"])
+    w.add_add_bos_token(False)
+
+
+def model(source: Path, precision: str, tokenizer: bool = False) -> Path:
+    """`tokenizer`: the file has it, for servers; without it a model is given token ids."""
+    out = source / f"model.{precision}{'.tokenizer' if tokenizer else ''}.gguf"
     if out.exists():
         return out
     say(f"converting {source.name} to GGUF {precision} ...")
@@ -76,7 +97,10 @@ def model(source: Path, precision: str) -> Path:
     w.add_rope_freq_base(rope_theta(config))
     w.add_layer_norm_rms_eps(config["rms_norm_eps"])
     w.add_file_type(file_type)
-    w.add_tokenizer_model("no_vocab")  # it is given token ids
+    if tokenizer:
+        add_tokenizer(w, source, config)
+    else:
+        w.add_tokenizer_model("no_vocab")
     with safe_open(source / "model.safetensors", "pt") as f:
         for key in f.keys():
             array = f.get_tensor(key).to(torch.float32).numpy()

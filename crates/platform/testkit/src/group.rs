@@ -71,6 +71,7 @@ impl Group {
 
     /// Starts one and does not wait: for runs that end by themselves.
     pub fn spawn(options: GroupOptions) -> anyhow::Result<Group> {
+        processes::end_orphans();
         let dir = tempfile::Builder::new().prefix("autoact-").tempdir()?;
         let assets = options.assets.map_or_else(|| Assets::bundled(dir.path()), Ok)?;
         let offsets: Vec<u16> =
