@@ -59,7 +59,7 @@ fn schemas() -> Vec<Value> {
         object(
             json!({"pair": {"type": "array", "prefixItems": [{"type": "integer", "minimum": 0, "maximum": 9}, text(3)], "minItems": 2, "items": false}}),
         ),
-        object(json!({"place": place.clone(), "near": {"type": "array", "items": place, "maxItems": 2}})),
+        object(json!({"place": place, "near": {"type": "array", "items": place, "maxItems": 2}})),
         object(json!({"value": {"anyOf": [{"type": "integer", "minimum": 10, "maximum": 99}, {"type": "string", "maxLength": 3}]}})),
         object(
             json!({"shape": {"oneOf": [object(json!({"r": {"type": "integer", "minimum": 1, "maximum": 9}})), object(json!({"w": {"type": "integer", "minimum": 1, "maximum": 9}}))]}}),

@@ -49,6 +49,7 @@ use autoact_allocator as _;
 use autoact_base::error::chain;
 use autoact_datasets::UnknownFormat;
 use autoact_load::LoadError;
+use autoact_pretrain::StemError;
 use autoact_registry::RegistryError;
 use autoact_tls::TlsError;
 use clap::Parser as _;
@@ -138,6 +139,10 @@ fn exit_code(error: &anyhow::Error) -> u8 {
             return exit::USAGE;
         }
         if cause.is::<BadArguments>() || cause.is::<BadAddress>() || cause.is::<BadToken>() {
+            return exit::USAGE;
+        }
+        // what `--from` names is no beginning for what the recipe trains
+        if let Some(StemError::From { .. }) = cause.downcast_ref() {
             return exit::USAGE;
         }
         if cause.is::<UnknownFormat>() || cause.is::<TlsError>() {

@@ -87,6 +87,14 @@ pub(crate) struct TrainOptions {
     restart: bool,
 }
 
+impl TrainOptions {
+    /// A flag that was given and means something for weights alone.
+    fn of_weights(&self) -> Option<&'static str> {
+        let given = [(self.from.is_some(), "--from"), (self.tokens.is_some(), "--tokens"), (self.restart, "--restart")];
+        given.into_iter().find_map(|(given, flag)| given.then_some(flag))
+    }
+}
+
 pub(crate) async fn run(command: ModelCommand) -> anyhow::Result<u8> {
     match command {
         ModelCommand::Train(options) => {
@@ -112,6 +120,9 @@ fn train(options: &TrainOptions, stop: &AtomicBool) -> anyhow::Result<u8> {
         let name = options.part.name();
         let why = format!("`--plain` is a form of adapters, and `{name}` is none; fix: leave it out, or train `plan`, `tool` or `reflect`");
         return Err(BadArguments(why).into());
+    }
+    if let Some(flag) = options.of_weights().filter(|_| options.part == Part::Tokenizer) {
+        return Err(BadArguments(format!("`{flag}` is about weights, and `tokenizer` has none; fix: leave it out")).into());
     }
     let paths =
         Paths { recipe: options.recipe.clone(), atlas: options.atlas.clone(), model: options.model.clone(), work: options.work.clone() };
@@ -199,6 +210,15 @@ mod tests {
         match Args::try_parse_from(["autoact", "model", "train"].iter().chain(arguments)).unwrap().command {
             Command::Model(ModelCommand::Train(options)) => train(&options, &AtomicBool::new(false)).unwrap_err(),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_tokenizer_takes_nothing_that_is_about_weights() {
+        for given in [&["--from", "/nowhere"][..], &["--tokens", "5"], &["--restart"]] {
+            let error = run(&[&["tokenizer"][..], given, &["--recipe", "/nowhere/recipe.toml"]].concat());
+            assert!(error.to_string().contains(given[0]), "{error}");
+            assert_eq!(crate::exit_code(&error), exit::USAGE);
         }
     }
 
