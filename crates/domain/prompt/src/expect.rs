@@ -29,14 +29,14 @@ pub struct Expect {
     pub form: Form,
     /// An upper bound on its tokens.
     pub max_tokens: usize,
-    /// The most characters of a line, however many tokens there are.
-    longest: usize,
+    /// The least and the most characters that a tool takes of a line, however many tokens there are.
+    length: Option<(usize, usize)>,
 }
 
 impl Expect {
     /// A reply that matches a regular expression.
     pub fn regex(regex: String, max_tokens: usize) -> Expect {
-        Expect { form: Form::Regex(regex), max_tokens, longest: usize::MAX }
+        Expect { form: Form::Regex(regex), max_tokens, length: None }
     }
 
     /// The same form with up to `max_tokens` tokens, and texts that are as much longer; never
@@ -46,17 +46,17 @@ impl Expect {
         if max_tokens <= self.max_tokens {
             return self;
         }
-        let form = match self.form {
-            Form::Regex(regex) => {
+        let longer = |bound: usize| bound * max_tokens / self.max_tokens;
+        let form = match (self.form, self.length) {
+            (Form::Regex(_), Some(length)) => Form::Regex(line(length, longer(MAX_INPUT))),
+            (Form::Regex(regex), None) => {
                 let written = |bound: usize| format!("{{1,{bound}}}");
                 let bound = [MAX_THOUGHT, MAX_INPUT].into_iter().find(|bound| regex.contains(&written(*bound)));
-                let longer =
-                    bound.map(|bound| regex.replace(&written(bound), &written((bound * max_tokens / self.max_tokens).min(self.longest))));
-                Form::Regex(longer.unwrap_or(regex))
+                Form::Regex(bound.map_or(regex.clone(), |bound| regex.replace(&written(bound), &written(longer(bound)))))
             }
-            form @ Form::Arguments(_) => form,
+            (form @ Form::Arguments(_), _) => form,
         };
-        Expect { form, max_tokens, longest: self.longest }
+        Expect { form, max_tokens, length: self.length }
     }
 
     /// How `role` may go on with a trajectory. The input of a tool with several or typed arguments
@@ -65,10 +65,10 @@ impl Expect {
         let chosen = trajectory.open_step().and_then(|step| trajectory.tool(&step.tool));
         let Some(tool) = chosen.filter(|_| role == Role::Tool) else { return Expect::new(role, &trajectory.tools) };
         if let Some(schema) = tool.object_schema() {
-            return Expect { form: Form::Arguments(schema.clone()), max_tokens: OBJECT_TOKENS, longest: usize::MAX };
+            return Expect { form: Form::Arguments(schema.clone()), max_tokens: OBJECT_TOKENS, length: None };
         }
-        match tool.schema.as_ref().and_then(ParameterSchema::longest_line) {
-            Some(longest) => Expect { longest, ..Expect::regex(line(longest.clamp(1, MAX_INPUT)), LINE_TOKENS) },
+        match tool.schema.as_ref().and_then(ParameterSchema::line_length) {
+            Some(length) => Expect { length: Some(length), ..Expect::regex(line(length, MAX_INPUT), LINE_TOKENS) },
             None => Expect::new(role, &trajectory.tools),
         }
     }
@@ -86,15 +86,20 @@ impl Expect {
                 let names: Vec<String> = tools.iter().map(|tool| escape(&tool.name)).collect();
                 Expect::regex(format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nAction: ({})\n", names.join("|")), LINE_TOKENS)
             }
-            Role::Tool => Expect::regex(line(MAX_INPUT), LINE_TOKENS),
+            Role::Tool => Expect::regex(line((0, usize::MAX), MAX_INPUT), LINE_TOKENS),
             Role::Reflect => Expect::regex(format!(r" [^\n]{{1,{MAX_THOUGHT}}}\nVerdict: (right|wrong)\n"), LINE_TOKENS),
         }
     }
 }
 
-/// An input on a plain line.
-fn line(longest: usize) -> String {
-    format!(r" [^\n]{{1,{longest}}}\n")
+/// An input on a plain line, of as many characters as its tool takes and not more than `longest`.
+/// Blanks around it are not part of it.
+fn line((least, most): (usize, usize), longest: usize) -> String {
+    let most = most.clamp(1, longest);
+    match least.min(most) {
+        0 | 1 => format!(r" [^\n]{{1,{most}}}\n"),
+        least => format!(r" \S[^\n]{{{},{}}}\S\n", least - 2, most - 2),
+    }
 }
 
 /// A reply that does not have its role's form. Constrained decoding makes this impossible unless
@@ -178,15 +183,20 @@ mod tests {
 
     #[test]
     fn an_input_is_no_longer_than_its_tool_takes() {
-        let schema =
-            |most: usize| format!(r#"{{"type":"object","properties":{{"q":{{"type":"string","maxLength":{most}}}}},"required":["q"]}}"#);
-        for (most, usual, longer) in [(12, 12, 12), (1500, 1000, 1500), (9000, 1000, 4000)] {
-            let tool = ToolSpec { schema: Some(ParameterSchema::parse(&schema(most)).unwrap()), ..ToolSpec::new("Find") };
+        let schema = |bounds: &str| format!(r#"{{"type":"object","properties":{{"q":{{"type":"string",{bounds}}}}},"required":["q"]}}"#);
+        for (bounds, usual, longer) in [
+            (r#""maxLength":12"#, r"[^\n]{1,12}", r"[^\n]{1,12}"),
+            (r#""maxLength":1500"#, r"[^\n]{1,1000}", r"[^\n]{1,1500}"),
+            (r#""maxLength":9000"#, r"[^\n]{1,1000}", r"[^\n]{1,4000}"),
+            (r#""minLength":3"#, r"\S[^\n]{1,998}\S", r"\S[^\n]{1,3998}\S"),
+            (r#""minLength":2,"maxLength":2"#, r"\S[^\n]{0,0}\S", r"\S[^\n]{0,0}\S"),
+        ] {
+            let tool = ToolSpec { schema: Some(ParameterSchema::parse(&schema(bounds)).unwrap()), ..ToolSpec::new("Find") };
             let step = Step { tool: "Find".into(), ..Step::default() };
             let trajectory = Trajectory { tools: vec![tool], turns: vec![Turn::Step(step)], ..Trajectory::default() };
             let expect = Expect::next(Role::Tool, &trajectory);
-            assert_eq!(expect.form, Form::Regex(format!(r" [^\n]{{1,{usual}}}\n")));
-            assert_eq!(expect.with_tokens(4 * LINE_TOKENS).form, Form::Regex(format!(r" [^\n]{{1,{longer}}}\n")));
+            assert_eq!(expect.form, Form::Regex(format!(r" {usual}\n")));
+            assert_eq!(expect.with_tokens(4 * LINE_TOKENS).form, Form::Regex(format!(r" {longer}\n")));
         }
     }
 

@@ -124,16 +124,17 @@ impl ParameterSchema {
         let mut properties = self.properties();
         let (name, schema) = properties.next()?;
         let alone = properties.next().is_none();
-        let any =
-            NO_LINE.iter().all(|keyword| schema.get(*keyword).is_none()) && schema["minLength"].as_u64().is_none_or(|least| least <= 1);
+        let any = NO_LINE.iter().all(|keyword| schema.get(*keyword).is_none());
         (alone && schema["type"] == "string" && any && self.requires(name)).then_some(name)
     }
 
-    /// The most characters of [`line_property`](Self::line_property)'s value, if there is a bound.
-    pub fn longest_line(&self) -> Option<usize> {
-        let name = self.line_property()?;
-        let most = self.0.value["properties"][name]["maxLength"].as_u64()?;
-        Some(usize::try_from(most).unwrap_or(usize::MAX))
+    /// The least and the most characters of [`line_property`](Self::line_property)'s value, if the
+    /// schema bounds them.
+    pub fn line_length(&self) -> Option<(usize, usize)> {
+        let schema = &self.0.value["properties"][self.line_property()?];
+        let bound = |keyword: &str| schema[keyword].as_u64().map(|bound| usize::try_from(bound).unwrap_or(usize::MAX));
+        let (least, most) = (bound("minLength"), bound("maxLength"));
+        (least.is_some() || most.is_some()).then(|| (least.unwrap_or(0), most.unwrap_or(usize::MAX)))
     }
 
     /// How a call looks like, from the schema alone: `Retrieve[title]` for a tool of one line,
@@ -282,12 +283,11 @@ mod tests {
             r#"{"type":"object","properties":{"day":{"type":"string","format":"date"}},"required":["day"]}"#,
             r#"{"type":"object","properties":{"code":{"type":"string","pattern":"^[A-Z]+$"}},"required":["code"]}"#,
             r#"{"type":"object","properties":{"unit":{"type":"string","enum":["km","mi"]}},"required":["unit"]}"#,
-            r#"{"type":"object","properties":{"name":{"type":"string","minLength":2}},"required":["name"]}"#,
         ] {
             assert_eq!(schema(other).line_property(), None, "{other}");
         }
         let bounded = schema(r#"{"type":"object","properties":{"q":{"type":"string","minLength":1,"maxLength":9}},"required":["q"]}"#);
-        assert_eq!((bounded.line_property(), bounded.longest_line(), one.longest_line()), (Some("q"), Some(9), None));
+        assert_eq!((bounded.line_property(), bounded.line_length(), one.line_length()), (Some("q"), Some((1, 9)), None));
     }
 
     #[test]

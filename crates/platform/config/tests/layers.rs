@@ -124,13 +124,13 @@ fn all_mistakes_are_reported_together_with_their_places() {
     assert_eq!(errors.mistakes.len(), 9, "{text}");
     for part in [
         "key `common.model`",
-        "key `plan-agent.queue`: invalid type: string \"many\", expected usize",
+        "key `plan-agent.queue`: invalid type: string \"many\", expected a whole number, 0 or more",
         "key `plan-agent.quue`: unknown field `quue`, expected one of `model`",
         "key `plan-agnt`: unknown section; expected one of `common`, `gateway`",
         "variable `AUTOACT_PATIENCE`: invalid value: string \"2 weeks\", expected a duration such as `500ms`",
         "variable `AUTOACT_LISTEN`: invalid socket address syntax, found `here`",
         "variable `AUTOACT_MODLE`: unknown field `modle`",
-        "flag `--temperature`: invalid type: string \"hot\", expected f32",
+        "flag `--temperature`: invalid type: string \"hot\", expected a number",
         "flag `--set`: `queue` must be at least 1, found `0`",
     ] {
         assert!(text.contains(part), "{part} is not in:\n{text}");
