@@ -1,7 +1,7 @@
 //! The connection.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_nats::connection::State as Connection;
@@ -55,7 +55,7 @@ pub struct Bus {
     /// Where the artifacts are of the tenants that this process has met.
     pub(crate) stores: Arc<Mutex<HashMap<Tenant, ObjectStore>>>,
     /// A stream that has vanished since the connection was made: nothing works any more.
-    pub(crate) vanished: Arc<RwLock<Option<String>>>,
+    pub(crate) vanished: Arc<OnceLock<String>>,
     /// What the server does not let us do.
     pub(crate) refusals: Refusals,
     /// What time it is for the server.
@@ -150,9 +150,8 @@ impl Bus {
     /// retry.
     ///
     /// # Errors
-    /// [`BusError::Vanished`] once a stream was seen to be gone or made anew: what it held is lost to
-    /// this process. With one server for ever; with copies until the same stream is seen again, since
-    /// a server of a cluster may not know of it for a while.
+    /// [`BusError::Vanished`] for ever once a stream was seen to be gone or made anew: what it held
+    /// is lost to this process.
     pub async fn answers(&self) -> Result<(), BusError> {
         self.check_streams().await?;
         let unavailable = |source: async_nats::Error| BusError::unavailable("answer", source);
@@ -164,26 +163,19 @@ impl Bus {
 
     /// Looks whether the streams are those that were there at the start.
     pub(crate) async fn check_streams(&self) -> Result<(), BusError> {
-        match self.known_streams() {
-            Ok(()) if self.is_connected() => {
-                if let Some(stream) = self.streams.vanished(&self.context).await {
-                    tracing::error!(stream, "a stream has vanished, or was made anew; nothing is stored in its place");
-                    *self.vanished.write().unwrap_or_else(PoisonError::into_inner) = Some(stream);
-                }
-            }
-            Err(BusError::Vanished { stream }) if self.streams.is_back(&self.context, &stream).await => {
-                tracing::warn!(stream, "the stream is there as it was: a server of the cluster did not know of it for a while");
-                *self.vanished.write().unwrap_or_else(PoisonError::into_inner) = None;
-            }
-            _ => {}
+        if self.vanished.get().is_none()
+            && self.is_connected()
+            && let Some(stream) = self.streams.vanished(&self.context).await
+        {
+            tracing::error!(stream, "a stream has vanished, or was made anew; nothing is stored in its place");
+            let _ = self.vanished.set(stream);
         }
         self.known_streams()
     }
 
     /// An error if a stream was seen to have vanished.
     pub(crate) fn known_streams(&self) -> Result<(), BusError> {
-        let vanished = self.vanished.read().unwrap_or_else(PoisonError::into_inner).clone();
-        vanished.map_or(Ok(()), |stream| Err(BusError::Vanished { stream }))
+        self.vanished.get().map_or(Ok(()), |stream| Err(BusError::Vanished { stream: stream.clone() }))
     }
 
     /// What a stream holds now.

@@ -236,15 +236,6 @@ impl Streams {
     }
 }
 
-impl Streams {
-    /// Whether a stream of a cluster that was seen to have vanished is there, the same that was opened.
-    pub(crate) async fn is_back(&self, context: &Context, name: &str) -> bool {
-        let Some(opened) = self.all().into_iter().map(Stream::cached_info).find(|info| info.config.name == name) else { return false };
-        let look = tokio::time::timeout(LOOK_LIMIT, context.get_stream(name));
-        opened.config.num_replicas > 1 && matches!(look.await, Ok(Ok(now)) if now.cached_info().created == opened.created)
-    }
-}
-
 /// The server says that there is no such stream.
 fn not_found(error: &GetStreamError) -> bool {
     matches!(error.kind(), GetStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::STREAM_NOT_FOUND)
