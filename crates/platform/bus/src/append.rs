@@ -14,7 +14,7 @@ use crate::audit::SHA256_HEADER;
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::patience::Patience;
-use crate::streams::trajectory_subject;
+use crate::subjects::trajectory_subject;
 
 /// What has to be the last message for a publish to be stored.
 #[derive(Debug, Clone, Copy)]

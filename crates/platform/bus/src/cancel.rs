@@ -10,7 +10,7 @@ use futures::{Stream, StreamExt, future};
 
 use crate::connect::Bus;
 use crate::error::BusError;
-use crate::streams::{ALL_CANCELS, cancel_subject, task_of};
+use crate::subjects::{ALL_CANCELS, cancel_subject, task_of};
 
 impl Bus {
     /// Tells whoever runs the task that somebody else has written to its trajectory.

@@ -22,7 +22,8 @@ use crate::error::BusError;
 use crate::login;
 use crate::patience::{Patience, pause};
 use crate::refusal::Refusals;
-use crate::streams::{Streams, drops, kept};
+use crate::streams::Streams;
+use crate::streams::configs::{drops, kept};
 use crate::tool_bucket::ToolCache;
 
 /// One request to JetStream: a healthy server answers in milliseconds, and requests are repeated

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use crate::append::{After, Publish};
 use crate::connect::{Bus, Tail};
 use crate::error::BusError;
-use crate::streams::{INDEX_MARKS, index_subject};
+use crate::subjects::{INDEX_MARKS, index_subject};
 
 /// Gateways that write at the same moment: each round one of them gets through.
 const MAX_ROUNDS: u32 = 64;

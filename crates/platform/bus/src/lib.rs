@@ -50,6 +50,7 @@ mod refusal;
 mod retention;
 mod scan;
 mod streams;
+mod subjects;
 mod tenants;
 mod tool_bucket;
 mod tools;

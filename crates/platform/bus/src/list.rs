@@ -10,7 +10,7 @@ use futures::{StreamExt, stream};
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::read::head;
-use crate::streams::{task_of, trajectory_subject};
+use crate::subjects::{task_of, trajectory_subject};
 
 /// Requests at a time.
 const PARALLEL: usize = 16;

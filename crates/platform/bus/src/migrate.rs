@@ -11,8 +11,8 @@ use crate::append::{After, Publish};
 use crate::config::BusConfig;
 use crate::connect::{Bus, REQUEST_TIMEOUT, connect_client};
 use crate::error::BusError;
-use crate::streams::{self, Streams, ensure, ensure_bucket};
-use crate::tool_bucket;
+use crate::streams::Streams;
+use crate::subjects::trajectory_subject;
 use crate::version_1;
 
 /// What was moved.
@@ -43,14 +43,8 @@ pub async fn migrate(config: BusConfig, tenant: &Tenant, mut progress: impl FnMu
     if old.cached_info().config.subjects != [version_1::TRAJECTORY_SUBJECTS] {
         return Ok(moved);
     }
-    let streams = Streams {
-        trajectories: ensure(&context, &config, streams::trajectories(&config), deadline).await?,
-        queue: ensure(&context, &config, streams::queue(&config), deadline).await?,
-        index: ensure(&context, &config, streams::index(&config), deadline).await?,
-        outbox: ensure(&context, &config, streams::outbox(&config), deadline).await?,
-        receipts: ensure(&context, &config, streams::receipts(&config), deadline).await?,
-        tools: Box::pin(ensure_bucket(&context, tool_bucket::bucket(&config), deadline)).await?,
-    };
+    Streams::make(&context, &config, deadline).await?;
+    let streams = Box::pin(Streams::open(&context, &config, deadline)).await?;
     let bus = Bus::over(client, context.clone(), streams, config.clone(), refusals);
     if let Ok(index) = context.get_stream(version_1::INDEX).await {
         let state = &index.cached_info().state;
@@ -102,7 +96,7 @@ async fn move_task(bus: &Bus, old: &Stream, task: &TaskKey, moved: &mut Migrated
             None => {
                 let publish = Publish {
                     what: "store an event",
-                    subject: streams::trajectory_subject(task),
+                    subject: trajectory_subject(task),
                     id: format!("{task}-{}-moved", event.index),
                     payload: message.payload,
                     after: After::OnSubject(after),

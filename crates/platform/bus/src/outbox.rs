@@ -20,7 +20,7 @@ use crate::append::{After, Publish};
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::patience::pause;
-use crate::streams::{outbox_of, outbox_of_conversation, outbox_subject, outbox_task};
+use crate::subjects::{outbox_of, outbox_of_conversation, outbox_subject, outbox_task};
 
 /// An entry that its gateway said nothing about for this long is delivered again.
 const ACK_WAIT: Duration = Duration::from_secs(30);

@@ -9,7 +9,7 @@ use autoact_wire::store::{IndexEntry, IndexRecord, PurgeReason};
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::scan::Scan;
-use crate::streams::{index_of, receipt_subject, trajectory_subject};
+use crate::subjects::{index_of, receipt_subject, trajectory_subject};
 
 /// What became of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

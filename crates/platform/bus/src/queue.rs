@@ -21,7 +21,7 @@ use crate::append::{After, Publish};
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::patience::pause;
-use crate::streams::{queue_of, queue_subject, task_of};
+use crate::subjects::{queue_of, queue_subject, task_of};
 
 /// Signs of life per lease and period: two may get lost.
 const SIGNS_OF_LIFE: u32 = 3;

@@ -12,7 +12,7 @@ use futures::{Stream, StreamExt, stream};
 
 use crate::connect::Bus;
 use crate::error::BusError;
-use crate::streams::{events_subject, trajectory_subject};
+use crate::subjects::{events_subject, trajectory_subject};
 
 /// For [`BusError::Unavailable`].
 const READ: &str = "read a trajectory";

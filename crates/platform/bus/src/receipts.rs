@@ -20,7 +20,8 @@ use crate::connect::{Bus, REQUEST_TIMEOUT, connect_later};
 use crate::error::BusError;
 use crate::patience::Patience;
 use crate::refusal::Refusals;
-use crate::streams::{RECEIPTS, receipt_subject};
+use crate::streams::configs::RECEIPTS;
+use crate::subjects::receipt_subject;
 
 /// For [`BusError::Unavailable`].
 const READ: &str = "read the receipts of a task";

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::queue::tenant_of_consumer;
-use crate::streams::{ALL_QUEUED, queue_of, task_of};
+use crate::subjects::{ALL_QUEUES, queue_of, task_of};
 
 impl Bus {
     /// The tenants that have queued or running tasks: one attempt, no retry.
@@ -17,7 +17,7 @@ impl Bus {
     /// The bus did not answer.
     pub async fn queued_tenants(&self) -> Result<BTreeSet<Tenant>, BusError> {
         let unavailable = |error: async_nats::Error| BusError::unavailable("list the tenants in its queue", error);
-        let mut subjects = self.streams.queue.info_with_subjects(ALL_QUEUED).await.map_err(|error| unavailable(error.into()))?;
+        let mut subjects = self.streams.queue.info_with_subjects(ALL_QUEUES).await.map_err(|error| unavailable(error.into()))?;
         let mut tenants = BTreeSet::new();
         while let Some(subject) = subjects.next().await {
             let (subject, _) = subject.map_err(|error| unavailable(error.into()))?;

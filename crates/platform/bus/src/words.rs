@@ -7,7 +7,7 @@ use futures::{Stream, StreamExt};
 
 use crate::connect::Bus;
 use crate::error::BusError;
-use crate::streams::words_subject;
+use crate::subjects::words_subject;
 
 impl Bus {
     /// Tells whoever watches the task. Never waits for anybody.

@@ -15,7 +15,7 @@ use autoact_wire::store::{self, About, IndexEntry, Mark};
 use crate::audit::Message;
 use crate::audit::chain::{Chain, Place};
 use crate::audit::finding::{Finding, Kind, MAX_FINDINGS, Report};
-use crate::streams::task_of;
+use crate::subjects::task_of;
 
 /// Whoever stored an event has queued its task by then, or recorded its end, if it lives.
 const SETTLED: Duration = Duration::from_secs(60);

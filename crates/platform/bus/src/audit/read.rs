@@ -11,7 +11,7 @@ use crate::backup::Summary;
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::scan::Scan;
-use crate::streams::{ALL_INDEX, ALL_QUEUES, ALL_TRAJECTORIES, queue_of, task_of, trajectories_of};
+use crate::subjects::{ALL_INDEX, ALL_QUEUES, ALL_TRAJECTORIES, queue_of, task_of, trajectories_of};
 
 /// For [`BusError::Unavailable`].
 pub(super) const READ: &str = "be audited";

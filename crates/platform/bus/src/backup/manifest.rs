@@ -24,7 +24,7 @@ pub(super) struct Manifest {
     pub(super) runs: u64,
     /// When the last one ended, in seconds since 1970.
     pub(super) time: u64,
-    /// When the bus's streams were made: another bus has others.
+    /// Which streams the bus has, by name: another bus has others.
     pub(super) bus: BTreeMap<String, String>,
     /// The last position that was copied, by stream.
     pub(super) positions: BTreeMap<String, u64>,

@@ -11,7 +11,7 @@ use crate::audit::hexadecimal;
 use crate::backup::error::BackupError;
 use crate::backup::manifest::Manifest;
 use crate::backup::segment::{Reader, Segment};
-use crate::streams::task_of;
+use crate::subjects::task_of;
 
 /// What a backup knows, for an audit.
 #[derive(Debug, Clone, Default)]

@@ -18,7 +18,7 @@ use crate::backup::read::{Copied, History};
 use crate::backup::segment::{Reader, Segment};
 use crate::connect::Bus;
 use crate::error::BusError;
-use crate::streams::{index_of, outbox_task, task_of, trajectories_of};
+use crate::subjects::{index_of, outbox_task, task_of, trajectories_of};
 
 /// For [`BusError::Unavailable`].
 const STORE: &str = "be restored";

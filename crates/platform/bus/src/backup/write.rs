@@ -24,7 +24,8 @@ use crate::backup::segment::{Segment, Writer};
 use crate::connect::Bus;
 use crate::error::BusError;
 use crate::scan::{Read, Scan};
-use crate::streams::{ALL_INDEX, ALL_OUTBOX, ALL_RECEIPTS, ALL_TRAJECTORIES};
+use crate::streams::identity;
+use crate::subjects::{ALL_INDEX, ALL_OUTBOX, ALL_RECEIPTS, ALL_TRAJECTORIES};
 
 /// For [`BusError::Unavailable`].
 const READ: &str = "be copied";
@@ -245,19 +246,19 @@ fn lock(dir: &Path) -> Result<File, BackupError> {
     }
 }
 
-/// The streams of another bus were made at another time.
+/// The streams of another bus are others.
 fn check_bus(bus: &Bus, dir: &Path, manifest: &mut Manifest) -> Result<(), BackupError> {
     for stream in [&bus.streams.index, &bus.streams.trajectories] {
         let info = stream.cached_info();
-        let (name, created) = (info.config.name.clone(), info.created.to_string());
+        let (name, found) = (info.config.name.clone(), identity(info));
         match manifest.bus.get(&name) {
-            Some(known) if *known != created => {
-                let why = format!("stream `{name}` was made at {created}, and the one of the backup at {known}");
+            Some(known) if *known != found => {
+                let why = format!("stream `{name}` is {found}, and the one of the backup is {known}");
                 return Err(BackupError::OtherBus { dir: dir.to_owned(), why });
             }
             Some(_) => {}
             None => {
-                manifest.bus.insert(name, created);
+                manifest.bus.insert(name, found);
             }
         }
     }
