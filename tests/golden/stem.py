@@ -1,5 +1,6 @@
-"""What PEFT computes with the adapters that this project's trainer made: `models/stem` and three adapters of it in
-transformers + peft (PyTorch on the CPU, f32, eager attention), greedy from real transcripts.
+"""What PEFT computes with the adapters that this project's trainer made: `models/stem`, three adapters of it that always
+act, and the three activated ones that are bundled with it, in transformers + peft (PyTorch on the CPU, f32, eager
+attention), greedy from real transcripts.
 
     python stem.py            # writes ./stem/golden.json
 
@@ -17,7 +18,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 HERE = Path(__file__).resolve().parent
 MODEL = HERE.parent.parent / "models" / "stem"
 OUT = HERE / "stem"
-ADAPTERS = OUT / "adapters"
+# Names that begin so are the bundled adapters: activated ones.
+ACTIVATED = "activated/"
 NEW_TOKENS = 40
 # Two logits closer than this would make the greedy text a matter of rounding.
 TIE = 1e-2
@@ -51,7 +53,29 @@ CASES = [
     ("tool", KABUL + "Thought: The country of Varanasi is India. I need to compare Afghanistan and India.\nAction: Calculate\nInput:"),
     ("tool", LOIRE + "Thought: I need the country of the Loire.\nAction: Retrieve\nInput:"),
     ("reflect", KENYA + FINISH + "Reflection:"),
+    (ACTIVATED + "plan", LOIRE + "Thought:"),
+    (ACTIVATED + "plan", KABUL + "Thought:"),
+    (ACTIVATED + "plan", KENYA + "Thought:"),
+    (ACTIVATED + "tool", KABUL + "Thought: The country of Varanasi is India. I need to compare Afghanistan and India.\nAction: Calculate\nInput:"),
+    (ACTIVATED + "tool", LOIRE + "Thought: I need the country of the Loire.\nAction: Retrieve\nInput:"),
+    (ACTIVATED + "reflect", KENYA + FINISH + "Reflection:"),
 ]
+
+
+def folder(adapter: str) -> Path:
+    bundled = adapter.removeprefix(ACTIVATED)
+    return OUT / "adapters" / adapter if bundled == adapter else MODEL / "adapters" / bundled
+
+
+def begin(model, ids: list[int]) -> int:
+    """Where the adapter begins to act: at the last of its invocations in the prompt; 0 if it always acts."""
+    wanted = getattr(model, "peft_config", {}).get("default")
+    wanted = wanted and wanted.alora_invocation_tokens
+    if not wanted:
+        return 0
+    found = [at for at in range(len(ids)) if ids[at : at + len(wanted)] == wanted]
+    assert found, "the prompt has no invocation: the adapter would not act"
+    return found[-1]
 
 
 @torch.no_grad()
@@ -66,7 +90,7 @@ def greedy(model, ids: list[int], end: int) -> dict:
         token = int(row.argmax())
         logprobs.append(round(float(row.log_softmax(-1)[token]), 6))
         tokens.append(token)
-        if token == end:
+        if token == end or begin(model, ids + tokens) != begin(model, ids):
             break
     return {"tokens": tokens, "logprobs": logprobs}
 
@@ -83,16 +107,17 @@ def main() -> None:
     cases = []
     for index, (adapter, prompt) in enumerate(CASES):
         if adapter not in models:
-            models[adapter] = PeftModel.from_pretrained(load(), ADAPTERS / adapter).eval()
+            models[adapter] = PeftModel.from_pretrained(load(), folder(adapter)).eval()
         ids = tokenizer(prompt)["input_ids"]
         found = greedy(models[adapter], ids, end)
         assert len(found["tokens"]) >= 8, f"case {index}: a tie after {len(found['tokens'])} tokens; take another prompt"
         written = [t for t in found["tokens"] if t != end]
-        cases.append({"adapter": adapter, "prompt": prompt, "prompt_tokens": ids, "text": tokenizer.decode(written), **found})
+        place = {"adapter_from": begin(models[adapter], ids)}
+        cases.append({"adapter": adapter, **place, "prompt": prompt, "prompt_tokens": ids, "text": tokenizer.decode(written), **found})
         print(f"{index} {adapter or 'base'}: {len(written)} tokens {cases[-1]['text']!r}")
     base = hashlib.sha256((MODEL / "model.safetensors").read_bytes()).hexdigest()
     adapters = {
-        name: hashlib.sha256((ADAPTERS / name / "adapter_model.safetensors").read_bytes()).hexdigest()
+        name: hashlib.sha256((folder(name) / "adapter_model.safetensors").read_bytes()).hexdigest()
         for name in models
         if name is not None
     }
