@@ -15,8 +15,9 @@ usage: agents plan-agent|tool-agent|reflect-agent [OPTIONS]
        or through a link of one of these names; `agents plan-agent --help` shows its options";
 
 fn main() -> ExitCode {
-    // tool-agent confines programs by starting itself once more
+    // tool-agent confines programs, and what parses pages, by starting itself once more
     autoact_sandbox::run_if_launcher();
+    autoact_documents::run_if_reader();
     let Some((agent, args)) = which(std::env::args_os()) else {
         if std::env::args_os().nth(1).is_some_and(|arg| arg == "--help" || arg == "-h") {
             println!("{USAGE}");

@@ -60,7 +60,7 @@ fn serving(seconds: &str) -> Serving {
             "[[tool]]\nname = \"{name}\"\ndefinition = \"A tool.\"\nusage = \"{name}[x]\"\neffect = \"read_only\"\ntimeout = \"30s\"\nrun = {run}\n"
         )
     };
-    let wait = tool("Wait", &format!("{{ kind = \"command\", program = \"sleep\", args = [\"{seconds}\"] }}"));
+    let wait = tool("Wait", &format!("{{ kind = \"command\", sandbox = false, program = \"sleep\", args = [\"{seconds}\"] }}"));
     std::fs::write(path("tools.toml"), wait + &tool("Finish", "{ kind = \"finish\" }")).unwrap();
     let mut child = agent("tool-agent")
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())

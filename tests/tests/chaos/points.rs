@@ -122,7 +122,7 @@ fn library(ran: &Path) -> String {
     let tool = |name: &str, effect: &str, timeout: &str, takes: u32| {
         format!(
             "[[tool]]\nname = \"{name}\"\ndefinition = \"Notes a call.\"\nusage = \"{name}[x]\"\neffect = \"{effect}\"\n\
-             timeout = \"{timeout}\"\nrun = {{ kind = \"command\", program = \"sh\", \
+             timeout = \"{timeout}\"\nrun = {{ kind = \"command\", sandbox = false, program = \"sh\", \
              args = [\"-c\", 'echo \"$IDEMPOTENCY_KEY\" >> \"$RAN\"; sleep {takes}; echo noted'], env = {{ RAN = {:?} }} }}\n\n",
             ran.display().to_string()
         )

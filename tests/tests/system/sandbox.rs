@@ -33,7 +33,7 @@ async fn a_confined_program_does_its_work_and_reaches_nothing_else() -> anyhow::
     std::fs::write(&secret, "xylophagous")?;
     let tools = dir.path().join("tools.toml");
     let bundled = Assets::bundled(dir.path())?;
-    let text = std::fs::read_to_string(&bundled.tools)? + &tool("Free", "") + &tool("Confined", ", sandbox = {}");
+    let text = std::fs::read_to_string(&bundled.tools)? + &tool("Free", ", sandbox = false") + &tool("Confined", "");
     std::fs::write(&tools, text)?;
     let group = Group::start_with(GroupOptions { assets: Some(Assets { tools, ..bundled }), ..GroupOptions::default() }).await?;
 

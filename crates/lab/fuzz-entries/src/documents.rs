@@ -2,10 +2,16 @@
 
 use std::time::Duration;
 
-use autoact_documents::{Kind, Limits, ReadError, SEGMENT_CHARS, Titles, read_bytes};
+use autoact_documents::{Kind, Limits, ReadError, Reader, SEGMENT_CHARS, Titles};
 
 /// Small enough that a file that wants more than its share is told so within a fuzzer's patience.
-const LIMITS: Limits = Limits { file_bytes: 1 << 20, decompressed_bytes: 16 << 20, text_bytes: 4 << 20, time: Duration::from_secs(5) };
+const LIMITS: Limits = Limits {
+    file_bytes: 1 << 20,
+    decompressed_bytes: 16 << 20,
+    text_bytes: 4 << 20,
+    memory_bytes: 256 << 20,
+    time: Duration::from_secs(5),
+};
 
 /// The first byte chooses the format, the rest is the file.
 pub fn documents(data: &[u8]) {
@@ -16,7 +22,7 @@ pub fn documents(data: &[u8]) {
         2 => (Kind::Markdown, "a.md"),
         _ => (Kind::Text, "a.txt"),
     };
-    let document = match read_bytes(path, kind, bytes.to_vec(), LIMITS) {
+    let document = match Reader::here(LIMITS).read(path, kind, bytes.to_vec()) {
         Ok(document) => document,
         Err(ReadError::Panicked { message }) => panic!("a parser panicked: {message}"),
         Err(ReadError::Time { limit }) => panic!("a parser does not end within {limit:?}"),

@@ -147,6 +147,8 @@ fn browse(world: &World, kind: &str, answer: Vec<u8>) {
         ("hosts".to_owned(), toml::Value::Array(vec![toml::Value::String(host)])),
         ("allow_private".to_owned(), toml::Value::Boolean(true)),
         ("ignore_robots".to_owned(), toml::Value::Boolean(true)),
+        // a process for each page would be most of what is fuzzed
+        ("sandbox".to_owned(), toml::Value::Boolean(false)),
     ]);
     let schema = preset.schema.and_then(|schema| autoact_trajectory::ParameterSchema::parse(schema).ok());
     let spec = ToolSpec {

@@ -13,12 +13,17 @@ use autoact_tools::{Corpus, Page, ToolLibrary};
 use autoact_trajectory::{Role, Sampling, Step, Task, Trajectory, Turn};
 use futures::executor::block_on;
 
-const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../serving/tools/examples/convert/tools.toml");
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../serving/tools/examples/convert");
 const QUESTION: &str = "How many kilometres are 26.2 miles?";
 
+/// The example's. Its program is trusted: a confined one is started by this executable, which a
+/// test's cannot do.
 fn library() -> Arc<ToolLibrary> {
     let page = Page { title: "Loire".into(), text: "The Loire is a river.".into() };
-    Arc::new(ToolLibrary::load(Path::new(TOOLS), Arc::new(Corpus::from_pages(vec![page]).unwrap())).unwrap())
+    let text = std::fs::read_to_string(Path::new(EXAMPLE).join("tools.toml")).unwrap();
+    let trusted = text.replace("program = \"./", &format!("sandbox = false, program = \"{EXAMPLE}/"));
+    assert_ne!(trusted, text);
+    Arc::new(ToolLibrary::parse(&trusted, EXAMPLE, Arc::new(Corpus::from_pages(vec![page]).unwrap())).unwrap())
 }
 
 /// What comes of the question when Tool-Agent writes these lines, one after the other.

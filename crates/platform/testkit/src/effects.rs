@@ -19,7 +19,7 @@ pub fn library(assets: &Assets, dir: &Path) -> anyhow::Result<PathBuf> {
     let tools = std::fs::read_to_string(&assets.tools)?;
     let (ran, pages) = (dir.join(RAN).display().to_string(), assets.corpus.display().to_string());
     let run = format!(
-        "run = {{ kind = \"command\", program = \"sh\", args = [\"-c\", '''{RETRIEVE}'''], env = {{ RAN = {ran:?}, PAGES = {pages:?} }} }}"
+        "run = {{ kind = \"command\", sandbox = false, program = \"sh\", args = [\"-c\", '''{RETRIEVE}'''], env = {{ RAN = {ran:?}, PAGES = {pages:?} }} }}"
     );
     let mut found = false;
     let entries = tools.split("[[tool]]").map(|entry| {

@@ -63,6 +63,7 @@ use crate::out::OutputError;
 fn main() -> ExitCode {
     // `tools check` confines programs by starting itself once more
     autoact_sandbox::run_if_launcher();
+    autoact_documents::run_if_reader();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {

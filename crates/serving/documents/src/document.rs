@@ -5,13 +5,15 @@ use std::path::Path;
 
 use autoact_base::lines::{one_line, several_lines};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::ReadError;
 
 /// A longer heading is a paragraph in a large font.
 const MAX_HEADING_CHARS: usize = 200;
 
 /// The format of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
     /// A PDF with a text layer.
     Pdf,
@@ -68,7 +70,7 @@ pub struct Document {
 }
 
 /// A part of a document: what stands under one heading, on one page.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     /// The heading, on one line.
     pub heading: Option<String>,
@@ -86,7 +88,7 @@ impl Document {
 }
 
 /// What a parser makes of a file.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Extracted {
     pub(crate) title: Option<String>,
     pub(crate) pages: Option<u32>,

@@ -35,12 +35,12 @@ fn strict(encoding: &'static Encoding, bytes: &[u8], mark: usize) -> Result<Stri
     if encoding == UTF_8 {
         return match std::str::from_utf8(body) {
             Ok(text) => Ok(text.to_owned()),
-            Err(error) => Err(ReadError::Encoding { encoding: "UTF-8", offset: mark + error.valid_up_to() }),
+            Err(error) => Err(ReadError::Encoding { encoding: "UTF-8".into(), offset: mark + error.valid_up_to() }),
         };
     }
     match encoding.decode_without_bom_handling_and_without_replacement(body) {
         Some(text) => Ok(text.into_owned()),
-        None => Err(ReadError::Encoding { encoding: encoding.name(), offset: mark }),
+        None => Err(ReadError::Encoding { encoding: encoding.name().into(), offset: mark }),
     }
 }
 
@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn what_is_not_declared_must_be_utf_8() {
         let error = decode(b"caf\xe9 au lait").unwrap_err();
-        assert!(matches!(error, ReadError::Encoding { encoding: "UTF-8", offset: 3 }), "{error}");
+        assert!(matches!(&error, ReadError::Encoding { encoding, offset: 3 } if encoding == "UTF-8"), "{error}");
         assert!(matches!(decode_html(b"<p>caf\xe9"), Err(ReadError::Encoding { .. })));
-        assert!(matches!(decode(b"\xff\xfe\x00\xd8"), Err(ReadError::Encoding { encoding: "UTF-16LE", .. })));
+        assert!(matches!(decode(b"\xff\xfe\x00\xd8"), Err(ReadError::Encoding { encoding, .. }) if encoding == "UTF-16LE"));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Why a file is not a document.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 /// Why nothing can be imported from a path.
 #[derive(Debug, thiserror::Error)]
@@ -18,10 +21,11 @@ pub enum OpenError {
 }
 
 /// Why one file is not a document. The others of its directory are not concerned.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum ReadError {
     /// The file cannot be read.
     #[error("cannot read the file")]
+    #[serde(skip)]
     Read(#[source] io::Error),
     /// The file has become something else since it was found.
     #[error("not a regular file")]
@@ -48,7 +52,7 @@ pub enum ReadError {
     #[error("not {encoding} at byte {offset}; fix: convert the file to UTF-8, or declare its encoding where the format can (HTML)")]
     Encoding {
         /// The encoding.
-        encoding: &'static str,
+        encoding: Cow<'static, str>,
         /// The first byte that does not fit.
         offset: usize,
     },
@@ -87,14 +91,27 @@ pub enum ReadError {
     },
     /// There is no thread to read it on.
     #[error("cannot start a thread")]
+    #[serde(skip)]
     Thread(#[source] io::Error),
+    /// Reading takes too much memory.
+    #[error("not read within {limit} bytes of memory; it may be made to take more; fix: split the file")]
+    Memory {
+        /// The limit.
+        limit: u64,
+    },
+    /// There is no confined process to read it in.
+    #[error("cannot read it in a process of its own: {message}")]
+    Process {
+        /// Why.
+        message: String,
+    },
 }
 
 impl ReadError {
     /// A stable word for programs.
     pub fn reason(&self) -> &'static str {
         match self {
-            ReadError::Read(_) | ReadError::NotAFile | ReadError::Thread(_) => "unreadable",
+            ReadError::Read(_) | ReadError::NotAFile | ReadError::Thread(_) | ReadError::Process { .. } => "unreadable",
             ReadError::TooLarge { .. } => "too_large",
             ReadError::Empty => "empty",
             ReadError::NoText => "no_text",
@@ -104,6 +121,7 @@ impl ReadError {
             ReadError::Broken { .. } | ReadError::Panicked { .. } => "broken",
             ReadError::Decompressed { .. } => "decompressed",
             ReadError::Time { .. } => "time",
+            ReadError::Memory { .. } => "memory",
         }
     }
 }

@@ -7,24 +7,26 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::limits::Limits;
+use crate::reader::guarded;
 use crate::{Kind, SEGMENT_CHARS};
 
 /// Reads a file of this name and content.
 fn import(name: &str, content: &[u8], limits: Limits) -> Result<Document, ReadError> {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join(name), content).unwrap();
-    let importer = Importer::open(directory.path(), limits).unwrap();
+    let importer = Importer::open(directory.path(), Reader::here(limits)).unwrap();
     importer.read(&importer.files()[0])
 }
 
 #[test]
 fn bytes_are_read_as_files_are() {
     let html = b"<title>Loire</title><main><p>The Loire is a river.".to_vec();
-    let document = read_bytes("loire.html", Kind::Html, html.clone(), Limits::default()).unwrap();
+    let document = Reader::here(Limits::default()).read("loire.html", Kind::Html, html.clone()).unwrap();
     assert_eq!(document, import("loire.html", &html, Limits::default()).unwrap());
     let limits = Limits { file_bytes: 3, ..Limits::default() };
-    assert_eq!(read_bytes("x", Kind::Text, html, limits).unwrap_err().reason(), "too_large");
-    assert_eq!(read_bytes("x", Kind::Text, Vec::new(), limits).unwrap_err().reason(), "empty");
+    assert_eq!(Reader::here(limits).read("x", Kind::Text, html).unwrap_err().reason(), "too_large");
+    assert_eq!(Reader::here(limits).read("x", Kind::Text, Vec::new()).unwrap_err().reason(), "empty");
 }
 
 fn reason(name: &str, content: &[u8], limits: Limits) -> &'static str {
@@ -58,7 +60,7 @@ fn hostile_files_are_named() {
 fn a_sparse_file_larger_than_memory_is_not_read() {
     let directory = tempfile::tempdir().unwrap();
     fs::File::create(directory.path().join("a.txt")).unwrap().set_len(1 << 40).unwrap();
-    let importer = Importer::open(directory.path(), Limits::default()).unwrap();
+    let importer = Importer::open(directory.path(), Reader::here(Limits::default())).unwrap();
     assert!(matches!(importer.read(&importer.files()[0]), Err(ReadError::TooLarge { .. })));
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Larger files are rarely text: 64 MiB of PDF is a scanned book.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -11,11 +13,14 @@ const MAX_DECOMPRESSED_BYTES: usize = 256 * 1024 * 1024;
 /// The text of one file: ten times the Bible.
 const MAX_TEXT_BYTES: usize = 64 * 1024 * 1024;
 
+/// A parser holds the file, its objects, and what a page decompresses to.
+const MEMORY_PER_FILE_BYTE: u64 = 4;
+
 /// A book of a thousand pages takes a few seconds.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// What reading one file may cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The size of the file.
     pub file_bytes: u64,
@@ -23,12 +28,29 @@ pub struct Limits {
     pub decompressed_bytes: usize,
     /// The extracted text.
     pub text_bytes: usize,
+    /// The memory of a confined process that reads the file ([`crate::Reader::confined`]).
+    pub memory_bytes: u64,
     /// The time.
     pub time: Duration,
 }
 
+impl Limits {
+    /// The usual limits for files of up to this size.
+    pub fn of_files(file_bytes: u64) -> Limits {
+        let usual = Limits::default();
+        let memory_bytes = file_bytes.saturating_mul(MEMORY_PER_FILE_BYTE).max(usual.memory_bytes);
+        Limits { file_bytes, memory_bytes, ..usual }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { file_bytes: MAX_FILE_BYTES, decompressed_bytes: MAX_DECOMPRESSED_BYTES, text_bytes: MAX_TEXT_BYTES, time: TIME_LIMIT }
+        Limits {
+            file_bytes: MAX_FILE_BYTES,
+            decompressed_bytes: MAX_DECOMPRESSED_BYTES,
+            text_bytes: MAX_TEXT_BYTES,
+            memory_bytes: MAX_FILE_BYTES * MEMORY_PER_FILE_BYTE,
+            time: TIME_LIMIT,
+        }
     }
 }

@@ -13,48 +13,26 @@ use crate::document::{Extracted, Kind};
 use crate::encoding::{decode, decode_html};
 use crate::error::ReadError;
 use crate::limits::Limits;
-use crate::walk::FileEntry;
 use crate::{html, markdown, pdf, plain};
 
-/// The bytes that were read: what tells whether a file has changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Digest {
-    /// SHA-256, in hexadecimal.
-    pub(crate) sha256: String,
-    pub(crate) bytes: u64,
+/// What tells whether a file has changed: SHA-256 of its bytes, in hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-impl Digest {
-    fn of(bytes: &[u8]) -> Digest {
-        let sha256 = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-        Digest { sha256, bytes: bytes.len() as u64 }
-    }
-}
-
-/// Reads a file; a PDF is given up at the deadline.
-pub(crate) fn read(file: &FileEntry, limits: &Limits, deadline: Instant) -> Result<(Digest, Extracted), ReadError> {
-    parse(&bytes(&file.location, limits.file_bytes)?, file.kind, limits, deadline)
-}
-
-/// Reads the bytes of a file.
-pub(crate) fn parse(bytes: &[u8], kind: Kind, limits: &Limits, deadline: Instant) -> Result<(Digest, Extracted), ReadError> {
-    let extracted = match kind {
+/// Reads the bytes of a file; a PDF is given up at the deadline.
+pub(crate) fn parse(bytes: &[u8], kind: Kind, limits: &Limits, deadline: Instant) -> Result<Extracted, ReadError> {
+    match kind {
         Kind::Pdf => pdf::read(bytes, limits, deadline),
         Kind::Html => html::read(&decode_html(bytes)?, limits),
         Kind::Markdown => markdown::read(&decode(bytes)?, limits),
         Kind::Text => plain::read(&decode(bytes)?, limits),
-    }?;
-    Ok((Digest::of(bytes), extracted))
-}
-
-/// The digest of a file that is not parsed.
-pub(crate) fn digest(file: &FileEntry, limits: &Limits) -> Result<Digest, ReadError> {
-    Ok(Digest::of(&bytes(&file.location, limits.file_bytes)?))
+    }
 }
 
 /// The bytes of a regular file. The file may have changed since it was found: a pipe must not
 /// block, and a growing file must not fill the memory.
-fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+pub(crate) fn bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let flags = OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path).map_err(ReadError::Read)?;
     let metadata = file.metadata().map_err(ReadError::Read)?;

@@ -10,7 +10,7 @@ use autoact_base::error::line;
 use autoact_http_tools::HttpClient;
 use autoact_mcp_tools::{HttpOptions, McpLimits, McpServer, McpServerOptions, McpTransport, StdioOptions};
 use autoact_sandbox::Tier;
-use autoact_tools::{SandboxEntry, Tool, ToolSet};
+use autoact_tools::{Confinement, Tool, ToolSet};
 use autoact_trajectory::ToolBackground;
 use serde::Deserialize;
 
@@ -33,7 +33,8 @@ struct RawServer {
     #[serde(default)]
     secrets: BTreeMap<String, RawSecret>,
     directory: Option<PathBuf>,
-    sandbox: Option<SandboxEntry>,
+    #[serde(default)]
+    sandbox: Confinement,
     url: Option<String>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
@@ -84,7 +85,7 @@ pub(crate) fn server(entry: toml::Table, base: Option<&Path>, client: &HttpClien
             } else {
                 command
             };
-            let sandbox = raw.sandbox.map(|sandbox| sandbox.sandbox(&program, base, &mut mistakes));
+            let sandbox = raw.sandbox.sandbox(&program, base, &mut mistakes);
             if let Some(sandbox) = &sandbox {
                 let tier = Tier::probe().map_err(|error| error.to_string());
                 let tier = tier.and_then(|tiers| tiers.choose(sandbox.tier, sandbox.allow_lesser).map_err(|error| error.to_string()));

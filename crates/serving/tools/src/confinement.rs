@@ -1,12 +1,63 @@
 //! `sandbox` in an entry of a library: how the program of a tool is confined.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use autoact_sandbox::{LAUNCHER_FAILED, Limits, Sandbox, Tier};
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 /// What stands in front of the launcher's own complaints.
 const LAUNCHER: &str = "autoact-sandbox:";
+
+/// Whether and how the program of an entry is confined. An entry that does not say it is.
+#[derive(Debug)]
+pub enum Confinement {
+    /// `sandbox = {}`, with what differs from the usual.
+    Confined(SandboxEntry),
+    /// `sandbox = false`: the program is trusted, and has its caller's rights.
+    Trusted,
+}
+
+impl Default for Confinement {
+    fn default() -> Self {
+        Confinement::Confined(SandboxEntry::default())
+    }
+}
+
+impl<'de> Deserialize<'de> for Confinement {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Said;
+        impl<'de> Visitor<'de> for Said {
+            type Value = Confinement;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`false`, or a table such as `{ network = true }`")
+            }
+
+            fn visit_bool<E: de::Error>(self, confined: bool) -> Result<Confinement, E> {
+                Ok(if confined { Confinement::default() } else { Confinement::Trusted })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Confinement, A::Error> {
+                SandboxEntry::deserialize(MapAccessDeserializer::new(map)).map(Confinement::Confined)
+            }
+        }
+        deserializer.deserialize_any(Said)
+    }
+}
+
+impl Confinement {
+    /// The sandbox of a program, if it has one. A program that the entry names by its path may be
+    /// read without saying so.
+    pub fn sandbox(self, program: &str, base: Option<&Path>, mistakes: &mut Vec<String>) -> Option<Sandbox> {
+        match self {
+            Confinement::Confined(entry) => Some(entry.sandbox(program, base, mistakes)),
+            Confinement::Trusted => None,
+        }
+    }
+}
 
 /// `sandbox = {}` has the stronger tier, no network, and the usual limits.
 #[derive(Debug, Deserialize)]
@@ -27,8 +78,7 @@ impl Default for SandboxEntry {
 }
 
 impl SandboxEntry {
-    /// The sandbox of a program. One that the entry names by its path may be read without saying so.
-    pub fn sandbox(self, program: &str, base: Option<&Path>, mistakes: &mut Vec<String>) -> Sandbox {
+    fn sandbox(self, program: &str, base: Option<&Path>, mistakes: &mut Vec<String>) -> Sandbox {
         let SandboxEntry { tier, allow_lesser, read, network, limits } = self;
         let mut granted: Vec<PathBuf> = Vec::new();
         for path in read {

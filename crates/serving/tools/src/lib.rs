@@ -37,7 +37,7 @@ mod validator;
 
 pub use builtin::{Calculate, Finish, LEAD_SENTENCES, Lookup, Retrieve, Search};
 pub use command::Command;
-pub use confinement::SandboxEntry;
+pub use confinement::Confinement;
 pub use corpus::{Corpus, CorpusError, LineMistake, Page};
 pub use expression::{CalcError, Quantity, Value, calculate};
 pub use file::{BUNDLED_TOOLS, LibraryError};

@@ -20,7 +20,7 @@ usage = "Run[input]"
 effect = "side_effect"
 timeout = "{timeout}"
 max_observation_bytes = 200
-run = {{ kind = "command", program = "sh", args = ["-c", "{script}"], env = {{ GREETING = "hello" }} }}
+run = {{ kind = "command", sandbox = false, program = "sh", args = ["-c", "{script}"], env = {{ GREETING = "hello" }} }}
 
 [[tool]]
 name = "Finish"
@@ -61,7 +61,7 @@ definition = "Runs a program."
 schema = '{"type":"object","properties":{"program":{"type":"string","contentMediaType":"text/x-python"}},"required":["program"]}'
 effect = "read_only"
 multiline = true
-run = { kind = "command", program = "sh", args = ["-c", "printf '%s\n' \"$1\"; printf '\n\n\n  x\ty\n'", "sh", "{program}"] }
+run = { kind = "command", sandbox = false, program = "sh", args = ["-c", "printf '%s\n' \"$1\"; printf '\n\n\n  x\ty\n'", "sh", "{program}"] }
 
 [[tool]]
 name = "Finish"
@@ -217,7 +217,7 @@ fn a_program_that_is_not_there_is_an_observation() {
     assert_eq!(text, "(nothing)");
     let missing = ToolLibrary::parse(
         "[[tool]]\nname = \"Run\"\ndefinition = \"Runs.\"\nusage = \"Run[x]\"\neffect = \"read_only\"\n\
-         run = { kind = \"command\", program = \"no-such-program-of-ours\" }\n\
+         run = { kind = \"command\", sandbox = false, program = \"no-such-program-of-ours\" }\n\
          [[tool]]\nname = \"Finish\"\ndefinition = \"Ends.\"\nusage = \"Finish[x]\"\nrun = { kind = \"finish\" }\n",
         "test",
         Arc::new(Corpus::from_pages(vec![Page { title: "A".into(), text: "A.".into() }]).unwrap()),

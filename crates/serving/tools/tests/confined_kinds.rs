@@ -1,4 +1,4 @@
-//! Kinds that run programs: `code_interpreter` and the reading of text in pictures.
+//! Kinds that run programs: `command`, `code_interpreter` and the reading of text in pictures.
 #![allow(clippy::unwrap_used)] // tests
 
 use std::path::Path;
@@ -42,6 +42,38 @@ fn skipped() -> bool {
         }
         None => false,
     }
+}
+
+#[test]
+fn a_program_is_confined_unless_its_entry_trusts_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |sandbox: &str| {
+        let more = "definition = \"Looks.\"\nusage = \"Look[path]\"\neffect = \"read_only\"";
+        call(directory.path(), &format!("{more}\nrun = {{ kind = \"command\", program = \"ls\"{sandbox} }}"), "Look", "x")["sandboxes"]
+            .clone()
+    };
+    for confined in ["", ", sandbox = {}", ", sandbox = true", ", sandbox = { network = true }"] {
+        assert_eq!(run(confined), json!(["Look"]), "{confined}");
+    }
+    assert_eq!(run(", sandbox = false"), json!([]));
+    for wrong in [", sandbox = 1", ", sandbox = { tier = \"none\" }", ", sandbox = { files = [] }"] {
+        assert_eq!(run(wrong), Value::Null, "{wrong}");
+    }
+}
+
+#[test]
+fn the_example_runs_confined_with_its_arguments() {
+    if let Err(why) = Tiers::of(Path::new(CALL)).namespaces {
+        eprintln!("skipped: no namespaces: {why}");
+        return;
+    }
+    let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/convert/tools.toml");
+    let output = Command::new(CALL).arg(library).arg("Convert").arg(r#"{ "to": "km", "amount": 26.2, "from": "mi" }"#).output().unwrap();
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&seen["text"], &seen["is_error"], &seen["sandboxes"]),
+        (&json!("26.2 mi is 42.1648 km."), &json!(false), &json!(["Convert"]))
+    );
 }
 
 #[test]

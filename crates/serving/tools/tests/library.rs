@@ -61,7 +61,7 @@ run = { kind = "telepathy" }
 name = "Copy"
 definition = "Copies."
 usage = "Copy[x]"
-run = { kind = "command", program = "./missing", argv = [] }
+run = { kind = "command", sandbox = false, program = "./missing", argv = [] }
 
 [[tool]]
 name = "Copy"
@@ -102,7 +102,7 @@ fn a_program_must_exist_and_say_what_it_does() {
 name = "Units"
 definition = "Converts."
 usage = "Units[from to]"
-run = { kind = "command", program = "./units.sh" }
+run = { kind = "command", sandbox = false, program = "./units.sh" }
 "#;
     let found = mistakes(&format!("{tool}{FINISH}"));
     assert!(found.iter().any(|mistake| mistake.contains("`effect` is missing")), "{found:?}");
@@ -161,7 +161,7 @@ fn tools_can_be_added_from_code() {
 fn tasks_can_do_without_tools_that_are_not_built_in() {
     let entry = |name: &str, rest: &str| format!("[[tool]]\nname = \"{name}\"\ndefinition = \"Does.\"\nusage = \"{name}[x]\"\n{rest}\n");
     let command = r#"effect = "read_only"
-run = { kind = "command", program = "true" }"#;
+run = { kind = "command", sandbox = false, program = "true" }"#;
     let text = [
         entry("Own", command),
         entry("Needed", &format!("always = true\n{command}")),

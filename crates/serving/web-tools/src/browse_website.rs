@@ -5,14 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use autoact_documents::Reader;
 use autoact_http_tools::HttpClient;
+use autoact_sandbox::Sandbox;
 use autoact_tools::{Key, Preset, Tool, ToolCall, ToolError, ToolOutput};
 use autoact_trajectory::{Effect, ToolSpec, cut};
 use serde::Deserialize;
 use url::Url;
 
 use crate::links::{Link, fitting, texts};
-use crate::options::{ALLOW_PRIVATE, CONCURRENCY, MAX_RESPONSE_BYTES, REDIRECTS, Raw};
+use crate::options::{ALLOW_PRIVATE, CONCURRENCY, MAX_RESPONSE_BYTES, REDIRECTS, Raw, SANDBOX};
 use crate::web::{Found, Web};
 use crate::{address, ask, options, page, passages};
 
@@ -47,6 +49,7 @@ pub(crate) static PRESET: Preset = Preset {
         MAX_RESPONSE_BYTES,
         REDIRECTS,
         CONCURRENCY,
+        SANDBOX,
         Key { name: "ignore_robots", meaning: "whether pages are read that robots.txt closes to programs; `false`", required: false },
     ],
     data: &[],
@@ -63,17 +66,18 @@ struct Own {
     ignore_robots: bool,
 }
 
-pub(crate) fn make(mut run: toml::Table, spec: ToolSpec, _: Option<&Path>, client: &HttpClient) -> Result<Arc<dyn Tool>, Vec<String>> {
+pub(crate) fn make(mut run: toml::Table, spec: ToolSpec, base: Option<&Path>, client: &HttpClient) -> Result<Arc<dyn Tool>, Vec<String>> {
     let mut mistakes = Vec::new();
     if run.get("hosts").and_then(toml::Value::as_array).is_some_and(Vec::is_empty) {
         mistakes.push("`hosts` names no host; expected some such as `example.org`, or `[\"*\"]` for every public host".to_owned());
     }
     let web = Raw::take(&mut run, &mut mistakes).web(&[], ACCEPT, client, &mut mistakes);
+    let reader = options::reader(&mut run, base, &mut mistakes);
     let own: Option<Own> = options::read(run, &mut mistakes);
     match (web, own) {
         (Some(web), Some(own)) if mistakes.is_empty() => {
             let web = if own.ignore_robots { web } else { web.with_robots() };
-            Ok(Arc::new(BrowseWebsite { spec, web: Arc::new(web) }))
+            Ok(Arc::new(BrowseWebsite { spec, web: Arc::new(web), reader }))
         }
         _ => Err(mistakes),
     }
@@ -82,11 +86,16 @@ pub(crate) fn make(mut run: toml::Table, spec: ToolSpec, _: Option<&Path>, clien
 struct BrowseWebsite {
     spec: ToolSpec,
     web: Arc<Web>,
+    reader: Reader,
 }
 
 impl Tool for BrowseWebsite {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn sandbox(&self) -> Option<&Sandbox> {
+        self.reader.sandbox()
     }
 
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
@@ -96,7 +105,7 @@ impl Tool for BrowseWebsite {
         let web = Arc::clone(&self.web);
         let Found { url, seen } = ask::wait(&self.web.client.handle().clone(), self.spec.timeout, async move { web.page(url).await })?;
         let left = self.spec.timeout.saturating_sub(began.elapsed());
-        let page = page::read(&url, &seen, left)?;
+        let page = page::read(&self.reader, &url, &seen, left)?;
         let menu = page.html.as_deref().map(texts).unwrap_or_default();
         let title = page.document.title.as_str();
         let links = page.html.as_deref().map(|html| fitting(html, &url, title, question, |url| self.web.check(url).is_ok()));

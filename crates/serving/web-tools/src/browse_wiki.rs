@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autoact_base::lines::one_line;
-use autoact_documents::Document;
+use autoact_documents::{Document, Reader};
 use autoact_http_tools::HttpClient;
+use autoact_sandbox::Sandbox;
 use autoact_tools::text::{query_stems, stems};
 use autoact_tools::{Key, Preset, Tool, ToolCall, ToolError, ToolOutput};
 use autoact_trajectory::{Effect, MAX_SOURCE_PATH_BYTES, Source, ToolSpec, cut};
@@ -15,7 +16,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use url::Url;
 
-use crate::options::{ALLOW_PRIVATE, CONCURRENCY, HOSTS, MAX_RESPONSE_BYTES, REDIRECTS, Raw};
+use crate::options::{ALLOW_PRIVATE, CONCURRENCY, HOSTS, MAX_RESPONSE_BYTES, REDIRECTS, Raw, SANDBOX};
 use crate::wiki::{Hit, Parsed, Wiki, WikiPage};
 use crate::wiki_html::INFOBOX;
 use crate::{address, ask, options, passages};
@@ -48,6 +49,7 @@ pub(crate) static PRESET: Preset = Preset {
         MAX_RESPONSE_BYTES,
         REDIRECTS,
         CONCURRENCY,
+        SANDBOX,
     ],
     data: &[],
 };
@@ -72,14 +74,15 @@ struct Own {
     api: String,
 }
 
-pub(crate) fn make(mut run: toml::Table, spec: ToolSpec, _: Option<&Path>, client: &HttpClient) -> Result<Arc<dyn Tool>, Vec<String>> {
+pub(crate) fn make(mut run: toml::Table, spec: ToolSpec, base: Option<&Path>, client: &HttpClient) -> Result<Arc<dyn Tool>, Vec<String>> {
     let mut mistakes = Vec::new();
     let raw = Raw::take(&mut run, &mut mistakes);
+    let reader = options::reader(&mut run, base, &mut mistakes);
     let own: Option<Own> = options::read(run, &mut mistakes);
     let api = own.and_then(|own| options::url("api", &own.api, &mut mistakes));
     let wiki = api.and_then(|api| Some(Wiki::new(raw.web(&[&api], ACCEPT, client, &mut mistakes)?, api)));
     match wiki {
-        Some(wiki) if mistakes.is_empty() => Ok(Arc::new(BrowseWiki { spec, client: client.clone(), wiki: Arc::new(wiki) })),
+        Some(wiki) if mistakes.is_empty() => Ok(Arc::new(BrowseWiki { spec, client: client.clone(), wiki: Arc::new(wiki), reader })),
         _ => Err(mistakes),
     }
 }
@@ -88,6 +91,7 @@ struct BrowseWiki {
     spec: ToolSpec,
     client: HttpClient,
     wiki: Arc<Wiki>,
+    reader: Reader,
 }
 
 enum Opened {
@@ -100,14 +104,19 @@ impl Tool for BrowseWiki {
         &self.spec
     }
 
+    fn sandbox(&self) -> Option<&Sandbox> {
+        self.reader.sandbox()
+    }
+
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let title = title(ask::text(call, "title"), self.wiki.host())?;
         let question = ask::text(call, "question");
-        let (wiki, wanted, time) = (Arc::clone(&self.wiki), title.clone(), self.spec.timeout);
+        let (wiki, wanted, reader) = (Arc::clone(&self.wiki), title.clone(), self.reader.within_time(self.spec.timeout / 2));
+        let time = self.spec.timeout;
         let opened = ask::wait(self.client.handle(), time, async move {
             match wiki.pages(&[&wanted]).await?.pop() {
                 Some(page) => {
-                    let parsed = wiki.parsed(&page, time).await?;
+                    let parsed = wiki.parsed(&page, reader).await?;
                     Ok(Opened::Page(Box::new((page, parsed))))
                 }
                 None => Ok(Opened::Unknown(wiki.search(&wanted, SIMILAR).await?)),

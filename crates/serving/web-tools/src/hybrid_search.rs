@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use autoact_base::lines::one_line;
 use autoact_base::sentences::sentence_spans;
+use autoact_documents::Reader;
 use autoact_http_tools::{HttpClient, HttpFailure};
+use autoact_sandbox::Sandbox;
 use autoact_tools::text::fold;
 use autoact_tools::{Key, Preset, Tool, ToolCall, ToolError, ToolOutput};
 use autoact_trajectory::{Effect, MAX_SOURCE_PATH_BYTES, Source, ToolSpec, cut};
@@ -16,7 +18,7 @@ use url::Url;
 
 use crate::engine::{Engine, lines};
 use crate::entity::{Entities, Mention, mentions, score};
-use crate::options::{ALLOW_PRIVATE, CONCURRENCY, HOSTS, MAX_RESPONSE_BYTES, REDIRECTS, Raw};
+use crate::options::{ALLOW_PRIVATE, CONCURRENCY, HOSTS, MAX_RESPONSE_BYTES, REDIRECTS, Raw, SANDBOX};
 use crate::web_search::{SCHEMA, asked};
 use crate::wiki::{Wiki, WikiPage};
 use crate::wiki_html::INFOBOX;
@@ -44,6 +46,7 @@ pub(crate) static PRESET: Preset = Preset {
         MAX_RESPONSE_BYTES,
         REDIRECTS,
         CONCURRENCY,
+        SANDBOX,
     ],
     data: &["entities"],
 };
@@ -74,6 +77,7 @@ struct Own {
 pub(crate) fn make(mut run: toml::Table, spec: ToolSpec, base: Option<&Path>, client: &HttpClient) -> Result<Arc<dyn Tool>, Vec<String>> {
     let mut mistakes = Vec::new();
     let (raw, again) = (Raw::take(&mut run.clone(), &mut mistakes), Raw::take(&mut run, &mut Vec::new()));
+    let reader = options::reader(&mut run, base, &mut mistakes);
     let own: Option<Own> = options::read(run, &mut mistakes);
     let Some(own) = own else { return Err(mistakes) };
     let engine = Engine::new((own.search_url, own.search_api), ("search_url", "search_api"), raw, client, &mut mistakes);
@@ -81,7 +85,7 @@ pub(crate) fn make(mut run: toml::Table, spec: ToolSpec, base: Option<&Path>, cl
         (Some(api), None, None) => {
             let api = options::url("api", &api, &mut mistakes);
             let wiki = api.and_then(|api| Some(Wiki::new(again.web(&[&api], browse_wiki::ACCEPT, client, &mut mistakes)?, api)));
-            wiki.map(|wiki| Half::Wiki(Box::new(wiki)))
+            wiki.map(|wiki| Half::Wiki(Box::new(wiki), reader))
         }
         (None, Some(file), page_url) => {
             let path = base.map_or_else(|| file.clone().into(), |base| base.join(&file));
@@ -110,7 +114,7 @@ pub(crate) fn make(mut run: toml::Table, spec: ToolSpec, base: Option<&Path>, cl
 
 /// Where entities come from.
 enum Half {
-    Wiki(Box<Wiki>),
+    Wiki(Box<Wiki>, Reader),
     File(Entities, Option<String>),
 }
 
@@ -132,6 +136,13 @@ struct Entity {
 impl Tool for HybridSearch {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn sandbox(&self) -> Option<&Sandbox> {
+        match &self.halves.1 {
+            Half::Wiki(_, reader) => reader.sandbox(),
+            Half::File(..) => None,
+        }
     }
 
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
@@ -182,7 +193,7 @@ fn late<T>(limit: Duration) -> Result<T, ToolError> {
 impl Half {
     async fn entity(&self, text: &str, time: Duration) -> Result<Option<Entity>, ToolError> {
         match self {
-            Half::Wiki(wiki) => of_wiki(wiki, text, time).await,
+            Half::Wiki(wiki, reader) => of_wiki(wiki, text, reader.within_time(time / 2)).await,
             Half::File(entities, page_url) => Ok(entities.link(text).map(|page| {
                 let place = page.url.clone().or_else(|| {
                     let title = utf8_percent_encode(&page.title, PLAIN).to_string();
@@ -212,7 +223,7 @@ fn entity(title: String, url: Option<Url>, text: &str, sections: Vec<String>) ->
     Entity { description: one_line(lead), title, url, sections, sources: source.into_iter().collect() }
 }
 
-async fn of_wiki(wiki: &Wiki, text: &str, time: Duration) -> Result<Option<Entity>, ToolError> {
+async fn of_wiki(wiki: &Wiki, text: &str, reader: Reader) -> Result<Option<Entity>, ToolError> {
     let mut names: Vec<Mention> = Vec::new();
     for mention in mentions(text) {
         let title = mention.name.len() <= 255 && !mention.name.contains(['|', '#', '<', '>', '[', ']', '{', '}']);
@@ -242,7 +253,7 @@ async fn of_wiki(wiki: &Wiki, text: &str, time: Duration) -> Result<Option<Entit
         }
         (None, None) => return Ok(None),
     };
-    let parsed = wiki.parsed(&page, time).await?;
+    let parsed = wiki.parsed(&page, reader).await?;
     // the infobox comes last, so the first section is the page's beginning, unless there is no other
     let begins = parsed.document.sections.first().filter(|section| section.heading.as_deref() != Some(INFOBOX));
     let lead = begins.map_or("", |section| parsed.document.section_text(section));

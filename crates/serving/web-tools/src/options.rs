@@ -1,8 +1,12 @@
 //! What the entries of all kinds say of requests.
 
+use std::path::Path;
+
 use autoact_base::error::line;
-use autoact_http_tools::{HostRule, HttpClient, Limits, Visit};
-use autoact_tools::Key;
+use autoact_documents::{Limits, Reader};
+use autoact_http_tools::{HostRule, HttpClient, Visit};
+use autoact_sandbox::Sandbox;
+use autoact_tools::{Confinement, Key};
 use serde::Deserialize;
 use url::Url;
 
@@ -17,6 +21,11 @@ pub(crate) const MAX_RESPONSE_BYTES: Key =
     Key { name: "max_response_bytes", meaning: "larger answers are refused; 4194304, at most 67108864", required: false };
 pub(crate) const REDIRECTS: Key = Key { name: "redirects", meaning: "redirects that are followed; 3", required: false };
 pub(crate) const CONCURRENCY: Key = Key { name: "concurrency", meaning: "calls of the tool at once; 4", required: false };
+pub(crate) const SANDBOX: Key = Key {
+    name: "sandbox",
+    meaning: "how the process is confined that parses a page, as for a program; the better tier there is; `false`: it is tool-agent's own",
+    required: false,
+};
 pub(crate) const HOSTS: Key = Key { name: "hosts", meaning: "where requests may go beside the URL's own host", required: false };
 
 /// The keys of all kinds.
@@ -50,7 +59,7 @@ impl Raw {
                 Err(mistake) => mistakes.push(mistake),
             }
         }
-        let usual = Limits::default();
+        let usual = autoact_http_tools::Limits::default();
         let response_bytes = self.max_response_bytes.unwrap_or(usual.response_bytes);
         if response_bytes == 0 || response_bytes > MOST_RESPONSE_BYTES {
             mistakes.push(format!("max_response_bytes is {response_bytes}; expected 1 to {MOST_RESPONSE_BYTES}"));
@@ -75,6 +84,25 @@ fn rule(written: &str) -> Result<HostRule, String> {
         return Ok(HostRule::everywhere(Some(port)));
     }
     HostRule::parse(written).map_err(|error| error.to_string())
+}
+
+/// Takes what parses pages out of an entry. An entry that does not say it has the better tier that
+/// there is.
+pub(crate) fn reader(run: &mut toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) -> Reader {
+    let limits = Limits::default();
+    match run.remove(SANDBOX.name) {
+        None => Reader::within(limits, Sandbox { allow_lesser: true, ..Sandbox::default() }),
+        Some(value) => match value.try_into::<Confinement>() {
+            Ok(confinement) => match confinement.sandbox("", base, mistakes) {
+                Some(sandbox) => Reader::within(limits, sandbox),
+                None => Reader::here(limits),
+            },
+            Err(error) => {
+                mistakes.push(format!("sandbox: {}", line(&error)));
+                Reader::here(limits)
+            }
+        },
+    }
 }
 
 /// Reads keys; the mistake is told in one line.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use autoact_documents::{Document, Kind, Limits, ReadError, read_bytes};
+use autoact_documents::{Document, Kind, ReadError, Reader};
 use autoact_http_tools::Seen;
 use autoact_tools::ToolError;
 use url::Url;
@@ -16,7 +16,7 @@ pub(crate) struct Page {
 }
 
 /// Reads a page within `time`.
-pub(crate) fn read(url: &Url, seen: &Seen, time: Duration) -> Result<Page, ToolError> {
+pub(crate) fn read(reader: &Reader, url: &Url, seen: &Seen, time: Duration) -> Result<Page, ToolError> {
     let failed = |message: String| ToolError::Failed { status: "no result".to_owned(), message };
     let media = seen.media();
     let Some(kind) = kind(url, &media, &seen.body) else {
@@ -30,8 +30,7 @@ pub(crate) fn read(url: &Url, seen: &Seen, time: Duration) -> Result<Page, ToolE
         _ => marked(&decode(&seen.body, seen.content_type(), false)),
     };
     // a parser that hangs is given up after twice its time
-    let limits = Limits { time: time / 2, ..Limits::default() };
-    match read_bytes(&name(url), kind, bytes, limits) {
+    match reader.within_time(time / 2).read(&name(url), kind, bytes) {
         Ok(document) => Ok(Page { document, html }),
         Err(ReadError::NoText | ReadError::Empty) if kind == Kind::Html => {
             Err(failed("the page has no text; a page that is made by scripts cannot be read, look for another one".to_owned()))

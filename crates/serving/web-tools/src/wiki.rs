@@ -1,9 +1,7 @@
 //! A client of MediaWiki's Action API.
 
-use std::time::Duration;
-
 use autoact_base::lines::one_line;
-use autoact_documents::{Document, Kind, Limits, read_bytes};
+use autoact_documents::{Document, Kind, Reader};
 use autoact_tools::ToolError;
 use autoact_tools::text::{query_stems, stems};
 use serde_json::Value;
@@ -107,7 +105,7 @@ impl Wiki {
     }
 
     /// The text of a page.
-    pub(crate) async fn parsed(&self, page: &WikiPage, time: Duration) -> Result<Parsed, ToolError> {
+    pub(crate) async fn parsed(&self, page: &WikiPage, reader: Reader) -> Result<Parsed, ToolError> {
         let parameters = [
             ("action", "parse"),
             ("page", page.title.as_str()),
@@ -125,8 +123,7 @@ impl Wiki {
         let title = page.title.clone();
         let read = tokio::task::spawn_blocking(move || {
             let html = cleaned(&title, &html);
-            let limits = Limits { time: time / 2, ..Limits::default() };
-            read_bytes(&title, Kind::Html, [b"\xef\xbb\xbf", html.as_bytes()].concat(), limits)
+            reader.read(&title, Kind::Html, [b"\xef\xbb\xbf", html.as_bytes()].concat())
         });
         let document = match read.await {
             Ok(Ok(document)) => document,

@@ -108,6 +108,10 @@ pub(crate) struct ImportOptions {
     /// Larger files are skipped.
     #[arg(long, value_name = "N", default_value_t = autoact_documents::Limits::default().file_bytes, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_file_bytes: u64,
+    /// Read files in this process. Without it each is read in a confined process of its own, with
+    /// bounded memory.
+    #[arg(long)]
+    pub(crate) unconfined: bool,
     #[command(flatten)]
     pub(crate) store: StoreOptions,
     /// A JSON summary for programs.

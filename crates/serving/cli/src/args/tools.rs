@@ -123,9 +123,9 @@ pub(crate) enum AddCommand {
         /// Take the server's word on what its tools do to the world.
         #[arg(long)]
         trusted: bool,
-        /// Confine the program.
+        /// Trust the program: do not confine it. It then has tool-agent's files and network.
         #[arg(long, conflicts_with = "url")]
-        sandbox: bool,
+        unconfined: bool,
         #[command(flatten)]
         set: SetOptions,
         #[command(flatten)]
@@ -199,9 +199,9 @@ pub(crate) enum AddCommand {
         /// The arguments as a JSON schema.
         #[arg(long)]
         schema: Option<String>,
-        /// Confine it.
+        /// Trust it: do not confine it. It then has tool-agent's files and network.
         #[arg(long)]
-        sandbox: bool,
+        unconfined: bool,
         /// The program and its arguments.
         #[arg(last = true, required = true)]
         program: Vec<String>,

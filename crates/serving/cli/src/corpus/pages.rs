@@ -30,7 +30,7 @@ pub(super) fn pages(titles: &mut Titles, document: &Document) -> Vec<PageLine> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)] // tests
-    use autoact_documents::{Importer, Limits};
+    use autoact_documents::{Importer, Limits, Reader};
     use autoact_tools::Corpus;
     use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ mod tests {
     fn document(name: &str, text: &str) -> Document {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join(name), text).unwrap();
-        let importer = Importer::open(directory.path(), Limits::default()).unwrap();
+        let importer = Importer::open(directory.path(), Reader::here(Limits::default())).unwrap();
         importer.read(&importer.files()[0]).unwrap()
     }
 

@@ -163,7 +163,7 @@ async fn taken(gateway: &str, names: &[String]) {
 fn entry(command: AddCommand) -> anyhow::Result<(Entry, CommonOptions)> {
     let mut table = Table::new();
     match command {
-        AddCommand::Mcp { name, command, url, env, secrets, trusted, sandbox, set, common } => {
+        AddCommand::Mcp { name, command, url, env, secrets, trusted, unconfined, set, common } => {
             if let Some(command) = command {
                 let mut words = shlex::split(&command).context("`--command` has a quote that is not closed")?;
                 anyhow::ensure!(!words.is_empty(), "`--command` is empty");
@@ -175,8 +175,8 @@ fn entry(command: AddCommand) -> anyhow::Result<(Entry, CommonOptions)> {
                 let env = pairs(&env)?.into_iter().map(|(name, value)| (name, Value::from(value)));
                 insert_table(&mut table, "env", env.collect());
                 insert_table(&mut table, "secrets", named_secrets(&secrets)?);
-                if sandbox {
-                    table.insert("sandbox".into(), Value::Table(Table::new()));
+                if unconfined {
+                    table.insert("sandbox".into(), false.into());
                 }
             } else if let Some(url) = url {
                 let host = url.split("://").nth(1).unwrap_or_default().split(['/', ':']).next().unwrap_or_default().to_owned();
@@ -232,12 +232,12 @@ fn entry(command: AddCommand) -> anyhow::Result<(Entry, CommonOptions)> {
         AddCommand::Kind { kind, name, settings, common } => {
             Ok((Entry { section: "tool", table: ready::entry(&kind, name, &settings)? }, common))
         }
-        AddCommand::Command { name, definition, effect, usage, schema, sandbox, mut program, common } => {
+        AddCommand::Command { name, definition, effect, usage, schema, unconfined, mut program, common } => {
             let first = absolute_program(program.remove(0))?;
             let mut run = Table::from_iter([("kind".to_owned(), Value::from("command")), ("program".to_owned(), first.into())]);
             insert_list(&mut run, "args", program);
-            if sandbox {
-                run.insert("sandbox".into(), Value::Table(Table::new()));
+            if unconfined {
+                run.insert("sandbox".into(), false.into());
             }
             match schema {
                 Some(schema) => table.insert("schema".into(), schema.into()),

@@ -9,7 +9,7 @@ use autoact_trajectory::{Effect, ParameterSchema, Terminal};
 use serde::Deserialize;
 
 use super::Reader;
-use crate::confinement::SandboxEntry;
+use crate::confinement::Confinement;
 use crate::kinds::{ELSEWHERE, WEB};
 use crate::local::{local, local_presets};
 use crate::placeholder::{self, Argument};
@@ -74,7 +74,8 @@ struct RawCommand {
     args: Vec<String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
-    sandbox: Option<SandboxEntry>,
+    #[serde(default)]
+    sandbox: Confinement,
 }
 
 impl Reader<'_> {
@@ -166,6 +167,6 @@ fn command(run: toml::Table, base: Option<&Path>, schema: Option<&ParameterSchem
         mistakes.push("`run` has a program, argument or variable that no process can be given".to_owned());
     }
     let args = placeholder::arguments(&program, raw.args, schema, mistakes);
-    let sandbox = raw.sandbox.map(|sandbox| sandbox.sandbox(&program, base, mistakes));
+    let sandbox = raw.sandbox.sandbox(&program, base, mistakes);
     Some(Implementation::Command { program, args, env: raw.env, sandbox })
 }

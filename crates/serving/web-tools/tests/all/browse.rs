@@ -1,6 +1,6 @@
 //! `browse_website`: what it shows of a page.
 
-use autoact_documents::{Kind, Limits, read_bytes};
+use autoact_documents::{Kind, Limits, Reader};
 
 use crate::server::{Site, World, browse, html, redirect, status};
 
@@ -41,7 +41,7 @@ fn sources_are_the_bytes_of_the_pages_text() {
     let site = Site::start(|uri| if uri.path() == "/robots.txt" { status(404) } else { html(LOIRE) });
     let world = World::new();
     let seen = browse(&world.browser(&[&site.address.to_string()]), &site.url("/loire"), "Where does the Loire rise? How long is it?");
-    let document = read_bytes("loire", Kind::Html, LOIRE.as_bytes().to_vec(), Limits::default()).unwrap();
+    let document = Reader::here(Limits::default()).read("loire", Kind::Html, LOIRE.as_bytes().to_vec()).unwrap();
     assert!(seen.sources.len() >= 2);
     for source in &seen.sources {
         let (start, end) = (usize::try_from(source.start).unwrap(), usize::try_from(source.end).unwrap());

@@ -58,7 +58,7 @@ fn both_halves_are_asked_at_once() {
     });
     let world = World::new();
     let run = format!(
-        "kind = \"hybrid_search\", search_url = \"{}\", api = \"{}\", allow_private = true",
+        "kind = \"hybrid_search\", sandbox = false, search_url = \"{}\", api = \"{}\", allow_private = true",
         engine.url("/?q={query}"),
         wiki.url("/api.php")
     );
@@ -72,7 +72,7 @@ fn a_half_that_fails_leaves_the_other() {
     let world = World::new();
     let tool = |engine: &Site, wiki: &Site| {
         let run = format!(
-            "kind = \"hybrid_search\", search_url = \"{}\", api = \"{}\", allow_private = true",
+            "kind = \"hybrid_search\", sandbox = false, search_url = \"{}\", api = \"{}\", allow_private = true",
             engine.url("/?q={query}"),
             wiki.url("/api.php")
         );

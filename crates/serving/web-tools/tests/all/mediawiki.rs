@@ -13,7 +13,7 @@ fn mediawiki_is_read_and_searched() {
         return;
     };
     let world = World::new();
-    let library = world.library(&format!("kind = \"browse_wiki\", api = \"{api}\", allow_private = true"));
+    let library = world.library(&format!("kind = \"browse_wiki\", sandbox = false, api = \"{api}\", allow_private = true"));
     for (title, question, expected) in [
         ("Georgia", "Which mountain is the highest in Georgia?", "Highest mountain: Shkhara"),
         ("Cabo Verde", "What is the capital?", "(redirected from Cabo Verde)"),
@@ -31,7 +31,8 @@ fn mediawiki_is_read_and_searched() {
     let seen = call(&search, &json!("highest mountain Shkhara"));
     println!("{}\n", seen.text);
     assert!(seen.text.starts_with("1. ") && seen.text.contains("index.php/"), "{}", seen.text);
-    let hybrid = world.library(&format!("kind = \"hybrid_search\", search_api = \"{api}\", api = \"{api}\", allow_private = true"));
+    let hybrid =
+        world.library(&format!("kind = \"hybrid_search\", sandbox = false, search_api = \"{api}\", api = \"{api}\", allow_private = true"));
     let seen = call(&hybrid, &json!("Which mountain is the highest in Georgia?"));
     println!("{}", seen.text);
     assert!(seen.text.starts_with("About: Georgia <") && seen.text.contains("\nSections: Facts; Notes\nWeb:\n1. "), "{}", seen.text);

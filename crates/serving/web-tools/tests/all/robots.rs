@@ -26,7 +26,8 @@ fn closed_pages_are_not_asked_for_and_the_rules_are_asked_for_once() {
         assert!(seen.is_error && seen.text.ends_with(&expected), "{}", seen.text);
     }
     assert_eq!(site.seen(), ["/robots.txt", "/open", "/to-closed"]);
-    let run = format!("kind = \"browse_website\", hosts = [\"{}\"], allow_private = true, ignore_robots = true", site.address);
+    let run =
+        format!("kind = \"browse_website\", sandbox = false, hosts = [\"{}\"], allow_private = true, ignore_robots = true", site.address);
     assert!(browse(&world.library(&run), &site.url("/closed/1"), "answer").text.contains("forty-two"));
     assert_eq!(site.seen().len(), 4);
 }

@@ -160,7 +160,7 @@ impl World {
 
     /// A tool that reads pages of these hosts, whatever their addresses.
     pub(crate) fn browser(&self, hosts: &[&str]) -> ToolLibrary {
-        self.library(&format!("kind = \"browse_website\", hosts = {hosts:?}, allow_private = true"))
+        self.library(&format!("kind = \"browse_website\", sandbox = false, hosts = {hosts:?}, allow_private = true"))
     }
 }
 

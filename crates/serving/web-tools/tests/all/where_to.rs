@@ -45,7 +45,7 @@ fn only_the_hosts_that_are_named_are_asked() {
 fn every_public_host_does_not_mean_ones_own() {
     let site = page();
     let world = World::with(Names::default().set("inner.test", &["127.0.0.1"]).set("meta.test", &["169.254.169.254"]));
-    let run = format!("kind = \"browse_website\", hosts = [\"*\", \"*:{}\"], allow_private = true", site.port());
+    let run = format!("kind = \"browse_website\", sandbox = false, hosts = [\"*\", \"*:{}\"], allow_private = true", site.port());
     let library = world.library(&run);
     for (host, expected) in [
         ("127.0.0.1", "loopback"),
@@ -62,7 +62,7 @@ fn every_public_host_does_not_mean_ones_own() {
     assert!(browse(&library, "http://127.0.0.1:1/", "x").text.contains("not one of the allowed hosts; this tool reads all public hosts"));
     assert_eq!(site.seen().len(), 0);
     // by its name it is open, and `*` beside it changes nothing
-    let run = format!("kind = \"browse_website\", hosts = [\"*\", \"inner.test:{}\"], allow_private = true", site.port());
+    let run = format!("kind = \"browse_website\", sandbox = false, hosts = [\"*\", \"inner.test:{}\"], allow_private = true", site.port());
     assert!(browse(&world.library(&run), &format!("http://inner.test:{}/", site.port()), "answer").text.contains("forty-two"));
 }
 
@@ -72,7 +72,7 @@ fn a_redirect_leads_nowhere_else() {
     let world = World::with(Names::default().set("meta.test", &["169.254.169.254"]).set("inner.test", &["10.0.0.1"]));
     let own = site.address.to_string();
     let library = world.browser(&[&own, "meta.test", "169.254.169.254"]);
-    let open = world.library(&format!("kind = \"browse_website\", hosts = [\"{own}\", \"*\"], allow_private = true"));
+    let open = world.library(&format!("kind = \"browse_website\", sandbox = false, hosts = [\"{own}\", \"*\"], allow_private = true"));
     for (library, place, expected) in [
         (&library, "http!169.254.169.254/latest", "its address is metadata service"),
         (&library, "http!meta.test/", "its address is metadata service"),

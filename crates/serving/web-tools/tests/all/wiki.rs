@@ -25,7 +25,7 @@ pub(crate) fn recorded() -> Site {
 }
 
 pub(crate) fn wiki(world: &World, site: &Site) -> ToolLibrary {
-    world.library(&format!("kind = \"browse_wiki\", api = \"{}\", allow_private = true", site.url("/api.php")))
+    world.library(&format!("kind = \"browse_wiki\", sandbox = false, api = \"{}\", allow_private = true", site.url("/api.php")))
 }
 
 pub(crate) fn read(library: &ToolLibrary, title: &str, question: &str) -> Observation {

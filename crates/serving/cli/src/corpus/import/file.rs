@@ -5,7 +5,7 @@ use std::io::{BufWriter, Seek as _, Write as _};
 use std::path::Path;
 
 use anyhow::Context as _;
-use autoact_documents::{Importer, Limits, Titles};
+use autoact_documents::{Importer, Titles};
 use indicatif::HumanBytes;
 use serde::Serialize;
 
@@ -30,14 +30,13 @@ struct Summary {
 }
 
 /// Writes the knowledge base; whether there was nothing to write.
-pub(super) fn run(options: &ImportOptions, path: &Path, limits: Limits) -> anyhow::Result<bool> {
+pub(super) fn run(options: &ImportOptions, path: &Path, importer: &Importer) -> anyhow::Result<bool> {
     anyhow::ensure!(!path.is_dir(), "`{}` is a directory; fix: name a file in it with `--out`", path.display());
-    let importer = Importer::open(&options.path, limits)?;
     let directory = directory(path);
     // without a name, so that Ctrl-C leaves nothing
     let file = tempfile::tempfile_in(directory).with_context(|| format!("cannot write to `{}`", directory.display()))?;
     let mut file = BufWriter::new(file);
-    let mut summary = read(&importer, &mut file).with_context(|| format!("cannot write `{}`", path.display()))?;
+    let mut summary = read(importer, &mut file).with_context(|| format!("cannot write `{}`", path.display()))?;
     summary.out = path.display().to_string();
     if summary.written > 0 {
         let written = file.into_inner().map_err(std::io::IntoInnerError::into_error);
@@ -99,6 +98,8 @@ mod tests {
     use autoact_tools::Corpus;
     use clap::Parser as _;
 
+    use autoact_documents::{Limits, Reader};
+
     use super::*;
     use crate::args::{Args, Command, CorpusCommand};
 
@@ -106,7 +107,8 @@ mod tests {
     fn import(path: &Path, out: &Path) -> anyhow::Result<bool> {
         let options = Args::try_parse_from(["autoact", "corpus", "import", &path.display().to_string(), "--json"])?;
         let Command::Corpus(CorpusCommand::Import(options)) = options.command else { unreachable!("an import") };
-        run(&options, out, Limits { file_bytes: 1000, ..Limits::default() })
+        let limits = Limits { file_bytes: 1000, ..Limits::default() };
+        run(&options, out, &Importer::open(&options.path, Reader::here(limits))?)
     }
 
     #[test]
