@@ -139,6 +139,10 @@ impl Tool for Command {
     fn sandbox(&self) -> Option<&Sandbox> {
         self.sandbox.as_ref()
     }
+
+    fn is_trusted(&self) -> bool {
+        self.sandbox.is_none()
+    }
 }
 
 /// A program that ended by itself.

@@ -278,6 +278,11 @@ impl ToolLibrary {
         self.tools.iter().filter_map(|tool| Some((tool.spec().name.as_str(), tool.sandbox()?)))
     }
 
+    /// The tools that run a program, or parse a page, without a sandbox.
+    pub fn trusted(&self) -> impl Iterator<Item = &str> {
+        self.tools.iter().filter(|tool| tool.is_trusted()).map(|tool| tool.spec().name.as_str())
+    }
+
     /// By this name a task asks for the group's own corpus; empty: there is none.
     pub fn corpus_name(&self) -> &str {
         self.knowledge.name()

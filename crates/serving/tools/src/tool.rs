@@ -48,6 +48,10 @@ pub trait Tool: Send + Sync {
     fn sandbox(&self) -> Option<&Sandbox> {
         None
     }
+    /// Whether it runs a program, or parses a page, without a sandbox because its entry trusts it.
+    fn is_trusted(&self) -> bool {
+        false
+    }
 }
 
 /// What a tool returned.

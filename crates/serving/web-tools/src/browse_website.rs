@@ -98,6 +98,10 @@ impl Tool for BrowseWebsite {
         self.reader.sandbox()
     }
 
+    fn is_trusted(&self) -> bool {
+        self.reader.sandbox().is_none()
+    }
+
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let began = Instant::now();
         let url = address::allowed(ask::text(call, "url"), &self.web)?;

@@ -108,6 +108,10 @@ impl Tool for BrowseWiki {
         self.reader.sandbox()
     }
 
+    fn is_trusted(&self) -> bool {
+        self.reader.sandbox().is_none()
+    }
+
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let title = title(ask::text(call, "title"), self.wiki.host())?;
         let question = ask::text(call, "question");

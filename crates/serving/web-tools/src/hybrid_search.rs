@@ -145,6 +145,10 @@ impl Tool for HybridSearch {
         }
     }
 
+    fn is_trusted(&self) -> bool {
+        matches!(&self.halves.1, Half::Wiki(_, reader) if reader.sandbox().is_none())
+    }
+
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let text = asked(call)?;
         let halves = Arc::clone(&self.halves);

@@ -7,7 +7,7 @@ use autoact_documents::{Limits, Reader};
 use autoact_http_tools::{HostRule, HttpClient, Visit};
 use autoact_sandbox::Sandbox;
 use autoact_tools::{Confinement, Key};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use url::Url;
 
 use crate::web::Web;
@@ -32,13 +32,27 @@ pub(crate) const HOSTS: Key = Key { name: "hosts", meaning: "where requests may 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Raw {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "one_or_several")]
     hosts: Vec<String>,
     #[serde(default)]
     allow_private: bool,
     max_response_bytes: Option<usize>,
     redirects: Option<u8>,
     concurrency: Option<usize>,
+}
+
+/// A single host need not be a list: `--set hosts=example.org` makes none.
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a host or a list of hosts")]
+    enum Hosts {
+        One(String),
+        Several(Vec<String>),
+    }
+    Ok(match Hosts::deserialize(deserializer)? {
+        Hosts::One(host) => vec![host],
+        Hosts::Several(hosts) => hosts,
+    })
 }
 
 impl Raw {

@@ -43,6 +43,7 @@ pub(super) async fn check(options: &FilesOptions, json: bool) -> anyhow::Result<
             "files": [tools.display().to_string(), own.display().to_string()],
             "tools": library.names(),
             "sandboxes": sandboxes,
+            "trusted": library.trusted().collect::<Vec<_>>(),
             "sets": library.sets().iter().map(object).collect::<Vec<_>>(),
         }))?;
     } else {
@@ -52,6 +53,9 @@ pub(super) async fn check(options: &FilesOptions, json: bool) -> anyhow::Result<
                 Ok(tier) => out::line(format_args!("{tool}: confined, tier {tier}"))?,
                 Err(why) => out::line(format_args!("{tool}: cannot be confined: {why}"))?,
             }
+        }
+        for tool in library.trusted() {
+            out::line(format_args!("{tool}: trusted, not confined"))?;
         }
         for set in library.sets() {
             out::text(shown(set))?;

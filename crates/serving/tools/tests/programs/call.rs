@@ -22,9 +22,10 @@ fn main() {
         Err(error) => return println!("{}", json!({"mistakes": [error.to_string()]})),
     };
     let sandboxes: Vec<&str> = library.sandboxes().map(|(tool, _)| tool).collect();
+    let trusted: Vec<&str> = library.trusted().collect();
     let action = Action { tool: tool.clone(), params: params.clone() };
     let Observation { text, is_error, artifacts, .. } = library.execute(&action, &Trajectory::default());
     let artifacts: Vec<_> =
         artifacts.iter().map(|artifact| json!([artifact.name, artifact.kind, String::from_utf8_lossy(&artifact.data)])).collect();
-    println!("{}", json!({"text": text, "is_error": is_error, "artifacts": artifacts, "sandboxes": sandboxes}));
+    println!("{}", json!({"text": text, "is_error": is_error, "artifacts": artifacts, "sandboxes": sandboxes, "trusted": trusted}));
 }

@@ -110,7 +110,7 @@ fn mistakes_of_an_entry_name_cause_and_fix() {
         ("kind = \"browse_website\", hosts = [\"a.test\"], host = 1", "the key `host` is unknown"),
         ("kind = \"browse_website\", hosts = [\"a.test\"], max_response_bytes = 0", "expected 1 to 67108864"),
         ("kind = \"browse_website\", hosts = [\"a.test\"], concurrency = 0", "expected 1 to 64"),
-        ("kind = \"browse_website\", hosts = \"a.test\"", "expected a sequence"),
+        ("kind = \"browse_website\", hosts = 3", "expected a host or a list of hosts"),
         ("kind = \"browse_wiki\"", "the key `api` is missing"),
         ("kind = \"browse_wiki\", api = \"w/api.php\"", "expected an absolute URL of http or https"),
         ("kind = \"web_search\"", "expected either `url` (a URL with `{query}`) or `api`"),
