@@ -19,6 +19,17 @@ const FAILED: i32 = 1;
 const NOTICED: Duration = Duration::from_secs(30);
 const TOKEN: &str = "xylophagous-9";
 
+/// Programs are confined, where that is possible here.
+fn trusted() -> anyhow::Result<&'static [&'static str]> {
+    Ok(match autoact_sandbox::Tiers::of(&program("agents")?).namespaces {
+        Ok(()) => &[],
+        Err(reason) => {
+            eprintln!("not confined: no namespaces: {reason}");
+            &["--unconfined"]
+        }
+    })
+}
+
 /// A service with a document that describes it. It answers with the path and the authorization that
 /// it was asked with.
 struct Service {
@@ -105,8 +116,8 @@ async fn own_tools_come_and_go_while_the_group_runs() -> anyhow::Result<()> {
     let before = names(&group).await?;
 
     // a program
-    done(&group, &["add", "command", "Shout", "--definition", "Says it louder.", "--effect", "read_only", "--", "tr", "a-z", "A-Z"])
-        .await?;
+    let shout = ["add", "command", "Shout", "--definition", "Says it louder.", "--effect", "read_only"];
+    done(&group, &[&shout[..], trusted()?, &["--", "tr", "a-z", "A-Z"]].concat()).await?;
     until(&group, "Shout", true).await?;
     assert_eq!(call(&group, "Shout", "hello").await?, ("HELLO".to_owned(), false));
 
@@ -168,7 +179,8 @@ async fn the_tools_of_a_server_are_the_groups() -> anyhow::Result<()> {
     let group = Group::start().await?;
     let server = program("mcp-test-server")?;
     let command = format!("{} all", server.display());
-    done(&group, &["add", "mcp", "--name", "test", "--command", &command, "--prefix", "mcp_", "--only", "echo,change"]).await?;
+    let server = ["add", "mcp", "--name", "test", "--command", &command, "--prefix", "mcp_", "--only", "echo,change"];
+    done(&group, &[&server[..], trusted()?].concat()).await?;
     until(&group, "mcp_echo", true).await?;
     let (observation, failed) = call(&group, "mcp_echo", r#"{"text":"hello"}"#).await?;
     assert!(!failed && observation.contains("hello"), "{observation}");
