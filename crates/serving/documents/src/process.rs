@@ -1,7 +1,7 @@
 //! A process that parses one document: this executable again, confined. It gets the format, the
 //! limits and the bytes on its standard input, and writes what it found to its standard output.
 
-use std::io::{BufRead as _, BufReader, Read, Write};
+use std::io::{BufRead as _, BufReader, BufWriter, Read, Write};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
@@ -50,8 +50,8 @@ pub fn run_if_reader() {
     std::process::exit(i32::from(answered.is_err()));
 }
 
-fn answer(input: impl Read, mut output: impl Write) -> std::io::Result<()> {
-    let mut input = BufReader::new(input);
+fn answer(input: impl Read, output: impl Write) -> std::io::Result<()> {
+    let (mut input, mut output) = (BufReader::new(input), BufWriter::new(output));
     let mut line = String::new();
     input.read_line(&mut line)?;
     let Order { kind, limits } = serde_json::from_str(&line)?;
@@ -90,7 +90,7 @@ pub(crate) fn parsed(sandbox: &Sandbox, kind: Kind, bytes: &[u8], limits: Limits
         (Some(input), Some(output), Some(complaints)) => (input, output, complaints),
         _ => return Err(failed("it has no pipes".to_owned())),
     };
-    // JSON is longer than what it says, but for what no text has more than a few of
+    // JSON is longer than the text that it holds: escapes, and the sections
     let most = (limits.text_bytes as u64).saturating_mul(2).saturating_add(1 << 20);
     let (mut found, mut complaint) = (Vec::new(), Vec::new());
     let late = thread::scope(|scope| {

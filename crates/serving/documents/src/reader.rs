@@ -50,15 +50,16 @@ impl Reader {
     /// # Errors
     /// No tier is available here.
     pub fn confined(limits: Limits) -> Result<Reader, SandboxError> {
-        let sandbox = Sandbox { allow_lesser: true, ..Sandbox::default() };
-        autoact_sandbox::Tier::probe()?.choose(sandbox.tier, sandbox.allow_lesser)?;
+        let sandbox = Sandbox::default();
+        autoact_sandbox::Tier::probe()?.choose(sandbox.tier, true)?;
         Ok(Reader::within(limits, sandbox))
     }
 
-    /// Like [`Reader::confined`], in a sandbox of which it is not checked whether it is available.
-    /// What it says of limits and of paths does not count.
+    /// Like [`Reader::confined`], in the sandbox's tier or a lesser one, and without a look whether
+    /// any is available. Nothing else that the sandbox says counts: a parser needs no path, no
+    /// network, and what `limits` say.
     pub fn within(limits: Limits, sandbox: Sandbox) -> Reader {
-        let sandbox = Sandbox { limits: process::limits(&limits), read: Vec::new(), network: false, ..sandbox };
+        let sandbox = Sandbox { limits: process::limits(&limits), read: Vec::new(), network: false, allow_lesser: true, ..sandbox };
         Reader { limits, sandbox: Some(sandbox) }
     }
 

@@ -5,7 +5,6 @@ use std::path::Path;
 use autoact_base::error::line;
 use autoact_documents::{Limits, Reader};
 use autoact_http_tools::{HostRule, HttpClient, Visit};
-use autoact_sandbox::Sandbox;
 use autoact_tools::{Confinement, Key};
 use serde::{Deserialize, Deserializer};
 use url::Url;
@@ -23,7 +22,7 @@ pub(crate) const REDIRECTS: Key = Key { name: "redirects", meaning: "redirects t
 pub(crate) const CONCURRENCY: Key = Key { name: "concurrency", meaning: "calls of the tool at once; 4", required: false };
 pub(crate) const SANDBOX: Key = Key {
     name: "sandbox",
-    meaning: "how the process is confined that parses a page, as for a program; the better tier there is; `false`: it is tool-agent's own",
+    meaning: "whether a page is parsed in a confined process (without it), such as `{ tier = \"landlock\" }`; only `tier` counts; `false`: in tool-agent itself",
     required: false,
 };
 pub(crate) const HOSTS: Key = Key { name: "hosts", meaning: "where requests may go beside the URL's own host", required: false };
@@ -100,22 +99,17 @@ fn rule(written: &str) -> Result<HostRule, String> {
     HostRule::parse(written).map_err(|error| error.to_string())
 }
 
-/// Takes what parses pages out of an entry. An entry that does not say it has the better tier that
-/// there is.
+/// Takes what parses pages out of an entry.
 pub(crate) fn reader(run: &mut toml::Table, base: Option<&Path>, mistakes: &mut Vec<String>) -> Reader {
     let limits = Limits::default();
-    match run.remove(SANDBOX.name) {
-        None => Reader::within(limits, Sandbox { allow_lesser: true, ..Sandbox::default() }),
-        Some(value) => match value.try_into::<Confinement>() {
-            Ok(confinement) => match confinement.sandbox("", base, mistakes) {
-                Some(sandbox) => Reader::within(limits, sandbox),
-                None => Reader::here(limits),
-            },
-            Err(error) => {
-                mistakes.push(format!("sandbox: {}", line(&error)));
-                Reader::here(limits)
-            }
-        },
+    let said = run.remove(SANDBOX.name).map_or_else(|| Ok(Confinement::default()), toml::Value::try_into);
+    let confinement = said.unwrap_or_else(|error: toml::de::Error| {
+        mistakes.push(format!("sandbox: {}", line(&error)));
+        Confinement::default()
+    });
+    match confinement.sandbox("", base, mistakes) {
+        Some(sandbox) => Reader::within(limits, sandbox),
+        None => Reader::here(limits),
     }
 }
 

@@ -10,7 +10,7 @@ const IDENTITY: &str = "autoact.identity";
 ///
 /// In a cluster of nats-servers the time of creation does not tell it: where two processes ask for
 /// the stream at once, it has another time after its servers were restarted than both were told
-/// (seen with 2.10; they keep the first since August 2026). So each request names an identity: one
+/// (seen with 2.10; its source keeps the first time since August 2026). So each request names an identity: one
 /// of the two wins, and stays.
 pub(super) fn identified(config: Config) -> Config {
     let mut config = config;
