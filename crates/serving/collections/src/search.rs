@@ -11,11 +11,10 @@ use tantivy::{DocAddress, DocId, DocSet, Searcher, TERMINATED, TantivyDocument, 
 
 use crate::fields::Fields;
 use crate::model::{Entry, Found, Opened, Segment};
+use crate::segment_names::{MAX_NAME_CHARS, MOST_ALSO};
 
 /// Of the segments that share a name so many are looked at.
 const MOST_OF_A_NAME: usize = 16;
-/// So many others with an alias are told.
-const MOST_ALSO: usize = 3;
 /// So many segments with words of a name are compared with it.
 const CANDIDATES: usize = 64;
 /// Words of a name that are looked for among the titles.
@@ -24,8 +23,6 @@ const MOST_NAME_WORDS: usize = 16;
 const ONE_SLIP: usize = 5;
 /// A name of so many letters may have two slips.
 const TWO_SLIPS: usize = 8;
-/// A longer name is not one.
-const MAX_NAME_CHARS: usize = 256;
 
 /// A collection at one point in time.
 pub(crate) struct Search {

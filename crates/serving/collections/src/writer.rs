@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::Path;
 
-use autoact_tools::text::{canonical, fold};
+use autoact_tools::text::canonical;
 use serde::Serialize;
 use tantivy::indexer::{IndexWriterOptions, LogMergePolicy, NoMergePolicy};
 use tantivy::{IndexWriter, TantivyDocument, TantivyError, Term};
@@ -13,6 +13,7 @@ use tantivy::{IndexWriter, TantivyDocument, TantivyError, Term};
 use crate::fields::Fields;
 use crate::model::{Entry, NewSegment, Segment};
 use crate::search::Search;
+use crate::segment_names::{SegmentNames, unique_title};
 
 /// What the writer may hold before it writes an index segment.
 const WRITER_BYTES: usize = 32_000_000;
@@ -21,8 +22,6 @@ const WRITER_BYTES: usize = 32_000_000;
 const MOST_DELETED: f32 = 0.2;
 /// Index segments below this many documents are merged as soon as there are eight of them.
 const SMALL_SEGMENT: u32 = 5_000;
-/// A longer title or alias is not a name.
-const MAX_NAME_BYTES: usize = 1024;
 
 /// The writer of a collection. Only one exists at a time.
 pub(crate) struct Writer {
@@ -74,15 +73,9 @@ impl Writer {
         let mut document = TantivyDocument::default();
         document.add_text(path, &segment.path);
         document.add_u64(number, segment.number);
-        let folded = fold(&segment.title);
+        let SegmentNames { name: folded, aliases } = SegmentNames::new(&segment.title, &aliases);
         document.add_text(name, &folded);
-        let mut others: Vec<String> = aliases.iter().filter(|alias| alias.len() <= MAX_NAME_BYTES).map(|alias| fold(alias)).collect();
-        // a misspelt name is compared without its article
-        let bare: Vec<String> = others.iter().chain([&folded]).filter_map(|name| Some(name.strip_prefix("the ")?.to_owned())).collect();
-        others.extend(bare);
-        others.sort_unstable();
-        others.dedup();
-        for other in others.iter().filter(|other| **other != folded && !other.is_empty()) {
+        for other in &aliases {
             document.add_text(alias, other);
         }
         document.add_text(title, canonical(&segment.title));
@@ -95,16 +88,10 @@ impl Writer {
 
     /// The title, with the file's name where another file has the same.
     fn unique(&self, title: String, path: &str, search: &Search) -> tantivy::Result<String> {
-        let file = path.rsplit('/').next().unwrap_or(path);
-        let forms = [title.clone(), format!("{title} ({file})"), format!("{title} ({path})")];
-        for form in forms {
-            let folded = fold(&form);
-            let pending = self.pending.get(&folded).is_some_and(|other| other != path);
-            if !pending && !search.is_title_elsewhere(&folded, path)? {
-                return Ok(form);
-            }
-        }
-        Ok(format!("{title} ({path}, {})", self.next))
+        unique_title(&title, path, self.next, |folded| {
+            let pending = self.pending.get(folded).is_some_and(|other| other != path);
+            Ok(pending || search.is_title_elsewhere(folded, path)?)
+        })
     }
 
     /// Removes files.
