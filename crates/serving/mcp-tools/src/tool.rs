@@ -14,6 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::failure::{McpClass, McpFailure};
 use crate::import::ImportedTool;
 use crate::observe::observation;
+use crate::options::McpTransport;
 use crate::server::Shared;
 
 /// The key in `_meta` under which a server finds the name of a call.
@@ -164,5 +165,9 @@ impl Tool for McpTool {
             }
             Err(failure) => Err(failure.into()),
         }
+    }
+
+    fn is_trusted(&self) -> bool {
+        matches!(&self.called.server.options.transport, McpTransport::Stdio(program) if program.sandbox.is_none())
     }
 }

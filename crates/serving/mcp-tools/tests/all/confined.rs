@@ -2,6 +2,7 @@
 
 use autoact_mcp_tools::McpFailure;
 use autoact_sandbox::{Sandbox, Tier, Tiers};
+use autoact_tools::Tool as _;
 use autoact_trajectory::Arguments;
 use serde_json::json;
 
@@ -20,8 +21,10 @@ fn confined(tier: Tier) {
     let outside = world.directory.path().join("outside");
     std::fs::write(&outside, "outside").unwrap();
     let mut options = world.options("all");
+    assert!(world.tools(options.clone()).1["add"].is_trusted());
     stdio(&mut options).sandbox = Some(Sandbox { tier, launcher: Some(program().into()), ..Sandbox::default() });
     let (server, tools) = world.tools(options);
+    assert!(!tools["add"].is_trusted());
     assert_eq!(tools["add"].call(&arguments(json!({"b": 1}))).unwrap(), "2");
     let read = tools["read"].call(&arguments(json!({"text": outside.display().to_string()}))).unwrap();
     assert!(read.starts_with("cannot read it"), "{read}");
