@@ -11,6 +11,7 @@ use crate::door::Door;
 use crate::encode::Encoder;
 use crate::memories::{Memories, TimeToLive};
 use crate::rpc::service;
+use crate::server::QdrantServer;
 use crate::store::{EmbeddedStore, MemoryStore, QdrantStore, StoreError};
 
 /// The first pause after Qdrant was not there.
@@ -38,7 +39,13 @@ impl Service for MemoryApp {
         vec![
             Flag { name: "store", key: "store", value: "STORE", help: "embedded (files in the data directory) or qdrant" },
             Flag { name: "data-dir", key: "data_dir", value: "DIR", help: "Where the embedded store keeps its files" },
-            Flag { name: "documents-dir", key: "documents_dir", value: "DIR", help: "Where users' documents are kept; empty: nowhere" },
+            Flag {
+                name: "documents-store",
+                key: "documents_store",
+                value: "STORE",
+                help: "Where users' documents are: embedded or qdrant",
+            },
+            Flag { name: "documents-dir", key: "documents_dir", value: "DIR", help: "Where embedded documents are kept; empty: nowhere" },
             Flag { name: "qdrant-url", key: "qdrant.url", value: "URL", help: "The Qdrant server's gRPC address" },
         ]
     }
@@ -62,13 +69,17 @@ impl Service for MemoryApp {
             }
             StoreKind::Qdrant => {
                 let store = Arc::new(QdrantStore::new(&config.qdrant, Encoder::new(None)).map_err(StartError::new)?);
-                setup.tasks().spawn("qdrant", keep(store.clone(), setup.condition("qdrant")));
+                setup.tasks().spawn("qdrant", keep(Remote::Memories(store.clone()), setup.condition("qdrant")));
                 store
             }
         };
         let memories = Memories::new(store.clone(), config.time_to_live());
         setup.tasks().spawn("expired memories", purge(memories.clone(), config.time_to_live()));
         setup.serve(door.before(service(memories)));
+        if config.documents_store == StoreKind::Qdrant && config.store != StoreKind::Qdrant {
+            let server = QdrantServer::new(&config.qdrant).map_err(StartError::new)?;
+            setup.tasks().spawn("qdrant", keep(Remote::Documents(server), setup.condition("qdrant")));
+        }
         let documents = documents::open(&config, setup).await?;
         setup.serve(door.before(documents));
         setup.tasks().spawn_until_stopped("close the store", |stopping| async move {
@@ -99,21 +110,45 @@ async fn purge(memories: Memories, ttl: TimeToLive) {
     }
 }
 
-/// Makes the collection as soon as Qdrant is there, and says whether it is.
-async fn keep(store: Arc<QdrantStore>, condition: Condition) {
+/// What needs the server.
+enum Remote {
+    /// Its collection is made as soon as the server is there.
+    Memories(Arc<QdrantStore>),
+    /// Their collections are made when files are stored.
+    Documents(QdrantServer),
+}
+
+impl Remote {
+    async fn prepare(&self) -> Result<(), StoreError> {
+        match self {
+            Remote::Memories(store) => store.prepare().await,
+            Remote::Documents(server) => server.check().await,
+        }
+    }
+
+    async fn check(&self) -> Result<(), StoreError> {
+        match self {
+            Remote::Memories(store) => store.check().await,
+            Remote::Documents(server) => server.check().await,
+        }
+    }
+}
+
+/// Says whether Qdrant is there, and makes the collection of memories as soon as it is.
+async fn keep(remote: Remote, condition: Condition) {
     loop {
         let mut pause = FIRST_PAUSE;
-        while let Err(error) = store.prepare().await {
-            tracing::warn!(%error, retry_in = ?pause, "the memory store is not there");
+        while let Err(error) = remote.prepare().await {
+            tracing::warn!(%error, retry_in = ?pause, "Qdrant is not there");
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
-        tracing::info!(store = ?store, "the memory store is there");
+        tracing::info!("Qdrant is there");
         condition.set(true);
         loop {
             tokio::time::sleep(CHECK_EVERY).await;
-            if let Err(error) = store.check().await {
-                tracing::warn!(%error, "the memory store is gone");
+            if let Err(error) = remote.check().await {
+                tracing::warn!(%error, "Qdrant is gone");
                 break;
             }
         }

@@ -21,6 +21,8 @@ const DEFAULT_DOCUMENTS_DIR: &str = "data/documents";
 const DEFAULT_QDRANT_URL: &str = "http://127.0.0.1:6334";
 /// The collection in Qdrant.
 const DEFAULT_COLLECTION: &str = "autoact-memory";
+/// What the names of documents' collections in Qdrant begin with.
+const DEFAULT_DOCUMENTS: &str = "autoact-documents";
 /// How long Qdrant may take for one request: a planning loop does not wait longer for a memory.
 const DEFAULT_QDRANT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Where `scripts/fetch-embedder` puts the weights.
@@ -72,6 +74,9 @@ pub struct QdrantConfig {
     pub url: String,
     /// The collection; made when it is not there.
     pub collection: String,
+    /// What the names of documents' collections begin with: each is a collection of its own, such as
+    /// `autoact-documents@default@handbook`.
+    pub documents: String,
     /// The server's API key, if it asks for one.
     pub api_key: Secret,
     /// How long one request may take.
@@ -84,6 +89,7 @@ impl Default for QdrantConfig {
         QdrantConfig {
             url: DEFAULT_QDRANT_URL.to_owned(),
             collection: DEFAULT_COLLECTION.to_owned(),
+            documents: DEFAULT_DOCUMENTS.to_owned(),
             api_key: Secret::default(),
             timeout: DEFAULT_QDRANT_TIMEOUT,
         }
@@ -106,7 +112,9 @@ pub struct MemoryConfig {
     /// How long finished tasks are kept; `0s`: until they are forgotten.
     #[serde(with = "autoact_config::duration")]
     pub task_ttl: Duration,
-    /// Where users' documents are kept, whatever the store; empty: nowhere, and calls about them are
+    /// Which store keeps users' documents: `embedded` or `qdrant`.
+    pub documents_store: StoreKind,
+    /// The directory of documents that are `embedded`; empty: nowhere, and calls about them are
     /// refused. One process at a time.
     pub documents_dir: PathBuf,
     /// What makes dense vectors of documents: `auto`, `none`, `model` or `server`.
@@ -115,7 +123,7 @@ pub struct MemoryConfig {
     pub embedder_dir: PathBuf,
     /// The server that makes vectors, for `embedder = "server"`.
     pub embedder_server: EmbedderServerConfig,
-    /// The Qdrant server, for `store = "qdrant"`.
+    /// The Qdrant server, for `store = "qdrant"` and `documents_store = "qdrant"`.
     pub qdrant: QdrantConfig,
 }
 
@@ -127,6 +135,7 @@ impl Default for MemoryConfig {
             data_dir: PathBuf::from(DEFAULT_DATA_DIR),
             conversation_ttl: Duration::ZERO,
             task_ttl: Duration::ZERO,
+            documents_store: StoreKind::default(),
             documents_dir: PathBuf::from(DEFAULT_DOCUMENTS_DIR),
             embedder: EmbedderKind::default(),
             embedder_dir: PathBuf::from(DEFAULT_EMBEDDER_DIR),
@@ -158,20 +167,27 @@ impl Section for MemoryConfig {
             check.require(!url.is_empty(), "embedder_server.url", "the base of an API such as `http://gpu:8000/v1`", url);
             check.require(!model.is_empty(), "embedder_server.model", "the name of a model", model);
         }
-        match self.store {
-            StoreKind::Embedded => {
-                check.require(!self.data_dir.as_os_str().is_empty(), "data_dir", "a directory", self.data_dir.display());
-            }
-            StoreKind::Qdrant => {
-                let url = &self.qdrant.url;
-                let scheme = url.starts_with("http://") || url.starts_with("https://");
-                let address = scheme && url.parse::<tonic::transport::Uri>().is_ok_and(|uri| uri.host().is_some());
-                check.require(address, "qdrant.url", "an address such as `http://127.0.0.1:6334`", url);
-                let name = &self.qdrant.collection;
-                let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-                check.require(plain && (1..=255).contains(&name.len()), "qdrant.collection", "letters, digits, `-` and `_`", name);
-                check.require(!self.qdrant.timeout.is_zero(), "qdrant.timeout", "above 0", "0s");
-            }
+        if self.store == StoreKind::Embedded {
+            check.require(!self.data_dir.as_os_str().is_empty(), "data_dir", "a directory", self.data_dir.display());
         }
+        if [self.store, self.documents_store].contains(&StoreKind::Qdrant) {
+            self.qdrant.check(check);
+        }
+    }
+}
+
+impl QdrantConfig {
+    fn check(&self, check: &mut Check<'_>) {
+        let url = &self.url;
+        let scheme = url.starts_with("http://") || url.starts_with("https://");
+        let address = scheme && url.parse::<tonic::transport::Uri>().is_ok_and(|uri| uri.host().is_some());
+        check.require(address, "qdrant.url", "an address such as `http://127.0.0.1:6334`", url);
+        let plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+        let name = &self.collection;
+        check.require(plain(name) && (1..=255).contains(&name.len()), "qdrant.collection", "letters, digits, `-` and `_`", name);
+        // with a tenant's and a collection's name it is still a name in Qdrant
+        let name = &self.documents;
+        check.require(plain(name) && (1..=100).contains(&name.len()), "qdrant.documents", "1 to 100 letters, digits, `-` and `_`", name);
+        check.require(!self.timeout.is_zero(), "qdrant.timeout", "above 0", "0s");
     }
 }

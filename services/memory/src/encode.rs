@@ -52,7 +52,7 @@ impl Encoder {
 
     /// A text to be remembered.
     pub fn document(&self, text: &str) -> Result<Encoded, EmbedError> {
-        self.encoded(document_terms(&self.words.of(text)), text)
+        self.encoded(weights(&self.words.of(text), AVERAGE_WORDS), text)
     }
 
     /// A text to be compared with what is remembered.
@@ -80,19 +80,20 @@ impl Encoded {
     }
 }
 
-/// BM25's weights of a memory's words, but for the inverse document frequency.
-fn document_terms(words: &[String]) -> BTreeMap<u32, f32> {
+/// BM25's weights of a text's words, but for the inverse document frequency; `average` is the usual
+/// number of words in such a text.
+pub(crate) fn weights(words: &[String], average: f64) -> BTreeMap<u32, f32> {
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for word in words {
         *counts.entry(word).or_default() += 1;
     }
-    let length = 1.0 - B + B * words.len() as f64 / AVERAGE_WORDS;
+    let length = 1.0 - B + B * words.len() as f64 / average;
     let weight = |count: u32| f64::from(count) * (K1 + 1.0) / K1.mul_add(length, f64::from(count));
     counts.into_iter().map(|(word, count)| (term(word), weight(count) as f32)).collect()
 }
 
 /// The index of a word in a sparse vector, as Qdrant's own BM25 has it.
-fn term(word: &str) -> u32 {
+pub(crate) fn term(word: &str) -> u32 {
     (murmur3(word.as_bytes()) as i32).unsigned_abs()
 }
 

@@ -1,14 +1,16 @@
 //! The memory service: what the group has done, and what of it is like the question at hand.
 //!
 //! Finished tasks, and the turns of conversations. A memory is found by the words of its question and
-//! answer, ranked by BM25; in a conversation its place and its age count too. The embedded store (the default) is an index in files; a Qdrant server has the same words
-//! as sparse vectors. Beside them users' documents: collections of files, whose segments are found
-//! by words and, with an embedder, by meaning.
+//! answer, ranked by BM25; in a conversation its place and its age count too. The embedded store (the
+//! default) is an index in files; a Qdrant server has the same words as sparse vectors. Beside them
+//! users' documents: collections of files, whose segments are found by words and, with an embedder,
+//! by meaning; they too are in files or in a Qdrant server.
 //!
 //! ```text
 //! gRPC ─┬─ rpc       → Memories → MemoryStore ─┬─ EmbeddedStore: one thread owns a tantivy index in `data_dir`
 //!       │                                      └─ QdrantStore:   a collection of a Qdrant server
-//!       └─ documents → autoact_collections: files in `documents_dir`; vectors follow in the background
+//!       └─ documents → DocumentStore ─┬─ EmbeddedDocuments: autoact_collections, files in `documents_dir`
+//!                                     └─ QdrantDocuments:   a collection of Qdrant for each of a tenant's
 //! ```
 
 mod app;
@@ -24,6 +26,7 @@ mod payload;
 mod remembered;
 mod request;
 mod rpc;
+mod server;
 mod store;
 mod words;
 

@@ -8,7 +8,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autoact_config::{Common, Loaded, Secret};
+use autoact_config::{Common, Loaded};
 use autoact_embedding::{EmbedError, Embedder};
 use autoact_service::App;
 use autoact_trajectory::Tenant;
@@ -21,7 +21,7 @@ use tonic::Code;
 
 fn config(url: &str) -> QdrantConfig {
     let collection = format!("autoact-test-{}", std::process::id());
-    QdrantConfig { url: url.into(), collection, api_key: Secret::default(), timeout: Duration::from_secs(2) }
+    QdrantConfig { url: url.into(), collection, timeout: Duration::from_secs(2), ..QdrantConfig::default() }
 }
 
 fn memory(id: &str, question: &str, approved: bool) -> Memory {

@@ -99,6 +99,7 @@ pub const SETTINGS: [(&str, &[&str]); 5] = [
             "conversation_ttl",
             "data_dir",
             "documents_dir",
+            "documents_store",
             "embedder",
             "embedder_dir",
             "embedder_server",

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use autoact_collections::{Collection, Collections, CollectionsError, Segment, Space, Strategy};
+use autoact_collections::{Space, Strategy};
 use autoact_embedding::{EmbedError, Embedder, MiniLm, MiniLmOptions, OpenAiEmbedder, OpenAiEmbedderOptions};
 use autoact_service::{Setup, StartError};
 use tokio::sync::Notify;
@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{EmbedderKind, MemoryConfig};
 use crate::documents::error::DocumentsError;
-use crate::documents::request::Search;
-use crate::documents::shelf::Shelf;
+use crate::documents::request::{Search, Whose};
+use crate::documents::store::{DocumentStore, Unembedded};
 
 /// Segments that are embedded together: so few that a service that stops is not waited for.
 const BATCH: usize = 16;
@@ -33,7 +33,7 @@ pub(super) struct Dense {
 
 impl Dense {
     /// Opens the model, or begins to look for the server, and lets vectors follow what is stored.
-    pub(super) async fn open(config: &MemoryConfig, setup: &mut Setup, shelf: &Shelf) -> Result<Arc<Dense>, StartError> {
+    pub(super) async fn open(config: &MemoryConfig, setup: &mut Setup, store: &Arc<dyn DocumentStore>) -> Result<Arc<Dense>, StartError> {
         let dense = Arc::new(Dense { embedder: OnceLock::new(), stored: Notify::new() });
         let directory = config.embedder_dir.clone();
         let model = match config.embedder {
@@ -54,12 +54,12 @@ impl Dense {
             api_key: config.embedder_server.api_key.clone(),
             ..OpenAiEmbedderOptions::new(&config.embedder_server.url, &config.embedder_server.model)
         };
-        let (own, shelf) = (dense.clone(), shelf.clone());
+        let (own, store) = (dense.clone(), store.clone());
         setup.tasks().spawn_until_stopped("vectors", move |stopping| async move {
             if !model && !own.find(server, &stopping).await {
                 return;
             }
-            own.follow(&shelf, &stopping).await;
+            own.follow(&*store, &stopping).await;
         });
         Ok(dense)
     }
@@ -139,14 +139,12 @@ impl Dense {
     }
 
     /// Makes the vectors of whatever is stored.
-    async fn follow(&self, shelf: &Shelf, stopping: &CancellationToken) {
+    async fn follow(&self, store: &dyn DocumentStore, stopping: &CancellationToken) {
         let Some(embedder) = self.embedder.get() else { return };
         let (mut made, mut noted) = (0, Instant::now());
         while !stopping.is_cancelled() {
-            let embedder = embedder.clone();
-            let round = shelf.write("embed", move |collections| Ok(round(collections, &*embedder)));
-            let pause = match round.await {
-                Ok(Ok(Round { done, left })) => {
+            let pause = match round(store, embedder).await {
+                Ok(Round { done, left }) => {
                     metrics::counter!("autoact_documents_embedded_total").increment(done as u64);
                     metrics::gauge!("autoact_documents_without_vector").set(left as f64);
                     made += done;
@@ -158,12 +156,8 @@ impl Dense {
                     }
                     if done > 0 { Duration::ZERO } else { IDLE }
                 }
-                Ok(Err(error)) => {
-                    tracing::warn!(%error, retry_in = ?PAUSE, "no vectors");
-                    PAUSE
-                }
                 Err(error) => {
-                    tracing::error!(%error, retry_in = ?PAUSE, "vectors could not be stored");
+                    tracing::warn!(%error, retry_in = ?PAUSE, "no vectors");
                     PAUSE
                 }
             };
@@ -195,42 +189,51 @@ enum RoundError {
     #[error(transparent)]
     Embed(#[from] EmbedError),
     #[error(transparent)]
-    Collections(#[from] CollectionsError),
+    Documents(#[from] DocumentsError),
 }
 
 /// A batch of each collection.
-fn round(collections: &Collections, embedder: &dyn Embedder) -> Result<Round, RoundError> {
-    let mut round = Round::default();
-    for (tenant, name) in collections.all()? {
+async fn round(store: &dyn DocumentStore, embedder: &Arc<dyn Embedder>) -> Result<Round, RoundError> {
+    let (mut round, space) = (Round::default(), space(&**embedder));
+    for whose in store.all().await? {
         // one that is deleted meanwhile, or damaged, does not hold the others up
-        let batch =
-            collections.get(&tenant, &name).and_then(|collection| Ok((collection.without_vector(&space(embedder), BATCH)?, collection)));
-        match batch {
-            Ok(((segments, _), _)) if segments.is_empty() => {}
-            Ok(((segments, left), collection)) => {
-                embed(&collection, embedder, &segments)?;
+        match store.without_vector(&whose, &space, BATCH).await {
+            Ok((segments, _)) if segments.is_empty() => {}
+            Ok((segments, left)) => {
                 round.done += segments.len();
-                round.left += left - segments.len();
+                round.left += left.saturating_sub(segments.len());
+                embed(store, &whose, &space, embedder.clone(), segments).await?;
             }
-            Err(error) => tracing::warn!(%tenant, collection = %name, %error, "a collection has no vectors"),
+            Err(error) => {
+                let Whose { tenant, collection } = &whose;
+                tracing::warn!(%tenant, %collection, %error, "a collection has no vectors");
+            }
         }
     }
     Ok(round)
 }
 
-fn embed(collection: &Collection, embedder: &dyn Embedder, segments: &[Segment]) -> Result<(), RoundError> {
-    let texts: Vec<String> = segments.iter().map(Segment::embedded).collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let vectors = match embedder.embed(&texts) {
-        Ok(vectors) => vectors,
-        Err(error) if error.is_transient() => return Err(error.into()),
-        Err(error) => {
-            tracing::warn!(%error, "a batch is refused; its segments are embedded one by one");
-            texts.iter().map(|text| one(embedder, text)).collect::<Result<Vec<_>, _>>()?
-        }
-    };
-    let numbers = segments.iter().map(|segment| segment.number);
-    Ok(collection.add_vectors(&space(embedder), &numbers.zip(vectors).collect::<Vec<_>>())?)
+async fn embed(
+    store: &dyn DocumentStore,
+    whose: &Whose,
+    space: &Space,
+    embedder: Arc<dyn Embedder>,
+    segments: Vec<Unembedded>,
+) -> Result<(), RoundError> {
+    let embedded = tokio::task::spawn_blocking(move || {
+        let texts: Vec<&str> = segments.iter().map(|segment| segment.text.as_str()).collect();
+        let vectors = match embedder.embed(&texts) {
+            Ok(vectors) => vectors,
+            Err(error) if error.is_transient() => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "a batch is refused; its segments are embedded one by one");
+                texts.iter().map(|text| one(&*embedder, text)).collect::<Result<Vec<_>, _>>()?
+            }
+        };
+        Ok(segments.iter().map(|segment| segment.id).zip(vectors).collect::<Vec<_>>())
+    });
+    let vectors = embedded.await.map_err(|error| DocumentsError::Broke(error.to_string()))??;
+    Ok(store.add_vectors(whose, space, vectors).await?)
 }
 
 /// The vector of a text; one that is refused for good has the vector of nothing, so that it is not

@@ -7,10 +7,12 @@ use autoact_trajectory::InvalidTenant;
 use autoact_wire::status::ServiceError;
 use tonic::Code;
 
+use crate::store::StoreError;
+
 /// Why a call about documents was refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DocumentsError {
-    #[error("this memory service keeps no documents; set `documents_dir`")]
+    #[error("this memory service keeps no documents; set `documents_dir` or `documents_store`")]
     Off,
     #[error("this memory service has no embedder, so there are no vectors; run `scripts/fetch-embedder`, or set `embedder`")]
     NoEmbedder,
@@ -38,6 +40,10 @@ pub(crate) enum DocumentsError {
     Broke(String),
     #[error(transparent)]
     Collections(#[from] CollectionsError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("Qdrant at `{url}` cannot hold vectors beside these documents: {reason}; use Qdrant 1.18 or later, or `embedder = \"none\"`")]
+    NoNewVectors { url: String, reason: String },
 }
 
 impl ServiceError for DocumentsError {
@@ -56,6 +62,8 @@ impl ServiceError for DocumentsError {
             DocumentsError::Collections(CollectionsError::Unknown { .. }) => Code::NotFound,
             DocumentsError::Collections(CollectionsError::Layout { .. }) => Code::FailedPrecondition,
             DocumentsError::Broke(_) | DocumentsError::Collections(_) => Code::Internal,
+            DocumentsError::Store(error) => error.code(),
+            DocumentsError::NoNewVectors { .. } => Code::FailedPrecondition,
         }
     }
 
@@ -76,11 +84,17 @@ impl ServiceError for DocumentsError {
             DocumentsError::Collections(CollectionsError::Unknown { .. }) => "UNKNOWN_COLLECTION",
             DocumentsError::Collections(CollectionsError::Layout { .. }) => "STORE_LAYOUT",
             DocumentsError::Broke(_) | DocumentsError::Collections(_) => "STORE_FAILED",
+            DocumentsError::Store(error) => error.reason(),
+            DocumentsError::NoNewVectors { .. } => "STORE_TOO_OLD",
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
-        matches!(self, DocumentsError::Busy { .. }).then_some(Duration::from_millis(200))
+        match self {
+            DocumentsError::Busy { .. } => Some(Duration::from_millis(200)),
+            DocumentsError::Store(error) => error.retry_after(),
+            _ => None,
+        }
     }
 
     fn field(&self) -> Option<&'static str> {

@@ -1,72 +1,56 @@
-//! `autoact.memory.v1.Documents`: users' documents, in collections on this machine's disk.
+//! `autoact.memory.v1.Documents`: users' documents, in collections on this machine's disk or in a
+//! Qdrant server.
 
 mod convert;
 mod dense;
+mod embedded;
 mod error;
 mod put;
+mod qdrant;
 mod request;
 mod shelf;
+mod store;
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use autoact_access::{Role, caller};
-use autoact_collections::Collections;
+use autoact_collections::CollectionsError;
 use autoact_service::{Setup, StartError};
 use autoact_wire::memory_v1;
 use autoact_wire::memory_v1::documents_server::{Documents, DocumentsServer};
 use autoact_wire::status::to_status;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_stream::Stream;
-use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::config::MemoryConfig;
+use crate::config::{MemoryConfig, StoreKind};
 use crate::documents::dense::Dense;
+use crate::documents::embedded::EmbeddedDocuments;
 use crate::documents::error::DocumentsError;
 use crate::documents::put::receive;
+use crate::documents::qdrant::QdrantDocuments;
 use crate::documents::request::{Scope, Whose};
-use crate::documents::shelf::Shelf;
+use crate::documents::store::{Counts, DocumentStore};
 use crate::door::admit;
 
-/// How often collections are looked at that nobody changes.
-const LOOK_EVERY: Duration = Duration::from_secs(20);
-/// A collection that nobody has changed for so long gives back what changing it needs.
-const IDLE: Duration = Duration::from_secs(60);
 /// Files in one message of a listing.
 const FILES_PER_MESSAGE: usize = 256;
+/// Files that are received at once: each is in memory whole.
+const PUTS: usize = 4;
 
-/// Opens the collections in a directory; without one, calls are refused.
+/// Opens the documents; where there is no place for them, calls are refused.
 pub(crate) async fn open(config: &MemoryConfig, setup: &mut Setup) -> Result<DocumentsServer<DocumentsRpc>, StartError> {
-    let path = &config.documents_dir;
-    if path.as_os_str().is_empty() {
-        return Ok(autoact_wire::limited!(DocumentsServer::new(DocumentsRpc { open: None })));
-    }
-    let directory = path.clone();
-    let opened = tokio::task::spawn_blocking(move || Collections::open(&directory)).await.map_err(StartError::new)?;
-    let collections = opened.map_err(|error| {
-        let fix = error.fix();
-        StartError::new(error).fix(fix)
-    })?;
-    tracing::info!(documents_dir = %path.display(), "the documents are open");
-    let shelf = Shelf::new(Arc::new(collections));
-    let dense = Dense::open(config, setup, &shelf).await?;
-    setup.tasks().spawn_until_stopped("documents at rest", |stopping| rest(shelf.clone(), stopping));
-    Ok(autoact_wire::limited!(DocumentsServer::new(DocumentsRpc { open: Some(Open { shelf, dense }) })))
-}
-
-/// Brings collections to rest that nobody changes, and all of them at the end.
-async fn rest(shelf: Shelf, stopping: CancellationToken) {
-    loop {
-        let stop = tokio::time::timeout(LOOK_EVERY, stopping.cancelled()).await.is_ok();
-        let idle = if stop { Duration::ZERO } else { IDLE };
-        if let Err(error) = shelf.write("rest", move |collections| collections.rest(idle)).await {
-            tracing::warn!(%error, "a collection could not be brought to rest");
+    let store: Arc<dyn DocumentStore> = match config.documents_store {
+        StoreKind::Embedded if config.documents_dir.as_os_str().is_empty() => {
+            return Ok(autoact_wire::limited!(DocumentsServer::new(DocumentsRpc { open: None })));
         }
-        if stop {
-            return;
-        }
-    }
+        StoreKind::Embedded => Arc::new(EmbeddedDocuments::open(&config.documents_dir, setup).await?),
+        StoreKind::Qdrant => Arc::new(QdrantDocuments::new(&config.qdrant).map_err(StartError::new)?),
+    };
+    let dense = Dense::open(config, setup, &store).await?;
+    let puts = Arc::new(Semaphore::new(PUTS));
+    Ok(autoact_wire::limited!(DocumentsServer::new(DocumentsRpc { open: Some(Open { store, dense, puts }) })))
 }
 
 /// The gRPC service.
@@ -76,8 +60,16 @@ pub(crate) struct DocumentsRpc {
 
 /// The documents, and what makes their vectors.
 struct Open {
-    shelf: Shelf,
+    store: Arc<dyn DocumentStore>,
     dense: Arc<Dense>,
+    puts: Arc<Semaphore>,
+}
+
+impl Open {
+    /// A place for a file that is received.
+    fn place(&self) -> Result<OwnedSemaphorePermit, DocumentsError> {
+        self.puts.clone().try_acquire_owned().map_err(|_| DocumentsError::Busy { running: PUTS })
+    }
 }
 
 impl DocumentsRpc {
@@ -85,8 +77,8 @@ impl DocumentsRpc {
         self.open.as_ref().ok_or_else(|| to_status(&DocumentsError::Off))
     }
 
-    fn shelf(&self) -> Result<&Shelf, Status> {
-        Ok(&self.open()?.shelf)
+    fn store(&self) -> Result<&dyn DocumentStore, Status> {
+        Ok(&*self.open()?.store)
     }
 }
 
@@ -102,13 +94,12 @@ impl Documents for DocumentsRpc {
     ) -> Result<Response<memory_v1::PutFileResponse>, Status> {
         let caller = caller(&request)?;
         caller.require(Role::Operate).map_err(|error| to_status(&error))?;
-        let shelf = self.shelf()?;
+        let open = self.open()?;
         // held until the file is stored: what is in memory is bounded by the number of permits
-        let _place = shelf.place().map_err(refused)?;
-        let (Whose { tenant, collection }, entry, segments) = receive(request.into_inner(), &caller).await?;
-        let put = shelf.write("put", move |collections| collections.get_or_make(&tenant, &collection)?.put(&entry, segments));
-        let segments = put.await.map_err(refused)?;
-        self.open()?.dense.wake();
+        let _place = open.place().map_err(refused)?;
+        let (whose, entry, segments) = receive(request.into_inner(), &caller).await?;
+        let segments = open.store.put(&whose, entry, segments).await.map_err(refused)?;
+        open.dense.wake();
         Ok(Response::new(memory_v1::PutFileResponse { segments }))
     }
 
@@ -118,18 +109,18 @@ impl Documents for DocumentsRpc {
     ) -> Result<Response<memory_v1::DeleteFilesResponse>, Status> {
         let memory_v1::DeleteFilesRequest { tenant, collection, paths } =
             admit(request, Role::Operate, |request| Some(&mut request.tenant))?;
-        let Whose { tenant, collection } = Whose::of(&tenant, &collection).map_err(refused)?;
-        let deleted = self.shelf()?.write("delete", move |collections| collections.get(&tenant, &collection)?.delete(&paths));
-        Ok(Response::new(memory_v1::DeleteFilesResponse { deleted: deleted.await.map_err(refused)? }))
+        let whose = Whose::of(&tenant, &collection).map_err(refused)?;
+        let deleted = self.store()?.delete_files(&whose, paths).await.map_err(refused)?;
+        Ok(Response::new(memory_v1::DeleteFilesResponse { deleted }))
     }
 
     type ListFilesStream = Pin<Box<dyn Stream<Item = Result<memory_v1::ListFilesResponse, Status>> + Send>>;
 
     async fn list_files(&self, request: Request<memory_v1::ListFilesRequest>) -> Result<Response<Self::ListFilesStream>, Status> {
         let memory_v1::ListFilesRequest { tenant, collection } = admit(request, Role::Ask, |request| Some(&mut request.tenant))?;
-        let Whose { tenant, collection } = Whose::of(&tenant, &collection).map_err(refused)?;
-        let entries = self.shelf()?.read("list", move |collections| collections.get(&tenant, &collection)?.entries());
-        let mut files = entries.await.map_err(refused)?.into_iter().map(convert::file).peekable();
+        let whose = Whose::of(&tenant, &collection).map_err(refused)?;
+        let entries = self.store()?.entries(&whose).await.map_err(refused)?;
+        let mut files = entries.into_iter().map(convert::file).peekable();
         let messages = std::iter::from_fn(move || {
             files.peek()?;
             Some(Ok(memory_v1::ListFilesResponse { files: files.by_ref().take(FILES_PER_MESSAGE).collect() }))
@@ -142,20 +133,22 @@ impl Documents for DocumentsRpc {
         request: Request<memory_v1::ListCollectionsRequest>,
     ) -> Result<Response<memory_v1::ListCollectionsResponse>, Status> {
         let tenant = request::tenant(&admit(request, Role::Ask, |request| Some(&mut request.tenant))?.tenant).map_err(refused)?;
-        let Open { shelf, dense } = self.open()?;
+        let Open { store, dense, .. } = self.open()?;
         let space = dense.space();
         let embedder = space.as_ref().map(|space| space.name.clone()).unwrap_or_default();
-        let listed = shelf.read("collections", move |collections| {
-            let names = collections.names(&tenant)?.into_iter();
-            let counted = names.map(|name| {
-                let collection = collections.get(&tenant, &name)?;
-                let (files, segments) = collection.counts()?;
-                let vectors = space.as_ref().map_or(Ok(0), |space| collection.with_vector(space))?;
-                Ok(memory_v1::Collection { name: name.to_string(), files, segments, vectors })
-            });
-            counted.collect()
-        });
-        Ok(Response::new(memory_v1::ListCollectionsResponse { collections: listed.await.map_err(refused)?, embedder }))
+        let mut collections = Vec::new();
+        for collection in store.names(&tenant).await.map_err(refused)? {
+            let whose = Whose { tenant: tenant.clone(), collection };
+            match store.counts(&whose, space.as_ref()).await {
+                Ok(Counts { files, segments, vectors }) => {
+                    collections.push(memory_v1::Collection { name: whose.collection.to_string(), files, segments, vectors });
+                }
+                // deleted meanwhile
+                Err(DocumentsError::Collections(CollectionsError::Unknown { .. })) => {}
+                Err(error) => return Err(refused(error)),
+            }
+        }
+        Ok(Response::new(memory_v1::ListCollectionsResponse { collections, embedder }))
     }
 
     async fn delete_collection(
@@ -163,9 +156,9 @@ impl Documents for DocumentsRpc {
         request: Request<memory_v1::DeleteCollectionRequest>,
     ) -> Result<Response<memory_v1::DeleteCollectionResponse>, Status> {
         let memory_v1::DeleteCollectionRequest { tenant, collection } = admit(request, Role::Operate, |request| Some(&mut request.tenant))?;
-        let Whose { tenant, collection } = Whose::of(&tenant, &collection).map_err(refused)?;
-        let deleted = self.shelf()?.write("delete_collection", move |collections| collections.delete(&tenant, &collection));
-        Ok(Response::new(memory_v1::DeleteCollectionResponse { deleted: deleted.await.map_err(refused)? }))
+        let whose = Whose::of(&tenant, &collection).map_err(refused)?;
+        let deleted = self.store()?.delete_collection(&whose).await.map_err(refused)?;
+        Ok(Response::new(memory_v1::DeleteCollectionResponse { deleted }))
     }
 
     async fn search_segments(
@@ -178,10 +171,10 @@ impl Documents for DocumentsRpc {
         let query = request::text("query", query).map_err(refused)?;
         let limit = request::limit(limit).map_err(refused)?;
         let asked = convert::strategy(strategy).map_err(refused)?;
-        let Open { shelf, dense } = self.open()?;
+        let Open { store, dense, .. } = self.open()?;
         let search = dense.search(query, limit, asked).await.map_err(refused)?;
         let strategy = convert::strategy_name(search.strategy).into();
-        let segments = shelf.read("search", move |collections| scope.search(collections, &search)).await.map_err(refused)?;
+        let segments = scope.search(&**store, &search).await.map_err(refused)?;
         Ok(Response::new(memory_v1::SearchSegmentsResponse { segments, strategy }))
     }
 
@@ -200,7 +193,7 @@ impl Documents for DocumentsRpc {
             admit(request, Role::Ask, |request| Some(&mut request.tenant))?;
         let scope = Scope::of(&tenant, &collections).map_err(refused)?;
         let similar = request::similar(similar).map_err(refused)?;
-        let opened = self.shelf()?.read("open", move |collections| scope.open(collections, &name, similar)).await.map_err(refused)?;
+        let opened = scope.open(self.store()?, &name, similar).await.map_err(refused)?;
         Ok(Response::new(opened))
     }
 }

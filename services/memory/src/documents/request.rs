@@ -1,14 +1,13 @@
 //! What requests name, checked.
 
 use autoact_base::in_turn;
-use autoact_collections::{
-    Collection, CollectionName, Collections, CollectionsError, Found, LEAST_CANDIDATES, Opened, Space, Strategy, merge,
-};
+use autoact_collections::{CollectionName, Found, LEAST_CANDIDATES, Opened, Space, Strategy, merge};
 use autoact_trajectory::Tenant;
 use autoact_wire::memory_v1;
 
 use crate::documents::convert::{found, segment};
 use crate::documents::error::DocumentsError;
+use crate::documents::store::DocumentStore;
 use crate::payload::tenant_of;
 
 /// Collections of one call: those of a task.
@@ -40,7 +39,7 @@ pub(super) fn texts(texts: Vec<String>) -> Result<Vec<String>, DocumentsError> {
 }
 
 /// One collection.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Whose {
     pub(super) tenant: Tenant,
     pub(super) collection: CollectionName,
@@ -55,8 +54,7 @@ impl Whose {
 /// Collections of a tenant, in the order of their precedence.
 #[derive(Debug)]
 pub(super) struct Scope {
-    tenant: Tenant,
-    collections: Vec<CollectionName>,
+    collections: Vec<Whose>,
 }
 
 impl Scope {
@@ -75,29 +73,33 @@ impl Scope {
                 names.push(name);
             }
         }
-        Ok(Scope { tenant: tenant(owner)?, collections: names })
+        let tenant = tenant(owner)?;
+        let whose = |collection| Whose { tenant: tenant.clone(), collection };
+        Ok(Scope { collections: names.into_iter().map(whose).collect() })
     }
 
     /// The best segments; each collection gives its best in turn, since scores of two collections
     /// cannot be compared.
-    pub(super) fn search(&self, collections: &Collections, search: &Search) -> Result<Vec<memory_v1::FoundSegment>, CollectionsError> {
-        let list = |name: &CollectionName| {
-            let segments = search.one(&*collections.get(&self.tenant, name)?)?;
-            Ok(segments.into_iter().map(|segment| found(name, segment)).collect())
-        };
-        Ok(in_turn(self.collections.iter().map(list).collect::<Result<Vec<Vec<_>>, _>>()?, search.limit))
+    pub(super) async fn search(&self, store: &dyn DocumentStore, search: &Search) -> Result<Vec<memory_v1::FoundSegment>, DocumentsError> {
+        let mut lists = Vec::with_capacity(self.collections.len());
+        for whose in &self.collections {
+            let segments = search.one(store, whose).await?;
+            lists.push(segments.into_iter().map(|segment| found(&whose.collection, segment)).collect());
+        }
+        Ok(in_turn(lists, search.limit))
     }
 
     /// What a name means in the first collection that has it.
-    pub(super) fn open(
+    pub(super) async fn open(
         &self,
-        collections: &Collections,
+        store: &dyn DocumentStore,
         name: &str,
         similar: usize,
-    ) -> Result<memory_v1::OpenSegmentResponse, CollectionsError> {
+    ) -> Result<memory_v1::OpenSegmentResponse, DocumentsError> {
         let mut response = memory_v1::OpenSegmentResponse::default();
-        for collection in &self.collections {
-            match collections.get(&self.tenant, collection)?.named(name, similar)? {
+        for whose in &self.collections {
+            let collection = &whose.collection;
+            match store.named(whose, name, similar).await? {
                 Opened::Segment { segment: opened, by_title, also } => {
                     let also = also.into_iter().map(|also| segment(collection, also));
                     if response.segment.is_none() {
@@ -133,16 +135,20 @@ pub(super) struct Search {
 
 impl Search {
     /// The best segments of one collection.
-    fn one(&self, collection: &Collection) -> Result<Vec<Found>, CollectionsError> {
+    async fn one(&self, store: &dyn DocumentStore, whose: &Whose) -> Result<Vec<Found>, DocumentsError> {
         let candidates = match self.strategy {
             Strategy::Words | Strategy::Vectors => self.limit,
             Strategy::Concatenation | Strategy::ReciprocalRanks => self.limit.max(LEAST_CANDIDATES),
         };
-        let words = if self.strategy == Strategy::Vectors { Vec::new() } else { collection.words(&self.query, candidates)? };
-        let vectors = match &self.vector {
-            Some((space, vector)) => collection.near(space, vector, candidates)?,
-            None => Vec::new(),
+        let words =
+            async { if self.strategy == Strategy::Vectors { Ok(Vec::new()) } else { store.words(whose, &self.query, candidates).await } };
+        let vectors = async {
+            match &self.vector {
+                Some((space, vector)) => store.near(whose, space, vector, candidates).await,
+                None => Ok(Vec::new()),
+            }
         };
+        let (words, vectors) = tokio::try_join!(words, vectors)?;
         Ok(merge(self.strategy, words, vectors, self.limit))
     }
 }

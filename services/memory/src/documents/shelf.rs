@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use autoact_collections::{Collections, CollectionsError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::documents::error::DocumentsError;
 
-/// Files that are received at once: each is in memory whole.
-const PUTS: usize = 4;
 /// Queries that wait or run.
 const QUERIES: usize = 256;
 /// A query that has not been answered by then is not waited for.
@@ -19,7 +17,6 @@ const LONGEST_QUERY: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(super) struct Shelf {
     collections: Arc<Collections>,
-    puts: Arc<Semaphore>,
     queries: Arc<Semaphore>,
     /// As many as there are processors.
     running: Arc<Semaphore>,
@@ -29,12 +26,7 @@ impl Shelf {
     pub(super) fn new(collections: Arc<Collections>) -> Shelf {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
         let semaphore = |permits| Arc::new(Semaphore::new(permits));
-        Shelf { collections, puts: semaphore(PUTS), queries: semaphore(QUERIES), running: semaphore(processors) }
-    }
-
-    /// A place for a file that is received.
-    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, DocumentsError> {
-        self.puts.clone().try_acquire_owned().map_err(|_| DocumentsError::Busy { running: PUTS })
+        Shelf { collections, queries: semaphore(QUERIES), running: semaphore(processors) }
     }
 
     /// A change. It goes on when its caller has gone away, and takes as long as the disk does.
@@ -76,7 +68,11 @@ impl Shelf {
     }
 }
 
-async fn measured<T>(operation: &'static str, work: impl Future<Output = Result<T, DocumentsError>>) -> Result<T, DocumentsError> {
+/// Measures an operation and logs what the store failed at.
+pub(super) async fn measured<T>(
+    operation: &'static str,
+    work: impl Future<Output = Result<T, DocumentsError>>,
+) -> Result<T, DocumentsError> {
     let started = Instant::now();
     let result = work.await;
     let outcome = match &result {

@@ -83,7 +83,9 @@ pub enum StoreError {
         reason: String,
     },
     /// The collection was made for something else.
-    #[error("the collection `{collection}` of Qdrant at `{url}` {difference}; name another one in `qdrant.collection`")]
+    #[error(
+        "the collection `{collection}` of Qdrant at `{url}` {difference}; name another one in `qdrant.collection`, or other documents in `qdrant.documents`"
+    )]
     Layout {
         /// The server's address.
         url: String,

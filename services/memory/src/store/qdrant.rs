@@ -6,15 +6,11 @@ use std::sync::Arc;
 
 use autoact_embedding::EmbedError;
 use autoact_trajectory::Tenant;
-use qdrant_client::qdrant::vectors_config::Config as DenseConfig;
+use qdrant_client::Payload as Fields;
 use qdrant_client::qdrant::{
-    CollectionInfo, Condition, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder, DeletePointsBuilder, Distance, FieldType,
-    Filter, Fusion, GetPointsBuilder, Modifier, NamedVectors, PointId, PointStruct, PrefetchQueryBuilder, Query as Search,
-    QueryPointsBuilder, ScrollPointsBuilder, SparseVectorParamsBuilder, SparseVectorsConfigBuilder, UpsertPointsBuilder, Value, Vector,
-    VectorInput, VectorParamsBuilder, VectorsConfigBuilder,
+    Condition, DeletePointsBuilder, FieldType, Filter, Fusion, GetPointsBuilder, NamedVectors, PointId, PointStruct, PrefetchQueryBuilder,
+    Query as Search, QueryPointsBuilder, ScrollPointsBuilder, UpsertPointsBuilder, Value, Vector, VectorInput,
 };
-use qdrant_client::{Payload as Fields, Qdrant, QdrantError};
-use tonic::Code;
 
 use super::{MemoryStore, StoreError, stored};
 use crate::asked::{Filter as Wanted, First, Query, Recalled};
@@ -22,6 +18,7 @@ use crate::config::QdrantConfig;
 use crate::encode::{Encoded, Encoder};
 use crate::payload::Payload;
 use crate::remembered::{Key, Memory};
+use crate::server::{Layout, QdrantServer};
 
 /// The name of the sparse vector.
 const TERMS_VECTOR: &str = "bm25";
@@ -39,100 +36,29 @@ const FIELDS: [(&str, FieldType); 4] =
 
 /// Memories in a collection of a Qdrant server.
 pub struct QdrantStore {
-    client: Qdrant,
-    url: String,
+    server: QdrantServer,
     collection: String,
     encoder: Arc<Encoder>,
 }
 
 impl std::fmt::Debug for QdrantStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("QdrantStore").field("url", &self.url).field("collection", &self.collection).finish_non_exhaustive()
+        f.debug_struct("QdrantStore").field("url", &self.server.url).field("collection", &self.collection).finish_non_exhaustive()
     }
 }
 
 impl QdrantStore {
     /// A store that connects on first use; [`prepare`](Self::prepare) makes its collection.
     pub fn new(config: &QdrantConfig, encoder: Encoder) -> Result<QdrantStore, StoreError> {
-        let mut builder = Qdrant::from_url(&config.url)
-            .timeout(config.timeout)
-            .connect_timeout(config.timeout)
-            .keep_alive_while_idle()
-            // it would talk to the server here, on this thread, and print to stdout
-            .skip_compatibility_check();
-        if !config.api_key.is_empty() {
-            builder = builder.api_key(config.api_key.expose());
-        }
-        let client = builder.build().map_err(|error| StoreError::Engine(error.to_string()))?;
-        Ok(QdrantStore { client, url: config.url.clone(), collection: config.collection.clone(), encoder: Arc::new(encoder) })
+        Ok(QdrantStore { server: QdrantServer::new(config)?, collection: config.collection.clone(), encoder: Arc::new(encoder) })
     }
 
     /// Makes the collection and its indexes, or checks that the one there is ours. Several replicas
     /// may do it at once.
     pub async fn prepare(&self) -> Result<(), StoreError> {
-        let exists = self.client.collection_exists(&self.collection).await.map_err(|error| self.error(error))?;
-        if !exists {
-            let mut sparse = SparseVectorsConfigBuilder::default();
-            sparse.add_named_vector_params(TERMS_VECTOR, SparseVectorParamsBuilder::default().modifier(Modifier::Idf));
-            let mut create = CreateCollectionBuilder::new(&self.collection).sparse_vectors_config(sparse);
-            if let Some((_, dimension)) = self.encoder.dense() {
-                let mut dense = VectorsConfigBuilder::default();
-                dense.add_named_vector_params(DENSE_VECTOR, VectorParamsBuilder::new(dimension as u64, Distance::Cosine));
-                create = create.vectors_config(dense);
-            }
-            match self.client.create_collection(create).await {
-                Ok(_) => tracing::info!(collection = self.collection, "made the collection"),
-                // another replica was faster; its collection is checked like any other
-                Err(QdrantError::ResponseError { status }) if matches!(status.code(), Code::AlreadyExists | Code::InvalidArgument) => {}
-                Err(error) => return Err(self.error(error)),
-            }
-        }
-        let info = self.client.collection_info(&self.collection).await.map_err(|error| self.error(error))?.result.unwrap_or_default();
-        self.check_layout(&info)?;
-        for (field, kind) in FIELDS {
-            if !info.payload_schema.contains_key(field) {
-                let create = CreateFieldIndexCollectionBuilder::new(&self.collection, field, kind).wait(true);
-                self.client.create_field_index(create).await.map_err(|error| self.error(error))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_layout(&self, info: &CollectionInfo) -> Result<(), StoreError> {
-        let params = info.config.as_ref().and_then(|config| config.params.as_ref());
-        let terms = params.and_then(|params| params.sparse_vectors_config.as_ref()).and_then(|sparse| sparse.map.get(TERMS_VECTOR));
-        let idf = terms.is_some_and(|terms| terms.modifier == Some(Modifier::Idf as i32));
-        let dense = match params.and_then(|params| params.vectors_config.as_ref()).and_then(|vectors| vectors.config.as_ref()) {
-            Some(DenseConfig::ParamsMap(map)) => map.map.get(DENSE_VECTOR).map(|params| params.size),
-            _ => None,
-        };
-        let wanted = self.encoder.dense().map(|(_, dimension)| dimension as u64);
-        let difference = if !idf {
-            format!("has no sparse vector `{TERMS_VECTOR}` with the modifier `idf`")
-        } else if wanted.is_some() && dense != wanted {
-            format!("has no dense vector `{DENSE_VECTOR}` of {} numbers", wanted.unwrap_or_default())
-        } else {
-            return Ok(());
-        };
-        Err(StoreError::Layout { url: self.url.clone(), collection: self.collection.clone(), difference })
-    }
-
-    fn error(&self, error: QdrantError) -> StoreError {
-        let url = self.url.clone();
-        match error {
-            QdrantError::ResponseError { status } => {
-                let reason = status.message().to_owned();
-                match status.code() {
-                    Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled => StoreError::Unreachable { url, reason },
-                    Code::Unauthenticated | Code::PermissionDenied => StoreError::Refused { url, reason },
-                    // what its client makes of a refused connection; it says so in words alone
-                    Code::Internal if reason.starts_with("Failed to connect") => StoreError::Unreachable { url, reason },
-                    code => StoreError::Engine(format!("Qdrant at `{url}` says {code:?}: {reason}")),
-                }
-            }
-            QdrantError::ResourceExhaustedError { status, .. } => StoreError::Unreachable { url, reason: status.message().to_owned() },
-            other => StoreError::Engine(format!("Qdrant at `{url}`: {other}")),
-        }
+        let dense = self.encoder.dense().map(|(_, dimension)| (DENSE_VECTOR, dimension as u64));
+        let layout = Layout { sparse: &[(TERMS_VECTOR, true)], dense, fields: &FIELDS };
+        self.server.prepare(&self.collection, &layout).await.map(drop)
     }
 
     /// Encodes off the async threads: an embedder may take a while.
@@ -162,10 +88,10 @@ impl MemoryStore for QdrantStore {
             vectors = vectors.add_vector(DENSE_VECTOR, dense);
         }
         let payload = serde_json::to_value(Payload::from(&memory)).map_err(|error| StoreError::Engine(error.to_string()))?;
-        let payload = Fields::try_from(payload).map_err(|error| self.error(error))?;
+        let payload = Fields::try_from(payload).map_err(|error| self.server.error(error))?;
         let point = PointStruct::new(point_id(&memory.key()), vectors, payload);
         let upsert = UpsertPointsBuilder::new(&self.collection, vec![point]).wait(true);
-        self.client.upsert_points(upsert).await.map_err(|error| self.error(error))?;
+        self.server.client.upsert_points(upsert).await.map_err(|error| self.server.error(error))?;
         Ok(())
     }
 
@@ -176,7 +102,7 @@ impl MemoryStore for QdrantStore {
             return Ok(Vec::new());
         }
         let request = search(&self.collection, encoded, &query);
-        let points = self.client.query(request).await.map_err(|error| self.error(error))?.result;
+        let points = self.server.client.query(request).await.map_err(|error| self.server.error(error))?.result;
         let recalled = |score, payload| Some(Recalled { score, memory: read(payload)? });
         Ok(points.into_iter().filter_map(|point| recalled(point.score, point.payload)).collect())
     }
@@ -184,7 +110,7 @@ impl MemoryStore for QdrantStore {
     async fn get(&self, keys: Vec<Key>) -> Result<Vec<Memory>, StoreError> {
         let ids: Vec<PointId> = keys.iter().map(point_id).collect();
         let get = GetPointsBuilder::new(&self.collection, ids).with_payload(true).with_vectors(false);
-        let found = self.client.get_points(get).await.map_err(|error| self.error(error))?.result;
+        let found = self.server.client.get_points(get).await.map_err(|error| self.server.error(error))?.result;
         Ok(found.into_iter().filter_map(|point| read(point.payload)).collect())
     }
 
@@ -202,7 +128,7 @@ impl MemoryStore for QdrantStore {
                 Some(offset) => scroll.offset::<PointId>(offset),
                 None => scroll,
             };
-            let page = self.client.scroll(scroll).await.map_err(|error| self.error(error))?;
+            let page = self.server.client.scroll(scroll).await.map_err(|error| self.server.error(error))?;
             page.result.into_iter().filter_map(|point| read(point.payload)).for_each(|memory| first.push(memory));
             next = page.next_page_offset;
             if next.is_none() {
@@ -216,19 +142,19 @@ impl MemoryStore for QdrantStore {
         for keys in keys.chunks(PAGE) {
             let ids: Vec<PointId> = keys.iter().map(point_id).collect();
             let get = GetPointsBuilder::new(&self.collection, ids.clone()).with_payload(false).with_vectors(false);
-            let found = self.client.get_points(get).await.map_err(|error| self.error(error))?.result;
+            let found = self.server.client.get_points(get).await.map_err(|error| self.server.error(error))?.result;
             if found.is_empty() {
                 continue;
             }
             let delete = DeletePointsBuilder::new(&self.collection).points(ids).wait(true);
-            self.client.delete_points(delete).await.map_err(|error| self.error(error))?;
+            self.server.client.delete_points(delete).await.map_err(|error| self.server.error(error))?;
             erased += found.len();
         }
         Ok(erased)
     }
 
     async fn check(&self) -> Result<(), StoreError> {
-        self.client.health_check().await.map(drop).map_err(|error| self.error(error))
+        self.server.check().await
     }
 
     async fn close(&self) {}
