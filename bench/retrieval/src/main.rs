@@ -5,9 +5,12 @@
 //! scripts/fetch-embedder
 //! cargo run --release -p autoact-bench-retrieval -- --hotpotqa hotpotqa.jsonl --sizes 10000,100000,1000000
 //! ```
+//!
+//! With `--memory URL` the same questions are asked of a memory service, whatever keeps its documents.
 
 mod latency;
 mod recall;
+mod served;
 mod sets;
 
 use std::path::PathBuf;
@@ -32,6 +35,9 @@ struct Options {
     /// Questions of HotpotQA with their paragraphs, a JSON object a line, in the published fields.
     #[arg(long)]
     hotpotqa: Option<PathBuf>,
+    /// Ask a memory service at this address instead, in a collection that is deleted afterwards.
+    #[arg(long, value_name = "URL")]
+    memory: Option<String>,
     /// Numbers of segments whose search is timed (comma-separated).
     #[arg(long, value_delimiter = ',')]
     sizes: Vec<usize>,
@@ -51,11 +57,18 @@ const STRATEGIES: [(&str, Strategy); 4] = [
 #[allow(clippy::print_stdout)] // a report
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
-    let embedder = MiniLm::open(&options.embedder, MiniLmOptions::default())?;
     let mut sets = vec![sets::atlas(&options.atlas)?];
     if let Some(path) = &options.hotpotqa {
         sets.push(sets::hotpotqa(path).with_context(|| format!("cannot read `{}`", path.display()))?);
     }
+    if let Some(memory) = &options.memory {
+        let runtime = tokio::runtime::Runtime::new()?;
+        for set in &sets {
+            println!("{}", runtime.block_on(served::table(set, memory))?);
+        }
+        return Ok(());
+    }
+    let embedder = MiniLm::open(&options.embedder, MiniLmOptions::default())?;
     for set in &sets {
         println!("{}", recall::table(set, &embedder)?);
     }

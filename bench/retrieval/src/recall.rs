@@ -7,11 +7,11 @@ use autoact_embedding::Embedder;
 use autoact_score::Bootstrap;
 use autoact_trajectory::Tenant;
 
-use crate::sets::Set;
+use crate::sets::{Question, Set};
 use crate::{STRATEGIES, put, segments, space};
 
 /// The depths at which recall is told.
-const DEPTHS: [usize; 3] = [1, 5, 10];
+pub(crate) const DEPTHS: [usize; 3] = [1, 5, 10];
 /// Segments that are embedded together.
 const BATCH: usize = 64;
 
@@ -40,17 +40,27 @@ pub(crate) fn table(set: &Set, embedder: &dyn Embedder) -> anyhow::Result<String
             for (cell, depth) in row.iter_mut().zip(DEPTHS) {
                 // the concatenation depends on how many are asked for
                 let found = merged(strategy, &words, &near, depth);
-                let hits = question.needs.iter().filter(|title| found.iter().any(|found| found.segment.title == **title)).count();
-                cell.push(hits as f64 / question.needs.len() as f64);
+                cell.push(share(question, found.iter().map(|found| found.segment.title.as_str())));
             }
         }
     }
+    Ok(report(set, &recalls))
+}
+
+/// Which share of the pages that a question needs is among titles.
+pub(crate) fn share<'a>(question: &Question, titles: impl Iterator<Item = &'a str> + Clone) -> f64 {
+    let hits = question.needs.iter().filter(|needed| titles.clone().any(|title| title == **needed)).count();
+    hits as f64 / question.needs.len() as f64
+}
+
+/// The table: for each strategy and depth the questions' shares as a mean.
+pub(crate) fn report(set: &Set, recalls: &[[Vec<f64>; DEPTHS.len()]]) -> String {
     let mut text = format!("{}: {} segments, {} questions\n\n| strategy |", set.name, set.pages.len(), set.questions.len());
     DEPTHS.iter().for_each(|depth| {
         let _ = write!(text, " recall@{depth} |");
     });
     text.push_str("\n| --- | --- | --- | --- |\n");
-    for ((name, _), row) in STRATEGIES.iter().zip(&recalls) {
+    for ((name, _), row) in STRATEGIES.iter().zip(recalls) {
         let _ = write!(text, "| {name} |");
         for cell in row {
             let interval = Bootstrap::default().mean(cell);
@@ -58,7 +68,7 @@ pub(crate) fn table(set: &Set, embedder: &dyn Embedder) -> anyhow::Result<String
         }
         text.push('\n');
     }
-    Ok(text)
+    text
 }
 
 fn merged(strategy: Strategy, words: &[Found], near: &[Found], limit: usize) -> Vec<Found> {
