@@ -2,7 +2,7 @@
 //! Of two trajectories with the right answer, the one with higher coverage is the better example.
 //! The other one reached the answer by chance, or with wrong names for relations.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use autoact_score::without_options;
 
@@ -53,8 +53,9 @@ impl Vocabulary {
         Weights { vocabulary: self, weights }
     }
 
-    /// The stems of a question's words that are in the vocabulary.
-    fn words(&self, record: &TrajectoryRecord) -> HashSet<String> {
+    /// The stems of a question's words that are in the vocabulary, in an order of their own: weights
+    /// are summed in it, and another order may give another last bit, by which ties are broken.
+    fn words(&self, record: &TrajectoryRecord) -> BTreeSet<String> {
         stems(without_options(&record.question)).filter(|stem| self.content.contains(stem)).collect()
     }
 
@@ -137,6 +138,24 @@ mod tests {
         assert_eq!(of("Is the Loire? Options: (A) lake (B) hill", &["Loire."]), 1.0);
         assert_eq!(Vocabulary::of([].into_iter()).weigh([].into_iter()).coverage(&record(asked, &[])), 1.0);
         assert_eq!(vocabulary.asked("Which lake is at the mouth of the Loire? Options: (A) hill"), "lake mouth");
+    }
+
+    #[test]
+    fn the_same_words_have_the_same_coverage_to_the_bit() {
+        let text = "mouth river length country capital border mountain currency language continent island harbour bridge";
+        let vocabulary = Vocabulary::of([(text, ""), ("Lake", ""), ("Hill", "")].into_iter());
+        let tries: Vec<TrajectoryRecord> = text
+            .split(' ')
+            .enumerate()
+            .flat_map(|(at, word)| (0..=at).map(move |other| (word, other)))
+            .map(|(word, other)| record(text, &[word, ["none", "river", "border"][other % 3]]))
+            .collect();
+        let weights = vocabulary.weigh(tries.iter());
+        let thoughtful = record(text, &["river mouth border island bridge length"]);
+        let first = weights.coverage(&thoughtful);
+        assert!(first > 0.0 && first < 1.0);
+        // each time with sets of another order
+        assert!((0..200).all(|_| weights.coverage(&thoughtful).to_bits() == first.to_bits()));
     }
 
     #[test]
