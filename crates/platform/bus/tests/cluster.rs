@@ -34,7 +34,10 @@ async fn streams_that_two_asked_for_at_once_stay_the_same() {
     let context = jetstream::new(async_nats::connect(servers[2].url()).await.unwrap());
     let found = context.get_stream("AUTOACT_QUEUE").await.unwrap().cached_info().config.clone();
     context.delete_stream("AUTOACT_QUEUE").await.unwrap();
-    context.create_stream(jetstream::stream::Config { metadata: Default::default(), ..found }).await.unwrap();
+    let anew = jetstream::stream::Config { metadata: Default::default(), ..found };
+    // the leader may not have heard yet of the server that was restarted last
+    let made = poll::until(LIMIT, async || context.create_stream(anew.clone()).await.ok());
+    assert!(made.await.is_some());
     for bus in &buses {
         let lost = poll::until(LIMIT, async || matches!(bus.answers().await, Err(BusError::Vanished { .. })).then_some(()));
         assert!(lost.await.is_some());

@@ -98,6 +98,9 @@ impl Documents for DocumentsRpc {
         // held until the file is stored: what is in memory is bounded by the number of permits
         let _place = open.place().map_err(refused)?;
         let (whose, entry, segments) = receive(request.into_inner(), &caller).await?;
+        // tonic ends the stream of a client that broke off like that of one that has sent all. The
+        // server drops a call that was reset as soon as it waits: so it waits before it stores
+        tokio::task::yield_now().await;
         let segments = open.store.put(&whose, entry, segments).await.map_err(refused)?;
         open.dense.wake();
         Ok(Response::new(memory_v1::PutFileResponse { segments }))
