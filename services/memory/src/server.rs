@@ -1,9 +1,11 @@
 //! A Qdrant server: the connection, its errors, and collections of a known layout.
 
+use std::collections::HashMap;
+
 use qdrant_client::qdrant::vectors_config::Config as DenseConfig;
 use qdrant_client::qdrant::{
     CollectionInfo, CreateCollectionBuilder, CreateFieldIndexCollectionBuilder, Distance, FieldType, Modifier, SparseVectorParamsBuilder,
-    SparseVectorsConfigBuilder, VectorParamsBuilder, VectorsConfigBuilder,
+    SparseVectorsConfigBuilder, Value, VectorParamsBuilder, VectorsConfigBuilder,
 };
 use qdrant_client::{Qdrant, QdrantError};
 use tonic::Code;
@@ -123,6 +125,11 @@ impl Layout<'_> {
         let (name, dimension) = self.dense?;
         (dense_size(info, name) != Some(dimension)).then(|| format!("has no dense vector `{name}` of {dimension} numbers"))
     }
+}
+
+/// A point's payload as JSON.
+pub(crate) fn json(payload: HashMap<String, Value>) -> serde_json::Value {
+    serde_json::Value::Object(payload.into_iter().map(|(key, value)| (key, value.into_json())).collect())
 }
 
 /// The dimension of a collection's named dense vector.

@@ -280,7 +280,7 @@ async fn both_stores_open_the_same() {
 async fn replicas_share_the_documents_of_a_server() {
     let Some(bed) = beds().into_iter().find(|bed| bed.config.documents_store == StoreKind::Qdrant) else { return };
     let (first, mut one) = bed.start().await;
-    let config = MemoryConfig { data_dir: bed.config.data_dir.join("other"), ..bed.config.clone() };
+    let config = MemoryConfig { data_dir: bed.config.data_dir.with_file_name("other"), ..bed.config.clone() };
     let (second, mut other) = start_with(config).await.unwrap();
     put(&mut one, "acme", "c", "a.md", &[("Leave", "Thirty days.")]).await.unwrap();
     assert_eq!(search(&mut other, "acme", &["c"], "days").await.unwrap(), ["c/Leave"]);
@@ -451,6 +451,32 @@ async fn vectors_follow_and_find_by_meaning() {
         running.stop().await.unwrap();
         bed.clear().await;
     }
+}
+
+/// Needs the weights: `scripts/fetch-embedder`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collection_that_another_replica_makes_anew_gets_vectors() {
+    let weights = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/all-minilm-l6-v2");
+    let Some(mut bed) = beds().into_iter().find(|bed| bed.config.documents_store == StoreKind::Qdrant) else { return };
+    if !weights.join("config.json").is_file() {
+        eprintln!("skipped: no weights; run scripts/fetch-embedder");
+        return;
+    }
+    let other = MemoryConfig { data_dir: bed.config.data_dir.with_file_name("other"), ..bed.config.clone() };
+    let (second, mut theirs) = start_with(other).await.unwrap();
+    bed.config.embedder = EmbedderKind::Model;
+    bed.config.embedder_dir = weights;
+    let (first, mut mine) = bed.start().await;
+    put(&mut mine, "", "c", "a.md", &[("A", "Before.")]).await.unwrap();
+    with_vectors(&mut mine, 1).await;
+    theirs.delete_collection(v1::DeleteCollectionRequest { collection: "c".into(), ..Default::default() }).await.unwrap();
+    put(&mut theirs, "", "c", "a.md", &[("A", "After."), ("B", "After that.")]).await.unwrap();
+    // what this one stores wakes its embedder, which has seen another collection of that name
+    put(&mut mine, "", "c", "b.md", &[("C", "Later.")]).await.unwrap();
+    with_vectors(&mut mine, 3).await;
+    first.stop().await.unwrap();
+    second.stop().await.unwrap();
+    bed.clear().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

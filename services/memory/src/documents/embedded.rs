@@ -37,28 +37,15 @@ impl EmbeddedDocuments {
         setup.tasks().spawn_until_stopped("documents at rest", |stopping| rest(shelf.clone(), stopping));
         Ok(EmbeddedDocuments { shelf })
     }
+}
 
-    /// A query of one collection.
-    async fn read<T: Send + 'static>(
-        &self,
-        operation: &'static str,
-        whose: &Whose,
-        work: impl FnOnce(&Collection) -> Result<T, CollectionsError> + Send + 'static,
-    ) -> Result<T, DocumentsError> {
-        let Whose { tenant, collection } = whose.clone();
-        self.shelf.read(operation, move |collections| work(&*collections.get(&tenant, &collection)?)).await
-    }
-
-    /// A change of one collection that is there.
-    async fn write<T: Send + 'static>(
-        &self,
-        operation: &'static str,
-        whose: &Whose,
-        work: impl FnOnce(&Collection) -> Result<T, CollectionsError> + Send + 'static,
-    ) -> Result<T, DocumentsError> {
-        let Whose { tenant, collection } = whose.clone();
-        self.shelf.write(operation, move |collections| work(&*collections.get(&tenant, &collection)?)).await
-    }
+/// Work on one collection that is there.
+fn on<T>(
+    whose: &Whose,
+    work: impl FnOnce(&Collection) -> Result<T, CollectionsError> + Send + 'static,
+) -> impl FnOnce(&Collections) -> Result<T, CollectionsError> + Send + 'static {
+    let Whose { tenant, collection } = whose.clone();
+    move |collections| work(&*collections.get(&tenant, &collection)?)
 }
 
 /// Brings collections to rest that nobody changes, and all of them at the end.
@@ -94,7 +81,7 @@ impl DocumentStore for EmbeddedDocuments {
             let vectors = space.as_ref().map_or(Ok(0), |space| collection.with_vector(space))?;
             Ok(Counts { files, segments, vectors })
         };
-        self.read("counts", whose, counts).await
+        self.shelf.read("counts", on(whose, counts)).await
     }
 
     async fn put(&self, whose: &Whose, entry: Entry, segments: Vec<NewSegment>) -> Result<u64, DocumentsError> {
@@ -103,7 +90,7 @@ impl DocumentStore for EmbeddedDocuments {
     }
 
     async fn delete_files(&self, whose: &Whose, paths: Vec<String>) -> Result<u64, DocumentsError> {
-        self.write("delete", whose, move |collection| collection.delete(&paths)).await
+        self.shelf.write("delete", on(whose, move |collection| collection.delete(&paths))).await
     }
 
     async fn delete_collection(&self, whose: &Whose) -> Result<bool, DocumentsError> {
@@ -112,27 +99,28 @@ impl DocumentStore for EmbeddedDocuments {
     }
 
     async fn entries(&self, whose: &Whose) -> Result<Vec<Entry>, DocumentsError> {
-        self.read("list", whose, Collection::entries).await
+        self.shelf.read("list", on(whose, Collection::entries)).await
     }
 
     async fn words(&self, whose: &Whose, query: &str, limit: usize) -> Result<Vec<Found>, DocumentsError> {
         let query = query.to_owned();
-        self.read("words", whose, move |collection| collection.words(&query, limit)).await
+        self.shelf.read("words", on(whose, move |collection| collection.words(&query, limit))).await
     }
 
     async fn near(&self, whose: &Whose, space: &Space, vector: &[f32], limit: usize) -> Result<Vec<Found>, DocumentsError> {
         let (space, vector) = (space.clone(), vector.to_vec());
-        self.read("near", whose, move |collection| collection.near(&space, &vector, limit)).await
+        self.shelf.read("near", on(whose, move |collection| collection.near(&space, &vector, limit))).await
     }
 
     async fn named(&self, whose: &Whose, name: &str, similar: usize) -> Result<Opened, DocumentsError> {
         let name = name.to_owned();
-        self.read("open", whose, move |collection| collection.named(&name, similar)).await
+        self.shelf.read("open", on(whose, move |collection| collection.named(&name, similar))).await
     }
 
     async fn without_vector(&self, whose: &Whose, space: &Space, limit: usize) -> Result<(Vec<Unembedded>, usize), DocumentsError> {
         let space = space.clone();
-        let (segments, all) = self.write("without_vector", whose, move |collection| collection.without_vector(&space, limit)).await?;
+        let (segments, all) =
+            self.shelf.write("without_vector", on(whose, move |collection| collection.without_vector(&space, limit))).await?;
         let unembedded = |segment: autoact_collections::Segment| Unembedded { id: segment.number.into(), text: segment.embedded() };
         Ok((segments.into_iter().map(unembedded).collect(), all))
     }
@@ -141,6 +129,6 @@ impl DocumentStore for EmbeddedDocuments {
         let space = space.clone();
         // its numbers have 64 bits
         let numbered: Vec<(u64, Vec<f32>)> = vectors.into_iter().map(|(id, vector)| (id as u64, vector)).collect();
-        self.write("vectors", whose, move |collection| collection.add_vectors(&space, &numbered)).await
+        self.shelf.write("vectors", on(whose, move |collection| collection.add_vectors(&space, &numbered))).await
     }
 }

@@ -18,7 +18,7 @@ use crate::config::QdrantConfig;
 use crate::encode::{Encoded, Encoder};
 use crate::payload::Payload;
 use crate::remembered::{Key, Memory};
-use crate::server::{Layout, QdrantServer};
+use crate::server::{Layout, QdrantServer, json};
 
 /// The name of the sparse vector.
 const TERMS_VECTOR: &str = "bm25";
@@ -166,8 +166,7 @@ fn point_id(key: &Key) -> PointId {
 
 /// What a point's payload says.
 fn read(payload: HashMap<String, Value>) -> Option<Memory> {
-    let fields = payload.into_iter().map(|(key, value)| (key, value.into_json())).collect();
-    stored(serde_json::from_value(serde_json::Value::Object(fields)))
+    stored(serde_json::from_value(json(payload)))
 }
 
 /// A tenant's memories. Those from before there were tenants name none: they are the default

@@ -62,10 +62,7 @@ impl QdrantDocuments {
         for paths in paths.chunks(PAGE) {
             let ids: HashSet<PointId> = paths.iter().map(|path| StoredEntry::id(path)).collect();
             let get = GetPointsBuilder::new(self.collection(whose), ids.into_iter().collect::<Vec<_>>()).with_payload(false);
-            match self.server.client.get_points(get).await {
-                Ok(there) => deleted += there.result.len() as u64,
-                Err(error) => return Err(self.failed(whose, error).await),
-            }
+            deleted += self.told(whose, self.server.client.get_points(get).await).await?.result.len() as u64;
             // a file that is being stored is there afterwards, whole: its drafts are not touched
             self.remove(whose, Filter::must([Condition::matches("path", paths.to_vec()), What::is_seen()])).await?;
             self.forget_drafts(whose, paths).await?;
@@ -98,9 +95,7 @@ impl QdrantDocuments {
             let encoded = encoded.await.map_err(|error| DocumentsError::Broke(error.to_string()))?;
             let points = encoded.map_err(|error| self.server.error(error))?;
             let upsert = UpsertPointsBuilder::new(self.collection(whose), points).wait(true);
-            if let Err(error) = self.server.client.upsert_points(upsert).await {
-                return Err(self.failed(whose, error).await);
-            }
+            self.told(whose, self.server.client.upsert_points(upsert).await).await?;
         }
         Ok(())
     }
@@ -142,10 +137,8 @@ impl QdrantDocuments {
             .limit(1)
             .order_by(order)
             .with_payload(true);
-        match self.server.client.scroll(scroll).await {
-            Ok(page) => Ok(page.result.into_iter().next().and_then(|point| read::<StoredAt>(point.payload)).map(|stored| stored.stored_at)),
-            Err(error) => Err(self.failed(whose, error).await),
-        }
+        let page = self.told(whose, self.server.client.scroll(scroll).await).await?;
+        Ok(page.result.into_iter().next().and_then(|point| read::<StoredAt>(point.payload)).map(|stored| stored.stored_at))
     }
 
     /// Changes points, one operation after the other.
@@ -153,18 +146,14 @@ impl QdrantDocuments {
         let operation = |operation| PointsUpdateOperation { operation: Some(operation) };
         let operations: Vec<PointsUpdateOperation> = operations.into_iter().map(operation).collect();
         let batch = UpdateBatchPointsBuilder::new(self.collection(whose), operations).wait(true);
-        match self.server.client.update_points_batch(batch).await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.failed(whose, error).await),
-        }
+        self.told(whose, self.server.client.update_points_batch(batch).await).await.map(drop)
     }
 
     /// Removes what a filter admits.
     async fn remove(&self, whose: &Whose, filter: Filter) -> Result<(), DocumentsError> {
-        match self.server.client.delete_points(DeletePointsBuilder::new(self.collection(whose)).points(filter).wait(true)).await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.failed(whose, error).await),
-        }
+        self.told(whose, self.server.client.delete_points(DeletePointsBuilder::new(self.collection(whose)).points(filter).wait(true)).await)
+            .await
+            .map(drop)
     }
 }
 

@@ -92,14 +92,20 @@ impl QdrantDocuments {
         self.server.error(error).into()
     }
 
+    /// What the server said of a collection, or why the request failed.
+    async fn told<T>(&self, whose: &Whose, answer: Result<T, QdrantError>) -> Result<T, DocumentsError> {
+        match answer {
+            Ok(told) => Ok(told),
+            Err(error) => Err(self.failed(whose, error).await),
+        }
+    }
+
     /// The segments that a filter admits, those first that were stored first.
     async fn segments(&self, whose: &Whose, filter: Filter, limit: u32) -> Result<Vec<StoredSegment>, DocumentsError> {
         let order = OrderByBuilder::new("stored_at").direction(Direction::Asc.into());
         let scroll = ScrollPointsBuilder::new(self.collection(whose)).filter(filter).limit(limit).order_by(order).with_payload(true);
-        match self.server.client.scroll(scroll).await {
-            Ok(page) => Ok(page.result.into_iter().filter_map(|point| read(point.payload)).collect()),
-            Err(error) => Err(self.failed(whose, error).await),
-        }
+        let page = self.told(whose, self.server.client.scroll(scroll).await).await?;
+        Ok(page.result.into_iter().filter_map(|point| read(point.payload)).collect())
     }
 
     /// The segments that have one of these names.
@@ -124,10 +130,8 @@ impl QdrantDocuments {
             .filter(Filter::must([What::Segment.is()]))
             .limit(limit)
             .with_payload(true);
-        match self.server.client.query(query).await {
-            Ok(found) => Ok(found.result.into_iter().filter_map(|point| Some((read(point.payload)?, point.score))).collect()),
-            Err(error) => Err(self.failed(whose, error).await),
-        }
+        let found = self.told(whose, self.server.client.query(query).await).await?;
+        Ok(found.result.into_iter().filter_map(|point| Some((read(point.payload)?, point.score))).collect())
     }
 
     /// The same by a sparse vector; one without an entry finds nothing.
@@ -147,10 +151,10 @@ impl QdrantDocuments {
     }
 
     async fn count(&self, whose: &Whose, filter: Filter) -> Result<u64, DocumentsError> {
-        match self.server.client.count(CountPointsBuilder::new(self.collection(whose)).filter(filter).exact(true)).await {
-            Ok(counted) => Ok(counted.result.unwrap_or_default().count),
-            Err(error) => Err(self.failed(whose, error).await),
-        }
+        let counted = self
+            .told(whose, self.server.client.count(CountPointsBuilder::new(self.collection(whose)).filter(filter).exact(true)).await)
+            .await?;
+        Ok(counted.result.unwrap_or_default().count)
     }
 
     async fn list(&self, whose: &Whose) -> Result<Vec<Entry>, DocumentsError> {
@@ -161,10 +165,7 @@ impl QdrantDocuments {
             if let Some(offset) = next.take() {
                 scroll = scroll.offset(offset);
             }
-            let page = match self.server.client.scroll(scroll).await {
-                Ok(page) => page,
-                Err(error) => return Err(self.failed(whose, error).await),
-            };
+            let page = self.told(whose, self.server.client.scroll(scroll).await).await?;
             entries.extend(page.result.into_iter().filter_map(|point| read::<StoredEntry>(point.payload)).map(|stored| stored.entry));
             next = page.next_page_offset;
             if next.is_none() {
@@ -176,7 +177,8 @@ impl QdrantDocuments {
 
     async fn open(&self, whose: &Whose, name: &str, similar: usize) -> Result<Opened, DocumentsError> {
         if name.chars().count() > MAX_NAME_CHARS {
-            return Ok(Opened::Unknown { similar: Vec::new() });
+            // an unknown collection is refused all the same
+            return self.count(whose, Filter::must([What::Entry.is()])).await.map(|_| Opened::Unknown { similar: Vec::new() });
         }
         let named = Known::new(self.having(whose, spellings(name), MOST_OF_A_NAME).await?);
         if let Some(opened) = named.find(name) {
@@ -250,10 +252,7 @@ impl DocumentStore for QdrantDocuments {
         measured("near", async {
             let name = self.space(whose, space).await?;
             let nearest = self.nearest(whose, &name, VectorInput::new_dense(vector.to_vec()), limit as u64).await;
-            if nearest.is_err() {
-                self.forget_spaces(whose);
-            }
-            Ok(nearest?.into_iter().map(found).collect())
+            Ok(self.asked_anew(whose, nearest)?.into_iter().map(found).collect())
         })
         .await
     }
@@ -263,14 +262,10 @@ impl DocumentStore for QdrantDocuments {
     }
 
     async fn without_vector(&self, whose: &Whose, space: &Space, limit: usize) -> Result<(Vec<Unembedded>, usize), DocumentsError> {
-        let unembedded = measured("without_vector", self.unembedded(whose, space, limit)).await;
-        if unembedded.is_err() {
-            self.forget_spaces(whose);
-        }
-        unembedded
+        self.asked_anew(whose, measured("without_vector", self.unembedded(whose, space, limit)).await)
     }
 
     async fn add_vectors(&self, whose: &Whose, space: &Space, vectors: Vec<(SegmentId, Vec<f32>)>) -> Result<(), DocumentsError> {
-        measured("vectors", self.embed(whose, space, vectors)).await
+        self.asked_anew(whose, measured("vectors", self.embed(whose, space, vectors)).await)
     }
 }

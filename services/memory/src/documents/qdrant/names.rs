@@ -1,5 +1,6 @@
 //! What a name means among segments that a server has told of, by the rules of the embedded store.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 
@@ -9,26 +10,41 @@ use autoact_tools::text::fold;
 
 use crate::documents::qdrant::points::StoredSegment;
 
-/// A longer text is not searched for a name within it.
-const MOST_WORDS: usize = 16;
-
 /// The spellings under which a name may be stored.
 pub(super) fn spellings(name: &str) -> HashSet<String> {
-    let folded = fold(name);
-    let bare = folded.strip_prefix("the ").unwrap_or(&folded).to_owned();
-    HashSet::from([format!("the {folded}"), folded, bare])
+    let wanted = Wanted::default();
+    let (Ok(_), Ok(_)) = (names::find_title(&wanted, name), names::find_alias(&wanted, name));
+    // others that have it as an alias are told too
+    wanted.0.into_inner().into_iter().chain([fold(name)]).collect()
 }
 
 /// The spellings of all parts of a text that may be a name.
 pub(super) fn parts(text: &str) -> HashSet<String> {
-    let words: Vec<&str> = text.split_whitespace().take(MOST_WORDS + 1).collect();
-    if words.len() > MOST_WORDS {
-        return HashSet::new();
+    let wanted = Wanted::default();
+    let Ok(_) = names::meant(&wanted, text);
+    wanted.0.into_inner()
+}
+
+/// Names that nothing has: it notes which ones the rules look for.
+#[derive(Default)]
+struct Wanted(RefCell<HashSet<String>>);
+
+impl Names for Wanted {
+    type Page = usize;
+    type Error = Infallible;
+
+    fn titled(&self, folded: &str) -> Result<Option<usize>, Infallible> {
+        self.0.borrow_mut().insert(folded.to_owned());
+        Ok(None)
     }
-    let spans = (0..words.len()).flat_map(|from| (from + 1..=words.len()).map(move |to| from..to));
-    // folded word by word: so they are looked for
-    let folded: Vec<String> = words.iter().map(|word| fold(word)).collect();
-    spans.flat_map(|span| spellings(&folded[span].join(" "))).filter(|form| !form.is_empty()).collect()
+
+    fn aliased(&self, folded: &str) -> Result<Option<usize>, Infallible> {
+        self.titled(folded)
+    }
+
+    fn near(&self, _folded: &str, _each: &mut dyn FnMut(&str, usize)) -> Result<(), Infallible> {
+        Ok(())
+    }
 }
 
 /// Segments by their names.

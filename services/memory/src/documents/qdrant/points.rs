@@ -20,6 +20,7 @@ use uuid::Uuid;
 
 use crate::documents::qdrant::sparse::{name_letters, segment_words, vector};
 use crate::documents::store::SegmentId;
+use crate::server::json;
 
 /// The sparse vector of words.
 pub(super) const WORDS: &str = "words";
@@ -178,8 +179,7 @@ pub(super) fn point_id(id: SegmentId) -> PointId {
 
 /// What a point's payload says, or `None` (and a line in the log) where it is not one of ours.
 pub(super) fn read<T: DeserializeOwned>(payload: HashMap<String, Value>) -> Option<T> {
-    let fields = payload.into_iter().map(|(key, value)| (key, value.into_json())).collect();
-    match serde_json::from_value(serde_json::Value::Object(fields)) {
+    match serde_json::from_value(json(payload)) {
         Ok(value) => Some(value),
         Err(error) => {
             tracing::warn!(%error, "a stored payload is not a segment or a file; it is left out");

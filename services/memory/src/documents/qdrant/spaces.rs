@@ -6,8 +6,8 @@ use std::sync::{MutexGuard, PoisonError};
 use autoact_collections::{Segment, Space};
 use qdrant_client::QdrantError;
 use qdrant_client::qdrant::{
-    Condition, CreateVectorNameRequestBuilder, DenseVectorCreationConfigBuilder, Distance, Filter, NamedVectors, PointId, PointVectors,
-    ScrollPointsBuilder, UpdatePointVectorsBuilder,
+    Condition, CountPointsBuilder, CreateVectorNameRequestBuilder, DenseVectorCreationConfigBuilder, Distance, Filter, NamedVectors,
+    PointId, PointVectors, ScrollPointsBuilder, UpdatePointVectorsBuilder,
 };
 use tonic::Code;
 use uuid::Uuid;
@@ -49,17 +49,24 @@ impl QdrantDocuments {
 
     /// The dimension of a collection's dense vector of a name, if it has it.
     pub(super) async fn size(&self, whose: &Whose, name: &str) -> Result<Option<u64>, DocumentsError> {
-        match self.server.client.collection_info(self.collection(whose)).await {
-            Ok(info) => Ok(info.result.and_then(|info| dense_size(&info, name))),
-            Err(error) => Err(self.failed(whose, error).await),
-        }
+        let info = self.told(whose, self.server.client.collection_info(self.collection(whose)).await).await?;
+        Ok(info.result.and_then(|info| dense_size(&info, name)))
     }
 
     fn spaces(&self) -> MutexGuard<'_, HashSet<(String, Space)>> {
         self.spaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another collection of this name may have been made meanwhile: nothing is known of it.
+    /// Where a request failed another replica may have made the collection anew, without the vectors
+    /// that this one knows of: the next request asks again.
+    pub(super) fn asked_anew<T>(&self, whose: &Whose, result: Result<T, DocumentsError>) -> Result<T, DocumentsError> {
+        if result.is_err() {
+            self.forget_spaces(whose);
+        }
+        result
+    }
+
+    /// Nothing is known of a collection's vectors.
     pub(super) fn forget_spaces(&self, whose: &Whose) {
         let collection = self.collection(whose);
         self.spaces().retain(|(known, _)| *known != collection);
@@ -69,30 +76,30 @@ impl QdrantDocuments {
     pub(super) async fn unembedded(&self, whose: &Whose, space: &Space, limit: usize) -> Result<(Vec<Unembedded>, usize), DocumentsError> {
         let vector = self.space(whose, space).await?;
         let filter = Filter { must_not: vec![Condition::has_vector(vector)], ..Filter::must([What::Segment.is()]) };
-        let left = self.count(whose, filter.clone()).await?;
         let mut segments: Vec<Unembedded> = Vec::new();
         // from anywhere, so that replicas do not all embed the same ones; then from the beginning
         for from in [Some(Uuid::new_v4()), None] {
-            if segments.len() as u64 >= left.min(limit as u64) {
-                break;
-            }
-            let mut scroll = ScrollPointsBuilder::new(self.collection(whose)).filter(filter.clone()).limit(limit as u32).with_payload(true);
-            if let Some(from) = from {
-                scroll = scroll.offset(PointId::from(from.to_string()));
-            }
-            let page = match self.server.client.scroll(scroll).await {
-                Ok(page) => page.result,
-                Err(error) => return Err(self.failed(whose, error).await),
+            let scroll = ScrollPointsBuilder::new(self.collection(whose)).filter(filter.clone()).limit(limit as u32).with_payload(true);
+            let scroll = match from {
+                Some(from) => scroll.offset(PointId::from(from.to_string())),
+                None => scroll,
             };
-            let found = page.into_iter().filter_map(|point| read::<StoredSegment>(point.payload));
-            for stored in found {
+            let page = self.told(whose, self.server.client.scroll(scroll).await).await?.result;
+            for stored in page.into_iter().filter_map(|point| read::<StoredSegment>(point.payload)) {
                 let id = stored.id();
                 if segments.len() < limit && !segments.iter().any(|segment| segment.id == id) {
                     segments.push(Unembedded { id, text: Segment::from(stored).embedded() });
                 }
             }
+            if segments.len() == limit {
+                // estimated: an exact count reads the whole collection, for every batch
+                let count = CountPointsBuilder::new(self.collection(whose)).filter(filter).exact(false);
+                let counted = self.told(whose, self.server.client.count(count).await).await?;
+                return Ok((segments, (counted.result.unwrap_or_default().count as usize).max(limit)));
+            }
         }
-        Ok((segments, left as usize))
+        let left = segments.len();
+        Ok((segments, left))
     }
 
     /// Stores vectors of segments.
