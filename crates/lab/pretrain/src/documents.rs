@@ -7,12 +7,12 @@ use std::sync::Arc;
 use autoact_base::random::Rng;
 use autoact_prompt::{Role, Segment};
 use autoact_synthetic_kb::{
-    Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NameMaker, Nouns, Question, Schema, SchemaError, Solver, Split, ThoughtStyle,
-    Wording, World, WorldSize, drill, question_list, tool_choice,
+    Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NO_PAGE, NameMaker, Nouns, Question, Schema, SchemaError, Solver, Split,
+    ThoughtStyle, Wording, World, WorldSize, drill, question_list, tool_choice,
 };
 use autoact_tools::ToolLibrary;
 use autoact_train::{Document, DocumentSource};
-use autoact_trajectory::{ToolSpec, Trajectory, Turn};
+use autoact_trajectory::{Step, ToolSpec, Trajectory, Turn};
 
 use crate::encode::{EncodeError, Encoder};
 use crate::environment::{Tools, ToolsError};
@@ -26,6 +26,8 @@ const TRIES: usize = 20;
 const DETOURS: f64 = 0.04;
 /// The same for the adapters' data. It is lower, because adapters should learn the canonical way.
 const ADAPTER_DETOURS: f64 = 0.02;
+/// Ways tried to misread a name, because the tools do not always suggest the title that is meant.
+const MISREADINGS: usize = 8;
 /// Number of questions in a list; each stands after its pages.
 const LIST_QUESTIONS: usize = 4;
 /// Fraction of plain texts that are about tools.
@@ -76,10 +78,10 @@ impl Worlds {
         let nouns = std::fs::read_to_string(&nouns).map_err(|source| SourceError::Nouns { path: nouns.clone(), source })?;
         let atlas = Atlas::load(&paths.atlas)?;
         Ok(Worlds {
-            base: Arc::new(Schema::load(&beside)?),
+            base: Arc::new(Schema::load_for_training(&beside)?),
             nouns: Arc::new(Nouns::parse(&nouns)),
             recipe: recipe.worlds,
-            atlas: Arc::new(Schema::load(&paths.atlas.join("schema.toml"))?),
+            atlas: Arc::new(Schema::load_for_training(&paths.atlas.join("schema.toml"))?),
             names: Arc::new(NameMaker::fit(atlas.base())),
             library: Arc::new(Tools::bundled()?),
         })
@@ -94,8 +96,8 @@ impl Worlds {
                 texts.extend(world.base.pages().into_iter().map(|(title, text)| format!("{title}: {text}")));
                 for at in 0..recipe.worlds.documents {
                     let mut rng = world.rng(at);
-                    let trajectory = world.kit(&mut rng).gold(&mut rng, &ThoughtStyle::CANONICAL, DETOURS, Split::Train);
-                    texts.extend(trajectory.map(|(gold, _)| autoact_prompt::transcript(&gold)));
+                    let gold = world.kit(&mut rng).gold(&mut rng, &ThoughtStyle::CANONICAL, DETOURS, Split::Train);
+                    texts.extend(gold.map(|gold| autoact_prompt::transcript(&gold.trajectory)));
                 }
             }
         }
@@ -159,6 +161,33 @@ struct Kit<'a> {
     mix: Mix,
 }
 
+/// A right trajectory.
+struct Gold {
+    trajectory: Trajectory,
+    question: Question,
+    /// What a step looks for in place of a name of the question. That step is no target.
+    misread: Option<String>,
+}
+
+/// Takes the steps that misread a name out of a document's targets.
+fn forget(read: &str, document: &mut Document, history: &Trajectory, encoder: &Encoder) -> Result<(), EncodeError> {
+    let length = |turns: usize| {
+        let before = Trajectory { turns: history.turns[..turns].to_vec(), ..history.clone() };
+        Ok::<usize, EncodeError>(encoder.trajectory(&before, |_| false)?.tokens.len())
+    };
+    for (at, turn) in history.turns.iter().enumerate() {
+        if matches!(turn, Turn::Step(step) if is_misread(step, read)) {
+            document.loss[length(at)?..length(at + 1)?].fill(false);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a step looks in vain for a name read like this.
+fn is_misread(step: &Step, read: &str) -> bool {
+    step.params.as_deref() == Some(read) && step.observation.as_deref().is_some_and(|found| found.starts_with(NO_PAGE))
+}
+
 impl Kit<'_> {
     fn solver<'a>(&'a self, style: &'a ThoughtStyle, detours: f64) -> Solver<'a> {
         Solver { base: &self.world.base, style, tools: &self.specs, detours }
@@ -168,7 +197,7 @@ impl Kit<'_> {
         self.world.tools.clone()
     }
 
-    fn gold(&self, rng: &mut Rng, style: &ThoughtStyle, detours: f64, split: Split) -> Option<(Trajectory, Question)> {
+    fn gold(&self, rng: &mut Rng, style: &ThoughtStyle, detours: f64, split: Split) -> Option<Gold> {
         (0..TRIES).find_map(|_| {
             let mut question = self.world.base.question(rng, &self.mix, split)?;
             let reworded = self.world.recipe.reworded;
@@ -178,8 +207,25 @@ impl Kit<'_> {
             {
                 question = reworded;
             }
-            let gold = self.solver(style, detours).solve(&question, &mut self.tools(), rng).ok()?;
-            Some((gold, question))
+            let solver = self.solver(style, detours);
+            if rng.chance(self.world.recipe.misread)
+                && let Some((trajectory, read)) = self.misread(&question, &solver, rng)
+            {
+                return Some(Gold { trajectory, question, misread: Some(read) });
+            }
+            let trajectory = solver.solve(&question, &mut self.tools(), rng).ok()?;
+            Some(Gold { trajectory, question, misread: None })
+        })
+    }
+
+    /// A right trajectory that first misreads a name, and what it reads. The tools must suggest the
+    /// title that is meant.
+    fn misread(&self, question: &Question, solver: &Solver<'_>, rng: &mut Rng) -> Option<(Trajectory, String)> {
+        (0..MISREADINGS).find_map(|_| {
+            let (misread, read) = question.misread(rng)?;
+            let trajectory = solver.solve(&misread, &mut self.tools(), rng).ok()?;
+            let found = trajectory.steps().any(|step| is_misread(step, &read));
+            found.then_some((trajectory, read))
         })
     }
 
@@ -268,7 +314,7 @@ impl BaseDocuments {
             return encoder.drill(&drill(&world.base, &style, DrillLines::All, rng)?).ok();
         }
         let kit = world.kit(rng);
-        let (gold, question) = kit.gold(rng, &style, DETOURS, Split::Any)?;
+        let Gold { trajectory: gold, question, misread } = kit.gold(rng, &style, DETOURS, Split::Any)?;
         let repaired = if rng.chance(recipe.repaired) { kit.repaired(&gold, &question, &style, rng) } else { None };
         let history = match repaired {
             Some(history) => history,
@@ -277,7 +323,12 @@ impl BaseDocuments {
         };
         let whole = rng.chance(recipe.whole_text);
         let wrong = spoiled_answer(&history);
-        encoder.trajectory(&history, |segment| whole || (segment.role.is_some() && !(wrong && segment.role != Some(Role::Reflect)))).ok()
+        let counts = |segment: &Segment| whole || (segment.role.is_some() && !(wrong && segment.role != Some(Role::Reflect)));
+        let mut document = encoder.trajectory(&history, counts).ok()?;
+        if let Some(read) = &misread {
+            forget(read, &mut document, &history, encoder).ok()?;
+        }
+        Some(document)
     }
 }
 
@@ -328,7 +379,7 @@ impl AdapterDocuments {
             return if recipe.activated { encoder.activated_drill(&pieces, role) } else { encoder.drill(&pieces) }.ok();
         }
         let kit = world.kit(rng);
-        let (gold, question) = kit.gold(rng, style, ADAPTER_DETOURS, Split::Train)?;
+        let Gold { trajectory: gold, question, misread } = kit.gold(rng, style, ADAPTER_DETOURS, Split::Train)?;
         let repaired = if rng.chance(recipe.repaired) { kit.repaired(&gold, &question, style, rng) } else { None };
         let history = match (repaired, role) {
             (Some(history), _) => history,
@@ -343,9 +394,12 @@ impl AdapterDocuments {
         let mut document =
             if recipe.activated { encoder.activated(&history, spoken) } else { encoder.trajectory(&history, spoken) }.ok()?;
         if let (Some(at), Role::Plan | Role::Tool) = (rejected, role) {
-            let before = Trajectory { turns: history.turns[..=at].to_vec(), ..history };
+            let before = Trajectory { turns: history.turns[..=at].to_vec(), ..history.clone() };
             let length = encoder.trajectory(&before, spoken).ok()?.tokens.len();
             document.loss[..length].fill(false);
+        }
+        if let (Some(read), Role::Plan | Role::Tool) = (&misread, role) {
+            forget(read, &mut document, &history, encoder).ok()?;
         }
         Some(document)
     }
@@ -379,20 +433,59 @@ mod tests {
     use super::*;
     use autoact_trajectory::NOT_FOUND;
 
-    #[test]
-    fn documents_have_the_fractions_of_the_recipe() {
+    fn stem() -> (Recipe, Worlds) {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..");
         let recipe = root.join("models/stem/recipe/recipe.toml");
         let paths = Paths { recipe: recipe.clone(), atlas: root.join("corpora/atlas"), model: PathBuf::new(), work: PathBuf::new() };
         let recipe = Recipe::load(&recipe).unwrap();
         let worlds = Worlds::load(&paths, &recipe).unwrap();
+        (recipe, worlds)
+    }
+
+    #[test]
+    fn a_misread_name_is_no_target_and_what_follows_is() {
+        let (recipe, worlds) = stem();
+        let mut made = Made::new(&worlds, &worlds.atlas, "test", 1, 0).unwrap();
+        made.recipe.misread = 1.0;
+        let mut seen = 0;
+        for at in 0..recipe.worlds.documents {
+            let mut rng = made.rng(at);
+            let kit = made.kit(&mut rng);
+            let gold = kit.gold(&mut rng, &ThoughtStyle::ADAPTER, 0.0, Split::Train).unwrap();
+            let Gold { trajectory, question, misread: Some(read) } = gold else { continue };
+            seen += 1;
+            let text = autoact_prompt::transcript(&trajectory);
+            let tokenizer = crate::tokenizer::fit(&vec![text; 4], 400).unwrap();
+            let encoder = Encoder::new(tokenizer.clone()).unwrap();
+            let spoken = |segment: &Segment| segment.role == Some(Role::Plan);
+            let whole = encoder.trajectory(&trajectory, spoken).unwrap();
+            let mut document = whole.clone();
+            forget(&read, &mut document, &trajectory, &encoder).unwrap();
+            let targets = |document: &Document| {
+                let tokens = document.tokens.iter().zip(&document.loss).filter(|(_, loss)| **loss).map(|(token, _)| *token);
+                tokenizer.decode(&tokens.collect::<Vec<_>>(), false).unwrap()
+            };
+            let wrong: Vec<&Step> = trajectory.steps().filter(|step| is_misread(step, &read)).collect();
+            assert!(wrong.len() == 1 && targets(&whole).contains(&wrong[0].thought), "{trajectory:#?}");
+            assert!(!targets(&document).contains(&wrong[0].thought));
+            let last = trajectory.steps().next_back().unwrap();
+            assert!(targets(&document).contains(&last.thought) && last.params.as_ref() == Some(&question.answer));
+        }
+        assert!(seen > 10, "{seen}");
+    }
+
+    #[test]
+    fn documents_have_the_fractions_of_the_recipe() {
+        let (recipe, worlds) = stem();
         let (mut documents, mut without, mut unanswerable, mut wrong) = (0, 0, 0, 0);
         for (schema, number) in [&worlds.base, &worlds.atlas].into_iter().flat_map(|schema| (0..6).map(move |number| (schema, number))) {
             let made = Made::new(&worlds, schema, "test", 1, number).unwrap();
             for at in 0..100 {
                 let mut rng = made.rng(at);
                 let kit = made.kit(&mut rng);
-                let Some((gold, question)) = kit.gold(&mut rng, &ThoughtStyle::ADAPTER, 0.0, Split::Train) else { continue };
+                let Some(Gold { trajectory: gold, question, .. }) = kit.gold(&mut rng, &ThoughtStyle::ADAPTER, 0.0, Split::Train) else {
+                    continue;
+                };
                 documents += 1;
                 let can_say = gold.tools.iter().any(|spec| spec.name == NOT_FOUND);
                 without += usize::from(!can_say);

@@ -67,7 +67,7 @@ fn no_plain_question_is_in_training_data_and_few_of_their_forms_are() {
             for at in 0..recipe.worlds.documents {
                 let mut rng = made.rng(at);
                 let kit = made.kit(&mut rng);
-                let Some((_, question)) = kit.gold(&mut rng, &ThoughtStyle::ADAPTER, 0.0, Split::Train) else { continue };
+                let Some(Gold { question, .. }) = kit.gold(&mut rng, &ThoughtStyle::ADAPTER, 0.0, Split::Train) else { continue };
                 verbatim.insert(words(&question.text).join(" "));
                 forms.insert(form(&question.text, &names));
             }

@@ -114,6 +114,9 @@ pub struct WorldsRecipe {
     /// Fraction of trajectories whose tools cannot say that there is no answer, so that a task
     /// without that tool still works. All of their questions have an answer.
     pub always_answered: f64,
+    /// Fraction of trajectories in which a name of the question is first read with words around it,
+    /// or without some of its own. The step is no target: they learn to find back.
+    pub misread: f64,
 }
 
 /// `[base]`: the composition of the base's training data. All values are fractions.

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "atlas" => atlas.into_base(),
         which => {
             let file = if which == "worlds" { "models/stem/recipe/worlds.toml" } else { "corpora/atlas/schema.toml" };
-            let schema = Arc::new(Schema::load(&root.join(file))?);
+            let schema = Arc::new(Schema::load_for_training(&root.join(file))?);
             World::invent(&schema, &NameMaker::fit(atlas.base()), seed, WorldSize::default())
         }
     };

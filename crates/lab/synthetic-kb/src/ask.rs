@@ -93,7 +93,11 @@ impl KnowledgeBase {
     }
 
     fn ask_inverse(&self, rng: &mut Rng) -> Option<Question> {
-        let at = self.pick_relation(rng, |at| !self.schema.relation(at).inverse.is_empty())?;
+        let asked = |at: RelationRef| {
+            let relation = self.schema.relation(at);
+            !relation.inverse.is_empty() || !relation.asked.inverse.is_empty()
+        };
+        let at = self.pick_relation(rng, asked)?;
         let entity = self.pick_entity(at.kind, rng)?;
         self.inverse_of(entity, at, rng)
     }
@@ -107,7 +111,7 @@ impl KnowledgeBase {
             return None;
         }
         let relation = self.schema.relation(at);
-        let template = rng.pick(&relation.inverse)?;
+        let template = rng.pick(if relation.inverse.is_empty() { &relation.asked.inverse } else { &relation.inverse })?;
         let value = relation.target.map_or(fact.text.clone(), |kind| self.name_in_text(kind, &fact.text));
         let text = sentence_case(fill(template, |slot| (slot == "v").then(|| value.clone())));
         let answer = self.entities[entity].title.clone();

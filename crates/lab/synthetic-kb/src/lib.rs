@@ -17,6 +17,7 @@ mod fault;
 mod idle;
 mod invent;
 mod made_name;
+mod misread;
 mod names;
 mod page;
 mod phrase;
@@ -36,9 +37,12 @@ mod text;
 mod unanswerable;
 mod unanswerable_words;
 mod wording;
+mod wording_checks;
 mod wording_frames;
 mod wording_grammar;
+mod wording_inverse;
 mod wording_noise;
+mod wording_pairs;
 mod write_page;
 
 pub use atlas::{Atlas, AtlasError, TableMistake};
@@ -54,7 +58,7 @@ pub use question::{Asks, Kind, Mix, Question, QuestionPlan, Read, Spelling, Why}
 pub use schema::{
     Compare, ConditionalSentence, EntityType, Generic, Relation, RelationId, RelationRef, Schema, SchemaError, Sentence, TypeId,
 };
-pub use solve::{CALCULATE, Environment, LOOKUP, RETRIEVE, SEARCH, SolveError, Solver};
+pub use solve::{CALCULATE, Environment, LOOKUP, NO_PAGE, RETRIEVE, SEARCH, SolveError, Solver};
 pub use split::{Split, held_out};
 pub use strange::Nouns;
 pub use style::ThoughtStyle;

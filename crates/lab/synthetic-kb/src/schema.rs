@@ -116,6 +116,7 @@ pub struct Compare {
     /// Adjective for the smaller value: `shorter`, `earlier`.
     pub less: String,
     /// Templates of comparisons: `Which is {c}, {a} or {b}?`
+    #[serde(default)]
     pub which: Vec<String>,
     /// Templates of yes/no questions: `Is {a} {c} than {b}?`
     #[serde(default)]
@@ -149,6 +150,19 @@ pub struct Wordings {
     pub gaps: Vec<String>,
     /// Comparisons in other words.
     pub also: Vec<Compare>,
+}
+
+impl Wordings {
+    /// Adds more of them.
+    pub(crate) fn add(&mut self, more: Wordings) {
+        self.questions.extend(more.questions);
+        self.phrases.extend(more.phrases);
+        self.checks.extend(more.checks);
+        self.inverse.extend(more.inverse);
+        self.same.extend(more.same);
+        self.gaps.extend(more.gaps);
+        self.also.extend(more.also);
+    }
 }
 
 /// Wordings of two relations in one breath, without what is between them: `In which country is {x}?`

@@ -95,8 +95,10 @@ fn relation_problems(generic: &Generic, kind: &EntityType, relation: &Relation, 
     if !relation.ages.is_empty() && relation.after.is_none() {
         out.push(format!("{place}: `ages` needs `after`, the relation that the difference is taken from"));
     }
-    if relation.compare.as_ref().is_some_and(|compare| compare.than.is_empty()) {
-        out.push(format!("{place}: `compare.than` is empty"));
+    for (what, empty) in relation.compare.iter().flat_map(|own| [("which", own.which.is_empty()), ("than", own.than.is_empty())]) {
+        if empty {
+            out.push(format!("{place}: `compare.{what}` is empty"));
+        }
     }
     let fits = relation.generic;
     for (what, own, shared) in [

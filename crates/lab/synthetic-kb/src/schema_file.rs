@@ -19,6 +19,10 @@ struct RawSchema {
 /// The file beside a schema with the wordings of its relations, by type and relation.
 const WORDINGS: &str = "wordings.toml";
 
+/// The file beside it with more of them, which only training uses: the question sets stay as they
+/// are.
+const TRAINING_WORDINGS: &str = "training-wordings.toml";
+
 /// The file: wordings by type and relation, and those of several relations.
 #[derive(Debug, Default, Deserialize)]
 struct AllWordings {
@@ -52,14 +56,47 @@ struct RawAgeAt {
     unnamed: Vec<String>,
 }
 
+impl AllWordings {
+    /// Those of the file `name` beside the schema; none if it is not there.
+    fn beside(schema: &Path, name: &str) -> Result<AllWordings, SchemaError> {
+        let path = schema.with_file_name(name);
+        match path.exists() {
+            true => toml::from_str(&read(&path)?).map_err(invalid(&path.display().to_string())),
+            false => Ok(AllWordings::default()),
+        }
+    }
+
+    fn add(&mut self, more: AllWordings) {
+        for raw in more.together {
+            match self.together.iter_mut().find(|known| known.chain == raw.chain) {
+                Some(known) => {
+                    known.questions.extend(raw.questions);
+                    known.phrases.extend(raw.phrases);
+                    known.checks.extend(raw.checks);
+                }
+                None => self.together.push(raw),
+            }
+        }
+        self.age_at.extend(more.age_at);
+        for (kind, relations) in more.relations {
+            let known = self.relations.entry(kind).or_default();
+            for (relation, wordings) in relations {
+                known.entry(relation).or_default().add(wordings);
+            }
+        }
+    }
+}
+
 impl Schema {
     /// Reads and checks a schema file, and `wordings.toml` beside it if it is there.
     pub fn load(path: &Path) -> Result<Schema, SchemaError> {
-        let beside = path.with_file_name(WORDINGS);
-        let wordings = match beside.exists() {
-            true => toml::from_str(&read(&beside)?).map_err(invalid(&beside.display().to_string()))?,
-            false => AllWordings::default(),
-        };
+        Schema::build(&read(path)?, AllWordings::beside(path, WORDINGS)?, &path.display().to_string())
+    }
+
+    /// The same with the wordings of `training-wordings.toml` too.
+    pub fn load_for_training(path: &Path) -> Result<Schema, SchemaError> {
+        let mut wordings = AllWordings::beside(path, WORDINGS)?;
+        wordings.add(AllWordings::beside(path, TRAINING_WORDINGS)?);
         Schema::build(&read(path)?, wordings, &path.display().to_string())
     }
 
@@ -189,6 +226,23 @@ mod tests {
         let chain = ["person.home", "city.river"].map(|path| schema.relation_at(path).unwrap());
         assert_eq!(schema.together(&chain).unwrap().questions, ["Near which river does {x} live?"]);
         assert_eq!(schema.ages_at.len(), 1);
+    }
+
+    #[test]
+    fn training_has_more_wordings() {
+        let dir = tempfile::tempdir().unwrap();
+        let schema = dir.path().join("schema.toml");
+        std::fs::write(&schema, SCHEMA).unwrap();
+        let joint = |text: &str| format!("[[together]]\nchain = [\"person.home\", \"city.river\"]\nquestions = [\"{text}\"]\n");
+        std::fs::write(dir.path().join(WORDINGS), joint("Near what does {x} live?") + "[city.river]\nquestions = [\"{x}?\"]\n").unwrap();
+        let more = joint("Where does {x} fish?") + "[city.river]\nquestions = [\"Which water in {x}?\"]\n";
+        std::fs::write(dir.path().join(TRAINING_WORDINGS), more).unwrap();
+        let asked = |schema: &Schema| {
+            let chain = ["person.home", "city.river"].map(|path| schema.relation_at(path).unwrap());
+            (schema.relation(chain[1]).asked.questions.len(), schema.together(&chain).unwrap().questions.len())
+        };
+        assert_eq!(asked(&Schema::load(&schema).unwrap()), (1, 1));
+        assert_eq!(asked(&Schema::load_for_training(&schema).unwrap()), (2, 2));
     }
 
     #[test]

@@ -26,7 +26,7 @@ const NO_QUESTION: &str = "a question";
 /// Probability of a search after a name turned out to have no page.
 const SEARCHES: f64 = 0.2;
 /// How the observation of a page that is not there begins.
-pub(crate) const NO_PAGE: &str = "No page is titled";
+pub const NO_PAGE: &str = "No page is titled";
 /// How the observation of a keyword that is not on the page begins.
 pub(crate) const NO_SENTENCE: &str = "No sentence of";
 

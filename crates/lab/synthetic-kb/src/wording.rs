@@ -5,15 +5,12 @@
 use autoact_base::random::Rng;
 
 use crate::base::{EntityId, KnowledgeBase};
-use crate::difference::{difference_text, forms};
 use crate::phrase::{phrase, question};
 use crate::question::{Asks, Question, QuestionPlan, Spelling};
-use crate::schema::{Compare, Relation, RelationRef, Together};
+use crate::schema::{Relation, RelationRef, Together};
 use crate::text::{contains_words, fill, with_article};
-use crate::wording_frames::{
-    BELIEFS, BETWEEN, ECHOES, GREETINGS, IMPERATIVES, NAMING, QUESTIONS, REQUESTS, THANKS, TOPICS, VERIFY, WISHES,
-};
-use crate::wording_grammar::{comparing, contracted, indirect, lower_first, statement, upper_first};
+use crate::wording_frames::{ECHOES, GREETINGS, IMPERATIVES, NAMING, QUESTIONS, REQUESTS, THANKS, TOPICS, WISHES, further};
+use crate::wording_grammar::{cleft, contracted, emphasised, indirect, lower_first, upper_first};
 use crate::wording_noise::{Noise, disturb, placeholder, put_names};
 
 /// The families that training never makes, each with the reason why it is a fair test.
@@ -66,14 +63,20 @@ const OTHERWISE: f64 = 0.5;
 const FUSED: f64 = 0.5;
 /// Probability of a phrase in such a question.
 const FUSED_PHRASE: f64 = 0.3;
-/// Probability of a difference that does not say which value is larger.
-const GAP: f64 = 0.4;
-/// Probability that such a question has the relation's own wording, where another would do.
-const OWN_GAP: f64 = 0.75;
 /// Probability of `what` in place of `which`.
 const WHAT: f64 = 0.3;
 /// Probability of a contraction in a question without an answer.
 const CONTRACTED: f64 = 0.4;
+/// Probability of a frame of `frames.toml`, where there is one.
+const FURTHER: f64 = 0.5;
+/// Frequencies of no words before a question, of the usual ones, of others, and of a sentence.
+const OPENINGS: [f64; 4] = [0.5, 0.14, 0.18, 0.18];
+/// Probability of a capital after a colon.
+const CAPITAL: f64 = 0.4;
+/// Probability of a cleft or emphasised question among the direct ones.
+const VARIED: f64 = 0.35;
+/// Probability that keywords are a name and nouns alone, where a chain has several relations.
+const STACKED: f64 = 0.5;
 /// Attempts before a question counts as having no other wording.
 const TRIES: usize = 12;
 
@@ -89,14 +92,14 @@ fn as_asked(text: String, rng: &mut Rng) -> Form {
 }
 
 /// A composed text without names, and its family.
-struct Form {
-    text: String,
-    family: &'static str,
+pub(crate) struct Form {
+    pub(crate) text: String,
+    pub(crate) family: &'static str,
 }
 
 /// What is needed while a question is composed.
-struct Composer<'a> {
-    base: &'a KnowledgeBase,
+pub(crate) struct Composer<'a> {
+    pub(crate) base: &'a KnowledgeBase,
     families: Families,
     aliases: f64,
     /// What names and values are called in pages, and in the question.
@@ -152,14 +155,43 @@ impl Composer<'_> {
         if form.family == "keywords" {
             return Some(Form { text: lower_first(&form.text), family: form.family });
         }
-        let greeting = if form.family == "bare" { "" } else { GREETINGS[rng.below(GREETINGS.len())] };
-        let text = if greeting.is_empty() || starts_with_name(&form.text) {
-            format!("{greeting}{}", upper_first(&form.text))
+        let opening = if form.family == "bare" { String::new() } else { self.opening(rng)? };
+        let sentence = opening.is_empty() || opening.trim_end().ends_with(['.', '!', '?', ')', '-', '>']);
+        let capital = sentence || (self.trains() && opening.ends_with(": ") && rng.chance(CAPITAL));
+        let text = if capital || starts_with_name(&form.text) {
+            format!("{opening}{}", upper_first(&form.text))
         } else {
             let kept = form.text.starts_with("I ") || form.text.starts_with("I'");
-            format!("{greeting}{}", if kept { form.text } else { lower_first(&form.text) })
+            format!("{opening}{}", if kept { form.text } else { lower_first(&form.text) })
         };
         Some(Form { text, family: form.family })
+    }
+
+    /// What stands before a question, with a blank if it is something.
+    fn opening(&self, rng: &mut Rng) -> Option<String> {
+        if !self.trains() {
+            return Some(GREETINGS[rng.below(GREETINGS.len())].to_owned());
+        }
+        let text = match rng.weighted(&OPENINGS)? {
+            0 => return Some(String::new()),
+            1 => return rng.pick(&GREETINGS).map(|text| (*text).to_owned()),
+            2 => rng.pick(&further().openers)?,
+            _ => rng.pick(&further().contexts)?,
+        };
+        Some(format!("{} ", named(text, rng)))
+    }
+
+    /// One of the usual frames; in training also one of the others.
+    pub(crate) fn frame(&self, usual: &[&str], others: &[String], rng: &mut Rng) -> Option<String> {
+        if self.trains() && rng.chance(FURTHER) {
+            return rng.pick(others).map(|frame| named(frame, rng));
+        }
+        rng.pick(usual).map(|frame| (*frame).to_owned())
+    }
+
+    /// Whether no held-out family is wanted.
+    pub(crate) fn trains(&self) -> bool {
+        self.families == Families::Train
     }
 
     /// Adds the ending. A wanted held-out family that no part has made yet is made here, or not at
@@ -204,7 +236,7 @@ impl Composer<'_> {
     }
 
     /// The placeholder of a page's name, without an article, and the name with it.
-    fn name(&mut self, title: &str, rng: &mut Rng) -> Option<String> {
+    pub(crate) fn name(&mut self, title: &str, rng: &mut Rng) -> Option<String> {
         let id: EntityId = self.base.find(title)?;
         let entity = &self.base.entities()[id];
         let kind = &self.base.schema().types[entity.kind];
@@ -232,7 +264,7 @@ impl Composer<'_> {
     }
 
     /// The placeholder of a claimed value with the article it needs, and with `a` or `an`.
-    fn value(&mut self, at: RelationRef, value: &str) -> (String, String) {
+    pub(crate) fn value(&mut self, at: RelationRef, value: &str) -> (String, String) {
         let mark = self.add(value, value.to_owned(), false);
         let target = self.base.schema().relation(at).target;
         let named = target.map_or(value.to_owned(), |kind| self.base.name_in_text(kind, value));
@@ -242,12 +274,17 @@ impl Composer<'_> {
         (if the { format!("the {mark}") } else { mark.clone() }, format!("{article} {mark}"))
     }
 
-    fn holds(&self, family: &str) -> bool {
+    pub(crate) fn holds(&self, family: &str) -> bool {
         self.families.holds(family)
     }
 
+    /// Whether a held-out family is wanted that is made of the question itself.
+    pub(crate) fn holds_any(&self) -> bool {
+        matches!(self.families, Families::HeldOut(family) if family != "polite")
+    }
+
     /// The phrase of a whole chain around a name; the name itself for an empty chain.
-    fn referring(&self, chain: &[RelationRef], name: String, rng: &mut Rng) -> String {
+    pub(crate) fn referring(&self, chain: &[RelationRef], name: String, rng: &mut Rng) -> String {
         let mut x = name;
         let mut depth = 0;
         while let Some(at) = chain.get(depth) {
@@ -269,8 +306,8 @@ impl Composer<'_> {
     }
 
     /// A wording of two relations at once, if there is one that may be made.
-    fn fused(&self, two: &[RelationRef], which: fn(&Together) -> &Vec<String>, rng: &mut Rng) -> Option<&String> {
-        let together = self.base.schema().together(two).filter(|_| self.families == Families::Train)?;
+    pub(crate) fn fused(&self, two: &[RelationRef], which: fn(&Together) -> &Vec<String>, rng: &mut Rng) -> Option<&String> {
+        let together = self.base.schema().together(two).filter(|_| self.trains())?;
         rng.pick(which(together)).filter(|_| rng.chance(FUSED))
     }
 
@@ -288,14 +325,14 @@ impl Composer<'_> {
             let p = say(template, &[("x", &x)]);
             return Some(match rng.below(4) {
                 0 => Form { text: format!("What's {p}?"), family: "noun-phrase" },
-                1 => Form { text: say(rng.pick(&IMPERATIVES)?, &[("i", &p)]), family: "imperative" },
+                1 => Form { text: self.imperative(&p, false, rng)?, family: "imperative" },
                 2 => Form { text: p.strip_prefix("the ").unwrap_or(&p).to_owned(), family: "keywords" },
-                _ => Form { text: say(rng.pick(&REQUESTS)?, &[("i", &p)]), family: "request" },
+                _ => Form { text: self.request(&p, rng)?, family: "request" },
             });
         }
         let direct = with_what(say(&template, &[("x", &x)]), rng);
         match rng.weighted(&[0.5, 0.2, 0.3])? {
-            0 => Some(Form { text: direct, family: "direct" }),
+            0 => Some(self.varied(direct, &x, rng)),
             1 => Some(as_asked(direct, rng)),
             _ => match indirect(&direct, &x) {
                 Some(clause) => self.asking(&clause, rng),
@@ -305,7 +342,7 @@ impl Composer<'_> {
     }
 
     /// One of the forms that only rewording has, or one of the others.
-    fn either<'b>(asked: &'b [String], others: &'b [String], rng: &mut Rng) -> Option<&'b String> {
+    pub(crate) fn either<'b>(asked: &'b [String], others: &'b [String], rng: &mut Rng) -> Option<&'b String> {
         let other = others.is_empty() || rng.chance(OTHERWISE);
         rng.pick(if other && !asked.is_empty() { asked } else { others })
     }
@@ -318,7 +355,7 @@ impl Composer<'_> {
         let (last, inner) = chain.split_last()?;
         let name = self.name(start, rng)?;
         let nested = !inner.is_empty();
-        let x = self.referring(inner, name, rng);
+        let x = self.referring(inner, name.clone(), rng);
         let relation = self.base.schema().relation(*last);
         let who = self.base.schema().relation(*last).target.is_some_and(|kind| self.base.schema().types[kind].surnames);
         let what = if who { "who" } else { "what" };
@@ -342,7 +379,7 @@ impl Composer<'_> {
             return self.wondering(&indirect(&direct, &x)?, rng);
         }
         match rng.weighted(&[0.2, 0.12, 0.2, 0.13, 0.1, 0.15, 0.1])? {
-            0 => Some(Form { text: direct, family: "direct" }),
+            0 => Some(self.varied(direct, &x, rng)),
             1 => Some(Form { text: contracted(&direct)?, family: "contraction" }),
             2 => self.asking(&indirect(&direct, &x)?, rng),
             3 => {
@@ -355,11 +392,11 @@ impl Composer<'_> {
                 let p = self.noun_phrase(*last, &x, nested, rng);
                 if !p.starts_with("what ") && rng.chance(0.5) {
                     let named = !matches!(relation.range.as_str(), "number" | "year") && rng.chance(0.4);
-                    let template = if named { rng.pick(&NAMING)? } else { rng.pick(&IMPERATIVES)? };
-                    return Some(Form { text: say(template, &[("i", &p)]), family: "imperative" });
+                    return Some(Form { text: self.imperative(&p, named, rng)?, family: "imperative" });
                 }
-                Some(Form { text: say(rng.pick(&REQUESTS)?, &[("i", &p)]), family: "request" })
+                Some(Form { text: self.request(&p, rng)?, family: "request" })
             }
+            5 if nested && self.trains() && rng.chance(STACKED) => Some(self.stacked(&name, chain, rng)),
             5 => self.keywords(relation, *last, &x, nested, rng),
             _ => {
                 let p = self.noun_phrase(*last, &x, nested, rng);
@@ -383,12 +420,20 @@ impl Composer<'_> {
         phrase(self.base, at, x, nested, rng)
     }
 
+    /// A name and the nouns of a chain, as keywords: `mozart birthplace country`.
+    fn stacked(&self, name: &str, chain: &[RelationRef], rng: &mut Rng) -> Form {
+        let nouns = chain.iter().map(|at| self.base.schema().relation(*at).noun.as_str());
+        let words: Vec<&str> = std::iter::once(bare(name)).chain(nouns).collect();
+        let text = if rng.chance(0.5) { words.join(" ") } else { words.iter().rev().copied().collect::<Vec<_>>().join(" ") };
+        Form { text, family: "keywords" }
+    }
+
     /// A query for a search engine.
     fn keywords(&self, relation: &Relation, at: RelationRef, x: &str, nested: bool, rng: &mut Rng) -> Option<Form> {
-        let bare = x.strip_prefix("the ").unwrap_or(x);
+        let x_bare = bare(x);
         let text = match rng.below(3) {
-            0 if plain_noun(relation) && !nested => format!("{bare} {}", relation.noun),
-            1 if plain_noun(relation) && !nested => format!("{} {bare}", relation.noun),
+            0 if plain_noun(relation) && !nested => format!("{x_bare} {}", relation.noun),
+            1 if plain_noun(relation) && !nested => format!("{} {x_bare}", relation.noun),
             _ => {
                 let p = phrase(self.base, at, x, nested, rng);
                 p.strip_prefix("the ").filter(|p| !p.starts_with("what "))?.to_owned()
@@ -397,224 +442,40 @@ impl Composer<'_> {
         Some(Form { text, family: "keywords" })
     }
 
+    /// A noun phrase in a request; `named` for what has a name.
+    pub(crate) fn imperative(&self, phrase: &str, named: bool, rng: &mut Rng) -> Option<String> {
+        let usual: &[&str] = if named { &NAMING } else { &IMPERATIVES };
+        Some(say(&self.frame(usual, &further().noun_requests, rng)?, &[("i", phrase)]))
+    }
+
+    /// A clause or a noun phrase in a request.
+    pub(crate) fn request(&self, asked: &str, rng: &mut Rng) -> Option<String> {
+        Some(say(&self.frame(&REQUESTS, &further().requests, rng)?, &[("i", asked)]))
+    }
+
     /// A clause in a request.
-    fn asking(&self, clause: &str, rng: &mut Rng) -> Option<Form> {
-        let template = if rng.chance(ONLY_CLAUSE) { rng.pick(&QUESTIONS)? } else { rng.pick(&REQUESTS)? };
-        Some(Form { text: say(template, &[("i", clause)]), family: "request" })
+    pub(crate) fn asking(&self, clause: &str, rng: &mut Rng) -> Option<Form> {
+        let text = match rng.chance(ONLY_CLAUSE) {
+            true => say(rng.pick(&QUESTIONS)?, &[("i", clause)]),
+            false => self.request(clause, rng)?,
+        };
+        Some(Form { text, family: "request" })
+    }
+
+    /// The direct question as it is, cleft or emphasised.
+    fn varied(&self, direct: String, subject: &str, rng: &mut Rng) -> Form {
+        if self.trains() && rng.chance(VARIED) {
+            let (other, family) = if rng.chance(0.5) { (cleft(&direct, subject), "cleft") } else { (emphasised(&direct, rng), "emphasis") };
+            if let Some(text) = other {
+                return Form { text, family };
+            }
+        }
+        Form { text: direct, family: "direct" }
     }
 
     /// A clause in a wish.
-    fn wondering(&self, clause: &str, rng: &mut Rng) -> Option<Form> {
+    pub(crate) fn wondering(&self, clause: &str, rng: &mut Rng) -> Option<Form> {
         Some(Form { text: say(rng.pick(&WISHES)?, &[("i", clause)]), family: "wonder" })
-    }
-
-    fn inverse(&mut self, value: &str, at: RelationRef, rng: &mut Rng) -> Option<Form> {
-        let (v, _) = self.value(at, value);
-        let relation = self.base.schema().relation(at);
-        let direct = fill(Self::either(&relation.asked.inverse, &relation.inverse, rng)?, |slot| (slot == "v").then(|| v.clone()));
-        if self.holds("wonder") {
-            return self.wondering(&indirect(&direct, &v)?, rng);
-        }
-        if rng.chance(0.5) { Some(Form { text: direct, family: "direct" }) } else { self.asking(&indirect(&direct, &v)?, rng) }
-    }
-
-    fn compare(&mut self, a: &str, b: &str, more: bool, chain: &[RelationRef], rng: &mut Rng) -> Option<Form> {
-        let (a, b) = (self.name(a, rng)?, self.name(b, rng)?);
-        let compare = self.base.schema().relation(*chain.last()?).compare.as_ref()?;
-        let (which, does) = match chain {
-            [at] => {
-                let compare = *rng.pick(&[compare].into_iter().chain(&compare.also).collect::<Vec<_>>())?;
-                let noun = &self.base.schema().types[at.kind].noun;
-                let (which, does) = comparing(rng.pick(&compare.which)?, noun)?;
-                let comparing_word = word(compare, more, &does, rng);
-                if !self.holds_any() && rng.chance(0.2) {
-                    return self.inverted(compare, more, &a, &b, rng);
-                }
-                (which, does.replace("{c}", &comparing_word))
-            }
-            [first, ..] => {
-                let does = compare.whose.as_ref()?;
-                let comparing_word = word(compare, more, does, rng);
-                let does = does.replace("{c}", &comparing_word);
-                (format!("whose {}", self.base.schema().relation(*first).noun), does)
-            }
-            [] => return None,
-        };
-        self.choice(&a, &b, &which, &does, rng)
-    }
-
-    fn holds_any(&self) -> bool {
-        matches!(self.families, Families::HeldOut(family) if family != "polite")
-    }
-
-    /// `Is A or B longer?`
-    fn inverted(&self, compare: &Compare, more: bool, a: &str, b: &str, rng: &mut Rng) -> Option<Form> {
-        let than = rng.pick(&compare.than)?.strip_suffix(" than {b}?")?;
-        let word = word(compare, more, than, rng);
-        let text = than.replace("{a}", &format!("{a} or {b}")).replace("{c}", &word);
-        Some(Form { text: format!("{text}?"), family: "a-or-b" })
-    }
-
-    /// A choice between two, from `which` and what it `does`.
-    fn choice(&self, a: &str, b: &str, which: &str, does: &str, rng: &mut Rng) -> Option<Form> {
-        let asked = format!("{which} {does}");
-        let or = format!("{a} or {b}");
-        if self.holds("between") {
-            let text = say(rng.pick(&BETWEEN)?, &[("a", a), ("b", b), ("q", &asked)]);
-            return Some(Form { text, family: "between" });
-        }
-        let listed = match rng.below(4) {
-            0 => format!("{asked} - {or}"),
-            1 => format!("{asked}: {or}"),
-            _ => format!("{asked}, {or}"),
-        };
-        if self.holds("wonder") {
-            return self.wondering(&listed, rng);
-        }
-        let whose = which.starts_with("whose");
-        let thing = !whose && which != "who" && does.starts_with("is ");
-        let (text, family) = match rng.weighted(&[0.25, 0.2, 0.15, 0.12, 0.12, 0.16])? {
-            0 => (format!("{listed}?"), "choice"),
-            1 => (if rng.chance(0.5) { format!("{or}, {asked}?") } else { format!("{or}: {asked}?") }, "or-first"),
-            2 if !whose => (format!("{} of {a} and {b} {does}?", if rng.chance(0.5) { "which" } else { "which one" }), "which-of"),
-            3 if thing => (format!("{} {}, {or}?", if rng.chance(0.7) { "what's" } else { "what is" }, &does["is ".len()..]), "whats"),
-            4 => return self.asking(&listed, rng),
-            5 if !whose => {
-                let last = does.split(' ').skip(1).filter(|word| *word != "the").collect::<Vec<_>>().join(" ");
-                let bare = |name: &str| name.strip_prefix("the ").unwrap_or(name).to_owned();
-                let (a, b) = (bare(a), bare(b));
-                let text = match rng.below(3) {
-                    0 => format!("{a} or {b} {last}"),
-                    1 => format!("{a} vs {b} {last}"),
-                    _ => format!("{last} {a} or {b}"),
-                };
-                (text, "keywords")
-            }
-            _ => (format!("{asked}, {or}?"), "choice"),
-        };
-        Some(Form { text, family })
-    }
-
-    /// A yes/no question in its own words, or around its statement.
-    fn check(&self, direct: &str, subjects: &[&str], rng: &mut Rng) -> Option<Form> {
-        let stated = statement(direct, subjects);
-        if self.holds("belief") {
-            let text = say(rng.pick(&BELIEFS)?, &[("s", &stated?)]);
-            return Some(Form { text, family: "belief" });
-        }
-        if self.holds("wonder") {
-            let whether = if rng.chance(0.5) { "if" } else { "whether" };
-            return self.wondering(&format!("{whether} {}", stated?), rng);
-        }
-        match rng.weighted(&[0.35, 0.4, 0.17, 0.08])? {
-            0 => Some(Form { text: direct.to_owned(), family: "direct" }),
-            1 => {
-                let template = *rng.pick(&VERIFY)?;
-                let family = if template.starts_with("{s}") { "statement" } else { "is-it-true" };
-                Some(Form { text: say(template, &[("s", &stated?)]), family })
-            }
-            2 => {
-                let whether = if rng.chance(0.5) { "if" } else { "whether" };
-                self.asking(&format!("{whether} {}", stated?), rng)
-            }
-            _ => {
-                let stated = stated?;
-                Some(Form { text: stated.strip_prefix("the ").unwrap_or(&stated).to_owned(), family: "keywords" })
-            }
-        }
-    }
-
-    fn is_more(&mut self, a: &str, b: &str, more: bool, at: RelationRef, rng: &mut Rng) -> Option<Form> {
-        let (a, b) = (self.name(a, rng)?, self.name(b, rng)?);
-        let compare = self.base.schema().relation(at).compare.as_ref()?;
-        let with_than: Vec<&Compare> = [compare].into_iter().chain(&compare.also).filter(|compare| !compare.than.is_empty()).collect();
-        let compare = *rng.pick(&with_than)?;
-        let comparing_word = word(compare, more, "", rng);
-        let direct = say(rng.pick(&compare.than)?, &[("a", &a), ("b", &b), ("c", &comparing_word)]);
-        self.check(&direct, &[&a], rng)
-    }
-
-    fn is_same(&mut self, a: &str, b: &str, at: RelationRef, rng: &mut Rng) -> Option<Form> {
-        let (a, b) = (self.name(a, rng)?, self.name(b, rng)?);
-        let relation = self.base.schema().relation(at);
-        let pool = if relation.same.is_empty() { &self.base.schema().generic.same } else { &relation.same };
-        let direct = say(Self::either(&relation.asked.same, pool, rng)?, &[("a", &a), ("b", &b), ("r", &relation.noun)]);
-        self.check(&direct, &[&format!("{a} and {b}")], rng)
-    }
-
-    fn is_value(&mut self, start: &str, claim: &str, chain: &[RelationRef], rng: &mut Rng) -> Option<Form> {
-        let two = chain.len().checked_sub(2).map(|before| &chain[before..]);
-        let fused = two.and_then(|two| self.fused(two, |together| &together.checks, rng)).cloned();
-        let (last, inner) = match &fused {
-            Some(_) => (chain.last()?, &chain[..chain.len() - 2]),
-            None => chain.split_last()?,
-        };
-        let name = self.name(start, rng)?;
-        let x = self.referring(inner, name, rng);
-        let (v, a_v) = self.value(*last, claim);
-        let relation = self.base.schema().relation(*last);
-        let own = Self::either(&relation.asked.checks, &relation.checks, rng)
-            .filter(|_| !relation.generic || !rng.chance(self.base.schema().generic.rate));
-        let own = fused.as_ref().or(own);
-        let p;
-        let direct = match own {
-            Some(template) => say(template, &[("v", &v), ("a v", &a_v), ("x", &x)]),
-            None => {
-                p = phrase(self.base, *last, &x, !inner.is_empty(), rng);
-                let generic = rng.pick(&self.base.schema().generic.checks).map_or("Is {v} {p}?", String::as_str);
-                // `Is it true that …` and the like are composed here
-                let generic = if generic.contains(" that ") || generic.starts_with("Is it ") { "Is {v} {p}?" } else { generic };
-                say(generic, &[("v", &v), ("p", &p)])
-            }
-        };
-        let the_v = format!("the {v}");
-        self.check(&direct, &[&x, &v, &the_v], rng)
-    }
-
-    fn difference(&mut self, a: &str, b: &str, more: bool, at: RelationRef, rng: &mut Rng) -> Option<Form> {
-        let (a, b) = (self.name(a, rng)?, self.name(b, rng)?);
-        let relation = self.base.schema().relation(at);
-        if !self.holds_any() && rng.chance(GAP) {
-            let r = relation.noun.as_str();
-            let templates =
-                ["What is the difference between the {r} of {a} and that of {b}?", "What's the difference in {r} between {a} and {b}?"];
-            let own = rng.pick(&relation.asked.gaps).filter(|_| !plain_noun(relation) || rng.chance(OWN_GAP));
-            let text = match own {
-                Some(own) => say(own, &[("a", &a), ("b", &b)]),
-                None if plain_noun(relation) => say(rng.pick(&templates)?, &[("r", r), ("a", &a), ("b", &b)]),
-                None => difference_text(rng.pick(&forms(relation))?, more, &a, &b),
-            };
-            return Some(Form { text, family: "gap" });
-        }
-        let direct = difference_text(rng.pick(&forms(relation))?, more, &a, &b);
-        self.direct_or_asked(direct, &a, rng)
-    }
-
-    /// How long something lasted, or somebody's age at a point in time.
-    fn age(&mut self, a: &str, b: &str, question: &Question, at: RelationRef, rng: &mut Rng) -> Option<Form> {
-        let x = self.name(a, rng)?;
-        let schema = self.base.schema();
-        let QuestionPlan::Difference { minus, .. } = &question.plan else { return None };
-        let made = a != b || minus.len() > 1;
-        let direct = if made {
-            let age = schema.ages_at.iter().find(|age| age.year == at)?;
-            if a == b {
-                say(rng.pick(&age.unnamed)?, &[("x", &x)])
-            } else {
-                say(rng.pick(&age.questions)?, &[("x", &x), ("y", &self.name(b, rng)?)])
-            }
-        } else {
-            say(rng.pick(&schema.relation(at).ages)?, &[("x", &x)])
-        };
-        self.direct_or_asked(direct, &x, rng)
-    }
-
-    /// The question as it is, or within a request.
-    fn direct_or_asked(&self, direct: String, a: &str, rng: &mut Rng) -> Option<Form> {
-        if self.holds("wonder") {
-            return self.wondering(&indirect(&direct, a)?, rng);
-        }
-        if rng.chance(0.55) { Some(Form { text: direct, family: "direct" }) } else { self.asking(&indirect(&direct, a)?, rng) }
     }
 }
 
@@ -635,26 +496,27 @@ fn with_what(question: String, rng: &mut Rng) -> String {
 }
 
 /// Whether the relation's noun reads well alone: `the length of X`.
-fn plain_noun(relation: &Relation) -> bool {
+pub(crate) fn plain_noun(relation: &Relation) -> bool {
     relation.generic || relation.phrases.iter().any(|phrase| *phrase == format!("the {} of {{x}}", relation.noun))
 }
 
-/// The comparing word, or one that means the same. `first` needs a predicate that it can end:
-/// `born first` has no `than`.
-fn word(compare: &Compare, more: bool, predicate: &str, rng: &mut Rng) -> String {
-    let word = if more { &compare.more } else { &compare.less };
-    let other = match word.as_str() {
-        "earlier" | "sooner" if predicate.ends_with("{c}") && !predicate.contains("first ") => "first",
-        "larger" => "bigger",
-        _ => return word.clone(),
-    };
-    if rng.chance(0.4) { other.to_owned() } else { word.clone() }
+/// The text without an article before it.
+pub(crate) fn bare(text: &str) -> &str {
+    text.strip_prefix("the ").unwrap_or(text)
+}
+
+/// The frame with a person's first name where it wants one.
+fn named(frame: &str, rng: &mut Rng) -> String {
+    match frame.contains("{first}") {
+        true => frame.replace("{first}", rng.pick(&further().first_names).map_or("Anna", String::as_str)),
+        false => frame.to_owned(),
+    }
 }
 
 fn starts_with_name(text: &str) -> bool {
     text.chars().next().is_some_and(|first| (0xE000..=0xE0FF).contains(&u32::from(first)))
 }
 
-fn say(template: &str, values: &[(&str, &str)]) -> String {
+pub(crate) fn say(template: &str, values: &[(&str, &str)]) -> String {
     fill(template, |slot| values.iter().find(|(name, _)| *name == slot).map(|(_, value)| (*value).to_owned()))
 }

@@ -1,5 +1,37 @@
 //! The frames that questions are worded in. `{i}` is a clause or a noun phrase, other slots are
-//! named with each.
+//! named with each. The usual ones are here; `frames.toml` has many more, which only training uses.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// Frames that only training uses: a model that has read few of them takes an unknown one for part
+/// of a name, or of what is asked.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Further {
+    /// Words before a question.
+    pub(crate) openers: Vec<String>,
+    /// Sentences before a question.
+    pub(crate) contexts: Vec<String>,
+    /// Requests that a clause completes.
+    pub(crate) requests: Vec<String>,
+    /// Requests that a noun phrase completes.
+    pub(crate) noun_requests: Vec<String>,
+    /// Yes/no questions around a statement `{s}`.
+    pub(crate) verify: Vec<String>,
+    /// Choices between `{a}` and `{b}`; `{w}` asks which one, `{p}` is the predicate.
+    pub(crate) choices: Vec<String>,
+    /// What `{first}` stands for.
+    pub(crate) first_names: Vec<String>,
+}
+
+/// The frames of `frames.toml`.
+pub(crate) fn further() -> &'static Further {
+    // a mistake in the file is found by this module's test
+    static FURTHER: LazyLock<Further> = LazyLock::new(|| toml::from_str(include_str!("../frames.toml")).unwrap_or_default());
+    &FURTHER
+}
 
 /// Requests that a clause (`how long the Loire is`) or a noun phrase (`the length of the Loire`)
 /// completes.
@@ -99,3 +131,32 @@ pub(crate) const BETWEEN: [&str; 6] = [
     "Take {a} and {b}: {q}?",
     "If you compare {a} and {b}, {q}?",
 ];
+
+/// Words after the asking word.
+pub(crate) const EMPHASES: [&str; 9] =
+    [" exactly", " exactly", " precisely", " actually", " again", " on earth", ", by the way,", ", then,", ", exactly,"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_further_frames_have_their_slots() {
+        let further: Further = toml::from_str(include_str!("../frames.toml")).unwrap();
+        assert!(further.openers.len() > 80 && further.contexts.len() > 80 && further.first_names.len() > 10);
+        for (frames, slots) in [
+            (&further.requests, vec!["{i}"]),
+            (&further.noun_requests, vec!["{i}"]),
+            (&further.verify, vec!["{s}"]),
+            (&further.choices, vec!["{a}", "{b}"]),
+        ] {
+            for frame in frames {
+                assert!(slots.iter().all(|slot| frame.matches(slot).count() == 1), "{frame}");
+                // what is asked ends the sentence
+                assert!(slots.len() == 2 || frame.ends_with(&format!("{}.", slots[0])) || frame.ends_with('?'), "{frame}");
+            }
+        }
+        assert!(further.choices.iter().all(|frame| frame.contains("{w}") != frame.contains("{p}")));
+        assert!(further.openers.iter().chain(&further.contexts).all(|text| !text.contains(['[', '\n']) && text.trim() == text));
+    }
+}

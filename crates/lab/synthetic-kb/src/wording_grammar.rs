@@ -1,6 +1,10 @@
 //! The little grammar that rewording needs: indirect questions (`how long the Loire is`) and
 //! statements (`the Loire is longer than the Rhine`), made from the direct questions of schemas.
 
+use autoact_base::random::Rng;
+
+use crate::wording_frames::EMPHASES;
+
 /// Verbs that stand before the subject in a question and after it elsewhere.
 const MOVING: [&str; 6] = ["is", "was", "are", "were", "has", "have"];
 /// Auxiliaries that only questions need.
@@ -68,6 +72,50 @@ pub(crate) fn indirect(question: &str, subject: &str) -> Option<String> {
     }
     // the asking word is the subject: `who wrote X`
     Some(body)
+}
+
+/// The direct question with its asking word set apart: `What does X flow into?` becomes `What is it
+/// that X flows into?`. `None` if the question has another form.
+pub(crate) fn cleft(question: &str, subject: &str) -> Option<String> {
+    let body = small_start(question.strip_suffix('?')?)?;
+    let asked = |asking: &str| ["who", "what", "which "].iter().any(|word| asking.starts_with(word));
+    for verb in MOVING {
+        if let Some((asking, rest)) = around(&body, verb, subject).filter(|(asking, rest)| asked(asking) && rest.starts_with(' ')) {
+            return Some(upper_first(&format!("{asking} is it that {subject} {verb}{rest}?")));
+        }
+    }
+    for auxiliary in SUPPORTING {
+        if let Some((asking, rest)) = around(&body, auxiliary, subject).filter(|(asking, _)| asked(asking)) {
+            return Some(upper_first(&format!("{asking} is it that {subject}{}?", inflected(rest, auxiliary)?)));
+        }
+    }
+    let did = body.strip_prefix("who ").filter(|did| !MOVING.iter().chain(&SUPPORTING).any(|verb| did.starts_with(verb)))?;
+    Some(format!("Who is it that {did}?"))
+}
+
+/// The question with a word after its asking word: `Who exactly wrote X?`
+pub(crate) fn emphasised(question: &str, rng: &mut Rng) -> Option<String> {
+    let (asking, rest) = question.split_once(' ')?;
+    let next = rest.split(' ').next()?;
+    let verb = MOVING.contains(&next) || SUPPORTING.contains(&next);
+    let fits = asking == "Who" || (verb && ["What", "Where", "When", "Which"].contains(&asking));
+    fits.then(|| rng.pick(&EMPHASES).map(|emphasis| format!("{asking}{emphasis} {rest}"))).flatten()
+}
+
+/// What a clause asks for, as a noun phrase: `which country has the code 33` with the noun `country`
+/// becomes `the country that has the code 33`.
+pub(crate) fn described(clause: &str, noun: &str) -> Option<String> {
+    for asking in ["which", "what"] {
+        if let Some(rest) = clause.strip_prefix(&format!("{asking} {noun} ")) {
+            return Some(format!("the {noun} that {rest}"));
+        }
+        for preposition in PREPOSITIONS {
+            if let Some(rest) = clause.strip_prefix(&format!("{preposition} {asking} {noun} ")) {
+                return Some(format!("the {noun} {preposition} which {rest}"));
+            }
+        }
+    }
+    None
 }
 
 /// The parts before ` verb subject` and after it.
@@ -207,6 +255,26 @@ mod tests {
         for none in ["Name the capital of X.", "What does the market of X sell?", "What is the call of X like?"] {
             assert_eq!(indirect(none, "X"), None, "{none}");
         }
+    }
+
+    #[test]
+    fn questions_are_cleft_emphasised_and_described() {
+        for (question, cleft_text) in [
+            ("What does X flow into?", Some("What is it that X flows into?")),
+            ("Which country is X in?", Some("Which country is it that X is in?")),
+            ("Who wrote X?", Some("Who is it that wrote X?")),
+            ("How long is X?", None),
+            ("Who is the author of X?", None),
+            ("What is X's capital?", None),
+        ] {
+            assert_eq!(cleft(question, "X").as_deref(), cleft_text, "{question}");
+        }
+        let mut rng = Rng::new(1);
+        assert!(emphasised("Who wrote X?", &mut rng).unwrap().ends_with(" wrote X?"));
+        assert_eq!(emphasised("Which city is it?", &mut rng), None);
+        assert_eq!(described("which country has the code 33", "country").as_deref(), Some("the country that has the code 33"));
+        assert_eq!(described("of which country X is the capital", "country").as_deref(), Some("the country of which X is the capital"));
+        assert_eq!(described("whose capital X is", "country"), None);
     }
 
     #[test]

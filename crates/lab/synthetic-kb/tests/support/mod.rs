@@ -18,7 +18,7 @@ pub(crate) fn atlas() -> Atlas {
 }
 
 pub(crate) fn schema(file: &str) -> Arc<Schema> {
-    Arc::new(Schema::load(&root().join(file)).unwrap())
+    Arc::new(Schema::load_for_training(&root().join(file)).unwrap())
 }
 
 pub(crate) const WORLDS: &str = "models/stem/recipe/worlds.toml";
