@@ -13,7 +13,7 @@ use crate::eval::compare::options::CompareOptions;
 pub(crate) struct EvalOptions {
     #[command(flatten)]
     pub(crate) group: GroupOptions,
-    /// `held-out`, `dev`, `phrasings`, `plain`, `typed`, or a JSONL file with `question`, `answer` and `kind`.
+    /// `held-out`, `dev`, `phrasings`, `plain`, `hand`, `typed`, or a JSONL file with `question`, `answer` and `kind`.
     #[arg(long, default_value = "held-out")]
     pub(crate) set: String,
     /// Swap the facts of the atlas first: the group has to follow the corpus, not its memory.

@@ -72,12 +72,12 @@ impl From<&Question> for EvalQuestion {
     }
 }
 
-/// `held-out`, `dev`, `phrasings`, `plain` and `typed` are the atlas's; anything else is a JSONL file.
+/// `held-out`, `dev`, `phrasings`, `plain`, `hand` and `typed` are the atlas's; anything else is a JSONL file.
 pub(crate) fn load(set: &str) -> anyhow::Result<Vec<EvalQuestion>> {
     let path = path_of(set);
     let text = std::fs::read_to_string(&path).with_context(|| {
         format!(
-            "cannot read the questions `{}`; fix: run in the project's root, or name `held-out`, `dev`, `phrasings`, `plain`, `typed` or a JSONL file",
+            "cannot read the questions `{}`; fix: run in the project's root, or name `held-out`, `dev`, `phrasings`, `plain`, `hand`, `typed` or a JSONL file",
             path.display()
         )
     })?;
@@ -91,7 +91,7 @@ pub(crate) fn load(set: &str) -> anyhow::Result<Vec<EvalQuestion>> {
 
 pub(crate) fn path_of(set: &str) -> PathBuf {
     match set {
-        "held-out" | "dev" | "phrasings" | "plain" | "typed" => Path::new(ATLAS).join(format!("questions/{set}.jsonl")),
+        "held-out" | "dev" | "phrasings" | "plain" | "hand" | "typed" => Path::new(ATLAS).join(format!("questions/{set}.jsonl")),
         file => PathBuf::from(file),
     }
 }

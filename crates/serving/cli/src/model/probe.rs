@@ -55,7 +55,7 @@ impl ModelFiles {
 pub(crate) struct ProbeOptions {
     #[command(flatten)]
     model: ModelFiles,
-    /// `held-out`, `dev`, `phrasings`, `plain`, `typed`, or a JSONL file.
+    /// `held-out`, `dev`, `phrasings`, `plain`, `hand`, `typed`, or a JSONL file.
     #[arg(long, default_value = "dev")]
     set: String,
     /// The pages.
