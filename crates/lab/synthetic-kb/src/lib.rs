@@ -38,6 +38,7 @@ mod unanswerable;
 mod unanswerable_words;
 mod wording;
 mod wording_checks;
+mod wording_follow;
 mod wording_frames;
 mod wording_grammar;
 mod wording_inverse;
