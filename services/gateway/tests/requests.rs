@@ -126,7 +126,8 @@ async fn an_answer_has_several_lines_where_the_task_asks() {
 async fn an_approval_needs_the_confidence_that_was_asked_for() {
     // the confidence follows from the verdict's log-odds, which are 1.5: 0.82
     let term = agents_v1::Term { part: "verdict".into(), mean: 0.0, deviation: 1.0, weight: 1.0 };
-    let calibration = agents_v1::Calibration { threshold: 0.9, precision: 0.97, intercept: 0.0, terms: vec![term], histories: 10 };
+    let calibration =
+        agents_v1::Calibration { threshold: 0.9, precision: 0.97, intercept: 0.0, terms: vec![term], histories: 10, format: 0 };
     let mut world = world(Group::start(Script { calibration: Some(calibration), ..Script::default() }).await).await;
     let limits = Some(v1::Limits { max_reflections: Some(1), ..Default::default() });
     let asked = |min_confidence| v1::SubmitTaskRequest { min_confidence, limits, ..task("Loire") };

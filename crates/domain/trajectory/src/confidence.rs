@@ -2,15 +2,23 @@
 //! words. The verdict alone says little (DESIGN section 12).
 //!
 //! A [`Calibration`] belongs to the adapters and the base that it was fitted for. The confidence is
-//! logistic: `1 / (1 + exp(-(intercept + Σ weight · (value - mean) / deviation)))`.
+//! logistic: `1 / (1 + exp(-(intercept + Σ weight · (value - mean) / deviation)))`. A value is a part
+//! of the evidence as the calibration's format counts it ([`Evidence::counted`]).
 
 use serde::{Deserialize, Serialize};
 
 use crate::call::Role;
 use crate::usage::Usage;
 
-/// The layout of a stored calibration.
-pub const CALIBRATION_FORMAT: u32 = 1;
+/// The layout of a stored calibration. Format 1 counts all parts as they are, format 2 the mean
+/// log-probabilities on a logarithmic scale.
+pub const CALIBRATION_FORMAT: u32 = 2;
+
+/// The oldest layout that can be used.
+const OLDEST_FORMAT: u32 = 1;
+
+/// A mean log-probability nearer to 0 than this counts as this one.
+const SURE: f64 = 1e-6;
 
 /// How sure the agents were when an answer was judged. All values are natural logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,10 +47,26 @@ impl Evidence {
         [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection]
     }
 
+    /// The parts' values as a calibration of `format` counts them.
+    pub fn counted(&self, format: u32) -> [f64; 6] {
+        let [verdict, means @ ..] = self.values();
+        if format == OLDEST_FORMAT {
+            return self.values();
+        }
+        let [thoughts, lowest_thought, inputs, lowest_input, reflection] = means.map(sureness);
+        [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection]
+    }
+
     /// The evidence with these values, in the order of [`PARTS`](Self::PARTS).
     pub fn from_values([verdict, thoughts, lowest_thought, inputs, lowest_input, reflection]: [f64; 6]) -> Evidence {
         Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection }
     }
+}
+
+/// A mean log-probability `x` as `-ln(-x)`. Most words are sure: their means differ by orders of
+/// magnitude, all of which a few unsure ones hide where means are added.
+fn sureness(log_prob: f64) -> f64 {
+    -(-log_prob).max(SURE).ln()
 }
 
 /// What the calls of a task's Plan-Agent and Tool-Agent tell of their certainty so far.
@@ -117,7 +141,7 @@ pub struct Term {
 /// How evidence becomes a confidence, and the confidence that an approval needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// The layout: [`CALIBRATION_FORMAT`].
+    /// The layout: [`CALIBRATION_FORMAT`], or an older one.
     pub format: u32,
     /// The least confidence that an approval needs.
     pub threshold: f64,
@@ -138,7 +162,7 @@ pub enum InvalidCalibration {
     #[error("it is no calibration: {0}")]
     Json(String),
     /// A later program wrote it.
-    #[error("its format is {0}, expected {CALIBRATION_FORMAT}")]
+    #[error("its format is {0}, expected {OLDEST_FORMAT} to {CALIBRATION_FORMAT}")]
     Format(u32),
     /// A number is out of its range, or none at all.
     #[error("`{field}` is {found}, expected {expected}")]
@@ -171,7 +195,7 @@ impl Calibration {
     /// # Errors
     /// A later layout, numbers that are none, parts that are unknown.
     pub fn check(&self) -> Result<(), InvalidCalibration> {
-        if self.format != CALIBRATION_FORMAT {
+        if !(OLDEST_FORMAT..=CALIBRATION_FORMAT).contains(&self.format) {
             return Err(InvalidCalibration::Format(self.format));
         }
         let number = |field, found: f64, fits: bool, expected| {
@@ -196,7 +220,7 @@ impl Calibration {
 
     /// The probability that the judged answer is right.
     pub fn confidence(&self, evidence: &Evidence) -> f64 {
-        let values = evidence.values();
+        let values = evidence.counted(self.format);
         let value = |part: &str| Evidence::PARTS.iter().position(|name| *name == part).map_or(0.0, |at| values[at]);
         let counts = |term: &Term| term.weight * (value(&term.part) - term.mean) / term.deviation;
         let odds = self.intercept + self.terms.iter().map(counts).sum::<f64>();
@@ -229,6 +253,18 @@ mod tests {
     }
 
     #[test]
+    fn format_two_counts_orders_of_magnitude() {
+        let calibration = Calibration { format: 2, ..calibration() };
+        let evidence = Evidence { verdict: 1.0, thoughts: -1.0, lowest_thought: -2.0, inputs: 0.0, lowest_input: -0.01, reflection: -1e-9 };
+        let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection] = evidence.counted(2);
+        assert_eq!((verdict, thoughts, inputs, reflection), (1.0, 0.0, -SURE.ln(), -SURE.ln()));
+        assert!((lowest_thought + 2.0_f64.ln()).abs() < 1e-12 && (lowest_input - 100.0_f64.ln()).abs() < 1e-12);
+        // intercept 1 and 2 deviations of 0.25 above the mean of -0.5, each of weight 2
+        assert!((calibration.confidence(&evidence) - 1.0 / (1.0 + (-5.0_f64).exp())).abs() < 1e-12);
+        assert_eq!(evidence.counted(1), evidence.values());
+    }
+
+    #[test]
     fn evidence_is_the_means_of_words() {
         let mut likelihood = Likelihood::default();
         assert_eq!(likelihood.evidence(Some(1.0), &usage(-1.0, 2)), None);
@@ -253,7 +289,8 @@ mod tests {
             change(&mut changed);
             changed.check().unwrap_err()
         };
-        assert_eq!(checked(|it| it.format = 2), InvalidCalibration::Format(2));
+        assert_eq!(checked(|it| it.format = 3), InvalidCalibration::Format(3));
+        assert_eq!(checked(|it| it.format = 0), InvalidCalibration::Format(0));
         assert!(matches!(checked(|it| it.threshold = 1.5), InvalidCalibration::Number { field: "threshold", .. }));
         assert!(matches!(checked(|it| it.intercept = f64::NAN), InvalidCalibration::Number { field: "intercept", .. }));
         assert!(matches!(checked(|it| it.terms[0].deviation = 0.0), InvalidCalibration::Number { field: "deviation", .. }));
@@ -266,7 +303,10 @@ mod tests {
         fn a_confidence_is_a_probability(values in prop::array::uniform6(-1e6..1e6_f64)) {
             let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection] = values;
             let evidence = Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection };
-            prop_assert!((0.0..=1.0).contains(&calibration().confidence(&evidence)));
+            for format in [1, 2] {
+                let calibration = Calibration { format, ..calibration() };
+                prop_assert!((0.0..=1.0).contains(&calibration.confidence(&evidence)));
+            }
         }
     }
 }

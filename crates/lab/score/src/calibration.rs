@@ -132,7 +132,7 @@ fn folds<'a>(judged: impl Iterator<Item = &'a Judged>) -> Result<BTreeMap<&'a st
 fn mix(judged: &[&Judged]) -> Calibration {
     let count = judged.len().max(1) as f64;
     let standard = |part: usize| {
-        let values = || judged.iter().map(|one| one.evidence.values()[part]);
+        let values = || judged.iter().map(|one| one.evidence.counted(CALIBRATION_FORMAT)[part]);
         let mean = values().sum::<f64>() / count;
         let deviation = (values().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
         let varies = deviation.is_finite() && deviation > CONSTANT * mean.abs().max(CONSTANT);
@@ -140,7 +140,7 @@ fn mix(judged: &[&Judged]) -> Calibration {
     };
     let standards: Vec<(usize, f64, f64)> = (0..Evidence::PARTS.len()).filter_map(standard).collect();
     let row = |one: &&Judged| {
-        let values = one.evidence.values();
+        let values = one.evidence.counted(CALIBRATION_FORMAT);
         (standards.iter().map(|(part, mean, deviation)| (values[*part] - mean) / deviation).collect(), one.right)
     };
     let rows: Vec<(Vec<f64>, bool)> = judged.iter().map(row).collect();

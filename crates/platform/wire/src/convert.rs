@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use autoact_trajectory::{
-    Action, Asks, CALIBRATION_FORMAT, Calibration, Effect, InvalidCalibration, Limits, MAX_OBSERVATION_BYTES, NewArtifact, ParameterSchema,
-    Reflection, Step, Term, Terminal, ToolSpec, Trajectory, Turn, Verdict,
+    Action, Asks, Calibration, Effect, InvalidCalibration, Limits, MAX_OBSERVATION_BYTES, NewArtifact, ParameterSchema, Reflection, Step,
+    Term, Terminal, ToolSpec, Trajectory, Turn, Verdict,
 };
 
 use crate::context::context_to_proto;
@@ -149,9 +149,9 @@ pub fn known(number: Option<f64>) -> Option<f64> {
 
 impl From<&Calibration> for agents_v1::Calibration {
     fn from(calibration: &Calibration) -> Self {
-        let Calibration { format: _, threshold, precision, intercept, terms, histories } = calibration.clone();
+        let Calibration { format, threshold, precision, intercept, terms, histories } = calibration.clone();
         let term = |Term { part, mean, deviation, weight }| agents_v1::Term { part, mean, deviation, weight };
-        agents_v1::Calibration { threshold, precision, intercept, terms: terms.into_iter().map(term).collect(), histories }
+        agents_v1::Calibration { threshold, precision, intercept, terms: terms.into_iter().map(term).collect(), histories, format }
     }
 }
 
@@ -159,10 +159,11 @@ impl TryFrom<agents_v1::Calibration> for Calibration {
     type Error = InvalidCalibration;
 
     fn try_from(calibration: agents_v1::Calibration) -> Result<Self, Self::Error> {
-        let agents_v1::Calibration { threshold, precision, intercept, terms, histories } = calibration;
+        let agents_v1::Calibration { threshold, precision, intercept, terms, histories, format } = calibration;
         let term = |agents_v1::Term { part, mean, deviation, weight }| Term { part, mean, deviation, weight };
         let terms = terms.into_iter().map(term).collect();
-        let calibration = Calibration { format: CALIBRATION_FORMAT, threshold, precision, intercept, terms, histories };
+        // agents of earlier releases do not say it, and have the first one
+        let calibration = Calibration { format: format.max(1), threshold, precision, intercept, terms, histories };
         calibration.check()?;
         Ok(calibration)
     }
