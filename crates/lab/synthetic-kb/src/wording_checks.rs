@@ -4,7 +4,7 @@ use autoact_base::random::Rng;
 
 use crate::phrase::phrase;
 use crate::schema::{Compare, RelationRef};
-use crate::wording::{Composer, Form, say};
+use crate::wording::{Composer, Form, bare, say};
 use crate::wording_frames::{BELIEFS, VERIFY, further};
 use crate::wording_grammar::statement;
 use crate::wording_pairs::word;
@@ -34,7 +34,7 @@ impl Composer<'_> {
             }
             _ => {
                 let stated = stated?;
-                Some(Form { text: stated.strip_prefix("the ").unwrap_or(&stated).to_owned(), family: "keywords" })
+                Some(Form { text: bare(&stated).to_owned(), family: "keywords" })
             }
         }
     }

@@ -33,7 +33,7 @@ impl Composer<'_> {
             return Some(match rng.below(4) {
                 0 => Form { text: format!("What's {p}?"), family: "noun-phrase" },
                 1 => Form { text: self.imperative(&p, false, rng)?, family: "imperative" },
-                2 => Form { text: p.strip_prefix("the ").unwrap_or(&p).to_owned(), family: "keywords" },
+                2 => Form { text: bare(&p).to_owned(), family: "keywords" },
                 _ => Form { text: self.request(&p, rng)?, family: "request" },
             });
         }
@@ -101,7 +101,7 @@ impl Composer<'_> {
             5 => self.keywords(relation, *last, &x, nested, rng),
             _ => {
                 let p = self.noun_phrase(*last, &x, nested, rng);
-                let p = if rng.chance(0.3) { p.strip_prefix("the ").unwrap_or(&p).to_owned() } else { p };
+                let p = if rng.chance(0.3) { bare(&p).to_owned() } else { p };
                 (!p.starts_with("what ")).then(|| Form { text: format!("{p}?"), family: "bare" })
             }
         }
@@ -115,7 +115,7 @@ impl Composer<'_> {
                 return format!("{x}'s {}", relation.noun);
             }
             if rng.chance(0.1) {
-                return format!("the {} {}", x.strip_prefix("the ").unwrap_or(x), relation.noun);
+                return format!("the {} {}", bare(x), relation.noun);
             }
         }
         phrase(self.base, at, x, nested, rng)
