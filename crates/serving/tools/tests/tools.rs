@@ -122,6 +122,21 @@ fn search_shows_the_best_sentence_of_the_best_pages() {
 }
 
 #[test]
+fn a_value_is_found_before_titles_that_share_a_word_of_the_query() {
+    let atlas = Corpus::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../corpora/atlas/pages.jsonl")).unwrap();
+    for (query, title) in [
+        ("calling code +372", "Estonia"),
+        ("orbital period 687 days", "Mars"),
+        ("city Ann Arbor", "University of Michigan"),
+        ("composer Frederick Loewe", "My Fair Lady"),
+        ("Danube length", "Danube"),
+    ] {
+        let found: Vec<&str> = atlas.search(query, 3).unwrap().into_iter().map(|(page, _)| page.title.as_str()).collect();
+        assert!(found.contains(&title), "{query}: {found:?}");
+    }
+}
+
+#[test]
 fn search_has_no_syntax_to_get_wrong() {
     check("Search", "xyzzy", "No page matches xyzzy.");
     check("Search", "title:(\"", "No page matches title:(\".");

@@ -7,8 +7,6 @@ use qdrant_client::qdrant::Vector;
 
 use crate::encode::{term, weights};
 
-/// How much more a word of the title counts than one of the text: as in the embedded store.
-const TITLE_BOOST: f32 = 2.5;
 /// Words of an average title and of an average text. Constants: the weights of what is stored must
 /// not depend on what is stored later.
 const TITLE_WORDS: f64 = 6.0;
@@ -24,7 +22,7 @@ pub(super) type Sparse = BTreeMap<u32, f32>;
 pub(super) fn segment_words(title: &str, text: &str) -> Sparse {
     let mut words = weights(&stems(text), TEXT_WORDS);
     for (index, weight) in weights(&stems(title), TITLE_WORDS) {
-        *words.entry(index).or_default() += TITLE_BOOST * weight;
+        *words.entry(index).or_default() += weight;
     }
     words
 }
