@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use autoact_in_process::{LocalGroup, RunOptions};
 use autoact_registry::CALIBRATION_FILE;
-use autoact_score::{Fitted, Judged, fit, with_options};
+use autoact_score::{Fitted, Judged, fit_within_reach, with_options};
 use autoact_trajectory::{Calibration, Evidence, JudgedAnswers};
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,10 @@ pub struct CalibrationReport {
     pub answers: usize,
     /// The share of approved answers that is to be right.
     pub precision: f64,
+    /// The share that the threshold was chosen for: less where no threshold reaches what is asked
+    /// for. `None`: there is no calibration.
+    #[serde(default)]
+    pub reached: Option<f64>,
     /// The confidence that an approval needs; `None`: there is no calibration.
     pub threshold: Option<f64>,
     /// The share of right answers that it would approve, on answers that its fit has not seen.
@@ -60,8 +64,9 @@ pub struct CalibrationReport {
     pub why: String,
 }
 
-/// Fits and installs the calibration of the chosen round's group, whose adapters are loaded. If none
-/// can be fitted, there is none, and verdicts alone decide.
+/// Fits and installs the calibration of the chosen round's group, whose adapters are loaded: for the
+/// precision of the task, or for less where no threshold reaches it, because a confidence also tells
+/// the better of two answers. If none can be fitted, there is none, and verdicts alone decide.
 ///
 /// # Errors
 /// The model or a file fails, or a stop was requested.
@@ -113,11 +118,12 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
     };
     let judged: Vec<Judged> = records.iter().flat_map(of).collect();
     let precision = work.task.settings.evaluate.precision;
-    let fitted = fit(&judged, precision);
+    let fitted = fit_within_reach(&judged, precision);
     let report = CalibrationReport {
         questions: records.len(),
         answers: judged.len(),
         precision,
+        reached: fitted.as_ref().ok().map(|fitted| fitted.calibration.precision),
         threshold: fitted.as_ref().ok().map(|fitted| fitted.calibration.threshold),
         coverage: fitted.as_ref().ok().map(|fitted| coverage(&judged, fitted)),
         why: fitted.as_ref().err().map(ToString::to_string).unwrap_or_default(),
@@ -163,13 +169,14 @@ fn coverage(judged: &[Judged], fitted: &Fitted) -> f64 {
 impl fmt::Display for CalibrationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.threshold, self.coverage) {
-            (Some(threshold), Some(coverage)) => write!(
-                f,
-                "approval needs a confidence of {threshold:.2}, for {:.0}% precision; it finds {:.0}% of the right answers to {} validation questions",
-                100.0 * self.precision,
-                100.0 * coverage,
-                self.questions
-            ),
+            (Some(threshold), Some(coverage)) => {
+                let reached = self.reached.unwrap_or(self.precision);
+                write!(f, "approval needs a confidence of {threshold:.2}, for {:.0}% precision", 100.0 * reached)?;
+                if reached < self.precision {
+                    write!(f, " ({:.0}% is out of reach)", 100.0 * self.precision)?;
+                }
+                write!(f, "; it finds {:.0}% of the right answers to {} validation questions", 100.0 * coverage, self.questions)
+            }
             _ => write!(f, "no calibration, so verdicts alone decide: {}", self.why),
         }
     }

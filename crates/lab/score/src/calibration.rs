@@ -19,6 +19,11 @@ const PENALTY: f64 = 1.0;
 /// A part whose standard deviation is below this share of its size is constant.
 const CONSTANT: f64 = 1e-9;
 
+/// How much less precision is tried at a time where what was asked for cannot be reached.
+const STEP: f64 = 0.05;
+/// The least precision that an approval is worth anything with.
+const LEAST_PRECISION: f64 = 0.5;
+
 /// An answer that was judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
@@ -106,6 +111,20 @@ pub fn fit(judged: &[Judged], precision: f64) -> Result<Fitted, FitError> {
         .collect();
     let threshold = threshold_for(precision, &approvable).map_err(|best| FitError::Unreachable { precision, best })?;
     Ok(Fitted { calibration: Calibration { threshold, precision, ..mix(None) }, confidences })
+}
+
+/// [`fit`] for the precision that is asked for, or for the next lower one that a threshold reaches, in
+/// steps of 5 points down to 50%. The calibration names the precision that it was fitted for.
+///
+/// # Errors
+/// Those of [`fit`]; `Unreachable` with the precision that was asked for.
+pub fn fit_within_reach(judged: &[Judged], precision: f64) -> Result<Fitted, FitError> {
+    let asked = fit(judged, precision);
+    let Err(FitError::Unreachable { best, .. }) = asked else { return asked };
+    // no threshold is sure of more than the best one
+    let steps = ((precision - best) / STEP - f64::EPSILON.sqrt()).ceil().max(1.0);
+    let lower = precision - steps * STEP;
+    if lower < LEAST_PRECISION { asked } else { fit(judged, lower).or(asked) }
 }
 
 /// Each question's fold: in turn, by their texts, those with a wrong answer first. So each fold has

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use autoact_base::random::SplitMix64;
-use autoact_score::{FitError, Judged, auroc, calibration_error, curve, fit, precision_at_least, threshold_for};
+use autoact_score::{FitError, Judged, auroc, calibration_error, curve, fit, fit_within_reach, precision_at_least, threshold_for};
 use autoact_trajectory::{Calibration, Evidence};
 use proptest::prelude::*;
 
@@ -105,6 +105,22 @@ fn answers_with_the_verdict_wrong_count_for_weights_alone() {
     assert_eq!(weights(&approvable.calibration), weights(&all.calibration));
     let lowest = judged.iter().zip(&approvable.confidences).filter(|(one, _)| one.right).map(|(_, confidence)| *confidence);
     assert_eq!(approvable.calibration.threshold, lowest.fold(f64::INFINITY, f64::min));
+}
+
+#[test]
+fn a_precision_out_of_reach_becomes_the_next_lower_one_that_is_not() {
+    let judged = judged();
+    assert_eq!(fit_within_reach(&judged, 0.9), fit(&judged, 0.9));
+    let asked = 0.995;
+    let Err(FitError::Unreachable { best, .. }) = fit(&judged, asked) else { panic!("it is reached") };
+    let fitted = fit_within_reach(&judged, asked).unwrap();
+    let reached = fitted.calibration.precision;
+    assert!(reached <= best && best < reached + 0.05, "{reached} {best}");
+    assert!(((asked - reached) / 0.05).fract().min(1.0 - ((asked - reached) / 0.05).fract()) < 1e-6, "{reached}");
+    assert_eq!(fitted, fit(&judged, reached).unwrap());
+    // an approval that is wrong more often than not is none
+    let noise: Vec<Judged> = judged.iter().cloned().enumerate().map(|(at, one)| Judged { right: at % 4 == 0, ..one }).collect();
+    assert!(matches!(fit_within_reach(&noise, 0.9), Err(FitError::Unreachable { precision: 0.9, best }) if best < 0.5));
 }
 
 #[test]
