@@ -1,257 +1,31 @@
 //! Endless streams of training documents: plain texts, reading exercises, gold trajectories and
 //! reflections, all over synthetic knowledge bases.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use autoact_base::random::Rng;
 use autoact_prompt::{Role, Segment};
-use autoact_synthetic_kb::{
-    Atlas, AtlasError, DrillLines, KnowledgeBase, Mix, NO_PAGE, NameMaker, Nouns, Question, Schema, SchemaError, Solver, Split,
-    ThoughtStyle, Wording, World, WorldSize, drill, question_list, tool_choice,
-};
-use autoact_tools::ToolLibrary;
+use autoact_synthetic_kb::{DrillLines, Misread, Schema, Split, ThoughtStyle, drill, question_list};
 use autoact_train::{Document, DocumentSource};
-use autoact_trajectory::{Step, ToolSpec, Trajectory, Turn};
+use autoact_trajectory::{Trajectory, Turn};
 
 use crate::encode::{EncodeError, Encoder};
-use crate::environment::{Tools, ToolsError};
-use crate::paths::Paths;
-use crate::recipe::{AdapterRecipe, BaseRecipe, Recipe, WorldsRecipe};
+use crate::kit::{ADAPTER_DETOURS, DETOURS, Gold};
+use crate::recipe::{AdapterRecipe, BaseRecipe, Recipe};
+use crate::worlds::{LIST_QUESTIONS, Made, SourceError, Worlds};
 
-/// Questions tried for one document, because some have no gold trajectory. If none has one, the
-/// document is empty and the trainer skips it.
-const TRIES: usize = 20;
-/// Probability that a trajectory of the base's data starts with a wrong tool and recovers.
-const DETOURS: f64 = 0.04;
-/// The same for the adapters' data. It is lower, because adapters should learn the canonical way.
-const ADAPTER_DETOURS: f64 = 0.02;
-/// Ways tried to misread a name, because the tools do not always suggest the title that is meant.
-const MISREADINGS: usize = 8;
-/// Number of questions in a list; each stands after its pages.
-const LIST_QUESTIONS: usize = 4;
-/// Fraction of plain texts that are about tools.
-const TOOL_CHOICES: f64 = 0.3;
-
-/// An error in generating synthetic knowledge bases or their tools.
-#[derive(Debug, thiserror::Error)]
-pub enum SourceError {
-    /// A schema file.
-    #[error(transparent)]
-    Schema(#[from] SchemaError),
-    /// The list of nouns cannot be read.
-    #[error("cannot read the nouns `{}`", path.display())]
-    Nouns {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The atlas's tables.
-    #[error(transparent)]
-    Atlas(#[from] AtlasError),
-    /// The tools.
-    #[error(transparent)]
-    Tools(#[from] ToolsError),
-    /// The tokenizer.
-    #[error(transparent)]
-    Encode(#[from] EncodeError),
-}
-
-/// The sources of synthetic knowledge bases: schemas, nouns and the spelling of names.
-#[derive(Clone)]
-pub struct Worlds {
-    base: Arc<Schema>,
-    /// Nouns for renamed relations in the base's knowledge bases, and the fraction renamed.
-    nouns: Arc<Nouns>,
-    recipe: WorldsRecipe,
-    atlas: Arc<Schema>,
-    names: Arc<NameMaker>,
-    library: Arc<ToolLibrary>,
-}
-
-impl Worlds {
-    /// Reads the two schemas and the nouns, and learns the spelling of the atlas's names.
-    pub fn load(paths: &Paths, recipe: &Recipe) -> Result<Worlds, SourceError> {
-        let beside: PathBuf = paths.recipe.with_file_name("worlds.toml");
-        let nouns = paths.recipe.with_file_name("nouns.txt");
-        let nouns = std::fs::read_to_string(&nouns).map_err(|source| SourceError::Nouns { path: nouns.clone(), source })?;
-        let atlas = Atlas::load(&paths.atlas)?;
-        Ok(Worlds {
-            base: Arc::new(Schema::load_for_training(&beside)?),
-            nouns: Arc::new(Nouns::parse(&nouns)),
-            recipe: recipe.worlds,
-            atlas: Arc::new(Schema::load_for_training(&paths.atlas.join("schema.toml"))?),
-            names: Arc::new(NameMaker::fit(atlas.base())),
-            library: Arc::new(Tools::bundled()?),
-        })
-    }
-
-    /// Texts for the tokenizer: pages and trajectories of `count` knowledge bases of each schema.
-    pub(crate) fn texts(&self, recipe: &Recipe, count: u64) -> Result<Vec<String>, SourceError> {
-        let mut texts = Vec::new();
-        for (schema, label) in [(&self.base, "tokenizer-base"), (&self.atlas, "tokenizer-atlas")] {
-            for number in 0..count {
-                let world = Made::new(self, schema, label, recipe.seed, number)?;
-                texts.extend(world.base.pages().into_iter().map(|(title, text)| format!("{title}: {text}")));
-                for at in 0..recipe.worlds.documents {
-                    let mut rng = world.rng(at);
-                    let gold = world.kit(&mut rng).gold(&mut rng, &ThoughtStyle::CANONICAL, DETOURS, Split::Train);
-                    texts.extend(gold.map(|gold| autoact_prompt::transcript(&gold.trajectory)));
-                }
-            }
-        }
-        Ok(texts)
-    }
-}
-
-/// One synthetic knowledge base with its tools.
-struct Made {
-    base: KnowledgeBase,
-    tools: Tools,
-    recipe: WorldsRecipe,
-    seed: u64,
-    label: &'static str,
-    number: u64,
-}
-
-impl Made {
-    fn new(worlds: &Worlds, schema: &Arc<Schema>, label: &'static str, seed: u64, number: u64) -> Result<Made, SourceError> {
-        let world_seed = Rng::numbered(seed, number, label).next_u64();
-        // only the base's schema is renamed: adapters have to learn the atlas's relations, while
-        // the base has to learn to copy whatever noun it reads
-        let strange = Arc::ptr_eq(schema, &worlds.base)
-            .then(|| Arc::new(schema.with_strange_relations(&worlds.nouns, worlds.recipe.strange, world_seed)));
-        let base = World::invent(strange.as_ref().unwrap_or(schema), &worlds.names, world_seed, WorldSize::default());
-        let tools = Tools::over(&worlds.library, &base)?;
-        Ok(Made { base, tools, recipe: worlds.recipe, seed: world_seed, label, number })
-    }
-
-    /// The random number generator of the knowledge base's document `at`.
-    fn rng(&self, at: u64) -> Rng {
-        Rng::labelled(self.seed.wrapping_add(at.wrapping_mul(0x2545_f491_4f6c_dd1d)), self.label)
-    }
-
-    /// The tools and the questions of one document.
-    fn kit(&self, rng: &mut Rng) -> Kit<'_> {
-        let WorldsRecipe { differences, inverse, unanswerable, arithmetic, always_answered, .. } = self.recipe;
-        let of_pages = Mix { difference: differences, inverse, ..Mix::default() };
-        let (mut specs, mut mix) = (self.tools.specs().to_vec(), of_pages.with(arithmetic, unanswerable));
-        if rng.chance(always_answered) {
-            specs.retain(|spec| !spec.is_no_answer());
-            mix = of_pages.with(arithmetic, 0.0);
-        }
-        Kit { world: self, specs, mix }
-    }
-
-    /// A plain text: either pages with questions and answers, in the form that self-instruct uses,
-    /// or questions with the tools that they need.
-    fn plain(&self, rng: &mut Rng) -> Option<String> {
-        if rng.chance(TOOL_CHOICES) {
-            return tool_choice(&self.base, self.tools.specs(), Split::Train, rng);
-        }
-        question_list(&self.base, LIST_QUESTIONS, Split::Train, self.recipe.reworded, rng)
-    }
-}
-
-/// The tools of one document's trajectory and the mix that its question is drawn from.
-struct Kit<'a> {
-    world: &'a Made,
-    specs: Vec<ToolSpec>,
-    mix: Mix,
-}
-
-/// A right trajectory.
-struct Gold {
-    trajectory: Trajectory,
-    question: Question,
-    /// What a step looks for in place of a name of the question. That step is no target.
-    misread: Option<String>,
-}
-
-/// Takes the steps that misread a name out of a document's targets.
-fn forget(read: &str, document: &mut Document, history: &Trajectory, encoder: &Encoder) -> Result<(), EncodeError> {
+/// Takes the steps that misread the question out of a document's targets.
+fn forget(misread: &Misread, document: &mut Document, history: &Trajectory, encoder: &Encoder) -> Result<(), EncodeError> {
     let length = |turns: usize| {
         let before = Trajectory { turns: history.turns[..turns].to_vec(), ..history.clone() };
         Ok::<usize, EncodeError>(encoder.trajectory(&before, |_| false)?.tokens.len())
     };
     for (at, turn) in history.turns.iter().enumerate() {
-        if matches!(turn, Turn::Step(step) if is_misread(step, read)) {
+        if matches!(turn, Turn::Step(step) if misread.is_in(step)) {
             document.loss[length(at)?..length(at + 1)?].fill(false);
         }
     }
     Ok(())
-}
-
-/// Whether a step looks in vain for a name read like this.
-fn is_misread(step: &Step, read: &str) -> bool {
-    step.params.as_deref() == Some(read) && step.observation.as_deref().is_some_and(|found| found.starts_with(NO_PAGE))
-}
-
-impl Kit<'_> {
-    fn solver<'a>(&'a self, style: &'a ThoughtStyle, detours: f64) -> Solver<'a> {
-        Solver { base: &self.world.base, style, tools: &self.specs, detours }
-    }
-
-    fn tools(&self) -> Tools {
-        self.world.tools.clone()
-    }
-
-    fn gold(&self, rng: &mut Rng, style: &ThoughtStyle, detours: f64, split: Split) -> Option<Gold> {
-        (0..TRIES).find_map(|_| {
-            let mut question = self.world.base.question(rng, &self.mix, split)?;
-            let reworded = self.world.recipe.reworded;
-            if reworded > 0.0
-                && rng.chance(reworded)
-                && let Some(reworded) = self.world.base.reword(&question, &Wording::TRAIN, rng)
-            {
-                question = reworded;
-            }
-            let solver = self.solver(style, detours);
-            if rng.chance(self.world.recipe.misread)
-                && let Some((trajectory, read)) = self.misread(&question, &solver, rng)
-            {
-                return Some(Gold { trajectory, question, misread: Some(read) });
-            }
-            let trajectory = solver.solve(&question, &mut self.tools(), rng).ok()?;
-            Some(Gold { trajectory, question, misread: None })
-        })
-    }
-
-    /// A right trajectory that first misreads a name, and what it reads. The tools must suggest the
-    /// title that is meant.
-    fn misread(&self, question: &Question, solver: &Solver<'_>, rng: &mut Rng) -> Option<(Trajectory, String)> {
-        (0..MISREADINGS).find_map(|_| {
-            let (misread, read) = question.misread(rng)?;
-            let trajectory = solver.solve(&misread, &mut self.tools(), rng).ok()?;
-            let found = trajectory.steps().any(|step| is_misread(step, &read));
-            found.then_some((trajectory, read))
-        })
-    }
-
-    /// Adds a reflection. With probability `spoiled`, the trajectory is first made wrong.
-    fn judged(&self, gold: Trajectory, question: &Question, style: &ThoughtStyle, spoiled: f64, rng: &mut Rng) -> Trajectory {
-        let solver = self.solver(style, 0.0);
-        let mut history = gold;
-        if rng.chance(spoiled)
-            && let Some((wrong, _)) = solver.spoil(question, &history, &mut self.tools(), rng)
-        {
-            history = wrong;
-        }
-        if let Ok(reflection) = solver.reflect(question, &history) {
-            history.turns.push(Turn::Reflection(reflection));
-        }
-        history
-    }
-
-    /// A trajectory with a wrong answer, its rejection, the right answer and its approval.
-    fn repaired(&self, gold: &Trajectory, question: &Question, style: &ThoughtStyle, rng: &mut Rng) -> Option<Trajectory> {
-        let solver = self.solver(style, 0.0);
-        let mut history = solver.repair(question, gold, &mut self.tools(), rng).ok()??;
-        let reflection = solver.reflect(question, &history).ok()?;
-        history.turns.push(Turn::Reflection(reflection));
-        Some(history)
-    }
 }
 
 /// Splits the stream of documents into knowledge bases and keeps the current one.
@@ -325,8 +99,8 @@ impl BaseDocuments {
         let wrong = spoiled_answer(&history);
         let counts = |segment: &Segment| whole || (segment.role.is_some() && !(wrong && segment.role != Some(Role::Reflect)));
         let mut document = encoder.trajectory(&history, counts).ok()?;
-        if let Some(read) = &misread {
-            forget(read, &mut document, &history, encoder).ok()?;
+        if let Some(misread) = &misread {
+            forget(misread, &mut document, &history, encoder).ok()?;
         }
         Some(document)
     }
@@ -398,8 +172,8 @@ impl AdapterDocuments {
             let length = encoder.trajectory(&before, spoken).ok()?.tokens.len();
             document.loss[..length].fill(false);
         }
-        if let (Some(read), Role::Plan | Role::Tool) = (&misread, role) {
-            forget(read, &mut document, &history, encoder).ok()?;
+        if let (Some(misread), Role::Plan | Role::Tool) = (&misread, role) {
+            forget(misread, &mut document, &history, encoder).ok()?;
         }
         Some(document)
     }
@@ -430,8 +204,11 @@ fn next_of(document: impl FnOnce() -> Option<Document>) -> Document {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
-    use autoact_trajectory::NOT_FOUND;
+    use crate::paths::Paths;
+    use autoact_trajectory::{NOT_FOUND, Step};
 
     fn stem() -> (Recipe, Worlds) {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..");
@@ -443,35 +220,43 @@ mod tests {
     }
 
     #[test]
-    fn a_misread_name_is_no_target_and_what_follows_is() {
+    fn what_is_misread_is_no_target_and_what_follows_is() {
         let (recipe, worlds) = stem();
         let mut made = Made::new(&worlds, &worlds.atlas, "test", 1, 0).unwrap();
-        made.recipe.misread = 1.0;
-        let mut seen = 0;
-        for at in 0..recipe.worlds.documents {
-            let mut rng = made.rng(at);
-            let kit = made.kit(&mut rng);
-            let gold = kit.gold(&mut rng, &ThoughtStyle::ADAPTER, 0.0, Split::Train).unwrap();
-            let Gold { trajectory, question, misread: Some(read) } = gold else { continue };
-            seen += 1;
-            let text = autoact_prompt::transcript(&trajectory);
-            let tokenizer = crate::tokenizer::fit(&vec![text; 4], 400).unwrap();
-            let encoder = Encoder::new(tokenizer.clone()).unwrap();
-            let spoken = |segment: &Segment| segment.role == Some(Role::Plan);
-            let whole = encoder.trajectory(&trajectory, spoken).unwrap();
-            let mut document = whole.clone();
-            forget(&read, &mut document, &trajectory, &encoder).unwrap();
-            let targets = |document: &Document| {
-                let tokens = document.tokens.iter().zip(&document.loss).filter(|(_, loss)| **loss).map(|(token, _)| *token);
-                tokenizer.decode(&tokens.collect::<Vec<_>>(), false).unwrap()
-            };
-            let wrong: Vec<&Step> = trajectory.steps().filter(|step| is_misread(step, &read)).collect();
-            assert!(wrong.len() == 1 && targets(&whole).contains(&wrong[0].thought), "{trajectory:#?}");
-            assert!(!targets(&document).contains(&wrong[0].thought));
-            let last = trajectory.steps().next_back().unwrap();
-            assert!(targets(&document).contains(&last.thought) && last.params.as_ref() == Some(&question.answer));
+        let (mut names, mut relations) = (0, 0);
+        for (misread, misread_asked) in [(1.0, 0.0), (0.0, 1.0)] {
+            (made.recipe.misread, made.recipe.misread_asked) = (misread, misread_asked);
+            for at in 0..recipe.worlds.documents {
+                let mut rng = made.rng(at);
+                let kit = made.kit(&mut rng);
+                let gold = kit.gold(&mut rng, &ThoughtStyle::ADAPTER, 0.0, Split::Train).unwrap();
+                let Gold { trajectory, question, misread: Some(misread) } = gold else { continue };
+                match misread {
+                    Misread::Name(_) => names += 1,
+                    Misread::Asked(_) => relations += 1,
+                }
+                let text = autoact_prompt::transcript(&trajectory);
+                let tokenizer = crate::tokenizer::fit(&vec![text; 4], 400).unwrap();
+                let encoder = Encoder::new(tokenizer.clone()).unwrap();
+                let spoken = |segment: &Segment| segment.role == Some(Role::Plan);
+                let whole = encoder.trajectory(&trajectory, spoken).unwrap();
+                let mut document = whole.clone();
+                forget(&misread, &mut document, &trajectory, &encoder).unwrap();
+                let targets = |document: &Document| {
+                    let tokens = document.tokens.iter().zip(&document.loss).filter(|(_, loss)| **loss).map(|(token, _)| *token);
+                    tokenizer.decode(&tokens.collect::<Vec<_>>(), false).unwrap()
+                };
+                let wrong: Vec<&Step> = trajectory.steps().filter(|step| misread.is_in(step)).collect();
+                assert!(!wrong.is_empty() && wrong.len() < 4, "{trajectory:#?}");
+                for step in &wrong {
+                    assert!(targets(&whole).contains(&step.thought) && !targets(&document).contains(&step.thought));
+                }
+                let last = trajectory.steps().next_back().unwrap();
+                assert!(!misread.is_in(last) && targets(&document).contains(&last.thought));
+                assert!(!question.is_answerable() || last.params.as_ref() == Some(&question.answer));
+            }
         }
-        assert!(seen > 10, "{seen}");
+        assert!(names > 10 && relations > 20, "{names}, {relations}");
     }
 
     #[test]

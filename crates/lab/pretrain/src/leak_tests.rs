@@ -2,10 +2,12 @@
 //! were written by hand, without sight of the generator that words the training data.
 
 use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
 
-use autoact_synthetic_kb::{KnowledgeBase, ThoughtStyle};
+use autoact_synthetic_kb::{Atlas, KnowledgeBase, ThoughtStyle};
 
 use super::*;
+use crate::paths::Paths;
 
 /// Knowledge bases of each schema from which training questions are drawn, with all their documents.
 const WORLDS: u64 = 40;

@@ -117,6 +117,9 @@ pub struct WorldsRecipe {
     /// Fraction of trajectories in which a name of the question is first read with words around it,
     /// or without some of its own. The step is no target: they learn to find back.
     pub misread: f64,
+    /// Fraction of trajectories that first ask for something else than the question does: another
+    /// relation, or words that are no name. The steps are no targets either.
+    pub misread_asked: f64,
 }
 
 /// `[base]`: the composition of the base's training data. All values are fractions.

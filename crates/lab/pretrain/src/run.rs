@@ -11,11 +11,12 @@ use autoact_train::{
 };
 use tokenizers::Tokenizer;
 
-use crate::documents::{AdapterDocuments, BaseDocuments, SourceError, Worlds};
+use crate::documents::{AdapterDocuments, BaseDocuments};
 use crate::encode::{EncodeError, Encoder};
 use crate::paths::Paths;
 use crate::recipe::{Recipe, RecipeError};
 use crate::tokenizer;
+use crate::worlds::{SourceError, Worlds};
 
 /// A training run that could not start or resume.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,8 @@
 //! `cargo run -p autoact-synthetic-kb --example show -- KIND [SEED] [COUNT] [QUESTIONS] [STYLE]`.
 //! KIND is `worlds`, `invented` or `atlas`; QUESTIONS is `1`, `2`, `3`, `comparison`, `yes-no`,
 //! `inverse`, `difference`, `arithmetic`, `unanswerable`, `mix` or `all`. A last argument `reworded`
-//! gives the questions as people type them, `phrased` the same without noise.
+//! gives the questions as people type them, `phrased` the same without noise, `misread` trajectories
+//! that first ask for something else.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -69,6 +70,12 @@ fn show(base: &KnowledgeBase, seed: u64, count: usize, mix: &Mix, style: &str, w
             question = reworded;
         }
         println!("# {} {} -> {}", question.id, question.chain.join(" > "), question.answer);
+        if words == "misread" {
+            if let Some((trajectory, _)) = solver.misread_asked(&question, &mut shelf, &mut rng) {
+                println!("{}", transcript(&trajectory));
+            }
+            continue;
+        }
         match solver.solve(&question, &mut shelf, &mut rng) {
             Ok(trajectory) => show_all(&solver, &question, trajectory, &mut shelf, &mut rng)?,
             Err(error) => println!("Question: {}\n(no trajectory: {error})\n", question.text),

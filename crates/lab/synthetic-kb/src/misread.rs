@@ -1,13 +1,38 @@
-//! A name of a question misread: with words around it, or without some of its own. A model that
-//! meets an unknown wording does so; from such a step it must find back.
+//! Questions misread: a name with words around it, or without some of its own. A model that meets an
+//! unknown wording does so; from such a step it must find back.
 
 use autoact_base::random::Rng;
+use autoact_trajectory::{Step, Trajectory};
 
 use crate::question::{Question, QuestionPlan, Spelling};
-use crate::solve::{as_written, misspelt};
+use crate::solve::{Environment, NO_PAGE, Solver, as_written, misspelt};
+
+/// What the first steps of a trajectory get wrong about its question. The steps after them do not
+/// depend on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misread {
+    /// A name is read like this.
+    Name(String),
+    /// Something else is asked for: the steps' thoughts end in one of these sentences.
+    Asked(Vec<String>),
+}
+
+impl Misread {
+    /// Whether a step comes of it.
+    pub fn is_in(&self, step: &Step) -> bool {
+        match self {
+            Misread::Name(read) => {
+                step.params.as_ref() == Some(read) && step.observation.as_deref().is_some_and(|found| found.starts_with(NO_PAGE))
+            }
+            Misread::Asked(ends) => ends.iter().any(|end| step.thought.ends_with(end.as_str())),
+        }
+    }
+}
 
 /// Most words beside a name that are taken for part of it.
 const BESIDE: usize = 2;
+/// Ways tried to misread a name, because the tools do not always suggest the title that is meant.
+const READINGS: usize = 8;
 /// Probability that words before a name are taken for part of it, where there are any; of words
 /// after it; and that some of its own words are missing, where it has several.
 const KINDS: [f64; 3] = [0.45, 0.25, 0.3];
@@ -16,7 +41,7 @@ impl Question {
     /// The same question, in which one name is read as the returned text. Its gold trajectory
     /// first looks for that text, and then for the title that the tools suggest. `None` if it has
     /// no name that a page is titled by, or if there is nothing beside it.
-    pub fn misread(&self, rng: &mut Rng) -> Option<(Question, String)> {
+    fn with_misread_name(&self, rng: &mut Rng) -> Option<(Question, String)> {
         let titles: Vec<&String> = match &self.plan {
             QuestionPlan::Follow { start } | QuestionPlan::IsValue { start, .. } => vec![start],
             QuestionPlan::Compare { a, b, .. }
@@ -59,6 +84,20 @@ impl Question {
     }
 }
 
+impl Solver<'_> {
+    /// A right trajectory that first misreads a name. The tools must suggest the title that is
+    /// meant.
+    pub fn misread_name(&self, question: &Question, env: &mut dyn Environment, rng: &mut Rng) -> Option<(Trajectory, Misread)> {
+        (0..READINGS).find_map(|_| {
+            let (misread, read) = question.with_misread_name(rng)?;
+            let trajectory = self.solve(&misread, env, rng).ok()?;
+            let misread = Misread::Name(read);
+            let found = trajectory.steps().any(|step| misread.is_in(step));
+            found.then_some((trajectory, misread))
+        })
+    }
+}
+
 /// Where the words of a text begin.
 fn word_starts(text: &str) -> impl DoubleEndedIterator<Item = usize> {
     text.char_indices().map(|(at, _)| at).filter(|at| !text[*at..].starts_with(' ') && (*at == 0 || text[..*at].ends_with(' ')))
@@ -94,11 +133,11 @@ mod tests {
             family: None,
         };
         let mut rng = Rng::new(1);
-        let mut read: Vec<String> = (0..60).filter_map(|_| question.misread(&mut rng)).map(|(_, read)| read).collect();
+        let mut read: Vec<String> = (0..60).filter_map(|_| question.with_misread_name(&mut rng)).map(|(_, read)| read).collect();
         read.sort();
         read.dedup();
         assert_eq!(read, ["Negro", "Rio", "Rio Negro in", "Rio Negro in kilometres", "is the Rio Negro", "the Rio Negro"]);
-        let (misread, read) = (0..60).find_map(|_| question.misread(&mut rng)).unwrap();
+        let (misread, read) = (0..60).find_map(|_| question.with_misread_name(&mut rng)).unwrap();
         assert_eq!((misread.text.as_str(), misread.spelt.len(), &misread.spelt[0].written), (text, 1, &read));
     }
 }

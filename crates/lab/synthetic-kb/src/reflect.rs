@@ -13,7 +13,7 @@ use crate::solve::{
     CALCULATE, LOOKUP, NO_PAGE, NO_SENTENCE, RETRIEVE, SEARCH, SolveError, Solver, as_written, digits, meant, misspelt, resolve, shows,
     told_as,
 };
-use crate::text::{contains_words, fill, with_article};
+use crate::text::{contains_words, say, with_article};
 
 impl Solver<'_> {
     /// The reflection on a finished trajectory: right if its answer is the question's answer, or if
@@ -377,8 +377,4 @@ impl Expected<'_> {
             Expected::Number(noun) | Expected::Name(noun) => with_article(noun),
         }
     }
-}
-
-fn say(template: &str, values: &[(&str, &str)]) -> String {
-    fill(template, |slot| values.iter().find(|(name, _)| *name == slot).map(|(_, value)| (*value).to_owned()))
 }

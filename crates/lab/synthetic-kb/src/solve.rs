@@ -7,10 +7,11 @@ use autoact_trajectory::{Action, FINISH, NOT_FOUND, Step, ToolSpec, Trajectory, 
 
 use crate::base::{EntityId, Fact, KnowledgeBase};
 use crate::difference::relations;
+use crate::mistake::Mistake;
 use crate::question::{Asks, Question, QuestionPlan, Read, Why};
 use crate::schema::RelationRef;
 use crate::style::ThoughtStyle;
-use crate::text::fill;
+use crate::text::say;
 
 /// The name of the tool that shows the beginning of a page.
 pub const RETRIEVE: &str = "Retrieve";
@@ -108,11 +109,31 @@ impl Solver<'_> {
         rng: &mut Rng,
     ) -> Result<Trajectory, SolveError> {
         let fresh = trajectory.turns.is_empty();
-        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: misspelt(question) };
+        let mut walk = Walk { trajectory, written: misspelt(question), ..self.begin(question, env) };
         let chain = resolve(self.base, question)?;
         if fresh && rng.chance(self.detours) {
             walk.detour(question, &chain, rng)?;
         }
+        self.conclude(&mut walk, question, &chain, rng)?;
+        Ok(walk.trajectory)
+    }
+
+    /// A correct trajectory that makes a mistake on its way, and the ends of the thoughts that make
+    /// it; none if the question did not come to it.
+    pub(crate) fn solve_after(
+        &self,
+        mistake: Mistake,
+        question: &Question,
+        env: &mut dyn Environment,
+        rng: &mut Rng,
+    ) -> Result<(Trajectory, Vec<String>), SolveError> {
+        let mut walk = Walk { written: misspelt(question), mistake: Some(mistake), ..self.begin(question, env) };
+        self.conclude(&mut walk, question, &resolve(self.base, question)?, rng)?;
+        Ok((walk.trajectory, walk.mistake.map(|mistake| mistake.made).unwrap_or_default()))
+    }
+
+    /// The steps that are missing, including the last one.
+    fn conclude(&self, walk: &mut Walk<'_, '_>, question: &Question, chain: &[RelationRef], rng: &mut Rng) -> Result<(), SolveError> {
         let last = match &question.plan {
             QuestionPlan::Missing { asks: Asks::Owner { kind, noun, value }, .. } => {
                 walk.seek_owner_in_vain(kind, noun, value)?;
@@ -125,16 +146,17 @@ impl Solver<'_> {
                 not_found_step(std::mem::take(&mut walk.thought), &missing)
             }
             QuestionPlan::NoQuestion { what } => {
+                walk.go_wrong("", "")?;
                 walk.think(self.style.nothing, &[("w", what)]);
                 not_found_step(std::mem::take(&mut walk.thought), NO_QUESTION)
             }
             _ => {
-                let answer = walk.answer(question, &chain)?;
+                let answer = walk.answer(question, chain)?;
                 finish_step(std::mem::take(&mut walk.thought), &answer)
             }
         };
         walk.trajectory.turns.push(last);
-        Ok(walk.trajectory)
+        Ok(())
     }
 }
 
@@ -209,7 +231,7 @@ impl Solver<'_> {
     /// An empty trajectory of the question, to be walked.
     pub(crate) fn begin<'s, 'b>(&'s self, question: &Question, env: &'b mut dyn Environment) -> Walk<'s, 'b> {
         let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
-        Walk { solver: self, env, trajectory, thought: String::new(), written: Vec::new() }
+        Walk { solver: self, env, trajectory, thought: String::new(), written: Vec::new(), mistake: None }
     }
 }
 
@@ -221,6 +243,8 @@ pub(crate) struct Walk<'a, 'b> {
     pub(crate) thought: String,
     /// Titles and values, and how the question writes them.
     pub(crate) written: Vec<(String, String)>,
+    /// What is to be done wrongly.
+    pub(crate) mistake: Option<Mistake>,
 }
 
 impl<'a> Walk<'a, '_> {
@@ -236,7 +260,10 @@ impl<'a> Walk<'a, '_> {
                 let fact = self.follow(start, chain)?;
                 let said = as_written(&self.written, claim).to_owned();
                 self.think(style.claim, &[("v", &said)]);
-                self.same(&fact.text, &said, fact.text == *claim)
+                let same = fact.text == *claim;
+                // a surname or an alias is no other value; the calculator compares letters
+                let other = !same || said.to_lowercase() == fact.text.to_lowercase();
+                self.same(&fact.text, if other { &said } else { &fact.text }, same)
             }
             QuestionPlan::IsSame { a, b } => {
                 let first = self.follow(a, chain)?;
@@ -273,6 +300,7 @@ impl<'a> Walk<'a, '_> {
         let observation = match self.seen(CALCULATE, expression) {
             Some(observation) => observation,
             None => {
+                self.go_wrong("", "")?;
                 self.think(style.compute, &[("a", expression)]);
                 self.act(CALCULATE, expression)
             }
@@ -308,13 +336,17 @@ impl<'a> Walk<'a, '_> {
         let opened = self.seen(RETRIEVE, name).filter(|found| !titled || !found.starts_with(NO_PAGE));
         let found = match opened.or_else(|| self.seen(RETRIEVE, &written)) {
             Some(found) => found,
-            None if titled && written != name => {
-                self.think(style.need, &slots);
-                self.retrieve_written(&written, name, &slots)?
-            }
             None => {
+                let wrong = self.go_wrong(name, noun)?;
+                let asked = [("r", wrong.as_deref().unwrap_or(noun)), asked[1]];
                 self.think(style.need, &asked);
-                self.act(RETRIEVE, &written)
+                let found = if titled && written != name {
+                    self.retrieve_written(&written, name, &[asked[0], ("e", name)])?
+                } else {
+                    self.act(RETRIEVE, &written)
+                };
+                self.look_in_vain(wrong, name)?;
+                found
             }
         };
         if found.starts_with(NO_PAGE) {
@@ -366,6 +398,7 @@ impl<'a> Walk<'a, '_> {
         let shown = match self.seen(SEARCH, &query) {
             Some(shown) => shown,
             None => {
+                self.go_wrong(value, noun)?;
                 self.think(style.seek, &slots);
                 self.act(SEARCH, &query)
             }
@@ -436,7 +469,7 @@ impl<'a> Walk<'a, '_> {
         if !self.thought.is_empty() {
             self.thought.push(' ');
         }
-        self.thought.push_str(&fill(template, |slot| values.iter().find(|(name, _)| *name == slot).map(|(_, value)| (*value).to_owned())));
+        self.thought.push_str(&say(template, values));
     }
 
     /// Runs a tool with the thought so far and returns the observation.
@@ -490,25 +523,35 @@ impl<'a> Walk<'a, '_> {
         let sentence = base.sentence(entity, link.relation).ok_or_else(unseen)?;
         let slots = [("r", relation.noun.as_str()), ("e", title.as_str()), ("v", fact.text.as_str())];
         if !shows(&self.trajectory, title, sentence, &self.written) {
-            self.think(style.need, &slots);
-            let tried = |written: &str| self.trajectory.steps().any(|step| step.params.as_deref() == Some(written));
-            let written =
-                self.written.iter().find(|(start, written)| start == title && !tried(written)).map(|(_, written)| written.clone());
-            let mut observation = match written {
-                Some(written) => self.retrieve_written(&written, title, &slots)?,
-                None => self.act(RETRIEVE, title),
-            };
-            if !observation.contains(sentence) {
-                self.think(style.hidden, &slots);
-                self.think(style.need, &slots);
-                observation = self.act(LOOKUP, &relation.noun);
-            }
-            if !observation.contains(sentence) {
-                return Err(unseen());
+            let wrong = self.go_wrong(title, &relation.noun)?;
+            if wrong.is_some() || !shows(&self.trajectory, title, sentence, &self.written) {
+                self.read(title, &relation.noun, sentence, wrong)?;
             }
         }
         self.think(style.found, &slots);
         Ok(fact)
+    }
+
+    /// Opens the page, at first for the relation `wrong` if there is one, and looks for the sentence
+    /// if it is not among the first.
+    fn read(&mut self, title: &str, noun: &str, sentence: &str, wrong: Option<String>) -> Result<(), SolveError> {
+        let style = self.solver.style;
+        let needed = [("r", wrong.as_deref().unwrap_or(noun)), ("e", title)];
+        self.think(style.need, &needed);
+        let tried = |written: &str| self.trajectory.steps().any(|step| step.params.as_deref() == Some(written));
+        let written = self.written.iter().find(|(start, written)| start == title && !tried(written)).map(|(_, written)| written.clone());
+        let mut observation = match written {
+            Some(written) => self.retrieve_written(&written, title, &needed)?,
+            None => self.act(RETRIEVE, title),
+        };
+        self.look_in_vain(wrong, title)?;
+        if !observation.contains(sentence) {
+            let slots = [("r", noun), ("e", title)];
+            self.think(style.hidden, &slots);
+            self.think(style.need, &slots);
+            observation = self.act(LOOKUP, noun);
+        }
+        if observation.contains(sentence) { Ok(()) } else { Err(SolveError::Unseen { relation: noun.to_owned(), title: title.to_owned() }) }
     }
 
     /// Retrieves the name as the question spells it. If there is no such page, retrieves the
@@ -555,6 +598,7 @@ impl<'a> Walk<'a, '_> {
         let unseen = || SolveError::Unseen { relation: relation.name.clone(), title: answer.to_owned() };
         if !shows(&self.trajectory, answer, sentence, &self.written) {
             let asked = as_written(&self.written, value).to_owned();
+            self.go_wrong(value, &relation.noun)?;
             self.think(style.seek, &[("t", noun), ("r", &relation.noun), ("v", &asked)]);
             let observation = self.act(SEARCH, &format!("{} {asked}", relation.noun));
             if !observation.contains(answer) {

@@ -12,6 +12,7 @@ use crate::idle::mashed;
 use crate::question::{Asks, Question, QuestionPlan};
 use crate::schema::{RelationId, RelationRef};
 use crate::solve::{Environment, RETRIEVE, SEARCH, SolveError, Solver, Walk, as_written, finish_step, meant, misspelt, resolve, told_as};
+use crate::text::say;
 
 /// Draws of a wrong value or page before a fault does not fit.
 const TRIES: usize = 20;
@@ -316,7 +317,7 @@ impl Solver<'_> {
         let Some(Turn::Step(again)) = before.turns.last() else { return None };
         let (again, mut trajectory) = (again.clone(), before.clone());
         for _ in 0..1 + rng.below(2) {
-            let mut walk = Walk { solver: self, env: &mut *env, trajectory, thought: again.thought.clone(), written: Vec::new() };
+            let mut walk = Walk { trajectory, thought: again.thought.clone(), ..self.begin(question, &mut *env) };
             walk.act(&again.tool, again.params.as_deref()?);
             trajectory = walk.trajectory;
             if let Some(Turn::Step(Step { observation: Some(seen), .. })) = trajectory.turns.last_mut() {
@@ -405,7 +406,7 @@ impl Solver<'_> {
         let mut wrong = chain.to_vec();
         wrong[at].relation = *rng.pick(&others)?;
         let trajectory = Trajectory { question: question.text.clone(), tools: self.tools.to_vec(), ..Trajectory::default() };
-        let mut walk = Walk { solver: self, env, trajectory, thought: String::new(), written: misspelt(question) };
+        let mut walk = Walk { trajectory, written: misspelt(question), ..self.begin(question, env) };
         let answer = walk.follow(start, &wrong).ok()?.text.clone();
         walk.think(self.style.answer, &[("v", &answer)]);
         let thought = std::mem::take(&mut walk.thought);
@@ -442,10 +443,6 @@ fn is_wrong(question: &Question, trajectory: &Trajectory) -> bool {
         let matches = step.params.as_deref().is_some_and(|given| exact_match(given, &question.answer));
         if question.is_answerable() { denied || !matches } else { !denied }
     })
-}
-
-pub(crate) fn say(template: &str, values: &[(&str, &str)]) -> String {
-    crate::text::fill(template, |slot| values.iter().find(|(name, _)| *name == slot).map(|(_, value)| (*value).to_owned()))
 }
 
 /// The correct trajectory with the opposite answer.

@@ -7,7 +7,7 @@ use crate::phrase::misspell;
 use crate::question::{Asks, Question, QuestionPlan};
 use crate::schema::RelationRef;
 use crate::solve::{Environment, LOOKUP, NO_PAGE, NO_SENTENCE, RETRIEVE, SEARCH, Solver, Walk, as_written, misspelt, not_found_step};
-use crate::spoil::say;
+use crate::text::say;
 
 impl Solver<'_> {
     /// An answer to a question that has none: a value that was read, a similar title, or anything.
@@ -18,7 +18,7 @@ impl Solver<'_> {
         let mut before = Self::cut(gold, if rng.chance(0.25) { rng.below(gold.turns.len()) } else { gold.turns.len() });
         if before.turns.is_empty() && rng.chance(0.5) {
             // what was searched for is the question itself
-            let mut walk = Walk { solver: self, env, trajectory: before, thought: String::new(), written: Vec::new() };
+            let mut walk = Walk { trajectory: before, ..self.begin(question, env) };
             let query: String = question.text.chars().filter(|c| !c.is_ascii_punctuation()).collect();
             walk.think(self.style.seek, &[("t", "page"), ("r", "words"), ("v", &query)]);
             walk.act(SEARCH, &query);

@@ -7,7 +7,8 @@ use crate::base::Fact;
 use crate::fault::Fault;
 use crate::question::{Question, QuestionPlan};
 use crate::solve::{CALCULATE, Environment, Solver, Walk, digits, finish_step, resolve};
-use crate::spoil::{say, set_answer};
+use crate::spoil::set_answer;
+use crate::text::say;
 
 impl Solver<'_> {
     /// Calculates with another operator.
@@ -60,7 +61,7 @@ impl Solver<'_> {
         let asked = say(self.style.whether, &[("a", digits(x)), ("b", digits(y)), ("op", right), ("sign", gold_sign)]);
         let trajectory = Trajectory { turns: gold.turns[..calculated].to_vec(), ..gold.clone() };
         let thought = thought.replace(&asked, &say(self.style.whether, &slots));
-        let mut walk = Walk { solver: self, env, trajectory, thought, written: Vec::new() };
+        let mut walk = Walk { trajectory, thought, ..self.begin(question, env) };
         let outcome = walk.act(CALCULATE, &format!("{} {sign} {}", digits(x), digits(y)));
         let holds = outcome.to_lowercase().contains("true");
         walk.think(if holds { self.style.holds } else { self.style.fails }, &slots);
@@ -94,7 +95,7 @@ impl Solver<'_> {
         let asked = |a: &Fact, b: &Fact| say(self.style.minus, &[("a", a.text.as_str()), ("b", b.text.as_str())]);
         let thought = thought.replace(&asked(from, take), &asked(take, from));
         trajectory.turns.truncate(calculated);
-        let mut walk = Walk { solver: self, env, trajectory, thought, written: Vec::new() };
+        let mut walk = Walk { trajectory, thought, ..self.begin(question, env) };
         let outcome = walk.act(CALCULATE, &format!("{} - {}", take.text, from.text));
         walk.think(self.style.gap, &[("a", &take.text), ("b", &from.text), ("v", &outcome)]);
         walk.think(self.style.so, &[("v", &outcome)]);

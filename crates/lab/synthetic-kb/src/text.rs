@@ -36,6 +36,11 @@ pub(crate) fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> St
     out
 }
 
+/// The template with the values of its slots; a slot without one is kept.
+pub(crate) fn say(template: &str, values: &[(&str, &str)]) -> String {
+    fill(template, |slot| values.iter().find(|(name, _)| *name == slot).map(|(_, value)| (*value).to_owned()))
+}
+
 /// Capitalises the article at the beginning of a sentence.
 pub(crate) fn sentence_case(mut text: String) -> String {
     for (small, large) in [("the ", "The "), ("a ", "A "), ("an ", "An ")] {

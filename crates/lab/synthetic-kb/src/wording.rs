@@ -8,7 +8,7 @@ use crate::base::{EntityId, KnowledgeBase};
 use crate::phrase::phrase;
 use crate::question::{Asks, Question, QuestionPlan, Spelling};
 use crate::schema::{Relation, RelationRef, Together};
-use crate::text::{contains_words, fill, with_article};
+use crate::text::{contains_words, say, with_article};
 use crate::wording_frames::{GREETINGS, IMPERATIVES, NAMING, QUESTIONS, REQUESTS, THANKS, WISHES, further};
 use crate::wording_grammar::{contracted, lower_first, upper_first};
 use crate::wording_noise::{Noise, disturb, placeholder, put_names};
@@ -65,8 +65,9 @@ const FUSED: f64 = 0.5;
 const CONTRACTED: f64 = 0.4;
 /// Probability of a frame of `frames.toml`, where there is one.
 const FURTHER: f64 = 0.5;
-/// Frequencies of no words before a question, of the usual ones, of others, and of a sentence.
-const OPENINGS: [f64; 4] = [0.5, 0.14, 0.18, 0.18];
+/// Frequencies of no words before a question, of the usual ones, of others, of a sentence, and of
+/// one that names something else.
+const OPENINGS: [f64; 5] = [0.5, 0.14, 0.18, 0.13, 0.05];
 /// Probability of a capital after a colon.
 const CAPITAL: f64 = 0.4;
 /// Attempts before a question counts as having no other wording.
@@ -147,7 +148,7 @@ impl Composer<'_> {
         if form.family == "keywords" {
             return Some(Form { text: lower_first(&form.text), family: form.family });
         }
-        let opening = if form.family == "bare" { String::new() } else { self.opening(rng)? };
+        let opening = if form.family == "bare" { String::new() } else { self.opening(question, rng)? };
         let sentence = opening.is_empty() || opening.trim_end().ends_with(['.', '!', '?', ')', '-', '>']);
         let capital = sentence || (self.trains() && opening.ends_with(": ") && rng.chance(CAPITAL));
         let text = if capital || starts_with_name(&form.text) {
@@ -160,7 +161,7 @@ impl Composer<'_> {
     }
 
     /// What stands before a question, with a blank if it is something.
-    fn opening(&self, rng: &mut Rng) -> Option<String> {
+    fn opening(&self, question: &Question, rng: &mut Rng) -> Option<String> {
         if !self.trains() {
             return Some(GREETINGS[rng.below(GREETINGS.len())].to_owned());
         }
@@ -168,9 +169,21 @@ impl Composer<'_> {
             0 => return Some(String::new()),
             1 => return rng.pick(&GREETINGS).map(|text| (*text).to_owned()),
             2 => rng.pick(&further().openers)?,
-            _ => rng.pick(&further().contexts)?,
+            3 => rng.pick(&further().contexts)?,
+            _ => {
+                let text = named(rng.pick(&further().distractions)?, rng);
+                return Some(format!("{} ", say(&text, &[("n", &self.something_else(question, rng)?)])));
+            }
         };
         Some(format!("{} ", named(text, rng)))
+    }
+
+    /// A name that has nothing to do with the question.
+    fn something_else(&self, question: &Question, rng: &mut Rng) -> Option<String> {
+        let other = rng.pick(self.base.entities())?;
+        let apart = |name: &String| !name.contains(other.title.as_str()) && !other.title.contains(name.as_str());
+        let named = question.entities.iter().chain([&question.answer]).chain(question.spelt.iter().map(|name| &name.title));
+        named.filter(|name| !name.is_empty()).all(apart).then(|| self.base.name_in_text(other.kind, &other.title))
     }
 
     /// One of the usual frames; in training also one of the others.
@@ -355,8 +368,4 @@ fn named(frame: &str, rng: &mut Rng) -> String {
 
 fn starts_with_name(text: &str) -> bool {
     text.chars().next().is_some_and(|first| (0xE000..=0xE0FF).contains(&u32::from(first)))
-}
-
-pub(crate) fn say(template: &str, values: &[(&str, &str)]) -> String {
-    fill(template, |slot| values.iter().find(|(name, _)| *name == slot).map(|(_, value)| (*value).to_owned()))
 }

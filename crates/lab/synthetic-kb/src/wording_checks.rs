@@ -4,7 +4,8 @@ use autoact_base::random::Rng;
 
 use crate::phrase::phrase;
 use crate::schema::{Compare, RelationRef};
-use crate::wording::{Composer, Form, bare, say};
+use crate::text::say;
+use crate::wording::{Composer, Form, bare};
 use crate::wording_frames::{BELIEFS, VERIFY, further};
 use crate::wording_grammar::statement;
 use crate::wording_pairs::word;

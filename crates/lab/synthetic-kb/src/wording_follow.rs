@@ -4,7 +4,8 @@ use autoact_base::random::Rng;
 
 use crate::phrase::{phrase, question};
 use crate::schema::{Relation, RelationRef};
-use crate::wording::{Composer, Form, OTHERWISE, as_asked, bare, plain_noun, say};
+use crate::text::say;
+use crate::wording::{Composer, Form, OTHERWISE, as_asked, bare, plain_noun};
 use crate::wording_frames::{ECHOES, TOPICS};
 use crate::wording_grammar::{cleft, contracted, emphasised, indirect, upper_first};
 

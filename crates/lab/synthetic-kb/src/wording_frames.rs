@@ -14,6 +14,8 @@ pub(crate) struct Further {
     pub(crate) openers: Vec<String>,
     /// Sentences before a question.
     pub(crate) contexts: Vec<String>,
+    /// Sentences before a question that name something else, `{n}`.
+    pub(crate) distractions: Vec<String>,
     /// Requests that a clause completes.
     pub(crate) requests: Vec<String>,
     /// Requests that a noun phrase completes.
@@ -156,6 +158,7 @@ mod tests {
                 assert!(slots.len() == 2 || frame.ends_with(&format!("{}.", slots[0])) || frame.ends_with('?'), "{frame}");
             }
         }
+        assert!(further.distractions.iter().all(|text| text.matches("{n}").count() == 1 && text.ends_with(['.', ':'])));
         assert!(further.choices.iter().all(|frame| frame.contains("{w}") != frame.contains("{p}")));
         assert!(further.openers.iter().chain(&further.contexts).all(|text| !text.contains(['[', '\n']) && text.trim() == text));
     }

@@ -5,7 +5,8 @@ use autoact_base::random::Rng;
 use crate::difference::{difference_text, forms};
 use crate::question::{Question, QuestionPlan};
 use crate::schema::{Compare, RelationRef};
-use crate::wording::{Composer, Form, bare, plain_noun, say};
+use crate::text::say;
+use crate::wording::{Composer, Form, bare, plain_noun};
 use crate::wording_frames::{BETWEEN, further};
 use crate::wording_grammar::{comparing, indirect};
 

@@ -3,10 +3,12 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
 use autoact_base::random::Rng;
 use autoact_score::exact_match;
-use autoact_synthetic_kb::{Kind, KnowledgeBase, Mix, NameMaker, Question, Solver, Split, ThoughtStyle};
-use autoact_trajectory::{FINISH, Trajectory};
+use autoact_synthetic_kb::{Kind, KnowledgeBase, Mix, NameMaker, Question, QuestionPlan, Solver, Spelling, Split, ThoughtStyle};
+use autoact_trajectory::{FINISH, NOT_FOUND, Trajectory};
 use support::{ATLAS, RealTools, WORLDS, atlas, schema, world};
 
 fn answer(trajectory: &Trajectory) -> &str {
@@ -104,6 +106,58 @@ fn a_misspelt_name_is_found() {
     }
     // the tool knows most slips of the hand; of the others it shows the similar titles
     assert!(direct > 40 && by_similarity > 5, "{direct} {by_similarity}");
+}
+
+#[test]
+fn a_mistake_is_found_back_from() {
+    let base = world(&schema(ATLAS), &NameMaker::fit(atlas().base()), 5);
+    let mut tools = RealTools::over(&base);
+    let specs = tools.0.specs().to_vec();
+    let solver = Solver { base: &base, style: &ThoughtStyle::ADAPTER, tools: &specs, detours: 0.0 };
+    let mut rng = Rng::new(2);
+    let mix = Mix { inverse: 0.2, difference: 0.2, ..Mix::default() }.with(0.1, 0.3);
+    let mut kinds = BTreeSet::new();
+    for _ in 0..400 {
+        let Some(question) = base.question(&mut rng, &mix, Split::Any) else { continue };
+        let Some((trajectory, misread)) = solver.misread_asked(&question, &mut tools, &mut rng) else { continue };
+        let mistaken: Vec<bool> = trajectory.steps().map(|step| misread.is_in(step)).collect();
+        let count = mistaken.iter().filter(|mistaken| **mistaken).count();
+        assert!((1..=3).contains(&count) && mistaken.last() == Some(&false), "{trajectory:#?}");
+        let last = trajectory.steps().next_back().unwrap();
+        if question.is_answerable() {
+            assert_eq!((last.tool.as_str(), last.params.as_deref()), (FINISH, Some(question.answer.as_str())));
+        } else {
+            assert_eq!(last.tool, NOT_FOUND);
+        }
+        kinds.insert(question.label());
+    }
+    let all = ["1-hop", "2-hop", "3-hop", "arithmetic", "comparison", "difference", "inverse", "unanswerable", "yes-no"];
+    assert_eq!(kinds.iter().map(String::as_str).collect::<Vec<_>>(), all);
+}
+
+#[test]
+fn a_claimed_surname_is_the_name_that_was_found() {
+    let base = world(&schema(ATLAS), &NameMaker::fit(atlas().base()), 6);
+    let mut tools = RealTools::over(&base);
+    let specs = tools.0.specs().to_vec();
+    let solver = Solver { base: &base, style: &ThoughtStyle::ADAPTER, tools: &specs, detours: 0.0 };
+    let mut rng = Rng::new(4);
+    let mut seen = 0;
+    for _ in 0..200 {
+        let Some(mut question) = base.question(&mut rng, &Mix::only_yes_no(), Split::Any) else { continue };
+        let QuestionPlan::IsValue { claim, .. } = &question.plan else { continue };
+        let Some((_, surname)) = claim.rsplit_once(' ') else { continue };
+        let spelling = Spelling { title: claim.clone(), written: surname.to_owned() };
+        let (claim, said) = (claim.clone(), format!("The question says {surname}."));
+        question.spelt.push(spelling);
+        let Ok(trajectory) = solver.solve(&question, &mut tools, &mut rng) else { continue };
+        assert_eq!(answer(&trajectory), question.answer);
+        let compared = trajectory.steps().find(|step| step.tool == "Calculate").unwrap();
+        assert!(compared.thought.contains(&said), "{compared:?}");
+        assert_eq!(compared.params == Some(format!("{claim} = {claim}")), question.answer == "yes", "{compared:?}");
+        seen += 1;
+    }
+    assert!(seen > 20, "{seen}");
 }
 
 #[test]
