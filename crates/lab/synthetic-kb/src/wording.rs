@@ -268,15 +268,26 @@ impl Composer<'_> {
         placeholder(self.names.len() - 1)
     }
 
-    /// The placeholder of a claimed value with the article it needs, and with `a` or `an`.
-    pub(crate) fn value(&mut self, at: RelationRef, value: &str) -> (String, String) {
-        let mark = self.add(value, value.to_owned(), false);
-        let target = self.base.schema().relation(at).target;
-        let named = target.map_or(value.to_owned(), |kind| self.base.name_in_text(kind, value));
-        let the = named.starts_with("the ") && !value.starts_with("the ");
-        let article = with_article(value);
+    /// The placeholder of a value that the question names, with the article it needs, and with `a`
+    /// or `an`. In training it may be an alias, a surname as a rule.
+    pub(crate) fn value(&mut self, at: RelationRef, value: &str, rng: &mut Rng) -> (String, String) {
+        let alias = if self.trains() && rng.chance(self.aliases) { self.only_alias(value, rng) } else { None };
+        let aliased = alias.is_some();
+        let written = alias.unwrap_or_else(|| value.to_owned());
+        let mark = self.add(value, written.clone(), false);
+        let target = self.base.schema().relation(at).target.filter(|_| !aliased);
+        let named = target.map_or(written.clone(), |kind| self.base.name_in_text(kind, &written));
+        let the = named.starts_with("the ") && !written.starts_with("the ");
+        let article = with_article(&written);
         let article = article.split(' ').next().unwrap_or("a").to_owned();
         (if the { format!("the {mark}") } else { mark.clone() }, format!("{article} {mark}"))
+    }
+
+    /// An alias that is part of no other title: a claim must not be taken for another name.
+    fn only_alias(&self, title: &str, rng: &mut Rng) -> Option<String> {
+        let alias = self.pick_alias(self.base.find(title)?, rng)?;
+        let others = self.base.entities().iter().filter(|other| other.title != title);
+        others.map(|other| &other.title).all(|other| !contains_words(other, &alias)).then_some(alias)
     }
 
     pub(crate) fn holds(&self, family: &str) -> bool {

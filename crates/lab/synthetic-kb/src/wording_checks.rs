@@ -67,7 +67,7 @@ impl Composer<'_> {
         };
         let name = self.name(start, rng)?;
         let x = self.referring(inner, name, rng);
-        let (v, a_v) = self.value(*last, claim);
+        let (v, a_v) = self.value(*last, claim, rng);
         let relation = self.base.schema().relation(*last);
         let own = Self::either(&relation.asked.checks, &relation.checks, rng)
             .filter(|_| !relation.generic || !rng.chance(self.base.schema().generic.rate));

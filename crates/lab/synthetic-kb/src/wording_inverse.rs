@@ -12,7 +12,7 @@ const PHRASED: f64 = 0.45;
 
 impl Composer<'_> {
     pub(crate) fn inverse(&mut self, value: &str, at: RelationRef, rng: &mut Rng) -> Option<Form> {
-        let (v, _) = self.value(at, value);
+        let (v, _) = self.value(at, value, rng);
         let schema = self.base.schema();
         let relation = schema.relation(at);
         let direct = fill(Self::either(&relation.asked.inverse, &relation.inverse, rng)?, |slot| (slot == "v").then(|| v.clone()));

@@ -216,6 +216,29 @@ fn a_surname_opens_the_page_and_the_thought_goes_on_with_the_title() {
 }
 
 #[test]
+fn a_claimed_or_sought_surname_is_that_of_one_alone() {
+    let base = world(&schema(ATLAS), &NameMaker::fit(atlas().base()), 8);
+    let mut rng = Rng::new(3);
+    let (mut claimed, mut sought) = (0, 0);
+    for mix in [Mix::only_yes_no(), Mix::only_inverse()] {
+        for _ in 0..1_500 {
+            let Some(question) = base.question(&mut rng, &mix, Split::Train) else { continue };
+            let (QuestionPlan::IsValue { claim: value, .. } | QuestionPlan::Inverse { value }) = &question.plan else { continue };
+            let Some(reworded) = base.reword(&question, &QUIET, &mut rng) else { continue };
+            let Some(spelling) = reworded.spelt.iter().find(|spelling| spelling.title == *value) else { continue };
+            let written = spelling.written.as_str();
+            assert!(base.aliases(base.find(value).unwrap()).iter().any(|alias| alias == written));
+            let alike: Vec<&str> =
+                base.entities().iter().map(|other| other.title.as_str()).filter(|other| other.contains(written)).collect();
+            assert!(alike.iter().all(|other| *other == value || !other.split(' ').any(|word| word == written)), "{written}: {alike:?}");
+            claimed += usize::from(question.kind == Kind::YesNo);
+            sought += usize::from(question.kind == Kind::Inverse);
+        }
+    }
+    assert!(claimed > 3 && sought > 20, "{claimed} {sought}");
+}
+
+#[test]
 fn differences_are_calculated() {
     let base = atlas().into_base();
     let mut tools = RealTools::over(&base);
