@@ -65,11 +65,13 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_the_title_counts_more() {
+    fn words_of_title_and_text_are_added() {
         let query = query_words("Which hotels?");
+        let both = segment_words("Travel: Hotels", "A night in a hotel costs 150 euros.");
         let title = segment_words("Travel: Hotels", "A night costs 150 euros.");
         let text = segment_words("Travel: Costs", "A night in a hotel costs 150 euros.");
-        assert!(likeness(&query, &title) > likeness(&query, &text) && likeness(&query, &text) > 0.0);
+        assert!(likeness(&query, &title) > 0.0 && likeness(&query, &text) > 0.0);
+        assert_eq!(likeness(&query, &both), likeness(&query, &title) + likeness(&query, &text));
         assert_eq!(likeness(&query_words("of the"), &text), 0.0);
     }
 
