@@ -59,6 +59,12 @@ impl PlannerSetup {
         };
         let compared = same_data && options.compare.run.is_some();
         let cast = if origin == Path::new("none") { Cast::default() } else { cast(&engines, &origin, compared, &tools)? };
+        // a run's calibration is beside the adapters that it installed, not in a round
+        let installed = options.compare.run.as_ref().filter(|_| same_data).map(|run| run.join("adapters"));
+        let cast = match installed {
+            Some(adapters) => Cast { calibration: calibration(&adapters)?, ..cast },
+            None => cast,
+        };
         let backends: Vec<Arc<dyn Backend>> = engines.into_iter().map(|engine| Arc::new(engine) as Arc<dyn Backend>).collect();
         let first = backends.first().context("there is no engine")?;
         let options = planner_options(options, first.info());
