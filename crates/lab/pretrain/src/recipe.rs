@@ -115,10 +115,11 @@ pub struct WorldsRecipe {
     /// without that tool still works. All of their questions have an answer.
     pub always_answered: f64,
     /// Fraction of trajectories in which a name of the question is first read with words around it,
-    /// or without some of its own. The step is no target: they learn to find back.
+    /// or without some of its own. The step is no target: they learn to recover.
     pub misread: f64,
     /// Fraction of trajectories that first ask for something else than the question does: another
-    /// relation, or words that are no name. The steps are no targets either.
+    /// relation, or words that are no name. The steps are no targets either. Where a question does
+    /// not allow it, its trajectory is an ordinary one, so a third fewer come out.
     pub misread_asked: f64,
 }
 

@@ -37,6 +37,7 @@ mod style;
 mod text;
 mod unanswerable;
 mod unanswerable_words;
+mod walk;
 mod wording;
 mod wording_checks;
 mod wording_follow;

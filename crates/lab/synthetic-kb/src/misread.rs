@@ -1,5 +1,5 @@
 //! Questions misread: a name with words around it, or without some of its own. A model that meets an
-//! unknown wording does so; from such a step it must find back.
+//! unknown wording does so; from such a step it must recover.
 
 use autoact_base::random::Rng;
 use autoact_trajectory::{Step, Trajectory};

@@ -1,4 +1,4 @@
-//! Mistakes that a trajectory makes once, and finds back from: it asks for another relation than the
+//! Mistakes that a trajectory makes once, and recovers from: it asks for another relation than the
 //! question does, takes words for the name of a page, or searches where it should open a page. What
 //! follows does not depend on them, so it teaches to read the question once more.
 
@@ -6,10 +6,11 @@ use autoact_base::random::Rng;
 use autoact_trajectory::Trajectory;
 
 use crate::misread::Misread;
-use crate::question::{Asks, Question, QuestionPlan};
+use crate::question::{Asks, Kind, Question, QuestionPlan};
 use crate::schema::RelationRef;
-use crate::solve::{Environment, LOOKUP, NO_PAGE, NO_SENTENCE, RETRIEVE, SEARCH, SolveError, Solver, Walk, as_written, resolve};
+use crate::solve::{Environment, LOOKUP, NO_PAGE, NO_SENTENCE, RETRIEVE, SEARCH, SolveError, Solver, as_written, resolve};
 use crate::text::say;
+use crate::walk::Walk;
 
 /// Frequencies of the mistakes about a page: another relation, words for its name, a search.
 const KINDS: [f64; 3] = [0.6, 0.28, 0.12];
@@ -55,7 +56,8 @@ impl Solver<'_> {
     /// on with what the question asks for.
     pub fn misread_asked(&self, question: &Question, env: &mut dyn Environment, rng: &mut Rng) -> Option<(Trajectory, Misread)> {
         let wrong = self.wrong(question, &resolve(self.base, question).ok()?, rng)?;
-        let after = usize::from(!rng.chance(FIRST));
+        let reads_one = matches!(wrong, Wrong::Value { .. }) || matches!(question.kind, Kind::Arithmetic);
+        let after = usize::from(!rng.chance(FIRST) && !reads_one && !matches!(question.plan, QuestionPlan::NoQuestion { .. }));
         let (trajectory, made) = self.solve_after(Mistake { wrong, after, made: Vec::new() }, question, env, rng).ok()?;
         (!made.is_empty()).then_some((trajectory, Misread::Asked(made)))
     }
@@ -145,16 +147,16 @@ fn words(question: &Question, rng: &mut Rng) -> Option<String> {
 }
 
 impl Walk<'_, '_> {
-    /// Makes the mistake, if it is time for it: before the `noun` of the page `title` is asked for,
-    /// or a page that has the value `title`. Returns the noun to ask for instead, if another
-    /// relation is the mistake; others are made here.
+    /// Makes the mistake, if it is time for it: before a fact of the page `title` is asked for, or a
+    /// page that has the value `title`; empty: before a step that needs no page. Returns the noun to
+    /// ask for instead, if another relation is the mistake; others are made here.
     ///
     /// # Errors
     /// The words are the name of a page after all.
-    pub(crate) fn go_wrong(&mut self, title: &str, noun: &str) -> Result<Option<String>, SolveError> {
+    pub(crate) fn go_wrong(&mut self, title: &str) -> Result<Option<String>, SolveError> {
         let style = self.solver.style;
         let Some(mistake) = self.mistake.as_mut().filter(|mistake| mistake.made.is_empty()) else { return Ok(None) };
-        if let Some(fewer) = mistake.after.checked_sub(1).filter(|_| !matches!(mistake.wrong, Wrong::Value { .. })) {
+        if let Some(fewer) = mistake.after.checked_sub(1) {
             mistake.after = fewer;
             return Ok(None);
         }
@@ -177,7 +179,7 @@ impl Walk<'_, '_> {
         self.think(&sentence, &[]);
         let observation = self.act(tool, &params);
         if no_name && !observation.starts_with(NO_PAGE) {
-            return Err(SolveError::Unknown(format!("{noun} of {params}")));
+            return Err(SolveError::Unknown(params));
         }
         Ok(None)
     }

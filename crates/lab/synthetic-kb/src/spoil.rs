@@ -11,8 +11,9 @@ use crate::fault::Fault;
 use crate::idle::mashed;
 use crate::question::{Asks, Question, QuestionPlan};
 use crate::schema::{RelationId, RelationRef};
-use crate::solve::{Environment, RETRIEVE, SEARCH, SolveError, Solver, Walk, as_written, finish_step, meant, misspelt, resolve, told_as};
+use crate::solve::{Environment, RETRIEVE, SEARCH, SolveError, Solver, as_written, finish_step, meant, misspelt, resolve, told_as};
 use crate::text::say;
+use crate::walk::Walk;
 
 /// Draws of a wrong value or page before a fault does not fit.
 const TRIES: usize = 20;

@@ -6,8 +6,9 @@ use autoact_trajectory::{ToolSpec, Trajectory};
 use crate::phrase::misspell;
 use crate::question::{Asks, Question, QuestionPlan};
 use crate::schema::RelationRef;
-use crate::solve::{Environment, LOOKUP, NO_PAGE, NO_SENTENCE, RETRIEVE, SEARCH, Solver, Walk, as_written, misspelt, not_found_step};
+use crate::solve::{Environment, LOOKUP, NO_PAGE, NO_SENTENCE, RETRIEVE, SEARCH, Solver, as_written, misspelt, not_found_step};
 use crate::text::say;
+use crate::walk::Walk;
 
 impl Solver<'_> {
     /// An answer to a question that has none: a value that was read, a similar title, or anything.

@@ -6,9 +6,10 @@ use autoact_trajectory::{Step, Trajectory, Turn};
 use crate::base::Fact;
 use crate::fault::Fault;
 use crate::question::{Question, QuestionPlan};
-use crate::solve::{CALCULATE, Environment, Solver, Walk, digits, finish_step, resolve};
+use crate::solve::{CALCULATE, Environment, Solver, digits, finish_step, resolve};
 use crate::spoil::set_answer;
 use crate::text::say;
+use crate::walk::Walk;
 
 impl Solver<'_> {
     /// Calculates with another operator.

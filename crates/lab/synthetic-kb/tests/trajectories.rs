@@ -109,7 +109,7 @@ fn a_misspelt_name_is_found() {
 }
 
 #[test]
-fn a_mistake_is_found_back_from() {
+fn a_trajectory_recovers_from_a_mistake() {
     let base = world(&schema(ATLAS), &NameMaker::fit(atlas().base()), 5);
     let mut tools = RealTools::over(&base);
     let specs = tools.0.specs().to_vec();

@@ -58,12 +58,12 @@ impl PlannerSetup {
             None => group.model.adapters_dir(),
         };
         let compared = same_data && options.compare.run.is_some();
-        let cast = if origin == Path::new("none") { Cast::default() } else { cast(&engines, &origin, compared, &tools)? };
-        // a run's calibration is beside the adapters that it installed, not in a round
-        let installed = options.compare.run.as_ref().filter(|_| same_data).map(|run| run.join("adapters"));
-        let cast = match installed {
-            Some(adapters) => Cast { calibration: calibration(&adapters)?, ..cast },
-            None => cast,
+        let cast = if origin == Path::new("none") {
+            Cast::default()
+        } else {
+            // a run's calibration is beside the adapters that it installed, not in a round
+            let installed = options.compare.run.as_ref().map_or_else(|| origin.clone(), |run| run.join("adapters"));
+            Cast { calibration: calibration(&installed)?, ..cast(&engines, &origin, compared, &tools)? }
         };
         let backends: Vec<Arc<dyn Backend>> = engines.into_iter().map(|engine| Arc::new(engine) as Arc<dyn Backend>).collect();
         let first = backends.first().context("there is no engine")?;
@@ -128,7 +128,7 @@ fn cast(engines: &[Engine], adapters: &Path, compared: bool, tools: &Toolbox) ->
     for role in Role::ALL {
         load(role.as_str())?;
     }
-    let mut cast = Cast { group: Some(Voices::by_role()), calibration: calibration(adapters)?, ..Cast::default() };
+    let mut cast = Cast { group: Some(Voices::by_role()), ..Cast::default() };
     if !compared {
         return Ok(cast);
     }
