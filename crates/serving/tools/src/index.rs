@@ -2,7 +2,7 @@
 
 use tantivy::collector::TopDocs;
 use tantivy::directory::RamDirectory;
-use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
+use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{IndexReader, ReloadPolicy, TantivyDocument, Term};
 
@@ -76,17 +76,19 @@ impl PageIndex {
     }
 }
 
-/// The query for pages with these stems, in any of an index's title and text: BM25 of both. A longer
-/// query is cut.
-///
-/// Titles have no further weight. They are short, and few of them have a given word, so a title's
-/// word counts more as it is; with a weight of 2.5, `calling code +372` found `The Motherland Calls`
-/// before the page that has the number.
+/// What a word of a title counts beside the same word of a text. Titles are short, and few of them
+/// have a given word, so BM25 makes much of it as it is. With a weight of 1, a search for what has a
+/// value finds the pages that are called like the value (`director Ishirō Honda`: the director, and
+/// another Honda) before the one that tells of it.
+pub const TITLE_WEIGHT: f32 = 0.5;
+
+/// The query for pages with these stems, in any of an index's title and text: BM25 of both, with
+/// [`TITLE_WEIGHT`]. A longer query is cut.
 pub fn words_query(title: Field, text: Field, stems: &[String]) -> BooleanQuery {
     let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
     for stem in stems.iter().take(MOST_QUERY_TERMS) {
         let term = |field| -> Box<dyn Query> { Box::new(TermQuery::new(Term::from_field_text(field, stem), IndexRecordOption::WithFreqs)) };
-        clauses.push((Occur::Should, term(title)));
+        clauses.push((Occur::Should, Box::new(BoostQuery::new(term(title), TITLE_WEIGHT))));
         clauses.push((Occur::Should, term(text)));
     }
     BooleanQuery::new(clauses)

@@ -41,7 +41,7 @@ pub use confinement::Confinement;
 pub use corpus::{Corpus, CorpusError, LineMistake, Page};
 pub use expression::{CalcError, Quantity, Value, calculate};
 pub use file::{BUNDLED_TOOLS, LibraryError};
-pub use index::{PageIndex, words_query};
+pub use index::{PageIndex, TITLE_WEIGHT, words_query};
 pub use kinds::{Kinds, ToolSet};
 pub use knowledge::{CollectionError, Collections, Knowledge, Opened, Place, PlacedPage, Scope};
 pub use library::{AddToolError, Observation, ToolLibrary, UnknownTool};

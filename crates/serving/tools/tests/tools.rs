@@ -129,6 +129,9 @@ fn a_value_is_found_before_titles_that_share_a_word_of_the_query() {
         ("orbital period 687 days", "Mars"),
         ("city Ann Arbor", "University of Michigan"),
         ("composer Frederick Loewe", "My Fair Lady"),
+        ("director Ishirō Honda", "Godzilla"),
+        ("author Harper Lee", "To Kill a Mockingbird"),
+        ("highest mountain Grossglockner", "Austria"),
         ("Danube length", "Danube"),
     ] {
         let found: Vec<&str> = atlas.search(query, 3).unwrap().into_iter().map(|(page, _)| page.title.as_str()).collect();

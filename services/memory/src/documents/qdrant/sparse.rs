@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use autoact_tools::TITLE_WEIGHT;
 use autoact_tools::text::{query_stems, stems};
 use qdrant_client::qdrant::Vector;
 
@@ -22,7 +23,7 @@ pub(super) type Sparse = BTreeMap<u32, f32>;
 pub(super) fn segment_words(title: &str, text: &str) -> Sparse {
     let mut words = weights(&stems(text), TEXT_WORDS);
     for (index, weight) in weights(&stems(title), TITLE_WORDS) {
-        *words.entry(index).or_default() += weight;
+        *words.entry(index).or_default() += TITLE_WEIGHT * weight;
     }
     words
 }
