@@ -169,3 +169,55 @@ fn planner_options(options: &EvalOptions, info: &autoact_model::BackendInfo) -> 
     planner.shots = options.compare.shots.unwrap_or(planner.shots);
     planner
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    /// `autoact eval --run DIR` with further arguments, of whose group the model is the bundled one.
+    fn load(run: &Path, extra: &[&str]) -> anyhow::Result<PlannerSetup> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+        let path = |file: &str| root.join(file).display().to_string();
+        let (model, corpus, tools) = (path("models/stem"), path("corpora/atlas/pages.jsonl"), path("corpora/atlas/tools.toml"));
+        let run = run.display().to_string();
+        let fixed = ["autoact", "eval", "--model", &model, "--corpus", &corpus, "--tools", &tools, "--run", &run, "--concurrency", "1"];
+        let Command::Eval(options) = Args::try_parse_from(fixed.iter().chain(extra))?.command else { anyhow::bail!("not `eval`") };
+        PlannerSetup::load(&options.group, &options, options.compare.same_data())
+    }
+
+    /// A run that chose its second round.
+    fn run(calibration: Option<&[u8]>) -> anyhow::Result<tempfile::TempDir> {
+        let dir = tempfile::tempdir()?;
+        let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../models/stem/adapters");
+        for (adapters, role) in ["adapters", "rounds/2/adapters"].into_iter().flat_map(|at| Role::ALL.map(|role| (at, role))) {
+            let (from, to) = (bundled.join(role.as_str()), dir.path().join(adapters).join(role.as_str()));
+            std::fs::create_dir_all(&to)?;
+            for file in ["adapter_config.json", "adapter_model.safetensors"] {
+                std::fs::copy(from.join(file), to.join(file))?;
+            }
+        }
+        if let Some(calibration) = calibration {
+            std::fs::write(dir.path().join("adapters/reflect/calibration.json"), calibration)?;
+        }
+        std::fs::write(dir.path().join("iterate.json"), r#"{"rounds": [], "chosen": 2}"#)?;
+        Ok(dir)
+    }
+
+    #[test]
+    fn a_run_is_judged_by_the_calibration_that_it_installed() -> anyhow::Result<()> {
+        let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../models/stem/adapters/reflect/calibration.json");
+        let bytes = std::fs::read(bundled)?;
+        let threshold = Calibration::parse(&String::from_utf8_lossy(&bytes))?.threshold;
+        let calibrated = run(Some(&bytes))?;
+        // a table's planners stand on a round's adapters, which have no calibration of their own
+        for extra in [&["--planner", "autoact"][..], &["--table", "2"]] {
+            let found = load(calibrated.path(), extra)?.cast.calibration.map(|calibration| calibration.threshold);
+            assert_eq!(found, Some(threshold), "{extra:?}");
+        }
+        assert!(load(run(None)?.path(), &["--table", "2"])?.cast.calibration.is_none());
+        Ok(())
+    }
+}
