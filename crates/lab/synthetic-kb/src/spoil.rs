@@ -424,7 +424,7 @@ impl Solver<'_> {
         let wrong = rng.pick(&others)?;
         let mut trajectory = gold.clone();
         trajectory.turns.truncate(search + 1);
-        let thought = format!("{} {}", say(self.style.check, &[("e", wrong)]), say(self.style.answer, &[("v", wrong)]));
+        let thought = format!("{} {}", say(self.style.check, &[("e", wrong)]), say(self.style.so, &[("v", wrong)]));
         trajectory.turns.push(finish_step(thought, wrong));
         Some(trajectory)
     }

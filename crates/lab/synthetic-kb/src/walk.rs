@@ -400,7 +400,8 @@ impl<'a> Walk<'a, '_> {
             }
         }
         let fact = self.obtain(entity, link)?;
-        self.think(style.answer, &[("v", answer)]);
+        // the answer is the page: the fact just found is what the question has
+        self.think(style.so, &[("v", answer)]);
         if fact.text == value { Ok(answer.to_owned()) } else { Err(unseen()) }
     }
 

@@ -160,6 +160,26 @@ fn a_claimed_surname_is_the_name_that_was_found() {
     assert!(seen > 20, "{seen}");
 }
 
+/// Where the page is the answer, the last thought says so: the fact before it ends in the value
+/// that the question has.
+#[test]
+fn the_answer_of_an_inverse_question_is_named() {
+    let base = world(&schema(ATLAS), &NameMaker::fit(atlas().base()), 9);
+    let mut tools = RealTools::over(&base);
+    let specs = tools.0.specs().to_vec();
+    let solver = Solver { base: &base, style: &ThoughtStyle::ADAPTER, tools: &specs, detours: 0.0 };
+    let mut rng = Rng::new(7);
+    let mut seen = 0;
+    for _ in 0..60 {
+        let Some(question) = base.question(&mut rng, &Mix::only_inverse(), Split::Any) else { continue };
+        let Ok(trajectory) = solver.solve(&question, &mut tools, &mut rng) else { continue };
+        let last = trajectory.steps().next_back().unwrap();
+        assert!(last.thought.ends_with(&format!("The answer is {}.", question.answer)), "{last:?}");
+        seen += 1;
+    }
+    assert!(seen > 20, "{seen}");
+}
+
 #[test]
 fn what_the_tools_do_not_show_has_no_trajectory() {
     let names = NameMaker::fit(atlas().base());
