@@ -249,7 +249,8 @@ mod tests {
                 let wrong: Vec<&Step> = trajectory.steps().filter(|step| misread.is_in(step)).collect();
                 assert!(!wrong.is_empty() && wrong.len() < 4, "{trajectory:#?}");
                 for step in &wrong {
-                    assert!(targets(&whole).contains(&step.thought) && !targets(&document).contains(&step.thought));
+                    let of = |document: &Document| targets(document).contains(&step.thought);
+                    assert!(of(&whole) && !of(&document), "{} in {trajectory:#?}", step.thought);
                 }
                 let last = trajectory.steps().next_back().unwrap();
                 assert!(!misread.is_in(last) && targets(&document).contains(&last.thought));

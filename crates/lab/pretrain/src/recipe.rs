@@ -105,6 +105,9 @@ pub struct WorldsRecipe {
     /// Relative frequency of questions for a difference, beside the other kinds, which make 1.
     #[serde(default)]
     pub differences: f64,
+    /// Relative frequency of comparisons of two names, beside the other kinds, which have some.
+    #[serde(default)]
+    pub comparisons: f64,
     /// Relative frequency of questions from a value to what has it, beside the other kinds.
     pub inverse: f64,
     /// Fraction of questions that the pages do not answer.

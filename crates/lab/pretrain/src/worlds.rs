@@ -123,8 +123,9 @@ impl Made {
 
     /// The tools and the questions of one document.
     pub(crate) fn kit(&self, rng: &mut Rng) -> Kit<'_> {
-        let WorldsRecipe { differences, inverse, unanswerable, arithmetic, always_answered, .. } = self.recipe;
-        let of_pages = Mix { difference: differences, inverse, ..Mix::default() };
+        let WorldsRecipe { differences, comparisons, inverse, unanswerable, arithmetic, always_answered, .. } = self.recipe;
+        let usual = Mix::default();
+        let of_pages = Mix { difference: differences, comparison: usual.comparison + comparisons, inverse, ..usual };
         let (mut specs, mut mix) = (self.tools.specs().to_vec(), of_pages.with(arithmetic, unanswerable));
         if rng.chance(always_answered) {
             specs.retain(|spec| !spec.is_no_answer());

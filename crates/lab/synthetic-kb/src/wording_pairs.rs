@@ -86,9 +86,12 @@ impl Composer<'_> {
             5 if !whose => {
                 let last = does.split(' ').skip(1).filter(|word| *word != "the").collect::<Vec<_>>().join(" ");
                 let (a, b) = (bare(a), bare(b));
-                let text = match rng.below(3) {
-                    0 => format!("{a} or {b} {last}"),
-                    1 => format!("{a} vs {b} {last}"),
+                let noun = which.strip_prefix("which ").filter(|_| self.trains());
+                let text = match (rng.below(if noun.is_some() { 5 } else { 3 }), noun) {
+                    (0, _) => format!("{a} or {b} {last}"),
+                    (1, _) => format!("{a} vs {b} {last}"),
+                    (3, Some(noun)) => format!("{last} {noun} {a} or {b}"),
+                    (4, Some(noun)) => format!("{last} {noun}: {a} or {b}"),
                     _ => format!("{last} {a} or {b}"),
                 };
                 (text, "keywords")
