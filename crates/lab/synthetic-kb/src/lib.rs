@@ -37,6 +37,7 @@ mod style;
 mod text;
 mod unanswerable;
 mod unanswerable_words;
+mod untold;
 mod walk;
 mod wording;
 mod wording_checks;

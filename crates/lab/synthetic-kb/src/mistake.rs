@@ -13,7 +13,7 @@ use crate::text::say;
 use crate::walk::Walk;
 
 /// Frequencies of the mistakes about a page: another relation, words for its name, a search.
-const KINDS: [f64; 3] = [0.6, 0.28, 0.12];
+const KINDS: [f64; 3] = [0.72, 0.16, 0.12];
 /// Frequencies of what is taken for a relation: one of any type, one of the same type, a word of
 /// the question.
 const NOUNS: [f64; 3] = [0.45, 0.25, 0.3];
@@ -97,6 +97,8 @@ impl Solver<'_> {
                 }
                 Wrong::Relation { noun, looks: rng.chance(LOOKS) }
             }
+            // a name without a page ends the search: words that are none would teach to look on
+            1 if matches!(&question.plan, QuestionPlan::Missing { name, .. } if self.base.find(name).is_none()) => return None,
             1 => Wrong::Words { noun: (*nouns.first()?).to_owned(), words: words(question, rng)? },
             _ => {
                 let link = any(rng)?;

@@ -11,11 +11,12 @@ use crate::idle::idle;
 use crate::made_name::made_name;
 use crate::phrase::{phrase_of_chain, question};
 use crate::question::{Asks, Kind, Question, QuestionPlan, Read, Why};
-use crate::schema::{RelationId, RelationRef};
+use crate::schema::{Compare, RelationId, RelationRef};
 use crate::split::Split;
 use crate::strange::Nouns;
 use crate::text::{contains_words, fill, sentence_case, with_article};
 use crate::unanswerable_words::{EVERYDAY, FRAMES, OF_THINGS, PROPERTIES, THINGS};
+use crate::untold::untold;
 
 /// Nouns of no page of the atlas; the base renames relations with them.
 static NOUNS: LazyLock<Nouns> = LazyLock::new(|| Nouns::parse(include_str!("../../../../models/stem/recipe/nouns.txt")));
@@ -28,6 +29,13 @@ const SHARES: [f64; 8] = [0.22, 0.13, 0.16, 0.12, 0.12, 0.09, 0.04, 0.12];
 const DEEP: f64 = 0.3;
 /// Probability that such a question is a yes-no question.
 const CHECKED: f64 = 0.15;
+/// Probability of a wording that only training has, where the relation has any.
+const OTHERWISE: f64 = 0.5;
+/// Frequencies of what people ask of a type, and of properties of anything; else a noun is asked for.
+const RELATIONS: [f64; 3] = [0.4, 0.15, 0.45];
+/// Frequencies of the one that is missing in a comparison: one of the type that lacks the value, a
+/// name without a page, one of another type.
+const SIDES: [f64; 3] = [0.35, 0.35, 0.3];
 /// Attempts at a noun that a page does not have.
 const TRIES: usize = 30;
 
@@ -75,11 +83,21 @@ impl KnowledgeBase {
                     _ => None,
                 })
             }
-            None => question(self, *last, &x, !inner.is_empty(), rng),
+            None => self.asked(*last, &x, !inner.is_empty(), rng),
         };
         let noun = nouns.first()?.clone();
         let asks = Asks::Value { start: made.clone(), nouns };
         Some(missing(sentence_case(text), Why::Entity, asks, Vec::new(), made, noun))
+    }
+
+    /// A question for a relation of `x`, which is a phrase if the question is `deep`.
+    fn asked(&self, at: RelationRef, x: &str, deep: bool, rng: &mut Rng) -> String {
+        let fits = |text: &&String| !deep || !text.contains("{x}'s");
+        let others: Vec<&String> = self.schema.relation(at).asked.questions.iter().filter(fits).collect();
+        match rng.pick(&others).filter(|_| rng.chance(OTHERWISE)) {
+            Some(text) => fill(text, |slot| (slot == "x").then(|| x.to_owned())),
+            None => question(self, at, x, deep, rng),
+        }
     }
 
     fn nouns(&self, chain: &[RelationRef]) -> Vec<String> {
@@ -121,13 +139,22 @@ impl KnowledgeBase {
         let id = rng.below(self.entities.len());
         let entity = &self.entities[id];
         let x = self.named(id);
-        let (text, noun) = if rng.chance(0.3) {
-            let (frame, noun) = rng.pick(&PROPERTIES)?;
-            let told = self.schema.types[entity.kind].relations.iter().any(|relation| contains_words(&relation.noun, noun));
-            (!told).then(|| (fill(frame, |slot| (slot == "x").then(|| x.clone())), (*noun).to_owned()))?
-        } else {
-            let noun = self.foreign_noun(entity.kind, rng)?;
-            (framed(&noun, &x, rng)?, noun)
+        let kind = &self.schema.types[entity.kind];
+        let told = |noun: &str| kind.relations.iter().any(|relation| contains_words(&relation.noun, noun));
+        let put = |frame: &str| fill(frame, |slot| (slot == "x").then(|| x.clone()));
+        let (text, noun) = match (rng.weighted(&RELATIONS)?, untold(&kind.name)) {
+            (0, Some(untold)) => {
+                let (noun, questions) = rng.pick(untold)?;
+                (!told(noun)).then_some((put(rng.pick(questions)?), noun.clone()))?
+            }
+            (0 | 1, _) => {
+                let (frame, noun) = rng.pick(&PROPERTIES)?;
+                (!told(noun)).then(|| (put(frame), (*noun).to_owned()))?
+            }
+            _ => {
+                let noun = self.foreign_noun(entity.kind, rng)?;
+                (framed(&noun, &x, rng)?, noun)
+            }
         };
         let asks = Asks::Value { start: entity.title.clone(), nouns: vec![noun.clone()] };
         Some(missing(sentence_case(text), Why::Relation, asks, Vec::new(), entity.title.clone(), noun))
@@ -151,7 +178,7 @@ impl KnowledgeBase {
         let chain = self.led_by(first, split, rng);
         let (last, inner) = chain.split_last()?;
         let x = phrase_of_chain(self, inner, self.named(id), rng);
-        let text = question(self, *last, &x, !inner.is_empty(), rng);
+        let text = self.asked(*last, &x, !inner.is_empty(), rng);
         let (title, nouns) = (self.entities[id].title.clone(), self.nouns(&chain));
         let noun = nouns.first()?.clone();
         let asks = Asks::Value { start: title.clone(), nouns };
@@ -197,7 +224,7 @@ impl KnowledgeBase {
     fn broken_at(&self, start: EntityId, chain: &[RelationRef], read: Vec<Read>, name: &str, at: usize, rng: &mut Rng) -> Option<Question> {
         let (last, inner) = chain.split_last()?;
         let x = phrase_of_chain(self, inner, self.named(start), rng);
-        let text = question(self, *last, &x, !inner.is_empty(), rng);
+        let text = self.asked(*last, &x, !inner.is_empty(), rng);
         let nouns = self.nouns(chain);
         let noun = nouns.get(at)?.clone();
         let asks = Asks::Value { start: self.entities[start].title.clone(), nouns };
@@ -218,29 +245,44 @@ impl KnowledgeBase {
         }
         let known = (0..TRIES).find_map(|_| self.pick_entity(at.kind, rng).filter(|id| self.fact(*id, at.relation).is_some()))?;
         let title = self.entities[known].title.clone();
-        let without = (0..TRIES).find_map(|_| self.pick_entity(at.kind, rng).filter(|id| self.fact(*id, at.relation).is_none()));
-        let other = match without.filter(|_| rng.chance(0.5)) {
-            Some(id) => self.entities[id].title.clone(),
-            None => self.made_name(at.kind, rng)?,
+        let relation = self.schema.relation(at);
+        let lacks = |id: &EntityId| self.fact(*id, at.relation).is_none();
+        let of_type = |rng: &mut Rng| (0..TRIES).find_map(|_| self.pick_entity(at.kind, rng).filter(lacks));
+        let (other, other_kind) = match (rng.weighted(&SIDES)?, of_type(rng)) {
+            (0, Some(id)) => (self.entities[id].title.clone(), at.kind),
+            (2, _) => {
+                let id = self.without_noun(&relation.noun, rng)?;
+                (self.entities[id].title.clone(), self.entities[id].kind)
+            }
+            _ => (self.made_name(at.kind, rng)?, at.kind),
         };
         let first = rng.chance(0.5);
         let (a, b) = if first { (other.clone(), title.clone()) } else { (title.clone(), other.clone()) };
-        let relation = self.schema.relation(at);
-        let frame = match (&relation.compare, compared) {
-            (Some(compare), true) if rng.chance(0.6) => rng.pick(&compare.which)?,
-            (Some(compare), true) => rng.pick(&compare.than)?,
-            _ => rng.pick(&relation.same)?,
+        let kinds = if first { [other_kind, at.kind] } else { [at.kind, other_kind] };
+        let compares: Vec<&Compare> = relation.compare.iter().flat_map(|compare| [compare].into_iter().chain(&compare.also)).collect();
+        let compare = rng.pick(&compares).copied();
+        let same = if relation.same.is_empty() { &relation.asked.same } else { &relation.same };
+        let frame = match compare.filter(|_| compared) {
+            Some(compare) if !compare.which.is_empty() && rng.chance(0.6) => rng.pick(&compare.which)?,
+            Some(compare) => rng.pick(&compare.than)?,
+            None => rng.pick(same)?,
         };
         let text = fill(frame, |slot| match slot {
-            "a" => Some(self.name_in_text(at.kind, &a)),
-            "b" => Some(self.name_in_text(at.kind, &b)),
+            "a" => Some(self.name_in_text(kinds[0], &a)),
+            "b" => Some(self.name_in_text(kinds[1], &b)),
             "r" => Some(relation.noun.clone()),
-            "c" => relation.compare.as_ref().map(|compare| if more { compare.more.clone() } else { compare.less.clone() }),
+            "c" => compare.map(|compare| if more { compare.more.clone() } else { compare.less.clone() }),
             _ => None,
         });
         let read = if first { Vec::new() } else { vec![Read { title, path: self.schema.path(at) }] };
         let asks = Asks::Both { a, b, nouns: vec![relation.noun.clone()] };
         Some(missing(sentence_case(text), Why::Side, asks, read, other, relation.noun.clone()))
+    }
+
+    /// An entity of a type that has no relation with this noun.
+    fn without_noun(&self, noun: &str, rng: &mut Rng) -> Option<EntityId> {
+        let told = |kind: usize| self.schema.types[kind].relations.iter().any(|other| contains_words(&other.noun, noun));
+        (0..TRIES).map(|_| rng.below(self.entities.len())).find(|id| !told(self.entities[*id].kind))
     }
 
     /// A value that no entity has.
