@@ -73,6 +73,8 @@ impl Question {
                 if rng.chance(0.7) { words[..kept].join(" ") } else { words[words.len() - kept..].join(" ") }
             }
         };
+        // transcripts have one blank between words, questions with noise may have two
+        let read = read.split_whitespace().collect::<Vec<_>>().join(" ");
         if read == name || read == title {
             return None;
         }
@@ -137,6 +139,8 @@ mod tests {
         read.sort();
         read.dedup();
         assert_eq!(read, ["Negro", "Rio", "Rio Negro in", "Rio Negro in kilometres", "is the Rio Negro", "the Rio Negro"]);
+        let noisy = Question { text: text.replace(" in", "  in"), ..question.clone() };
+        assert!((0..60).filter_map(|_| noisy.with_misread_name(&mut rng)).all(|(_, read)| !read.contains("  ")));
         let (misread, read) = (0..60).find_map(|_| question.with_misread_name(&mut rng)).unwrap();
         assert_eq!((misread.text.as_str(), misread.spelt.len(), &misread.spelt[0].written), (text, 1, &read));
     }
