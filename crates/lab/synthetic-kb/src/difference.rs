@@ -137,10 +137,9 @@ pub(crate) struct Form<'a> {
 
 /// The wordings of questions for differences, made from the relation's yes/no comparisons.
 pub(crate) fn forms(relation: &Relation) -> Vec<Form<'_>> {
-    let all = relation.compare.iter().flat_map(|compare| [compare].into_iter().chain(&compare.also));
     let whole = relation.decimals == 0;
-    all.filter(|_| whole)
-        .flat_map(|compare| compare.than.iter().filter_map(move |than| Some(Form { template: how_much(than, relation)?, compare })))
+    let all = relation.compares().filter(|_| whole);
+    all.flat_map(|compare| compare.than.iter().filter_map(move |than| Some(Form { template: how_much(than, relation)?, compare })))
         .collect()
 }
 

@@ -4,7 +4,8 @@ use autoact_base::random::Rng;
 
 use crate::base::{EntityId, KnowledgeBase};
 use crate::schema::{Relation, RelationRef};
-use crate::text::fill;
+use crate::text::{fill, say};
+use crate::wording::OTHERWISE;
 
 /// Probability of `the river Loire` instead of `the Loire`, where that is natural.
 const NOUN_BEFORE_NAME: f64 = 0.15;
@@ -50,6 +51,16 @@ pub(crate) fn question(base: &KnowledgeBase, at: RelationRef, x: &str, nested: b
     let nesting = Nesting::of(x, nested, PLAIN_ENDING, ends, rng);
     let template = pick_wording(relation, &relation.questions, &base.schema.generic.questions, base, nesting, rng);
     fill_x(template.unwrap_or("What is the {r} of {x}?"), relation, x)
+}
+
+/// The same in half of the cases in a wording that only rewording has, if the relation has any.
+pub(crate) fn question_otherwise(base: &KnowledgeBase, at: RelationRef, x: &str, nested: bool, rng: &mut Rng) -> String {
+    let fits = |text: &&String| !nested || !text.contains("{x}'s");
+    let others: Vec<&String> = base.schema.relation(at).asked.questions.iter().filter(fits).collect();
+    match rng.pick(&others).filter(|_| rng.chance(OTHERWISE)) {
+        Some(text) => say(text, &[("x", x)]),
+        None => question(base, at, x, nested, rng),
+    }
 }
 
 fn fill_x(template: &str, relation: &Relation, x: &str) -> String {

@@ -278,6 +278,13 @@ pub struct Relation {
     pub plain: f64,
 }
 
+impl Relation {
+    /// Its comparison, and the same one in other words.
+    pub(crate) fn compares(&self) -> impl Iterator<Item = &Compare> {
+        self.compare.iter().flat_map(|compare| [compare].into_iter().chain(&compare.also))
+    }
+}
+
 /// A type of entity.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

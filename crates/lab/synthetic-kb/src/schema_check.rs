@@ -35,7 +35,7 @@ pub(crate) fn problems(generic: &Generic, types: &[EntityType], distinct: usize)
             same.for_each(|text| template(&format!("{place}.same"), text, &["a", "b"], &["a", "b"]));
             relation.asked.gaps.iter().for_each(|text| template(&format!("{place}.gaps"), text, &["a", "b"], &["a", "b"]));
             relation.ages.iter().for_each(|text| template(&format!("{place}.ages"), text, &["x"], &["x"]));
-            for compare in relation.compare.iter().flat_map(|compare| compare.also.iter().chain([compare])) {
+            for compare in relation.compares() {
                 compare.which.iter().for_each(|text| template(&format!("{place}.compare.which"), text, &["a", "b", "c"], &["a", "b", "c"]));
                 compare.than.iter().for_each(|text| template(&format!("{place}.compare.than"), text, &["a", "b", "c"], &["a", "b", "c"]));
                 compare.whose.iter().for_each(|text| template(&format!("{place}.compare.whose"), text, &["c"], &["c"]));

@@ -9,7 +9,7 @@ use autoact_base::random::{Rng, stable_hash};
 use crate::base::{EntityId, KnowledgeBase};
 use crate::idle::idle;
 use crate::made_name::made_name;
-use crate::phrase::{phrase_of_chain, question};
+use crate::phrase::{phrase_of_chain, question_otherwise};
 use crate::question::{Asks, Kind, Question, QuestionPlan, Read, Why};
 use crate::schema::{Compare, RelationId, RelationRef};
 use crate::split::Split;
@@ -29,8 +29,6 @@ const SHARES: [f64; 8] = [0.22, 0.13, 0.16, 0.12, 0.12, 0.09, 0.04, 0.12];
 const DEEP: f64 = 0.3;
 /// Probability that such a question is a yes-no question.
 const CHECKED: f64 = 0.15;
-/// Probability of a wording that only training has, where the relation has any.
-const OTHERWISE: f64 = 0.5;
 /// Frequencies of what people ask of a type, and of properties of anything; else a noun is asked for.
 const RELATIONS: [f64; 3] = [0.4, 0.15, 0.45];
 /// Frequencies of the one that is missing in a comparison: one of the type that lacks the value, a
@@ -83,21 +81,11 @@ impl KnowledgeBase {
                     _ => None,
                 })
             }
-            None => self.asked(*last, &x, !inner.is_empty(), rng),
+            None => question_otherwise(self, *last, &x, !inner.is_empty(), rng),
         };
         let noun = nouns.first()?.clone();
         let asks = Asks::Value { start: made.clone(), nouns };
         Some(missing(sentence_case(text), Why::Entity, asks, Vec::new(), made, noun))
-    }
-
-    /// A question for a relation of `x`, which is a phrase if the question is `deep`.
-    fn asked(&self, at: RelationRef, x: &str, deep: bool, rng: &mut Rng) -> String {
-        let fits = |text: &&String| !deep || !text.contains("{x}'s");
-        let others: Vec<&String> = self.schema.relation(at).asked.questions.iter().filter(fits).collect();
-        match rng.pick(&others).filter(|_| rng.chance(OTHERWISE)) {
-            Some(text) => fill(text, |slot| (slot == "x").then(|| x.to_owned())),
-            None => question(self, at, x, deep, rng),
-        }
     }
 
     fn nouns(&self, chain: &[RelationRef]) -> Vec<String> {
@@ -178,7 +166,7 @@ impl KnowledgeBase {
         let chain = self.led_by(first, split, rng);
         let (last, inner) = chain.split_last()?;
         let x = phrase_of_chain(self, inner, self.named(id), rng);
-        let text = self.asked(*last, &x, !inner.is_empty(), rng);
+        let text = question_otherwise(self, *last, &x, !inner.is_empty(), rng);
         let (title, nouns) = (self.entities[id].title.clone(), self.nouns(&chain));
         let noun = nouns.first()?.clone();
         let asks = Asks::Value { start: title.clone(), nouns };
@@ -224,7 +212,7 @@ impl KnowledgeBase {
     fn broken_at(&self, start: EntityId, chain: &[RelationRef], read: Vec<Read>, name: &str, at: usize, rng: &mut Rng) -> Option<Question> {
         let (last, inner) = chain.split_last()?;
         let x = phrase_of_chain(self, inner, self.named(start), rng);
-        let text = self.asked(*last, &x, !inner.is_empty(), rng);
+        let text = question_otherwise(self, *last, &x, !inner.is_empty(), rng);
         let nouns = self.nouns(chain);
         let noun = nouns.get(at)?.clone();
         let asks = Asks::Value { start: self.entities[start].title.clone(), nouns };
@@ -259,13 +247,12 @@ impl KnowledgeBase {
         let first = rng.chance(0.5);
         let (a, b) = if first { (other.clone(), title.clone()) } else { (title.clone(), other.clone()) };
         let kinds = if first { [other_kind, at.kind] } else { [at.kind, other_kind] };
-        let compares: Vec<&Compare> = relation.compare.iter().flat_map(|compare| [compare].into_iter().chain(&compare.also)).collect();
+        let compares: Vec<&Compare> = relation.compares().collect();
         let compare = rng.pick(&compares).copied();
-        let same = if relation.same.is_empty() { &relation.asked.same } else { &relation.same };
         let frame = match compare.filter(|_| compared) {
             Some(compare) if !compare.which.is_empty() && rng.chance(0.6) => rng.pick(&compare.which)?,
             Some(compare) => rng.pick(&compare.than)?,
-            None => rng.pick(same)?,
+            None => rng.pick(&relation.same)?,
         };
         let text = fill(frame, |slot| match slot {
             "a" => Some(self.name_in_text(kinds[0], &a)),

@@ -42,8 +42,8 @@ impl Composer<'_> {
 
     pub(crate) fn is_more(&mut self, a: &str, b: &str, more: bool, at: RelationRef, rng: &mut Rng) -> Option<Form> {
         let (a, b) = (self.name(a, rng)?, self.name(b, rng)?);
-        let compare = self.base.schema().relation(at).compare.as_ref()?;
-        let with_than: Vec<&Compare> = [compare].into_iter().chain(&compare.also).filter(|compare| !compare.than.is_empty()).collect();
+        let relation = self.base.schema().relation(at);
+        let with_than: Vec<&Compare> = relation.compares().filter(|compare| !compare.than.is_empty()).collect();
         let compare = *rng.pick(&with_than)?;
         let comparing_word = word(compare, more, "", rng);
         let direct = say(rng.pick(&compare.than)?, &[("a", &a), ("b", &b), ("c", &comparing_word)]);

@@ -2,10 +2,10 @@
 
 use autoact_base::random::Rng;
 
-use crate::phrase::{phrase, question};
+use crate::phrase::{phrase, question_otherwise};
 use crate::schema::{Relation, RelationRef};
 use crate::text::say;
-use crate::wording::{Composer, Form, OTHERWISE, as_asked, bare, plain_noun};
+use crate::wording::{Composer, Form, as_asked, bare, plain_noun};
 use crate::wording_frames::{ECHOES, TOPICS};
 use crate::wording_grammar::{cleft, contracted, emphasised, indirect, upper_first};
 
@@ -71,12 +71,7 @@ impl Composer<'_> {
             let p = self.noun_phrase(*last, &x, nested, rng);
             return (!p.starts_with("what ")).then_some(Form { text: say(rng.pick(&ECHOES)?, &[("p", &p), ("w", what)]), family: "echo" });
         }
-        let asked: Vec<&String> = relation.asked.questions.iter().filter(|asked| !nested || !asked.contains("{x}'s")).collect();
-        let direct = match rng.pick(&asked).filter(|_| rng.chance(OTHERWISE)) {
-            Some(template) => say(template, &[("x", &x)]),
-            None => question(self.base, *last, &x, nested, rng),
-        };
-        let direct = with_what(direct, rng);
+        let direct = with_what(question_otherwise(self.base, *last, &x, nested, rng), rng);
         if self.holds("wonder") {
             return self.wondering(&indirect(&direct, &x)?, rng);
         }

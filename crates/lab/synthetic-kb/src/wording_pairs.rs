@@ -22,10 +22,11 @@ const KEYWORDS: f64 = 0.12;
 impl Composer<'_> {
     pub(crate) fn compare(&mut self, a: &str, b: &str, more: bool, chain: &[RelationRef], rng: &mut Rng) -> Option<Form> {
         let (a, b) = (self.name(a, rng)?, self.name(b, rng)?);
-        let compare = self.base.schema().relation(*chain.last()?).compare.as_ref()?;
+        let relation = self.base.schema().relation(*chain.last()?);
+        let compare = relation.compare.as_ref()?;
         let (which, does) = match chain {
             [at] => {
-                let with_which = [compare].into_iter().chain(&compare.also).filter(|compare| !compare.which.is_empty());
+                let with_which = relation.compares().filter(|compare| !compare.which.is_empty());
                 let compare = *rng.pick(&with_which.collect::<Vec<_>>())?;
                 let noun = &self.base.schema().types[at.kind].noun;
                 let (which, does) = comparing(rng.pick(&compare.which)?, noun)?;

@@ -26,7 +26,7 @@ fn last(trajectory: &Trajectory) -> (&str, &str) {
 fn unanswerable_questions_end_in_not_found() {
     let mut reasons: BTreeMap<Option<Why>, usize> = BTreeMap::new();
     let (mut asked, mut solved) = (0, 0);
-    let mut texts = HashSet::new();
+    let (mut texts, mut nouns, mut of_two_types) = (HashSet::new(), HashSet::new(), 0);
     for (seed, base) in worlds().iter().enumerate() {
         let mut tools = RealTools::over(base);
         let specs = tools.0.specs().to_vec();
@@ -52,6 +52,8 @@ fn unanswerable_questions_end_in_not_found() {
                     let shown = |title: &String| gold.steps().any(|step| step.params.as_ref() == Some(title));
                     assert!(read.iter().all(|read| shown(&read.title)), "{gold:#?}");
                     assert!(entity.is_none() || *why != Why::Entity, "{question:?}");
+                    of_two_types += usize::from(*why == Why::Side && entity.is_some() && relation.is_none());
+                    nouns.insert(noun.clone());
                     Some(*why)
                 }
                 _ => None,
@@ -65,6 +67,10 @@ fn unanswerable_questions_end_in_not_found() {
     assert!(solved * 100 >= asked * 85, "{solved} of {asked}");
     assert!(texts.len() * 100 >= solved * 90, "{} texts", texts.len());
     assert_eq!(reasons.len(), 6, "{reasons:?}");
+    // Is a person longer than a river, and what do people ask of one?
+    assert!(of_two_types > 20, "{of_two_types}");
+    let of_a_type = ["rainy season", "founding date", "length of a day", "cause of death", "number of students", "box office"];
+    assert!(of_a_type.iter().filter(|noun| nouns.contains(**noun)).count() > 2, "{nouns:?}");
 }
 
 #[test]

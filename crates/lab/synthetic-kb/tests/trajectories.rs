@@ -9,7 +9,7 @@ use autoact_base::random::Rng;
 use autoact_score::exact_match;
 use autoact_synthetic_kb::{Kind, KnowledgeBase, Mix, NameMaker, Question, QuestionPlan, Solver, Spelling, Split, ThoughtStyle};
 use autoact_trajectory::{FINISH, NOT_FOUND, Trajectory};
-use support::{ATLAS, RealTools, WORLDS, atlas, schema, world};
+use support::{ATLAS, RealTools, WORLDS, atlas, invented, schema, world};
 
 fn answer(trajectory: &Trajectory) -> &str {
     let last = trajectory.steps().next_back().unwrap();
@@ -110,7 +110,7 @@ fn a_misspelt_name_is_found() {
 
 #[test]
 fn a_trajectory_recovers_from_a_mistake() {
-    let base = world(&schema(ATLAS), &NameMaker::fit(atlas().base()), 5);
+    let base = invented(5);
     let mut tools = RealTools::over(&base);
     let specs = tools.0.specs().to_vec();
     let solver = Solver { base: &base, style: &ThoughtStyle::ADAPTER, tools: &specs, detours: 0.0 };
@@ -137,7 +137,7 @@ fn a_trajectory_recovers_from_a_mistake() {
 
 #[test]
 fn a_claimed_surname_is_the_name_that_was_found() {
-    let base = world(&schema(ATLAS), &NameMaker::fit(atlas().base()), 6);
+    let base = invented(6);
     let mut tools = RealTools::over(&base);
     let specs = tools.0.specs().to_vec();
     let solver = Solver { base: &base, style: &ThoughtStyle::ADAPTER, tools: &specs, detours: 0.0 };
@@ -164,7 +164,7 @@ fn a_claimed_surname_is_the_name_that_was_found() {
 /// that the question has.
 #[test]
 fn the_answer_of_an_inverse_question_is_named() {
-    let base = world(&schema(ATLAS), &NameMaker::fit(atlas().base()), 9);
+    let base = invented(9);
     let mut tools = RealTools::over(&base);
     let specs = tools.0.specs().to_vec();
     let solver = Solver { base: &base, style: &ThoughtStyle::ADAPTER, tools: &specs, detours: 0.0 };

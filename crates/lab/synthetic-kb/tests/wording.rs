@@ -11,7 +11,7 @@ use autoact_synthetic_kb::{
     Families, HELD_OUT_FAMILIES, Kind, KnowledgeBase, Mix, NameMaker, Noise, Question, QuestionPlan, Solver, Split, ThoughtStyle, Wording,
 };
 use autoact_trajectory::{FINISH, Verdict};
-use support::{ATLAS, RealTools, WORLDS, atlas, schema, world};
+use support::{ATLAS, RealTools, WORLDS, atlas, invented, schema, world};
 
 const QUIET: Wording = Wording { noise: Noise { lower: 0.0, unmarked: 0.0, bare: 0.0, typo: 0.0, spaces: 0.0 }, ..Wording::TRAIN };
 
@@ -48,7 +48,7 @@ fn one_question_has_thousands_of_forms() {
 
 #[test]
 fn training_never_makes_a_held_out_family() {
-    let invented = world(&schema(ATLAS), &NameMaker::fit(atlas().base()), 7);
+    let invented = invented(7);
     let held: HashSet<&str> = HELD_OUT_FAMILIES.iter().map(|(family, _)| *family).collect();
     let marks = [
         "thanks",
@@ -217,7 +217,7 @@ fn a_surname_opens_the_page_and_the_thought_goes_on_with_the_title() {
 
 #[test]
 fn a_claimed_or_sought_surname_is_that_of_one_alone() {
-    let base = world(&schema(ATLAS), &NameMaker::fit(atlas().base()), 8);
+    let base = invented(8);
     let mut rng = Rng::new(3);
     let (mut claimed, mut sought) = (0, 0);
     for mix in [Mix::only_yes_no(), Mix::only_inverse()] {

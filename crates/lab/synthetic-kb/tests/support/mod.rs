@@ -28,6 +28,11 @@ pub(crate) fn world(schema: &Arc<Schema>, names: &NameMaker, seed: u64) -> Knowl
     World::invent(schema, names, seed, WorldSize::default())
 }
 
+/// An invented world with the atlas's schema and spelling.
+pub(crate) fn invented(seed: u64) -> KnowledgeBase {
+    world(&schema(ATLAS), &NameMaker::fit(atlas().base()), seed)
+}
+
 pub(crate) struct RealTools(pub(crate) ToolLibrary);
 
 impl RealTools {
