@@ -70,6 +70,9 @@ fn sureness(log_prob: f64) -> f64 {
 }
 
 /// What the calls of a task's Plan-Agent and Tool-Agent tell of their certainty so far.
+///
+/// An attempt after a judged answer repeats much of what was said, and what was said is likely to be
+/// said again. So its means count at most what those of the attempts before it did.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Likelihood {
     thoughts: Words,
@@ -84,6 +87,12 @@ impl Likelihood {
             Role::Tool => self.inputs.add(usage),
             Role::Reflect => {}
         }
+    }
+
+    /// An answer was judged: what follows is another attempt.
+    pub fn judged(&mut self) {
+        self.thoughts.judged();
+        self.inputs.judged();
     }
 
     /// The evidence for an answer that is judged now: with the verdict's log-odds and what the
@@ -102,6 +111,8 @@ struct Words {
     sum: f64,
     tokens: u64,
     lowest: f64,
+    /// The lowest of the means at the judgements so far.
+    judged: f64,
     /// A call whose log-probabilities are unknown.
     unknown: bool,
 }
@@ -117,10 +128,17 @@ impl Words {
         self.lowest = self.lowest.min(mean);
     }
 
-    /// The mean over all tokens, and the lowest mean of a call.
+    fn judged(&mut self) {
+        if let Some((mean, _)) = self.known() {
+            self.judged = mean;
+        }
+    }
+
+    /// The mean over all tokens, or that of an earlier judgement if it was lower, and the lowest
+    /// mean of a call.
     fn known(&self) -> Option<(f64, f64)> {
         // exact for any number of tokens that a task can have
-        (!self.unknown && self.tokens > 0).then(|| (self.sum / self.tokens as f64, self.lowest))
+        (!self.unknown && self.tokens > 0).then(|| ((self.sum / self.tokens as f64).min(self.judged), self.lowest))
     }
 }
 
@@ -277,6 +295,25 @@ mod tests {
         assert_eq!(likelihood.evidence(Some(1.5), &Usage::default()), None);
         likelihood.add(Role::Tool, &Usage::default());
         assert_eq!(likelihood.evidence(Some(1.5), &usage(-3.0, 6)), None);
+    }
+
+    #[test]
+    fn a_later_attempt_is_no_surer_than_the_one_before() {
+        let mut likelihood = Likelihood::default();
+        likelihood.judged();
+        let mut attempt = |thought: f64, input: f64| {
+            likelihood.add(Role::Plan, &usage(thought, 10));
+            likelihood.add(Role::Tool, &usage(input, 10));
+            let evidence = likelihood.evidence(Some(1.0), &usage(-1.0, 2)).unwrap();
+            likelihood.judged();
+            (evidence.thoughts, evidence.inputs)
+        };
+        assert_eq!(attempt(-4.0, -1.0), (-0.4, -0.1));
+        // means of -0.2 and -0.3
+        assert_eq!(attempt(0.0, -5.0), (-0.4, -0.3));
+        // means of -0.4 and -0.2
+        assert_eq!(attempt(-8.0, 0.0), (-0.4, -0.3));
+        assert_eq!(attempt(-8.0, 0.0), (-0.5, -0.3));
     }
 
     #[test]

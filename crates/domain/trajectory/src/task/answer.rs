@@ -15,8 +15,8 @@ impl Task {
         step.params.as_deref().filter(|_| tool.is_no_answer())
     }
 
-    /// The answer that the task ends with if it ends now: the approved one, else the one with the
-    /// highest confidence, else the latest. Empty: there is none. That there is no answer is none.
+    /// The answer that the task ends with if it ends now: the approved one, else the first of those
+    /// with the highest confidence, else the latest. Empty: there is none. That there is no answer is none.
     pub fn best_answer(&self) -> &str {
         match &self.surest {
             Some((answer, _)) if !self.is_approved() => answer,

@@ -121,9 +121,10 @@ impl Task {
 
     fn reflect(&mut self, reflection: &Reflection) {
         self.wrong += u32::from(reflection.verdict == Verdict::Wrong);
+        self.likelihood.judged();
         if let Some(confidence) = reflection.confidence
             && self.no_answer().is_none()
-            && self.surest.as_ref().is_none_or(|(_, most)| confidence >= *most)
+            && self.surest.as_ref().is_none_or(|(_, most)| confidence > *most)
         {
             self.surest = Some((self.answer.clone(), confidence));
         }
