@@ -7,6 +7,7 @@ use std::path::Path;
 
 use autoact_base::random::{Rng, stable_hash};
 use autoact_prompt::{Role, segments};
+use autoact_trajectory::Trajectory;
 
 use crate::error::LearnError;
 use crate::records::{DocumentRecord, Judgement, ReflectionRecord, TrajectoryRecord, TurnRecord, history};
@@ -28,8 +29,12 @@ pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), Learn
     let reflections: Vec<ReflectionRecord> = read(&round.path("reflections.jsonl"))?;
     let settings = &work.task.settings.differentiate;
     thin(&mut kept, settings.trajectories, work.task.seed);
-    let plan: Vec<_> = kept.iter().map(|one| document(work, one, Role::Plan, None)).collect();
-    let tool: Vec<_> = kept.iter().map(|one| document(work, one, Role::Tool, None)).collect();
+    let retried = if settings.retried { retried(&all, &reflections, right_one) } else { Vec::new() };
+    let of = |role: Role| -> Vec<DocumentRecord> {
+        let kept = kept.iter().map(|one| document(work, one, 0, role, None));
+        kept.chain(retried.iter().map(|(one, rejected)| document(work, one, *rejected, role, None))).collect()
+    };
+    let (plan, tool) = (of(Role::Plan), of(Role::Tool));
     let reflect = judgements(work, &all, &reflections, |record| record.agreed().cloned());
     let verdicts = |wanted: bool| reflect.iter().filter(|document| verdict(document) == wanted).count();
     if plan.len() < FEWEST || reflect.len() < FEWEST {
@@ -44,15 +49,50 @@ pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), Learn
     write(&round.path("datasets/tool.jsonl"), &tool)?;
     write(&round.path("datasets/reflect.jsonl"), &reflect)?;
     let told = format!(
-        "plan {}, tool {}, reflect {} ({} right, {} wrong)",
+        "plan {} and tool {} (after a rejection {}), reflect {} ({} right, {} wrong)",
         plan.len(),
         tool.len(),
+        retried.len(),
         reflect.len(),
         verdicts(true),
         verdicts(false)
     );
     work.view.end(&told);
     Ok(())
+}
+
+/// What follows rejections, with the number of turns up to each. Trajectories have no judgement in
+/// them, so a group that learns from them alone says the same again after one.
+///
+/// `next` selects what comes after a rejected trajectory, among the judged ones of its question.
+pub(crate) fn retried<'a>(
+    all: &[TrajectoryRecord],
+    reflections: &'a [ReflectionRecord],
+    next: impl Fn(&'a ReflectionRecord, &[&'a ReflectionRecord]) -> Option<&'a ReflectionRecord>,
+) -> Vec<(TrajectoryRecord, usize)> {
+    let tries = tries(all);
+    let of = |record: &ReflectionRecord| tries.get(&(record.id, record.sample)).copied();
+    let sorted = sorted(reflections);
+    let questions = sorted.chunk_by(|one, other| one.id == other.id);
+    let after = |record, judged: &[&'a ReflectionRecord]| Some(of(record)?.rejected(record.rejection()?, of(next(record, judged)?)?));
+    questions.flat_map(|judged| judged.iter().filter_map(|record| after(*record, judged))).collect()
+}
+
+/// A right trajectory of the question. Where a right answer was rejected, that is what should be
+/// said again.
+fn right_one<'a>(rejected: &'a ReflectionRecord, judged: &[&'a ReflectionRecord]) -> Option<&'a ReflectionRecord> {
+    if rejected.right { Some(rejected) } else { judged.iter().copied().find(|other| other.right) }
+}
+
+fn tries(all: &[TrajectoryRecord]) -> BTreeMap<(usize, usize), &TrajectoryRecord> {
+    all.iter().map(|one| ((one.id, one.sample), one)).collect()
+}
+
+/// In order of questions.
+fn sorted(reflections: &[ReflectionRecord]) -> Vec<&ReflectionRecord> {
+    let mut sorted: Vec<&ReflectionRecord> = reflections.iter().collect();
+    sorted.sort_by_key(|record| (record.id, record.sample));
+    sorted
 }
 
 /// The documents of reflections with the judgement that `choose` selects, in order of questions.
@@ -62,12 +102,10 @@ pub(crate) fn judgements(
     reflections: &[ReflectionRecord],
     choose: impl Fn(&ReflectionRecord) -> Option<Judgement>,
 ) -> Vec<DocumentRecord> {
-    let by_key: BTreeMap<(usize, usize), &TrajectoryRecord> = all.iter().map(|one| ((one.id, one.sample), one)).collect();
-    let mut sorted: Vec<&ReflectionRecord> = reflections.iter().collect();
-    sorted.sort_by_key(|record| (record.id, record.sample));
+    let tries = tries(all);
     let of =
-        |record: &ReflectionRecord| Some(document(work, by_key.get(&(record.id, record.sample))?, Role::Reflect, Some(choose(record)?)));
-    sorted.into_iter().filter_map(of).collect()
+        |record: &ReflectionRecord| Some(document(work, tries.get(&(record.id, record.sample))?, 0, Role::Reflect, Some(choose(record)?)));
+    sorted(reflections).into_iter().filter_map(of).collect()
 }
 
 fn verdict(document: &DocumentRecord) -> bool {
@@ -103,11 +141,19 @@ pub(crate) fn validation_questions(work: &Workplace, count: usize) -> Vec<usize>
     (0..count).filter(|id| held_back(*id, work.task.seed, part)).collect()
 }
 
-pub(crate) fn document(work: &Workplace, one: &TrajectoryRecord, role: Role, judgement: Option<Judgement>) -> DocumentRecord {
+/// A trajectory in which the text of `role` is the target, but for that of the `rejected` first turns.
+pub(crate) fn document(
+    work: &Workplace,
+    one: &TrajectoryRecord,
+    rejected: usize,
+    role: Role,
+    judgement: Option<Judgement>,
+) -> DocumentRecord {
     let mut turns = one.turns.clone();
     turns.extend(judgement.map(|judgement| TurnRecord::Reflection { reflection: judgement.thought, verdict: judgement.verdict }));
     let trajectory = history(&one.question, &one.tools, &turns, &work.library);
-    let outputs = segments(&trajectory).into_iter().filter(|segment| segment.role == Some(role)).map(|segment| segment.text).collect();
+    let said = segments(&trajectory).into_iter().skip(segments_before(&trajectory, rejected));
+    let outputs = said.filter(|segment| segment.role == Some(role)).map(|segment| segment.text).collect();
     DocumentRecord {
         id: one.id,
         sample: one.sample,
@@ -117,8 +163,15 @@ pub(crate) fn document(work: &Workplace, one: &TrajectoryRecord, role: Role, jud
         question: one.question.clone(),
         tools: one.tools.clone(),
         turns,
+        rejected,
         outputs,
     }
+}
+
+/// How many segments a trajectory's first turns make, with what stands before them; 0 without turns.
+pub(crate) fn segments_before(trajectory: &Trajectory, turns: usize) -> usize {
+    let first = Trajectory { turns: trajectory.turns[..turns].to_vec(), ..trajectory.clone() };
+    if turns == 0 { 0 } else { segments(&first).len() }
 }
 
 pub(crate) fn write(path: &Path, documents: &[DocumentRecord]) -> Result<(), LearnError> {
@@ -133,6 +186,67 @@ pub(crate) fn write(path: &Path, documents: &[DocumentRecord]) -> Result<(), Lea
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    type Next = for<'a> fn(&'a ReflectionRecord, &[&'a ReflectionRecord]) -> Option<&'a ReflectionRecord>;
+
+    fn try_of(sample: usize, actions: &[(&str, &str)]) -> TrajectoryRecord {
+        let step = |(tool, input): &(&str, &str)| TurnRecord::Step {
+            thought: format!("{sample}: {input}"),
+            tool: (*tool).to_owned(),
+            input: Some((*input).to_owned()),
+            observation: None,
+        };
+        TrajectoryRecord {
+            id: 3,
+            sample,
+            question: "q".into(),
+            gold: Some("a".into()),
+            answer: "a".into(),
+            no_answer: false,
+            reward: 1.0,
+            failed: String::new(),
+            tools: Vec::new(),
+            turns: actions.iter().map(step).collect(),
+            tokens: [0, 0],
+            millis: 0,
+        }
+    }
+
+    fn judged(sample: usize, right: bool, verdicts: &[&str]) -> ReflectionRecord {
+        let draws = verdicts.iter().map(|verdict| Judgement { thought: format!("{sample} is {verdict}"), verdict: (*verdict).to_owned() });
+        ReflectionRecord { id: 3, sample, right, draws: draws.collect() }
+    }
+
+    #[test]
+    fn a_right_trajectory_follows_a_rejection() {
+        let all = [
+            try_of(0, &[("Retrieve", "Rhine"), ("Retrieve", "Basel"), ("Finish", "b")]),
+            try_of(1, &[("Retrieve", "Rhine"), ("Finish", "a")]),
+            try_of(2, &[("Finish", "c")]),
+        ];
+        let reflections = [judged(2, false, &["right", "wrong"]), judged(0, false, &["wrong"]), judged(1, true, &["wrong", "right"])];
+        let texts = |next: Next| {
+            let of = |(one, rejected): (TrajectoryRecord, usize)| {
+                let text = |turn: &TurnRecord| match turn {
+                    TurnRecord::Step { thought, .. } => thought.clone(),
+                    TurnRecord::Reflection { reflection, .. } => reflection.clone(),
+                };
+                (one.sample, rejected, one.turns.iter().map(text).collect::<Vec<_>>().join(", "))
+            };
+            retried(&all, &reflections, next).into_iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            texts(right_one),
+            [
+                (1, 4, "0: Rhine, 0: Basel, 0: b, 0 is wrong, 1: a".to_owned()),
+                (1, 3, "1: Rhine, 1: a, 1 is wrong, 1: a".to_owned()),
+                (1, 2, "2: c, 2 is wrong, 1: Rhine, 1: a".to_owned()),
+            ]
+        );
+        assert!(texts(|_, _| None).is_empty());
+        let approved = [judged(1, true, &["right"])];
+        assert!(retried(&all, &approved, right_one).is_empty());
+    }
 
     #[test]
     fn about_the_asked_part_of_the_questions_is_held_back() {

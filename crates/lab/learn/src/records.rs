@@ -168,6 +168,26 @@ impl TrajectoryRecord {
         })
     }
 
+    /// What could follow where this trajectory was rejected: its turns with the judgement, and the
+    /// steps of `next` from where they differ. The number counts the turns up to the judgement.
+    ///
+    /// Tries begin with the same steps more often than not, and their observations are in the history
+    /// already. The last step is always kept: `next` may be the same trajectory, whose rejection was a
+    /// mistake.
+    pub(crate) fn rejected(&self, judgement: &Judgement, next: &TrajectoryRecord) -> (TrajectoryRecord, usize) {
+        let action = |turn: &TurnRecord| match turn {
+            TurnRecord::Step { tool, input, .. } => Some((tool.clone(), input.clone())),
+            TurnRecord::Reflection { .. } => None,
+        };
+        let same = self.turns.iter().zip(&next.turns).take_while(|(mine, its)| action(mine) == action(its)).count();
+        let new = &next.turns[same.min(next.turns.len().saturating_sub(1))..];
+        let mut turns = self.turns.clone();
+        turns.push(TurnRecord::Reflection { reflection: judgement.thought.clone(), verdict: judgement.verdict.clone() });
+        let rejected = turns.len();
+        turns.extend_from_slice(new);
+        (TrajectoryRecord { turns, ..next.clone() }, rejected)
+    }
+
     /// Whether it ends with an answer, or with there being none.
     pub fn has_answer(&self) -> bool {
         self.failed.is_empty()
@@ -202,6 +222,11 @@ impl ReflectionRecord {
         self.draws.last().filter(|judgement| self.agrees(judgement))
     }
 
+    /// The first judgement that rejects the answer, with or without reason.
+    pub(crate) fn rejection(&self) -> Option<&Judgement> {
+        self.draws.iter().find(|judgement| verdict_of(&judgement.verdict) == Verdict::Wrong)
+    }
+
     /// Whether the first judgement agrees with the reward. It measures the model as a judge.
     pub fn first_agrees(&self) -> bool {
         self.draws.first().is_some_and(|judgement| self.agrees(judgement))
@@ -232,8 +257,17 @@ pub struct DocumentRecord {
     pub tools: Vec<String>,
     /// The turns, H.
     pub turns: Vec<TurnRecord>,
+    /// The first of them that are a rejected attempt. No text of these is a target.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rejected: usize,
     /// The target texts, as in appendix I of the paper. The input of each is everything before it.
     pub outputs: Vec<String>,
+}
+
+// serde passes a reference
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// `training/*/curve.jsonl`: one training step, or one validation.

@@ -147,6 +147,8 @@ section! {
         pub per_question: usize = 2,
         /// Maximum number of right trajectories; 0: all. The paper trains on 200.
         pub trajectories: usize = 0,
+        /// Also learn from what follows a rejection: a right trajectory after a rejected one.
+        pub retried: bool = true,
     }
 }
 

@@ -12,6 +12,7 @@ use autoact_train::{Cycle, Document, Length, LoraWeights, ModelConfig, Optimizer
 use serde::{Deserialize, Serialize};
 use tokenizers::Tokenizer;
 
+use crate::differentiate::segments_before;
 use crate::error::LearnError;
 use crate::records::{CurvePoint, DocumentRecord, history};
 use crate::round::Round;
@@ -228,11 +229,16 @@ impl Adapter<'_> {
         let role = role_of(record);
         let mut inputs = trajectory.steps().filter(|step| step.params.is_some()).map(|step| step.tool.as_str());
         // the parameters are in the order of the steps
+        let rejected = segments_before(&trajectory, record.rejected);
         let counts: Vec<bool> = segments(&trajectory)
             .iter()
-            .map(|segment| {
+            .enumerate()
+            .map(|(at, segment)| {
                 let tool = if segment.role == Some(Role::Tool) { inputs.next() } else { None };
-                segment.role.is_some() && segment.role == role && (record.tool.is_empty() || tool == Some(record.tool.as_str()))
+                at >= rejected
+                    && segment.role.is_some()
+                    && segment.role == role
+                    && (record.tool.is_empty() || tool == Some(record.tool.as_str()))
             })
             .collect();
         let at = Cell::new(0);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use autoact_in_process::Voices;
 use autoact_prompt::Role;
 
-use crate::differentiate::{FEWEST, document, judgements, thin, write};
+use crate::differentiate::{FEWEST, document, judgements, retried, thin, write};
 use crate::error::LearnError;
 use crate::iterate::GROUP;
 use crate::records::{DocumentRecord, ReflectionRecord, Selection, TrajectoryRecord, TurnRecord};
@@ -83,11 +83,13 @@ fn documents(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     let reflections: Vec<ReflectionRecord> = read(&round.path("reflections.jsonl"))?;
     // the first judgements, whether they agree with the reward or not
     write(&path("unfiltered-reflect"), &judgements(work, &all, &reflections, |record| record.draws.first().cloned()))?;
+    let retried = if work.task.settings.differentiate.retried { retried(&all, &reflections, any_other) } else { Vec::new() };
     // as many trajectories as the filter kept, so that only the filter differs
     all.retain(|one| !one.turns.is_empty());
-    thin(&mut all, plan.len(), seed);
+    thin(&mut all, plan.iter().filter(|document| document.rejected == 0).count(), seed);
     for role in [Role::Plan, Role::Tool] {
-        let documents: Vec<_> = all.iter().map(|one| document(work, one, role, None)).collect();
+        let documents = all.iter().map(|one| document(work, one, 0, role, None));
+        let documents: Vec<_> = documents.chain(retried.iter().map(|(one, at)| document(work, one, *at, role, None))).collect();
         write(&path(&format!("unfiltered-{}", role.as_str())), &documents)?;
     }
     let selected = tool.first().map(|document| document.tools.clone()).unwrap_or_default();
@@ -110,9 +112,15 @@ fn documents(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     write(&path("one"), &one)
 }
 
+/// What comes after a rejected trajectory without a filter: the next judged one of its question.
+fn any_other<'a>(rejected: &'a ReflectionRecord, judged: &[&'a ReflectionRecord]) -> Option<&'a ReflectionRecord> {
+    let at = judged.iter().position(|other| other.sample == rejected.sample)?;
+    judged.get((at + 1) % judged.len()).copied()
+}
+
 /// The document with one tool's parameters as its only targets; `None` if it does not use the tool.
 fn of_one_tool(document: &DocumentRecord, tool: &str) -> Option<DocumentRecord> {
-    let steps = document.turns.iter().filter_map(|turn| match turn {
+    let steps = document.turns[document.rejected..].iter().filter_map(|turn| match turn {
         TurnRecord::Step { tool, input: Some(_), .. } => Some(tool),
         _ => None,
     });
@@ -173,6 +181,7 @@ mod tests {
             question: "q".into(),
             tools: vec!["Retrieve".into(), "Finish".into()],
             turns: vec![step("Retrieve", "a"), step("Retrieve", "b"), step("Finish", "c")],
+            rejected: 0,
             outputs: vec![" a\n".into(), " b\n".into(), " c\n".into()],
         };
         let own = of_one_tool(&document, "Retrieve").unwrap();
