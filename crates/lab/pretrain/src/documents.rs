@@ -28,6 +28,18 @@ fn forget(misread: &Misread, document: &mut Document, history: &Trajectory, enco
     Ok(())
 }
 
+/// Of the trajectories that are only begun: those with a second thought.
+const SECOND: f64 = 1.0 / 3.0;
+
+/// Leaves out of a document what comes after its first `count` stretches of targets.
+fn begin(document: &mut Document, count: usize) {
+    let ends = (1..=document.loss.len()).filter(|at| document.loss[at - 1] && document.loss.get(*at) != Some(&true));
+    let Some(end) = ends.take(count).last() else { return };
+    document.tokens.truncate(end);
+    document.loss.truncate(end);
+    document.invocations.retain(|range| range.end <= end);
+}
+
 /// Splits the stream of documents into knowledge bases and keeps the current one.
 struct Stream {
     worlds: Worlds,
@@ -175,6 +187,9 @@ impl AdapterDocuments {
         if let (Some(misread), Role::Plan | Role::Tool) = (&misread, role) {
             forget(misread, &mut document, &history, encoder).ok()?;
         }
+        if role == Role::Plan && rng.chance(recipe.begun) {
+            begin(&mut document, if rng.chance(SECOND) { 2 } else { 1 });
+        }
         Some(document)
     }
 }
@@ -258,6 +273,21 @@ mod tests {
             }
         }
         assert!(names > 10 && relations > 20, "{names}, {relations}");
+    }
+
+    #[test]
+    fn a_trajectory_that_is_only_begun_ends_with_its_first_targets() {
+        let loss = vec![false, true, true, false, true, false, false, true];
+        let whole = Document { tokens: (0..8).collect(), loss, invocations: vec![0..3, 3..5, 6..8] };
+        let begun = |count: usize| {
+            let mut document = whole.clone();
+            begin(&mut document, count);
+            (document.tokens.len(), document.loss.len(), document.invocations.len())
+        };
+        assert_eq!([1, 2, 3, 4].map(begun), [(3, 3, 1), (5, 5, 2), (8, 8, 3), (8, 8, 3)]);
+        let mut without = Document { loss: vec![false; 8], ..whole.clone() };
+        begin(&mut without, 1);
+        assert_eq!(without.tokens.len(), 8);
     }
 
     #[test]

@@ -157,6 +157,10 @@ pub struct AdapterRecipe {
     pub drills: f64,
     /// Trajectories with a rejected answer and then the right one (plan and tool).
     pub repaired: f64,
+    /// Trajectories of which only the first thoughts are kept (plan): reading the question is the
+    /// hardest part, and the shortest.
+    #[serde(default)]
+    pub begun: f64,
     /// Trajectories with a wrong answer (reflect).
     pub spoiled: f64,
     /// Whether adapters act only from their agent's cue on, so that all of them share what the base

@@ -12,10 +12,9 @@ use crate::arithmetic_words::{
 use crate::question::{Kind, Question, QuestionPlan};
 use crate::text::fill;
 
-/// Probability that a number below [`WORDS`] is written in words.
-const AS_WORD: f64 = 0.25;
-/// Numbers from here on are written in digits.
-const WORDS: i64 = 10_000;
+/// Up to which number, and how probably, numbers are written in words. Larger ones are in digits.
+/// People seldom spell out a large number.
+const AS_WORDS: [(i64, f64); 3] = [(99, 0.3), (999, 0.15), (9999, 0.05)];
 /// Probability of an `and` within a number in words, where it may stand.
 const WITH_AND: f64 = 0.6;
 /// Probability of a plain sum, without words around it.
@@ -215,7 +214,7 @@ fn expression(shape: &str, numbers: [i64; 3]) -> String {
 
 /// Numbers whose result is a whole number, and not below zero more often than not.
 fn numbers(shape: &str, rng: &mut Rng) -> [i64; 3] {
-    let large = *rng.pick(&[20, 100, 100, 1000, 9999]).unwrap_or(&100);
+    let large = *rng.pick(&[12, 20, 100, 100, 1000, 9999]).unwrap_or(&100);
     let (a, b, c) = (rng.between(2, large), rng.between(2, large), rng.between(2, large));
     let (high, low) = (a.max(b), a.min(b));
     let (by, part) = (rng.between(2, 40), rng.between(2, large.min(500)));
@@ -265,12 +264,10 @@ fn written(number: i64, rng: &mut Rng) -> String {
     spelled(number, true, rng)
 }
 
-/// A number in digits, or in words if it is below [`WORDS`].
+/// A number in digits or in words, by [`AS_WORDS`].
 fn spelled(number: i64, with_and: bool, rng: &mut Rng) -> String {
-    if !(0..WORDS).contains(&number) || !rng.chance(AS_WORD) {
-        return number.to_string();
-    }
-    in_words(number, with_and && rng.chance(WITH_AND))
+    let rate = AS_WORDS.iter().find(|(up_to, _)| (0..=*up_to).contains(&number)).map_or(0.0, |(_, rate)| *rate);
+    if rng.chance(rate) { in_words(number, with_and && rng.chance(WITH_AND)) } else { number.to_string() }
 }
 
 /// A number from 0 to 9999 in words: `two thousand three hundred and twelve`.

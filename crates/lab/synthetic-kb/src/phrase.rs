@@ -55,7 +55,7 @@ pub(crate) fn question(base: &KnowledgeBase, at: RelationRef, x: &str, nested: b
 
 /// The same in half of the cases in a wording that only rewording has, if the relation has any.
 pub(crate) fn question_otherwise(base: &KnowledgeBase, at: RelationRef, x: &str, nested: bool, rng: &mut Rng) -> String {
-    let fits = |text: &&String| !nested || !text.contains("{x}'s");
+    let fits = |text: &&String| !nested || !needs_a_name(text);
     let others: Vec<&String> = base.schema.relation(at).asked.questions.iter().filter(fits).collect();
     match rng.pick(&others).filter(|_| rng.chance(OTHERWISE)) {
         Some(text) => say(text, &[("x", x)]),
@@ -86,10 +86,15 @@ impl<F: Fn(&str) -> bool> Nesting<F> {
         Nesting { nested, last: (clause && rng.chance(rate)).then_some(ends) }
     }
 
-    /// A possessive fits only a bare name: `the author of Hamlet's birthplace` is ambiguous.
     fn fits(&self, text: &str) -> bool {
-        !(self.nested && text.contains("{x}'s")) && self.last.as_ref().is_none_or(|ends| ends(text))
+        !(self.nested && needs_a_name(text)) && self.last.as_ref().is_none_or(|ends| ends(text))
     }
+}
+
+/// Whether a wording is clear only with a bare name in its slot: `the author of Hamlet's birthplace`
+/// has two meanings, and so has `Where is the headquarters of X?`.
+fn needs_a_name(text: &str) -> bool {
+    text.contains("{x}'s") || ["Where is {x}?", "Where's {x}?"].contains(&text)
 }
 
 /// One of the relation's own wordings or the generic ones.
