@@ -24,16 +24,17 @@ pub(crate) const FEWEST: usize = 4;
 /// # Errors
 /// There are too few documents, or a file cannot be read or written.
 pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), LearnError> {
-    let mut kept: Vec<TrajectoryRecord> = read(&round.path("kept.jsonl"))?;
+    let kept: Vec<TrajectoryRecord> = read(&round.path("kept.jsonl"))?;
     let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
     let reflections: Vec<ReflectionRecord> = read(&round.path("reflections.jsonl"))?;
     let settings = &work.task.settings.differentiate;
-    thin(&mut kept, settings.trajectories, work.task.seed);
-    let retried = if settings.retried { retried(&all, &reflections, right_one) } else { Vec::new() };
-    let of = |role: Role| -> Vec<DocumentRecord> {
-        let kept = kept.iter().map(|one| document(work, one, 0, role, None));
-        kept.chain(retried.iter().map(|(one, rejected)| document(work, one, *rejected, role, None))).collect()
-    };
+    let mut right: Vec<(TrajectoryRecord, usize)> = kept.into_iter().map(|one| (one, 0)).collect();
+    if settings.retried {
+        right.extend(retried(&all, &reflections, right_one));
+    }
+    thin(&mut right, settings.trajectories, work.task.seed);
+    let of =
+        |role: Role| -> Vec<DocumentRecord> { right.iter().map(|(one, rejected)| document(work, one, *rejected, role, None)).collect() };
     let (plan, tool) = (of(Role::Plan), of(Role::Tool));
     let reflect = judgements(work, &all, &reflections, |record| record.agreed().cloned());
     let verdicts = |wanted: bool| reflect.iter().filter(|document| verdict(document) == wanted).count();
@@ -52,7 +53,7 @@ pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), Learn
         "plan {} and tool {} (after a rejection {}), reflect {} ({} right, {} wrong)",
         plan.len(),
         tool.len(),
-        retried.len(),
+        plan.iter().filter(|document| document.rejected > 0).count(),
         reflect.len(),
         verdicts(true),
         verdicts(false)
@@ -246,6 +247,19 @@ mod tests {
         assert!(texts(|_, _| None).is_empty());
         let approved = [judged(1, true, &["right"])];
         assert!(retried(&all, &approved, right_one).is_empty());
+    }
+
+    #[test]
+    fn what_was_rejected_comes_before_the_segments_that_count() {
+        let judgement = Judgement { thought: "no".into(), verdict: "wrong".into() };
+        let (one, rejected) = try_of(0, &[("Finish", "b")]).rejected(&judgement, &try_of(1, &[("Retrieve", "Rhine"), ("Finish", "a")]));
+        let turns: Vec<_> = one.turns.iter().map(Into::into).collect();
+        let trajectory = Trajectory { question: "q".into(), turns, ..Trajectory::default() };
+        let counted = segments(&trajectory).split_off(segments_before(&trajectory, rejected));
+        let thoughts = counted.iter().filter(|segment| segment.role == Some(Role::Plan)).map(|segment| segment.text.as_str());
+        let thoughts = thoughts.collect::<String>();
+        assert!(thoughts.contains("1: Rhine") && thoughts.contains("1: a") && !thoughts.contains("0: b"), "{thoughts}");
+        assert_eq!(segments_before(&trajectory, 0), 0);
     }
 
     #[test]

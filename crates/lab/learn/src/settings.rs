@@ -145,9 +145,11 @@ section! {
         pub validation: f64 = 0.1,
         /// Maximum number of different right trajectories for each question.
         pub per_question: usize = 2,
-        /// Maximum number of right trajectories; 0: all. The paper trains on 200.
+        /// Maximum number of right trajectories, with those of `retried`; 0: all. The paper trains on
+        /// 200.
         pub trajectories: usize = 0,
-        /// Also learn from what follows a rejection: a right trajectory after a rejected one.
+        /// Also learn from what follows a rejection: a right trajectory after a rejected one. It is no
+        /// part of the paper's method.
         pub retried: bool = true,
     }
 }

@@ -188,6 +188,9 @@ mod tests {
         assert_eq!((own.outputs.len(), own.tool.as_str()), (2, "Retrieve"));
         assert_eq!(of_one_tool(&document, "Finish").unwrap().outputs, [" c\n"]);
         assert!(of_one_tool(&document, "Search").is_none());
+        let retried = DocumentRecord { rejected: 2, outputs: vec![" c\n".into()], ..document };
+        assert_eq!(of_one_tool(&retried, "Finish").unwrap().outputs, [" c\n"]);
+        assert!(of_one_tool(&retried, "Retrieve").is_none());
     }
 
     #[test]

@@ -16,7 +16,8 @@ impl Task {
     }
 
     /// The answer that the task ends with if it ends now: the approved one, else the first of those
-    /// with the highest confidence, else the latest. Empty: there is none. That there is no answer is none.
+    /// with the highest confidence, else the latest. Empty: there is none. That there is no answer is
+    /// none.
     pub fn best_answer(&self) -> &str {
         match &self.surest {
             Some((answer, _)) if !self.is_approved() => answer,
