@@ -127,7 +127,7 @@ async fn an_approval_needs_the_confidence_that_was_asked_for() {
     // the confidence follows from the verdict's log-odds, which are 1.5: 0.82
     let term = agents_v1::Term { part: "verdict".into(), mean: 0.0, deviation: 1.0, weight: 1.0 };
     let calibration =
-        agents_v1::Calibration { threshold: 0.9, precision: 0.97, intercept: 0.0, terms: vec![term], histories: 10, format: 0 };
+        agents_v1::Calibration { threshold: 0.9, precision: 0.97, intercept: 0.0, terms: vec![term], histories: 10, ..Default::default() };
     let mut world = world(Group::start(Script { calibration: Some(calibration), ..Script::default() }).await).await;
     let limits = Some(v1::Limits { max_reflections: Some(1), ..Default::default() });
     let asked = |min_confidence| v1::SubmitTaskRequest { min_confidence, limits, ..task("Loire") };
@@ -149,6 +149,22 @@ async fn an_approval_needs_the_confidence_that_was_asked_for() {
         let status = refused(&mut world.client, asked(Some(least))).await;
         assert_eq!(status.code(), Code::InvalidArgument, "{least}");
     }
+}
+
+#[tokio::test]
+async fn a_request_says_what_the_next_attempt_is_given() {
+    let mut world = world(Group::start(Script::default()).await).await;
+    let asked = |next: v1::NextAttempt| v1::SubmitTaskRequest { next_attempt: next.into(), ..named(next.as_str_name(), "Loire") };
+    for next in [v1::NextAttempt::Unspecified, v1::NextAttempt::Anew, v1::NextAttempt::Continues] {
+        let task = world.client.submit_task(asked(next)).await.unwrap().into_inner().task.unwrap();
+        assert_eq!(task.next_attempt(), next);
+        let events = watch(&mut world.client, &task.task_id, 0).await;
+        let Some(v1::trajectory_event::Body::Submitted(submitted)) = &events[0].body else { panic!() };
+        assert_eq!(submitted.next_attempt(), next);
+    }
+    // another choice is another request
+    let other = v1::SubmitTaskRequest { next_attempt: v1::NextAttempt::Continues.into(), ..asked(v1::NextAttempt::Anew) };
+    assert_eq!(refused(&mut world.client, other).await.code(), Code::AlreadyExists);
 }
 
 #[tokio::test]

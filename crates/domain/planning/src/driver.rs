@@ -411,9 +411,7 @@ impl<L: EventLog> Driver<L> {
 /// The task's next call, with the history that its receiver is given.
 fn call<'a>(task: &'a Task, trajectory: &'a Trajectory, time_left: Duration) -> Option<Call<'a>> {
     let id = task.call()?;
-    let mut sampling = *task.sampling();
-    sampling.seed = id.seed(sampling.seed);
-    Some(Call { task: task.key(), id, epoch: task.epoch(), trajectory, sampling, time_left })
+    Some(Call { task: task.key(), id, epoch: task.epoch(), trajectory, sampling: task.sampling_of(id), time_left })
 }
 
 /// Waits for a call, or for the interrupt.

@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::call::Role;
+use crate::next_attempt::NextAttempt;
 use crate::usage::Usage;
 
 /// The layout of a stored calibration. Format 1 counts all parts as they are, format 2 the mean
@@ -171,6 +172,9 @@ pub struct Calibration {
     pub terms: Vec<Term>,
     /// How many judged histories it was fitted on.
     pub histories: u32,
+    /// What the group is given after a judgement "wrong", where a task does not say.
+    #[serde(default, skip_serializing_if = "NextAttempt::continues")]
+    pub next_attempt: NextAttempt,
 }
 
 /// A calibration that cannot be used.
@@ -254,7 +258,15 @@ mod tests {
     fn calibration() -> Calibration {
         let term = |part: &str, mean, deviation, weight| Term { part: part.to_owned(), mean, deviation, weight };
         let terms = vec![term("thoughts", -0.5, 0.25, 2.0), term("verdict", 1.0, 2.0, 0.5)];
-        Calibration { format: 1, threshold: 0.9, precision: 0.97, intercept: 1.0, terms, histories: 100 }
+        Calibration {
+            format: 1,
+            threshold: 0.9,
+            precision: 0.97,
+            intercept: 1.0,
+            terms,
+            histories: 100,
+            next_attempt: NextAttempt::Continues,
+        }
     }
 
     fn usage(log_prob: f64, scored_tokens: u32) -> Usage {

@@ -12,6 +12,7 @@ use crate::digest::Digest;
 use crate::history::{Action, Reflection};
 use crate::id::TaskId;
 use crate::limits::{Limits, Sampling};
+use crate::next_attempt::NextAttempt;
 use crate::recalled::Recalled;
 use crate::shortening::Shortening;
 use crate::source::Source;
@@ -166,6 +167,9 @@ pub struct Submitted {
     /// The confidence that an approval needs, between 0 and 1. `None`: what the adapters'
     /// calibration says.
     pub min_confidence: Option<f64>,
+    /// What the agents are given after a judgement "wrong". `None`: what the adapters' calibration
+    /// says.
+    pub next_attempt: Option<NextAttempt>,
     /// Which actions wait for a person's approval.
     pub approval: ApprovalPolicy,
     /// The task whose history it goes on with. Boxed: few tasks have one.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::artifact::Artifact;
 use crate::confidence::Calibration;
 use crate::context::TaskContext;
+use crate::next_attempt::NextAttempt;
 use crate::recalled::RecalledItem;
 use crate::source::Source;
 use crate::tool::ToolSpec;
@@ -77,12 +78,21 @@ pub struct Reflection {
     /// The confidence that an approval needed, where one was asked for or the calibration names
     /// one. An answer below it is not approved, whatever the model wrote.
     pub threshold: Option<f64>,
+    /// What the agents are given after it, where the verdict is "wrong".
+    pub next_attempt: NextAttempt,
 }
 
 impl Reflection {
     /// A judgement without log-odds.
     pub fn new(thought: impl Into<String>, verdict: Verdict) -> Reflection {
-        Reflection { thought: thought.into(), verdict, log_odds: None, confidence: None, threshold: None }
+        Reflection {
+            thought: thought.into(),
+            verdict,
+            log_odds: None,
+            confidence: None,
+            threshold: None,
+            next_attempt: NextAttempt::default(),
+        }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// The paper lets its agents take ten steps; two more leave room for a wrong turn and its repair.
-const MAX_STEPS: u32 = 12;
-/// Twice told "wrong" is enough: a third attempt seldom differs.
-const MAX_REFLECTIONS: u32 = 2;
+/// Three attempts of six steps each. The paper lets its agents take ten steps.
+const MAX_STEPS: u32 = 18;
+/// Each further attempt brings less: `docs/evaluation.md`, "Another attempt".
+const MAX_REFLECTIONS: u32 = 3;
 /// About twelve steps with a long thought and long parameters each.
 const MAX_TOKENS: u32 = 4096;
 /// A person waits at the other end.

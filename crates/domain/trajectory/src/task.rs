@@ -2,8 +2,10 @@
 //!
 //! Events come in through [`Task::check`] and [`Task::apply`] (in `check` and `apply`); everything
 //! else reads. `lease` and `control` hold what the events say of a task's holders and of the persons
-//! who steer it, `answer` what it has for an answer, `next` makes the next event.
+//! who steer it, `answer` what it has for an answer, `anew` what the agents are given of it, `next`
+//! makes the next event.
 
+mod anew;
 mod answer;
 mod apply;
 mod check;
@@ -25,6 +27,7 @@ use crate::event::{Event, EventBody, Finished, Submitted};
 use crate::fold_error::FoldError;
 use crate::history::{Reflection, Step, Trajectory, Turn, Verdict};
 use crate::limits::{Limits, Sampling};
+use crate::next_attempt::NextAttempt;
 use crate::shortening::Shortening;
 use crate::tenant::TaskKey;
 use crate::tool::ToolSpec;
@@ -86,6 +89,7 @@ pub struct Task {
     completion_tokens: u64,
     likelihood: Likelihood,
     min_confidence: Option<f64>,
+    next_attempt: Option<NextAttempt>,
     /// The latest answer.
     answer: String,
     /// The judged answer with the highest confidence so far.
@@ -123,6 +127,7 @@ impl Task {
             context,
             trace_id,
             min_confidence,
+            next_attempt,
             approval,
             origin,
             by,
@@ -157,6 +162,7 @@ impl Task {
             completion_tokens: 0,
             likelihood: Likelihood::default(),
             min_confidence,
+            next_attempt,
             answer: String::new(),
             surest: None,
             to_copy: origin.as_ref().map_or(0, |origin| origin.events),

@@ -16,7 +16,15 @@ fn words(log_prob: f64) -> Usage {
 fn calibration(threshold: f64) -> Option<Arc<Calibration>> {
     let term = Term { part: "verdict".into(), mean: 0.0, deviation: 1.0, weight: 1.0 };
     let (precision, intercept, histories) = (0.97, 0.0, 10);
-    Some(Arc::new(Calibration { format: CALIBRATION_FORMAT, threshold, precision, intercept, terms: vec![term], histories }))
+    Some(Arc::new(Calibration {
+        format: CALIBRATION_FORMAT,
+        threshold,
+        precision,
+        intercept,
+        terms: vec![term],
+        histories,
+        next_attempt: NextAttempt::Anew,
+    }))
 }
 
 /// A task that answered, with agents that know how likely their words were.

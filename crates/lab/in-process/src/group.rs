@@ -7,7 +7,8 @@ use autoact_planning::{Driver, DriverOptions, FailureClass, MemoryLog, NeverFail
 use autoact_speaker::{SpeakError, SpeakRequest, Speaker, reflection};
 use autoact_tools::ToolLibrary;
 use autoact_trajectory::{
-    Calibration, FoldError, Limits, Reflection, Role, Sampling, Submitted, Task, TaskContext, TaskId, TaskKey, Tenant, ToolSpec, Trajectory,
+    Calibration, FoldError, Limits, NextAttempt, Reflection, Role, Sampling, Submitted, Task, TaskContext, TaskId, TaskKey, Tenant,
+    ToolSpec, Trajectory,
 };
 
 use crate::members::Members;
@@ -30,6 +31,8 @@ pub struct RunOptions {
     pub context: TaskContext,
     /// Logit bias on words, for Plan-Agent only.
     pub word_bias: Option<WordBias>,
+    /// What the agents are given after a judgement "wrong"; `None`: what the calibration says.
+    pub next_attempt: Option<NextAttempt>,
 }
 
 /// A failure of the planning loop itself, not of the model: a bug in this program.
@@ -109,6 +112,7 @@ impl LocalGroup {
             limits: options.limits,
             sampling: options.sampling,
             context: Box::new(options.context.clone()),
+            next_attempt: options.next_attempt,
             ..Submitted::default()
         };
         let members = Members {

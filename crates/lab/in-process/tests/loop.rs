@@ -147,6 +147,9 @@ fn each_call_draws_from_its_own_seed() {
         call(Role::Plan, 3, 1),
         call(Role::Tool, 3, 1),
         call(Role::Reflect, 3, 1),
+        call(Role::Plan, 4, 2),
+        call(Role::Tool, 4, 2),
+        call(Role::Reflect, 4, 2),
     ];
     assert_eq!(requests.iter().map(|request| request.sampling.seed).collect::<Vec<_>>(), expected);
     assert!(requests.iter().all(|request| request.sampling.temperature == 0.7));

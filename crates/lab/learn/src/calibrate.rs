@@ -8,7 +8,7 @@ use std::sync::Arc;
 use autoact_in_process::{LocalGroup, RunOptions};
 use autoact_registry::CALIBRATION_FILE;
 use autoact_score::{Fitted, Judged, fit_within_reach, with_options};
-use autoact_trajectory::{Calibration, Evidence, JudgedAnswers};
+use autoact_trajectory::{Calibration, Evidence, JudgedAnswers, NextAttempt};
 use serde::{Deserialize, Serialize};
 
 use crate::differentiate::validation_questions;
@@ -77,6 +77,8 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
     let done: HashSet<usize> = records.iter().map(|record| record.id).collect();
     let todo: Vec<usize> = validation_questions(work, database.len()).into_iter().filter(|id| !done.contains(id)).collect();
     let voices = chosen(run)?.group();
+    // a group that has learned nothing of what follows a rejection is better off without it
+    let next_attempt = if work.task.settings.differentiate.retried { NextAttempt::Continues } else { NextAttempt::Anew };
     work.view.begin(Stage::Evaluate, "calibration", records.len() as u64, (records.len() + todo.len()) as u64);
     work.pool()?.each(
         &todo,
@@ -85,7 +87,8 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
             let entry = &database[*id];
             let question = with_options(&entry.question, &entry.options);
             let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), voices.clone());
-            let (_, log) = group.run_logged(&question, &tools, &RunOptions::default())?;
+            let (_, log) =
+                group.run_logged(&question, &tools, &RunOptions { next_attempt: Some(next_attempt), ..RunOptions::default() })?;
             let mut judged = JudgedAnswers::default();
             log.events.iter().for_each(|event| judged.take(event));
             let answers = judged.into_all().into_iter().filter_map(|one| {
@@ -129,7 +132,7 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
         why: fitted.as_ref().err().map(ToString::to_string).unwrap_or_default(),
     };
     work.view.end(&report.to_string());
-    let calibration = fitted.ok().map(|fitted| fitted.calibration);
+    let calibration = fitted.ok().map(|fitted| Calibration { next_attempt, ..fitted.calibration });
     let path = run.path(&format!("adapters/reflect/{CALIBRATION_FILE}"));
     match &calibration {
         Some(calibration) => write_json(&path, calibration)?,

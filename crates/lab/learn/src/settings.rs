@@ -149,8 +149,8 @@ section! {
         /// 200.
         pub trajectories: usize = 0,
         /// Also learn from what follows a rejection: a right trajectory after a rejected one. It is no
-        /// part of the paper's method.
-        pub retried: bool = true,
+        /// part of the paper's method, and of use only to a group whose attempts continue.
+        pub retried: bool = false,
     }
 }
 

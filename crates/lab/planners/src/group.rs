@@ -32,8 +32,8 @@ impl Planner for GroupPlanner {
         let group = LocalGroup::new(Arc::clone(&self.backend), Arc::clone(tools.library()), self.voices.clone());
         let group = self.calibration.iter().fold(group, |group, calibration| group.calibrated(calibration.clone()));
         let sampling = Sampling { seed, ..self.options.sampling };
-        let options =
-            RunOptions { limits: self.options.limits, sampling, without_reflection: self.without_reflection, ..RunOptions::default() };
+        let PlannerOptions { limits, next_attempt, .. } = self.options;
+        let options = RunOptions { limits, sampling, next_attempt, without_reflection: self.without_reflection, ..RunOptions::default() };
         let task = match group.run(question, tools.specs(), &options) {
             Ok(task) => task,
             Err(error) => {

@@ -1,7 +1,7 @@
 //! The interface of planners.
 
 use autoact_model::BackendInfo;
-use autoact_trajectory::{Limits, Sampling};
+use autoact_trajectory::{Limits, NextAttempt, Sampling};
 
 use crate::outcome::Outcome;
 use crate::toolbox::Toolbox;
@@ -29,6 +29,8 @@ pub struct PlannerOptions {
     pub limits: Limits,
     /// Sampling parameters. The seed is replaced by the question's.
     pub sampling: Sampling,
+    /// What AutoAct's group is given after a judgement "wrong"; `None`: what its calibration says.
+    pub next_attempt: Option<NextAttempt>,
     /// Number of worked examples in the prompts of planners without training.
     pub shots: usize,
     /// Whether these prompts begin with an instruction.
@@ -43,6 +45,7 @@ impl PlannerOptions {
         PlannerOptions {
             limits: Limits::default(),
             sampling: Sampling::default(),
+            next_attempt: None,
             shots: if info.chat_template && info.context_length >= SHOTS_CONTEXT { SHOTS } else { 0 },
             instructions: info.chat_template,
         }

@@ -6,6 +6,7 @@ mod support;
 use autoact_model::{Backend, GenerateError};
 use autoact_planners::{Cast, Ended, Kind, PlannerOptions, Toolbox, build};
 use autoact_speaker::testing::ScriptedBackend;
+use autoact_trajectory::NextAttempt;
 use std::sync::Arc;
 use support::{bare, cast, input, last_line, seen, solve, step, tools, try_solve};
 
@@ -104,6 +105,25 @@ fn reflexions_attempts_are_bounded() {
     });
     assert_eq!((outcome.answer.as_str(), outcome.approved, outcome.ended), ("Lyon", Some(false), Ended::MaxReflections));
     assert_eq!(requests.len(), 2 * bare().limits.max_reflections as usize);
+}
+
+#[test]
+fn the_group_begins_anew_or_continues() {
+    let attempts = |next_attempt| {
+        let options = PlannerOptions { next_attempt: Some(next_attempt), ..bare() };
+        solve(Kind::AutoAct, &options, |prompt| match last_line(prompt) {
+            "Reflection:" => " No.\nVerdict: wrong\n".into(),
+            "Input:" => " Lyon\n".into(),
+            _ => " I guess.\nAction: Finish\n".into(),
+        })
+    };
+    let (outcome, requests) = attempts(NextAttempt::Anew);
+    assert_eq!((outcome.answer.as_str(), outcome.approved, outcome.ended), ("Lyon", Some(false), Ended::MaxReflections));
+    assert_eq!(requests.len(), 3 * bare().limits.max_reflections as usize);
+    assert_eq!(requests[3].prompt, requests[0].prompt);
+    assert_eq!(requests.iter().map(|request| request.sampling.temperature).collect::<Vec<_>>()[..6], [0.0, 0.0, 0.0, 1.0, 1.0, 0.0]);
+    let (_, requests) = attempts(NextAttempt::Continues);
+    assert!(requests[3].prompt.ends_with("Verdict: wrong\nThought:"), "{}", requests[3].prompt);
 }
 
 /// The reply of a role of the group, by the cue at the end of the prompt.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use autoact_trajectory::{CALIBRATION_FORMAT, Calibration, Evidence, Term};
+use autoact_trajectory::{CALIBRATION_FORMAT, Calibration, Evidence, NextAttempt, Term};
 
 use crate::logistic::Logistic;
 use crate::ranking::threshold_for;
@@ -172,5 +172,6 @@ fn mix(judged: &[&Judged]) -> Calibration {
     };
     let terms = standards.into_iter().zip(weights).map(term).collect();
     let histories = u32::try_from(judged.len()).unwrap_or(u32::MAX);
-    Calibration { format: CALIBRATION_FORMAT, threshold: 1.0, precision: 1.0, intercept, terms, histories }
+    let next_attempt = NextAttempt::default();
+    Calibration { format: CALIBRATION_FORMAT, threshold: 1.0, precision: 1.0, intercept, terms, histories, next_attempt }
 }

@@ -1,6 +1,6 @@
 //! Run control as messages: what a person does to a task, and what it asks of a person.
 
-use autoact_trajectory::{ApprovalPolicy, Digest, InputGiven, InputKind, InputRequested, Origin, Paused, Resumed};
+use autoact_trajectory::{ApprovalPolicy, Digest, InputGiven, InputKind, InputRequested, NextAttempt, Origin, Paused, Resumed};
 
 use crate::event_error::EventError;
 use crate::store_v2 as v2;
@@ -23,6 +23,24 @@ impl From<v1::ApprovalPolicy> for ApprovalPolicy {
             v1::ApprovalPolicy::Untrusted => ApprovalPolicy::Untrusted,
             v1::ApprovalPolicy::Effects => ApprovalPolicy::Effects,
         }
+    }
+}
+
+/// What the next attempt is given. The messages of both packages have the same numbers.
+pub fn next_attempt_to_proto(next: Option<NextAttempt>) -> i32 {
+    next.map_or(v1::NextAttempt::Unspecified, |next| match next {
+        NextAttempt::Continues => v1::NextAttempt::Continues,
+        NextAttempt::Anew => v1::NextAttempt::Anew,
+    }) as i32
+}
+
+/// What the next attempt is given; `None`: the message does not say, or says what a later program
+/// knows.
+pub fn next_attempt(number: i32) -> Option<NextAttempt> {
+    match v1::NextAttempt::try_from(number) {
+        Ok(v1::NextAttempt::Continues) => Some(NextAttempt::Continues),
+        Ok(v1::NextAttempt::Anew) => Some(NextAttempt::Anew),
+        Ok(v1::NextAttempt::Unspecified) | Err(_) => None,
     }
 }
 

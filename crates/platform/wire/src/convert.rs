@@ -9,7 +9,7 @@ use autoact_trajectory::{
 };
 
 use crate::context::context_to_proto;
-use crate::{ConversionError, agents_v1, v1};
+use crate::{ConversionError, agents_v1, next_attempt, next_attempt_to_proto, v1};
 
 /// Used when a spec from the wire names no timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -149,9 +149,11 @@ pub fn known(number: Option<f64>) -> Option<f64> {
 
 impl From<&Calibration> for agents_v1::Calibration {
     fn from(calibration: &Calibration) -> Self {
-        let Calibration { format, threshold, precision, intercept, terms, histories } = calibration.clone();
+        let Calibration { format, threshold, precision, intercept, terms, histories, next_attempt } = calibration.clone();
         let term = |Term { part, mean, deviation, weight }| agents_v1::Term { part, mean, deviation, weight };
-        agents_v1::Calibration { threshold, precision, intercept, terms: terms.into_iter().map(term).collect(), histories, format }
+        let terms = terms.into_iter().map(term).collect();
+        let next_attempt = next_attempt_to_proto(Some(next_attempt));
+        agents_v1::Calibration { threshold, precision, intercept, terms, histories, format, next_attempt }
     }
 }
 
@@ -159,11 +161,12 @@ impl TryFrom<agents_v1::Calibration> for Calibration {
     type Error = InvalidCalibration;
 
     fn try_from(calibration: agents_v1::Calibration) -> Result<Self, Self::Error> {
-        let agents_v1::Calibration { threshold, precision, intercept, terms, histories, format } = calibration;
+        let agents_v1::Calibration { threshold, precision, intercept, terms, histories, format, next_attempt } = calibration;
         let term = |agents_v1::Term { part, mean, deviation, weight }| Term { part, mean, deviation, weight };
         let terms = terms.into_iter().map(term).collect();
-        // agents of earlier releases do not say it, and have the first one
-        let calibration = Calibration { format: format.max(1), threshold, precision, intercept, terms, histories };
+        // agents of earlier releases do not say which format and which attempt, and have the first one
+        let (format, next_attempt) = (format.max(1), crate::next_attempt(next_attempt).unwrap_or_default());
+        let calibration = Calibration { format, threshold, precision, intercept, terms, histories, next_attempt };
         calibration.check()?;
         Ok(calibration)
     }
@@ -171,8 +174,9 @@ impl TryFrom<agents_v1::Calibration> for Calibration {
 
 impl From<&Reflection> for v1::Reflection {
     fn from(reflection: &Reflection) -> Self {
-        let Reflection { thought, verdict, log_odds, confidence, threshold } = reflection.clone();
-        v1::Reflection { thought, verdict: v1::Verdict::from(verdict) as i32, log_odds, confidence, threshold }
+        let Reflection { thought, verdict, log_odds, confidence, threshold, next_attempt } = reflection.clone();
+        let next_attempt = next_attempt_to_proto(Some(next_attempt));
+        v1::Reflection { thought, verdict: v1::Verdict::from(verdict) as i32, log_odds, confidence, threshold, next_attempt }
     }
 }
 
@@ -187,6 +191,7 @@ impl TryFrom<v1::Reflection> for Reflection {
             log_odds: known(reflection.log_odds),
             confidence: known(reflection.confidence),
             threshold: known(reflection.threshold),
+            next_attempt: next_attempt(reflection.next_attempt).unwrap_or_default(),
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::context::context_to_proto;
 use crate::convert::known;
 pub use crate::event_error::EventError;
 use crate::v1::trajectory_event::Body;
-use crate::{ConversionError, v1};
+use crate::{ConversionError, next_attempt, next_attempt_to_proto, v1};
 
 /// The version of the event schema that we write, and the highest whose events we understand whole.
 pub const EVENT_VERSION: u32 = 2;
@@ -112,6 +112,7 @@ fn body_to_proto(body: &EventBody) -> Option<Body> {
             conversation_id: submitted.conversation.clone(),
             trace_id: submitted.trace_id.clone(),
             min_confidence: submitted.min_confidence,
+            next_attempt: next_attempt_to_proto(submitted.next_attempt),
             approval: v1::ApprovalPolicy::from(submitted.approval) as i32,
             origin: submitted.origin.as_deref().map(Into::into),
             by: submitted.by.clone(),
@@ -186,6 +187,7 @@ impl TryFrom<Body> for EventBody {
                 ),
                 trace_id: submitted.trace_id,
                 min_confidence: known(submitted.min_confidence),
+                next_attempt: next_attempt(submitted.next_attempt),
                 approval: v1::ApprovalPolicy::try_from(submitted.approval).unwrap_or_default().into(),
                 origin: submitted.origin.map(|origin| origin.try_into().map(Box::new)).transpose()?,
                 by: submitted.by,
@@ -328,6 +330,7 @@ impl From<&Task> for v1::Task {
             trace_id: task.trace_id().to_owned(),
             confidence: task.confidence(),
             min_confidence: task.min_confidence(),
+            next_attempt: next_attempt_to_proto(task.next_attempt()),
             input_required: task.input_required().filter(|_| finished.is_none()).map(Into::into),
             open_effect: finished.and_then(|finished| finished.open_effect),
             approval: v1::ApprovalPolicy::from(task.approval()) as i32,

@@ -59,6 +59,7 @@ pub use autoact::memory::v1 as memory_v1;
 pub use autoact::store::v2 as store_v2;
 /// The public API, `proto/autoact/v1`; the comments there are the documentation.
 pub use autoact::v1;
+pub use control::{next_attempt, next_attempt_to_proto};
 
 /// The compiled descriptors, served by gRPC reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/autoact.bin"));

@@ -176,6 +176,7 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
             context: stored_context(&submitted.context),
             trace_id: submitted.trace_id.clone(),
             min_confidence: submitted.min_confidence,
+            next_attempt: control::next_attempt_to_proto(submitted.next_attempt),
             approval: control::stored_policy(submitted.approval) as i32,
             origin: submitted.origin.as_deref().map(Into::into),
             by: submitted.by.clone(),
@@ -189,8 +190,9 @@ fn body_to_message(body: &EventBody) -> Option<Body> {
                 Verdict::Right => v2::Verdict::Right,
                 Verdict::Wrong => v2::Verdict::Wrong,
             };
-            let Reflection { thought, verdict: _, log_odds, confidence, threshold } = reflection.clone();
-            Body::Reflection(v2::Reflection { thought, verdict: verdict as i32, log_odds, confidence, threshold })
+            let Reflection { thought, verdict: _, log_odds, confidence, threshold, next_attempt } = reflection.clone();
+            let next_attempt = control::next_attempt_to_proto(Some(next_attempt).filter(|next| !next.continues()));
+            Body::Reflection(v2::Reflection { thought, verdict: verdict as i32, log_odds, confidence, threshold, next_attempt })
         }
         EventBody::Finished(finished) => Body::Finished(v2::Finished {
             answer: finished.answer.clone(),
@@ -231,6 +233,7 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
             context: Box::new(submitted.context.map(context_from_store).unwrap_or_default()),
             trace_id: submitted.trace_id,
             min_confidence: known(submitted.min_confidence),
+            next_attempt: control::next_attempt(submitted.next_attempt),
             approval: control::policy_from_store(submitted.approval),
             origin: submitted.origin.map(|origin| origin.try_into().map(Box::new)).transpose()?,
             by: submitted.by,
@@ -251,6 +254,7 @@ fn body_from_message(tenant: &Tenant, body: Body, specs: Option<&dyn ToolSpecs>)
                 log_odds: known(reflection.log_odds),
                 confidence: known(reflection.confidence),
                 threshold: known(reflection.threshold),
+                next_attempt: control::next_attempt(reflection.next_attempt).unwrap_or_default(),
             })
         }
         Body::Finished(finished) => {

@@ -1,12 +1,12 @@
 //! A calibration keeps its format between releases: a number counts as it was fitted.
 #![allow(clippy::unwrap_used)] // tests
 
-use autoact_trajectory::{CALIBRATION_FORMAT, Calibration, InvalidCalibration, Term};
+use autoact_trajectory::{CALIBRATION_FORMAT, Calibration, InvalidCalibration, NextAttempt, Term};
 use autoact_wire::agents_v1;
 
 fn calibration(format: u32) -> Calibration {
     let terms = vec![Term { part: "thoughts".into(), mean: 5.0, deviation: 1.5, weight: 2.0 }];
-    Calibration { format, threshold: 0.8, precision: 0.92, intercept: 1.5, terms, histories: 1252 }
+    Calibration { format, threshold: 0.8, precision: 0.92, intercept: 1.5, terms, histories: 1252, next_attempt: NextAttempt::Anew }
 }
 
 #[test]

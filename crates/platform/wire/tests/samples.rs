@@ -9,6 +9,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use autoact_trajectory::*;
 use autoact_wire::event::EventError;
@@ -22,13 +23,16 @@ use common::*;
 use proptest::prelude::*;
 use prost::Message;
 
+/// Those of the samples: the defaults when they were written.
+const LIMITS: Limits = Limits { max_steps: 12, max_reflections: 2, max_tokens: 4096, max_time: Duration::from_secs(120) };
+
 fn read(bytes: &[u8]) -> Result<Event, EventError> {
     decode(&Tenant::default(), bytes, 0, &specs())
 }
 
 /// The specifications that the samples name by digest.
 fn specs() -> BTreeMap<Digest, ToolSpec> {
-    let EventBody::Submitted(submitted) = submitted(Limits::default()) else { unreachable!() };
+    let EventBody::Submitted(submitted) = submitted(LIMITS) else { unreachable!() };
     stored_specs(&submitted).map(|(spec, stored)| (stored.digest, spec.clone())).collect()
 }
 
@@ -51,7 +55,7 @@ fn v1_events() -> Vec<Event> {
         ..Observation::default()
     };
     let bodies = [
-        submitted(Limits::default()),
+        submitted(LIMITS),
         started(2),
         thought("Retrieve"),
         action("Retrieve", "Loire"),
@@ -258,7 +262,7 @@ fn given(text: &str, by: &str) -> InputGiven {
 
 #[test]
 fn run_control_is_read_as_it_is_written() {
-    let EventBody::Submitted(mut submitted) = submitted(Limits::default()) else { unreachable!() };
+    let EventBody::Submitted(mut submitted) = submitted(LIMITS) else { unreachable!() };
     submitted.tools[1].asks = Some(Asks::Approval);
     submitted.tools.push(ToolSpec::ask_user());
     submitted.approval = ApprovalPolicy::Untrusted;
@@ -292,7 +296,7 @@ fn run_control_is_read_as_it_is_written() {
         }
     }
     // a policy of a later release is taken as the one that asks most
-    let EventBody::Submitted(plain) = self::submitted(Limits::default()) else { unreachable!() };
+    let EventBody::Submitted(plain) = self::submitted(LIMITS) else { unreachable!() };
     let mut later = message(&event(1, EventBody::Submitted(plain)));
     let Some(v2::event::Body::Submitted(body)) = &mut later.body else { unreachable!() };
     body.approval = 99;
@@ -383,7 +387,7 @@ fn unknown_enumeration_values_stop_nobody() {
 #[test]
 fn a_tool_that_says_that_there_is_no_answer_keeps_its_meaning() {
     for terminal in [None, Some(Terminal::Answer), Some(Terminal::NoAnswer)] {
-        let EventBody::Submitted(mut submitted) = submitted(Limits::default()) else { unreachable!() };
+        let EventBody::Submitted(mut submitted) = submitted(LIMITS) else { unreachable!() };
         submitted.tools.truncate(1);
         submitted.tools[0].terminal = terminal;
         let stored: Vec<_> = stored_specs(&submitted).map(|(_, stored)| decode_spec(&stored.bytes).unwrap().terminal).collect();
@@ -542,6 +546,26 @@ fn who_submitted_and_who_cancelled_is_stored_and_shown() {
     assert_eq!(Event::try_from(v1::TrajectoryEvent::from(&last)).unwrap().body, last.body);
     let shown = v1::Task::from(&task);
     assert_eq!((shown.submitted_by.as_str(), shown.cancelled_by.as_str()), ("ann", ""));
+}
+
+#[test]
+fn what_the_next_attempt_is_given_is_stored_and_shown() {
+    let mut first = v2_events().remove(0);
+    let EventBody::Submitted(submitted) = &mut first.body else { unreachable!() };
+    submitted.next_attempt = Some(NextAttempt::Anew);
+    let shown = v1::Task::from(&Task::begin(&first).unwrap());
+    assert_eq!(shown.next_attempt(), v1::NextAttempt::Anew);
+    check_submission("next_attempt", first);
+    let judged = |next_attempt| event(6, EventBody::Reflection(Reflection { next_attempt, ..Reflection::new("No.", Verdict::Wrong) }));
+    let [continues, anew] = [NextAttempt::Continues, NextAttempt::Anew].map(judged);
+    assert_eq!(encode(&continues).unwrap().len() + 2, encode(&anew).unwrap().len(), "as long as it was before there was a choice");
+    for judged in [continues, anew] {
+        assert_eq!(read(&encode(&judged).unwrap()).unwrap().body, judged.body);
+        assert_eq!(Event::try_from(v1::TrajectoryEvent::from(&judged)).unwrap().body, judged.body);
+    }
+    for (number, next) in [(0, None), (1, Some(NextAttempt::Continues)), (2, Some(NextAttempt::Anew)), (3, None), (-1, None)] {
+        assert_eq!(autoact_wire::next_attempt(number), next, "{number}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use autoact_trajectory::Tenant;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
-pub(crate) use self::ask::{Approvals, AskOptions, ContextOptions, WatchOptions};
+pub(crate) use self::ask::{Approvals, AskOptions, ContextOptions, WatchOptions, next_attempt};
 pub(crate) use self::certs::{CertsCommand, CertsOptions};
 pub(crate) use self::corpus::{CorpusCommand, ImportOptions, StoreOptions};
 pub(crate) use self::eval::EvalOptions;

@@ -8,7 +8,7 @@ use autoact_client::{Following, Update};
 use autoact_wire::v1::{self, trajectory_event::Body};
 use tonic::{Code, Status};
 
-use crate::args::{Approvals, AskOptions, WatchOptions};
+use crate::args::{Approvals, AskOptions, WatchOptions, next_attempt};
 use crate::client::{self, Gateway, Service};
 use crate::context;
 use crate::exit;
@@ -130,6 +130,7 @@ fn request(options: &AskOptions) -> anyhow::Result<v1::SubmitTaskRequest> {
         multiline_answer: options.multiline,
         min_confidence: options.min_confidence,
         may_ask: options.may_ask,
+        next_attempt: next_attempt(options.next_attempt),
         approval: options.approval.map_or(v1::ApprovalPolicy::Unspecified, |approval| match approval {
             Approvals::Tools => v1::ApprovalPolicy::Tools,
             Approvals::Untrusted => v1::ApprovalPolicy::Untrusted,

@@ -18,7 +18,7 @@ use autoact_wire::v1::{self, trajectory_event::Body};
 use futures::StreamExt as _;
 use tokio::time::Instant;
 
-use crate::args::{EvalOptions, GroupOptions};
+use crate::args::{EvalOptions, GroupOptions, next_attempt};
 use crate::client::{self, Gateway, Service};
 use crate::exit;
 use crate::json;
@@ -70,8 +70,8 @@ pub(crate) async fn run(gateway: &str, options: EvalOptions) -> anyhow::Result<u
     }
     // of some of the questions only, nothing is fitted
     let calibrate = options.calibrate.calibrate.as_deref().filter(|_| !interrupted);
-    let calibrated =
-        calibrate.map(|path| Calibrated::new(&options.calibrate, path, report.judged(), &options.group.model.adapters_dir())).transpose();
+    let (adapters, next_attempt) = (options.group.model.adapters_dir(), options.next_attempt.map(Into::into));
+    let calibrated = calibrate.map(|path| Calibrated::new(&options.calibrate, path, report.judged(), &adapters, next_attempt)).transpose();
     let fitted = calibrated.as_ref().ok().and_then(Option::as_ref);
     if let Some(path) = &options.compare.plot {
         let page = report.page(&options, fitted.map(Calibrated::scored).as_deref());
@@ -135,6 +135,7 @@ async fn ask_all(address: &str, questions: Vec<EvalQuestion>, options: &EvalOpti
             question: question.question.clone(),
             sampling: Some(v1::SamplingParams { temperature: options.temperature, seed: options.seed, ..v1::SamplingParams::default() }),
             min_confidence: options.calibrate.least(),
+            next_attempt: next_attempt(options.next_attempt),
             ..v1::SubmitTaskRequest::default()
         };
         async move { one(client, &address, question, request).await }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use autoact_trajectory::NextAttempt;
 use autoact_wire::memory_v1::stored_memory::Memory as Stored;
 use autoact_wire::v1::{self, trajectory_event::Body};
 use serde_json::{Value, json};
@@ -64,7 +65,7 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
                     "context": body.context.as_ref().map(context), "trace_id": body.trace_id,
                     "tool_choice": body.tool_choice.as_ref().map(tool_choice::object),
                     "approval": policy_name(body.approval()), "origin": body.origin.as_ref().map(origin),
-                    "by": body.by,
+                    "by": body.by, "next_attempt": next_attempt(body.next_attempt),
                 }),
             )
         }
@@ -79,7 +80,7 @@ fn body(event: &v1::TrajectoryEvent) -> (&'static str, Value) {
         Some(Body::Reflection(body)) => (
             "reflection",
             json!({ "thought": body.thought, "verdict": verdict_name(body.verdict()), "log_odds": body.log_odds,
-                "confidence": body.confidence, "threshold": body.threshold }),
+                "confidence": body.confidence, "threshold": body.threshold, "next_attempt": next_attempt(body.next_attempt) }),
         ),
         Some(Body::Finished(body)) => (
             "finished",
@@ -237,6 +238,7 @@ pub(crate) fn task(task: &v1::Task, state: &str) -> Value {
         "input_required": task.input_required.as_ref().map(input_requested),
         "open_effect": task.open_effect,
         "approval": policy_name(task.approval()),
+        "next_attempt": next_attempt(task.next_attempt),
         "origin": task.origin.as_ref().map(origin),
         "submitted_by": task.submitted_by,
         "cancelled_by": task.cancelled_by,
@@ -266,8 +268,14 @@ fn turn(turn: &v1::Turn) -> Option<Value> {
         }),
         v1::turn::Turn::Reflection(reflection) => json!({
             "reflection": reflection.thought, "verdict": verdict_name(reflection.verdict()), "log_odds": reflection.log_odds, "confidence": reflection.confidence, "threshold": reflection.threshold,
+            "next_attempt": next_attempt(reflection.next_attempt),
         }),
     })
+}
+
+/// What the next attempt is given; nothing where nothing was said.
+fn next_attempt(number: i32) -> Option<&'static str> {
+    autoact_wire::next_attempt(number).map(NextAttempt::as_str)
 }
 
 /// RFC 3339, in UTC.

@@ -7,8 +7,8 @@ use autoact_access::{Principal, Role};
 use autoact_bus::BusError;
 use autoact_planning::check_fixed_parts;
 use autoact_trajectory::{
-    ASK_USER, ApprovalPolicy, Digest, Event, EventBody, Limits, Profile, Sampling, Submitted, Task, TaskContext, TaskId, TaskInfo, TaskKey,
-    TimeZone, Timing, ToolSpec, Trajectory,
+    ASK_USER, ApprovalPolicy, Digest, Event, EventBody, Limits, NextAttempt, Profile, Sampling, Submitted, Task, TaskContext, TaskId,
+    TaskInfo, TaskKey, TimeZone, Timing, ToolSpec, Trajectory,
 };
 use autoact_wire::store::digest;
 
@@ -54,6 +54,9 @@ pub(crate) struct Submission {
     pub(crate) approval: ApprovalPolicy,
     /// The group may ask the user.
     pub(crate) may_ask: bool,
+    /// What the agents are given after a judgement "wrong"; `None`: what the
+    /// adapters' calibration says.
+    pub(crate) next_attempt: Option<NextAttempt>,
     /// The trace that the request came in; empty: none. It is no part of what is asked for.
     pub(crate) trace_id: String,
 }
@@ -75,6 +78,7 @@ impl Submission {
             min_confidence,
             approval,
             may_ask,
+            next_attempt,
             trace_id: _,
         } = self;
         let mut bytes = Vec::with_capacity(256 + question.len());
@@ -106,7 +110,11 @@ impl Submission {
             ApprovalPolicy::Tools => asked,
             policy => digest(&[asked.as_bytes(), b"approval".as_slice(), policy.as_str().as_bytes()].concat()),
         };
-        if *may_ask { digest(&[asked.as_bytes(), b"may_ask".as_slice()].concat()) } else { asked }
+        let asked = if *may_ask { digest(&[asked.as_bytes(), b"may_ask".as_slice()].concat()) } else { asked };
+        match next_attempt {
+            Some(next) => digest(&[asked.as_bytes(), b"next_attempt".as_slice(), next.as_str().as_bytes()].concat()),
+            None => asked,
+        }
     }
 }
 
@@ -166,7 +174,8 @@ impl Application {
         let Selected { tools, choice: tool_choice } = self.with_room(&key, &submission, selected).await?;
         let _entering = self.admit_new(who, &key).await?;
         let approval = submission.approval.max(self.approvals.of(&who.tenant));
-        let Submission { question, limits, sampling, labels, conversation, context, trace_id, min_confidence, .. } = submission;
+        let Submission { question, limits, sampling, labels, conversation, context, trace_id, min_confidence, next_attempt, .. } =
+            submission;
         let submitted = Submitted {
             question,
             tools,
@@ -179,6 +188,7 @@ impl Application {
             context: Box::new(context),
             trace_id,
             min_confidence,
+            next_attempt,
             approval,
             origin: None,
             by: name(who),

@@ -117,16 +117,21 @@ async fn plan(contexts: &dyn Contexts, task: &Task, role: Role, refused: Option<
     // what was refused does not fit, whatever an estimate says
     sizes.extend(refused);
     let Some(tight) = tightest(&sizes) else { return Ok(Plan::Ask(fits)) };
-    let least = bytes_of(&shorten(history, before, bytes_of, 0).apply(history));
+    let bytes = |history: &Trajectory| {
+        let mut shown = history.clone();
+        task.forget(&mut shown);
+        bytes_of(&shown)
+    };
+    let least = bytes_of(&task.shown_with(&shorten(history, before, bytes, 0)));
     let mut room = scaled(bytes_of(&shown), tight);
     loop {
         let (stays, of) = STAYS;
         let budget = least + room.saturating_sub(least) * stays / of;
-        let shortening = shorten(history, before, bytes_of, budget);
+        let shortening = shorten(history, before, bytes, budget);
         if shortening == *before {
             return Ok(Plan::Ask(fits));
         }
-        let shorter = shortening.apply(history);
+        let shorter = task.shown_with(&shortening);
         let sizes = measure(contexts, task.key(), &shorter, time_left).await?;
         let length = bytes_of(&shorter);
         match tightest(&sizes) {

@@ -4,6 +4,7 @@ use super::Task;
 use crate::citation::{Citation, citations};
 use crate::confidence::Evidence;
 use crate::history::{Reflection, Step, Turn, Verdict};
+use crate::next_attempt::NextAttempt;
 use crate::usage::Usage;
 
 impl Task {
@@ -40,6 +41,11 @@ impl Task {
     /// The confidence that the client asks of an approval.
     pub fn min_confidence(&self) -> Option<f64> {
         self.min_confidence
+    }
+
+    /// What the client says that the agents are given after a judgement "wrong".
+    pub fn next_attempt(&self) -> Option<NextAttempt> {
+        self.next_attempt
     }
 
     /// How sure the agents were of the answer that is judged next, given the log-odds of its

@@ -3,6 +3,7 @@
 use super::{Phase, Task};
 use crate::artifact::Artifact;
 use crate::call::Role;
+use crate::confidence::Likelihood;
 use crate::digest::Digest;
 use crate::event::{Event, EventBody, Observation, Thought};
 use crate::fold_error::FoldError;
@@ -121,7 +122,6 @@ impl Task {
 
     fn reflect(&mut self, reflection: &Reflection) {
         self.wrong += u32::from(reflection.verdict == Verdict::Wrong);
-        self.likelihood.judged();
         if let Some(confidence) = reflection.confidence
             && self.no_answer().is_none()
             && self.surest.as_ref().is_none_or(|(_, most)| confidence > *most)
@@ -129,6 +129,12 @@ impl Task {
             self.surest = Some((self.answer.clone(), confidence));
         }
         self.trajectory.turns.push(Turn::Reflection(reflection.clone()));
+        if self.begins_anew() {
+            // its words owe nothing to those of the attempts before
+            self.likelihood = Likelihood::default();
+        } else {
+            self.likelihood.judged();
+        }
     }
 
     /// How likely the agents' words were, and how many tokens they took.

@@ -63,13 +63,20 @@ impl Task {
 
     /// Reflect-Agent's judgement as the task takes it: with its confidence, and an answer approved
     /// only if that is high enough. That there is no answer claims nothing, so it needs no
-    /// confidence. `usage` is what the judgement cost.
+    /// confidence, unless an earlier attempt had an answer: then it has to be as sure as that. Where
+    /// the client asks for a confidence of 0, the verdict alone decides.
+    /// `usage` is what the judgement cost.
     pub fn judge(&self, judgement: Judgement, usage: &Usage) -> Reflection {
         let Judgement { mut reflection, calibration } = judgement;
         let evidence = self.likelihood.evidence(reflection.log_odds, usage);
+        reflection.next_attempt =
+            self.next_attempt.or(calibration.as_ref().map(|calibration| calibration.next_attempt)).unwrap_or_default();
         reflection.confidence = calibration.as_ref().zip(evidence).map(|(calibration, evidence)| calibration.confidence(&evidence));
         let known = calibration.filter(|_| reflection.confidence.is_some()).map(|calibration| calibration.threshold);
-        reflection.threshold = self.min_confidence.or(known).filter(|_| self.no_answer().is_none());
+        reflection.threshold = match self.no_answer() {
+            None => self.min_confidence.or(known),
+            Some(_) => self.surest.as_ref().map(|(_, confidence)| *confidence).filter(|_| self.min_confidence != Some(0.0)),
+        };
         // an unknown confidence reaches nothing above 0
         if reflection.threshold.is_some_and(|least| reflection.confidence.unwrap_or(0.0) < least) {
             reflection.verdict = Verdict::Wrong;

@@ -1,6 +1,5 @@
 //! What a task's events said, for those who read it.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -82,15 +81,6 @@ impl Task {
     /// Question, tools and the whole history.
     pub fn trajectory(&self) -> &Trajectory {
         &self.trajectory
-    }
-
-    /// What the agents are given of [`Task::trajectory`]: all of it, unless it was shortened. Tools
-    /// always get the whole.
-    pub fn shown(&self) -> Cow<'_, Trajectory> {
-        if self.shortening == Shortening::default() {
-            return Cow::Borrowed(&self.trajectory);
-        }
-        Cow::Owned(self.shortening.apply(&self.trajectory))
     }
 
     /// What the agents are not given.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use autoact_trajectory::NextAttempt;
 use clap::{Args as ClapArgs, ValueEnum};
 
 use super::values::{patience, time, timestamp};
@@ -42,6 +43,10 @@ pub(crate) struct AskOptions {
     /// Which actions wait for a person's approval, beyond what the tenant's policy asks for.
     #[arg(long, value_enum, value_name = "WHICH")]
     pub(crate) approval: Option<Approvals>,
+    /// What the agents are given after a judgement "wrong" [default: what the adapters'
+    /// calibration says].
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) next_attempt: Option<Attempt>,
     /// Sampling temperature; 0 always takes the likeliest token.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) temperature: f32,
@@ -114,6 +119,29 @@ pub(crate) struct WatchOptions {
     /// How long to look for a gateway when the connection is lost; `0s` gives up at once.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = patience)]
     pub(crate) reconnect: Duration,
+}
+
+/// What the agents are given in the attempt that follows a judgement "wrong".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Attempt {
+    /// The whole history, with what was wrong, as in AutoAct.
+    Continues,
+    /// The question alone; they sample then, and the surest of all answers comes back.
+    Anew,
+}
+
+impl From<Attempt> for NextAttempt {
+    fn from(attempt: Attempt) -> Self {
+        match attempt {
+            Attempt::Continues => NextAttempt::Continues,
+            Attempt::Anew => NextAttempt::Anew,
+        }
+    }
+}
+
+/// A choice, or that there is none, as requests have it.
+pub(crate) fn next_attempt(chosen: Option<Attempt>) -> i32 {
+    autoact_wire::next_attempt_to_proto(chosen.map(Into::into))
 }
 
 /// Which actions of a task wait for a person's approval.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
+use super::ask::Attempt;
 use super::group::GroupOptions;
 use crate::eval::calibrate::CalibrateOptions;
 use crate::eval::compare::options::CompareOptions;
@@ -34,6 +35,10 @@ pub(crate) struct EvalOptions {
     /// Seed of the sampling and of the counterfactual.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    /// What the agents are given after a judgement "wrong" [default: what the adapters'
+    /// calibration says]. With `--calibrate`, the calibration says so from then on.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) next_attempt: Option<Attempt>,
     /// Write every question with its answer and trajectory to this JSONL file.
     #[arg(long)]
     pub(crate) output: Option<PathBuf>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use autoact_registry::CALIBRATION_FILE;
 use autoact_score::{Fitted, Judged, calibration_error, fit};
-use autoact_trajectory::Calibration;
+use autoact_trajectory::{Calibration, NextAttempt};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -92,6 +92,12 @@ fn read(line: &str) -> anyhow::Result<Vec<Judged>> {
     Ok(judged)
 }
 
+/// What the calibration in a file says of the next attempt. What cannot be read says nothing.
+fn present(path: &Path) -> NextAttempt {
+    let present = std::fs::read_to_string(path).ok().and_then(|json| Calibration::parse(&json).ok());
+    present.map(|calibration| calibration.next_attempt).unwrap_or_default()
+}
+
 /// A calibration that was fitted and written.
 pub(super) struct Calibrated {
     path: PathBuf,
@@ -103,15 +109,23 @@ pub(super) struct Calibrated {
 impl Calibrated {
     /// Fits on `asked` and the earlier runs, and writes the calibration. `adapters` is the group's
     /// directory of adapters.
-    pub(super) fn new(options: &CalibrateOptions, path: &Path, asked: Vec<Judged>, adapters: &Path) -> anyhow::Result<Calibrated> {
+    pub(super) fn new(
+        options: &CalibrateOptions,
+        path: &Path,
+        asked: Vec<Judged>,
+        adapters: &Path,
+        next_attempt: Option<NextAttempt>,
+    ) -> anyhow::Result<Calibrated> {
         let mut judged = asked;
         judged.extend(options.earlier()?);
-        let fitted = fit(&judged, options.precision).context(
+        let mut fitted = fit(&judged, options.precision).context(
             "cannot fit a calibration; fix: more questions (`--judged` adds earlier runs), a lower `--precision`, or a model whose \
              server reports log-probabilities",
         )?;
+        let advice = adapters.join("reflect").join(CALIBRATION_FILE);
+        fitted.calibration.next_attempt = next_attempt.unwrap_or_else(|| present(&advice));
         write_whole(path, &json_of(&fitted.calibration)?)?;
-        Ok(Calibrated { path: path.to_owned(), advice: adapters.join("reflect").join(CALIBRATION_FILE), fitted, judged })
+        Ok(Calibrated { path: path.to_owned(), advice, fitted, judged })
     }
 
     /// Confidences of answers, each by a fit that has not seen it.
@@ -231,10 +245,19 @@ mod tests {
         let options =
             CalibrateOptions { calibrate: Some(path.clone()), precision: 0.95, judged: vec![earlier], ..CalibrateOptions::default() };
         options.check("dev").unwrap();
-        let calibrated = Calibrated::new(&options, &path, judged(0), Path::new("models/stem/adapters")).unwrap();
-        let stored = Calibration::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        assert_eq!((stored.histories, stored.precision), (400, 0.95));
+        let calibrated = Calibrated::new(&options, &path, judged(0), Path::new("models/stem/adapters"), None).unwrap();
+        let stored = || Calibration::parse(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!((stored().histories, stored().precision, stored().next_attempt), (400, 0.95, NextAttempt::Continues));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "nothing unfinished stays");
+        // what the group is given stays, unless it is said
+        let again = |adapters: &Path, next| Calibrated::new(&options, &path, judged(0), adapters, next).map(drop).unwrap();
+        again(dir.path(), Some(NextAttempt::Anew));
+        assert_eq!(stored().next_attempt, NextAttempt::Anew);
+        let adapters = tempfile::tempdir().unwrap();
+        std::fs::create_dir(adapters.path().join("reflect")).unwrap();
+        std::fs::copy(&path, adapters.path().join("reflect").join(CALIBRATION_FILE)).unwrap();
+        again(adapters.path(), None);
+        assert_eq!(stored().next_attempt, NextAttempt::Anew);
         let json = calibrated.json();
         let mean = |name: &str| json[name]["mean"].as_f64().unwrap();
         assert!(mean("precision") >= 0.95 && mean("coverage") > 0.8 && mean("auroc") > 0.9, "{json}");
@@ -249,7 +272,7 @@ mod tests {
         let path = dir.path().join("calibration.json");
         std::fs::write(&path, "an older one").unwrap();
         let options = CalibrateOptions { calibrate: Some(path.clone()), precision: 0.95, ..CalibrateOptions::default() };
-        assert!(Calibrated::new(&options, &path, judged(0)[..15].to_vec(), Path::new("adapters")).is_err());
+        assert!(Calibrated::new(&options, &path, judged(0)[..15].to_vec(), Path::new("adapters"), None).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "an older one");
     }
 

@@ -71,8 +71,7 @@ mod tests {
         let thought = |thought: &str| EventBody::Thought(Thought { thought: thought.into(), tool: "Finish".into() });
         let action = |params: &str| EventBody::Action(Action { tool: "Finish".into(), params: params.into() });
         let reflection = |verdict, log_odds, confidence| {
-            let thought = "So it is.".to_owned();
-            EventBody::Reflection(Reflection { thought, verdict, log_odds, confidence, threshold: Some(0.0) })
+            EventBody::Reflection(Reflection { log_odds, confidence, threshold: Some(0.0), ..Reflection::new("So it is.", verdict) })
         };
         let finished = Finished {
             answer: "lake".into(),

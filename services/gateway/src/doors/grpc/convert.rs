@@ -43,6 +43,7 @@ pub(super) fn submission(request: v1::SubmitTaskRequest, defaults: &Limits, trac
         min_confidence,
         approval,
         may_ask,
+        next_attempt,
     } = request;
     let v1::SamplingParams { temperature, top_k, top_p, seed } = sampling.unwrap_or_default();
     Ok(Submission {
@@ -59,6 +60,7 @@ pub(super) fn submission(request: v1::SubmitTaskRequest, defaults: &Limits, trac
         // a policy that is not known is taken as the one that asks most
         approval: v1::ApprovalPolicy::try_from(approval).map_or(ApprovalPolicy::Effects, Into::into),
         may_ask,
+        next_attempt: autoact_wire::next_attempt(next_attempt),
         trace_id,
     })
 }

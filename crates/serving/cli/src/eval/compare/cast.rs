@@ -166,6 +166,7 @@ fn calibration(adapters: &Path) -> anyhow::Result<Option<Calibration>> {
 fn planner_options(options: &EvalOptions, info: &autoact_model::BackendInfo) -> PlannerOptions {
     let mut planner = PlannerOptions::for_model(info);
     planner.sampling.temperature = options.temperature;
+    planner.next_attempt = options.next_attempt.map(Into::into);
     planner.shots = options.compare.shots.unwrap_or(planner.shots);
     planner
 }
