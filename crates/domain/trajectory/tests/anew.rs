@@ -168,4 +168,34 @@ fn a_shortened_history_is_forgotten_too() {
     let shown = task.shown();
     assert_eq!((shown.left_out, shown.turns.len()), (0, 1));
     assert_eq!(shown.steps().next().unwrap().observation.as_deref(), Some("It (The rest is left out.)"));
+    // of its own steps it is told how many are left out: one of three
+    let own = task.shown_with(&Shortening { left_out: 3, ..Shortening::default() });
+    assert_eq!((own.left_out, own.turns.len()), (1, 0));
+}
+
+#[test]
+fn the_request_says_how_to_go_on_else_the_calibration() {
+    let term = Term { part: "verdict".into(), mean: 0.0, deviation: 1.0, weight: 1.0 };
+    let calibration = |next_attempt| Calibration {
+        format: CALIBRATION_FORMAT,
+        threshold: 0.9,
+        precision: 0.97,
+        intercept: 0.0,
+        terms: vec![term.clone()],
+        histories: 10,
+        next_attempt,
+    };
+    let judged = |asked: Option<NextAttempt>, calibrated: Option<NextAttempt>| {
+        let EventBody::Submitted(submitted) = submitted(Limits::default()) else { unreachable!() };
+        let mut task = Task::begin(&event(1, EventBody::Submitted(Submitted { next_attempt: asked, ..submitted }))).unwrap();
+        apply(&mut task, started(1));
+        answer(&mut task, FINISH, "Lyon");
+        let calibration = calibrated.map(|next| std::sync::Arc::new(calibration(next)));
+        task.judge(Judgement { reflection: Reflection::new("No.", Verdict::Wrong), calibration }, &usage(1)).next_attempt
+    };
+    let (continues, anew) = (NextAttempt::Continues, NextAttempt::Anew);
+    assert_eq!(judged(None, None), continues);
+    assert_eq!(judged(None, Some(anew)), anew);
+    assert_eq!(judged(Some(continues), Some(anew)), continues);
+    assert_eq!(judged(Some(anew), None), anew);
 }

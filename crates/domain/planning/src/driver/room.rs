@@ -119,7 +119,7 @@ async fn plan(contexts: &dyn Contexts, task: &Task, role: Role, refused: Option<
     let Some(tight) = tightest(&sizes) else { return Ok(Plan::Ask(fits)) };
     let bytes = |history: &Trajectory| {
         let mut shown = history.clone();
-        task.forget(&mut shown);
+        task.leave_out_earlier_attempts(&mut shown);
         bytes_of(&shown)
     };
     let least = bytes_of(&task.shown_with(&shorten(history, before, bytes, 0)));

@@ -23,16 +23,18 @@ impl Task {
             return Cow::Borrowed(&self.trajectory);
         }
         let mut shown = shortening.apply(&self.trajectory);
-        self.forget(&mut shown);
+        self.leave_out_earlier_attempts(&mut shown);
         Cow::Owned(shown)
     }
 
     /// Leaves out of `shown`, this task's history or a shortened one, what an attempt that begins
-    /// anew does not know of.
-    pub fn forget(&self, shown: &mut Trajectory) {
+    /// anew is not given. What a shortening left out of the attempt itself is still said.
+    pub fn leave_out_earlier_attempts(&self, shown: &mut Trajectory) {
         if self.begins_anew() {
+            let earlier = &self.trajectory.turns[..attempt_start(&self.trajectory.turns)];
+            let steps = earlier.iter().filter(|turn| matches!(turn, Turn::Step(_))).count();
             shown.turns.drain(..attempt_start(&shown.turns));
-            shown.left_out = 0;
+            shown.left_out = shown.left_out.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
         }
     }
 

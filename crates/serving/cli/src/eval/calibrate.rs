@@ -12,6 +12,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::approval::{Approval, Rated, ranked};
+use super::compare::cast::calibration;
 use super::compare::table::{fraction, percent};
 use super::judgement::evidence_from;
 use super::set::path_of;
@@ -92,12 +93,6 @@ fn read(line: &str) -> anyhow::Result<Vec<Judged>> {
     Ok(judged)
 }
 
-/// What the calibration in a file says of the next attempt. What cannot be read says nothing.
-fn present(path: &Path) -> NextAttempt {
-    let present = std::fs::read_to_string(path).ok().and_then(|json| Calibration::parse(&json).ok());
-    present.map(|calibration| calibration.next_attempt).unwrap_or_default()
-}
-
 /// A calibration that was fitted and written.
 pub(super) struct Calibrated {
     path: PathBuf,
@@ -123,7 +118,9 @@ impl Calibrated {
              server reports log-probabilities",
         )?;
         let advice = adapters.join("reflect").join(CALIBRATION_FILE);
-        fitted.calibration.next_attempt = next_attempt.unwrap_or_else(|| present(&advice));
+        // one that cannot be read is about to be replaced, and says nothing
+        let present = || calibration(adapters).ok().flatten().map(|present| present.next_attempt).unwrap_or_default();
+        fitted.calibration.next_attempt = next_attempt.unwrap_or_else(present);
         write_whole(path, &json_of(&fitted.calibration)?)?;
         Ok(Calibrated { path: path.to_owned(), advice, fitted, judged })
     }

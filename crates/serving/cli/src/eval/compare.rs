@@ -1,6 +1,6 @@
 //! `autoact eval --planner …`: planners in this process, on the same questions, seeds and model.
 
-mod cast;
+pub(super) mod cast;
 pub(crate) mod options;
 mod plot;
 mod problem;

@@ -155,7 +155,7 @@ fn cast(engines: &[Engine], adapters: &Path, compared: bool, tools: &Toolbox) ->
 }
 
 /// What lies beside Reflect-Agent's adapter.
-fn calibration(adapters: &Path) -> anyhow::Result<Option<Calibration>> {
+pub(in crate::eval) fn calibration(adapters: &Path) -> anyhow::Result<Option<Calibration>> {
     let reflect = adapters.join(Role::Reflect.as_str());
     let Some(bytes) = autoact_registry::calibration(&reflect)? else { return Ok(None) };
     let read = Calibration::parse(&String::from_utf8_lossy(&bytes));
