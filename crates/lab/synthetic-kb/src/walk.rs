@@ -52,7 +52,7 @@ impl<'a> Walk<'a, '_> {
                 let said = as_written(&self.written, claim).to_owned();
                 self.think(style.claim, &[("v", &said)]);
                 let same = fact.text == *claim;
-                // a surname or an alias is no other value; the calculator compares letters
+                // a surname or an alias is no other value
                 let other = !same || said.to_lowercase() == fact.text.to_lowercase();
                 self.same(&fact.text, if other { &said } else { &fact.text }, same)
             }

@@ -63,7 +63,7 @@ pub fn calculate(expression: &str) -> Result<Value<'_>, CalcError> {
     if expression.len() > LONGEST {
         return Err(error(format!("it is longer than {LONGEST} bytes")));
     }
-    let mut parser = Parser { rest: expression, peeked: None, depth: 0, arguments: 0 };
+    let mut parser = Parser { rest: expression, peeked: None, depth: 0, in_list: false };
     let value = parser.expression(0).and_then(|value| match parser.next()? {
         Token::End => Ok(value),
         token => Err(format!("expected an operator, found {token}")),
@@ -99,7 +99,7 @@ impl fmt::Display for Token<'_> {
 }
 
 /// Operators as written and as meant; longer ones first.
-const OPERATORS: [(&str, &str); 19] = [
+const OPERATORS: [(&str, &str); 21] = [
     (">=", ">="),
     ("<=", "<="),
     ("!=", "!="),
@@ -113,8 +113,10 @@ const OPERATORS: [(&str, &str); 19] = [
     ("+", "+"),
     ("-", "-"),
     ("−", "-"),
+    ("–", "-"),
     ("*", "*"),
     ("×", "*"),
+    ("·", "*"),
     ("/", "/"),
     ("÷", "/"),
     ("%", "%"),
@@ -138,8 +140,9 @@ struct Parser<'a> {
     rest: &'a str,
     peeked: Option<Token<'a>>,
     depth: usize,
-    /// How many argument lists we are in: there, a comma separates; elsewhere `1,234` is a number.
-    arguments: usize,
+    /// Whether we are in a list of several arguments: there, a comma separates; elsewhere `1,234` is a
+    /// number.
+    in_list: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -169,6 +172,11 @@ impl<'a> Parser<'a> {
         if first.is_ascii_digit() || first == '.' {
             return self.number().map(Token::Number);
         }
+        // `6x7`: no unit begins like this
+        if let Some(rest) = self.rest.strip_prefix('x').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+            self.rest = rest;
+            return Ok(Token::Operator("*"));
+        }
         if first.is_alphabetic() {
             let end = self.rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(self.rest.len());
             let (name, rest) = self.rest.split_at(end);
@@ -188,7 +196,7 @@ impl<'a> Parser<'a> {
         let bytes = self.rest.as_bytes();
         let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let mut end = digits(0);
-        if self.arguments == 0 && (1..=3).contains(&end) {
+        if !self.in_list && (1..=3).contains(&end) {
             // thousands: 1,234,567
             while bytes.get(end) == Some(&b',') && digits(end + 1) == 3 {
                 end += 4;
@@ -239,10 +247,10 @@ impl<'a> Parser<'a> {
             }
             Token::Operator("+") => Ok(Value::Number(quantity(self.expression(SIGN)?)?)),
             Token::Open => {
-                let arguments = std::mem::take(&mut self.arguments);
+                let in_list = std::mem::take(&mut self.in_list);
                 let value = self.expression(0)?;
                 self.close()?;
-                self.arguments = arguments;
+                self.in_list = in_list;
                 Ok(value)
             }
             Token::Name(name) => self.function(name),
@@ -274,14 +282,16 @@ impl<'a> Parser<'a> {
             Token::Open => {}
             token => return Err(format!("expected `(` after `{known}`, found {token}")),
         }
-        self.arguments += 1;
+        // with one argument a comma separates nothing: abs(1,006 - 777)
+        let several = matches!(known.as_str(), "min" | "max" | "round");
+        let outer = std::mem::replace(&mut self.in_list, several);
         let mut arguments = vec![quantity(self.expression(0)?)?];
         while *self.peek()? == Token::Comma {
             self.next()?;
             arguments.push(quantity(self.expression(0)?)?);
         }
         self.close()?;
-        self.arguments -= 1;
+        self.in_list = outer;
         call(&known, &arguments)
     }
 
@@ -420,6 +430,8 @@ mod tests {
             (".5 + 1.", "1.5"),
             ("1e3 + 1", "1001"),
             ("2 × 3 − 1 ÷ 2", "5.5"),
+            ("2 · 3 – 8 ÷ 2", "2"),
+            ("6x7", "42"),
             ("1,234,567 + 1", "1234568"),
             ("1e20 * 10", "1e21"),
             ("1e-9", "1e-9"),
@@ -440,6 +452,8 @@ mod tests {
             ("round(3.14159, 2)", "3.14"),
             ("Max(1, sqrt(min(9, 16)))", "3"),
             ("max(1, 2) + 1,000", "1002"),
+            ("abs(1,006 - 2,000)", "994"),
+            ("max(abs(1,006 - 6), 20)", "1000"),
         ] {
             assert_eq!(told(expression), expected, "{expression}");
         }

@@ -187,6 +187,20 @@ impl Knowledge {
         })
     }
 
+    /// Whether two names lead to the same page. A group without a corpus has none for a task that
+    /// names no collection.
+    pub(crate) fn same_page(&self, call: &ToolCall<'_>, a: &str, b: &str) -> Result<bool, ToolError> {
+        if self.corpus.is_none() && call.trajectory.context.knowledge.is_empty() {
+            return Ok(false);
+        }
+        Ok(match (self.open(call, a, 0)?, self.open(call, b, 0)?) {
+            (Opened::Page { page: one, .. }, Opened::Page { page: other, .. }) => {
+                one.page.title == other.page.title && one.place == other.place
+            }
+            _ => false,
+        })
+    }
+
     /// What a call looks into, in order.
     fn parts<'a>(&'a self, call: &ToolCall<'a>) -> Result<Vec<Part<'a>>, ToolError> {
         let names = &call.trajectory.context.knowledge;

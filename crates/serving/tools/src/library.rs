@@ -261,7 +261,7 @@ impl ToolLibrary {
                 Implementation::Search => Arc::new(Search::new(spec, knowledge)),
                 Implementation::Retrieve => Arc::new(Retrieve::new(spec, knowledge, lookup.clone())),
                 Implementation::Lookup => Arc::new(Lookup::new(spec, knowledge, retrieve.clone())),
-                Implementation::Calculate => Arc::new(Calculate::new(spec)),
+                Implementation::Calculate => Arc::new(Calculate::over(spec, knowledge)),
                 Implementation::Finish => Arc::new(Finish::new(spec)),
                 Implementation::NotFound => Arc::new(Finish::not_found(spec)),
                 Implementation::Command { program, args, env, sandbox } => Arc::new(Command::new(spec, program, args, env, sandbox)),

@@ -210,6 +210,38 @@ fn calculate_computes_and_compares() {
 }
 
 #[test]
+fn calculate_reads_words() {
+    check("Calculate", "twelve plus thirty", "42");
+    check("Calculate", "6x7", "42");
+    check("Calculate", "Nine < 8", "false");
+    check("Calculate", "abs(777 km - 1006 km)", "229 km");
+    let zero = observe("Calculate", "twelve divided by zero", &Trajectory::default());
+    assert_eq!(zero.text, "cannot calculate `12 / 0`: division by zero");
+}
+
+#[test]
+fn calculate_knows_names_by_their_pages() {
+    let pages = [("Giuseppe Verdi", "Verdi"), ("Rome", "Eternal City"), ("Italy", "Italian Republic"), ("Carbon", "C")];
+    let pages = pages.map(|(title, alias)| (page(title, "It is known."), vec![alias.to_owned()]));
+    let library = ToolLibrary::bundled(Arc::new(Corpus::with_aliases(pages).unwrap())).unwrap();
+    for (texts, expected) in [
+        ("Giuseppe Verdi = verdi", "true"),
+        ("Verdi = Giuseppe Verdy", "true"),
+        ("Rome = the Eternal City", "true"),
+        ("Rome = Italy", "false"),
+        ("Rossini = Verdi", "false"),
+        ("Carbon = C", "true"),
+        ("C = C++", "false"),
+        ("euro = euros", "true"),
+        ("Puccini = Puccini", "true"),
+    ] {
+        let action = Action { tool: "Calculate".into(), params: texts.into() };
+        let observation = library.execute(&action, &Trajectory::default());
+        assert_eq!((observation.text.as_str(), observation.is_error), (expected, false), "{texts}");
+    }
+}
+
+#[test]
 fn finish_and_unknown_tools_are_not_run() {
     assert!(observe("Finish", "Paris", &Trajectory::default()).is_error);
     let unknown = observe("Retreive", "Paris", &Trajectory::default());
