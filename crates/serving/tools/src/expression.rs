@@ -172,8 +172,10 @@ impl<'a> Parser<'a> {
         if first.is_ascii_digit() || first == '.' {
             return self.number().map(Token::Number);
         }
-        // `6x7`: no unit begins like this
-        if let Some(rest) = self.rest.strip_prefix('x').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        // `6x7`, `2 x (3 + 4)`: no unit and no function is called so
+        if let Some(rest) = self.rest.strip_prefix('x').map(str::trim_start)
+            && rest.starts_with(|c: char| c.is_ascii_digit() || c == '(')
+        {
             self.rest = rest;
             return Ok(Token::Operator("*"));
         }
@@ -432,6 +434,9 @@ mod tests {
             ("2 × 3 − 1 ÷ 2", "5.5"),
             ("2 · 3 – 8 ÷ 2", "2"),
             ("6x7", "42"),
+            ("2 x (3 + 4)", "14"),
+            ("(4+6)x12", "120"),
+            ("5 km x 3", "15 km"),
             ("1,234,567 + 1", "1234568"),
             ("1e20 * 10", "1e21"),
             ("1e-9", "1e-9"),

@@ -136,6 +136,9 @@ fn without_the(name: &str) -> &str {
 
 /// The positions of the (folded) candidates most like `wanted`, best first; ties keep their order.
 pub fn similar<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, limit: usize) -> Vec<usize> {
+    if limit == 0 {
+        return Vec::new();
+    }
     let wanted = fold(wanted);
     let pairs = bigrams(&wanted);
     let mut scored: Vec<(f64, usize)> = candidates

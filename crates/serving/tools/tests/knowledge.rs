@@ -60,6 +60,18 @@ fn a_task_that_names_nothing_has_the_corpus_and_one_that_does_has_what_it_names(
 }
 
 #[test]
+fn calculate_knows_names_by_the_pages_of_the_task() {
+    assert_eq!(observe(&["handbook"], "Calculate", "Travel = Rules: Travel").text, "true");
+    assert_eq!(observe(&[], "Calculate", "Travel = Rules: Travel").text, "false");
+    assert_eq!(observe(&["handbook"], "Calculate", "Travel = Hotels").text, "false");
+    // where there are no pages, texts are texts
+    let bare = ToolLibrary::bundled(Knowledge::new(None, None)).unwrap();
+    let action = Action { tool: "Calculate".into(), params: "Travel = Rules: Travel".into() };
+    let observation = bare.execute(&action, &Trajectory::default());
+    assert_eq!((observation.text.as_str(), observation.is_error), ("false", false));
+}
+
+#[test]
 fn the_first_goes_before_the_others_and_names_them() {
     let opened = observe(&["handbook", "wiki", "atlas"], "Retrieve", "Travel").text;
     assert_eq!(opened, "The limit of handbook is 140 euros. (Also in: wiki/rules.md; the group's own pages.)");

@@ -1,12 +1,11 @@
 //! `Calculate[expression]`
 
-use autoact_base::names::fold;
 use autoact_trajectory::ToolSpec;
 
 use crate::expression::calculate;
 use crate::knowledge::Knowledge;
 use crate::spoken::in_signs;
-use crate::text::stems;
+use crate::text::{fold, stems};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// Computes an arithmetic expression, compares two numbers, or says whether two texts are the same.
@@ -81,7 +80,7 @@ fn same_text(a: &str, b: &str) -> bool {
     if written.0.is_empty() || !same_signs(a, b) {
         return a.to_lowercase() == b.to_lowercase();
     }
-    // an ending that is no more than a letter or two: `organ` and `organization` have one stem
+    // endings of a letter or two alone: `organ` and `organization` have one stem
     let (a, b) = written;
     a == b || a.len().abs_diff(b.len()) <= 2 && stems(&a) == stems(&b)
 }
