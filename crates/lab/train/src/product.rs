@@ -2,7 +2,7 @@
 //!
 //! The sum of one element runs over the segments in order, and in each over the words of the summed
 //! index in order, in one f32. It never depends on how the product is cut into tiles, and so not on
-//! the vector width. `simd/portable.rs` defines it; `simd/tile.rs` computes the same with AVX-512.
+//! the vector width. `simd/portable.rs` defines it; `simd/tile/` computes the same with AVX2 and AVX-512.
 //! A kernel for tile units would sum in another order, and is a further path beside these two: it
 //! reads the same panels of words.
 

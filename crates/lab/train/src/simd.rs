@@ -1,7 +1,7 @@
 //! The choice of the instruction set at run time, for matrix products and all other kernels. This
 //! module and its submodules are the only ones with `unsafe` code.
 //!
-//! All kernels but the products for AVX-512 are safe functions in other modules, written such that
+//! All kernels but the products in tiles are safe functions in other modules, written such that
 //! the compiler vectorises them. Here each is compiled three times: for AVX-512, AVX2 with FMA, and
 //! the baseline.
 #![allow(unsafe_code)]
@@ -20,9 +20,12 @@ use crate::{loss, mlp, norm, panels, rope, softmax, vecmath};
 /// See [`crate::product::product`], which has checked that everything fits.
 pub(crate) fn product<E: Element>(m: usize, n: usize, alpha: f32, segments: &[Segment<'_, E>], target: Target<'_, E>) {
     #[cfg(target_arch = "x86_64")]
-    if level() >= if E::PER_WORD == 2 { AVX512_BF16 } else { AVX512 } {
+    match (level(), E::PER_WORD) {
         // SAFETY: the factors and the target fit (see above), and `level` found the instructions.
-        return unsafe { tile::product(m, n, alpha, segments, target) };
+        (AVX512_BF16, _) | (AVX512, 1) => return unsafe { tile::avx512::product(m, n, alpha, segments, target) },
+        // SAFETY: as above.
+        (AVX2, 1) => return unsafe { tile::avx2::product(m, n, alpha, segments, target) },
+        _ => {}
     }
     portable_product(m, n, alpha, segments, target);
 }

@@ -87,10 +87,14 @@ fn bits(x: &[f32]) -> Vec<u32> {
     x.iter().map(|x| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() }).collect()
 }
 
+/// A vector kernel, of instructions that this CPU has.
+#[cfg(target_arch = "x86_64")]
+type Product<E> = unsafe fn(usize, usize, f32, &[Segment<'_, E>], Target<'_, E>);
+
 /// The vector kernels compute what `portable.rs` defines, to the bit: all tile sizes, both kinds of
 /// left factor, several segments, every target.
 #[cfg(target_arch = "x86_64")]
-fn check_bits<E: Element>(extreme: bool) {
+fn check_bits<E: Element>(extreme: bool, product: Product<E>) {
     let mut rng = SplitMix64::stream(2, 0);
     for m in (1..=13).chain([25, 61, 250]) {
         for (n, deep) in [(1, 1), (15, 3), (16, 7), (17, 4), (32, 20), (33, 5), (70, 2)] {
@@ -134,14 +138,14 @@ fn check_bits<E: Element>(extreme: bool) {
                     let (mut want, mut got) = (start.clone(), start.clone());
                     portable::product::<true, E>(m, n, 0.7, segments, target(&mut want));
                     // SAFETY: the caller found the instructions, and everything fits.
-                    unsafe { tile::product(m, n, 0.7, segments, target(&mut got)) };
+                    unsafe { product(m, n, 0.7, segments, target(&mut got)) };
                     assert_eq!(bits(&got), bits(&want), "{m} x {n}, depth {deep}, extreme {extreme}, add {add}");
                 }
                 let (mut want, mut got) = (vec![E::default(); m * n], vec![E::default(); m * n]);
                 let widened = |x: &[E]| bits(&x.iter().map(|x| x.widen()).collect::<Vec<_>>());
                 portable::product::<true, E>(m, n, 0.7, segments, Target::RoundSum { out: &mut want, ld: n, addend: &start });
                 // SAFETY: as above.
-                unsafe { tile::product(m, n, 0.7, segments, Target::RoundSum { out: &mut got, ld: n, addend: &start }) };
+                unsafe { product(m, n, 0.7, segments, Target::RoundSum { out: &mut got, ld: n, addend: &start }) };
                 assert_eq!(widened(&got), widened(&want), "{m} x {n}, depth {deep}, extreme {extreme}, rounded");
             }
         }
@@ -151,12 +155,15 @@ fn check_bits<E: Element>(extreme: bool) {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn vector_products_are_the_portable_ones_to_the_bit() {
+    if detect() >= AVX2 {
+        check_bits::<f32>(false, tile::avx2::product);
+    }
     if detect() >= AVX512 {
-        check_bits::<f32>(false);
+        check_bits::<f32>(false, tile::avx512::product);
     }
     if detect() == AVX512_BF16 {
-        check_bits::<Bf16>(false);
-        check_bits::<Bf16>(true);
+        check_bits::<Bf16>(false, tile::avx512::product);
+        check_bits::<Bf16>(true, tile::avx512::product);
     }
 }
 

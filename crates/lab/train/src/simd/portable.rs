@@ -1,4 +1,4 @@
-//! Products in plain Rust: what they are, and how machines without AVX-512 compute them.
+//! Products in plain Rust: what they are, and how machines without AVX2 compute them.
 //!
 //! In bf16 this is the arithmetic of `vdpbf16ps` (Intel's manual, volume 2): per word two fused
 //! multiply-adds, the second element of the word first. Each rounds to nearest even, reads
