@@ -17,8 +17,8 @@ use crate::observability::page;
 
 const ROLES: [&str; 3] = ["plan", "tool", "reflect"];
 const SWITCH_LIMIT: Duration = Duration::from_secs(60);
-/// Seconds on a free machine.
-const LEARN_LIMIT: Duration = Duration::from_secs(110);
+/// It takes half a minute on two cores with AVX2 that are free.
+const LEARN_LIMIT: Duration = Duration::from_secs(150);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn versions_change_under_a_group_that_is_asked_all_the_while() -> anyhow::Result<()> {
@@ -69,12 +69,12 @@ answer = "Jupiter"
 question = "In which city was the inventor of Dynamite born?"
 answer = "Stockholm"
 [instruct]
-questions = 60
+questions = 40
 round = 12
 [select]
 votes = 4
 [synthesize]
-samples = 3
+samples = 2
 [filter]
 sure = 0.0
 [differentiate]
