@@ -17,7 +17,7 @@ use crate::observability::page;
 
 const ROLES: [&str; 3] = ["plan", "tool", "reflect"];
 const SWITCH_LIMIT: Duration = Duration::from_secs(60);
-/// It takes half a minute on two cores with AVX2 that are free.
+/// It takes half a minute on two free cores with AVX2.
 const LEARN_LIMIT: Duration = Duration::from_secs(150);
 
 #[tokio::test(flavor = "multi_thread")]
