@@ -20,10 +20,10 @@
 //! optimiser are f32. What lies between two attentions is computed a block of tokens at a time, so
 //! that it stays in the cache.
 //!
-//! `simd/portable.rs` defines the products, `simd/tile/` computes the same bits with AVX2 and AVX-512
-//! (`vdpbf16ps` for bf16). The elementwise kernels are plain loops compiled for AVX-512, AVX2 and
-//! the baseline. The choice is made at run time (`simd.rs` and `simd/`, the only `unsafe` code of
-//! this crate). The loss computes logits only for target tokens.
+//! `simd/portable.rs` defines the products; `simd/tile/` computes the same bits with AVX2 (f32
+//! alone) and AVX-512 (`vdpbf16ps` for bf16). The elementwise kernels are plain loops compiled for
+//! AVX-512, AVX2 and the baseline. The choice is made at run time (`simd.rs` and `simd/`, the only
+//! `unsafe` code of this crate). The loss computes logits only for target tokens.
 //!
 //! A checkpoint holds weights, moments, step and data position: a resumed run gives the same bits
 //! as an uninterrupted one.

@@ -97,7 +97,7 @@ type Product<E> = unsafe fn(usize, usize, f32, &[Segment<'_, E>], Target<'_, E>)
 fn check_bits<E: Element>(extreme: bool, product: Product<E>) {
     let mut rng = SplitMix64::stream(2, 0);
     for m in (1..=13).chain([25, 61, 250]) {
-        for (n, deep) in [(1, 1), (15, 3), (16, 7), (17, 4), (32, 20), (33, 5), (70, 2)] {
+        for (n, deep) in [(1, 1), (8, 6), (15, 3), (16, 7), (17, 4), (32, 20), (33, 5), (70, 2)] {
             let word = |rng: &mut SplitMix64| {
                 let (x, y) = (E::round(rng.normal() as f32), E::round(rng.normal() as f32));
                 E::word(x, y)
