@@ -11,6 +11,8 @@ use crate::{Format, Matrix, Team};
 
 /// Bytes of inputs that stay in the second-level cache while the weights are read.
 const MIDDLE: usize = 384 << 10;
+/// The same for inputs in tiles: machines that have them have larger caches.
+const MIDDLE_TILES: usize = 1280 << 10;
 /// Minimum number of multiply-adds for which another thread is worth its cost.
 const SMALL: usize = 1 << 17;
 /// Minimum number of multiply-adds of a task.
@@ -252,7 +254,8 @@ unsafe fn run(team: &Team, isa: Isa, jobs: &[Job<'_>], updates: &[Update<'_>], o
 
 fn grid(job: &Job<'_>, target: usize) -> Grid {
     let (n, rows) = (job.x.rows, job.weights.rows);
-    let blocks = (n * job.x.row_bytes()).div_ceil(MIDDLE).max(1);
+    let middle = if matches!(job.x.layout, Layout::Tiles(_)) { MIDDLE_TILES } else { MIDDLE };
+    let blocks = (n * job.x.row_bytes()).div_ceil(middle).max(1);
     let (inputs, weights) = job.x.steps();
     let tokens = n.div_ceil(blocks).next_multiple_of(inputs).min(n).max(1);
     let per = target.div_ceil(tokens * job.x.cols.max(1)).next_multiple_of(weights).min(rows).max(1);

@@ -19,12 +19,10 @@
 // without x86-64 and without tests nothing has tiles
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports))]
 
-use std::ops::Range;
-
 use super::panel::Panel;
 use super::{Isa, Level, TileUnit, prefetch};
 use crate::Format;
-use crate::format::{GROUP, GROUP_BYTES, f16_to_f32};
+use crate::format::{GROUP, GROUP_BYTES};
 use crate::line::Line;
 use crate::rows;
 
@@ -42,6 +40,10 @@ const ROW: usize = 4 * SIDE;
 /// Weights that stay in the second-level cache while all inputs are computed, in bytes. Chosen for
 /// a cache of 2 MiB, not measured.
 const NEAR: usize = 512 << 10;
+/// Input rows from which on copying the weights for them pays.
+const MANY: usize = 96;
+/// Prefetch distance in steps for inputs that are in the second-level cache.
+const AHEAD: usize = 2;
 
 /// Words of 32 bits, as in a tile.
 type Square = [[u32; SIDE]; SIDE];
@@ -81,6 +83,8 @@ trait Tiles {
     unsafe fn add_bytes<const C: usize, const A: usize, const B: usize>(&mut self);
     /// Exchanges rows and columns. It needs no tiles.
     unsafe fn transpose(x: &Square) -> Square;
+    /// The values of half-precision numbers. It needs no tiles.
+    unsafe fn widen(x: &[u16; SIDE]) -> [f32; SIDE];
 }
 
 /// Words of a packed input row; a whole group takes as many cache lines.
@@ -202,20 +206,13 @@ struct Inputs {
     start: [*const u8; 2],
 }
 
-/// Calls `f` with all pairs of groups of inputs, for each stretch of weight rows that stays in the
-/// cache. The second argument says whether the inputs are the first for these weights, which are
-/// then not in the cache.
+/// Up to two groups of inputs from a row on.
 #[inline(always)]
-fn pairs(p: &Panel, mut f: impl FnMut(&Inputs, bool, Range<usize>)) {
-    let near = (NEAR / p.row_bytes.max(1)).max(1).next_multiple_of(2 * SIDE);
-    for row in (0..p.rows).step_by(near) {
-        for first in (0..p.tokens).step_by(2 * SIDE) {
-            let left = p.tokens - first;
-            let rows = [left.min(SIDE), left.saturating_sub(SIDE).min(SIDE)];
-            let start = [p.x.wrapping_add(first * p.x_bytes), p.x.wrapping_add((first + SIDE) * p.x_bytes)];
-            f(&Inputs { first, rows, start }, first == 0, row..(row + near).min(p.rows));
-        }
-    }
+fn inputs(p: &Panel, first: usize) -> Inputs {
+    let left = p.tokens - first;
+    let rows = [left.min(SIDE), left.saturating_sub(SIDE).min(SIDE)];
+    let start = [p.x.wrapping_add(first * p.x_bytes), p.x.wrapping_add((first + SIDE) * p.x_bytes)];
+    Inputs { first, rows, start }
 }
 
 /// The number of input rows that a configuration has in the second tile: a group that is absent
@@ -224,113 +221,194 @@ fn columns(inputs: &Inputs) -> [usize; 2] {
     inputs.rows.map(|n| if n == 0 { SIDE } else { n })
 }
 
+// The code below is inlined into the functions of `unit.rs`, which have the instructions of vectors.
+// A closure would not be: each vector operation in it would be a call.
+
 /// All bf16 products of a panel.
 ///
 /// # Safety
 /// As for [`run`]; the machine must have the instructions of `T`.
 #[inline(always)]
 unsafe fn bf16<T: Tiles>(unit: &mut T, p: &Panel) {
+    let many = p.tokens >= MANY;
+    let steps = p.row_bytes.div_ceil(ROW);
+    // with many inputs, weights stay near in the order in which they are loaded
+    let mut near = vec![Line::default(); if many { steps * 2 * SIDE } else { 0 }];
+    let stretch = if many { 2 * SIDE } else { (NEAR / p.row_bytes.max(1)).max(1).next_multiple_of(2 * SIDE) };
     let mut configured = None;
-    pairs(p, |x, cold, weights| {
-        let shapes = Shapes { bytes: ROW, inputs: columns(x) };
-        // SAFETY: the groups and rows are in the panel.
-        unsafe {
+    for from in (0..p.rows).step_by(stretch) {
+        let to = (from + stretch).min(p.rows);
+        if many {
+            // SAFETY: the rows are in the panel, and `near` has room for two tiles of each step.
+            unsafe { copy_weights(p, from, &mut near) };
+        }
+        for first in (0..p.tokens).step_by(2 * SIDE) {
+            let x = inputs(p, first);
+            let shapes = Shapes { bytes: ROW, inputs: columns(&x) };
             if configured != Some(shapes) {
-                unit.configure(shapes);
+                // SAFETY: as for the caller.
+                unsafe { unit.configure(shapes) };
                 configured = Some(shapes);
             }
-            for row in weights.clone().step_by(2 * SIDE) {
-                match (weights.end - row > SIDE, x.rows[1] > 0) {
-                    (true, true) => block::<T, 2, 2>(unit, p, x, row, cold),
-                    (true, false) => block::<T, 2, 1>(unit, p, x, row, cold),
-                    (false, true) => block::<T, 1, 2>(unit, p, x, row, cold),
-                    (false, false) => block::<T, 1, 1>(unit, p, x, row, cold),
+            let mut row = from;
+            while row < to {
+                // SAFETY: the groups and rows are in the panel.
+                unsafe {
+                    let weights = [0, 1].map(|i| if many { WeightTile::near(&near, i) } else { WeightTile::new(p, row + i * SIDE) });
+                    match (to - row > SIDE, x.rows[1] > 0) {
+                        (true, true) => block::<T, 2, 2>(unit, p, &x, row, weights, many),
+                        (true, false) => block::<T, 2, 1>(unit, p, &x, row, weights, many),
+                        (false, true) => block::<T, 1, 2>(unit, p, &x, row, weights, many),
+                        (false, false) => block::<T, 1, 1>(unit, p, &x, row, weights, many),
+                    }
                 }
+                row += 2 * SIDE;
             }
         }
-    });
+    }
 }
 
-/// `R` tiles of weight rows from `row` on and `C` groups of input rows.
+/// Copies up to 32 weight rows from `row` on: for every step two tiles, whose missing rows and
+/// columns are zero.
+///
+/// # Safety
+/// As for [`bf16`].
+#[inline(always)]
+unsafe fn copy_weights(p: &Panel, row: usize, near: &mut [Line]) {
+    let rows = (p.rows - row).min(2 * SIDE);
+    let whole = p.row_bytes / ROW;
+    for i in 0..rows {
+        // SAFETY: the row is in the panel; a line has 64 bytes.
+        unsafe {
+            let from = p.weights.add((row + i) * p.row_bytes);
+            // the rows after these
+            let soon = from.wrapping_add(2 * SIDE * p.row_bytes);
+            for step in 0..whole {
+                prefetch(soon.wrapping_add(step * ROW));
+                near[step * 2 * SIDE + i] = from.add(step * ROW).cast::<Line>().read_unaligned();
+            }
+            let rest = p.row_bytes % ROW;
+            if rest > 0 {
+                let line = &mut near[whole * 2 * SIDE + i];
+                *line = Line::default();
+                std::ptr::copy_nonoverlapping(from.add(whole * ROW), line.0.as_mut_ptr().cast(), rest);
+            }
+        }
+    }
+    for step in near.chunks_exact_mut(2 * SIDE) {
+        step[rows..].fill(Line::default());
+    }
+}
+
+/// `R` tiles of weight rows from `row` on and `C` groups of input rows. With `many`, the inputs come
+/// from the second-level cache, else the weights come from memory.
 ///
 /// # Safety
 /// As for [`bf16`]. The last tile of weight rows may be incomplete.
 #[inline(always)]
-unsafe fn block<T: Tiles, const R: usize, const C: usize>(unit: &mut T, p: &Panel, x: &Inputs, row: usize, cold: bool) {
+unsafe fn block<T: Tiles, const R: usize, const C: usize>(
+    unit: &mut T,
+    p: &Panel,
+    x: &Inputs,
+    row: usize,
+    weights: [WeightTile; 2],
+    many: bool,
+) {
     let steps = p.row_bytes.div_ceil(ROW);
+    let cold = !many && x.first == 0;
     // SAFETY: weight rows `row..` and the input rows are in the panel; tiles have the shapes of
     // `Shapes`.
     unsafe {
-        let tile = |i: usize| WeightTile {
-            start: p.weights.add((row + i * SIDE) * p.row_bytes),
-            stride: p.row_bytes,
-            rows: (p.rows - row - i * SIDE).min(SIDE),
-        };
-        let a = [tile(0), if R > 1 { tile(1) } else { tile(0) }];
         unit.zero::<0>();
         unit.zero::<1>();
         unit.zero::<2>();
         unit.zero::<3>();
-        // the weights of the next tiles; not measured: no machine with tiles was at hand
-        let mut soon = a[R - 1].start.wrapping_add(a[R - 1].rows * p.row_bytes);
+        // the weights of the next tiles
+        let mut soon = p.weights.wrapping_add((row + R * SIDE) * p.row_bytes);
         for step in 0..steps {
-            let at = step * ROW;
-            let bytes = (p.row_bytes - at).min(ROW);
             if cold {
                 for i in 0..R * SIDE {
                     prefetch(soon.wrapping_add(i * ROW));
                 }
                 soon = soon.wrapping_add(R * SIDE * ROW);
             }
-            let b = |c: usize| x.start[c].add(step * SIDE * 4 * x.rows[c]);
-            a[0].load::<T, 4>(unit, at, bytes, ROW);
-            unit.load::<6>(b(0), 4 * x.rows[0]);
+            if many {
+                for i in 0..SIDE {
+                    prefetch(x.start[0].wrapping_add(((step + AHEAD) * SIDE + i) * ROW));
+                    if C > 1 {
+                        prefetch(x.start[1].wrapping_add(((step + AHEAD) * SIDE + i) * ROW));
+                    }
+                }
+            }
+            let b = [x.start[0].add(step * SIDE * 4 * x.rows[0]), x.start[1].wrapping_add(step * SIDE * 4 * x.rows[1])];
+            weights[0].load::<T, 4>(unit, step);
+            unit.load::<6>(b[0], 4 * x.rows[0]);
             unit.add_bf16::<0, 4, 6>();
             if C > 1 {
-                unit.load::<7>(b(1), 4 * x.rows[1]);
+                unit.load::<7>(b[1], 4 * x.rows[1]);
                 unit.add_bf16::<1, 4, 7>();
             }
             if R > 1 {
-                a[1].load::<T, 5>(unit, at, bytes, ROW);
+                weights[1].load::<T, 5>(unit, step);
                 unit.add_bf16::<2, 5, 6>();
                 if C > 1 {
                     unit.add_bf16::<3, 5, 7>();
                 }
             }
         }
-        sums::<T, 0>(unit, p, row, a[0].rows, x.first, x.rows[0]);
+        let rows = (p.rows - row).min(SIDE);
+        sums::<T, 0>(unit, p, row, rows, x.first, x.rows[0]);
         if C > 1 {
-            sums::<T, 1>(unit, p, row, a[0].rows, x.first + SIDE, x.rows[1]);
+            sums::<T, 1>(unit, p, row, rows, x.first + SIDE, x.rows[1]);
         }
         if R > 1 {
-            sums::<T, 2>(unit, p, row + SIDE, a[1].rows, x.first, x.rows[0]);
-        }
-        if R > 1 && C > 1 {
-            sums::<T, 3>(unit, p, row + SIDE, a[1].rows, x.first + SIDE, x.rows[1]);
+            let (row, rows) = (row + SIDE, p.rows - row - SIDE);
+            sums::<T, 2>(unit, p, row, rows.min(SIDE), x.first, x.rows[0]);
+            if C > 1 {
+                sums::<T, 3>(unit, p, row, rows.min(SIDE), x.first + SIDE, x.rows[1]);
+            }
         }
     }
 }
 
-/// Up to [`SIDE`] weight rows.
+/// Up to [`SIDE`] weight rows in bf16.
 #[derive(Clone, Copy)]
 struct WeightTile {
     start: *const u8,
     stride: usize,
     rows: usize,
+    /// Bytes between two steps.
+    apart: usize,
+    /// Bytes of a row.
+    bytes: usize,
 }
 
 impl WeightTile {
-    /// Loads `bytes` of every row, from `at` on; rows and bytes that are missing are zero. A whole
-    /// tile has `all` bytes of a row.
+    /// Weight rows where they lie. If the panel ends before `row`, there are none.
+    #[inline(always)]
+    fn new(p: &Panel, row: usize) -> Self {
+        let start = p.weights.wrapping_add(row * p.row_bytes);
+        Self { start, stride: p.row_bytes, rows: p.rows.saturating_sub(row).min(SIDE), apart: ROW, bytes: p.row_bytes }
+    }
+
+    /// One of the two tiles of each step that [`copy_weights`] has written.
+    #[inline(always)]
+    fn near(near: &[Line], tile: usize) -> Self {
+        let start = near.as_ptr().wrapping_add(tile * SIDE).cast();
+        Self { start, stride: ROW, rows: SIDE, apart: 2 * SIDE * ROW, bytes: near.len() / (2 * SIDE) * ROW }
+    }
+
+    /// Loads a step; rows and columns that are missing are zero.
     ///
     /// # Safety
-    /// The rows must have these bytes.
+    /// The rows must exist.
     #[inline(always)]
-    unsafe fn load<T: Tiles, const TILE: usize>(self, unit: &mut T, at: usize, bytes: usize, all: usize) {
+    unsafe fn load<T: Tiles, const TILE: usize>(self, unit: &mut T, step: usize) {
         // SAFETY: the caller's guarantee; a copy of a part is a whole tile.
         unsafe {
-            let p = self.start.add(at);
-            if self.rows == SIDE && bytes == all {
+            let p = self.start.add(step * self.apart);
+            let bytes = (self.bytes - step * ROW).min(ROW);
+            if self.rows == SIDE && bytes == ROW {
                 return unit.load::<TILE>(p, self.stride);
             }
             let mut whole = [[0u8; ROW]; SIDE];
@@ -392,90 +470,140 @@ unsafe fn outputs(p: &Panel, square: &Square, row: usize, weights: usize, input:
 /// As for [`run`]; the machine must have the instructions of `T`.
 #[inline(always)]
 unsafe fn bytes<T: Tiles>(unit: &mut T, p: &Panel) {
+    let mut weights = vec![WeightBlock::default(); p.row_bytes / GROUP_BYTES];
     let mut configured = None;
-    pairs(p, |x, cold, weights| {
-        let shapes = Shapes { bytes: GROUP, inputs: columns(x) };
-        // SAFETY: the groups and rows are in the panel.
-        unsafe {
-            if configured != Some(shapes) {
-                unit.configure(shapes);
-                configured = Some(shapes);
-            }
-            for row in weights.step_by(SIDE) {
+    for row in (0..p.rows).step_by(SIDE) {
+        let rows = (p.rows - row).min(SIDE);
+        // SAFETY: the rows are in the panel.
+        unsafe { split_weights::<T>(p, row, rows, &mut weights) };
+        for first in (0..p.tokens).step_by(2 * SIDE) {
+            let x = inputs(p, first);
+            let shapes = Shapes { bytes: GROUP, inputs: columns(&x) };
+            // SAFETY: the groups and rows are in the panel.
+            unsafe {
+                if configured != Some(shapes) {
+                    unit.configure(shapes);
+                    configured = Some(shapes);
+                }
                 if x.rows[1] > 0 {
-                    byte_block::<T, 2>(unit, p, x, row, cold);
+                    byte_block::<T, 2>(unit, p, &x, row, rows, &weights);
                 } else {
-                    byte_block::<T, 1>(unit, p, x, row, cold);
+                    byte_block::<T, 1>(unit, p, &x, row, rows, &weights);
                 }
             }
         }
-    });
+    }
+}
+
+/// A block of 32 columns of 16 weight rows: the bytes of each row, then their scales.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct WeightBlock {
+    bytes: [[u8; GROUP]; SIDE],
+    scales: [f32; SIDE],
+}
+
+impl Default for WeightBlock {
+    fn default() -> Self {
+        Self { bytes: [[0; GROUP]; SIDE], scales: [0.0; SIDE] }
+    }
+}
+
+/// Splits the blocks of up to 16 weight rows into bytes and scales. Rows that are missing are zero.
+///
+/// # Safety
+/// As for [`bytes`].
+#[inline(always)]
+unsafe fn split_weights<T: Tiles>(p: &Panel, row: usize, rows: usize, weights: &mut [WeightBlock]) {
+    let start = p.weights.wrapping_add(row * p.row_bytes);
+    let mut soon = start.wrapping_add(rows * p.row_bytes);
+    for (at, block) in weights.iter_mut().enumerate() {
+        for i in 0..(SIDE * GROUP_BYTES).div_ceil(ROW) {
+            prefetch(soon.wrapping_add(i * ROW));
+        }
+        soon = soon.wrapping_add(SIDE * GROUP_BYTES);
+        if rows < SIDE {
+            *block = WeightBlock::default();
+        }
+        let mut scales = [0u16; SIDE];
+        for i in 0..rows {
+            // SAFETY: the row has this block, which begins with its scale.
+            unsafe {
+                let from = start.add(i * p.row_bytes + at * GROUP_BYTES);
+                scales[i] = from.cast::<u16>().read_unaligned();
+                block.bytes[i] = from.add(2).cast::<[u8; GROUP]>().read();
+            }
+        }
+        // SAFETY: as for the caller.
+        block.scales = unsafe { T::widen(&scales) };
+    }
 }
 
 /// A tile of weight rows from `row` on and `C` groups of input rows.
 ///
 /// # Safety
-/// As for [`bytes`]. The tile of weight rows may be incomplete.
+/// As for [`bytes`].
 #[inline(always)]
-unsafe fn byte_block<T: Tiles, const C: usize>(unit: &mut T, p: &Panel, x: &Inputs, row: usize, cold: bool) {
-    // SAFETY: weight rows `row..` and the input rows are in the panel; tiles have the shapes of
-    // `Shapes`.
+unsafe fn byte_block<T: Tiles, const C: usize>(unit: &mut T, p: &Panel, x: &Inputs, row: usize, rows: usize, weights: &[WeightBlock]) {
+    // SAFETY: the rows and the input rows are in the panel; tiles have the shapes of `Shapes`.
     unsafe {
-        let a = WeightTile { start: p.weights.add(row * p.row_bytes), stride: p.row_bytes, rows: (p.rows - row).min(SIDE) };
         let mut all = [[[0f32; SIDE]; SIDE]; C];
-        let mut soon = a.start.wrapping_add(a.rows * p.row_bytes);
-        for block in 0..p.row_bytes / GROUP_BYTES {
-            if cold {
-                for i in 0..(SIDE * GROUP_BYTES).div_ceil(ROW) {
-                    prefetch(soon.wrapping_add(i * ROW));
-                }
-                soon = soon.wrapping_add(SIDE * GROUP_BYTES);
-            }
-            let at = block * GROUP_BYTES;
-            a.load::<T, 4>(unit, at + 2, GROUP, GROUP);
-            let mut scales = [0u16; SIDE];
-            for (i, scale) in scales.iter_mut().enumerate().take(a.rows) {
-                *scale = a.start.add(i * a.stride + at).cast::<u16>().read_unaligned();
-            }
-            let scales = scales.map(f16_to_f32);
-            let mut sums = [[[0i32; SIDE]; SIDE]; C];
-            for (c, sums) in sums.iter_mut().enumerate() {
+        let mut sums = [Sums([[0i32; SIDE]; SIDE]); C];
+        for (block, weights) in weights.iter().enumerate() {
+            unit.load::<4>(weights.bytes.as_ptr().cast(), GROUP);
+            let b = [x.start[0].add(block * 9 * 4 * x.rows[0]), x.start[1].wrapping_add(block * 9 * 4 * x.rows[1])];
+            for c in 0..C {
                 let n = x.rows[c];
-                let (b, to) = (x.start[c].add(block * 9 * 4 * n), sums.as_mut_ptr().cast());
                 // one column becomes one row
-                let apart = if n == 1 { 4 } else { ROW };
+                let (to, apart) = (sums[c].0.as_mut_ptr().cast(), if n == 1 { 4 } else { ROW });
                 if c == 0 {
                     unit.zero::<0>();
-                    unit.load::<6>(b, 4 * n);
+                    unit.load::<6>(b[0], 4 * n);
                     unit.add_bytes::<0, 4, 6>();
                     unit.store::<0>(to, apart);
                 } else {
                     unit.zero::<1>();
-                    unit.load::<7>(b, 4 * n);
+                    unit.load::<7>(b[1], 4 * n);
                     unit.add_bytes::<1, 4, 7>();
                     unit.store::<1>(to, apart);
                 }
             }
-            for (c, (all, sums)) in all.iter_mut().zip(&sums).enumerate() {
+            for c in 0..C {
                 let n = x.rows[c];
+                let scales = b[c].add(8 * 4 * n);
                 let mut inputs = [0f32; SIDE];
-                std::ptr::copy_nonoverlapping(x.start[c].add((block * 9 + 8) * 4 * n).cast(), inputs.as_mut_ptr().cast::<u8>(), 4 * n);
-                if n == 1 {
-                    add_scaled(&mut all[0], &sums[0], &scales, &[inputs[0]; SIDE]);
+                if n == SIDE {
+                    inputs = scales.cast::<[f32; SIDE]>().read_unaligned();
                 } else {
-                    for ((all, sums), scale) in all.iter_mut().zip(sums).zip(scales) {
-                        add_scaled(all, sums, &[scale; SIDE], &inputs);
+                    std::ptr::copy_nonoverlapping(scales, inputs.as_mut_ptr().cast::<u8>(), 4 * n);
+                }
+                if n == 1 {
+                    add_scaled(&mut all[c][0], &sums[c].0[0], &weights.scales, &[inputs[0]; SIDE]);
+                } else {
+                    for i in 0..SIDE {
+                        add_scaled(&mut all[c][i], &sums[c].0[i], &[weights.scales[i]; SIDE], &inputs);
                     }
                 }
             }
         }
-        for (c, all) in all.iter().enumerate() {
-            let (n, square) = (x.rows[c], all.map(|row| row.map(f32::to_bits)));
+        for c in 0..C {
+            let n = x.rows[c];
+            let mut square = [[0u32; SIDE]; SIDE];
+            for i in 0..SIDE {
+                for j in 0..SIDE {
+                    square[i][j] = all[c][i][j].to_bits();
+                }
+            }
             let square = if n == 1 { square } else { T::transpose(&square) };
-            outputs(p, &square, row, a.rows, x.first + c * SIDE, n);
+            outputs(p, &square, row, rows, x.first + c * SIDE, n);
         }
     }
 }
+
+/// The sums of a tile of integers.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Sums([[i32; SIDE]; SIDE]);
 
 /// `all += sums * (weights * inputs)`, fused: with the same bits on every machine.
 #[inline(always)]

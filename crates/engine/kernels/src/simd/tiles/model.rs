@@ -2,6 +2,7 @@
 //! are rounded. Source: `TDPBF16PS` and `TDPBSSD` in Intel's Software Developer's Manual, volume 2.
 
 use super::{SIDE, Shapes, Square, Tiles};
+use crate::format::f16_to_f32;
 
 /// Eight tiles.
 pub(crate) struct Model {
@@ -70,6 +71,10 @@ impl Tiles for Model {
 
     unsafe fn transpose(x: &Square) -> Square {
         transpose(x)
+    }
+
+    unsafe fn widen(x: &[u16; SIDE]) -> [f32; SIDE] {
+        x.map(f16_to_f32)
     }
 }
 

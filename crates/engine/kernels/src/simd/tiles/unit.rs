@@ -156,6 +156,14 @@ impl Tiles for Unit {
         // SAFETY: see above.
         unsafe { transpose(x) }
     }
+
+    #[inline(always)]
+    unsafe fn widen(x: &[u16; SIDE]) -> [f32; SIDE] {
+        let mut y = [0f32; SIDE];
+        // SAFETY: see above; reads and writes are 16 numbers.
+        unsafe { _mm512_storeu_ps(y.as_mut_ptr(), _mm512_cvtph_ps(_mm256_loadu_si256(x.as_ptr().cast()))) };
+        y
+    }
 }
 
 /// Exchanges rows and columns: words, pairs, fours and eights of rows, one after the other. Needs
