@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::exp::exp;
+use crate::line::Line;
 use crate::simd::{self, COLUMNS, Chunks, Isa, Keep, Span, Words};
 use crate::{BLOCK, KvFormat, Team};
 
@@ -48,7 +49,7 @@ pub struct Queries<'a> {
 /// Number of positions in a stretch. Each query has its own maximum, sum and weighted values for
 /// every stretch (counted from position 0), and the stretches are merged in order. So a query's
 /// result depends neither on other queries nor on the assignment of stretches to threads.
-const STRETCH: usize = 256;
+pub(crate) const STRETCH: usize = 256;
 /// Maximum number of rows that are computed together. A row is one head of one query.
 const ROWS: usize = 48;
 /// Rows of a register tile.
@@ -112,8 +113,8 @@ pub fn attend(team: &Team, shape: &AttentionShape, q: &[f32], stride: usize, seq
     team.run(tasks.len(), &|i| {
         let (unit, stretch) = tasks[i];
         SCRATCH.with_borrow_mut(|scratch| {
-            unit.pack(q, stride, &mut scratch.q);
-            unit.stretch(stretch, &scratch.q, &mut scratch.scores, parts.take(i));
+            unit.pack(q, stride, &mut scratch.work);
+            unit.stretch(stretch, &mut scratch.work, parts.take(i));
         });
     });
     let mut parts = states.chunks_exact_mut(len);
@@ -142,10 +143,19 @@ struct Unit<'a> {
 /// Buffers of a thread.
 #[derive(Default)]
 struct Scratch {
-    q: Vec<f32>,
-    scores: Vec<f32>,
+    work: Work,
     sum: Vec<f32>,
     part: Vec<f32>,
+}
+
+/// What a stretch is computed from and in, without tiles and with them.
+#[derive(Default)]
+struct Work {
+    q: Vec<f32>,
+    scores: Vec<f32>,
+    packed: Vec<Line>,
+    seen: Vec<Range<usize>>,
+    tiles: simd::Buffers,
 }
 
 thread_local! {
@@ -181,15 +191,15 @@ impl Unit<'_> {
     }
 
     fn whole(&self, q: &[f32], stride: usize, out: &Chunks<'_, f32>) {
-        SCRATCH.with_borrow_mut(|Scratch { q: packed, scores, sum, part }| {
+        SCRATCH.with_borrow_mut(|Scratch { work, sum, part }| {
             let len = self.rows() * self.state();
             sum.resize(len.max(sum.len()), 0.0);
             part.resize(len.max(part.len()), 0.0);
-            self.pack(q, stride, packed);
+            self.pack(q, stride, work);
             let stretches = self.stretches();
-            self.stretch(stretches.start, packed, scores, &mut sum[..len]);
+            self.stretch(stretches.start, work, &mut sum[..len]);
             for stretch in stretches.skip(1) {
-                self.stretch(stretch, packed, scores, &mut part[..len]);
+                self.stretch(stretch, work, &mut part[..len]);
                 self.merge(stretch, &mut sum[..len], &part[..len]);
             }
             self.finish(&sum[..len], out);
@@ -206,16 +216,25 @@ impl Unit<'_> {
         self.shape.dim.div_ceil(self.per_word())
     }
 
-    /// Copies the rows of the queries, scaled, to `packed`: `[rows]` of the words that multiply a
-    /// key, with a zero after an odd last dimension.
-    fn pack(&self, q: &[f32], stride: usize, packed: &mut Vec<f32>) {
+    /// Copies the rows of the queries, scaled, to `work.q`: `[rows]` of the words that multiply a
+    /// key, with a zero after an odd last dimension. Those for tiles are in `work.packed`.
+    fn pack(&self, q: &[f32], stride: usize, work: &mut Work) {
         let dim = self.shape.dim;
         let scale = 1.0 / (dim as f32).sqrt();
         let width = self.group * dim;
+        let row = |token: usize| &q[(self.s.row + token) * stride + self.kv * width..][..width];
+        if self.words == Words::Tiles {
+            let lines = self.group * simd::query_lines(dim);
+            work.packed.resize(self.tokens.len() * lines, Line::default());
+            for (token, packed) in self.tokens.clone().zip(work.packed.chunks_exact_mut(lines)) {
+                simd::pack_queries(self.isa, row(token), dim, scale, packed);
+            }
+            return;
+        }
+        let packed = &mut work.q;
         packed.clear();
         for token in self.tokens.clone() {
-            let row = &q[(self.s.row + token) * stride + self.kv * width..][..width];
-            for head in row.chunks_exact(dim) {
+            for head in row(token).chunks_exact(dim) {
                 packed.extend(head.iter().map(|q| q * scale));
                 packed.resize(packed.len().next_multiple_of(self.per_word()), 0.0);
             }
@@ -228,8 +247,12 @@ impl Unit<'_> {
 
     /// Computes the state of every row over a stretch. The state is zero for rows that do not
     /// attend to it.
-    fn stretch(&self, stretch: usize, q: &[f32], scores: &mut Vec<f32>, states: &mut [f32]) {
+    fn stretch(&self, stretch: usize, work: &mut Work, states: &mut [f32]) {
         let (dim, state, rows) = (self.shape.dim, self.state(), self.rows());
+        if self.words == Words::Tiles {
+            return self.stretch_on_tiles(stretch, work, states);
+        }
+        let Work { q, scores, .. } = work;
         scores.resize((rows * STRETCH).max(scores.len()), 0.0);
         self.scores(stretch, q, scores);
         for (row, state) in states.chunks_exact_mut(state).enumerate().take(rows) {
@@ -237,7 +260,7 @@ impl Unit<'_> {
             let row = &mut scores[row * STRETCH..][..STRETCH];
             let (max, sum) = match self.words {
                 Words::F32 | Words::Widened => simd::softmax(self.isa, row, seen.start, seen.end),
-                Words::Pairs => simd::softmax_pairs(self.isa, row, seen.start, seen.end),
+                Words::Pairs | Words::Tiles => simd::softmax_pairs(self.isa, row, seen.start, seen.end),
             };
             state[..dim].fill(0.0);
             (state[dim], state[dim + 1]) = (max, sum);
@@ -254,6 +277,23 @@ impl Unit<'_> {
                 column += lanes;
             }
         }
+    }
+
+    fn stretch_on_tiles(&self, stretch: usize, work: &mut Work, states: &mut [f32]) {
+        let AttentionShape { kv_heads, dim, format, .. } = *self.shape;
+        work.seen.clear();
+        for row in (0..self.rows()).step_by(self.group) {
+            work.seen.resize(row + self.group, self.seen_of(row, stretch));
+        }
+        let stretch = simd::Stretch {
+            dim,
+            blocks: &self.s.blocks[stretch * (STRETCH / BLOCK)..],
+            keys: self.kv * self.key_len() * BLOCK,
+            values: format.keys_len(kv_heads, dim) + self.kv * format.values_len(dim),
+            q: &work.packed,
+            seen: &work.seen,
+        };
+        simd::attend_on_tiles(self.isa, &stretch, &mut work.tiles, states, self.state());
     }
 
     /// Computes the scores of all rows for the positions of a stretch that any row attends to.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 #[cfg(target_arch = "x86_64")]
 use super::x86;
-use super::{Isa, Level, Vector, portable};
+use super::{Isa, Level, TileUnit, Vector, portable};
 use crate::KvFormat;
 
 /// Number of vectors in a row of a register tile.
@@ -21,11 +21,16 @@ pub(crate) enum Words {
     Widened,
     /// Pairs of bf16 in both. The left factor's are the bits of an f32.
     Pairs,
+    /// Pairs of bf16 in both, on tiles, which do everything in their own way.
+    Tiles,
 }
 
 impl Words {
     /// How this machine multiplies keys and values in `format`.
     pub(crate) fn of(isa: Isa, format: KvFormat) -> Self {
+        if isa.1 != TileUnit::None && format == KvFormat::Bf16 {
+            return Self::Tiles;
+        }
         match (format, isa.0) {
             (KvFormat::F32, _) => Self::F32,
             #[cfg(target_arch = "x86_64")]
@@ -37,7 +42,7 @@ impl Words {
     /// Words of the left factor for a vector of the right one.
     pub(crate) fn left(self) -> usize {
         match self {
-            Self::F32 | Self::Pairs => 1,
+            Self::F32 | Self::Pairs | Self::Tiles => 1,
             Self::Widened => 2,
         }
     }

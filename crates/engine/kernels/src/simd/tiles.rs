@@ -26,6 +26,8 @@ use crate::format::{GROUP, GROUP_BYTES};
 use crate::line::Line;
 use crate::rows;
 
+pub(super) mod attention;
+mod lanes;
 #[cfg(test)]
 pub(super) mod model;
 #[cfg(test)]
@@ -74,6 +76,8 @@ impl Shapes {
 trait Tiles {
     /// Sets the shapes. All tiles become zero.
     unsafe fn configure(&mut self, shapes: Shapes);
+    /// Sets the rows of each tile and the bytes of a row. All tiles become zero.
+    unsafe fn configure_each(&mut self, shapes: &[(usize, usize); 8]);
     unsafe fn zero<const T: usize>(&mut self);
     unsafe fn load<const T: usize>(&mut self, p: *const u8, stride: usize);
     unsafe fn store<const T: usize>(&mut self, p: *mut u8, stride: usize);

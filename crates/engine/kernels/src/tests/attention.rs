@@ -61,7 +61,7 @@ const FORMATS: [KvFormat; 2] = [KvFormat::F32, KvFormat::Bf16];
 impl Sequence {
     /// Asserts that all queries have the attention of plain arithmetic.
     fn check(&self, team: &Team, shape: &AttentionShape, isa: &str) {
-        let pairs = Words::of(Isa::get(), shape.format) == Words::Pairs;
+        let pairs = matches!(Words::of(Isa::get(), shape.format), Words::Pairs | Words::Tiles);
         let len = self.q.len() / (shape.heads * shape.dim);
         let expected: Vec<f64> = (0..len).flat_map(|t| self.expected(shape, pairs, t)).collect();
         // A weight in bf16 is wrong by 1/512 at most, and so is their sum; values are at most 1.

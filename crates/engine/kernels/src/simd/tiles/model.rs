@@ -6,7 +6,8 @@ use crate::format::f16_to_f32;
 
 /// Eight tiles.
 pub(crate) struct Model {
-    shapes: Option<Shapes>,
+    /// Rows of each, and bytes of a row.
+    shapes: Option<[(usize, usize); 8]>,
     tiles: [Square; 8],
 }
 
@@ -17,7 +18,7 @@ impl Model {
 
     /// The number of words of the first operand's rows. The shapes of a product have to fit.
     fn depth(&self, c: usize, a: usize, b: usize) -> usize {
-        let of = |tile| self.shapes.expect("configured tiles").of(tile);
+        let of = |tile: usize| self.shapes.expect("configured tiles")[tile];
         let ((c_rows, c_bytes), (a_rows, a_bytes), (b_rows, b_bytes)) = (of(c), of(a), of(b));
         assert!(c_rows == a_rows && c_bytes == b_bytes && a_bytes == 4 * b_rows && c != a && a != b && c != b, "a product of tiles");
         b_rows
@@ -28,9 +29,14 @@ impl Model {
 // contract allows.
 impl Tiles for Model {
     unsafe fn configure(&mut self, shapes: Shapes) {
+        // SAFETY: as for the caller.
+        unsafe { self.configure_each(&std::array::from_fn(|tile| shapes.of(tile))) }
+    }
+
+    unsafe fn configure_each(&mut self, shapes: &[(usize, usize); 8]) {
         let valid = |(rows, bytes): (usize, usize)| (1..=SIDE).contains(&rows) && (1..=4 * SIDE).contains(&bytes);
-        assert!((0..8).all(|tile| valid(shapes.of(tile))), "{shapes:?}");
-        *self = Self { shapes: Some(shapes), ..Self::new() };
+        assert!(shapes.iter().copied().all(valid), "{shapes:?}");
+        *self = Self { shapes: Some(*shapes), ..Self::new() };
     }
 
     unsafe fn zero<const T: usize>(&mut self) {
@@ -39,7 +45,7 @@ impl Tiles for Model {
     }
 
     unsafe fn load<const T: usize>(&mut self, p: *const u8, stride: usize) {
-        let (rows, bytes) = self.shapes.expect("configured tiles").of(T);
+        let (rows, bytes) = self.shapes.expect("configured tiles")[T];
         self.tiles[T] = [[0; SIDE]; SIDE];
         for (i, row) in self.tiles[T].iter_mut().enumerate().take(rows) {
             // SAFETY: see above; a row has room for 64 bytes.
@@ -48,7 +54,7 @@ impl Tiles for Model {
     }
 
     unsafe fn store<const T: usize>(&mut self, p: *mut u8, stride: usize) {
-        let (rows, bytes) = self.shapes.expect("configured tiles").of(T);
+        let (rows, bytes) = self.shapes.expect("configured tiles")[T];
         for (i, row) in self.tiles[T].iter().enumerate().take(rows) {
             // SAFETY: see above; a row has 64 bytes.
             unsafe { std::ptr::copy_nonoverlapping(row.as_ptr().cast(), p.add(i * stride), bytes) };

@@ -93,11 +93,10 @@ struct Configuration([u8; 64]);
 
 impl Configuration {
     #[inline(always)]
-    fn new(shapes: Shapes) -> Self {
+    fn new(shapes: &[(usize, usize); 8]) -> Self {
         let mut bytes = [0; 64];
         bytes[0] = 1;
-        for tile in 0..8 {
-            let (rows, row) = shapes.of(tile);
+        for (tile, (rows, row)) in shapes.iter().copied().enumerate() {
             bytes[16 + 2 * tile] = row as u8;
             bytes[48 + tile] = rows as u8;
         }
@@ -110,6 +109,16 @@ impl Configuration {
 impl Tiles for Unit {
     #[inline(always)]
     unsafe fn configure(&mut self, shapes: Shapes) {
+        let mut each = [(0, 0); 8];
+        for (tile, shape) in each.iter_mut().enumerate() {
+            *shape = shapes.of(tile);
+        }
+        // SAFETY: as for the caller.
+        unsafe { self.configure_each(&each) }
+    }
+
+    #[inline(always)]
+    unsafe fn configure_each(&mut self, shapes: &[(usize, usize); 8]) {
         let configuration = Configuration::new(shapes);
         // SAFETY: see above.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &configuration, options(readonly, nostack, preserves_flags)) };
