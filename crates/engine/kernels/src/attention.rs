@@ -376,19 +376,27 @@ impl Unit<'_> {
     /// Merges the states of a later stretch into those of the earlier ones.
     fn merge(&self, stretch: usize, sums: &mut [f32], parts: &[f32]) {
         let (dim, state) = (self.shape.dim, self.state());
-        for (row, (sum, part)) in sums.chunks_exact_mut(state).zip(parts.chunks_exact(state)).enumerate() {
-            if row >= self.rows() || self.seen_of(row, stretch).is_empty() {
+        let tokens = sums.chunks_exact_mut(self.group * state).zip(parts.chunks_exact(self.group * state));
+        for (token, (sums, parts)) in tokens.enumerate().take(self.tokens.len()) {
+            let row = token * self.group;
+            if self.seen_of(row, stretch).is_empty() {
                 continue;
             }
-            if self.seen(row).start / STRETCH == stretch {
-                sum[..dim + 2].copy_from_slice(&part[..dim + 2]);
-                continue;
+            let first = self.seen(row).start / STRETCH == stretch;
+            for (sum, part) in sums.chunks_exact_mut(state).zip(parts.chunks_exact(state)) {
+                if first {
+                    sum[..dim + 2].copy_from_slice(&part[..dim + 2]);
+                    continue;
+                }
+                // the factors are e^(maximum - common maximum); that of the larger one is 1
+                let larger = part[dim] > sum[dim];
+                let distance = sum[dim] - part[dim];
+                let factor = exp::<false>(if larger { distance } else { -distance });
+                let (a, b) = if larger { (factor, 1.0) } else { (1.0, factor) };
+                sum[dim] = if larger { part[dim] } else { sum[dim] };
+                sum[dim + 1] = sum[dim + 1] * a + part[dim + 1] * b;
+                simd::merge(self.isa, &mut sum[..dim], a, &part[..dim], b);
             }
-            let max = if part[dim] > sum[dim] { part[dim] } else { sum[dim] };
-            let (a, b) = (exp::<false>(sum[dim] - max), exp::<false>(part[dim] - max));
-            sum[dim] = max;
-            sum[dim + 1] = sum[dim + 1] * a + part[dim + 1] * b;
-            simd::merge(self.isa, &mut sum[..dim], a, &part[..dim], b);
         }
     }
 

@@ -1,6 +1,6 @@
 use super::{Noise, assert_close, bits};
 use crate::format::round_bf16;
-use crate::simd::testing::with_each_isa;
+use crate::simd::testing::{with_each_isa, with_tiles};
 use crate::simd::{Isa, Words};
 use crate::{AttentionShape, BLOCK, KvFormat, Queries, Team, attend, store_kv};
 use proptest::prelude::*;
@@ -132,6 +132,59 @@ fn together(shape: AttentionShape) {
         }
         assert!(out[..2 * width].iter().all(|x| *x == 0.0), "rows of nobody stay as they are");
     });
+}
+
+/// Values that are not finite, and keys, of a position that a query does not see.
+#[test]
+fn what_a_query_does_not_see_has_no_influence() {
+    let team = Team::new(2).unwrap();
+    let one = |x: &[f32]| -> Vec<u32> { x.iter().map(|x| if x.is_nan() { u32::MAX } else { x.to_bits() }).collect() };
+    for (heads, kv_heads, dim, window) in [(6, 2, 24, usize::MAX), (6, 2, 64, 20), (3, 1, 33, 45), (20, 1, 16, usize::MAX)] {
+        for format in FORMATS {
+            let shape = AttentionShape { heads, kv_heads, dim, window, format };
+            let (len, width, kv) = (300, heads * dim, kv_heads * dim);
+            let mut sequence = Sequence::new(&shape, len, &mut Noise::new(3));
+            for (t, key, value) in [(50, 0.5, f32::INFINITY), (137, f32::NAN, f32::NAN), (280, f32::INFINITY, 1.0)] {
+                store_kv(format, &mut sequence.blocks[t / BLOCK], t % BLOCK, kv_heads, dim, &vec![key; kv], &vec![value; kv]);
+            }
+            with_each_isa(|isa| {
+                let whole = some(&team, &shape, &sequence, 0, len);
+                assert!(whole[..50 * width].iter().all(|x| x.is_finite()), "{isa} {shape:?}");
+                assert!(whole[50 * width..51 * width].iter().all(|x| !x.is_finite()), "{isa} {shape:?}");
+                for t in (30..160).chain(270..len) {
+                    let alone = some(&team, &shape, &sequence, t, t + 1);
+                    assert_eq!(one(&alone), one(&whole[t * width..][..width]), "{isa} {shape:?} {t}");
+                    let strange = [50, 137, 280].iter().any(|at| t >= *at && t - at < window);
+                    assert!(strange || alone.iter().all(|x| x.is_finite()), "{isa} {shape:?} {t}");
+                }
+            });
+        }
+    }
+}
+
+/// Needs a tile unit; elsewhere there is the model alone.
+#[test]
+fn attention_on_the_machines_tiles_is_that_on_modelled_ones() {
+    let team = Team::new(2).unwrap();
+    for (heads, kv_heads, dim, window, len) in [
+        (9, 3, 64, usize::MAX, 530),
+        (14, 2, 37, 100, 300),
+        (5, 1, 80, usize::MAX, 70),
+        (60, 1, 16, usize::MAX, 40),
+        (2, 2, 128, 300, 600),
+        (1, 1, 1, 5, 40),
+    ] {
+        let shape = AttentionShape { heads, kv_heads, dim, window, format: KvFormat::Bf16 };
+        let sequence = Sequence::new(&shape, len, &mut Noise::new(21));
+        let mut found = vec![];
+        with_tiles(|_| {
+            let whole = some(&team, &shape, &sequence, 0, len);
+            let last = some(&team, &shape, &sequence, len - 1, len);
+            assert_eq!(bits(&last), bits(&whole[whole.len() - last.len()..]));
+            found.push(bits(&whole));
+        });
+        assert!(found.iter().all(|x| *x == found[0]), "{shape:?}");
+    }
 }
 
 #[test]

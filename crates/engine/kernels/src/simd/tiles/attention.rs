@@ -424,20 +424,32 @@ unsafe fn copy<L: Lanes>(s: &Stretch<'_>, block: usize, column: usize, keys: &Ra
         let mut finite = true;
         for i in 0..SIDE / 2 {
             let mut line = [0u32; SIDE];
-            std::ptr::copy_nonoverlapping(from.add(i * s.dim), line.as_mut_ptr(), n);
+            if n == SIDE {
+                line = from.add(i * s.dim).cast::<[u32; SIDE]>().read_unaligned();
+            } else {
+                std::ptr::copy_nonoverlapping(from.add(i * s.dim), line.as_mut_ptr(), n);
+            }
             let first = positions.start + 2 * i;
-            let low = if keys.start <= first && first < keys.end { 0xffff } else { 0 };
-            let high = if keys.start <= first + 1 && first + 1 < keys.end { 0xffff_0000 } else { 0 };
+            let (kept, checked) = (mask(keys, first), !mask(all, first));
             let mut largest = 0;
             for word in &mut line {
-                *word &= low | high;
-                largest = largest.max(*word & EXPONENT).max(*word >> 16 & EXPONENT);
+                *word &= kept;
+                let word = *word & checked;
+                largest = largest.max(word & EXPONENT).max(word >> 16 & EXPONENT);
             }
-            finite &= common || largest < EXPONENT;
+            finite &= largest < EXPONENT;
             *to.add(i) = Line(line);
         }
         finite
     }
+}
+
+/// The bits of a pair of values that belong to positions in a range: `first` and the next one.
+#[inline(always)]
+fn mask(range: &Range<usize>, first: usize) -> u32 {
+    let low = if range.start <= first && first < range.end { 0xffff } else { 0 };
+    let high = if range.start <= first + 1 && first + 1 < range.end { 0xffff_0000 } else { 0 };
+    low | high
 }
 
 /// Replaces the scores of a row by probabilities, not yet divided by their sum: for positions `2 i`
