@@ -421,7 +421,8 @@ unsafe fn copy<L: Lanes>(s: &Stretch<'_>, block: usize, column: usize, keys: &Ra
             }
             return true;
         }
-        let mut finite = true;
+        // the largest exponents, in vectors, since this is done for every unit of rows
+        let mut largest = [0u32; SIDE];
         for i in 0..SIDE / 2 {
             let mut line = [0u32; SIDE];
             if n == SIDE {
@@ -431,14 +432,16 @@ unsafe fn copy<L: Lanes>(s: &Stretch<'_>, block: usize, column: usize, keys: &Ra
             }
             let first = positions.start + 2 * i;
             let (kept, checked) = (mask(keys, first), !mask(all, first));
-            let mut largest = 0;
-            for word in &mut line {
+            for (word, largest) in line.iter_mut().zip(&mut largest) {
                 *word &= kept;
                 let word = *word & checked;
-                largest = largest.max(word & EXPONENT).max(word >> 16 & EXPONENT);
+                *largest = (*largest).max(word & EXPONENT).max(word >> 16 & EXPONENT);
             }
-            finite &= largest < EXPONENT;
             *to.add(i) = Line(line);
+        }
+        let mut finite = true;
+        for largest in largest {
+            finite &= largest < EXPONENT;
         }
         finite
     }
