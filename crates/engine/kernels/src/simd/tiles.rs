@@ -40,12 +40,12 @@ pub(crate) const SIDE: usize = 16;
 /// Bytes of a row of a tile.
 const ROW: usize = 4 * SIDE;
 /// Weights that stay in the second-level cache while all inputs are computed, in bytes. Chosen for
-/// a cache of 2 MiB, not measured.
+/// a cache of 2 MiB.
 const NEAR: usize = 512 << 10;
 /// Input rows from which on copying the weights for them pays.
 const MANY: usize = 96;
-/// Prefetch distance in steps for inputs that are in the second-level cache.
-const AHEAD: usize = 2;
+/// Bytes of a task's first weights that are requested before they are used.
+const FIRST: usize = 32 << 10;
 
 /// Words of 32 bits, as in a tile.
 type Square = [[u32; SIDE]; SIDE];
@@ -89,6 +89,12 @@ trait Tiles {
     unsafe fn transpose(x: &Square) -> Square;
     /// The values of half-precision numbers. It needs no tiles.
     unsafe fn widen(x: &[u16; SIDE]) -> [f32; SIDE];
+    /// The first `n` numbers at `p`, then zeros. It needs no tiles.
+    unsafe fn read(p: *const f32, n: usize) -> [f32; SIDE];
+    /// Writes the first `n` sums of `x` and `y` to `p`. It needs no tiles.
+    unsafe fn write(p: *mut f32, n: usize, x: &[u32; SIDE], y: &[f32; SIDE]);
+    /// `all += sums * (weights * inputs)`, the last step fused. It needs no tiles.
+    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], weights: &[f32; SIDE], inputs: &[f32; SIDE]);
 }
 
 /// Words of a packed input row; a whole group takes as many cache lines.
@@ -285,10 +291,7 @@ unsafe fn copy_weights(p: &Panel, row: usize, near: &mut [Line]) {
         // SAFETY: the row is in the panel; a line has 64 bytes.
         unsafe {
             let from = p.weights.add((row + i) * p.row_bytes);
-            // the rows after these
-            let soon = from.wrapping_add(2 * SIDE * p.row_bytes);
             for step in 0..whole {
-                prefetch(soon.wrapping_add(step * ROW));
                 near[step * 2 * SIDE + i] = from.add(step * ROW).cast::<Line>().read_unaligned();
             }
             let rest = p.row_bytes % ROW;
@@ -304,8 +307,8 @@ unsafe fn copy_weights(p: &Panel, row: usize, near: &mut [Line]) {
     }
 }
 
-/// `R` tiles of weight rows from `row` on and `C` groups of input rows. With `many`, the inputs come
-/// from the second-level cache, else the weights come from memory.
+/// `R` tiles of weight rows from `row` on and `C` groups of input rows. Without `many`, the weights
+/// come from memory.
 ///
 /// # Safety
 /// As for [`bf16`]. The last tile of weight rows may be incomplete.
@@ -327,6 +330,11 @@ unsafe fn block<T: Tiles, const R: usize, const C: usize>(
         unit.zero::<1>();
         unit.zero::<2>();
         unit.zero::<3>();
+        if cold && row == 0 {
+            for at in (0..(R * SIDE * p.row_bytes).min(FIRST)).step_by(ROW) {
+                prefetch(p.weights.wrapping_add(at));
+            }
+        }
         // the weights of the next tiles
         let mut soon = p.weights.wrapping_add((row + R * SIDE) * p.row_bytes);
         for step in 0..steps {
@@ -335,14 +343,6 @@ unsafe fn block<T: Tiles, const R: usize, const C: usize>(
                     prefetch(soon.wrapping_add(i * ROW));
                 }
                 soon = soon.wrapping_add(R * SIDE * ROW);
-            }
-            if many {
-                for i in 0..SIDE {
-                    prefetch(x.start[0].wrapping_add(((step + AHEAD) * SIDE + i) * ROW));
-                    if C > 1 {
-                        prefetch(x.start[1].wrapping_add(((step + AHEAD) * SIDE + i) * ROW));
-                    }
-                }
             }
             let b = [x.start[0].add(step * SIDE * 4 * x.rows[0]), x.start[1].wrapping_add(step * SIDE * 4 * x.rows[1])];
             weights[0].load::<T, 4>(unit, step);
@@ -436,7 +436,7 @@ unsafe fn sums<T: Tiles, const TILE: usize>(unit: &mut T, p: &Panel, row: usize,
         // one column becomes one row
         unit.store::<TILE>(square.as_mut_ptr().cast(), if inputs == 1 { 4 } else { ROW });
         let square = if inputs == 1 { square } else { T::transpose(&square) };
-        outputs(p, &square, row, weights, input, inputs);
+        outputs::<T>(p, &square, row, weights, input, inputs);
     }
 }
 
@@ -445,24 +445,12 @@ unsafe fn sums<T: Tiles, const TILE: usize>(unit: &mut T, p: &Panel, row: usize,
 /// # Safety
 /// As for [`block`].
 #[inline(always)]
-unsafe fn outputs(p: &Panel, square: &Square, row: usize, weights: usize, input: usize, inputs: usize) {
-    let mut bias = [0f32; SIDE];
+unsafe fn outputs<T: Tiles>(p: &Panel, square: &Square, row: usize, weights: usize, input: usize, inputs: usize) {
     // SAFETY: the outputs and the bias have these rows.
     unsafe {
-        if !p.bias.is_null() {
-            std::ptr::copy_nonoverlapping(p.bias.add(row), bias.as_mut_ptr(), weights);
-        }
+        let bias = if p.bias.is_null() { [0.0; SIDE] } else { T::read(p.bias.add(row), weights) };
         for (j, square) in square.iter().enumerate().take(inputs) {
-            let mut sums = [0f32; SIDE];
-            for ((sum, bits), bias) in sums.iter_mut().zip(square).zip(bias) {
-                *sum = f32::from_bits(*bits) + bias;
-            }
-            let out = p.out.add((input + j) * p.width + row);
-            if weights == SIDE {
-                out.cast::<[f32; SIDE]>().write_unaligned(sums);
-            } else {
-                std::ptr::copy_nonoverlapping(sums.as_ptr(), out, weights);
-            }
+            T::write(p.out.add((input + j) * p.width + row), weights, square, &bias);
         }
     }
 }
@@ -574,18 +562,12 @@ unsafe fn byte_block<T: Tiles, const C: usize>(unit: &mut T, p: &Panel, x: &Inpu
             }
             for c in 0..C {
                 let n = x.rows[c];
-                let scales = b[c].add(8 * 4 * n);
-                let mut inputs = [0f32; SIDE];
-                if n == SIDE {
-                    inputs = scales.cast::<[f32; SIDE]>().read_unaligned();
-                } else {
-                    std::ptr::copy_nonoverlapping(scales, inputs.as_mut_ptr().cast::<u8>(), 4 * n);
-                }
+                let inputs = T::read(b[c].add(8 * 4 * n).cast(), n);
                 if n == 1 {
-                    add_scaled(&mut all[c][0], &sums[c].0[0], &weights.scales, &[inputs[0]; SIDE]);
+                    T::add_scaled(&mut all[c][0], &sums[c].0[0], &weights.scales, &[inputs[0]; SIDE]);
                 } else {
                     for i in 0..SIDE {
-                        add_scaled(&mut all[c][i], &sums[c].0[i], &[weights.scales[i]; SIDE], &inputs);
+                        T::add_scaled(&mut all[c][i], &sums[c].0[i], &[weights.scales[i]; SIDE], &inputs);
                     }
                 }
             }
@@ -599,7 +581,7 @@ unsafe fn byte_block<T: Tiles, const C: usize>(unit: &mut T, p: &Panel, x: &Inpu
                 }
             }
             let square = if n == 1 { square } else { T::transpose(&square) };
-            outputs(p, &square, row, rows, x.first + c * SIDE, n);
+            outputs::<T>(p, &square, row, rows, x.first + c * SIDE, n);
         }
     }
 }
@@ -608,11 +590,3 @@ unsafe fn byte_block<T: Tiles, const C: usize>(unit: &mut T, p: &Panel, x: &Inpu
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Sums([[i32; SIDE]; SIDE]);
-
-/// `all += sums * (weights * inputs)`, fused: with the same bits on every machine.
-#[inline(always)]
-fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], weights: &[f32; SIDE], inputs: &[f32; SIDE]) {
-    for i in 0..SIDE {
-        all[i] = (sums[i] as f32).mul_add(weights[i] * inputs[i], all[i]);
-    }
-}

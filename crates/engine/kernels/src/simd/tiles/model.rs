@@ -82,6 +82,25 @@ impl Tiles for Model {
     unsafe fn widen(x: &[u16; SIDE]) -> [f32; SIDE] {
         x.map(f16_to_f32)
     }
+
+    unsafe fn read(p: *const f32, n: usize) -> [f32; SIDE] {
+        let mut y = [0.0; SIDE];
+        // SAFETY: see above.
+        unsafe { std::ptr::copy_nonoverlapping(p, y.as_mut_ptr(), n) };
+        y
+    }
+
+    unsafe fn write(p: *mut f32, n: usize, x: &[u32; SIDE], y: &[f32; SIDE]) {
+        let sums: [f32; SIDE] = std::array::from_fn(|i| f32::from_bits(x[i]) + y[i]);
+        // SAFETY: see above.
+        unsafe { std::ptr::copy_nonoverlapping(sums.as_ptr(), p, n) };
+    }
+
+    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], weights: &[f32; SIDE], inputs: &[f32; SIDE]) {
+        for i in 0..SIDE {
+            all[i] = (sums[i] as f32).mul_add(weights[i] * inputs[i], all[i]);
+        }
+    }
 }
 
 pub(crate) fn transpose(x: &Square) -> Square {

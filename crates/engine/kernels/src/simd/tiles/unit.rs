@@ -173,6 +173,40 @@ impl Tiles for Unit {
         unsafe { _mm512_storeu_ps(y.as_mut_ptr(), _mm512_cvtph_ps(_mm256_loadu_si256(x.as_ptr().cast()))) };
         y
     }
+
+    // Parts of a row by masks: the compiler makes a call of `memcpy` of a copy that may be shorter.
+    #[inline(always)]
+    unsafe fn read(p: *const f32, n: usize) -> [f32; SIDE] {
+        let mut y = [0f32; SIDE];
+        // SAFETY: see above; numbers outside the mask are not read.
+        unsafe { _mm512_storeu_ps(y.as_mut_ptr(), _mm512_maskz_loadu_ps(first(n), p)) };
+        y
+    }
+
+    #[inline(always)]
+    unsafe fn write(p: *mut f32, n: usize, x: &[u32; SIDE], y: &[f32; SIDE]) {
+        // SAFETY: see above; numbers outside the mask are not written.
+        unsafe {
+            let sum = _mm512_add_ps(_mm512_loadu_ps(x.as_ptr().cast()), _mm512_loadu_ps(y.as_ptr()));
+            _mm512_mask_storeu_ps(p, first(n), sum);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], weights: &[f32; SIDE], inputs: &[f32; SIDE]) {
+        // SAFETY: see above; reads and writes are 16 numbers.
+        unsafe {
+            let sums = _mm512_cvtepi32_ps(_mm512_loadu_si512(sums.as_ptr().cast()));
+            let scales = _mm512_mul_ps(_mm512_loadu_ps(weights.as_ptr()), _mm512_loadu_ps(inputs.as_ptr()));
+            _mm512_storeu_ps(all.as_mut_ptr(), _mm512_fmadd_ps(sums, scales, _mm512_loadu_ps(all.as_ptr())));
+        }
+    }
+}
+
+/// A mask of the first `n` of 16 numbers.
+#[inline(always)]
+fn first(n: usize) -> __mmask16 {
+    if n >= SIDE { !0 } else { (1 << n) - 1 }
 }
 
 /// Exchanges rows and columns: words, pairs, fours and eights of rows, one after the other. Needs
