@@ -1,5 +1,5 @@
 //! Where the time of a training step goes:
-//! `cargo run --release -p autoact-train --example phases -- [SHAPE] [STEPS] [SEQ] [RANK]`.
+//! `cargo run --release -p autoact-train --example phases -- [SHAPE] [STEPS] [SEQ] [RANK] [THREADS]`.
 //!
 //! It trains adapters of `RANK` (0: all weights) on random documents of a third to all of `SEQ`
 //! tokens, whose last quarter is the target, in f32 and in bf16. `SHAPE` is `stem` (the bundled
@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use autoact_base::random::SplitMix64;
 use autoact_train::{Cycle, Document, Length, Linear, LoraConfig, ModelConfig, Phase, Precision, TrainConfig, Trainer, Weights};
 
-/// Threads, and rows of a step.
+/// Threads if none are named, and rows of a step.
 const THREADS: usize = 2;
 const ROWS: usize = 8;
 /// Different documents.
@@ -25,9 +25,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = |at: usize, usual: usize| arguments.get(at).map_or(Ok(usual), |text| text.parse());
     let name = arguments.first().map_or("stem", String::as_str);
     let model = shape(name).ok_or("the shape is `stem` or `smollm`")?;
-    let (steps, seq_len, rank) = (number(1, 12)?, number(2, 320)?, number(3, 16)?);
+    let (steps, seq_len, rank, threads) = (number(1, 12)?, number(2, 320)?, number(3, 16)?, number(4, THREADS)?);
+    println!("{}, {threads} threads", autoact_train::instruction_set());
     for precision in [Precision::F32, Precision::Bf16] {
-        measure(name, &model, precision, steps as u64, seq_len, rank)?;
+        measure(name, &model, precision, steps as u64, (seq_len, rank, threads))?;
     }
     Ok(())
 }
@@ -74,7 +75,13 @@ fn documents(vocab: usize, seq_len: usize) -> Vec<Document> {
     (0..DOCUMENTS).map(document).collect()
 }
 
-fn measure(name: &str, model: &ModelConfig, precision: Precision, steps: u64, seq_len: usize, rank: usize) -> Result<(), Box<dyn Error>> {
+fn measure(
+    name: &str,
+    model: &ModelConfig,
+    precision: Precision,
+    steps: u64,
+    (seq_len, rank, threads): (usize, usize, usize),
+) -> Result<(), Box<dyn Error>> {
     let lora = (rank > 0).then(|| LoraConfig {
         r: rank,
         alpha: 2.0 * rank as f64,
@@ -89,7 +96,7 @@ fn measure(name: &str, model: &ModelConfig, precision: Precision, steps: u64, se
         seq_len,
         micro_rows: 2,
         shards: ROWS / 2,
-        threads: THREADS,
+        threads,
         precision,
         lora,
         ..TrainConfig::default()

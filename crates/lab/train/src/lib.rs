@@ -21,7 +21,8 @@
 //! that it stays in the cache.
 //!
 //! `simd/portable.rs` defines the products; `simd/tile/` computes the same bits with AVX2 (f32
-//! alone) and AVX-512 (`vdpbf16ps` for bf16). The elementwise kernels are plain loops compiled for
+//! alone) and AVX-512 (`vdpbf16ps` for bf16). `simd/tiles.rs` computes those of bf16 on tile units
+//! (AMX), which sum in an order of their own. The elementwise kernels are plain loops compiled for
 //! AVX-512, AVX2 and the baseline. The choice is made at run time (`simd.rs` and `simd/`, the only
 //! `unsafe` code of this crate). The loss computes logits only for target tokens.
 //!
@@ -76,3 +77,10 @@ pub use progress::{Progress, Report};
 pub use timing::{Phase, Timings};
 pub use trainer::{NamedGradients, Trainer};
 pub use weights::{INIT_STD, Weights};
+
+/// The instruction set that the trainer uses on this machine: `amx` (tile units for bf16 products),
+/// and below it `avx512-bf16`, `avx512`, `avx2` and `portable`. `AUTOACT_ISA` turns tiles off as in
+/// the engine's kernels.
+pub fn instruction_set() -> &'static str {
+    simd::name()
+}

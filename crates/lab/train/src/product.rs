@@ -3,15 +3,22 @@
 //! The sum of one element runs over the segments in order, and in each over the words of the summed
 //! index in order, in one f32. It never depends on how the product is cut into tiles, and so not on
 //! the vector width. `simd/portable.rs` defines it; `simd/tile/` computes the same with AVX2 and AVX-512.
-//! A kernel for tile units would sum in another order, and is a further path beside these two: it
-//! reads the same panels of words.
+//! Tile units (`simd/tiles.rs`) sum products of bf16 in another order, which depends on the segments
+//! alone; `simd/tiles/model.rs` defines it.
 
-use crate::element::{Element, depth};
+use crate::config::Precision;
+use crate::element::{Bf16, Element, depth};
 use crate::panels::Panels;
 use crate::simd;
 
 /// The order of the sums, by name. A checkpoint remembers it, so that a resumed run keeps it.
-pub(crate) const ORDER: &str = "sequential";
+pub(crate) fn order(precision: Precision) -> &'static str {
+    let tiles = match precision {
+        Precision::F32 => simd::has_tiles::<f32>(),
+        Precision::Bf16 => simd::has_tiles::<Bf16>(),
+    };
+    if tiles { "tiles" } else { "sequential" }
+}
 
 /// The left factor of a segment, `[m, k]`.
 #[derive(Clone, Copy)]

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod tile;
+#[cfg(any(test, target_arch = "x86_64"))]
+mod tiles;
 
 use crate::element::Element;
 use crate::optim::adamw;
@@ -22,7 +24,9 @@ pub(crate) fn product<E: Element>(m: usize, n: usize, alpha: f32, segments: &[Se
     #[cfg(target_arch = "x86_64")]
     match (level(), E::PER_WORD) {
         // SAFETY: the factors and the target fit (see above), and `level` found the instructions.
-        (AVX512_BF16, _) | (AVX512, 1) => return unsafe { tile::avx512::product(m, n, alpha, segments, target) },
+        (AMX, 2) => return unsafe { tiles::unit::product(m, n, alpha, segments, target) },
+        // SAFETY: as above.
+        (AVX512_BF16, _) | (AVX512 | AMX, 1) => return unsafe { tile::avx512::product(m, n, alpha, segments, target) },
         // SAFETY: as above.
         (AVX2, 1) => return unsafe { tile::avx2::product(m, n, alpha, segments, target) },
         _ => {}
@@ -36,12 +40,25 @@ const BASE: u8 = 1;
 const AVX2: u8 = 2;
 const AVX512: u8 = 3;
 const AVX512_BF16: u8 = 4;
+/// All of the above and tiles, for products of bf16.
+const AMX: u8 = 5;
 
 static LEVEL: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+#[cfg(test)]
+thread_local! {
+    /// The instruction set that a test forces on its thread. Products on tiles have other bits than
+    /// those on vectors, so that other tests must not see it.
+    static FORCED: std::cell::Cell<u8> = const { std::cell::Cell::new(UNKNOWN) };
+}
 
 /// The best instruction set of this CPU.
 #[inline]
 fn level() -> u8 {
+    #[cfg(test)]
+    if FORCED.get() != UNKNOWN {
+        return FORCED.get();
+    }
     match LEVEL.load(Ordering::Relaxed) {
         UNKNOWN => {
             let found = detect();
@@ -59,7 +76,11 @@ fn detect() -> u8 {
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512bw");
     match (wide, is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")) {
-        (true, true) if is_x86_feature_detected!("avx512bf16") => AVX512_BF16,
+        (true, true) if is_x86_feature_detected!("avx512bf16") => {
+            // the engine's answer, so that a process asks the kernel for the use of tiles in one place,
+            // and `AUTOACT_ISA` turns them off in both
+            if autoact_kernels::instruction_set() == "amx" { AMX } else { AVX512_BF16 }
+        }
         (true, true) => AVX512,
         (false, true) => AVX2,
         _ => BASE,
@@ -150,7 +171,23 @@ kernels! {
 
 /// Whether products in bf16 are faster than in f32.
 pub(crate) fn has_bf16() -> bool {
-    level() == AVX512_BF16
+    level() >= AVX512_BF16
+}
+
+/// Whether products of these elements are computed on tiles.
+pub(crate) fn has_tiles<E: Element>() -> bool {
+    level() == AMX && E::PER_WORD == 2
+}
+
+/// The instruction set in use, by name.
+pub(crate) fn name() -> &'static str {
+    match level() {
+        AMX => "amx",
+        AVX512_BF16 => "avx512-bf16",
+        AVX512 => "avx512",
+        AVX2 => "avx2",
+        _ => "portable",
+    }
 }
 
 #[cfg(test)]

@@ -11,16 +11,15 @@ const F32_TOLERANCE: f64 = 2e-5;
 /// The same for bf16 factors, which have 8 bits of precision.
 const BF16_TOLERANCE: f64 = 3e-2;
 
-/// Every code path that this CPU supports. Other tests may run meanwhile, and must pass on all
-/// paths.
+/// Every code path that this CPU supports.
 #[test]
 fn products_agree_with_the_definition() {
     let best = detect();
     for forced in BASE..=best {
-        LEVEL.store(forced, Ordering::Relaxed);
+        FORCED.set(forced);
         check_products();
     }
-    LEVEL.store(best, Ordering::Relaxed);
+    FORCED.set(UNKNOWN);
 }
 
 /// All shapes around the block sizes and all four storage orders, compared with f64 sums.
@@ -87,17 +86,15 @@ fn bits(x: &[f32]) -> Vec<u32> {
     x.iter().map(|x| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() }).collect()
 }
 
-/// A vector kernel, of instructions that this CPU has.
-#[cfg(target_arch = "x86_64")]
+/// A kernel, of instructions that this CPU has.
 type Product<E> = unsafe fn(usize, usize, f32, &[Segment<'_, E>], Target<'_, E>);
 
-/// The vector kernels compute what `portable.rs` defines, to the bit: all tile sizes, both kinds of
-/// left factor, several segments, every target.
-#[cfg(target_arch = "x86_64")]
-fn check_bits<E: Element>(extreme: bool, product: Product<E>) {
+/// A kernel computes what is defined in plain Rust, to the bit: all tile sizes, both kinds of left
+/// factor, several segments, every target.
+fn check_bits<E: Element>(extreme: bool, defined: fn(usize, usize, f32, &[Segment<'_, E>], Target<'_, E>), product: Product<E>) {
     let mut rng = SplitMix64::stream(2, 0);
     for m in (1..=13).chain([25, 61, 250]) {
-        for (n, deep) in [(1, 1), (8, 6), (15, 3), (16, 7), (17, 4), (32, 20), (33, 5), (70, 2)] {
+        for (n, deep) in [(1, 1), (8, 6), (15, 3), (16, 7), (17, 4), (32, 20), (33, 5), (70, 2), (16, 60), (40, 280)] {
             let word = |rng: &mut SplitMix64| {
                 let (x, y) = (E::round(rng.normal() as f32), E::round(rng.normal() as f32));
                 E::word(x, y)
@@ -136,14 +133,14 @@ fn check_bits<E: Element>(extreme: bool, product: Product<E>) {
                 for add in [false, true] {
                     let target = |out| if add { Target::Add { out, ld: n } } else { Target::Store { out, ld: n } };
                     let (mut want, mut got) = (start.clone(), start.clone());
-                    portable::product::<true, E>(m, n, 0.7, segments, target(&mut want));
+                    defined(m, n, 0.7, segments, target(&mut want));
                     // SAFETY: the caller found the instructions, and everything fits.
                     unsafe { product(m, n, 0.7, segments, target(&mut got)) };
                     assert_eq!(bits(&got), bits(&want), "{m} x {n}, depth {deep}, extreme {extreme}, add {add}");
                 }
                 let (mut want, mut got) = (vec![E::default(); m * n], vec![E::default(); m * n]);
                 let widened = |x: &[E]| bits(&x.iter().map(|x| x.widen()).collect::<Vec<_>>());
-                portable::product::<true, E>(m, n, 0.7, segments, Target::RoundSum { out: &mut want, ld: n, addend: &start });
+                defined(m, n, 0.7, segments, Target::RoundSum { out: &mut want, ld: n, addend: &start });
                 // SAFETY: as above.
                 unsafe { product(m, n, 0.7, segments, Target::RoundSum { out: &mut got, ld: n, addend: &start }) };
                 assert_eq!(widened(&got), widened(&want), "{m} x {n}, depth {deep}, extreme {extreme}, rounded");
@@ -156,15 +153,67 @@ fn check_bits<E: Element>(extreme: bool, product: Product<E>) {
 #[test]
 fn vector_products_are_the_portable_ones_to_the_bit() {
     if detect() >= AVX2 {
-        check_bits::<f32>(false, tile::avx2::product);
+        check_bits::<f32>(false, portable::product::<true, f32>, tile::avx2::product);
     }
     if detect() >= AVX512 {
-        check_bits::<f32>(false, tile::avx512::product);
+        check_bits::<f32>(false, portable::product::<true, f32>, tile::avx512::product);
     }
-    if detect() == AVX512_BF16 {
-        check_bits::<Bf16>(false, tile::avx512::product);
-        check_bits::<Bf16>(true, tile::avx512::product);
+    if detect() >= AVX512_BF16 {
+        check_bits::<Bf16>(false, portable::product::<true, Bf16>, tile::avx512::product);
+        check_bits::<Bf16>(true, portable::product::<true, Bf16>, tile::avx512::product);
     }
+}
+
+/// Products on tiles are what `tiles/model.rs` defines, to the bit: on its model of a unit, and on
+/// the machine's unit if it has one.
+#[test]
+fn products_on_tiles_are_the_defined_ones_to_the_bit() {
+    use tiles::model::{definition, product};
+    for extreme in [false, true] {
+        check_bits::<Bf16>(extreme, definition, product);
+        #[cfg(target_arch = "x86_64")]
+        if detect() == AMX {
+            check_bits::<Bf16>(extreme, definition, tiles::unit::product);
+        }
+    }
+    if detect() != AMX {
+        println!("SKIPPED in part: this machine has no tile unit");
+    }
+}
+
+#[test]
+fn the_machines_transposition_exchanges_rows_and_columns() {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") {
+        let (mut from, mut to) = ([0u32; 16 * 32], [0u32; 16 * 16]);
+        from.iter_mut().zip(0..).for_each(|(x, i)| *x = i);
+        // SAFETY: the CPU has AVX-512 F, and there are 16 rows of 16 words in each.
+        unsafe { tiles::unit::transpose(from.as_ptr(), 128, to.as_mut_ptr(), 64) };
+        for (at, x) in to.iter().enumerate() {
+            assert_eq!(*x as usize, at % 16 * 32 + at / 16);
+        }
+    }
+}
+
+/// The example of each rule of `TDPBF16PS`.
+#[test]
+fn a_group_on_tiles_sums_first_and_second_elements_apart() {
+    let pair = |low: f32, high: f32| Bf16::word(Bf16::round(low), Bf16::round(high));
+    let of = |sum: f32, a: &[u32], b: &[u32]| {
+        let whole = |x: &[u32]| std::array::from_fn(|i| *x.get(i).unwrap_or(&0));
+        tiles::model::group(sum, &whole(a), &whole(b))
+    };
+    let (big, ones) = (2f32.powi(30), [pair(1.0, 1.0); 3]);
+    // in the order of the elements, 1 would be lost in `big`
+    assert_eq!(of(0.0, &[pair(big, 1.0), pair(-big, 0.0)], &ones), 1.0);
+    assert_eq!(of(0.0, &[pair(big, 0.0), pair(1.0, 0.0), pair(-big, 0.0)], &ones), 0.0);
+    // both sums are added to each other, then to what is there
+    assert_eq!(of(-big, &[pair(big, 1.0)], &ones), 0.0);
+    assert_eq!(of(1.0, &[pair(big, -big)], &ones), 1.0);
+    let (tiny, small) = (f32::MIN_POSITIVE, f32::MIN_POSITIVE / 2.0);
+    assert_eq!(of(0.0, &[pair(small, 0.0)], &[pair(big, 0.0)]), 0.0);
+    assert_eq!(of(0.0, &[pair(tiny, 0.0)], &[pair(0.5, 0.0)]), 0.0);
+    assert_eq!(of(small, &[pair(tiny, 0.0)], &ones), tiny);
 }
 
 /// The example of each rule of `vdpbf16ps` in `portable.rs`.

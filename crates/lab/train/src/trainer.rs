@@ -254,7 +254,7 @@ impl Trainer {
             "micro_rows": c.micro_rows,
             "seq_len": c.seq_len,
             "precision": c.precision,
-            "sums": crate::product::ORDER,
+            "sums": crate::product::order(c.precision),
             "optimizer": c.optimizer,
             "seed": c.seed,
             "lora": c.lora,

@@ -107,7 +107,7 @@ fn part<const FMA: bool, E: Element>(acc: &mut [[f32; LANES]], cols: usize, s: &
 }
 
 #[inline(always)]
-fn put<E: Element>(target: &mut Target<'_, E>, i: usize, j: usize, value: f32) {
+pub(super) fn put<E: Element>(target: &mut Target<'_, E>, i: usize, j: usize, value: f32) {
     match target {
         Target::Store { out, ld } => out[i * *ld + j] = value,
         Target::Add { out, ld } => out[i * *ld + j] += value,
