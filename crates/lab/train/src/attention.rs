@@ -13,8 +13,11 @@ use crate::product::{Left, Segment, Target, product};
 use crate::rope::RopeTable;
 use crate::simd;
 
-/// Query rows per tile: a multiple of the rows that the products keep in registers.
-const TILE: usize = 48;
+/// Query rows per tile: a multiple of the rows that the products keep in registers. On tile units
+/// they are whole tiles, also as the summed index of the gradients.
+fn tile<E: Element>() -> usize {
+    if simd::has_tiles::<E>() { 64 } else { 48 }
+}
 /// Scores of a row are padded to a multiple of this, a cache line of f32.
 const PAD: usize = 16;
 
@@ -51,7 +54,7 @@ impl Shape {
 
 /// Buffers of one worker.
 pub(crate) struct Scratch<E> {
-    /// Scores `[TILE, longest document]`.
+    /// Scores `[tile, longest document]`.
     scores: Aligned<f32>,
     /// The gradient of the probabilities, the same shape.
     dscores: Aligned<f32>,
@@ -61,7 +64,7 @@ pub(crate) struct Scratch<E> {
     /// The same, interleaved.
     p_words: Aligned<u32>,
     ds_words: Aligned<u32>,
-    /// Queries and gradients of outputs of a tile, interleaved `[TILE, dim]`.
+    /// Queries and gradients of outputs of a tile, interleaved `[tile, dim]`.
     q_words: Aligned<u32>,
     do_words: Aligned<u32>,
     /// The keys of a document as `[dim, L]`, and its values as `[dim, L]` and `[L, dim]`.
@@ -69,7 +72,7 @@ pub(crate) struct Scratch<E> {
     values_t: Panels,
     keys: Panels,
     values: Panels,
-    /// Results of a tile `[TILE, dim]`.
+    /// Results of a tile `[tile, dim]`.
     out: Aligned<f32>,
     /// Gradients of a document's keys and values `[L, dim]`.
     dk: Aligned<f32>,
@@ -83,7 +86,8 @@ pub(crate) struct Scratch<E> {
 impl<E: Element> Scratch<E> {
     pub(crate) fn new(longest: usize, dim: usize) -> Self {
         let longest = longest.next_multiple_of(PAD);
-        let tile = TILE * longest;
+        let rows = tile::<E>();
+        let tile = rows * longest;
         Self {
             scores: Aligned::new(tile),
             dscores: Aligned::new(tile),
@@ -91,16 +95,16 @@ impl<E: Element> Scratch<E> {
             ds: Aligned::new(tile),
             p_words: Aligned::new(tile),
             ds_words: Aligned::new(tile),
-            q_words: Aligned::new(TILE * dim),
-            do_words: Aligned::new(TILE * dim),
+            q_words: Aligned::new(rows * dim),
+            do_words: Aligned::new(rows * dim),
             keys_t: Panels::room::<E>(dim, longest),
             values_t: Panels::room::<E>(dim, longest),
             keys: Panels::room::<E>(longest, dim),
             values: Panels::room::<E>(longest, dim),
-            out: Aligned::new(TILE * dim),
+            out: Aligned::new(rows * dim),
             dk: Aligned::new(longest * dim),
             dv: Aligned::new(longest * dim),
-            sums: vec![0.0; TILE],
+            sums: vec![0.0; rows],
             joined: Vec::new(),
         }
     }
@@ -150,9 +154,10 @@ struct Tile {
 
 impl Tile {
     /// The tiles of a sequence of `len` tokens after `past` others.
-    fn all(past: usize, len: usize) -> impl Iterator<Item = Self> {
-        (0..len).step_by(TILE).map(move |first| {
-            let last = (first + TILE).min(len);
+    fn all<E: Element>(past: usize, len: usize) -> impl Iterator<Item = Self> {
+        let tile = tile::<E>();
+        (0..len).step_by(tile).map(move |first| {
+            let last = (first + tile).min(len);
             Self { first, last, past, ld: (past + last).next_multiple_of(PAD) }
         })
     }
@@ -189,7 +194,7 @@ pub(crate) fn forward<E: Element>(s: Shape, context: &[E], qkv: &[E], out: &mut 
         w.values.pack_rows::<E, E>(&all[v..], ld, past + len, dim);
         for head in s.group(kv) {
             let lse = &mut lse[head * len..(head + 1) * len];
-            for tile in Tile::all(past, len) {
+            for tile in Tile::all::<E>(past, len) {
                 let rows = tile.rows();
                 let (scores, p) = (&mut w.scores[..tile.len()], &mut w.p[..tile.len()]);
                 let queries = &qkv[tile.first * ld + head * dim..];
@@ -242,7 +247,7 @@ pub(crate) fn backward<E: Element>(
         dv.fill(0.0);
         for head in s.group(kv) {
             let lse = &lse[head * len..(head + 1) * len];
-            for tile in Tile::all(past, len) {
+            for tile in Tile::all::<E>(past, len) {
                 let (rows, size) = (tile.rows(), tile.len());
                 let (queries, column) = (&qkv[tile.first * ld + head * dim..], tile.first * od + head * dim);
                 let (o, grad) = (&out[column..], &dout[column..]);

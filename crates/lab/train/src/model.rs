@@ -20,7 +20,7 @@ use crate::product::{Segment, Target, product};
 use crate::rope::RopeTable;
 use crate::simd;
 use crate::timing::Phase;
-use crate::workspace::{BLOCK, WeightGradients, Workspace};
+use crate::workspace::{WeightGradients, Workspace, block};
 
 /// A model's parameters and settings, borrowed and shared between the workers.
 #[derive(Clone, Copy)]
@@ -58,8 +58,9 @@ fn of(rows: &Range<usize>, width: usize) -> Range<usize> {
 }
 
 /// The blocks of these rows.
-fn blocks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    rows.clone().step_by(BLOCK).map(move |first| first..(first + BLOCK).min(rows.end))
+fn blocks<E: Element>(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let block = block::<E>();
+    rows.clone().step_by(block).map(move |first| first..(first + block).min(rows.end))
 }
 
 /// Row `i` of `to` becomes the row `rows[i]` of `from`; rows have `width` elements.
@@ -130,7 +131,7 @@ impl<'a> Net<'a> {
         let adapted = batch.base..tokens;
         for layer in 0..self.config.num_hidden_layers {
             w.lora.begin(batch.base);
-            for rows in blocks(0..batch.base).chain(blocks(adapted.clone())) {
+            for rows in blocks::<E>(0..batch.base).chain(blocks::<E>(adapted.clone())) {
                 self.queries_keys_values(w, layer, batch, &rows);
             }
             // of the base's rows, the last layer needs only the keys and values
@@ -142,7 +143,7 @@ impl<'a> Net<'a> {
             }
             let [base, adapted] = self.rows_after_attention(layer, batch);
             w.lora.begin(base.end);
-            for rows in blocks(base).chain(blocks(adapted)) {
+            for rows in blocks::<E>(base).chain(blocks::<E>(adapted)) {
                 self.after_attention(w, layer, &rows);
             }
         }
@@ -153,7 +154,7 @@ impl<'a> Net<'a> {
         for layer in (0..self.config.num_hidden_layers).rev() {
             // the rows of the base have no gradient
             let [_, after_attention] = self.rows_after_attention(layer, batch);
-            for rows in blocks(after_attention) {
+            for rows in blocks::<E>(after_attention) {
                 self.after_attention_backward(w, layer, &rows, &mut grad);
             }
             if self.is_last(layer) {
@@ -162,7 +163,7 @@ impl<'a> Net<'a> {
                 scatter(&mut w.datt[..tokens * q], q, &batch.loss_rows);
             }
             self.attention_backward(w, layer, batch);
-            for rows in blocks(adapted.clone()) {
+            for rows in blocks::<E>(adapted.clone()) {
                 self.queries_keys_values_backward(w, layer, &rows, &mut grad);
             }
         }

@@ -6,6 +6,7 @@ use crate::config::TrainConfig;
 use crate::element::{Element, depth};
 use crate::lora_pass::LoraScratch;
 use crate::model_config::ModelConfig;
+use crate::simd;
 use crate::timing::Stopwatch;
 
 /// Number of logits computed at a time, so that they stay in the cache between the passes, and the
@@ -13,8 +14,12 @@ use crate::timing::Stopwatch;
 const LOGITS: usize = 256 * 1024;
 const LOGIT_ROWS: usize = 96;
 
-/// Tokens computed at a time between two attentions: their activations stay in the L2 cache.
-pub(crate) const BLOCK: usize = 120;
+/// Tokens computed at a time between two attentions: their activations stay in the L2 cache. On
+/// tiles a block is larger, because reading the weights once per block would take longer than the
+/// products, and has whole tiles.
+pub(crate) fn block<E: Element>() -> usize {
+    if simd::has_tiles::<E>() { 256 } else { 120 }
+}
 
 /// Activations of one layer that the backward pass needs. `T` is the number of tokens, `C` the
 /// hidden size, `I` the width of the SwiGLU layer. Factors of products are elements, the rest f32.
@@ -87,7 +92,7 @@ pub(crate) struct Workspace<E> {
 impl<E: Element> Workspace<E> {
     pub(crate) fn new(m: &ModelConfig, t: &TrainConfig) -> Self {
         let tokens = t.micro_capacity();
-        let block = BLOCK.min(tokens);
+        let block = block::<E>().min(tokens);
         let floats = |width: usize| vec![0.0f32; tokens * width];
         let elements = |width: usize| vec![E::default(); tokens * width];
         let (c, inner) = (m.hidden_size, m.intermediate_size);
