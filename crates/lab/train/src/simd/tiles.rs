@@ -177,9 +177,9 @@ unsafe fn product<T: Tiles, E: Element>(
                     if last && turn {
                         // SAFETY: as the caller guarantees.
                         unsafe { transpose::<T>(&s.sums, &mut s.turned, rows, columns) };
-                        put(&s.turned, alpha, (columns, rows), (j, i), target);
+                        put(&mut s.turned, alpha, (columns, rows), (j, i), target);
                     } else if last {
-                        put(&s.sums, alpha, (rows, columns), (i, j), target);
+                        put(&mut s.sums, alpha, (rows, columns), (i, j), target);
                     }
                 }
                 if last {
@@ -358,10 +358,10 @@ unsafe fn transpose<T: Tiles>(sums: &Sums, turned: &mut Sums, rows: usize, colum
     }
 }
 
-/// Writes sums to the target, from row `i` and column `j` on.
+/// Writes sums to the target, from row `i` and column `j` on. They are overwritten.
 #[inline(always)]
-fn put<E: Element>(sums: &Sums, alpha: f32, (rows, columns): (usize, usize), (i, j): (usize, usize), target: &mut Target<'_, E>) {
-    for (r, sums) in sums.0.iter().enumerate().take(rows) {
+fn put<E: Element>(sums: &mut Sums, alpha: f32, (rows, columns): (usize, usize), (i, j): (usize, usize), target: &mut Target<'_, E>) {
+    for (r, sums) in sums.0.iter_mut().enumerate().take(rows) {
         let from = |ld: usize| (i + r) * ld + j;
         match target {
             Target::Store { out, ld } => copy(&times(sums, alpha), &mut out[from(*ld)..][..columns]),
@@ -373,13 +373,28 @@ fn put<E: Element>(sums: &Sums, alpha: f32, (rows, columns): (usize, usize), (i,
                 let addend = &addend[from(*ld)..][..columns];
                 copy(&plus(times(sums, alpha), addend), &mut out[from(*ld)..][..columns]);
             }
-            Target::Round { out, ld } => copy(&rounded::<E>(times(sums, alpha)), &mut out[from(*ld)..][..columns]),
-            Target::RoundSum { out, ld, addend } => {
-                let addend = &addend[from(*ld)..][..columns];
-                copy(&rounded::<E>(plus(times(sums, alpha), addend)), &mut out[from(*ld)..][..columns]);
-            }
+            Target::Round { .. } => *sums = bits(times(sums, alpha)),
+            Target::RoundSum { ld, addend, .. } => *sums = bits(plus(times(sums, alpha), &addend[from(*ld)..][..columns])),
         }
     }
+    let (Target::Round { out, ld } | Target::RoundSum { out, ld, .. }) = target else { return };
+    // all rows in one loop: a loop over 32 numbers is unrolled and then vectorised badly
+    let mut all = [[E::default(); BOTH]; BOTH];
+    for (to, sum) in all.as_flattened_mut()[..rows * BOTH].iter_mut().zip(sums.0.as_flattened()) {
+        *to = E::round(f32::from_bits(*sum));
+    }
+    for (r, row) in all.iter().enumerate().take(rows) {
+        copy(row, &mut out[(i + r) * *ld + j..][..columns]);
+    }
+}
+
+#[inline(always)]
+fn bits(sums: [f32; BOTH]) -> [u32; BOTH] {
+    let mut all = [0; BOTH];
+    for (to, sum) in all.iter_mut().zip(sums) {
+        *to = sum.to_bits();
+    }
+    all
 }
 
 #[inline(always)]
@@ -403,15 +418,6 @@ fn plus(mut sums: [f32; BOTH], addend: &[f32]) -> [f32; BOTH] {
         *sum += addend;
     }
     sums
-}
-
-#[inline(always)]
-fn rounded<E: Element>(sums: [f32; BOTH]) -> [E; BOTH] {
-    let mut all = [E::default(); BOTH];
-    for (to, sum) in all.iter_mut().zip(sums) {
-        *to = E::round(sum);
-    }
-    all
 }
 
 /// The first numbers of a row to `to`.
