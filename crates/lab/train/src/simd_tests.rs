@@ -86,12 +86,15 @@ fn bits(x: &[f32]) -> Vec<u32> {
     x.iter().map(|x| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() }).collect()
 }
 
+/// What products are, in plain Rust.
+type Definition<E> = fn(usize, usize, f32, &[Segment<'_, E>], Target<'_, E>);
+
 /// A kernel, of instructions that this CPU has.
 type Product<E> = unsafe fn(usize, usize, f32, &[Segment<'_, E>], Target<'_, E>);
 
 /// A kernel computes what is defined in plain Rust, to the bit: all tile sizes, both kinds of left
 /// factor, several segments, every target.
-fn check_bits<E: Element>(extreme: bool, defined: fn(usize, usize, f32, &[Segment<'_, E>], Target<'_, E>), product: Product<E>) {
+fn check_bits<E: Element>(extreme: bool, defined: Definition<E>, product: Product<E>) {
     let mut rng = SplitMix64::stream(2, 0);
     for m in (1..=13).chain([25, 61, 250]) {
         for (n, deep) in [(1, 1), (8, 6), (15, 3), (16, 7), (17, 4), (32, 20), (33, 5), (70, 2), (16, 60), (40, 280)] {
