@@ -14,7 +14,7 @@
 //!
 //! All parameters are one flat vector ([`Layout`]). Matrix products (`product.rs`) have factors of
 //! one number format ([`Precision`]), which is also that of stored activations (`element.rs`), and
-//! f32 sums in an order that does not depend on the instruction set. Right factors are packed into
+//! f32 sums in an order that no vector width changes (tiles have another). Right factors are packed in
 //! panels: frozen weights once, adapters once a step. An adapter's `B A x` is a further segment of
 //! the sum of its base's product. The residual stream, norms, softmax, loss, master weights and
 //! optimiser are f32. What lies between two attentions is computed a block of tokens at a time, so
