@@ -287,6 +287,18 @@ fn prefetch(p: *const u8) {
     let _ = p;
 }
 
+/// As [`prefetch`], into the second-level cache: for what would not fit in the first one until then.
+#[inline(always)]
+fn prefetch_near(p: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as for `prefetch`.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(p.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = p;
+}
+
 #[cfg(test)]
 pub(crate) mod testing {
     use super::{Isa, TileUnit};

@@ -20,7 +20,7 @@
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports))]
 
 use super::panel::Panel;
-use super::{Isa, Level, TileUnit, prefetch};
+use super::{Isa, Level, TileUnit, prefetch_near};
 use crate::Format;
 use crate::format::{GROUP, GROUP_BYTES};
 use crate::line::Line;
@@ -87,14 +87,15 @@ trait Tiles {
     unsafe fn add_bytes<const C: usize, const A: usize, const B: usize>(&mut self);
     /// Exchanges rows and columns. It needs no tiles.
     unsafe fn transpose(x: &Square) -> Square;
-    /// The values of half-precision numbers. It needs no tiles.
-    unsafe fn widen(x: &[u16; SIDE]) -> [f32; SIDE];
+    /// The half-precision numbers at the first of `n` places that are `stride` bytes apart, then
+    /// zeros. Four bytes are read at each place. It needs no tiles.
+    unsafe fn scales(p: *const u8, stride: usize, n: usize) -> [f32; SIDE];
     /// The first `n` numbers at `p`, then zeros. It needs no tiles.
     unsafe fn read(p: *const f32, n: usize) -> [f32; SIDE];
     /// Writes the first `n` sums of `x` and `y` to `p`. It needs no tiles.
     unsafe fn write(p: *mut f32, n: usize, x: &[u32; SIDE], y: &[f32; SIDE]);
-    /// `all += sums * (weights * inputs)`, the last step fused. It needs no tiles.
-    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], weights: &[f32; SIDE], inputs: &[f32; SIDE]);
+    /// `all += sums * (one * many)`, the last step fused. It needs no tiles.
+    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], one: f32, many: &[f32; SIDE]);
 }
 
 /// Words of a packed input row; a whole group takes as many cache lines.
@@ -265,11 +266,16 @@ unsafe fn bf16<T: Tiles>(unit: &mut T, p: &Panel) {
                 // SAFETY: the groups and rows are in the panel.
                 unsafe {
                     let weights = [0, 1].map(|i| if many { WeightTile::near(&near, i) } else { WeightTile::new(p, row + i * SIDE) });
-                    match (to - row > SIDE, x.rows[1] > 0) {
-                        (true, true) => block::<T, 2, 2>(unit, p, &x, row, weights, many),
-                        (true, false) => block::<T, 2, 1>(unit, p, &x, row, weights, many),
-                        (false, true) => block::<T, 1, 2>(unit, p, &x, row, weights, many),
-                        (false, false) => block::<T, 1, 1>(unit, p, &x, row, weights, many),
+                    let (two, pair) = (to - row > SIDE, x.rows[1] > 0);
+                    match (many, two, pair) {
+                        (true, true, true) => block::<T, 2, 2, true>(unit, p, &x, row, weights),
+                        (true, true, false) => block::<T, 2, 1, true>(unit, p, &x, row, weights),
+                        (true, false, true) => block::<T, 1, 2, true>(unit, p, &x, row, weights),
+                        (true, false, false) => block::<T, 1, 1, true>(unit, p, &x, row, weights),
+                        (false, true, true) => block::<T, 2, 2, false>(unit, p, &x, row, weights),
+                        (false, true, false) => block::<T, 2, 1, false>(unit, p, &x, row, weights),
+                        (false, false, true) => block::<T, 1, 2, false>(unit, p, &x, row, weights),
+                        (false, false, false) => block::<T, 1, 1, false>(unit, p, &x, row, weights),
                     }
                 }
                 row += 2 * SIDE;
@@ -307,22 +313,21 @@ unsafe fn copy_weights(p: &Panel, row: usize, near: &mut [Line]) {
     }
 }
 
-/// `R` tiles of weight rows from `row` on and `C` groups of input rows. Without `many`, the weights
-/// come from memory.
+/// `R` tiles of weight rows from `row` on and `C` groups of input rows. With `MANY`, the weights are
+/// whole tiles that were copied; else they come from memory.
 ///
 /// # Safety
 /// As for [`bf16`]. The last tile of weight rows may be incomplete.
 #[inline(always)]
-unsafe fn block<T: Tiles, const R: usize, const C: usize>(
+unsafe fn block<T: Tiles, const R: usize, const C: usize, const MANY: bool>(
     unit: &mut T,
     p: &Panel,
     x: &Inputs,
     row: usize,
     weights: [WeightTile; 2],
-    many: bool,
 ) {
     let steps = p.row_bytes.div_ceil(ROW);
-    let cold = !many && x.first == 0;
+    let cold = !MANY && x.first == 0;
     // SAFETY: weight rows `row..` and the input rows are in the panel; tiles have the shapes of
     // `Shapes`.
     unsafe {
@@ -332,7 +337,7 @@ unsafe fn block<T: Tiles, const R: usize, const C: usize>(
         unit.zero::<3>();
         if cold && row == 0 {
             for at in (0..(R * SIDE * p.row_bytes).min(FIRST)).step_by(ROW) {
-                prefetch(p.weights.wrapping_add(at));
+                prefetch_near(p.weights.wrapping_add(at));
             }
         }
         // the weights of the next tiles
@@ -340,12 +345,12 @@ unsafe fn block<T: Tiles, const R: usize, const C: usize>(
         for step in 0..steps {
             if cold {
                 for i in 0..R * SIDE {
-                    prefetch(soon.wrapping_add(i * ROW));
+                    prefetch_near(soon.wrapping_add(i * ROW));
                 }
                 soon = soon.wrapping_add(R * SIDE * ROW);
             }
             let b = [x.start[0].add(step * SIDE * 4 * x.rows[0]), x.start[1].wrapping_add(step * SIDE * 4 * x.rows[1])];
-            weights[0].load::<T, 4>(unit, step);
+            weights[0].load::<T, 4, MANY>(unit, step);
             unit.load::<6>(b[0], 4 * x.rows[0]);
             unit.add_bf16::<0, 4, 6>();
             if C > 1 {
@@ -353,7 +358,7 @@ unsafe fn block<T: Tiles, const R: usize, const C: usize>(
                 unit.add_bf16::<1, 4, 7>();
             }
             if R > 1 {
-                weights[1].load::<T, 5>(unit, step);
+                weights[1].load::<T, 5, MANY>(unit, step);
                 unit.add_bf16::<2, 5, 6>();
                 if C > 1 {
                     unit.add_bf16::<3, 5, 7>();
@@ -402,17 +407,17 @@ impl WeightTile {
         Self { start, stride: ROW, rows: SIDE, apart: 2 * SIDE * ROW, bytes: near.len() / (2 * SIDE) * ROW }
     }
 
-    /// Loads a step; rows and columns that are missing are zero.
+    /// Loads a step; rows and columns that are missing are zero. With `WHOLE`, none are.
     ///
     /// # Safety
     /// The rows must exist.
     #[inline(always)]
-    unsafe fn load<T: Tiles, const TILE: usize>(self, unit: &mut T, step: usize) {
+    unsafe fn load<T: Tiles, const TILE: usize, const WHOLE: bool>(self, unit: &mut T, step: usize) {
         // SAFETY: the caller's guarantee; a copy of a part is a whole tile.
         unsafe {
             let p = self.start.add(step * self.apart);
             let bytes = (self.bytes - step * ROW).min(ROW);
-            if self.rows == SIDE && bytes == ROW {
+            if WHOLE || self.rows == SIDE && bytes == ROW {
                 return unit.load::<TILE>(p, self.stride);
             }
             let mut whole = [[0u8; ROW]; SIDE];
@@ -511,23 +516,19 @@ unsafe fn split_weights<T: Tiles>(p: &Panel, row: usize, rows: usize, weights: &
     let mut soon = start.wrapping_add(rows * p.row_bytes);
     for (at, block) in weights.iter_mut().enumerate() {
         for i in 0..(SIDE * GROUP_BYTES).div_ceil(ROW) {
-            prefetch(soon.wrapping_add(i * ROW));
+            prefetch_near(soon.wrapping_add(i * ROW));
         }
         soon = soon.wrapping_add(SIDE * GROUP_BYTES);
         if rows < SIDE {
             *block = WeightBlock::default();
         }
-        let mut scales = [0u16; SIDE];
+        let from = start.wrapping_add(at * GROUP_BYTES);
         for i in 0..rows {
             // SAFETY: the row has this block, which begins with its scale.
-            unsafe {
-                let from = start.add(i * p.row_bytes + at * GROUP_BYTES);
-                scales[i] = from.cast::<u16>().read_unaligned();
-                block.bytes[i] = from.add(2).cast::<[u8; GROUP]>().read();
-            }
+            block.bytes[i] = unsafe { from.add(i * p.row_bytes + 2).cast::<[u8; GROUP]>().read() };
         }
-        // SAFETY: as for the caller.
-        block.scales = unsafe { T::widen(&scales) };
+        // SAFETY: as for the caller; a block is longer than four bytes.
+        block.scales = unsafe { T::scales(from, p.row_bytes, rows) };
     }
 }
 
@@ -564,10 +565,10 @@ unsafe fn byte_block<T: Tiles, const C: usize>(unit: &mut T, p: &Panel, x: &Inpu
                 let n = x.rows[c];
                 let inputs = T::read(b[c].add(8 * 4 * n).cast(), n);
                 if n == 1 {
-                    T::add_scaled(&mut all[c][0], &sums[c].0[0], &weights.scales, &[inputs[0]; SIDE]);
+                    T::add_scaled(&mut all[c][0], &sums[c].0[0], inputs[0], &weights.scales);
                 } else {
                     for i in 0..SIDE {
-                        T::add_scaled(&mut all[c][i], &sums[c].0[i], &[weights.scales[i]; SIDE], &inputs);
+                        T::add_scaled(&mut all[c][i], &sums[c].0[i], weights.scales[i], &inputs);
                     }
                 }
             }

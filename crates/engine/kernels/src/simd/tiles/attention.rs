@@ -15,8 +15,9 @@
 
 use std::ops::Range;
 
+use super::super::prefetch;
 use super::lanes::Lanes;
-use super::{ROW, SIDE, Tiles, prefetch};
+use super::{ROW, SIDE, Tiles};
 use crate::BLOCK;
 use crate::attention::STRETCH;
 use crate::lanes::reduce;

@@ -79,8 +79,13 @@ impl Tiles for Model {
         transpose(x)
     }
 
-    unsafe fn widen(x: &[u16; SIDE]) -> [f32; SIDE] {
-        x.map(f16_to_f32)
+    unsafe fn scales(p: *const u8, stride: usize, n: usize) -> [f32; SIDE] {
+        let mut y = [0.0; SIDE];
+        for (i, y) in y.iter_mut().enumerate().take(n) {
+            // SAFETY: see above.
+            *y = f16_to_f32(unsafe { p.add(i * stride).cast::<u16>().read_unaligned() });
+        }
+        y
     }
 
     unsafe fn read(p: *const f32, n: usize) -> [f32; SIDE] {
@@ -96,9 +101,9 @@ impl Tiles for Model {
         unsafe { std::ptr::copy_nonoverlapping(sums.as_ptr(), p, n) };
     }
 
-    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], weights: &[f32; SIDE], inputs: &[f32; SIDE]) {
+    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], one: f32, many: &[f32; SIDE]) {
         for i in 0..SIDE {
-            all[i] = (sums[i] as f32).mul_add(weights[i] * inputs[i], all[i]);
+            all[i] = (sums[i] as f32).mul_add(one * many[i], all[i]);
         }
     }
 }

@@ -167,10 +167,17 @@ impl Tiles for Unit {
     }
 
     #[inline(always)]
-    unsafe fn widen(x: &[u16; SIDE]) -> [f32; SIDE] {
+    unsafe fn scales(p: *const u8, stride: usize, n: usize) -> [f32; SIDE] {
         let mut y = [0f32; SIDE];
-        // SAFETY: see above; reads and writes are 16 numbers.
-        unsafe { _mm512_storeu_ps(y.as_mut_ptr(), _mm512_cvtph_ps(_mm256_loadu_si256(x.as_ptr().cast()))) };
+        // SAFETY: see above; places outside the mask are not read, and writes are 16 numbers.
+        unsafe {
+            let at = _mm512_mullo_epi32(
+                _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                _mm512_set1_epi32(stride as i32),
+            );
+            let words = _mm512_mask_i32gather_epi32::<1>(_mm512_setzero_si512(), first(n), at, p.cast());
+            _mm512_storeu_ps(y.as_mut_ptr(), _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words)));
+        }
         y
     }
 
@@ -193,11 +200,11 @@ impl Tiles for Unit {
     }
 
     #[inline(always)]
-    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], weights: &[f32; SIDE], inputs: &[f32; SIDE]) {
+    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], one: f32, many: &[f32; SIDE]) {
         // SAFETY: see above; reads and writes are 16 numbers.
         unsafe {
             let sums = _mm512_cvtepi32_ps(_mm512_loadu_si512(sums.as_ptr().cast()));
-            let scales = _mm512_mul_ps(_mm512_loadu_ps(weights.as_ptr()), _mm512_loadu_ps(inputs.as_ptr()));
+            let scales = _mm512_mul_ps(_mm512_set1_ps(one), _mm512_loadu_ps(many.as_ptr()));
             _mm512_storeu_ps(all.as_mut_ptr(), _mm512_fmadd_ps(sums, scales, _mm512_loadu_ps(all.as_ptr())));
         }
     }
