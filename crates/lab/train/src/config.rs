@@ -26,8 +26,9 @@ pub enum Precision {
     /// 32-bit floats.
     #[default]
     F32,
-    /// bfloat16 factors and activations with f32 sums (mixed precision), on CPUs with AVX512_BF16 or AMX.
-    /// Others compute in [`Precision::F32`], which is faster for them; see [`Precision::in_use`].
+    /// bfloat16 factors and activations with f32 sums (mixed precision), on CPUs with AVX512_BF16 or
+    /// AMX. Others compute in [`Precision::F32`], which is faster for them; see
+    /// [`Precision::in_use`].
     Bf16,
 }
 

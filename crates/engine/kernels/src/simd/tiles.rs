@@ -536,6 +536,7 @@ unsafe fn split_weights<T: Tiles>(p: &Panel, row: usize, rows: usize, weights: &
 ///
 /// # Safety
 /// As for [`bytes`].
+#[allow(clippy::needless_range_loop)] // each loop is over several arrays
 #[inline(always)]
 unsafe fn byte_block<T: Tiles, const C: usize>(unit: &mut T, p: &Panel, x: &Inputs, row: usize, rows: usize, weights: &[WeightBlock]) {
     // SAFETY: the rows and the input rows are in the panel; tiles have the shapes of `Shapes`.
