@@ -29,6 +29,8 @@ pub use inputs::Inputs;
 pub use kv::{BLOCK, KvFormat, UnknownKvFormat, store_kv};
 pub use linear::{LowRank, Part, linear};
 pub use machine::Machine;
+#[cfg(target_arch = "x86_64")]
+pub use simd::tile_instructions;
 pub use team::Team;
 
 /// The instruction set that the kernels use on this machine: `amx` (tile units), and below it

@@ -31,6 +31,8 @@ pub(crate) use attention::{COLUMNS, Keep, Span, Words, multiply};
 pub(crate) use chunks::Chunks;
 pub(crate) use product::{Columns, Rows, Update, Weights, into_columns, into_rows};
 pub(crate) use tiles::attention::{Buffers, Stretch, attend as attend_on_tiles, pack_queries, query_lines};
+#[cfg(target_arch = "x86_64")]
+pub use tiles::instructions as tile_instructions;
 pub(crate) use tiles::{SIDE, pack as pack_for_tiles, words as words_for_tiles};
 
 #[cfg(target_endian = "big")]

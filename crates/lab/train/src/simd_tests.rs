@@ -191,7 +191,7 @@ fn the_machines_transposition_exchanges_rows_and_columns() {
         let (mut from, mut to) = ([0u32; 16 * 32], [0u32; 16 * 16]);
         from.iter_mut().zip(0..).for_each(|(x, i)| *x = i);
         // SAFETY: the CPU has AVX-512 F, and there are 16 rows of 16 words in each.
-        unsafe { tiles::unit::transpose(from.as_ptr(), 128, to.as_mut_ptr(), 64) };
+        unsafe { autoact_kernels::tile_instructions::transpose(from.as_ptr(), 128, to.as_mut_ptr(), 64) };
         for (at, x) in to.iter().enumerate() {
             assert_eq!(*x as usize, at % 16 * 32 + at / 16);
         }

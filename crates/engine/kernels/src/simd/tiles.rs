@@ -27,6 +27,8 @@ use crate::line::Line;
 use crate::rows;
 
 pub(super) mod attention;
+#[cfg(target_arch = "x86_64")]
+pub mod instructions;
 mod lanes;
 #[cfg(test)]
 pub(super) mod model;

@@ -1,11 +1,11 @@
-//! The machine's tile unit, by inline assembly: neither its detection nor its instructions are in
-//! stable Rust.
+//! The machine's tile unit: its detection, which is not in stable Rust, and the kernels on it.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
 use std::sync::OnceLock;
 
 use super::super::panel::Panel;
+use super::instructions::{self, Configuration, transposed};
 use super::{ROW, SIDE, Shapes, Square, Tiles};
 use crate::line::Line;
 
@@ -82,25 +82,7 @@ impl Drop for Unit {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: the machine has tiles (see `new`).
-        unsafe { asm!("tilerelease", options(nomem, nostack, preserves_flags)) };
-    }
-}
-
-/// The memory operand of `ldtilecfg`: palette 1, then the bytes of a row and the rows of each tile.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(64))]
-struct Configuration([u8; 64]);
-
-impl Configuration {
-    #[inline(always)]
-    fn new(shapes: &[(usize, usize); 8]) -> Self {
-        let mut bytes = [0; 64];
-        bytes[0] = 1;
-        for (tile, (rows, row)) in shapes.iter().copied().enumerate() {
-            bytes[16 + 2 * tile] = row as u8;
-            bytes[48 + tile] = rows as u8;
-        }
-        Self(bytes)
+        unsafe { instructions::release() };
     }
 }
 
@@ -121,43 +103,37 @@ impl Tiles for Unit {
     unsafe fn configure_each(&mut self, shapes: &[(usize, usize); 8]) {
         let configuration = Configuration::new(shapes);
         // SAFETY: see above.
-        unsafe { asm!("ldtilecfg [{}]", in(reg) &configuration, options(readonly, nostack, preserves_flags)) };
+        unsafe { instructions::configure(&configuration) };
     }
 
     #[inline(always)]
     unsafe fn zero<const T: usize>(&mut self) {
         // SAFETY: see above.
-        unsafe { asm!("tilezero tmm{t}", t = const T, options(nomem, nostack, preserves_flags)) };
+        unsafe { instructions::zero::<T>() };
     }
 
     #[inline(always)]
     unsafe fn load<const T: usize>(&mut self, p: *const u8, stride: usize) {
         // SAFETY: see above.
-        unsafe {
-            asm!("tileloadd tmm{t}, [{p} + {s}*1]", t = const T, p = in(reg) p, s = in(reg) stride, options(readonly, nostack, preserves_flags))
-        };
+        unsafe { instructions::load::<T>(p, stride) };
     }
 
     #[inline(always)]
     unsafe fn store<const T: usize>(&mut self, p: *mut u8, stride: usize) {
         // SAFETY: see above.
-        unsafe {
-            asm!("tilestored [{p} + {s}*1], tmm{t}", t = const T, p = in(reg) p, s = in(reg) stride, options(nostack, preserves_flags))
-        };
+        unsafe { instructions::store::<T>(p, stride) };
     }
 
     #[inline(always)]
     unsafe fn add_bf16<const C: usize, const A: usize, const B: usize>(&mut self) {
         // SAFETY: see above.
-        unsafe {
-            asm!("tdpbf16ps tmm{c}, tmm{a}, tmm{b}", c = const C, a = const A, b = const B, options(nomem, nostack, preserves_flags))
-        };
+        unsafe { instructions::add_bf16::<C, A, B>() };
     }
 
     #[inline(always)]
     unsafe fn add_bytes<const C: usize, const A: usize, const B: usize>(&mut self) {
         // SAFETY: see above.
-        unsafe { asm!("tdpbssd tmm{c}, tmm{a}, tmm{b}", c = const C, a = const A, b = const B, options(nomem, nostack, preserves_flags)) };
+        unsafe { instructions::add_bytes::<C, A, B>() };
     }
 
     #[inline(always)]
@@ -216,40 +192,19 @@ fn first(n: usize) -> __mmask16 {
     if n >= SIDE { !0 } else { (1 << n) - 1 }
 }
 
-/// Exchanges rows and columns: words, pairs, fours and eights of rows, one after the other. Needs
-/// AVX-512 F.
+/// Exchanges rows and columns. Needs AVX-512 F.
 #[inline(always)]
 unsafe fn transpose(x: &Square) -> Square {
     let mut y = [[0u32; SIDE]; SIDE];
     // SAFETY: see above; reads and writes are 16 words.
     unsafe {
-        let zero = _mm512_setzero_si512();
-        let (mut a, mut b) = ([zero; SIDE], [zero; SIDE]);
-        for i in 0..SIDE {
-            a[i] = _mm512_loadu_si512(x[i].as_ptr().cast());
+        let mut rows = [_mm512_setzero_si512(); SIDE];
+        for (row, x) in rows.iter_mut().zip(x) {
+            *row = _mm512_loadu_si512(x.as_ptr().cast());
         }
-        for i in (0..SIDE).step_by(2) {
-            b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
-            b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
-        }
-        // a[4g + c]: of rows 4g to 4g + 3, column c of every four columns
-        for i in (0..SIDE).step_by(4) {
-            a[i] = _mm512_unpacklo_epi64(b[i], b[i + 2]);
-            a[i + 1] = _mm512_unpackhi_epi64(b[i], b[i + 2]);
-            a[i + 2] = _mm512_unpacklo_epi64(b[i + 1], b[i + 3]);
-            a[i + 3] = _mm512_unpackhi_epi64(b[i + 1], b[i + 3]);
-        }
-        for c in 0..4 {
-            // fours of rows 0 and 4, then 8 and 12: of columns c and 8 + c, of 4 + c and 12 + c
-            let (low, high) = (_mm512_shuffle_i32x4::<0x88>(a[c], a[4 + c]), _mm512_shuffle_i32x4::<0x88>(a[8 + c], a[12 + c]));
-            let (low_odd, high_odd) = (_mm512_shuffle_i32x4::<0xdd>(a[c], a[4 + c]), _mm512_shuffle_i32x4::<0xdd>(a[8 + c], a[12 + c]));
-            b[c] = _mm512_shuffle_i32x4::<0x88>(low, high);
-            b[8 + c] = _mm512_shuffle_i32x4::<0xdd>(low, high);
-            b[4 + c] = _mm512_shuffle_i32x4::<0x88>(low_odd, high_odd);
-            b[12 + c] = _mm512_shuffle_i32x4::<0xdd>(low_odd, high_odd);
-        }
-        for i in 0..SIDE {
-            _mm512_storeu_si512(y[i].as_mut_ptr().cast(), b[i]);
+        let rows = transposed(rows);
+        for (y, row) in y.iter_mut().zip(rows) {
+            _mm512_storeu_si512(y.as_mut_ptr().cast(), row);
         }
     }
     y
