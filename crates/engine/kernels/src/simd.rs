@@ -289,7 +289,8 @@ fn prefetch(p: *const u8) {
     let _ = p;
 }
 
-/// As [`prefetch`], into the second-level cache: for what would not fit in the first one until then.
+/// As [`prefetch`], into the second-level cache: for what would not fit in the first one until
+/// then.
 #[inline(always)]
 fn prefetch_near(p: *const u8) {
     #[cfg(target_arch = "x86_64")]
