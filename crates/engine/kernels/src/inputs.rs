@@ -13,7 +13,7 @@
 use crate::Team;
 use crate::format::Format;
 use crate::line::{Line, row_lines};
-use crate::simd::{self, Isa, Rows, SIDE, words_for_tiles};
+use crate::simd::{self, Isa, MANY, Rows, SIDE, words_for_tiles};
 
 /// The input rows of products, converted once for all products that read them. They are unchanged
 /// for [`Format::F32`], rounded for [`Format::Bf16`], and blocks of 32 bytes with an f32 scale for
@@ -23,6 +23,8 @@ pub struct Inputs {
     format: Option<Format>,
     /// Whether [`Inputs::packed`] are in the layout of tiles.
     tiles: bool,
+    /// Whether [`Inputs::exact`] has the rows.
+    exactly: bool,
     rows: usize,
     cols: usize,
     exact: Vec<Line>,
@@ -45,24 +47,38 @@ impl Inputs {
     /// # Panics
     /// If `x` is not a whole number of rows, or the format does not allow rows of `cols` numbers.
     pub fn set(&mut self, format: Format, x: &[f32], cols: usize) {
-        self.take(format, x, cols, |lines, _, pack| pack(0, lines));
+        self.take(format, x, cols, true, |lines, _, pack| pack(0, lines));
     }
 
-    /// [`Inputs::set`] with all threads of `team` if the rows are large enough.
+    /// [`Inputs::set`] with all threads of `team` if the rows are large enough. Low-rank updates
+    /// read the rows in f32: they are kept so if `updated`.
     ///
     /// # Panics
     /// As for [`Inputs::set`].
-    pub fn set_with(&mut self, team: &Team, format: Format, x: &[f32], cols: usize) {
-        self.take(format, x, cols, |lines, stride, pack| team.pieces(lines, stride, pack));
+    pub fn set_with(&mut self, team: &Team, format: Format, x: &[f32], cols: usize, updated: bool) {
+        self.take(format, x, cols, updated, |lines, stride, pack| team.pieces(lines, stride, pack));
     }
 
-    fn take(&mut self, format: Format, x: &[f32], cols: usize, each: impl Fn(&mut [Line], usize, &(dyn Fn(usize, &mut [Line]) + Sync))) {
+    fn take(
+        &mut self,
+        format: Format,
+        x: &[f32],
+        cols: usize,
+        updated: bool,
+        each: impl Fn(&mut [Line], usize, &(dyn Fn(usize, &mut [Line]) + Sync)),
+    ) {
         assert!(cols > 0 && x.len().is_multiple_of(cols), "{} numbers are no whole rows of {cols}", x.len());
         assert!(format.row_bytes(cols).is_some(), "`{format}` has no rows of {cols}");
         (self.format, self.rows, self.cols) = (Some(format), x.len() / cols, cols);
         let isa = Isa::get();
         self.tiles = isa.has_tiles_for(format);
-        let formats: &[Format] = if format == Format::F32 { &[Format::F32] } else { &[Format::F32, format] };
+        self.exactly = updated || format == Format::F32;
+        let formats: &[Format] = match (format, self.exactly) {
+            (Format::F32, _) => &[Format::F32],
+            (_, true) => &[Format::F32, format],
+            (_, false) => &[format],
+        };
+        let many = self.rows >= MANY;
         for format in formats {
             if self.tiles && *format != Format::F32 {
                 // a group of rows takes as many lines as a row has words
@@ -71,7 +87,7 @@ impl Inputs {
                 each(&mut self.packed, group, &|group_of, lines| {
                     let from = group_of * SIDE;
                     let rows = (self.rows - from).min(lines.len().div_ceil(group) * SIDE);
-                    simd::pack_for_tiles(isa, *format, &x[from * cols..][..rows * cols], cols, lines);
+                    simd::pack_for_tiles(isa, *format, many, &x[from * cols..][..rows * cols], cols, lines);
                 });
                 continue;
             }
@@ -105,7 +121,11 @@ impl Inputs {
     }
 
     /// The rows in f32.
+    ///
+    /// # Panics
+    /// If they were set for products without updates.
     pub(crate) fn exact(&self) -> Rows<'_> {
+        assert!(self.exactly || self.rows == 0, "inputs for products without updates");
         Rows::new(Format::F32, &self.exact, stride(Format::F32, self.cols), self.rows, self.cols)
     }
 
@@ -113,7 +133,7 @@ impl Inputs {
     pub(crate) fn packed(&self) -> Rows<'_> {
         match self.format {
             None | Some(Format::F32) => self.exact(),
-            Some(format) if self.tiles => Rows::for_tiles(format, &self.packed, self.rows, self.cols),
+            Some(format) if self.tiles => Rows::for_tiles(format, self.rows >= MANY, &self.packed, self.rows, self.cols),
             Some(format) => Rows::new(format, &self.packed, stride(format, self.cols), self.rows, self.cols),
         }
     }

@@ -66,7 +66,7 @@ impl Linear {
     /// Forward pass: `x` `[n, in]` to `y` `[n, out]`. `updates` are adapters' updates of ranges of
     /// rows.
     pub(crate) fn forward(&self, team: &Team, inputs: &mut Inputs, x: &[f32], updates: &[(Range<usize>, &Update)], y: &mut [f32]) {
-        inputs.set_with(team, self.format, x, self.features_in);
+        inputs.set_with(team, self.format, x, self.features_in, !updates.is_empty());
         let mut column = 0;
         let part = |layer: &'_ Layer, column: &mut usize| {
             let at = *column;

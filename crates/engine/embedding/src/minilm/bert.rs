@@ -177,7 +177,7 @@ impl Bert {
 
 impl Linear {
     fn apply(&self, team: &Team, inputs: &mut Inputs, x: &[f32], cols: usize, y: &mut [f32]) -> Result<(), ShapeError> {
-        inputs.set_with(team, Format::F32, x, cols);
+        inputs.set_with(team, Format::F32, x, cols, false);
         let outputs = self.bias.len();
         linear(team, inputs, &[part(&self.weight, outputs, cols, Some(&self.bias))?], &[], y, outputs);
         Ok(())

@@ -32,8 +32,13 @@ pub(crate) struct Rows<'a> {
 enum Layout {
     /// Rows are so many lines apart.
     Rows(usize),
-    /// Groups for tiles (`tiles.rs`), with so many words for each row.
-    Tiles(usize),
+    /// Groups for tiles (`tiles.rs`).
+    Tiles {
+        /// Words of each row.
+        words: usize,
+        /// Whether they are packed as many rows.
+        many: bool,
+    },
 }
 
 impl<'a> Rows<'a> {
@@ -43,11 +48,11 @@ impl<'a> Rows<'a> {
         Self { format, layout: Layout::Rows(stride), lines, rows, cols }
     }
 
-    /// Rows that are packed for tiles.
-    pub(crate) fn for_tiles(format: Format, lines: &'a [Line], rows: usize, cols: usize) -> Self {
+    /// Rows that are packed for tiles; `many`: as many rows.
+    pub(crate) fn for_tiles(format: Format, many: bool, lines: &'a [Line], rows: usize, cols: usize) -> Self {
         let words = tiles::words(format, cols);
         assert!(rows.checked_mul(words).is_some_and(|n| n <= tiles::SIDE * lines.len()));
-        Self { format, layout: Layout::Tiles(words), lines, rows, cols }
+        Self { format, layout: Layout::Tiles { words, many }, lines, rows, cols }
     }
 
     /// A range of the rows. In the layout for tiles, a range of whole groups, or up to the end.
@@ -55,7 +60,7 @@ impl<'a> Rows<'a> {
         assert!(range.start <= range.end && range.end <= self.rows, "rows {range:?} of {}", self.rows);
         let from = match self.layout {
             Layout::Rows(stride) => range.start * stride,
-            Layout::Tiles(words) => {
+            Layout::Tiles { words, .. } => {
                 let whole = |row: usize| row.is_multiple_of(tiles::SIDE);
                 assert!(whole(range.start) && (whole(range.end) || range.end == self.rows), "rows {range:?} of {} in groups", self.rows);
                 range.start / tiles::SIDE * words
@@ -68,7 +73,7 @@ impl<'a> Rows<'a> {
     fn row_bytes(&self) -> usize {
         match self.layout {
             Layout::Rows(stride) => stride * size_of::<Line>(),
-            Layout::Tiles(words) => 4 * words,
+            Layout::Tiles { words, .. } => 4 * words,
         }
     }
 
@@ -76,7 +81,7 @@ impl<'a> Rows<'a> {
     fn steps(&self) -> (usize, usize) {
         match self.layout {
             Layout::Rows(_) => (12, 16),
-            Layout::Tiles(_) => (2 * tiles::SIDE, 2 * tiles::SIDE),
+            Layout::Tiles { .. } => (2 * tiles::SIDE, 2 * tiles::SIDE),
         }
     }
 }
@@ -254,7 +259,7 @@ unsafe fn run(team: &Team, isa: Isa, jobs: &[Job<'_>], updates: &[Update<'_>], o
 
 fn grid(job: &Job<'_>, target: usize) -> Grid {
     let (n, rows) = (job.x.rows, job.weights.rows);
-    let middle = if matches!(job.x.layout, Layout::Tiles(_)) { MIDDLE_TILES } else { MIDDLE };
+    let middle = if matches!(job.x.layout, Layout::Tiles { .. }) { MIDDLE_TILES } else { MIDDLE };
     let blocks = (n * job.x.row_bytes()).div_ceil(middle).max(1);
     let (inputs, weights) = job.x.steps();
     let tokens = n.div_ceil(blocks).next_multiple_of(inputs).min(n).max(1);
@@ -279,7 +284,7 @@ unsafe fn rectangle(isa: Isa, job: &Job<'_>, updates: &[Update<'_>], tokens: Ran
     unsafe {
         match x.layout {
             Layout::Rows(_) => panel::run(isa, job.weights.format, &panel),
-            Layout::Tiles(_) => tiles::run(isa, job.weights.format, &panel),
+            Layout::Tiles { many, .. } => tiles::run(isa, job.weights.format, many, &panel),
         }
     }
     for update in updates {

@@ -184,7 +184,7 @@ fn a_team_makes_the_same_rows() {
         for format in [Format::F32, Format::Bf16, Format::Q8_0] {
             let (mut one, mut other) = (Inputs::new(), Inputs::new());
             one.set(format, &x, width);
-            other.set_with(&team, format, &x, width);
+            other.set_with(&team, format, &x, width, true);
             assert_eq!(format!("{one:?}"), format!("{other:?}"), "{format}");
         }
     }

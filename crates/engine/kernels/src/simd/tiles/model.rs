@@ -3,6 +3,7 @@
 
 use super::{SIDE, Shapes, Square, Tiles};
 use crate::format::f16_to_f32;
+use crate::line::Line;
 
 /// Eight tiles.
 pub(crate) struct Model {
@@ -77,6 +78,12 @@ impl Tiles for Model {
 
     unsafe fn transpose(x: &Square) -> Square {
         transpose(x)
+    }
+
+    unsafe fn transpose_rows(p: *const u8, stride: usize, to: &mut [Line; SIDE]) {
+        // SAFETY: see above; a row has 64 bytes.
+        let x: Square = std::array::from_fn(|i| unsafe { p.add(i * stride).cast::<[u32; SIDE]>().read_unaligned() });
+        *to = transpose(&x).map(Line);
     }
 
     unsafe fn scales(p: *const u8, stride: usize, n: usize) -> [f32; SIDE] {

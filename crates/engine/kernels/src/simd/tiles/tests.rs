@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::model::{self, Model};
 use super::{ROW, SIDE, Shapes, Square, Tiles};
+use crate::line::Line;
 use crate::simd::testing::{cases, emulated, with_each_isa, with_tiles};
 use crate::tests::{Noise, bits};
 use crate::{Format, Inputs, Matrix, Part, Team, linear, quantize_q8_0, to_bf16};
@@ -95,7 +96,7 @@ fn bf16_product(w: &[u8], x: &[f32]) -> f32 {
     let mut bytes = vec![];
     to_bf16(x, &mut bytes);
     let x: Vec<u16> = bytes.as_chunks().0.iter().map(|b| u16::from_le_bytes(*b)).collect();
-    w.chunks(32).zip(x.chunks(32)).fold(0.0, |c, (w, x)| sum(c, w, x)) + 0.0
+    w.chunks(32).zip(x.chunks(32)).fold(0.0, |c, (w, x)| sum(c, w, x))
 }
 
 /// The same in Q8_0: a sum for every block, exact, times both scales.
@@ -108,7 +109,7 @@ fn q8_0_product(w: &[u8], x: &[f32]) -> f32 {
         let scale = crate::format::f16_to_f32(u16::from_le_bytes([w[0], w[1]])) * scale;
         all = (sum as f32).mul_add(scale, all);
     }
-    all + 0.0
+    all
 }
 
 fn encode(format: Format, x: &[f32], cols: usize) -> Vec<u8> {
@@ -121,7 +122,7 @@ fn encode(format: Format, x: &[f32], cols: usize) -> Vec<u8> {
 
 fn products(threads: usize, weight: Matrix<'_>, x: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
     let (team, mut inputs) = (Team::new(threads).unwrap(), Inputs::new());
-    inputs.set_with(&team, weight.format(), x, weight.cols());
+    inputs.set_with(&team, weight.format(), x, weight.cols(), false);
     let mut y = vec![f32::NAN; x.len() / weight.cols() * weight.rows()];
     linear(&team, &inputs, &[Part { weight, bias, column: 0 }], &[], &mut y, weight.rows());
     y
@@ -194,6 +195,10 @@ fn the_machines_transposition_is_the_portable_one() {
         // SAFETY: it needs AVX-512 F alone.
         let found = unsafe { <super::unit::Unit as Tiles>::transpose(&x) };
         assert_eq!(found, model::transpose(&x));
+        let mut rows = [Line::default(); SIDE];
+        // SAFETY: as above; the square has 16 rows of 64 bytes.
+        unsafe { <super::unit::Unit as Tiles>::transpose_rows(x.as_ptr().cast(), ROW, &mut rows) };
+        assert_eq!(rows.map(|line| line.0), found);
     }
 }
 

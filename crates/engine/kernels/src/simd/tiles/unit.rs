@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::super::panel::Panel;
 use super::instructions::{self, Configuration, transposed};
-use super::{ROW, SIDE, Shapes, Square, Tiles};
+use super::{ROW, SIDE, Shapes, Square, Tiles, pack};
 use crate::line::Line;
 
 /// Whether this process may use the tiles of this machine: the processor has them in the expected
@@ -143,6 +143,12 @@ impl Tiles for Unit {
     }
 
     #[inline(always)]
+    unsafe fn transpose_rows(p: *const u8, stride: usize, to: &mut [Line; SIDE]) {
+        // SAFETY: see above.
+        unsafe { instructions::transpose(p.cast(), stride, to.as_mut_ptr().cast(), ROW) }
+    }
+
+    #[inline(always)]
     unsafe fn scales(p: *const u8, stride: usize, n: usize) -> [f32; SIDE] {
         let mut y = [0f32; SIDE];
         // SAFETY: see above; places outside the mask are not read, and writes are 16 numbers.
@@ -222,16 +228,24 @@ macro_rules! entries {
 }
 
 entries! {
-    /// See [`super::pack_bf16`].
-    fn pack_bf16(x: &[f32], cols: usize, out: &mut [Line]) = super::pack_bf16::<Unit>(x, cols, out);
-    /// See [`super::bf16`].
-    fn bf16(p: &Panel) = super::bf16(&mut Unit::new(), p);
+    /// See [`pack::few`].
+    fn pack_few(x: &[f32], cols: usize, out: &mut [Line]) = pack::few::<Unit>(x, cols, out);
+    /// See [`super::few`].
+    fn few(p: &Panel) = super::few::products(&mut Unit::new(), p);
+    /// See [`super::many`].
+    fn many(p: &Panel) = super::many::products(&mut Unit::new(), p);
     /// See [`super::bytes`].
-    fn bytes(p: &Panel) = super::bytes(&mut Unit::new(), p);
+    fn bytes(p: &Panel) = super::bytes::products(&mut Unit::new(), p);
 }
 
-/// See [`super::pack_bytes`].
+/// See [`pack::many`].
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")]
+pub(super) fn pack_many(x: &[f32], cols: usize, out: &mut [Line]) {
+    pack::many(x, cols, out);
+}
+
+/// See [`pack::bytes`].
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")]
 pub(super) fn pack_bytes(x: &[f32], cols: usize, out: &mut [Line]) {
-    super::pack_bytes(x, cols, out);
+    pack::bytes(x, cols, out);
 }

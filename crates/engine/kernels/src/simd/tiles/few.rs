@@ -1,0 +1,163 @@
+//! Products of a few rows in bf16: weights are read where they lie, once from memory.
+
+use super::{Inputs, ROW, SIDE, Shapes, Tiles, columns, inputs, outputs};
+use crate::simd::panel::Panel;
+use crate::simd::prefetch_near;
+
+/// Weights that stay in the second-level cache while all inputs are computed, in bytes. Chosen for
+/// a cache of 2 MiB, not measured.
+const NEAR: usize = 512 << 10;
+/// Bytes of a task's first weights that are requested before they are used.
+const FIRST: usize = 32 << 10;
+
+/// All products of a panel.
+///
+/// # Safety
+/// As for [`super::run`]; the machine must have the instructions of `T`.
+#[inline(always)]
+pub(super) unsafe fn products<T: Tiles>(unit: &mut T, p: &Panel) {
+    let stretch = (NEAR / p.row_bytes.max(1)).max(1).next_multiple_of(2 * SIDE);
+    let mut configured = None;
+    for from in (0..p.rows).step_by(stretch) {
+        let to = (from + stretch).min(p.rows);
+        for first in (0..p.tokens).step_by(2 * SIDE) {
+            let x = inputs(p, first);
+            let shapes = Shapes { bytes: ROW, inputs: columns(&x) };
+            if configured != Some(shapes) {
+                // SAFETY: as for the caller.
+                unsafe { unit.configure(shapes) };
+                configured = Some(shapes);
+            }
+            for row in (from..to).step_by(2 * SIDE) {
+                // SAFETY: the groups and rows are in the panel.
+                unsafe {
+                    match (to - row > SIDE, x.rows[1] > 0) {
+                        (true, true) => block::<T, 2, 2>(unit, p, &x, row),
+                        (true, false) => block::<T, 2, 1>(unit, p, &x, row),
+                        (false, true) => block::<T, 1, 2>(unit, p, &x, row),
+                        (false, false) => block::<T, 1, 1>(unit, p, &x, row),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `R` tiles of weight rows from `row` on and `C` groups of input rows.
+///
+/// # Safety
+/// As for [`products`]. The last tile of weight rows may be incomplete.
+#[inline(always)]
+unsafe fn block<T: Tiles, const R: usize, const C: usize>(unit: &mut T, p: &Panel, x: &Inputs, row: usize) {
+    let weights = [WeightTile::new(p, row), WeightTile::new(p, row + SIDE)];
+    let steps = p.row_bytes.div_ceil(ROW);
+    let cold = x.first == 0;
+    // Behind the panel another thread's rows may begin.
+    let more = cold && row + R * SIDE < p.rows;
+    // SAFETY: weight rows `row..` and the input rows are in the panel; tiles have the shapes of
+    // `Shapes`.
+    unsafe {
+        unit.zero::<0>();
+        unit.zero::<1>();
+        unit.zero::<2>();
+        unit.zero::<3>();
+        if cold && row == 0 {
+            for at in (0..(R * SIDE * p.row_bytes).min(FIRST)).step_by(ROW) {
+                prefetch_near(p.weights.wrapping_add(at));
+            }
+        }
+        // the weights of the next tiles
+        let mut soon = p.weights.wrapping_add((row + R * SIDE) * p.row_bytes);
+        for step in 0..steps {
+            if more {
+                for i in 0..R * SIDE {
+                    prefetch_near(soon.wrapping_add(i * ROW));
+                }
+                soon = soon.wrapping_add(R * SIDE * ROW);
+            }
+            let b = [x.start[0].add(step * SIDE * 4 * x.rows[0]), x.start[1].wrapping_add(step * SIDE * 4 * x.rows[1])];
+            weights[0].load::<T, 4>(unit, step);
+            unit.load::<6>(b[0], 4 * x.rows[0]);
+            unit.add_bf16::<0, 4, 6>();
+            if C > 1 {
+                unit.load::<7>(b[1], 4 * x.rows[1]);
+                unit.add_bf16::<1, 4, 7>();
+            }
+            if R > 1 {
+                weights[1].load::<T, 5>(unit, step);
+                unit.add_bf16::<2, 5, 6>();
+                if C > 1 {
+                    unit.add_bf16::<3, 5, 7>();
+                }
+            }
+        }
+        let rows = (p.rows - row).min(SIDE);
+        sums::<T, 0>(unit, p, row, rows, x.first, x.rows[0]);
+        if C > 1 {
+            sums::<T, 1>(unit, p, row, rows, x.first + SIDE, x.rows[1]);
+        }
+        if R > 1 {
+            let (row, rows) = (row + SIDE, p.rows - row - SIDE);
+            sums::<T, 2>(unit, p, row, rows.min(SIDE), x.first, x.rows[0]);
+            if C > 1 {
+                sums::<T, 3>(unit, p, row, rows.min(SIDE), x.first + SIDE, x.rows[1]);
+            }
+        }
+    }
+}
+
+/// Up to [`SIDE`] weight rows in bf16.
+#[derive(Clone, Copy)]
+struct WeightTile {
+    start: *const u8,
+    stride: usize,
+    rows: usize,
+    /// Bytes of a row.
+    bytes: usize,
+}
+
+impl WeightTile {
+    /// Weight rows where they lie. If the panel ends before `row`, there are none.
+    #[inline(always)]
+    fn new(p: &Panel, row: usize) -> Self {
+        let start = p.weights.wrapping_add(row * p.row_bytes);
+        Self { start, stride: p.row_bytes, rows: p.rows.saturating_sub(row).min(SIDE), bytes: p.row_bytes }
+    }
+
+    /// Loads a step; rows and columns that are missing are zero.
+    ///
+    /// # Safety
+    /// The rows must exist.
+    #[inline(always)]
+    unsafe fn load<T: Tiles, const TILE: usize>(self, unit: &mut T, step: usize) {
+        // SAFETY: the caller's guarantee; a part is copied to a whole tile.
+        unsafe {
+            let p = self.start.add(step * ROW);
+            let bytes = (self.bytes - step * ROW).min(ROW);
+            if self.rows == SIDE && bytes == ROW {
+                return unit.load::<TILE>(p, self.stride);
+            }
+            let mut whole = [[0u8; ROW]; SIDE];
+            for (i, whole) in whole.iter_mut().enumerate().take(self.rows) {
+                std::ptr::copy_nonoverlapping(p.add(i * self.stride), whole.as_mut_ptr(), bytes);
+            }
+            unit.load::<TILE>(whole.as_ptr().cast(), ROW);
+        }
+    }
+}
+
+/// Writes the sums of a tile to the outputs of `weights` weight rows and `inputs` input rows.
+///
+/// # Safety
+/// As for [`block`].
+#[inline(always)]
+unsafe fn sums<T: Tiles, const TILE: usize>(unit: &mut T, p: &Panel, row: usize, weights: usize, input: usize, inputs: usize) {
+    let mut square = [[0u32; SIDE]; SIDE];
+    // SAFETY: the tile has 16 rows of `inputs` words.
+    unsafe {
+        // one column becomes one row
+        unit.store::<TILE>(square.as_mut_ptr().cast(), if inputs == 1 { 4 } else { ROW });
+        let square = if inputs == 1 { square } else { T::transpose(&square) };
+        outputs::<T>(p, &square, row, weights, input, inputs);
+    }
+}
