@@ -2,8 +2,14 @@
 
 use std::time::Duration;
 
-/// Prompt tokens of a pass if no sequence decodes.
+/// Prompt tokens of a pass if no sequence decodes, before any measurement, and the least after one.
 const ALONE: usize = 128;
+/// The most of them. A pass reads the weights once, and tiles of a processor want many rows; what
+/// is between the layers grows with the rows.
+const MOST_ALONE: usize = 512;
+/// A pass that is larger than [`ALONE`] takes at most this long, in seconds: a request that comes
+/// meanwhile waits for its end.
+const PATIENCE: f64 = 0.25;
 /// Prompt tokens of a pass beside decoding sequences, before any measurement.
 const GUESS: usize = 16;
 /// Minimum number of prompt tokens of a pass, so that every prompt is completed.
@@ -30,6 +36,8 @@ pub(crate) struct Pace {
     rows: Option<f64>,
     /// One more prompt or drafted token in a pass.
     token: Option<f64>,
+    /// A prompt token in a pass without decoding sequences.
+    read: Option<f64>,
 }
 
 /// What a sequence needs.
@@ -52,7 +60,7 @@ impl Pace {
     /// long one. `turn` rotates which prompt comes first if the budget is not sufficient.
     pub(crate) fn share(&self, wishes: &[Wish], turn: usize) -> Vec<usize> {
         let decoding = wishes.iter().any(|w| w.decoding);
-        let mut left = if decoding { self.budget() } else { ALONE };
+        let mut left = if decoding { self.budget() } else { self.alone() };
         let mut chunks: Vec<usize> = wishes.iter().map(|w| if w.decoding { w.pending } else { 0 }).collect();
         let reading: Vec<usize> = (0..wishes.len()).filter(|i| !wishes[*i].decoding && wishes[*i].pending > 0).collect();
         if reading.is_empty() {
@@ -75,7 +83,7 @@ impl Pace {
     /// decoding ones as many as make it hardly longer. `turn` rotates which ones.
     pub(crate) fn guests(&self, wishes: &[Wish], first: &[bool], turn: usize) -> Vec<bool> {
         let own: usize =
-            wishes.iter().zip(first).filter(|(_, first)| **first).map(|(w, _)| if w.decoding { w.pending } else { ALONE }).sum();
+            wishes.iter().zip(first).filter(|(_, first)| **first).map(|(w, _)| if w.decoding { w.pending } else { self.alone() }).sum();
         let mut left = self.spare(own);
         let mut takes_part = first.to_vec();
         let others: Vec<usize> = (0..wishes.len()).filter(|i| !first[*i] && wishes[*i].decoding).collect();
@@ -123,9 +131,15 @@ impl Pace {
                 self.decode = blend(self.decode, took);
                 self.rows = blend(self.rows, chunks.iter().sum::<usize>() as f64);
             }
+            (false, _) if read > 0 => self.read = blend(self.read, took / prompt as f64),
             (true, Some(decode)) if prompt > 0 => self.token = blend(self.token, (took - decode).max(0.0) / prompt as f64),
             _ => {}
         }
+    }
+
+    /// Number of prompt tokens of a pass without decoding sequences.
+    fn alone(&self) -> usize {
+        self.read.map_or(ALONE, |read| ((PATIENCE / read.max(f64::MIN_POSITIVE)) as usize).clamp(ALONE, MOST_ALONE))
     }
 
     fn budget(&self) -> usize {
@@ -148,6 +162,17 @@ mod tests {
     fn alone_a_prompt_takes_large_steps() {
         assert_eq!(Pace::default().share(&[wish(1_000, false)], 0), [ALONE]);
         assert_eq!(Pace::default().share(&[wish(100, false), wish(1_000, false)], 0), [64, 64]);
+    }
+
+    #[test]
+    fn alone_a_prompt_takes_what_the_machine_reads_in_a_moment() {
+        let long = [wish(2_048, false)];
+        for (seconds, tokens) in [(0.001, MOST_ALONE), (0.128, 250), (1.0, ALONE)] {
+            let mut pace = Pace::default();
+            pace.note(Duration::from_secs_f64(seconds), &long, &[128], 0);
+            let chunk = pace.share(&long, 0)[0];
+            assert!(chunk.abs_diff(tokens) <= 1, "{chunk} after 128 tokens in {seconds} s");
+        }
     }
 
     #[test]

@@ -95,6 +95,9 @@ pub struct Item<'a> {
     pub logits: Logits,
 }
 
+/// Numbers of buffers from which on they are worth giving back.
+const LARGE: usize = 1 << 18;
+
 /// Buffers of a forward pass, which are reused.
 #[derive(Debug, Default)]
 pub struct Scratch {
@@ -108,6 +111,15 @@ pub struct Scratch {
     sin: Vec<f32>,
     logits: Vec<f32>,
     inputs: Inputs,
+}
+
+impl Scratch {
+    /// Releases the memory of the buffers if they are large.
+    pub(crate) fn give_back(&mut self) {
+        if self.x.capacity() + self.gate_up.capacity() > LARGE {
+            *self = Self::default();
+        }
+    }
 }
 
 /// Adapters by ranges of rows.
@@ -228,13 +240,13 @@ impl Transformer {
             block.qkv.forward(team, &mut s.inputs, &s.h, &update(|u| &u.qkv), &mut s.qkv);
             self.attention(team, i, block, items, &mut s.qkv, &s.cos, &s.sin, &mut s.attended);
             block.o.forward(team, &mut s.inputs, &s.attended, &update(|u| &u.o), &mut s.h);
-            add(&mut s.x, &s.h);
+            sum(team, &mut s.x, &s.h, hidden);
             norm(team, &s.x, &block.mlp_norm, eps, &mut s.h);
             block.gate_up.forward(team, &mut s.inputs, &s.h, &update(|u| &u.gate_up), &mut s.gate_up);
             let (inner, gate_up) = (c.intermediate_size, &s.gate_up);
             team.rows(&mut s.act, inner, &|row, act| swiglu(&gate_up[2 * row * inner..][..2 * act.len()], inner, act));
             block.down.forward(team, &mut s.inputs, &s.act, &update(|u| &u.down), &mut s.h);
-            add(&mut s.x, &s.h);
+            sum(team, &mut s.x, &s.h, hidden);
         }
         for item in items.iter_mut() {
             item.cache.advance(item.tokens.len());
@@ -299,7 +311,11 @@ impl Transformer {
                 }
             }
         }
-        rotate(qkv, width, c.heads + c.kv_heads, dim, cos, sin);
+        let half = dim / 2;
+        team.rows(qkv, width, &|row, qkv| {
+            let angles = row * half..(row + qkv.len() / width) * half;
+            rotate(qkv, width, c.heads + c.kv_heads, dim, &cos[angles.clone()], &sin[angles]);
+        });
         let mut rows = qkv.chunks_exact(width);
         for item in items.iter_mut() {
             for (position, row) in (item.cache.len()..).zip(rows.by_ref().take(item.tokens.len())) {
@@ -324,6 +340,11 @@ impl Transformer {
 fn norm(team: &Team, x: &[f32], weight: &[f32], eps: f32, y: &mut [f32]) {
     let width = weight.len();
     team.rows(y, width, &|row, y| rms_norm(&x[row * width..][..y.len()], weight, eps, y));
+}
+
+/// `x += y` for rows of `width` numbers, on all threads.
+fn sum(team: &Team, x: &mut [f32], y: &[f32], width: usize) {
+    team.rows(x, width, &|row, x| add(x, &y[row * width..][..x.len()]));
 }
 
 /// The adapter of each row; adjacent rows with the same adapter form one range.

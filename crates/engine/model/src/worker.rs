@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
-use std::time::Instant;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 use autoact_base::failpoint::stallpoint;
 use autoact_kernels::Team;
@@ -68,6 +68,8 @@ struct Running {
     started: Instant,
 }
 
+/// Without work for so long, buffers are given back: longer than the pauses within a task.
+const IDLE: Duration = Duration::from_secs(5);
 /// The newest request has the weight 1/`MEAN_OF` in the mean duration.
 const MEAN_OF: u64 = 8;
 
@@ -101,7 +103,7 @@ impl Worker {
         loop {
             if self.running.is_empty() && self.fairness.is_empty() {
                 self.shared.at_work.end();
-                let Ok(job) = jobs.recv() else { return };
+                let Some(job) = self.wait(jobs) else { return };
                 self.shared.at_work.begin();
                 self.take(job);
             }
@@ -123,6 +125,18 @@ impl Worker {
                 self.fail(&error);
             }
         }
+    }
+
+    /// The next job. Without one for a while, the buffers of large passes are given back: they would
+    /// double what an idle agent of a small model takes.
+    fn wait(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
+        match jobs.recv_timeout(IDLE) {
+            Ok(job) => return Some(job),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        self.scratch.give_back();
+        jobs.recv().ok()
     }
 
     fn take(&mut self, job: Job) {
