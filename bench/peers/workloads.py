@@ -115,6 +115,6 @@ def workloads(quick: bool) -> list:
     tokens = 32 if quick else 64
     found = [decode(n, tokens, False) for n in (1, 3, 8)]
     found += [decode(1, tokens, True), decode(3, tokens, True)]
-    found += [prefill(512, False)] + ([] if quick else [prefill(2048, False)]) + [prefill(512, True)]
+    found += [prefill(tokens, adapter) for adapter in (False, True) for tokens in ((512,) if quick else (512, 2048))]
     found += [trajectory(adapter, keep) for adapter in ((True,) if quick else (False, True)) for keep in (False, True)]
     return found
