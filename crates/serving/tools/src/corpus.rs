@@ -1,6 +1,7 @@
 //! A corpus: an immutable indexed set of pages.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -9,13 +10,21 @@ use std::path::{Path, PathBuf};
 
 use autoact_base::sentences::{sentence_spans, sentences};
 use serde::{Deserialize, Serialize};
+use tantivy::tokenizer::TextAnalyzer;
 
 use crate::index::PageIndex;
-use crate::text::{canonical, one_line, query_stems};
+use crate::text::{analyzer, canonical, is_stop_word, one_line, query_stems, stems_with};
 use crate::titles::Titles;
 
 /// A page longer than this is not a page: whoever wrote the file forgot the line breaks.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
+
+/// How many pages by BM25 are looked at for the sentence that a search is for. Beyond the first
+/// dozens are pages with the query's commonest word alone.
+const CANDIDATES: usize = 24;
+
+/// How many bytes of each are looked at: of the longest ones a part, since their words are stemmed.
+const LOOKED_AT: usize = 16 << 10;
 
 /// How many mistakes of one file are reported.
 const MOST_MISTAKES: usize = 20;
@@ -215,10 +224,26 @@ impl Corpus {
         self.titles.similar(title, limit).into_iter().map(|at| &self.pages[at]).collect()
     }
 
-    /// The pages that match a query best, best first, with their scores. The query is plain words:
-    /// it has no syntax to get wrong. A query that is an alias finds its page first.
+    /// The pages that match a query best, best first, with their scores by BM25. The query is plain
+    /// words: it has no syntax to get wrong. A query that is an alias finds its page first.
+    ///
+    /// Of the best pages by BM25 the one comes first that is called like words of the query, if there
+    /// is one, then those of which one sentence, with the title, has most of the query's words. So
+    /// `capital Cairo` shows Cairo and then Egypt, which says so, before what else is called Cairo.
     pub fn search(&self, query: &str, limit: usize) -> Result<Vec<(&Page, f32)>, tantivy::TantivyError> {
-        let mut hits = self.index.search(&query_stems(query), limit)?;
+        let stems = query_stems(query);
+        let mut hits = self.index.search(&stems, if limit > 0 { limit.max(CANDIDATES) } else { 0 })?;
+        let wanted: HashSet<String> = stems.into_iter().collect();
+        let mut analyzer = analyzer();
+        let named = hits.iter().filter_map(|(at, _)| Some((*at, self.pages.get(*at)?.named_by(&mut analyzer, &wanted)?)));
+        // the earlier of equals
+        let named = named.rev().max_by_key(|(_, words)| *words).map(|(at, _)| at);
+        // stable: BM25 decides between equals
+        hits.sort_by_cached_key(|(at, _)| {
+            let words = self.pages.get(*at).map(|page| page.best_sentence(&mut analyzer, &wanted, LOOKED_AT).1);
+            Reverse((Some(*at) == named, words))
+        });
+        hits.truncate(limit);
         if let Some(at) = self.titles.find_alias(query).filter(|_| limit > 0) {
             let best = hits.first().map_or(1.0, |(_, score)| *score);
             hits.retain(|(other, _)| *other != at);
@@ -233,6 +258,30 @@ impl Page {
     /// The page's sentences, in order.
     pub fn sentences(&self) -> Vec<&str> {
         sentences(&self.text)
+    }
+
+    /// The number of words of the title, if a query has them all.
+    fn named_by(&self, analyzer: &mut TextAnalyzer, wanted: &HashSet<String>) -> Option<usize> {
+        let title: HashSet<String> = stems_with(analyzer, &self.title).into_iter().filter(|stem| !is_stop_word(stem)).collect();
+        (!title.is_empty() && title.is_subset(wanted)).then_some(title.len())
+    }
+
+    /// The sentence with the most distinct words of a query, the earliest of several, and how many
+    /// it has together with the title. Words of the title count only between equals: they hold for
+    /// the whole page, and the page of France should answer `capital of France` with its capital.
+    /// Only sentences that begin in the first `bytes` are looked at.
+    pub(crate) fn best_sentence(&self, analyzer: &mut TextAnalyzer, wanted: &HashSet<String>, bytes: usize) -> (Range<usize>, usize) {
+        let title: HashSet<String> = stems_with(analyzer, &self.title).into_iter().filter(|stem| wanted.contains(stem)).collect();
+        let mut best = (0..0, None);
+        for sentence in self.sentence_spans().into_iter().take_while(|sentence| sentence.start < bytes) {
+            let found: HashSet<String> =
+                stems_with(analyzer, &self.text[sentence.clone()]).into_iter().filter(|stem| wanted.contains(stem)).collect();
+            let score = (found.difference(&title).count(), found.len());
+            if best.1.is_none_or(|most| score > most) {
+                best = (sentence, Some(score));
+            }
+        }
+        (best.0, title.len() + best.1.map_or(0, |(new, _)| new))
     }
 
     /// Where they stand in its text.

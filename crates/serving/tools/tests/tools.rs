@@ -122,6 +122,24 @@ fn search_shows_the_best_sentence_of_the_best_pages() {
 }
 
 #[test]
+fn a_page_that_says_it_is_found_before_what_shares_a_name() {
+    let pages = vec![
+        page("Cairo", "Cairo is a city in Egypt. It stands on the Nile. The landmark of Cairo is the Cairo Tower."),
+        page("Cairo Tower", "The Cairo Tower is a tower in Cairo."),
+        page("Cairo University", "Cairo University is a university. Its city is Cairo."),
+        page("Egypt", "Egypt is a country in Africa. Its area is 1010408 km². Its longest river is the Nile. Its capital is Cairo."),
+    ];
+    let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap();
+    let found = |query: &str| -> Vec<String> {
+        let found = library.execute(&Action { tool: "Search".into(), params: query.into() }, &Trajectory::default());
+        found.sources.into_iter().map(|source| source.title).take(2).collect()
+    };
+    assert_eq!(found("capital Cairo"), ["Cairo", "Egypt"]);
+    assert_eq!(found("Africa's capital"), ["Egypt"]);
+    assert_eq!(found("Cairo Tower")[0], "Cairo Tower", "the longest name in the query");
+}
+
+#[test]
 fn a_value_is_found_before_titles_that_share_a_word_of_the_query() {
     let atlas = Corpus::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../corpora/atlas/pages.jsonl")).unwrap();
     for (query, title) in [

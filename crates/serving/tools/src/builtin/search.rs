@@ -5,9 +5,8 @@ use std::ops::Range;
 
 use autoact_trajectory::ToolSpec;
 
-use crate::corpus::Page;
 use crate::knowledge::{Knowledge, PlacedPage};
-use crate::text::{analyzer, one_line, query_stems, quoted, stems_with};
+use crate::text::{analyzer, one_line, query_stems, quoted};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
 /// How many pages an observation tells.
@@ -38,29 +37,12 @@ impl Tool for Search {
             return Ok(format!("No page matches {}.", quoted(query)).into());
         }
         let wanted: HashSet<String> = query_stems(query).into_iter().collect();
-        let best: Vec<Range<usize>> = hits.iter().map(|found| best_sentence(&found.page, &wanted)).collect();
+        let mut analyzer = analyzer();
+        let best: Vec<Range<usize>> = hits.iter().map(|found| found.page.best_sentence(&mut analyzer, &wanted, usize::MAX).0).collect();
         let told =
             |(found, best): (&PlacedPage, &Range<usize>)| format!("{}: {}", found.page.title, one_line(&found.page.text[best.clone()]));
         let text = hits.iter().zip(&best).map(told).collect::<Vec<_>>().join(" | ");
         let sources = hits.iter().zip(best).map(|(found, best)| found.source(best)).collect();
         Ok(ToolOutput { text, sources, ..ToolOutput::default() })
     }
-}
-
-/// The sentence with the most distinct words of the query; the earliest of several. Words of the
-/// title count only between equals: they hold for the whole page, and the page of France should
-/// answer `capital of France` with its capital.
-fn best_sentence(page: &Page, wanted: &HashSet<String>) -> Range<usize> {
-    let mut analyzer = analyzer();
-    let title = stems_with(&mut analyzer, &page.title);
-    let mut best = (0..0, None);
-    for sentence in page.sentence_spans() {
-        let found: HashSet<String> =
-            stems_with(&mut analyzer, &page.text[sentence.clone()]).into_iter().filter(|stem| wanted.contains(stem)).collect();
-        let score = (found.iter().filter(|stem| !title.contains(stem)).count(), found.len());
-        if best.1.is_none_or(|most| score > most) {
-            best = (sentence, Some(score));
-        }
-    }
-    best.0
 }
