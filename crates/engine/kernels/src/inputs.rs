@@ -24,7 +24,7 @@ pub struct Inputs {
     /// Whether [`Inputs::packed`] are in the layout of tiles.
     tiles: bool,
     /// Whether [`Inputs::exact`] has the rows.
-    exactly: bool,
+    has_exact: bool,
     rows: usize,
     cols: usize,
     exact: Vec<Line>,
@@ -72,13 +72,13 @@ impl Inputs {
         (self.format, self.rows, self.cols) = (Some(format), x.len() / cols, cols);
         let isa = Isa::get();
         self.tiles = isa.has_tiles_for(format);
-        self.exactly = updated || format == Format::F32;
-        let formats: &[Format] = match (format, self.exactly) {
+        self.has_exact = updated || format == Format::F32;
+        let formats: &[Format] = match (format, self.has_exact) {
             (Format::F32, _) => &[Format::F32],
             (_, true) => &[Format::F32, format],
             (_, false) => &[format],
         };
-        let many = self.rows >= MANY;
+        let many = self.many();
         for format in formats {
             if self.tiles && *format != Format::F32 {
                 // a group of rows takes as many lines as a row has words
@@ -105,6 +105,11 @@ impl Inputs {
         }
     }
 
+    /// Whether the layout of tiles is that of many rows.
+    fn many(&self) -> bool {
+        self.rows >= MANY
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
@@ -125,7 +130,7 @@ impl Inputs {
     /// # Panics
     /// If they were set for products without updates.
     pub(crate) fn exact(&self) -> Rows<'_> {
-        assert!(self.exactly || self.rows == 0, "inputs for products without updates");
+        assert!(self.has_exact || self.rows == 0, "inputs for products without updates");
         Rows::new(Format::F32, &self.exact, stride(Format::F32, self.cols), self.rows, self.cols)
     }
 
@@ -133,7 +138,7 @@ impl Inputs {
     pub(crate) fn packed(&self) -> Rows<'_> {
         match self.format {
             None | Some(Format::F32) => self.exact(),
-            Some(format) if self.tiles => Rows::for_tiles(format, self.rows >= MANY, &self.packed, self.rows, self.cols),
+            Some(format) if self.tiles => Rows::for_tiles(format, self.many(), &self.packed, self.rows, self.cols),
             Some(format) => Rows::new(format, &self.packed, stride(format, self.cols), self.rows, self.cols),
         }
     }

@@ -95,7 +95,8 @@ pub struct Item<'a> {
     pub logits: Logits,
 }
 
-/// Numbers of buffers from which on they are worth giving back.
+/// The size of the two largest buffers, in numbers of four bytes, from which on memory is worth
+/// giving back.
 const LARGE: usize = 1 << 18;
 
 /// Buffers of a forward pass, which are reused.
