@@ -9,6 +9,43 @@ const LEAST_WITHIN: usize = 4;
 const MOST_OTHER_WORDS: usize = 3;
 /// Longer texts are not searched for a name.
 const MOST_WORDS: usize = 16;
+/// Words that are no names wherever they stand, also at the start of a sentence, beside those that
+/// say nothing about a page.
+const LINKS: [&str; 33] = [
+    "about",
+    "after",
+    "against",
+    "among",
+    "before",
+    "behind",
+    "beside",
+    "between",
+    "comparing",
+    "during",
+    "i",
+    "if",
+    "into",
+    "like",
+    "may",
+    "near",
+    "not",
+    "over",
+    "regarding",
+    "since",
+    "so",
+    "than",
+    "then",
+    "through",
+    "under",
+    "until",
+    "versus",
+    "via",
+    "vs",
+    "whether",
+    "while",
+    "within",
+    "without",
+];
 /// Below this a name is not similar any more.
 const LEAST_SIMILAR: f64 = 0.4;
 
@@ -61,16 +98,34 @@ pub fn find<N: Names>(names: &N, name: &str) -> Result<Option<N::Page>, N::Error
 }
 
 /// The page that a name means, where no page is found by it: the only page with a title or alias
-/// that this name misspells; else the only page whose name stands in it among words that name
-/// nothing (`Danube flow into`).
+/// that this name misspells; else the one that is named several times (`Io. Io.`); else the only page
+/// whose name stands in it among words that name nothing (`Danube flow into`, `Between Marmolada`,
+/// `Malevich's Black Square`).
 ///
 /// # Errors
 /// The names cannot be read.
 pub fn meant<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Error> {
-    Ok(match misspelt(names, &fold(written))? {
-        Some(page) => Some(page),
-        None => within(names, written)?,
-    })
+    let folded = fold(written);
+    if let Some(page) = misspelt(names, &folded)? {
+        return Ok(Some(page));
+    }
+    if let Some(page) = once(&folded).map(|name| find(names, &name)).transpose()?.flatten() {
+        return Ok(Some(page));
+    }
+    within(names, written)
+}
+
+/// What is said several times, once. `None`: it is not.
+fn once(folded: &str) -> Option<String> {
+    let words: Vec<&str> = folded.split(' ').take(MOST_WORDS + 1).collect();
+    let repeats = |length: &usize| words.len().is_multiple_of(*length) && words.chunks(*length).all(|part| part == &words[..*length]);
+    let length = (1..=words.len() / 2).filter(|_| words.len() <= MOST_WORDS).find(repeats)?;
+    Some(words[..length].join(" "))
+}
+
+/// A word without the ending of a possessor. `None`: it has none.
+fn possessor(word: &str) -> Option<&str> {
+    word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).filter(|name| !name.is_empty())
 }
 
 /// The only page that has one of the names that `written` misspells by the fewest letters.
@@ -89,8 +144,8 @@ fn misspelt<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Er
     Ok(best.and_then(|(_, page)| page))
 }
 
-/// The only page whose name is a part of `written`. The other words must name nothing: they are in
-/// lower case or too common to be a name.
+/// The only page whose name, or its possessive, is a part of `written`. The other words must name
+/// nothing: they are in lower case, too common to be a name, or say whose it is.
 fn within<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Error> {
     let spelt: Vec<&str> = written.split_whitespace().take(MOST_WORDS + 1).collect();
     let count = spelt.len();
@@ -102,10 +157,12 @@ fn within<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Erro
     for from in 0..count {
         for to in from + 1..=count {
             let part = words[from..to].join(" ");
-            if part.chars().count() >= LEAST_WITHIN
-                && let Some(page) = find(names, &part)?
-            {
-                found.push((from, to, page));
+            let owner = possessor(spelt[to - 1]).and_then(|_| part.strip_suffix('s'));
+            for name in [Some(part.as_str()), owner].into_iter().flatten().filter(|name| name.chars().count() >= LEAST_WITHIN) {
+                if let Some(page) = find(names, name)? {
+                    found.push((from, to, page));
+                    break;
+                }
             }
         }
     }
@@ -113,7 +170,10 @@ fn within<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Erro
     let longest = |from: usize, to: usize| !found.iter().any(|&(a, b, _)| a <= from && to <= b && (a, b) != (from, to));
     let mut longest = found.iter().filter(|(from, to, _)| longest(*from, *to));
     let Some(&(from, to, page)) = longest.next() else { return Ok(None) };
-    let plain = |at: &usize| spelt[*at].chars().all(|c| !c.is_uppercase() && !c.is_ascii_digit()) || is_stop_word(&words[*at]);
+    let plain = |at: &usize| {
+        let lower = spelt[*at].chars().all(|c| !c.is_uppercase() && !c.is_ascii_digit());
+        lower || is_stop_word(&words[*at]) || LINKS.contains(&words[*at].as_str()) || possessor(spelt[*at]).is_some()
+    };
     let mut rest = (0..count).filter(|at| !(from..to).contains(at));
     let alone = longest.all(|(_, _, other)| *other == page) && rest.clone().count() <= MOST_OTHER_WORDS && rest.all(|at| plain(&at));
     Ok(alone.then_some(page))

@@ -176,7 +176,22 @@ mod tests {
         assert_eq!(titles.meant("Danube flow into"), Some(0));
         assert_eq!(titles.meant("composer the blue danube"), Some(1));
         assert_eq!(titles.meant("Picasso,"), Some(5));
-        for other in ["Canada Toronto", "canada or toronto", "Paris Hilton", "Danube River", "K2 climbed", "paris a b c d", "paris 2024"] {
+        assert_eq!(titles.meant("Between the Danube"), Some(0));
+        assert_eq!(titles.meant("Picasso's biggest rival"), Some(5));
+        assert_eq!(titles.meant("Strauss's The Blue Danube"), Some(1));
+        assert_eq!(titles.meant("K2. K2."), Some(6));
+        assert_eq!(titles.meant("The Blue Danube, the blue danube"), Some(1));
+        for other in [
+            "K2 K2 Toronto",
+            "Canada's Toronto",
+            "Canada Toronto",
+            "canada or toronto",
+            "Paris Hilton",
+            "Danube River",
+            "K2 climbed",
+            "paris a b c d",
+            "paris 2024",
+        ] {
             assert_eq!(titles.meant(other), None, "{other}");
         }
     }
