@@ -18,7 +18,7 @@ pub const CALIBRATION_FORMAT: u32 = 2;
 /// The oldest layout that can be used.
 const OLDEST_FORMAT: u32 = 1;
 
-/// A mean log-probability nearer to 0 than this counts as this one.
+/// A log-probability nearer to 0 than this counts as this one.
 const SURE: f64 = 1e-6;
 
 /// How sure the agents were when an answer was judged. All values are natural logarithms.
@@ -36,35 +36,37 @@ pub struct Evidence {
     pub lowest_input: f64,
     /// The mean log-probability of a token of Reflect-Agent's thought.
     pub reflection: f64,
+    /// The log-probability of all of Plan-Agent's thoughts together: the more is said, the lower.
+    pub all_thoughts: f64,
 }
 
 impl Evidence {
     /// The parts' names, in the order of [`values`](Self::values).
-    pub const PARTS: [&str; 6] = ["verdict", "thoughts", "lowest_thought", "inputs", "lowest_input", "reflection"];
+    pub const PARTS: [&str; 7] = ["verdict", "thoughts", "lowest_thought", "inputs", "lowest_input", "reflection", "all_thoughts"];
 
     /// The parts' values.
-    pub fn values(&self) -> [f64; 6] {
-        let Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection } = *self;
-        [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection]
+    pub fn values(&self) -> [f64; 7] {
+        let Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts } = *self;
+        [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts]
     }
 
     /// The parts' values as a calibration of `format` counts them.
-    pub fn counted(&self, format: u32) -> [f64; 6] {
-        let [verdict, means @ ..] = self.values();
-        if format == OLDEST_FORMAT {
-            return self.values();
+    pub fn counted(&self, format: u32) -> [f64; 7] {
+        let mut values = self.values();
+        if format != OLDEST_FORMAT {
+            // all but the verdict are log-probabilities
+            values[1..].iter_mut().for_each(|log_prob| *log_prob = sureness(*log_prob));
         }
-        let [thoughts, lowest_thought, inputs, lowest_input, reflection] = means.map(sureness);
-        [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection]
+        values
     }
 
     /// The evidence with these values, in the order of [`PARTS`](Self::PARTS).
-    pub fn from_values([verdict, thoughts, lowest_thought, inputs, lowest_input, reflection]: [f64; 6]) -> Evidence {
-        Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection }
+    pub fn from_values([verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts]: [f64; 7]) -> Evidence {
+        Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts }
     }
 }
 
-/// A mean log-probability `x` as `-ln(-x)`. Most words are sure: their means differ by orders of
+/// A log-probability `x` as `-ln(-x)`. Most words are sure: their means differ by orders of
 /// magnitude, all of which a few unsure ones hide where means are added.
 fn sureness(log_prob: f64) -> f64 {
     -(-log_prob).max(SURE).ln()
@@ -73,7 +75,8 @@ fn sureness(log_prob: f64) -> f64 {
 /// What the calls of a task's Plan-Agent and Tool-Agent tell of their certainty so far.
 ///
 /// An attempt after a judged answer repeats much of what was said, and what was said is likely to be
-/// said again. So its means count at most what those of the attempts before it did.
+/// said again. So its means count at most what those of the attempts before it did. The sum of all
+/// words only falls.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Likelihood {
     thoughts: Words,
@@ -100,9 +103,10 @@ impl Likelihood {
     /// judgement cost. `None` while a part is unknown.
     pub fn evidence(&self, log_odds: Option<f64>, judgement: &Usage) -> Option<Evidence> {
         let (thoughts, lowest_thought) = self.thoughts.known()?;
+        let all_thoughts = self.thoughts.sum;
         let (inputs, lowest_input) = self.inputs.known()?;
         let (verdict, reflection) = (log_odds?, judgement.mean_log_prob()?);
-        Some(Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection })
+        Some(Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts })
     }
 }
 
@@ -275,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_confidence_is_logistic() {
-        let at_the_means = Evidence { verdict: 1.0, thoughts: -0.5, lowest_thought: 0.0, inputs: 0.0, lowest_input: 0.0, reflection: 0.0 };
+        let at_the_means = Evidence::from_values([1.0, -0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
         let expected = |odds: f64| 1.0 / (1.0 + (-odds).exp());
         assert!((calibration().confidence(&at_the_means) - expected(1.0)).abs() < 1e-12);
         let surer = Evidence { thoughts: -0.25, verdict: 3.0, ..at_the_means };
@@ -285,24 +289,25 @@ mod tests {
     #[test]
     fn format_two_counts_orders_of_magnitude() {
         let calibration = Calibration { format: 2, ..calibration() };
-        let evidence = Evidence { verdict: 1.0, thoughts: -1.0, lowest_thought: -2.0, inputs: 0.0, lowest_input: -0.01, reflection: -1e-9 };
-        let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection] = evidence.counted(2);
+        let evidence = Evidence::from_values([1.0, -1.0, -2.0, 0.0, -0.01, -1e-9, -20.0]);
+        let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts] = evidence.counted(2);
         assert_eq!((verdict, thoughts, inputs, reflection), (1.0, 0.0, -SURE.ln(), -SURE.ln()));
         assert!((lowest_thought + 2.0_f64.ln()).abs() < 1e-12 && (lowest_input - 100.0_f64.ln()).abs() < 1e-12);
+        assert!((all_thoughts + 20.0_f64.ln()).abs() < 1e-12);
         // intercept 1 and 2 deviations of 0.25 above the mean of -0.5, each of weight 2
         assert!((calibration.confidence(&evidence) - 1.0 / (1.0 + (-5.0_f64).exp())).abs() < 1e-12);
         assert_eq!(evidence.counted(1), evidence.values());
     }
 
     #[test]
-    fn evidence_is_the_means_of_words() {
+    fn evidence_is_the_means_and_the_sum_of_words() {
         let mut likelihood = Likelihood::default();
         assert_eq!(likelihood.evidence(Some(1.0), &usage(-1.0, 2)), None);
         likelihood.add(Role::Plan, &usage(-4.0, 8));
         likelihood.add(Role::Plan, &usage(-4.0, 2));
         likelihood.add(Role::Tool, &usage(-1.0, 4));
         let evidence = likelihood.evidence(Some(1.5), &usage(-3.0, 6)).unwrap();
-        assert_eq!(evidence.values(), [1.5, -0.8, -2.0, -0.25, -0.25, -0.5]);
+        assert_eq!(evidence.values(), [1.5, -0.8, -2.0, -0.25, -0.25, -0.5, -8.0]);
         assert_eq!(likelihood.evidence(None, &usage(-3.0, 6)), None);
         assert_eq!(likelihood.evidence(Some(1.5), &Usage::default()), None);
         likelihood.add(Role::Tool, &Usage::default());
@@ -318,14 +323,14 @@ mod tests {
             likelihood.add(Role::Tool, &usage(input, 10));
             let evidence = likelihood.evidence(Some(1.0), &usage(-1.0, 2)).unwrap();
             likelihood.judged();
-            (evidence.thoughts, evidence.inputs)
+            (evidence.thoughts, evidence.inputs, evidence.all_thoughts)
         };
-        assert_eq!(attempt(-4.0, -1.0), (-0.4, -0.1));
+        assert_eq!(attempt(-4.0, -1.0), (-0.4, -0.1, -4.0));
         // means of -0.2 and -0.3
-        assert_eq!(attempt(0.0, -5.0), (-0.4, -0.3));
+        assert_eq!(attempt(0.0, -5.0), (-0.4, -0.3, -4.0));
         // means of -0.4 and -0.2
-        assert_eq!(attempt(-8.0, 0.0), (-0.4, -0.3));
-        assert_eq!(attempt(-8.0, 0.0), (-0.5, -0.3));
+        assert_eq!(attempt(-8.0, 0.0), (-0.4, -0.3, -12.0));
+        assert_eq!(attempt(-8.0, 0.0), (-0.5, -0.3, -20.0));
     }
 
     #[test]
@@ -349,9 +354,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_confidence_is_a_probability(values in prop::array::uniform6(-1e6..1e6_f64)) {
-            let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection] = values;
-            let evidence = Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection };
+        fn a_confidence_is_a_probability(values in prop::array::uniform7(-1e6..1e6_f64)) {
+            let evidence = Evidence::from_values(values);
             for format in [1, 2] {
                 let calibration = Calibration { format, ..calibration() };
                 prop_assert!((0.0..=1.0).contains(&calibration.confidence(&evidence)));

@@ -39,7 +39,7 @@ struct AnswerRecord {
     /// Whether it is right by the task's measure.
     right: bool,
     /// The parts of the evidence, in the order of [`Evidence::PARTS`].
-    evidence: [f64; 6],
+    evidence: Vec<f64>,
 }
 
 /// `calibrated.json`: what came of it.
@@ -74,6 +74,8 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
     let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
     let tools = selected(work, run)?;
     let (mut store, mut records) = Store::<AnswersRecord>::open(&run.path("calibration-answers.jsonl"))?;
+    // what a release with other parts wrote is asked again
+    records.retain(|record| record.answers.iter().all(|answer| answer.evidence.len() == Evidence::PARTS.len()));
     let done: HashSet<usize> = records.iter().map(|record| record.id).collect();
     let todo: Vec<usize> = validation_questions(work, database.len()).into_iter().filter(|id| !done.contains(id)).collect();
     let voices = chosen(run)?.group();
@@ -92,9 +94,9 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
             let mut judged = JudgedAnswers::default();
             log.events.iter().for_each(|event| judged.take(event));
             let answers = judged.into_all().into_iter().filter_map(|one| {
-                let (answer, evidence) = (one.answer?, one.evidence?.values());
+                let (answer, evidence) = (one.answer?, one.evidence?.values().to_vec());
                 let right = work.task.metric.score(&question, Some(&answer), entry.answer.as_deref()).0;
-                evidence.into_iter().all(f64::is_finite).then_some(AnswerRecord { answer, approved: one.approved, right, evidence })
+                evidence.iter().all(|value| value.is_finite()).then_some(AnswerRecord { answer, approved: one.approved, right, evidence })
             });
             Ok(AnswersRecord { id: *id, answers: answers.collect() })
         },
@@ -111,13 +113,11 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
     records.sort_by_key(|record| record.id);
     let of = |record: &AnswersRecord| -> Vec<Judged> {
         let question = record.id.to_string();
-        let judged = |one: &AnswerRecord| Judged {
-            question: question.clone(),
-            evidence: Evidence::from_values(one.evidence),
-            approved: one.approved,
-            right: one.right,
+        let judged = |one: &AnswerRecord| {
+            let evidence = Evidence::from_values(one.evidence.as_slice().try_into().ok()?);
+            Some(Judged { question: question.clone(), evidence, approved: one.approved, right: one.right })
         };
-        record.answers.iter().map(judged).collect()
+        record.answers.iter().filter_map(judged).collect()
     };
     let judged: Vec<Judged> = records.iter().flat_map(of).collect();
     let precision = work.task.settings.evaluate.precision;

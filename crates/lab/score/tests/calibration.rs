@@ -7,8 +7,8 @@ use autoact_score::{FitError, Judged, auroc, calibration_error, curve, fit, fit_
 use autoact_trajectory::{Calibration, Evidence};
 use proptest::prelude::*;
 
-/// Answers that are right the more often the likelier their thoughts are; `lowest_input` is
-/// constant.
+/// Answers that are right the more often the likelier their thoughts are; `lowest_input` and
+/// `all_thoughts` are constant.
 fn judged() -> Vec<Judged> {
     let mut draws = SplitMix64::new(14);
     let mut one = |at: usize| {
@@ -21,6 +21,7 @@ fn judged() -> Vec<Judged> {
             inputs: -values[3],
             lowest_input: 0.0,
             reflection: -1.5 * values[5],
+            all_thoughts: 0.0,
         };
         let odds = 4.0 * (1.0 + thoughts) + 0.25 * evidence.verdict + 0.5;
         let right = draws.unit() < 1.0 / (1.0 + (-odds).exp());
@@ -47,7 +48,7 @@ fn weights_are_those_of_scikit_learn() {
     let calibration = fit(&judged, 0.9).unwrap().calibration;
     calibration.check().unwrap();
     let parts: Vec<&str> = calibration.terms.iter().map(|term| term.part.as_str()).collect();
-    assert_eq!(parts, ["verdict", "thoughts", "lowest_thought", "inputs", "reflection"], "a constant part does not count");
+    assert_eq!(parts, ["verdict", "thoughts", "lowest_thought", "inputs", "reflection"], "constant parts do not count");
     assert_eq!((calibration.histories, calibration.precision), (200, 0.9));
     let expected = [0.44965425698217565, 3.1991178471879835, 0.2291136410560285, 0.22479028257496386, 0.20803295980961814];
     assert!(close(calibration.intercept, 1.4700365803542463), "{calibration:?}");
@@ -61,7 +62,7 @@ fn weights_are_those_of_scikit_learn() {
 #[test]
 fn auroc_is_that_of_scikit_learn() {
     let judged = judged();
-    let expected = [0.5609503060483453, 0.9221910986616869, 0.8568316215375039, 0.4870837223778401, 0.5, 0.5202821869488536];
+    let expected = [0.5609503060483453, 0.9221910986616869, 0.8568316215375039, 0.4870837223778401, 0.5, 0.5202821869488536, 0.5];
     for (part, expected) in expected.into_iter().enumerate() {
         assert!(close(auroc(&by_part(&judged, part)).unwrap(), expected), "{part}");
     }

@@ -184,14 +184,7 @@ mod tests {
     use super::*;
 
     fn rated(approved: bool, right: bool, sure: Option<f64>) -> Rated {
-        let evidence = sure.map(|sure| Evidence {
-            verdict: -sure,
-            thoughts: sure,
-            lowest_thought: 0.0,
-            inputs: sure,
-            lowest_input: sure,
-            reflection: sure,
-        });
+        let evidence = sure.map(|sure| Evidence::from_values([-sure, sure, 0.0, sure, sure, sure, sure]));
         Rated { approved, right, answerable: true, no_answer: false, confidence: sure, evidence }
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use autoact_registry::CALIBRATION_FILE;
 use autoact_score::{Fitted, Judged, calibration_error, fit};
-use autoact_trajectory::{Calibration, NextAttempt};
+use autoact_trajectory::{Calibration, Evidence, NextAttempt};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -85,6 +85,10 @@ fn read(line: &str) -> anyhow::Result<Vec<Judged>> {
     for one in judgements.iter().filter(|one| !one["answer"].is_null()) {
         let asked = one["threshold"].as_f64().unwrap_or_default();
         anyhow::ensure!(asked <= 0.0, "asked with a threshold, so its verdicts are unknown; fix: ask with `--min-confidence 0`");
+        let missing = one["evidence"].as_object().and_then(|parts| Evidence::PARTS.iter().find(|part| !parts.contains_key(**part)));
+        if let Some(part) = missing {
+            anyhow::bail!("its evidence has no `{part}`: an earlier release wrote it; fix: run `autoact eval --output` again");
+        }
         if let Some(evidence) = evidence_from(&one["evidence"]) {
             let flag = |name: &str| one[name].as_bool().with_context(|| format!("no `{name}`"));
             judged.push(Judged { question: question.to_owned(), evidence, approved: flag("approved")?, right: flag("right")? });
@@ -206,8 +210,6 @@ fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use autoact_trajectory::Evidence;
-
     use super::*;
 
     /// Answers that are right where the thoughts are likely, with some exceptions.
@@ -215,8 +217,7 @@ mod tests {
         let one = |at: usize| {
             let thoughts = -((at * 37 % 100) as f64) / 100.0;
             let other = (at * 53 % 17) as f64 / 17.0;
-            let evidence =
-                Evidence { verdict: other, thoughts, lowest_thought: 2.0 * thoughts, inputs: -other, lowest_input: -1.0, reflection: -0.5 };
+            let evidence = Evidence::from_values([other, thoughts, 2.0 * thoughts, -other, -1.0, -0.5, 9.0 * thoughts]);
             Judged {
                 question: format!("question {at}"),
                 evidence,

@@ -33,17 +33,13 @@ pub(super) fn evidence_json(evidence: &Evidence) -> Value {
     Value::Object(parts)
 }
 
-/// The evidence that [`evidence_json`] wrote.
+/// The evidence that [`evidence_json`] wrote. `None`: a part is missing.
 pub(super) fn evidence_from(value: &Value) -> Option<Evidence> {
-    let part = |name: &str| value.get(name)?.as_f64();
-    Some(Evidence {
-        verdict: part("verdict")?,
-        thoughts: part("thoughts")?,
-        lowest_thought: part("lowest_thought")?,
-        inputs: part("inputs")?,
-        lowest_input: part("lowest_input")?,
-        reflection: part("reflection")?,
-    })
+    let mut values = [0.0; Evidence::PARTS.len()];
+    for (value_of, name) in values.iter_mut().zip(Evidence::PARTS) {
+        *value_of = value.get(name)?.as_f64()?;
+    }
+    Some(Evidence::from_values(values))
 }
 
 #[cfg(test)]
@@ -108,10 +104,10 @@ mod tests {
     #[test]
     fn judged_answers_have_the_evidence_of_the_fold() {
         let judged = judgements(&events());
-        let values: Vec<[f64; 6]> = judged.iter().map(|one| one.evidence.unwrap().values()).collect();
-        // verdict, thoughts, lowest thought, inputs, lowest input, reflection; the means of the second
-        // attempt, -0.75 and -0.375, count no more than those of the first
-        assert_eq!(values, [[-3.0, -1.0, -1.0, -0.5, -0.5, -2.0], [2.0, -1.0, -1.0, -0.5, -0.5, -0.125]]);
+        let values: Vec<[f64; 7]> = judged.iter().map(|one| one.evidence.unwrap().values()).collect();
+        // verdict, thoughts, lowest thought, inputs, lowest input, reflection, all thoughts; the means of
+        // the second attempt, -0.75 and -0.375, count no more than those of the first
+        assert_eq!(values, [[-3.0, -1.0, -1.0, -0.5, -0.5, -2.0, -2.0], [2.0, -1.0, -1.0, -0.5, -0.5, -0.125, -3.0]]);
         let rest: Vec<(&str, bool, Option<f64>)> =
             judged.iter().map(|one| (one.answer.as_deref().unwrap(), one.approved, one.confidence)).collect();
         assert_eq!(rest, [("river", false, Some(0.25)), ("lake", true, None)]);
