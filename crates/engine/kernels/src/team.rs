@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_micros(50);
 pub struct Team {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
+    /// Jobs run on the caller's thread alone.
+    alone: AtomicBool,
     /// Held during a job, so that jobs of several callers run one after the other.
     turn: Mutex<()>,
 }
@@ -95,7 +97,7 @@ impl Team {
             asleep: (0..others).map(|_| AtomicBool::new(false)).collect(),
             caller: Mutex::default(),
         });
-        let mut team = Self { shared, workers: Vec::with_capacity(others), turn: Mutex::default() };
+        let mut team = Self { shared, workers: Vec::with_capacity(others), alone: AtomicBool::new(false), turn: Mutex::default() };
         for i in 0..others {
             let shared = team.shared.clone();
             team.workers.push(std::thread::Builder::new().name(format!("kernels-{}", i + 1)).spawn(move || shared.work(i))?);
@@ -103,9 +105,19 @@ impl Team {
         Ok(team)
     }
 
-    /// Number of threads, including the caller's.
+    /// Number of threads that take part in a job, including the caller's.
     pub fn threads(&self) -> usize {
-        self.workers.len() + 1
+        if self.is_alone() { 1 } else { self.workers.len() + 1 }
+    }
+
+    /// With `true`, jobs run on the caller's thread alone from now on: where other programs need the
+    /// cores, a job would wait for a thread that was interrupted.
+    pub fn set_alone(&self, alone: bool) {
+        self.alone.store(alone, Ordering::Relaxed);
+    }
+
+    fn is_alone(&self) -> bool {
+        self.workers.is_empty() || self.alone.load(Ordering::Relaxed)
     }
 
     /// Calls `f` once with every number below `tasks`, on all threads. A job inside a task runs on
@@ -114,7 +126,7 @@ impl Team {
     /// # Panics
     /// If a task panics, with its payload, after all threads have stopped.
     pub fn run(&self, tasks: usize, f: &(dyn Fn(usize) + Sync)) {
-        if tasks <= 1 || self.workers.is_empty() || BUSY.get() {
+        if tasks <= 1 || self.is_alone() || BUSY.get() {
             return (0..tasks).for_each(f);
         }
         let turn = lock(&self.turn);
@@ -155,7 +167,7 @@ impl Team {
 
     /// [`Team::rows`] for elements of any type.
     pub(crate) fn pieces<T: Send>(&self, y: &mut [T], width: usize, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
-        if size_of_val(y) < SMALL || self.workers.is_empty() {
+        if size_of_val(y) < SMALL || self.is_alone() {
             return f(0, y);
         }
         let rows = (y.len() / width.max(1)).div_ceil(4 * self.threads()).max(1);

@@ -19,12 +19,8 @@ use crate::scores::Scoring;
 use crate::sequence::Work;
 use crate::state::{AtWork, EngineState, LoadedAdapter};
 use crate::word_bias::TokenBias;
-use crate::worker::{Job, Worker};
+use crate::worker::{Job, Threads, Worker};
 use crate::{ChatTemplate, EngineOptions, GenerateStream, LoadError, ModelDir, Places, Prompt, Tokenizer, Transformer};
-
-/// Models with at most this many bytes of weights use one thread. A second one saves a few
-/// microseconds per product and costs as much for every wake-up, and more if cores are busy.
-const SMALL: u64 = 64 << 20;
 /// Places of the queue for jobs that are no requests.
 const OTHER_JOBS: usize = 16;
 /// Minimum time after which an overloaded engine may be called again.
@@ -78,7 +74,7 @@ impl Engine {
         });
         // the places bound the requests; what else is sent finds room beside them
         let (jobs, queue) = sync_channel(shared.places.most() + OTHER_JOBS);
-        let threads = threads(dir, options.threads);
+        let threads = Threads::of(dir, options.threads);
         Worker::spawn(shared.clone(), queue, threads, &options)?;
         release_freed();
         Ok(Self { info, shared, adapters: RwLock::default(), template, jobs })
@@ -169,14 +165,6 @@ impl Engine {
             .cloned()
             .ok_or_else(|| GenerateError::UnknownAdapter { name: name.to_owned(), loaded: adapters.keys().cloned().collect() })
     }
-}
-
-/// The requested number of threads, or the best one for the model in `dir`.
-fn threads(dir: &ModelDir, asked: usize) -> usize {
-    if asked > 0 {
-        return asked;
-    }
-    if dir.weight_bytes() <= SMALL { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) }
 }
 
 fn stopped() -> GenerateError {

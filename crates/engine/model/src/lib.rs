@@ -28,6 +28,7 @@ mod places;
 mod prompt;
 mod radix;
 mod rope;
+mod run_delay;
 mod sampler;
 mod schedule;
 mod scores;

@@ -13,8 +13,8 @@ pub struct EngineOptions {
     pub name: Option<String>,
     /// Maximum number of waiting requests; further ones are refused as overloaded.
     pub queue: usize,
-    /// Number of compute threads, including the engine's own. 0: one for a small model, else one
-    /// per core.
+    /// Number of compute threads, including the engine's own. 0: one for a small model, and a second
+    /// while the machine has a core to spare; else one per core.
     pub threads: usize,
     /// Maximum number of sequences in a batch. A pass reads the weights once for the whole batch.
     pub batch: usize,

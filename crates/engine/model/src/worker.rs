@@ -16,12 +16,13 @@ use crate::fairness::{Fairness, OwnerId};
 use crate::grammar::Grammars;
 use crate::known::Known;
 use crate::radix::Prefixes;
+use crate::run_delay::RunDelay;
 use crate::schedule::{Pace, Wish};
 use crate::sequence::{Sequence, Work};
 use crate::shared::SharedPrefixes;
 use crate::state::EngineState;
 use crate::transformer::{Item, Scratch};
-use crate::{EngineOptions, GenerateSender, LoadError};
+use crate::{EngineOptions, GenerateSender, LoadError, ModelDir};
 
 /// A job for the thread.
 pub(crate) enum Job {
@@ -59,6 +60,8 @@ pub(crate) struct Worker {
     /// Maximum number of running sequences, beside those of owners that have less than their part.
     batch: usize,
     passes: usize,
+    /// Of this thread, where the others take part only while the machine has cores to spare.
+    run_delay: Option<RunDelay>,
 }
 
 struct Running {
@@ -70,14 +73,42 @@ struct Running {
 
 /// Without work for so long, buffers are given back: longer than the pauses within a task.
 const IDLE: Duration = Duration::from_secs(5);
+/// The run delay is asked for in every so many passes: it costs a microsecond or two.
+const PASSES: usize = 8;
+/// Models with at most this many bytes of weights have few threads.
+const SMALL: u64 = 64 << 20;
+/// So many: each product is of a few microseconds, which is what it costs to hand it out.
+const FEW: usize = 2;
 /// The newest request has the weight 1/`MEAN_OF` in the mean duration.
 const MEAN_OF: u64 = 8;
 
+/// How many threads compute.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Threads {
+    most: usize,
+    /// Whether the others pause while the machine has no core to spare.
+    spare: bool,
+}
+
+impl Threads {
+    /// The number that is asked for. 0: all cores, or a few threads for a small model.
+    pub(crate) fn of(dir: &ModelDir, asked: usize) -> Threads {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let small = asked == 0 && dir.weight_bytes() <= SMALL;
+        let most = match asked {
+            0 if small => cores().min(FEW),
+            0 => cores(),
+            _ => asked,
+        };
+        Threads { most, spare: small && most > 1 }
+    }
+}
+
 impl Worker {
     /// Starts the thread, which ends when all senders of `jobs` are dropped.
-    pub(crate) fn spawn(shared: Arc<EngineState>, jobs: Receiver<Job>, threads: usize, options: &EngineOptions) -> Result<(), LoadError> {
+    pub(crate) fn spawn(shared: Arc<EngineState>, jobs: Receiver<Job>, threads: Threads, options: &EngineOptions) -> Result<(), LoadError> {
         let grammars = Grammars::new(&shared.tokenizer.env())?;
-        let team = Team::new(threads).map_err(LoadError::Thread)?;
+        let team = Team::new(threads.most).map_err(LoadError::Thread)?;
         let shape = shared.model.block_shape();
         let format = shared.model.format().to_string();
         let open = |dir: &PathBuf| SharedPrefixes::open(dir, &shared.base_digest, &format, shape, options.cache_bytes);
@@ -95,8 +126,13 @@ impl Worker {
             running: Vec::new(),
             batch: options.batch.max(1),
             passes: 0,
+            run_delay: None,
         };
-        std::thread::Builder::new().name("model".to_owned()).spawn(move || worker.run(&jobs)).map(drop).map_err(LoadError::Thread)
+        let run = move || {
+            worker.run_delay = threads.spare.then(RunDelay::of_this_thread);
+            worker.run(&jobs);
+        };
+        std::thread::Builder::new().name("model".to_owned()).spawn(run).map(drop).map_err(LoadError::Thread)
     }
 
     fn run(&mut self, jobs: &Receiver<Job>) {
@@ -220,6 +256,9 @@ impl Worker {
             }
         }
         stallpoint("model-pass", &self.passes);
+        if let Some(delay) = self.run_delay.as_mut().filter(|_| self.passes % PASSES == 1) {
+            self.team.set_alone(delay.is_full());
+        }
         let started = Instant::now();
         let logits = self.shared.model.forward(&self.team, &mut items, &mut self.scratch);
         let took = started.elapsed();

@@ -46,7 +46,8 @@ pub struct EngineConfig {
     /// What keys and values are kept in: `bf16` or `f32`; empty: `bf16`, but `f32` if the weights
     /// are in `f32`. In `bf16`, `cache_bytes` and `shared_prefixes` hold twice as many tokens.
     pub kv: String,
-    /// Threads that compute; 0: one for a small model, as many as there are cores for others.
+    /// Threads that compute; 0: one for a small model and another while a core is idle, as many as
+    /// there are cores for others.
     pub threads: usize,
     /// Most tokens of prompt and reply together; 0: the model's own limit.
     pub context_length: usize,
