@@ -79,7 +79,7 @@ mod tests {
         assert!(!after(49, 1));
         assert!(!after(90, 10) && !after(85, 15), "between both it stays as it is");
         assert!(after(70, 30));
-        assert!(after(85, 15) && after(20, 60));
+        assert!(after(85, 15) && after(40, 60));
         assert!(!after(95, 5));
     }
 
