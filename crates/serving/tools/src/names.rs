@@ -9,8 +9,8 @@ const LEAST_WITHIN: usize = 4;
 const MOST_OTHER_WORDS: usize = 3;
 /// Longer texts are not searched for a name.
 const MOST_WORDS: usize = 16;
-/// Words that are no names wherever they stand, also at the start of a sentence, beside those that
-/// say nothing about a page.
+/// More words that name nothing, also with a capital at the start of a sentence. They are no stop
+/// words, because a search may well be for them.
 const LINKS: [&str; 33] = [
     "about",
     "after",
@@ -123,9 +123,9 @@ fn once(folded: &str) -> Option<String> {
     Some(words[..length].join(" "))
 }
 
-/// A word without the ending of a possessor. `None`: it has none.
-fn possessor(word: &str) -> Option<&str> {
-    word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).filter(|name| !name.is_empty())
+/// Whether a word says whose something is (`Malevich's`).
+fn is_possessive(word: &str) -> bool {
+    ["'s", "’s"].iter().any(|ending| word.len() > ending.len() && word.ends_with(ending))
 }
 
 /// The only page that has one of the names that `written` misspells by the fewest letters.
@@ -157,7 +157,7 @@ fn within<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Erro
     for from in 0..count {
         for to in from + 1..=count {
             let part = words[from..to].join(" ");
-            let owner = possessor(spelt[to - 1]).and_then(|_| part.strip_suffix('s'));
+            let owner = part.strip_suffix('s').filter(|_| is_possessive(spelt[to - 1]));
             for name in [Some(part.as_str()), owner].into_iter().flatten().filter(|name| name.chars().count() >= LEAST_WITHIN) {
                 if let Some(page) = find(names, name)? {
                     found.push((from, to, page));
@@ -172,7 +172,7 @@ fn within<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Erro
     let Some(&(from, to, page)) = longest.next() else { return Ok(None) };
     let plain = |at: &usize| {
         let lower = spelt[*at].chars().all(|c| !c.is_uppercase() && !c.is_ascii_digit());
-        lower || is_stop_word(&words[*at]) || LINKS.contains(&words[*at].as_str()) || possessor(spelt[*at]).is_some()
+        lower || is_stop_word(&words[*at]) || LINKS.contains(&words[*at].as_str()) || is_possessive(spelt[*at])
     };
     let mut rest = (0..count).filter(|at| !(from..to).contains(at));
     let alone = longest.all(|(_, _, other)| *other == page) && rest.clone().count() <= MOST_OTHER_WORDS && rest.all(|at| plain(&at));

@@ -286,7 +286,9 @@ mod tests {
     fn rows_of_other_runs_are_refused() {
         let one = &judged(0)[..1];
         assert_eq!(read(&row(&one[0], 0.0)).unwrap(), one);
-        for wrong in [row(&one[0], 0.5), "{}".into(), "x".into(), json!({ "question": "?" }).to_string()] {
+        // of a release that did not know the last part
+        let earlier = row(&one[0], 0.0).replace(Evidence::PARTS[6], "other");
+        for wrong in [earlier, row(&one[0], 0.5), "{}".into(), "x".into(), json!({ "question": "?" }).to_string()] {
             assert!(read(&wrong).is_err(), "{wrong}");
         }
     }
