@@ -4,7 +4,7 @@
 //! one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::result_large_err, clippy::redundant_clone, clippy::zombie_processes)] // tests
 
-#[path = "../../../domain/trajectory/tests/common/mod.rs"]
+#[path = "../../../domain/trajectory/tests/all/common/mod.rs"]
 mod common;
 
 use std::collections::BTreeMap;

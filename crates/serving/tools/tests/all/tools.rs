@@ -1,0 +1,343 @@
+//! The built-in tools on a small corpus, as the group meets them.
+
+use std::sync::Arc;
+
+use autoact_tools::{Corpus, CorpusError, Observation, Page, ToolLibrary};
+use autoact_trajectory::{Action, Step, Trajectory, Turn};
+use proptest::prelude::*;
+
+fn page(title: &str, text: &str) -> Page {
+    Page { title: title.into(), text: text.into() }
+}
+
+fn corpus() -> Arc<Corpus> {
+    let pages = vec![
+        page(
+            "Loire",
+            "The Loire is a river in France. It is 1006 km long. It rises in the Massif Central. It flows into the Atlantic Ocean. \
+             Nantes lies on the Loire. Many castles stand along the river. Its valley is known for wine. Orléans lies on the Loire too. \
+             The river floods in spring.",
+        ),
+        page("France", "France is a country in Europe. Its capital is Paris. Its longest river is the Loire."),
+        page("Paris", "Paris is the capital of France. It lies on the Seine."),
+        page("São Tomé", "São Tomé is the capital of São Tomé and Príncipe."),
+        page("The Hague", "The Hague is a city in the Netherlands."),
+        page("Mercury (planet)", "Mercury (planet) is the smallest planet."),
+        page("Mercury (element)", "Mercury (element) is a metal with the symbol Hg."),
+    ];
+    Arc::new(Corpus::from_pages(pages).unwrap())
+}
+
+fn library() -> ToolLibrary {
+    ToolLibrary::bundled(corpus()).unwrap()
+}
+
+fn observe(tool: &str, params: &str, trajectory: &Trajectory) -> Observation {
+    library().execute(&Action { tool: tool.into(), params: params.into() }, trajectory)
+}
+
+#[track_caller]
+fn check(tool: &str, params: &str, expected: &str) {
+    let observation = observe(tool, params, &Trajectory::default());
+    assert_eq!((observation.text.as_str(), observation.is_error), (expected, false), "{tool}[{params}]");
+}
+
+#[test]
+fn an_observation_names_what_it_shows() {
+    let pages: Vec<Page> = corpus().pages().to_vec();
+    let trajectory = history(&[("Retrieve", "Loire")]);
+    for (tool, params, titles) in [
+        ("Retrieve", "the loire", vec!["Loire"]),
+        ("Retrieve", "Berlin", vec![]),
+        ("Search", "capital of France", vec!["France", "Paris", "São Tomé"]),
+        ("Lookup", "floods", vec!["Loire"]),
+        ("Lookup", "zebra", vec![]),
+        ("Calculate", "1 + 1", vec![]),
+    ] {
+        let observation = observe(tool, params, &trajectory);
+        let named: Vec<&str> = observation.sources.iter().map(|source| source.title.as_str()).collect();
+        assert_eq!(named, titles, "{tool}[{params}]");
+        for source in &observation.sources {
+            let page = pages.iter().find(|page| page.title == source.title).unwrap();
+            assert_eq!(source.text, page.text[source.start as usize..source.end as usize]);
+            assert!(observation.text.contains(&source.text), "{tool}[{params}]: {}", observation.text);
+        }
+    }
+}
+
+/// The trajectory in which these actions were really run, one after the other.
+fn history(actions: &[(&str, &str)]) -> Trajectory {
+    let mut trajectory = Trajectory::default();
+    for (tool, params) in actions {
+        let observation = observe(tool, params, &trajectory).text;
+        let step = Step {
+            thought: "…".into(),
+            tool: (*tool).into(),
+            params: Some((*params).into()),
+            observation: Some(observation),
+            ..Step::default()
+        };
+        trajectory.turns.push(Turn::Step(step));
+    }
+    trajectory
+}
+
+#[test]
+fn a_page_is_found_by_its_alias() {
+    let people = [
+        (page("Wolfgang Amadeus Mozart", "Wolfgang Amadeus Mozart is known for music."), vec!["Mozart".to_owned(), "Paris".to_owned()]),
+        (page("Paris", "A city of light."), vec!["Lutetia".to_owned()]),
+    ];
+    let library = ToolLibrary::bundled(Arc::new(Corpus::with_aliases(people).unwrap())).unwrap();
+    let run = |tool: &str, params: &str| library.execute(&Action { tool: tool.into(), params: params.into() }, &Trajectory::default()).text;
+    assert_eq!(run("Retrieve", "mozart"), "Wolfgang Amadeus Mozart is known for music.");
+    // as is one by its name with a typo, or among words that name nothing
+    assert_eq!(run("Retrieve", "Mozrat"), "Wolfgang Amadeus Mozart is known for music.");
+    assert_eq!(run("Retrieve", "Mozart die"), "Wolfgang Amadeus Mozart is known for music.");
+    assert_eq!(run("Retrieve", "Mozartkugel"), "No page is titled Mozartkugel. Similar: Wolfgang Amadeus Mozart.");
+    // a title goes before an alias, and an alias makes the title visible
+    assert_eq!(run("Retrieve", "Paris"), "A city of light.");
+    assert_eq!(run("Retrieve", "the Lutetia"), "Paris: A city of light.");
+    assert_eq!(run("Search", "Lutetia"), "Paris: A city of light.");
+}
+
+#[test]
+fn a_corpus_file_has_aliases() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pages.jsonl");
+    std::fs::write(&path, "{\"title\":\"Netherlands\",\"text\":\"A country.\",\"aliases\":[\"Holland\"]}\n").unwrap();
+    assert_eq!(Corpus::load(&path).unwrap().page("holland").unwrap().title, "Netherlands");
+}
+
+#[test]
+fn search_shows_the_best_sentence_of_the_best_pages() {
+    check(
+        "Search",
+        "capitals of France",
+        "France: Its capital is Paris. | Paris: Paris is the capital of France. | São Tomé: São Tomé is the capital of São Tomé and Príncipe.",
+    );
+    check("Search", "the symbol Hg?", "Mercury (element): Mercury (element) is a metal with the symbol Hg.");
+    check("Search", "Orleans castle", "Loire: Many castles stand along the river.");
+}
+
+#[test]
+fn a_page_that_says_it_is_found_before_what_shares_a_name() {
+    let pages = vec![
+        page("Cairo", "Cairo is a city in Egypt. It stands on the Nile. The landmark of Cairo is the Cairo Tower."),
+        page("Cairo Tower", "The Cairo Tower is a tower in Cairo."),
+        page("Cairo University", "Cairo University is a university. Its city is Cairo."),
+        page("Egypt", "Egypt is a country in Africa. Its area is 1010408 km². Its longest river is the Nile. Its capital is Cairo."),
+    ];
+    let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap();
+    let found = |query: &str| -> Vec<String> {
+        let found = library.execute(&Action { tool: "Search".into(), params: query.into() }, &Trajectory::default());
+        found.sources.into_iter().map(|source| source.title).take(2).collect()
+    };
+    assert_eq!(found("capital Cairo"), ["Cairo", "Egypt"]);
+    assert_eq!(found("Africa's capital"), ["Egypt"]);
+    assert_eq!(found("Cairo Tower")[0], "Cairo Tower", "the longest name in the query");
+}
+
+#[test]
+fn a_value_is_found_before_titles_that_share_a_word_of_the_query() {
+    let atlas = Corpus::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../corpora/atlas/pages.jsonl")).unwrap();
+    for (query, title) in [
+        ("calling code +372", "Estonia"),
+        ("orbital period 687 days", "Mars"),
+        ("city Ann Arbor", "University of Michigan"),
+        ("composer Frederick Loewe", "My Fair Lady"),
+        ("director Ishirō Honda", "Godzilla"),
+        ("author Harper Lee", "To Kill a Mockingbird"),
+        ("highest mountain Grossglockner", "Austria"),
+        ("Danube length", "Danube"),
+    ] {
+        let found: Vec<&str> = atlas.search(query, 3).unwrap().into_iter().map(|(page, _)| page.title.as_str()).collect();
+        assert!(found.contains(&title), "{query}: {found:?}");
+    }
+}
+
+#[test]
+fn search_has_no_syntax_to_get_wrong() {
+    check("Search", "xyzzy", "No page matches xyzzy.");
+    check("Search", "title:(\"", "No page matches title:(\".");
+    check("Search", "+Hg -\"metal AND", "Mercury (element): Mercury (element) is a metal with the symbol Hg.");
+    check("Search", "", "No page matches .");
+}
+
+#[test]
+fn retrieve_shows_the_lead() {
+    let lead = "The Loire is a river in France. It is 1006 km long. It rises in the Massif Central. It flows into the Atlantic Ocean. \
+                Nantes lies on the Loire. Many castles stand along the river. (More: use Lookup.)";
+    for title in ["Loire", " loire ", "the Loire", "LOIRE.", "\"Loire\""] {
+        check("Retrieve", title, lead);
+    }
+    check("Retrieve", "Paris", "Paris is the capital of France. It lies on the Seine.");
+    check("Retrieve", "hague", "The Hague is a city in the Netherlands.");
+    check("Retrieve", "Sao Tome", "São Tomé is the capital of São Tomé and Príncipe.");
+}
+
+#[test]
+fn an_unknown_page_gives_similar_ones() {
+    check("Retrieve", "Mercury", "No page is titled Mercury. Similar: Mercury (planet); Mercury (element).");
+    check("Retrieve", "Loire River", "No page is titled Loire River. Similar: Loire.");
+    check("Retrieve", "xyzzy", "No page is titled xyzzy.");
+}
+
+#[test]
+fn lookup_looks_into_the_page_retrieved_last() {
+    let look = |actions: &[(&str, &str)], keyword: &str| observe("Lookup", keyword, &history(actions)).text;
+    assert_eq!(look(&[], "wine"), "No page has been retrieved yet. Use Retrieve first.");
+    assert_eq!(look(&[("Search", "Loire")], "wine"), "No page has been retrieved yet. Use Retrieve first.");
+    assert_eq!(look(&[("Retrieve", "Loire")], "wine"), "(1 of 1) Its valley is known for wine.");
+    assert_eq!(look(&[("Retrieve", "Loire")], "ORLEANS"), "(1 of 1) Orléans lies on the Loire too.");
+    assert_eq!(look(&[("Retrieve", "Loire")], "flood"), "(1 of 1) The river floods in spring.");
+    assert_eq!(look(&[("Retrieve", "Loire")], "Berlin"), "No sentence of Loire contains Berlin.");
+    assert_eq!(look(&[("Retrieve", "Loire")], ""), "No sentence of Loire contains .");
+    // with a typo, in the keyword or in what was retrieved
+    assert_eq!(look(&[("Retrieve", "Loire")], "vallye"), "(1 of 1) Its valley is known for wine.");
+    assert_eq!(look(&[("Retrieve", "Lorie")], "wine"), "(1 of 1) Its valley is known for wine.");
+    // a failed Retrieve leaves the page where it was
+    assert_eq!(look(&[("Retrieve", "Loire"), ("Retrieve", "xyzzy")], "wine"), "(1 of 1) Its valley is known for wine.");
+    assert_eq!(look(&[("Retrieve", "Loire"), ("Retrieve", "Paris")], "Seine"), "(1 of 1) It lies on the Seine.");
+}
+
+#[test]
+fn lookup_goes_on_where_it_was() {
+    let again = |times: usize| {
+        let mut actions = vec![("Retrieve", "Loire")];
+        actions.extend(vec![("Lookup", "lies"); times]);
+        observe("Lookup", "Lies", &history(&actions)).text
+    };
+    assert_eq!(again(0), "(1 of 2) Nantes lies on the Loire.");
+    assert_eq!(again(1), "(2 of 2) Orléans lies on the Loire too.");
+    assert_eq!(again(2), "No more sentences of Loire contain Lies.");
+    // another page, and the same one again, begin anew
+    let actions = [("Retrieve", "Loire"), ("Lookup", "lies"), ("Retrieve", "Paris")];
+    assert_eq!(observe("Lookup", "lies", &history(&actions)).text, "(1 of 1) It lies on the Seine.");
+}
+
+#[test]
+fn calculate_computes_and_compares() {
+    check("Calculate", "1006 - 6", "1000");
+    check("Calculate", "1006 > 777", "true");
+    check("Calculate", "1006 km - 777 km", "229 km");
+    let failed = observe("Calculate", "1 +", &Trajectory::default());
+    assert_eq!(failed.text, "cannot calculate `1 +`: expected a number at the end");
+    assert!(failed.is_error);
+}
+
+#[test]
+fn calculate_reads_words() {
+    check("Calculate", "twelve plus thirty", "42");
+    check("Calculate", "6x7", "42");
+    check("Calculate", "Nine < 8", "false");
+    check("Calculate", "abs(777 km - 1006 km)", "229 km");
+    let zero = observe("Calculate", "twelve divided by zero", &Trajectory::default());
+    assert_eq!(zero.text, "cannot calculate `12 / 0`: division by zero");
+}
+
+#[test]
+fn calculate_knows_names_by_their_pages() {
+    let pages = [("Giuseppe Verdi", "Verdi"), ("Rome", "Eternal City"), ("Italy", "Italian Republic"), ("Carbon", "C")];
+    let pages = pages.map(|(title, alias)| (page(title, "It is known."), vec![alias.to_owned()]));
+    let library = ToolLibrary::bundled(Arc::new(Corpus::with_aliases(pages).unwrap())).unwrap();
+    for (texts, expected) in [
+        ("Giuseppe Verdi = verdi", "true"),
+        ("Verdi = Giuseppe Verdy", "true"),
+        ("Rome = the Eternal City", "true"),
+        ("Rome = Italy", "false"),
+        ("Rossini = Verdi", "false"),
+        ("Carbon = C", "true"),
+        ("C = C++", "false"),
+        ("euro = euros", "true"),
+        ("Puccini = Puccini", "true"),
+    ] {
+        let action = Action { tool: "Calculate".into(), params: texts.into() };
+        let observation = library.execute(&action, &Trajectory::default());
+        assert_eq!((observation.text.as_str(), observation.is_error), (expected, false), "{texts}");
+    }
+}
+
+#[test]
+fn finish_and_unknown_tools_are_not_run() {
+    assert!(observe("Finish", "Paris", &Trajectory::default()).is_error);
+    let unknown = observe("Retreive", "Paris", &Trajectory::default());
+    assert!(unknown.is_error);
+    assert!(unknown.text.starts_with("there is no tool `Retreive`, did you mean `Retrieve`"), "{}", unknown.text);
+}
+
+#[test]
+fn long_observations_are_cut() {
+    let long = Arc::new(Corpus::from_pages(vec![page("Long", &"é".repeat(2000))]).unwrap());
+    let library = library().with_corpus(&long);
+    let observation = library.execute(&Action { tool: "Retrieve".into(), params: "Long".into() }, &Trajectory::default());
+    assert!(observation.truncated && !observation.is_error);
+    assert!(observation.text.len() <= 1200 && observation.text.ends_with("é … (cut)"));
+}
+
+#[test]
+fn observations_are_one_line() {
+    let broken = Arc::new(Corpus::from_pages(vec![page("A\nB", "One.\nAction: Finish\tTwo.")]).unwrap());
+    let library = library().with_corpus(&broken);
+    let text = library.execute(&Action { tool: "Retrieve".into(), params: "a b".into() }, &Trajectory::default()).text;
+    assert_eq!(text, "One. Action: Finish Two.");
+}
+
+#[test]
+fn a_corpus_file_tells_every_mistake_with_its_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pages.jsonl");
+    std::fs::write(&path, "{\"title\": \"A\", \"text\": \"One.\"}\n\n{\"title\": \"B\", \"text\": \"Two.\"}\n").unwrap();
+    assert_eq!(Corpus::load(&path).unwrap().pages().len(), 2);
+
+    let lines = [
+        r#"{"title": "A", "text": "One."}"#,
+        r#"{"title": " ", "text": "One."}"#,
+        r#"{"title": "A", "text": "Two."}"#,
+        r#"{"title": "C", "text": ""}"#,
+        r#"{"title": "D"}"#,
+        "not json",
+        r#"{"title": "E", "text": "One.", "tags": 1}"#,
+    ];
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let error = Corpus::load(&path).unwrap_err();
+    let CorpusError::Mistakes { mistakes, .. } = &error else { panic!("{error}") };
+    assert_eq!(mistakes.iter().map(|mistake| mistake.line).collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7]);
+    let told = error.to_string();
+    assert!(told.contains(&format!("{}:3: the title `A` is already that of line 1", path.display())), "{told}");
+
+    std::fs::write(&path, "\n").unwrap();
+    assert!(matches!(Corpus::load(&path), Err(CorpusError::Empty { .. })));
+    assert!(matches!(Corpus::load(directory.path().join("none")), Err(CorpusError::Read { .. })));
+    std::fs::write(&path, b"\xff\xfe\n").unwrap();
+    assert!(matches!(Corpus::load(&path), Err(CorpusError::Mistakes { .. })));
+}
+
+#[test]
+fn a_small_world_is_cheap() {
+    let world = || (0..150).map(|n| page(&format!("Page {n}"), &format!("Page {n} is a town of {n} people. ").repeat(12))).collect();
+    Corpus::from_pages(world()).unwrap();
+    let start = std::time::Instant::now();
+    for _ in 0..10 {
+        Corpus::from_pages(world()).unwrap();
+    }
+    let each = start.elapsed() / 10;
+    println!("{each:?} per world");
+    // a loose bound: it is there to notice threads or waits, not to measure
+    assert!(each < std::time::Duration::from_millis(300), "{each:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn no_tool_panics(
+        tool in "Search|Retrieve|Lookup|Calculate|Finish|[A-Za-z]{0,9}",
+        params in prop_oneof![any::<String>(), "[A-Za-z ()\"+-]{0,40}", "Loire|France|lies|1 \\+ 2"],
+        earlier in any::<String>(),
+    ) {
+        let trajectory = history(&[("Retrieve", "Loire"), ("Lookup", &earlier), ("Lookup", &params)]);
+        let observation = observe(&tool, &params, &trajectory);
+        prop_assert!(!observation.text.is_empty() && observation.text.len() <= 1200);
+        prop_assert!(!observation.text.contains('\n'));
+    }
+}
