@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -52,7 +53,9 @@ class Worker:
         for line in self.process.stdout:
             if line.startswith("{"):
                 return json.loads(line)
-        raise RuntimeError(f"`{self.name}` ended; its last words are in {self.log.name}")
+        code = self.process.wait()
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        raise RuntimeError(f"`{self.name}` ended ({how}); its last words are in {self.log.name}")
 
     def ask(self, job: dict) -> dict:
         self.process.stdin.write(json.dumps(job) + "\n")
