@@ -69,7 +69,19 @@ fn unanswerable_questions_end_in_not_found() {
     assert_eq!(reasons.len(), 6, "{reasons:?}");
     // Is a person longer than a river, and what do people ask of one?
     assert!(of_two_types > 20, "{of_two_types}");
-    let of_a_type = ["rainy season", "founding date", "length of a day", "cause of death", "number of students", "box office"];
+    let of_a_type = [
+        "population",
+        "shoe size",
+        "phone number",
+        "wedding date",
+        "price",
+        "rainy season",
+        "founding date",
+        "length of a day",
+        "cause of death",
+        "number of students",
+        "box office",
+    ];
     assert!(of_a_type.iter().filter(|noun| nouns.contains(**noun)).count() > 2, "{nouns:?}");
 }
 
