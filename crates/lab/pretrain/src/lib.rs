@@ -21,6 +21,6 @@ pub use encode::{EncodeError, Encoder};
 pub use environment::{Tools, ToolsError};
 pub use histories::{History, histories};
 pub use paths::Paths;
-pub use recipe::{AdapterRecipe, BaseRecipe, Recipe, RecipeError};
+pub use recipe::{AdapterRecipe, BaseRecipe, Ranks, Recipe, RecipeError};
 pub use run::{Options, Outcome, StemError, train_adapter, train_base, train_tokenizer};
 pub use worlds::{SourceError, Worlds};

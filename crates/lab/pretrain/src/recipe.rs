@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use autoact_prompt::Role;
 use autoact_train::{ModelConfig, TrainConfig};
 use serde::Deserialize;
 
@@ -167,8 +168,39 @@ pub struct AdapterRecipe {
     /// has computed before.
     #[serde(default)]
     pub activated: bool,
+    /// Ranks that are not the one of `train.lora`.
+    #[serde(default)]
+    pub ranks: Ranks,
     /// The training run.
     pub train: TrainConfig,
+}
+
+/// Ranks of adapters: plan has more to learn than the others, tool less.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // one for each role
+pub struct Ranks {
+    pub plan: Option<usize>,
+    pub tool: Option<usize>,
+    pub reflect: Option<usize>,
+}
+
+impl AdapterRecipe {
+    /// The training run of this role's adapter.
+    #[must_use]
+    pub fn train_of(&self, role: Role) -> TrainConfig {
+        let mut train = self.train.clone();
+        let rank = match role {
+            Role::Plan => self.ranks.plan,
+            Role::Tool => self.ranks.tool,
+            Role::Reflect => self.ranks.reflect,
+        };
+        if let (Some(rank), Some(lora)) = (rank, &mut train.lora) {
+            lora.alpha *= rank as f64 / lora.r as f64; // the same scale
+            lora.r = rank;
+        }
+        train
+    }
 }
 
 impl Recipe {
@@ -188,6 +220,9 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../models/stem/recipe/recipe.toml");
         let recipe = Recipe::load(&path).unwrap();
         recipe.base.train.validate().unwrap_or_else(|error| assert!(error.to_string().contains("checkpoint"), "{error}"));
-        assert!(recipe.adapters.train.lora.is_some());
+        for (role, rank) in [(Role::Plan, 32), (Role::Tool, 8), (Role::Reflect, 16)] {
+            let lora = recipe.adapters.train_of(role).lora.unwrap();
+            assert_eq!((lora.r, lora.alpha), (rank, 2.0 * rank as f64));
+        }
     }
 }

@@ -140,7 +140,7 @@ pub fn train_adapter(
     let weights = Weights::load(&paths.model, &model)?;
     let (name, adapters) =
         if options.plain { (format!("plain-{}", role.as_str()), "plain-adapters") } else { (role.as_str().to_owned(), "adapters") };
-    let mut config = configured(&recipe.adapters.train, recipe.seed + role as u64, paths.work.join(name), &options)?;
+    let mut config = configured(&recipe.adapters.train_of(role), recipe.seed + role as u64, paths.work.join(name), &options)?;
     let cue = recipe.adapters.activated.then(|| encoder.cue(role)).transpose()?;
     if let Some(lora) = &mut config.lora {
         lora.base_model = Some("models/stem".to_owned());
@@ -239,7 +239,7 @@ mod tests {
         let (base, recipe) = (root().join("models/stem"), Recipe::load(&root().join("models/stem/recipe/recipe.toml")).unwrap());
         let (from, model) = (base.join("adapters/plan"), ModelConfig::load(&base).unwrap());
         let cue = encoder(&base).unwrap().cue(Role::Plan).unwrap();
-        let lora = recipe.adapters.train.lora.unwrap();
+        let lora = recipe.adapters.train_of(Role::Plan).lora.unwrap();
         for tokens in [Some(cue), None] {
             let lora = LoraConfig { alora_invocation_tokens: tokens.clone(), ..lora.clone() };
             let adapter = start_from(&from, &lora, &model, &base).unwrap();
@@ -248,7 +248,7 @@ mod tests {
         }
         let narrow = LoraConfig { r: 8, ..lora.clone() };
         let refused = start_from(&from, &narrow, &model, &base).unwrap_err();
-        assert!(refused.to_string().contains("it has r = 16"), "{refused}");
+        assert!(refused.to_string().contains("it has r = 32"), "{refused}");
         let other = root().join("tests/golden/fixtures/llama2");
         let refused = start_from(&from, &lora, &model, &other).unwrap_err();
         assert!(refused.to_string().contains("another base"), "{refused}");
