@@ -152,23 +152,28 @@ fn kilobytes(text: &str, names: &[&str]) -> u64 {
 fn usage(directory: &Path, files: &mut u64) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     let gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
-    let entries = match directory.read_dir() {
-        Ok(entries) => entries,
-        Err(error) => return gone(&error).then_some(0),
-    };
     let mut bytes = 0_u64;
-    for entry in entries {
-        *files = files.checked_sub(1)?;
-        let entry = entry.ok()?;
-        match entry.metadata() {
-            Ok(metadata) => {
-                bytes += metadata.blocks() * 512;
-                if metadata.is_dir() {
-                    bytes += usage(&entry.path(), files)?;
-                }
-            }
-            Err(error) if gone(&error) => {}
+    // no recursion: the program decides how deep its directories go
+    let mut left = vec![directory.to_owned()];
+    while let Some(directory) = left.pop() {
+        let entries = match directory.read_dir() {
+            Ok(entries) => entries,
+            Err(error) if gone(&error) => continue,
             Err(_) => return None,
+        };
+        for entry in entries {
+            *files = files.checked_sub(1)?;
+            let entry = entry.ok()?;
+            match entry.metadata() {
+                Ok(metadata) => {
+                    bytes += metadata.blocks() * 512;
+                    if metadata.is_dir() {
+                        left.push(entry.path());
+                    }
+                }
+                Err(error) if gone(&error) => {}
+                Err(_) => return None,
+            }
         }
     }
     Some(bytes)

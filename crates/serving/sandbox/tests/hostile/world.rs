@@ -291,11 +291,18 @@ fn named(directory: &Path, mark: &str) -> Vec<String> {
 /// The bytes below a directory, and whether a file there lends its owner's rights.
 fn measure(directory: &Path) -> (u64, bool) {
     let (mut bytes, mut setuid) = (0, false);
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let Ok(metadata) = entry.metadata() else { continue };
-        let (inner, inner_setuid) = if metadata.is_dir() { measure(&entry.path()) } else { (metadata.blocks() * 512, false) };
-        bytes += inner;
-        setuid |= inner_setuid || metadata.mode() & 0o6000 != 0;
+    // no recursion: an attack decides how deep its directories go
+    let mut left = vec![directory.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_dir() {
+                left.push(entry.path());
+            } else {
+                bytes += metadata.blocks() * 512;
+            }
+            setuid |= metadata.mode() & 0o6000 != 0;
+        }
     }
     (bytes, setuid)
 }
