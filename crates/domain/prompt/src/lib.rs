@@ -50,4 +50,4 @@ pub use chat::{ChatMessage, chat};
 pub use expect::{Expect, Form, ParseError, parse_input, parse_plan, parse_reflection};
 pub use recalled::most_recalled_bytes;
 pub use tools::described;
-pub use transcript::{Segment, cue, header, most_bytes, segments, transcript};
+pub use transcript::{Reply, Segment, cue, header, most_bytes, replies, segments, transcript};

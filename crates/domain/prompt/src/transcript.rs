@@ -48,6 +48,36 @@ pub fn segments(trajectory: &Trajectory) -> Vec<Segment> {
     out
 }
 
+/// One agent's reply in a trajectory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// Who spoke.
+    pub role: Role,
+    /// What it was asked with.
+    pub history: Trajectory,
+    /// What it wrote after its cue, the last line break included.
+    pub text: String,
+}
+
+/// Every reply of a trajectory, in the order of the segments that have a role, for models that are
+/// asked with a chat template: what they read is no prefix of what they read next.
+pub fn replies(trajectory: &Trajectory) -> Vec<Reply> {
+    let mut out = Vec::new();
+    for (at, turn) in trajectory.turns.iter().enumerate() {
+        let before = || Trajectory { turns: trajectory.turns[..at].to_vec(), ..trajectory.clone() };
+        let said = segments(&Trajectory { turns: vec![turn.clone()], ..Trajectory::default() });
+        for Segment { text, role } in said {
+            let Some(role) = role else { continue };
+            let mut history = before();
+            if let (Role::Tool, Turn::Step(Step { thought, tool, .. })) = (role, turn) {
+                history.turns.push(Turn::Step(Step { thought: thought.clone(), tool: tool.clone(), ..Step::default() }));
+            }
+            out.push(Reply { role, history, text });
+        }
+    }
+    out
+}
+
 /// The whole transcript so far, ending in a line break.
 pub fn transcript(trajectory: &Trajectory) -> String {
     segments(trajectory).into_iter().map(|segment| segment.text).collect()
@@ -147,6 +177,20 @@ mod tests {
         let text = transcript(&trajectory);
         assert_eq!(text.lines().filter(|line| line.starts_with("Thought:")).count(), 1);
         assert!(!text.lines().any(|line| line.starts_with("Verdict:")));
+    }
+
+    #[test]
+    fn a_reply_is_what_follows_its_history_and_its_cue() {
+        let turns = vec![step("a river"), Turn::Reflection(Reflection::new("Not it.", Verdict::Wrong)), step("a\ncountry")];
+        let trajectory = Trajectory { turns, tools: vec![table()], left_out: 2, question: "Where?".into(), ..Trajectory::default() };
+        let (whole, replies) = (transcript(&trajectory), replies(&trajectory));
+        for Reply { role, history, text } in &replies {
+            let told = format!("{}{}{text}", transcript(history), cue(*role));
+            assert!(whole.starts_with(&told), "{told}");
+        }
+        let spoken: Vec<_> = segments(&trajectory).into_iter().filter_map(|Segment { text, role }| Some((role?, text))).collect();
+        assert_eq!(replies.into_iter().map(|reply| (reply.role, reply.text)).collect::<Vec<_>>(), spoken);
+        assert_eq!(spoken.len(), 5);
     }
 
     #[test]

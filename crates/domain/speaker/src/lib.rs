@@ -24,4 +24,4 @@ pub use convert::{grammar, model_sampling, scores, usage};
 pub use error::{ParseError, SpeakError};
 pub use parse::{params, reflection, thought};
 pub use reply::{ReplyEvent, ReplyStream};
-pub use speaker::{SpeakRequest, Speaker};
+pub use speaker::{SpeakRequest, Speaker, prompt};

@@ -12,6 +12,24 @@ use crate::convert::{grammar, model_sampling, scores};
 use crate::error::SpeakError;
 use crate::reply::ReplyStream;
 
+/// What a model is asked that reads its prompt as it stands: with its chat template, or with the
+/// plain transcript where there is none. Training reads the same.
+///
+/// # Errors
+/// The chat template fails.
+pub fn prompt(template: Option<&ChatTemplate>, role: Role, trajectory: &Trajectory) -> Result<Prompt, SpeakError> {
+    let mut prompt = match template {
+        None => transcript(trajectory).into(),
+        Some(template) => template.render(&messages(role, trajectory), true).map_err(|error| SpeakError::Template(error.to_string()))?,
+    };
+    prompt.push_text(cue(role));
+    Ok(prompt)
+}
+
+fn messages(role: Role, trajectory: &Trajectory) -> Vec<Message> {
+    chat(role, trajectory).into_iter().map(|message| Message::new(message.role, message.content)).collect()
+}
+
 /// One turn of one role.
 #[derive(Debug, Clone, Copy)]
 pub struct SpeakRequest<'a> {
@@ -124,17 +142,12 @@ impl Speaker {
     }
 
     fn prompt(&self, role: Role, trajectory: &Trajectory) -> Result<Prompt, SpeakError> {
-        let messages = || chat(role, trajectory).into_iter().map(|message| Message::new(message.role, message.content)).collect();
-        let mut prompt = match &self.template {
-            None if self.backend.takes_messages() => Prompt::reply_to(messages()),
-            None => transcript(trajectory).into(),
-            Some(template) => {
-                let messages: Vec<Message> = messages();
-                template.render(&messages, true).map_err(|error| SpeakError::Template(error.to_string()))?
-            }
-        };
-        prompt.push_text(cue(role));
-        Ok(prompt)
+        if self.template.is_none() && self.backend.takes_messages() {
+            let mut prompt = Prompt::reply_to(messages(role, trajectory));
+            prompt.push_text(cue(role));
+            return Ok(prompt);
+        }
+        prompt(self.template.as_deref(), role, trajectory)
     }
 
     /// Starts a reply to a composed request of `role`. The prompt is tokenised here; dropping the

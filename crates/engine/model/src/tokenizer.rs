@@ -83,7 +83,7 @@ impl Tokenizer {
     }
 
     /// The tokens of text that continues earlier text: no space is put before it.
-    pub(crate) fn encode_continuing(&self, text: &str) -> Result<Vec<u32>, GenerateError> {
+    pub fn encode_continuing(&self, text: &str) -> Result<Vec<u32>, GenerateError> {
         self.env.plain.encode(text).map_err(|e| GenerateError::engine(e.to_string()))
     }
 

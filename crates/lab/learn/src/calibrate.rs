@@ -59,6 +59,9 @@ pub struct CalibrationReport {
     pub threshold: Option<f64>,
     /// The share of right answers that it would approve, on answers that its fit has not seen.
     pub coverage: Option<f64>,
+    /// The share of wrong answers that it would not approve, on the same answers.
+    #[serde(default)]
+    pub caught: Option<f64>,
     /// Why there is none; empty if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
@@ -128,7 +131,8 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
         precision,
         reached: fitted.as_ref().ok().map(|fitted| fitted.calibration.precision),
         threshold: fitted.as_ref().ok().map(|fitted| fitted.calibration.threshold),
-        coverage: fitted.as_ref().ok().map(|fitted| coverage(&judged, fitted)),
+        coverage: fitted.as_ref().ok().map(|fitted| approved(&judged, fitted, true)),
+        caught: fitted.as_ref().ok().map(|fitted| 1.0 - approved(&judged, fitted, false)),
         why: fitted.as_ref().err().map(ToString::to_string).unwrap_or_default(),
     };
     work.view.end(&report.to_string());
@@ -162,11 +166,11 @@ pub(crate) fn calibrated(run: &Run) -> Result<Option<CalibrationReport>, LearnEr
     read_json(&run.path("calibrated.json"))
 }
 
-/// The share of the right answers that the threshold approves.
-fn coverage(judged: &[Judged], fitted: &Fitted) -> f64 {
-    let right = || judged.iter().zip(&fitted.confidences).filter(|(one, _)| one.right);
-    let approved = right().filter(|(one, confidence)| one.approved && **confidence >= fitted.calibration.threshold).count();
-    approved as f64 / right().count().max(1) as f64
+/// The share of the right answers, or of the wrong ones, that the threshold approves.
+fn approved(judged: &[Judged], fitted: &Fitted, right: bool) -> f64 {
+    let these = || judged.iter().zip(&fitted.confidences).filter(|(one, _)| one.right == right);
+    let approved = these().filter(|(one, confidence)| one.approved && **confidence >= fitted.calibration.threshold).count();
+    approved as f64 / these().count().max(1) as f64
 }
 
 impl fmt::Display for CalibrationReport {
@@ -178,7 +182,8 @@ impl fmt::Display for CalibrationReport {
                 if reached < self.precision {
                     write!(f, " ({:.0}% is out of reach)", 100.0 * self.precision)?;
                 }
-                write!(f, "; it finds {:.0}% of the right answers to {} validation questions", 100.0 * coverage, self.questions)
+                write!(f, "; it finds {:.0}% of the right answers to {} validation questions", 100.0 * coverage, self.questions)?;
+                self.caught.map_or(Ok(()), |caught| write!(f, ", and {:.0}% of the wrong ones are not approved", 100.0 * caught))
             }
             _ => write!(f, "no calibration, so verdicts alone decide: {}", self.why),
         }

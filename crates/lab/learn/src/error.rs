@@ -124,6 +124,24 @@ pub enum LearnError {
     /// A trajectory cannot be tokenised.
     #[error(transparent)]
     Encode(#[from] autoact_pretrain::EncodeError),
+    /// An activated adapter cannot find where its agent begins to speak.
+    #[error(
+        "the model's chat template or tokenizer does not keep the cue `{}` apart from what stands before it; set `activated = false` under \
+         `[train.lora]`",
+        autoact_prompt::cue(*role)
+    )]
+    Cue {
+        /// The agent.
+        role: autoact_prompt::Role,
+    },
+    /// The base has a shape that cannot be trained.
+    #[error("the model in `{}` can speak, but no adapters can be trained for it; name another one with `--model`", path.display())]
+    Untrainable {
+        /// Its directory.
+        path: PathBuf,
+        /// Why.
+        source: Box<autoact_train::TrainError>,
+    },
     /// A training run failed.
     #[error("training `{adapter}` failed")]
     Train {

@@ -13,6 +13,7 @@
 mod calibrate;
 mod coverage;
 mod differentiate;
+mod encode;
 mod error;
 mod evaluate;
 mod filter;

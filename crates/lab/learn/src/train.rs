@@ -1,18 +1,16 @@
 //! The LoRA training runs: one adapter after the other. Each can be resumed, records its loss
 //! curve, and stops early on the validation loss.
 
-use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use autoact_base::random::stable_hash;
-use autoact_pretrain::Encoder;
-use autoact_prompt::{Role, Segment, segments};
+use autoact_prompt::{Role, segments};
 use autoact_train::{Cycle, Document, Length, LoraWeights, ModelConfig, Optimizer, Progress, SaveDtype, TrainConfig, Trainer, Weights};
 use serde::{Deserialize, Serialize};
-use tokenizers::Tokenizer;
 
 use crate::differentiate::segments_before;
+use crate::encode::Encoder;
 use crate::error::LearnError;
 use crate::records::{CurvePoint, DocumentRecord, history};
 use crate::round::Round;
@@ -73,13 +71,7 @@ pub struct Trained {
 pub(crate) fn train<S: AsRef<str>>(work: &Workplace, round: &Round, names: &[S]) -> Result<(), LearnError> {
     let model = ModelConfig::load(&work.model).map_err(LearnError::train("base"))?;
     let weights = Weights::load(&work.model, &model).map_err(LearnError::train("base"))?;
-    let path = work.model.join("tokenizer.json");
-    let tokenizer = Tokenizer::from_file(&path).map_err(|error| LearnError::Io {
-        action: "read",
-        path,
-        source: std::io::Error::other(error.to_string()),
-    })?;
-    let encoder = Encoder::new(tokenizer)?;
+    let encoder = Encoder::open(&work.model)?;
     for name in names.iter().map(AsRef::as_ref) {
         let target = round.adapter(name);
         if read_json::<Trained>(&target.join("training.json"))?.is_some() {
@@ -109,7 +101,7 @@ impl Adapter<'_> {
         let (mut documents, mut validation) = (Vec::new(), Vec::new());
         for record in data {
             let encoded = self.encode(encoder, record, activated_by.is_some())?;
-            if record.validation { validation.push(encoded) } else { documents.push(encoded) }
+            if record.validation { validation.extend(encoded) } else { documents.extend(encoded) }
         }
         if documents.is_empty() {
             return Err(LearnError::TooFew {
@@ -118,6 +110,7 @@ impl Adapter<'_> {
                 fix: "raise `instruct.questions`, or lower `differentiate.validation`".to_owned(),
             });
         }
+        let settings = &Training { sequence: encoder.row(settings.sequence, documents.iter().chain(&validation)), ..settings.clone() };
         let per_epoch = steps_per_epoch(&documents, settings);
         let mut config = config(settings, self.name, model, per_epoch, self.work, &self.files);
         if let (Some(lora), Some(role)) = (&mut config.lora, activated_by) {
@@ -224,7 +217,7 @@ impl Adapter<'_> {
         (alone && self.work.task.settings.train.lora.activated).then_some(role)
     }
 
-    fn encode(&self, encoder: &Encoder, record: &DocumentRecord, activated: bool) -> Result<Document, LearnError> {
+    fn encode(&self, encoder: &Encoder, record: &DocumentRecord, activated: bool) -> Result<Vec<Document>, LearnError> {
         let trajectory = history(&record.question, &record.tools, &record.turns, &self.work.library);
         let role = role_of(record);
         let mut inputs = trajectory.steps().filter(|step| step.params.is_some()).map(|step| step.tool.as_str());
@@ -241,9 +234,7 @@ impl Adapter<'_> {
                     && (record.tool.is_empty() || tool == Some(record.tool.as_str()))
             })
             .collect();
-        let at = Cell::new(0);
-        let counted = |_: &Segment| counts.get(at.replace(at.get() + 1)).copied().unwrap_or_default();
-        Ok(if activated { encoder.activated(&trajectory, counted)? } else { encoder.trajectory(&trajectory, counted)? })
+        encoder.documents(&trajectory, &counts, activated)
     }
 }
 

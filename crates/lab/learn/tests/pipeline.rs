@@ -71,6 +71,17 @@ fn lines<T: serde::de::DeserializeOwned>(path: &Path) -> Vec<T> {
     text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// The bundled model with a chat template.
+fn chat_model(dir: &Path) -> PathBuf {
+    let (stem, model) = (root().join("models/stem"), dir.join("model"));
+    std::fs::create_dir(&model).unwrap();
+    for file in ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"] {
+        std::os::unix::fs::symlink(stem.join(file), model.join(file)).unwrap();
+    }
+    std::fs::write(model.join("chat_template.jinja"), "{{ messages[-1].content }}").unwrap();
+    model
+}
+
 /// Requests a stop after a number of progress reports.
 struct StopAfter {
     left: AtomicUsize,
@@ -229,4 +240,28 @@ fn a_run_directory_is_locked() {
     let lock = std::fs::File::create(dir.path().join("run/lock")).unwrap();
     lock.lock().unwrap();
     assert!(matches!(all(&plan), Err(LearnError::Locked { .. })));
+}
+
+#[test]
+fn a_model_with_a_chat_template_learns() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = LearningPlan { model: chat_model(dir.path()), ..task(dir.path(), EXAMPLES, NUMBERS) };
+    let report = all(&LearningPlan { until: Stage::Train, ..plan }).unwrap();
+    let trained = report.training;
+    assert_eq!(trained.iter().map(|one| one.adapter.as_str()).collect::<Vec<_>>(), ["plan", "tool", "reflect"]);
+    for one in trained {
+        assert!(one.steps > 0 && one.validation_loss.is_some() && one.validation_loss < one.base_loss, "{one:?}");
+    }
+}
+
+#[test]
+fn a_model_that_cannot_be_trained_is_refused_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = chat_model(dir.path());
+    let config = std::fs::read_to_string(model.join("config.json")).unwrap();
+    std::fs::remove_file(model.join("config.json")).unwrap();
+    std::fs::write(model.join("config.json"), config.replace("\"attention_bias\": false", "\"attention_bias\": true")).unwrap();
+    let plan = LearningPlan { model, ..task(dir.path(), EXAMPLES, NUMBERS) };
+    assert!(matches!(all(&plan), Err(LearnError::Untrainable { .. })));
+    assert!(!dir.path().join("run").exists());
 }

@@ -66,29 +66,14 @@ impl Encoder {
     /// are encoded one by one. Their boundaries are also boundaries of the pre-tokenizer, so the
     /// tokens are those of the whole text.
     pub fn trajectory(&self, trajectory: &Trajectory, counts: impl Fn(&Segment) -> bool) -> Result<Document, EncodeError> {
-        let mut document = Document { tokens: Vec::new(), loss: Vec::new(), ..Document::default() };
-        for segment in segments(trajectory) {
-            let counted = counts(&segment);
-            self.push(&mut document, &segment.text, counted)?;
-        }
-        Ok(document)
+        document(trajectory, counts, |text| self.tokens(text))
     }
 
     /// For activated LoRA: the same document, of which each segment selected by `counts` is an
     /// invocation of the adapter, from its cue on. The tokens before it are then computed by the
     /// base alone, an adapter's own earlier text too, as when they are served.
     pub fn activated(&self, trajectory: &Trajectory, counts: impl Fn(&Segment) -> bool) -> Result<Document, EncodeError> {
-        let mut document = Document::default();
-        let mut cue = 0;
-        for segment in segments(trajectory) {
-            let (from, counted) = (document.tokens.len(), counts(&segment));
-            self.push(&mut document, &segment.text, counted)?;
-            if counted {
-                document.invocations.push(cue..document.tokens.len());
-            }
-            cue = from;
-        }
-        Ok(document)
+        activated_document(trajectory, counts, |text| self.tokens(text))
     }
 
     /// For activated LoRA: a reading exercise in which each line that begins with the cue of `role`
@@ -120,16 +105,64 @@ impl Encoder {
     }
 
     fn push(&self, document: &mut Document, text: &str, counted: bool) -> Result<(), EncodeError> {
-        let encoding = self.tokenizer.encode_fast(text, false).map_err(|error| EncodeError::Tokenizer(error.to_string()))?;
-        document.tokens.extend_from_slice(encoding.get_ids());
-        document.loss.resize(document.tokens.len(), counted);
+        append(document, self.tokens(text)?, counted);
         Ok(())
+    }
+
+    fn tokens(&self, text: &str) -> Result<Vec<u32>, EncodeError> {
+        let encoding = self.tokenizer.encode_fast(text, false).map_err(|error| EncodeError::Tokenizer(error.to_string()))?;
+        Ok(encoding.get_ids().to_vec())
     }
 
     fn finish(&self, document: &mut Document, counted: bool) {
         document.tokens.push(self.end);
         document.loss.push(counted);
     }
+}
+
+/// A trajectory in which the tokens of the segments selected by `counts` are targets. `encode` gives
+/// the tokens of a segment's text.
+///
+/// # Errors
+/// `encode` fails.
+pub fn document<E>(
+    trajectory: &Trajectory,
+    counts: impl Fn(&Segment) -> bool,
+    mut encode: impl FnMut(&str) -> Result<Vec<u32>, E>,
+) -> Result<Document, E> {
+    let mut document = Document::default();
+    for segment in segments(trajectory) {
+        append(&mut document, encode(&segment.text)?, counts(&segment));
+    }
+    Ok(document)
+}
+
+/// The same for activated LoRA: each segment selected by `counts` is an invocation of the adapter,
+/// from its cue on.
+///
+/// # Errors
+/// `encode` fails.
+pub fn activated_document<E>(
+    trajectory: &Trajectory,
+    counts: impl Fn(&Segment) -> bool,
+    mut encode: impl FnMut(&str) -> Result<Vec<u32>, E>,
+) -> Result<Document, E> {
+    let mut document = Document::default();
+    let mut cue = 0;
+    for segment in segments(trajectory) {
+        let (from, counted) = (document.tokens.len(), counts(&segment));
+        append(&mut document, encode(&segment.text)?, counted);
+        if counted {
+            document.invocations.push(cue..document.tokens.len());
+        }
+        cue = from;
+    }
+    Ok(document)
+}
+
+fn append(document: &mut Document, tokens: Vec<u32>, counted: bool) {
+    document.tokens.extend(tokens);
+    document.loss.resize(document.tokens.len(), counted);
 }
 
 #[cfg(test)]
