@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::path::Path;
 
 use autoact_model::{ChatTemplate, GenerateError, LoadError, ModelDir, Tokenizer};
-use autoact_pretrain::{EncodeError, activated_document, document};
+use autoact_pretrain::{EncodeError, document};
 use autoact_prompt::{Reply, Role, Segment, cue, replies, segments};
 use autoact_speaker::prompt;
 use autoact_train::Document;
@@ -32,6 +32,14 @@ impl Encoder {
         let failed = |source: LoadError| LearnError::Model { path: model.to_owned(), source: Box::new(source) };
         let dir = ModelDir::open(model).map_err(failed)?;
         Ok(Encoder { tokenizer: dir.tokenizer().map_err(failed)?, template: dir.chat_template().map_err(failed)? })
+    }
+
+    /// Composes a prompt for each agent.
+    ///
+    /// # Errors
+    /// The chat template fails: some have no system message.
+    pub(crate) fn try_prompts(&self) -> Result<(), LearnError> {
+        Role::ALL.into_iter().try_for_each(|role| Ok(prompt(self.template.as_ref(), role, &Trajectory::default()).map(drop)?))
     }
 
     /// The number of tokens in a training row: at least `sequence`, and enough for every reply of
@@ -66,8 +74,7 @@ impl Encoder {
         let encode = |text: &str| {
             if std::mem::take(&mut first) { self.tokenizer.encode(text, None).map_err(cannot) } else { self.continuing(text) }
         };
-        let whole = if activated { activated_document(trajectory, counts, encode) } else { document(trajectory, counts, encode) };
-        Ok(vec![whole?])
+        Ok(vec![document(trajectory, counts, activated, encode)?])
     }
 
     fn reply(&self, template: &ChatTemplate, reply: &Reply, activated: bool) -> Result<Document, LearnError> {
@@ -95,20 +102,19 @@ fn cannot(error: GenerateError) -> EncodeError {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use autoact_trajectory::{Reflection, Step, ToolSpec, Turn, Verdict};
 
-    /// The bundled model's files, without its weights, with a chat template or without one.
+    fn stem() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../models/stem")
+    }
+
+    /// The bundled model's, with another chat template or without one.
     fn encoder(template: Option<&str>) -> Encoder {
-        let stem = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../models/stem");
-        let dir = tempfile::tempdir().unwrap();
-        for file in ["config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors"] {
-            std::os::unix::fs::symlink(stem.join(file).canonicalize().unwrap(), dir.path().join(file)).unwrap();
-        }
-        if let Some(template) = template {
-            std::fs::write(dir.path().join("chat_template.jinja"), template).unwrap();
-        }
-        Encoder::open(dir.path()).unwrap()
+        let template = template.map(|text| ChatTemplate::new(text.to_owned(), String::new(), String::new()).unwrap());
+        Encoder { template, ..Encoder::open(&stem()).unwrap() }
     }
 
     fn trajectory() -> Trajectory {
@@ -129,6 +135,16 @@ mod tests {
     /// Which segments are those of `role`.
     fn of(role: Role) -> Vec<bool> {
         segments(&trajectory()).iter().map(|segment| segment.role == Some(role)).collect()
+    }
+
+    #[test]
+    fn a_transcript_has_the_tokens_that_the_bundled_model_was_trained_on() {
+        let tokenizer = tokenizers::Tokenizer::from_file(stem().join("tokenizer.json")).unwrap();
+        let pretrained = autoact_pretrain::Encoder::new(tokenizer).unwrap();
+        let counts = |segment: &Segment| segment.role == Some(Role::Plan);
+        let documents = |activated| encoder(None).documents(&trajectory(), &of(Role::Plan), activated).unwrap();
+        assert_eq!(documents(false), [pretrained.trajectory(&trajectory(), counts).unwrap()]);
+        assert_eq!(documents(true), [pretrained.activated(&trajectory(), counts).unwrap()]);
     }
 
     #[test]

@@ -135,7 +135,7 @@ pub enum LearnError {
         role: autoact_prompt::Role,
     },
     /// The base has a shape that cannot be trained.
-    #[error("the model in `{}` can speak, but no adapters can be trained for it; name another one with `--model`", path.display())]
+    #[error("no adapters can be trained for the model in `{}`; name another one with `--model`", path.display())]
     Untrainable {
         /// Its directory.
         path: PathBuf,

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use autoact_train::ModelConfig;
+
 use crate::differentiate::differentiate;
+use crate::encode::Encoder;
 use crate::error::LearnError;
 use crate::evaluate::evaluate;
 use crate::instruct::instruct;
@@ -66,6 +69,10 @@ impl LearningPlan {
             again: None,
         }
     }
+
+    fn trains(&self) -> bool {
+        self.only.map_or(self.until >= Stage::Train, |only| only == Stage::Train)
+    }
 }
 
 /// Runs the stages that are not complete yet. Returns the report of the run directory.
@@ -80,6 +87,11 @@ pub fn learn(plan: &LearningPlan, view: Arc<dyn View>, stop: Stop) -> Result<Rep
     let suffix = if plan.quick { "-quick" } else { "" };
     let dir = plan.run.clone().unwrap_or_else(|| PathBuf::from("runs").join(format!("{}{suffix}", task.info.name)));
     let mut work = Workplace::open(task, &plan.model, plan.variants, view, stop)?;
+    if plan.trains() {
+        // said now, and not after hours of questions and trajectories
+        ModelConfig::load(&plan.model).map_err(|source| LearnError::Untrainable { path: plan.model.clone(), source: Box::new(source) })?;
+        Encoder::open(&plan.model)?.try_prompts()?;
+    }
     let mut run = Run::open(&dir, &work.task.info.name, work.origin()?, plan.again)?;
     match plan.only {
         Some(stage) => {

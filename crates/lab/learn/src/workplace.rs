@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use autoact_model::ModelDir;
 use autoact_tools::{Corpus, ToolLibrary};
-use autoact_train::ModelConfig;
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -101,8 +100,6 @@ impl Workplace {
         };
         let model_error = |source| LearnError::Model { path: model.to_owned(), source: Box::new(source) };
         let dir = ModelDir::open(model).map_err(model_error)?;
-        // said now, and not after hours of questions and trajectories
-        ModelConfig::load(model).map_err(|source| LearnError::Untrainable { path: model.to_owned(), source: Box::new(source) })?;
         let digest = dir.digest().map_err(model_error)?.to_owned();
         let pages = Pages::new(corpus);
         Ok(Workplace {

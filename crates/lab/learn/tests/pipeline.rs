@@ -255,6 +255,16 @@ fn a_model_with_a_chat_template_learns() {
 }
 
 #[test]
+fn a_chat_template_without_a_system_message_is_refused_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = chat_model(dir.path());
+    std::fs::write(model.join("chat_template.jinja"), "{{ raise_exception('there is no system role') }}").unwrap();
+    let plan = LearningPlan { model, ..task(dir.path(), EXAMPLES, NUMBERS) };
+    assert!(matches!(all(&plan), Err(LearnError::Speak(_))));
+    assert!(!dir.path().join("run").exists());
+}
+
+#[test]
 fn a_model_that_cannot_be_trained_is_refused_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let model = chat_model(dir.path());
@@ -264,4 +274,6 @@ fn a_model_that_cannot_be_trained_is_refused_at_once() {
     let plan = LearningPlan { model, ..task(dir.path(), EXAMPLES, NUMBERS) };
     assert!(matches!(all(&plan), Err(LearnError::Untrainable { .. })));
     assert!(!dir.path().join("run").exists());
+    // what comes before the training needs no trainer: this model's weights lack the biases
+    assert!(matches!(all(&LearningPlan { until: Stage::Instruct, ..plan }), Err(LearnError::Model { .. })));
 }

@@ -66,14 +66,14 @@ impl Encoder {
     /// are encoded one by one. Their boundaries are also boundaries of the pre-tokenizer, so the
     /// tokens are those of the whole text.
     pub fn trajectory(&self, trajectory: &Trajectory, counts: impl Fn(&Segment) -> bool) -> Result<Document, EncodeError> {
-        document(trajectory, counts, |text| self.tokens(text))
+        document(trajectory, counts, false, |text| self.tokens(text))
     }
 
     /// For activated LoRA: the same document, of which each segment selected by `counts` is an
     /// invocation of the adapter, from its cue on. The tokens before it are then computed by the
     /// base alone, an adapter's own earlier text too, as when they are served.
     pub fn activated(&self, trajectory: &Trajectory, counts: impl Fn(&Segment) -> bool) -> Result<Document, EncodeError> {
-        activated_document(trajectory, counts, |text| self.tokens(text))
+        document(trajectory, counts, true, |text| self.tokens(text))
     }
 
     /// For activated LoRA: a reading exercise in which each line that begins with the cue of `role`
@@ -120,7 +120,8 @@ impl Encoder {
     }
 }
 
-/// A trajectory in which the tokens of the segments selected by `counts` are targets. `encode` gives
+/// A trajectory in which the tokens of the segments selected by `counts` are targets. `activated`:
+/// each of them is also an invocation of an activated LoRA adapter, from its cue on. `encode` gives
 /// the tokens of a segment's text.
 ///
 /// # Errors
@@ -128,23 +129,7 @@ impl Encoder {
 pub fn document<E>(
     trajectory: &Trajectory,
     counts: impl Fn(&Segment) -> bool,
-    mut encode: impl FnMut(&str) -> Result<Vec<u32>, E>,
-) -> Result<Document, E> {
-    let mut document = Document::default();
-    for segment in segments(trajectory) {
-        append(&mut document, encode(&segment.text)?, counts(&segment));
-    }
-    Ok(document)
-}
-
-/// The same for activated LoRA: each segment selected by `counts` is an invocation of the adapter,
-/// from its cue on.
-///
-/// # Errors
-/// `encode` fails.
-pub fn activated_document<E>(
-    trajectory: &Trajectory,
-    counts: impl Fn(&Segment) -> bool,
+    activated: bool,
     mut encode: impl FnMut(&str) -> Result<Vec<u32>, E>,
 ) -> Result<Document, E> {
     let mut document = Document::default();
@@ -152,7 +137,7 @@ pub fn activated_document<E>(
     for segment in segments(trajectory) {
         let (from, counted) = (document.tokens.len(), counts(&segment));
         append(&mut document, encode(&segment.text)?, counted);
-        if counted {
+        if activated && counted {
             document.invocations.push(cue..document.tokens.len());
         }
         cue = from;

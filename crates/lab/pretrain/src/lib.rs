@@ -17,7 +17,7 @@ mod worlds;
 
 pub use autoact_prompt::Role;
 pub use documents::{AdapterDocuments, BaseDocuments};
-pub use encode::{EncodeError, Encoder, activated_document, document};
+pub use encode::{EncodeError, Encoder, document};
 pub use environment::{Tools, ToolsError};
 pub use histories::{History, histories};
 pub use paths::Paths;
