@@ -20,11 +20,13 @@ use crate::workplace::Workplace;
 
 /// Numbers of training trajectories, with each row's name and title. Only numbers below that of the
 /// kept trajectories are used.
-const SCALES: [(usize, &str, &str); 4] = [
+const SCALES: [(usize, &str, &str); 6] = [
     (25, "trained-on-25", "25 trajectories"),
     (50, "trained-on-50", "50 trajectories"),
     (100, "trained-on-100", "100 trajectories"),
     (200, "trained-on-200", "200 trajectories"),
+    (400, "trained-on-400", "400 trajectories"),
+    (800, "trained-on-800", "800 trajectories"),
 ];
 /// The row of the group with one Tool-Agent for each tool.
 pub const TOOL_SPECIFIED: &str = "tool-specified";

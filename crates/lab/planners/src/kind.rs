@@ -56,6 +56,10 @@ pub enum Kind {
     TrainedOn100,
     /// The group trained on 200 trajectories.
     TrainedOn200,
+    /// The group trained on 400 trajectories.
+    TrainedOn400,
+    /// The group trained on 800 trajectories.
+    TrainedOn800,
 }
 
 /// An unknown planner.
@@ -95,7 +99,7 @@ pub struct Cast {
 
 impl Kind {
     /// All planners, in the order of reports.
-    pub const ALL: [Kind; 17] = [
+    pub const ALL: [Kind; 19] = [
         Kind::AutoAct,
         Kind::NoReflection,
         Kind::OneAgent,
@@ -113,6 +117,8 @@ impl Kind {
         Kind::TrainedOn50,
         Kind::TrainedOn100,
         Kind::TrainedOn200,
+        Kind::TrainedOn400,
+        Kind::TrainedOn800,
     ];
 
     /// The rows of table 1 of the paper.
@@ -126,7 +132,15 @@ impl Kind {
     pub const TABLE_5: [Kind; 4] = [Kind::React, Kind::Bolaa, Kind::FireAct, Kind::AutoAct];
 
     /// The points of figure 3 of the paper: numbers of training trajectories, the whole set last.
-    pub const FIGURE_3: [Kind; 5] = [Kind::TrainedOn25, Kind::TrainedOn50, Kind::TrainedOn100, Kind::TrainedOn200, Kind::AutoAct];
+    pub const FIGURE_3: [Kind; 7] = [
+        Kind::TrainedOn25,
+        Kind::TrainedOn50,
+        Kind::TrainedOn100,
+        Kind::TrainedOn200,
+        Kind::TrainedOn400,
+        Kind::TrainedOn800,
+        Kind::AutoAct,
+    ];
 
     /// The groups of figure 4 of the paper: one agent, three agents, a Tool-Agent for each tool.
     pub const FIGURE_4: [Kind; 3] = [Kind::OneAgent, Kind::AutoAct, Kind::ToolSpecified];
@@ -138,6 +152,8 @@ impl Kind {
             Kind::TrainedOn50 => Some(50),
             Kind::TrainedOn100 => Some(100),
             Kind::TrainedOn200 => Some(200),
+            Kind::TrainedOn400 => Some(400),
+            Kind::TrainedOn800 => Some(800),
             _ => None,
         }
     }
@@ -162,6 +178,8 @@ impl Kind {
             Kind::TrainedOn50 => "trained-on-50",
             Kind::TrainedOn100 => "trained-on-100",
             Kind::TrainedOn200 => "trained-on-200",
+            Kind::TrainedOn400 => "trained-on-400",
+            Kind::TrainedOn800 => "trained-on-800",
         }
     }
 
@@ -185,6 +203,8 @@ impl Kind {
             Kind::TrainedOn50 => "50",
             Kind::TrainedOn100 => "100",
             Kind::TrainedOn200 => "200",
+            Kind::TrainedOn400 => "400",
+            Kind::TrainedOn800 => "800",
         }
     }
 }
@@ -228,7 +248,12 @@ pub fn build(kind: Kind, backend: &Arc<dyn Backend>, cast: &Cast, options: &Plan
             group(voices, false)
         }
         Kind::ToolSpecified => group(cast.specified.clone().ok_or(needs("adapters for single tools"))?, false),
-        Kind::TrainedOn25 | Kind::TrainedOn50 | Kind::TrainedOn100 | Kind::TrainedOn200 => {
+        Kind::TrainedOn25
+        | Kind::TrainedOn50
+        | Kind::TrainedOn100
+        | Kind::TrainedOn200
+        | Kind::TrainedOn400
+        | Kind::TrainedOn800 => {
             let voices = kind.trained_on().and_then(|count| cast.trained_on.get(&count).cloned());
             group(voices.ok_or(needs("the adapters that are trained on a part of the trajectories"))?, false)
         }
