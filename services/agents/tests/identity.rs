@@ -216,7 +216,7 @@ async fn served(services: &Arc<Services>, tools: &[ToolSpec], options: &RunOptio
         ..Submitted::default()
     };
     let key = TaskKey::new(Tenant::default(), TaskId::generate());
-    let settings = DriverOptions { writer: "served".to_owned(), without_reflection: false };
+    let settings = DriverOptions { writer: "served".to_owned(), judgements: None };
     let mut driver = Driver::begin(agents.clone(), MemoryLog::default(), settings.clone(), &key, submitted).await.unwrap();
     while take_over && matches!(driver.step(std::future::pending()).await.unwrap(), Progress::Advanced) {
         driver.settle().await.unwrap();

@@ -29,9 +29,9 @@ use crate::log::{Appended, EventLog};
 pub struct DriverOptions {
     /// Who writes the events.
     pub writer: String,
-    /// Stop at the first answer, without asking Reflect-Agent: the task stays unfinished, with the
-    /// answer in its last step.
-    pub without_reflection: bool,
+    /// After how many verdicts "wrong" Reflect-Agent is no longer asked: the next answer stays the
+    /// last step of an unfinished task. 0: the first one does. `None`: every answer is judged.
+    pub judgements: Option<u32>,
 }
 
 /// What a step of the driver came to.
@@ -42,7 +42,7 @@ pub enum Progress {
     Advanced,
     /// The task has ended.
     Ended,
-    /// There is an answer, and the options say not to ask Reflect-Agent.
+    /// There is an answer, and by the options Reflect-Agent is not asked, or no longer.
     Answered,
     /// The interrupt came before the call's answer; nothing was stored.
     Interrupted,
@@ -180,7 +180,7 @@ impl<L: EventLog> Driver<L> {
         let role = match decision {
             Decision::Plan => Some(Role::Plan),
             Decision::Parameterize => Some(Role::Tool),
-            Decision::Reflect if !self.options.without_reflection => Some(Role::Reflect),
+            Decision::Reflect if self.judges() => Some(Role::Reflect),
             _ => None,
         };
         if role.is_none() {
@@ -197,7 +197,7 @@ impl<L: EventLog> Driver<L> {
             Decision::Request(asked) => return self.store(EventBody::InputRequested(asked)).await,
             Decision::Observe(seen) => return self.store(EventBody::Observation(self.task.observe(seen))).await,
             Decision::Finish(finished) => return self.store(EventBody::Finished(finished)).await,
-            Decision::Reflect if self.options.without_reflection => return Ok(Progress::Answered),
+            Decision::Reflect if !self.judges() => return Ok(Progress::Answered),
             // boxed: it happens once, and its state would be part of every step
             Decision::Recall => return Box::pin(self.recall(interrupt)).await,
             Decision::Plan => self.plan(interrupt.as_mut()).await?,
@@ -263,6 +263,11 @@ impl<L: EventLog> Driver<L> {
     pub async fn release(&mut self, reason: ReleaseReason, detail: &str, may_have_run: bool) -> Result<(), Stop<L::Error>> {
         let (detail, _) = cut(detail.to_owned(), MAX_DETAIL_BYTES);
         self.append(EventBody::Released(Released { reason, detail, may_have_run })).await
+    }
+
+    /// Whether Reflect-Agent is asked about the next answer.
+    fn judges(&self) -> bool {
+        self.options.judgements.is_none_or(|most| self.task.wrong_verdicts() < most)
     }
 
     async fn plan(&mut self, interrupt: impl Future<Output = ()>) -> Result<Called, Stop<L::Error>> {

@@ -150,7 +150,7 @@ fn submitted(question: &str) -> Submitted {
 }
 
 fn options() -> DriverOptions {
-    DriverOptions { writer: "test".into(), without_reflection: false }
+    DriverOptions { writer: "test".into(), judgements: None }
 }
 
 fn begin(group: &Arc<Group>, question: &str) -> Driver<MemoryLog> {
@@ -392,7 +392,7 @@ fn what_must_not_run_twice_goes_on_without_its_artifacts() {
 
 #[test]
 fn without_reflection_the_first_answer_stays() {
-    let options = DriverOptions { without_reflection: true, ..options() };
+    let options = DriverOptions { judgements: Some(0), ..options() };
     let group = Arc::new(Group::default());
     let key = key();
     let driver = Driver::begin(group.agents(), MemoryLog::default(), options, &key, submitted("q"));

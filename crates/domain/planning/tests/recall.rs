@@ -117,7 +117,7 @@ fn submitted(conversation: &str) -> Submitted {
 
 fn begin(group: &Arc<Group>, conversation: &str) -> Driver<MemoryLog> {
     let key = TaskKey::new(Tenant::default(), "t".parse().unwrap());
-    let options = DriverOptions { writer: "a".into(), without_reflection: false };
+    let options = DriverOptions { writer: "a".into(), judgements: None };
     block_on(Driver::begin(group.agents(), MemoryLog::default(), options, &key, submitted(conversation))).unwrap()
 }
 
@@ -187,7 +187,7 @@ proptest! {
                 prop_assert_eq!(bodies(&log.events), expected);
                 return Ok(());
             }
-            let options = DriverOptions { writer: "b".into(), without_reflection: false };
+            let options = DriverOptions { writer: "b".into(), judgements: None };
             driver = block_on(Driver::take_up(group.agents(), log, options, task)).unwrap();
         }
         block_on(driver.run()).unwrap();

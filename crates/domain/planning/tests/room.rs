@@ -136,7 +136,7 @@ fn submitted() -> Submitted {
 }
 
 fn options() -> DriverOptions {
-    DriverOptions { writer: "test".into(), without_reflection: false }
+    DriverOptions { writer: "test".into(), judgements: None }
 }
 
 /// The task at its end, and its events. After every `hold` steps, another holder goes on with what

@@ -125,7 +125,7 @@ fn begin(order: &Order, stores: usize) -> Driver<Slow> {
     let submitted = Submitted { question: "Where is it?".into(), tools: vec![tool("Retrieve"), tool(FINISH)], ..Submitted::default() };
     let log = Slow { order: order.clone(), log: MemoryLog::default(), stores };
     let key = TaskKey::new(Tenant::default(), "t".parse().unwrap());
-    let options = DriverOptions { writer: "test".into(), without_reflection: false };
+    let options = DriverOptions { writer: "test".into(), judgements: None };
     block_on(Driver::begin(agents, log, options, &key, submitted)).unwrap()
 }
 

@@ -24,9 +24,10 @@ pub struct RunOptions {
     pub limits: Limits,
     /// Sampling parameters. The seed of each call is derived from this seed.
     pub sampling: Sampling,
-    /// Stop at the first answer without calling Reflect-Agent. The task is returned unfinished,
-    /// with the answer in its last step.
-    pub without_reflection: bool,
+    /// After how many verdicts "wrong" Reflect-Agent is no longer called: the task is returned
+    /// unfinished, with the next answer in its last step. 0: with the first one. `None`: every answer
+    /// is judged.
+    pub judgements: Option<u32>,
     /// What is known beside the question.
     pub context: TaskContext,
     /// Logit bias on words, for Plan-Agent only.
@@ -122,7 +123,7 @@ impl LocalGroup {
             word_bias: options.word_bias.clone(),
             calibration: self.calibration.clone(),
         };
-        let settings = DriverOptions { writer: WRITER.to_owned(), without_reflection: options.without_reflection };
+        let settings = DriverOptions { writer: WRITER.to_owned(), judgements: options.judgements };
         let key = TaskKey::new(Tenant::default(), TaskId::generate());
         Ok(futures::executor::block_on(async {
             let mut driver = Driver::begin(members.agents(), MemoryLog::default(), settings, &key, submitted).await?;
@@ -132,7 +133,7 @@ impl LocalGroup {
     }
 }
 
-/// Runs a task until it ends, or until its answer without reflection.
+/// Runs a task until it ends, or until an answer that is not judged.
 async fn drive(driver: &mut Driver<MemoryLog>) -> Result<(), Stop<NeverFails>> {
     loop {
         match driver.step(std::future::pending()).await? {

@@ -81,8 +81,17 @@ fn rejections_are_bounded() {
 
 #[test]
 fn without_reflection_the_first_answer_stands() {
-    let (task, _) = run(scripted("wrong"), &RunOptions { without_reflection: true, ..RunOptions::default() });
+    let (task, _) = run(scripted("wrong"), &RunOptions { judgements: Some(0), ..RunOptions::default() });
     assert_eq!((task.phase(), task.best_answer()), (Phase::Reflecting, "France"));
+}
+
+#[test]
+fn after_the_last_judgement_an_answer_stands() {
+    let (task, requests) = run(scripted("wrong"), &RunOptions { judgements: Some(1), ..RunOptions::default() });
+    assert_eq!((task.phase(), task.best_answer(), task.wrong_verdicts()), (Phase::Reflecting, "France", 1));
+    assert_eq!(requests.iter().filter(|request| request.prompt.ends_with("Reflection:")).count(), 1);
+    let (task, _) = run(scripted("right"), &RunOptions { judgements: Some(1), ..RunOptions::default() });
+    assert!(task.finished().unwrap().approved);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn ask(
     backend: &Arc<dyn Backend>,
     calibration: Option<&Calibration>,
 ) -> Result<AnswerRecord, LearnError> {
-    let options = RunOptions { without_reflection: row.without_reflection, ..RunOptions::default() };
+    let options = RunOptions { judgements: row.without_reflection.then_some(0), ..RunOptions::default() };
     let asked = with_options(&question.question, &question.options);
     let begun = Instant::now();
     let group = LocalGroup::new(Arc::clone(backend), Arc::clone(&work.library), row.voices.clone());

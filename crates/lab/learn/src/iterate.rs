@@ -123,7 +123,7 @@ fn validate(work: &Workplace, run: &Run, round: &Round) -> Result<RoundReport, L
     let done: HashSet<usize> = records.iter().map(|record| record.at).collect();
     let todo: Vec<usize> = validation_questions(work, database.len()).into_iter().filter(|id| !done.contains(id)).collect();
     round.load(work, &GROUP)?;
-    let options = RunOptions { without_reflection: true, ..RunOptions::default() };
+    let options = RunOptions { judgements: Some(0), ..RunOptions::default() };
     let voices = round.group();
     work.view.begin(Stage::Iterate, &part(round, "validation"), records.len() as u64, (records.len() + todo.len()) as u64);
     work.pool()?.each(

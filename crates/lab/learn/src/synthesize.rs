@@ -91,7 +91,7 @@ fn attempt(
     let options = RunOptions {
         limits: Limits { max_steps: settings.max_steps, max_time: Duration::from_secs(settings.seconds), ..Limits::default() },
         sampling: Sampling { temperature, seed, ..Sampling::default() },
-        without_reflection: true,
+        judgements: Some(0),
         word_bias: bias(settings, one, round).map(|bias| WordBias { words: work.vocabulary.asked(&entry.question), bias }),
         ..RunOptions::default()
     };

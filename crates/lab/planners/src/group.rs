@@ -18,7 +18,6 @@ pub(crate) struct GroupPlanner {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) voices: Voices,
     pub(crate) calibration: Option<Calibration>,
-    pub(crate) without_reflection: bool,
     pub(crate) options: PlannerOptions,
 }
 
@@ -32,8 +31,8 @@ impl Planner for GroupPlanner {
         let group = LocalGroup::new(Arc::clone(&self.backend), Arc::clone(tools.library()), self.voices.clone());
         let group = self.calibration.iter().fold(group, |group, calibration| group.calibrated(calibration.clone()));
         let sampling = Sampling { seed, ..self.options.sampling };
-        let PlannerOptions { limits, next_attempt, .. } = self.options;
-        let options = RunOptions { limits, sampling, next_attempt, without_reflection: self.without_reflection, ..RunOptions::default() };
+        let PlannerOptions { limits, next_attempt, judgements, .. } = self.options;
+        let options = RunOptions { limits, sampling, next_attempt, judgements, ..RunOptions::default() };
         let task = match group.run(question, tools.specs(), &options) {
             Ok(task) => task,
             Err(error) => {
@@ -54,7 +53,7 @@ impl Planner for GroupPlanner {
         });
         Outcome {
             answer: task.best_answer().to_owned(),
-            approved: (!self.without_reflection).then(|| task.finished().is_some_and(|finished| finished.approved)),
+            approved: (judgements != Some(0)).then(|| task.finished().is_some_and(|finished| finished.approved)),
             steps: task.steps(),
             transcript: transcript(task.trajectory()),
             cost: Cost {

@@ -229,33 +229,29 @@ impl FromStr for Kind {
 /// `cast` lacks an adapter that the planner needs.
 pub fn build(kind: Kind, backend: &Arc<dyn Backend>, cast: &Cast, options: &PlannerOptions) -> Result<Box<dyn Planner>, NoVoice> {
     let needs = |needed: &'static str| NoVoice { planner: kind, needed };
-    let group = |voices: Voices, without_reflection: bool| {
-        let (name, backend, options) = (kind.as_str(), Arc::clone(backend), *options);
+    let group = |voices: Voices, judgements: Option<u32>| {
+        let (name, backend, options) = (kind.as_str(), Arc::clone(backend), PlannerOptions { judgements, ..*options });
         // fitted on this group's verdicts, it says nothing of another's
         let calibration = cast.calibration.clone().filter(|_| kind == Kind::AutoAct);
-        Box::new(GroupPlanner { name, backend, voices, calibration, without_reflection, options }) as Box<dyn Planner>
+        Box::new(GroupPlanner { name, backend, voices, calibration, options }) as Box<dyn Planner>
     };
+    let judgements = options.judgements;
     let speaker = |adapter: Option<String>| Speaker { name: kind.as_str(), backend: Arc::clone(backend), adapter, options: *options };
     let trained = || cast.group.clone().ok_or(needs("the adapters `plan`, `tool` and `reflect`"));
     let one = || cast.one.clone().ok_or(needs("the adapter that is trained on all roles"));
     Ok(match kind {
-        Kind::AutoAct => group(trained()?, false),
-        Kind::NoReflection => group(trained()?, true),
-        Kind::OneAgent => group(Voices::one(&one()?), false),
-        Kind::ZeroShot => group(Voices::base(), false),
+        Kind::AutoAct => group(trained()?, judgements),
+        Kind::NoReflection => group(trained()?, Some(0)),
+        Kind::OneAgent => group(Voices::one(&one()?), judgements),
+        Kind::ZeroShot => group(Voices::base(), judgements),
         Kind::Unfiltered => {
             let voices = cast.unfiltered.clone().ok_or(needs("the three adapters that are trained on unfiltered trajectories"))?;
-            group(voices, false)
+            group(voices, judgements)
         }
-        Kind::ToolSpecified => group(cast.specified.clone().ok_or(needs("adapters for single tools"))?, false),
-        Kind::TrainedOn25
-        | Kind::TrainedOn50
-        | Kind::TrainedOn100
-        | Kind::TrainedOn200
-        | Kind::TrainedOn400
-        | Kind::TrainedOn800 => {
+        Kind::ToolSpecified => group(cast.specified.clone().ok_or(needs("adapters for single tools"))?, judgements),
+        Kind::TrainedOn25 | Kind::TrainedOn50 | Kind::TrainedOn100 | Kind::TrainedOn200 | Kind::TrainedOn400 | Kind::TrainedOn800 => {
             let voices = kind.trained_on().and_then(|count| cast.trained_on.get(&count).cloned());
-            group(voices.ok_or(needs("the adapters that are trained on a part of the trajectories"))?, false)
+            group(voices.ok_or(needs("the adapters that are trained on a part of the trajectories"))?, judgements)
         }
         Kind::Cot => Box::new(Cot(speaker(None))),
         Kind::React => Box::new(Solver { speaker: speaker(None), method: React { bare: false } }),

@@ -57,6 +57,19 @@ pub struct Cost {
     pub time: Duration,
 }
 
+impl Cost {
+    /// What both cost together.
+    #[must_use]
+    pub fn with(self, other: Cost) -> Cost {
+        Cost {
+            calls: self.calls.saturating_add(other.calls),
+            prompt_tokens: self.prompt_tokens.saturating_add(other.prompt_tokens),
+            completion_tokens: self.completion_tokens.saturating_add(other.completion_tokens),
+            time: self.time.saturating_add(other.time),
+        }
+    }
+}
+
 impl Ended {
     /// How a task of the group ended. A task that was stopped before its reflection was answered,
     /// or says that there is no answer.

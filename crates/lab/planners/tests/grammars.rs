@@ -20,6 +20,7 @@ fn random_weights_keep_the_forms() {
         limits: Limits { max_steps: 3, ..Limits::default() },
         sampling: Sampling { temperature: 1.0, ..Sampling::default() },
         next_attempt: None,
+        judgements: None,
         shots: 0,
         instructions: false,
     };

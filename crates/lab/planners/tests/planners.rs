@@ -8,7 +8,7 @@ use autoact_planners::{Cast, Ended, Kind, PlannerOptions, Toolbox, build};
 use autoact_speaker::testing::ScriptedBackend;
 use autoact_trajectory::NextAttempt;
 use std::sync::Arc;
-use support::{bare, cast, input, last_line, seen, solve, step, tools, try_solve};
+use support::{QUESTION, bare, cast, input, last_line, runtime, seen, solve, step, tools, try_solve};
 
 #[test]
 fn react_goes_round_until_it_answers() {
@@ -105,6 +105,54 @@ fn reflexions_attempts_are_bounded() {
     });
     assert_eq!((outcome.answer.as_str(), outcome.approved, outcome.ended), ("Lyon", Some(false), Ended::MaxReflections));
     assert_eq!(requests.len(), 2 * bare().limits.max_reflections as usize);
+}
+
+#[test]
+fn reflexion_may_be_told_what_is_right() {
+    let runtime = runtime();
+    let _entered = runtime.enter();
+    // it would approve its first answer, and reject its second one
+    let scripted = Arc::new(ScriptedBackend::new(|request| {
+        let prompt = &request.prompt;
+        Ok(match last_line(prompt) {
+            "Reflection:" if prompt.contains("Input: Paris\n") => " No.\nVerdict: wrong\n".into(),
+            "Reflection:" => " So it is.\nVerdict: right\n".into(),
+            _ if prompt.contains("Verdict: wrong") => step(prompt, "Paris"),
+            _ => step(prompt, "Lyon"),
+        })
+    }));
+    let backend: Arc<dyn Backend> = scripted.clone();
+    let told = |kind, right: &'static str| {
+        let before = scripted.requests().len();
+        let planner = build(kind, &backend, &cast(), &bare()).unwrap();
+        let outcome = planner.solve_told(QUESTION, &tools(), 7, &|answer| answer == right);
+        (outcome.answer, outcome.approved, outcome.ended, scripted.requests().len() - before)
+    };
+    assert_eq!(told(Kind::Reflexion, "Lyon"), ("Lyon".into(), None, Ended::Answered, 3));
+    assert_eq!(told(Kind::Reflexion, "Paris"), ("Paris".into(), None, Ended::Answered, 7));
+    let attempts = bare().limits.max_reflections as usize;
+    assert_eq!(told(Kind::Reflexion, "Nantes"), ("Paris".into(), None, Ended::Answered, 4 * attempts));
+    // the others do not ask
+    assert_eq!(told(Kind::React, "Nantes"), ("Lyon".into(), None, Ended::Answered, 3));
+}
+
+#[test]
+fn the_papers_group_judges_one_answer_and_the_next_one_stands() {
+    let (outcome, requests) = solve(Kind::AutoAct, &bare().paper(), |prompt| match last_line(prompt) {
+        "Reflection:" => " No.\nVerdict: wrong\n".into(),
+        "Input:" if prompt.contains("Verdict: wrong") => " Paris\n".into(),
+        "Input:" => " Lyon\n".into(),
+        _ => " I guess.\nAction: Finish\n".into(),
+    });
+    assert_eq!((outcome.answer.as_str(), outcome.approved, outcome.ended), ("Paris", Some(false), Ended::Answered));
+    assert_eq!(requests.len(), 5);
+    // without a judge at all, the first one
+    let (outcome, _) = solve(Kind::NoReflection, &bare().paper(), |prompt| match last_line(prompt) {
+        "Input:" => " Lyon\n".into(),
+        _ => " I guess.\nAction: Finish\n".into(),
+    });
+    assert_eq!((outcome.answer.as_str(), outcome.approved), ("Lyon", None));
+    assert_eq!((bare().paper().limits.max_steps, bare().paper().limits.max_reflections), (10, 2));
 }
 
 #[test]

@@ -161,7 +161,7 @@ impl Runner {
             return Some(self.give_up(task).await);
         }
         let log = JetStreamLog { bus: self.context.bus.clone() };
-        let options = DriverOptions { writer, without_reflection: false };
+        let options = DriverOptions { writer, judgements: None };
         let now = self.context.bus.now();
         match Driver::take_up_at(agents, log, options, task, began.elapsed(), now).await {
             Ok(driver) => {
