@@ -35,8 +35,10 @@ pub struct LearningPlan {
     pub task: PathBuf,
     /// The base model's directory, in Hugging Face's format.
     pub model: PathBuf,
-    /// The run directory; `None`: `runs/<task>` (`runs/<task>-quick`).
+    /// The run directory; `None`: `runs/<task>` (`runs/<task>-paper`, `runs/<task>-quick`).
     pub run: Option<PathBuf>,
+    /// Use the paper's settings ([`Settings::paper`](crate::Settings::paper)) in place of the task's.
+    pub paper: bool,
     /// Use small settings, for CI.
     pub quick: bool,
     /// Also train and evaluate the variants of table 2 and figures 3 and 4 of the paper.
@@ -60,6 +62,7 @@ impl LearningPlan {
             task: task.into(),
             model: model.into(),
             run: None,
+            paper: false,
             quick: false,
             variants: false,
             only: None,
@@ -81,11 +84,16 @@ impl LearningPlan {
 /// The first failure, with what to do. All completed work is kept.
 pub fn learn(plan: &LearningPlan, view: Arc<dyn View>, stop: Stop) -> Result<Report, LearnError> {
     let mut task = Task::load(&plan.task)?;
+    let mut name = task.info.name.clone();
+    if plan.paper {
+        task.settings = task.settings.paper();
+        name.push_str("-paper");
+    }
     if plan.quick {
         task.settings = task.settings.quick();
+        name.push_str("-quick");
     }
-    let suffix = if plan.quick { "-quick" } else { "" };
-    let dir = plan.run.clone().unwrap_or_else(|| PathBuf::from("runs").join(format!("{}{suffix}", task.info.name)));
+    let dir = plan.run.clone().unwrap_or_else(|| PathBuf::from("runs").join(name));
     let mut work = Workplace::open(task, &plan.model, plan.variants, view, stop)?;
     if plan.trains() {
         // said now, and not after hours of questions and trajectories

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 const MOST_ROUNDS: usize = 9;
 /// Maximum of `synthesize.question_bias`; above it, thoughts only repeat the question's words.
 const MOST_BIAS: f32 = 20.0;
+/// The learning rate of the paper's table 4, for models of width 4096 and more.
+pub(crate) const PAPER_LEARNING_RATE: f64 = 1e-4;
+/// The trajectories that the paper trains on.
+const PAPER_TRAJECTORIES: usize = 200;
 
 /// A section of a task file, with the default of each setting.
 macro_rules! section {
@@ -264,6 +268,21 @@ impl Settings {
         self.train.epochs = self.train.epochs.min(2);
         self.iterate.rounds = self.iterate.rounds.min(2);
         self.evaluate.questions = 24;
+        self
+    }
+
+    /// The paper's settings in place of the task's: its table 4 to the letter, also the learning
+    /// rate; 200 trajectories of one round; no question bias, and no filter but the reward.
+    /// Self-instruct, the selection of tools and the judgements stay the task's.
+    #[must_use]
+    pub fn paper(mut self) -> Settings {
+        // table 4 has no early stopping
+        self.train = Training { learning_rate: Some(PAPER_LEARNING_RATE), patience: 0, ..Training::default() };
+        self.iterate.rounds = 1;
+        self.synthesize.question_bias = 0.0;
+        self.filter = Filter { sure: 0.0, coverage: 0.0 };
+        self.differentiate.trajectories = PAPER_TRAJECTORIES;
+        self.differentiate.retried = false;
         self
     }
 

@@ -22,6 +22,22 @@ fn defaults_are_the_papers() {
 }
 
 #[test]
+fn the_papers_protocol_is_its_table_4_and_one_round() {
+    let dir = dir();
+    let text = format!(
+        "{GOOD}[[examples]]\nquestion = \"Where?\"\nanswer = \"France\"\n[train]\nbatch = 8\n[train.lora]\nr = 16\nactivated = true\n\
+         [instruct]\nquestions = 90\n[synthesize]\nquestion_bias = 6.0\n[filter]\ncoverage = 0.8\n[iterate]\nrounds = 3\n"
+    );
+    let Settings { train, instruct, synthesize, filter, differentiate, iterate, .. } =
+        Task::parse(&text, &dir.path().join("task.toml")).unwrap().settings.paper();
+    assert_eq!((train.epochs, train.batch, train.learning_rate, train.warmup_ratio), (5, 4, Some(1e-4), 0.03));
+    assert_eq!(train.lora, crate::settings::Lora::default());
+    assert_eq!((iterate.rounds, differentiate.trajectories), (1, 200));
+    assert_eq!((synthesize.question_bias, filter.sure, filter.coverage), (0.0, 0.0, 0.0));
+    assert_eq!(instruct.questions, 90, "self-instruct stays the task's");
+}
+
+#[test]
 fn every_mistake_is_told_at_once() {
     let text = "name = \"a b\"\ncorpus = \"nowhere.jsonl\"\nseed = 3\n\
         [[examples]]\nquestion = \"Where?\"\n\

@@ -14,15 +14,13 @@ use crate::encode::Encoder;
 use crate::error::LearnError;
 use crate::records::{CurvePoint, DocumentRecord, history};
 use crate::round::Round;
-use crate::settings::Training;
+use crate::settings::{PAPER_LEARNING_RATE, Training};
 use crate::stage::Stage;
 use crate::store::{Store, read, read_json, write_atomic, write_json};
 use crate::workplace::Workplace;
 
 /// Hidden size of the models for which table 4 gives the learning rate.
 const PAPER_WIDTH: f64 = 4096.0;
-/// Their learning rate.
-const PAPER_RATE: f64 = 1e-4;
 /// Steps between checkpoints, which is seconds for a small model.
 const CHECKPOINT_EVERY: u64 = 25;
 /// Approximate fraction of a batch that is filled, because documents are not cut.
@@ -251,7 +249,7 @@ fn told_progress(progress: &Progress, best: Option<(u64, f64)>) -> String {
 /// The learning rate of the settings, or the default. It is inversely proportional to the hidden
 /// size, because the same rate changes the function of a narrow model less.
 fn learning_rate(settings: &Training, width: usize) -> f64 {
-    settings.learning_rate.unwrap_or(PAPER_RATE * PAPER_WIDTH / width.max(1) as f64)
+    settings.learning_rate.unwrap_or(PAPER_LEARNING_RATE * PAPER_WIDTH / width.max(1) as f64)
 }
 
 fn config(settings: &Training, name: &str, model: &ModelConfig, per_epoch: u64, work: &Workplace, files: &Path) -> TrainConfig {

@@ -20,7 +20,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 pub(crate) use self::ask::{Approvals, AskOptions, ContextOptions, WatchOptions, next_attempt};
 pub(crate) use self::certs::{CertsCommand, CertsOptions};
 pub(crate) use self::corpus::{CorpusCommand, ImportOptions, StoreOptions};
-pub(crate) use self::eval::EvalOptions;
+pub(crate) use self::eval::{EvalOptions, Protocol};
 pub(crate) use self::group::{DEFAULT_STATE_DIR, DownOptions, GroupOptions, UpOptions};
 pub(crate) use self::memory::{MemoryCommand, MemoryKind, MemoryOptions};
 pub(crate) use self::nats::{ConfigOptions, LoginOptions, NatsCommand};

@@ -2,12 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 
 use super::ask::Attempt;
 use super::group::GroupOptions;
 use crate::eval::calibrate::CalibrateOptions;
 use crate::eval::compare::options::CompareOptions;
+
+/// Whose experiment is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Protocol {
+    /// That of the AutoAct paper.
+    Paper,
+}
 
 /// `autoact eval`
 #[derive(Debug, Clone, ClapArgs)]
@@ -23,7 +30,7 @@ pub(crate) struct EvalOptions {
     /// Ask a running group at `--gateway` instead of starting one.
     #[arg(long, conflicts_with = "counterfactual")]
     pub(crate) running: bool,
-    /// Only the first so many questions.
+    /// Only the first so many questions; with `--protocol`, so many drawn evenly from all levels.
     #[arg(long)]
     pub(crate) limit: Option<usize>,
     /// Questions in flight at once.
@@ -32,7 +39,7 @@ pub(crate) struct EvalOptions {
     /// Sampling temperature.
     #[arg(long, default_value_t = 0.0)]
     pub(crate) temperature: f32,
-    /// Seed of the sampling and of the counterfactual.
+    /// Seed of the sampling, of the counterfactual and of what `--protocol` draws.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
     /// What the agents are given after a judgement "wrong" [default: what the adapters'

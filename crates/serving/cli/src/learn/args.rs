@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use autoact_learn::{LearningPlan, Stage};
 use clap::{Args, Subcommand};
 
+use crate::args::Protocol;
+
 /// `autoact learn TASK`, or `autoact learn STAGE TASK`.
 #[derive(Debug, Args)]
 #[command(
@@ -31,6 +33,10 @@ pub(crate) struct LearnOptions {
     /// Where everything goes; default: `runs/<task>`.
     #[arg(long)]
     run: Option<PathBuf>,
+    /// The paper's settings in place of the task's: its table 4 to the letter, 200 trajectories of one
+    /// round, no question bias and no filter but the reward; goes to `runs/<task>-paper`.
+    #[arg(long, value_enum)]
+    protocol: Option<Protocol>,
     /// Small numbers that run every stage in minutes, for CI; goes to `runs/<task>-quick`.
     #[arg(long)]
     quick: bool,
@@ -119,8 +125,10 @@ impl LearnArgs {
             }
             None => (None, self.options.context("no task file given; try `autoact learn tasks/atlas.toml`")?),
         };
-        let LearnOptions { task, model, run, quick, variants, until, again, publish, promote, nats_url, json } = options;
-        let plan = LearningPlan { task, model, run, quick, variants, only, until: until.unwrap_or(Stage::Report), again, publish, promote };
+        let LearnOptions { task, model, run, protocol, quick, variants, until, again, publish, promote, nats_url, json } = options;
+        let paper = protocol.is_some();
+        let plan =
+            LearningPlan { task, model, run, paper, quick, variants, only, until: until.unwrap_or(Stage::Report), again, publish, promote };
         Ok((plan, Telling { json, nats_url }))
     }
 }
