@@ -30,7 +30,8 @@ pub(crate) struct EvalOptions {
     /// Ask a running group at `--gateway` instead of starting one.
     #[arg(long, conflicts_with = "counterfactual")]
     pub(crate) running: bool,
-    /// Only the first so many questions; with `--protocol`, so many drawn evenly from all levels.
+    /// Only the first so many questions; with `--protocol` so many drawn from all levels, rounded up to
+    /// as many of each.
     #[arg(long)]
     pub(crate) limit: Option<usize>,
     /// Questions in flight at once.

@@ -22,11 +22,11 @@ use super::set::path_of;
 pub(crate) struct CalibrateOptions {
     /// The confidence that an approval needs, 0 to 1; 0: the verdict alone decides [default: what
     /// the adapters' calibration says].
-    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["planner", "table", "figure", "run", "data"])]
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["planner", "table", "figure", "run", "data", "protocol"])]
     pub(super) min_confidence: Option<f64>,
     /// Fit a calibration on these questions and write it to this file. Verdicts alone decide
     /// meanwhile.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["min_confidence", "planner", "table", "figure", "run", "data"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["min_confidence", "planner", "table", "figure", "run", "data", "protocol"])]
     pub(super) calibrate: Option<PathBuf>,
     /// The share of approved answers that are to be right.
     #[arg(long, value_name = "SHARE", default_value_t = 0.97, value_parser = share, requires = "calibrate")]

@@ -1,6 +1,7 @@
 //! `autoact eval --planner …`: planners in this process, on the same questions, seeds and model.
 
 pub(super) mod cast;
+mod entrant;
 pub(crate) mod options;
 mod plot;
 mod problem;
@@ -8,14 +9,22 @@ mod race;
 mod scores;
 pub(super) mod table;
 
-use anyhow::Context as _;
+use std::collections::BTreeSet;
 
-use crate::args::EvalOptions;
+use anyhow::Context as _;
+use autoact_datasets::Format;
+
+use crate::args::{EvalOptions, Protocol};
 use crate::exit;
 use crate::out;
 use cast::PlannerSetup;
 use problem::Problem;
 use race::Race;
+
+/// Questions of each level that the paper draws of HotpotQA.
+const HOTPOTQA_OF_EACH: usize = 100;
+/// Questions of each level that it draws of ScienceQA.
+const SCIENCEQA_OF_EACH: usize = 120;
 
 /// Everything that a race needs, read before it starts.
 struct Prepared {
@@ -30,7 +39,7 @@ pub(crate) async fn run(options: EvalOptions) -> anyhow::Result<u8> {
     let Prepared { setup, problems, origin } = tokio::task::spawn_blocking(move || prepare(&asked)).await.context("cannot load")??;
     let (kinds, left_out) = setup.possible(kinds, named)?;
     left_out.iter().for_each(|note| out::note(format_args!("left out: {note}")));
-    let race = Race::run(setup, kinds, problems, &options).await?;
+    let race = Race::run(setup, options.compare.entrants(&kinds), problems, &options).await?;
     let scores = race.scores(origin, left_out);
     if let Some(path) = &options.output {
         race.write(path)?;
@@ -59,10 +68,30 @@ fn prepare(options: &EvalOptions) -> anyhow::Result<Prepared> {
         }
         None => (format!("set {}", options.set), problem::of_set(super::set::load(&options.set)?)),
     };
-    problems.truncate(options.limit.unwrap_or(usize::MAX));
+    let (origin, problems) = match options.compare.protocol {
+        Some(Protocol::Paper) => sampled(origin, problems, options)?,
+        None => {
+            problems.truncate(options.limit.unwrap_or(usize::MAX));
+            (origin, problems)
+        }
+    };
     anyhow::ensure!(!problems.is_empty(), "there are no questions in {origin}");
     let setup = PlannerSetup::load(&group, options, options.compare.same_data())?;
     Ok(Prepared { setup, problems, origin })
+}
+
+/// What the paper's protocol asks: so many questions of each level.
+fn sampled(origin: String, problems: Vec<Problem>, options: &EvalOptions) -> anyhow::Result<(String, Vec<Problem>)> {
+    let levels = problems.iter().map(|problem| &problem.label).collect::<BTreeSet<_>>().len().max(1);
+    let of_each = match (options.limit, options.compare.data()?) {
+        (Some(limit), _) => limit.div_ceil(levels),
+        (None, Some((Format::HotpotQa, _))) => HOTPOTQA_OF_EACH,
+        (None, Some((Format::ScienceQa, _))) => SCIENCEQA_OF_EACH,
+        (None, None) => usize::MAX,
+    };
+    let problems = problem::drawn(problems, of_each, options.seed);
+    let drawn = if of_each == usize::MAX { String::new() } else { format!(", at most {of_each} of each level") };
+    Ok((format!("{origin}{drawn}, by the paper's protocol"), problems))
 }
 
 #[cfg(test)]

@@ -63,7 +63,9 @@ impl PlannerSetup {
         } else {
             // a run's calibration is beside the adapters that it installed, not in a round
             let installed = options.compare.run.as_ref().map_or_else(|| origin.clone(), |run| run.join("adapters"));
-            Cast { calibration: calibration(&installed)?, ..cast(&engines, &origin, compared, &tools)? }
+            // the paper's group has none
+            let calibration = if options.compare.protocol.is_some() { None } else { calibration(&installed)? };
+            Cast { calibration, ..cast(&engines, &origin, compared, &tools)? }
         };
         let backends: Vec<Arc<dyn Backend>> = engines.into_iter().map(|engine| Arc::new(engine) as Arc<dyn Backend>).collect();
         let first = backends.first().context("there is no engine")?;
@@ -168,7 +170,7 @@ fn planner_options(options: &EvalOptions, info: &autoact_model::BackendInfo) -> 
     planner.sampling.temperature = options.temperature;
     planner.next_attempt = options.next_attempt.map(Into::into);
     planner.shots = options.compare.shots.unwrap_or(planner.shots);
-    planner
+    if options.compare.protocol.is_some() { planner.paper() } else { planner }
 }
 
 #[cfg(test)]

@@ -7,6 +7,9 @@ use autoact_datasets::Format;
 use autoact_planners::{Kind, UnknownPlanner};
 use clap::Args;
 
+use super::entrant::Entrant;
+use crate::args::Protocol;
+
 /// What runs planners in this process instead of the services.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct CompareOptions {
@@ -40,6 +43,11 @@ pub(crate) struct CompareOptions {
     /// for a model with a chat template, else 0]
     #[arg(long, value_name = "COUNT")]
     pub(super) shots: Option<usize>,
+    /// The paper's way of testing: ten rounds and two attempts, of which the first one is judged, and
+    /// no calibration; 100 questions of each level of HotpotQA, 120 of ScienceQA, drawn by `--seed`.
+    /// Below each planner's own row stands the better of two tries; Reflexion is told what is right.
+    #[arg(long, value_enum, conflicts_with = "running")]
+    pub(super) protocol: Option<Protocol>,
 }
 
 /// The tables of the paper that have scores of planners.
@@ -82,7 +90,8 @@ impl FromStr for Choice {
 impl CompareOptions {
     /// Whether anything asks for planners in this process.
     pub(crate) fn asked(&self) -> bool {
-        !self.planner.is_empty() || self.table.is_some() || self.figure.is_some() || self.run.is_some() || !self.data.is_empty()
+        let planners = !self.planner.is_empty() || self.table.is_some() || self.figure.is_some();
+        planners || self.run.is_some() || !self.data.is_empty() || self.protocol.is_some()
     }
 
     /// Whether what is compared has to be trained on the same trajectories.
@@ -120,6 +129,14 @@ impl CompareOptions {
         (kinds, true)
     }
 
+    /// The rows of these planners.
+    pub(super) fn entrants(&self, kinds: &[Kind]) -> Vec<Entrant> {
+        match self.protocol {
+            None => kinds.iter().copied().map(Entrant::Once).collect(),
+            Some(Protocol::Paper) => kinds.iter().flat_map(|kind| [Entrant::Once(*kind), Entrant::paper(*kind)]).collect(),
+        }
+    }
+
     /// The format and the file of `--data`.
     pub(super) fn data(&self) -> anyhow::Result<Option<(Format, PathBuf)>> {
         match self.data.as_slice() {
@@ -153,6 +170,16 @@ mod tests {
         assert!(run.asked());
         assert_eq!(run.kinds(), (vec![Kind::AutoAct], true));
         assert!("tree".parse::<Choice>().is_err());
+    }
+
+    #[test]
+    fn the_papers_rows_stand_below_our_own() {
+        let paper = CompareOptions { protocol: Some(Protocol::Paper), ..choices(&["react", "reflexion"]) };
+        let names: Vec<String> = paper.entrants(&paper.kinds().0).iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["react", "react-best-of-2", "reflexion", "reflexion-told"]);
+        let alone = CompareOptions { protocol: Some(Protocol::Paper), ..CompareOptions::default() };
+        assert!(alone.asked());
+        assert_eq!(choices(&["cot"]).entrants(&[Kind::Cot]), [Entrant::Once(Kind::Cot)]);
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! The scores as plots.
 
-use autoact_planners::Kind;
 use autoact_plot::{Axis, IntervalRow, Page, Plot, Series, intervals};
 
+use super::entrant::Entrant;
 use super::scores::Scores;
 
 /// Every planner's exact match with its interval; over the number of trajectories where that is
 /// what differs.
 pub(crate) fn page(scores: &Scores) -> String {
-    let mut page = Page::new(&format!("{} of {} planners", scores.score_names().0, scores.kinds.len()));
+    let mut page = Page::new(&format!("{} of {} planners", scores.score_names().0, scores.entrants.len()));
     page.note(&format!(
         "{}, {} questions, model {}; 95% bootstrap intervals over questions",
         scores.origin,
@@ -18,7 +18,7 @@ pub(crate) fn page(scores: &Scores) -> String {
     let labels = scores.rows();
     let all = std::iter::once(None).chain(labels.iter().copied().map(Some).filter(|_| labels.len() > 1));
     let title = |label: Option<&str>| label.map_or_else(|| "all questions".to_owned(), str::to_owned);
-    if scores.kinds.iter().any(|kind| kind.trained_on().is_some()) {
+    if scores.entrants.iter().any(|entrant| entrant.kind().trained_on().is_some()) {
         page.section("By number of training trajectories");
         page.plots(all.clone().map(|label| by_scale(scores, label, &title(label))));
     }
@@ -30,21 +30,22 @@ pub(crate) fn page(scores: &Scores) -> String {
 }
 
 fn bars(scores: &Scores, label: Option<&str>) -> Vec<IntervalRow> {
-    let row = |(planner, kind): (usize, &Kind)| {
+    let row = |(planner, entrant): (usize, &Entrant)| {
         let exact = scores.row(planner, label).exact;
-        IntervalRow { label: kind.as_str().to_owned(), value: exact.mean, low: exact.low, high: exact.high }
+        IntervalRow { label: entrant.to_string(), value: exact.mean, low: exact.low, high: exact.high }
     };
-    scores.kinds.iter().enumerate().map(row).collect()
+    scores.entrants.iter().enumerate().map(row).collect()
 }
 
 /// A line through the means, one through each end of their intervals.
 fn by_scale(scores: &Scores, label: Option<&str>, title: &str) -> String {
     let points: Vec<(f64, [f64; 3])> = scores
-        .kinds
+        .entrants
         .iter()
         .enumerate()
-        .filter_map(|(planner, kind)| {
+        .filter_map(|(planner, entrant)| {
             let exact = scores.row(planner, label).exact;
+            let Entrant::Once(kind) = entrant else { return None };
             Some((kind.trained_on()? as f64, [exact.mean, exact.low, exact.high]))
         })
         .collect();

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use autoact_planners::{Kind, Outcome, Planner, build};
+use autoact_planners::{Outcome, Planner, PlannerOptions, build};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::cast::PlannerSetup;
+use super::entrant::{Entrant, SECOND_TEMPERATURE, better};
 use super::problem::Problem;
 use super::scores::{Scored, Scores};
 use crate::args::EvalOptions;
@@ -25,7 +26,7 @@ const LINES: usize = 10;
 
 /// A race and its results so far.
 pub(crate) struct Race {
-    kinds: Vec<Kind>,
+    entrants: Vec<Entrant>,
     problems: Arc<Vec<Problem>>,
     /// By question, then by planner.
     outcomes: Vec<Vec<Option<Outcome>>>,
@@ -40,13 +41,18 @@ type Done = (usize, usize, anyhow::Result<Outcome>);
 
 impl Race {
     /// Runs every planner on every question, or as many as there are until Ctrl-C.
-    pub(crate) async fn run(setup: PlannerSetup, kinds: Vec<Kind>, problems: Vec<Problem>, options: &EvalOptions) -> anyhow::Result<Race> {
+    pub(crate) async fn run(
+        setup: PlannerSetup,
+        entrants: Vec<Entrant>,
+        problems: Vec<Problem>,
+        options: &EvalOptions,
+    ) -> anyhow::Result<Race> {
         let begun = Instant::now();
         let info = setup.backends.first().map(|backend| backend.info().clone()).context("there is no engine")?;
-        let total = problems.len() * kinds.len();
+        let total = problems.len() * entrants.len();
         let mut race = Race {
-            outcomes: vec![vec![None; kinds.len()]; problems.len()],
-            kinds,
+            outcomes: vec![vec![None; entrants.len()]; problems.len()],
+            entrants,
             problems: Arc::new(problems),
             model: info.name,
             digest: info.digest,
@@ -76,7 +82,18 @@ impl Race {
         stop.store(true, Ordering::Relaxed);
         bar.finish_and_clear();
         race.elapsed = begun.elapsed();
+        race.choose();
         Ok(race)
+    }
+
+    /// Puts the better one of two tries in place of the second, or nothing where one is missing.
+    fn choose(&mut self) {
+        for (problem, outcomes) in self.problems.iter().zip(&mut self.outcomes) {
+            for at in (1..outcomes.len()).filter(|at| matches!(self.entrants.get(*at), Some(Entrant::BestOfTwo(_)))) {
+                let both = outcomes[at - 1].as_ref().zip(outcomes[at].as_ref());
+                outcomes[at] = both.map(|(first, second)| better(problem, first, second));
+            }
+        }
     }
 
     /// Threads that take question after question; each has an engine and planners of its own.
@@ -87,16 +104,18 @@ impl Race {
         let setup = Arc::new(setup);
         for number in 0..options.concurrency.clamp(1, 256) {
             let backend = setup.backends.get(number % setup.backends.len().max(1)).context("there is no engine")?;
-            let planners: Vec<Box<dyn Planner>> =
-                self.kinds.iter().map(|kind| build(*kind, backend, &setup.cast, &setup.options)).collect::<Result<_, _>>()?;
+            let planner = |entrant: &Entrant| build(entrant.kind(), backend, &setup.cast, &tested(*entrant, setup.options));
+            let planners: Vec<Box<dyn Planner>> = self.entrants.iter().map(planner).collect::<Result<_, _>>()?;
+            let entrants = self.entrants.clone();
             let (setup, problems, sender) = (Arc::clone(&setup), Arc::clone(&self.problems), sender.clone());
             let (stop, next, seed) = (Arc::clone(&stop), Arc::clone(&next), options.seed);
             let work = move || {
                 while !stop.load(Ordering::Relaxed) {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let (question, planner) = (at / planners.len(), at % planners.len());
-                    let (Some(problem), Some(solver)) = (problems.get(question), planners.get(planner)) else { break };
-                    let outcome = problem.tools(&setup.tools).map(|tools| solver.solve(&problem.question, &tools, seed));
+                    let who = entrants.get(planner).zip(planners.get(planner));
+                    let (Some(problem), Some((entrant, solver))) = (problems.get(question), who) else { break };
+                    let outcome = problem.tools(&setup.tools).map(|tools| entrant.solve(solver.as_ref(), problem, &tools, seed));
                     let outcome = outcome.with_context(|| format!("the question `{}` has pages that cannot be used", problem.id));
                     if sender.blocking_send((question, planner, outcome)).is_err() {
                         break;
@@ -119,7 +138,7 @@ impl Race {
             model: self.model.clone(),
             digest: self.digest.clone(),
             left_out,
-            kinds: self.kinds.clone(),
+            entrants: self.entrants.clone(),
             labels: self.problems.iter().map(|problem| problem.label.clone()).collect(),
             metric: self.problems.first().map(|problem| problem.metric).unwrap_or_default(),
             scored: self.outcomes.iter().enumerate().map(row).collect(),
@@ -132,11 +151,11 @@ impl Race {
     pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
         let mut text = String::new();
         for (problem, outcomes) in self.problems.iter().zip(&self.outcomes) {
-            for (kind, outcome) in self.kinds.iter().zip(outcomes) {
+            for (entrant, outcome) in self.entrants.iter().zip(outcomes) {
                 let Some(outcome) = outcome else { continue };
                 let scored = Scored::new(problem, outcome);
                 let line = json!({
-                    "id": problem.id, "kind": problem.label, "planner": kind.as_str(), "question": problem.question, "gold": problem.answer,
+                    "id": problem.id, "kind": problem.label, "planner": entrant.to_string(), "question": problem.question, "gold": problem.answer,
                     "answer": outcome.answer, "exact": scored.right, "reward": scored.reward, "approved": outcome.approved,
                     "rounds": outcome.steps, "ended": outcome.ended, "calls": outcome.cost.calls,
                     "prompt_tokens": outcome.cost.prompt_tokens, "completion_tokens": outcome.cost.completion_tokens,
@@ -148,4 +167,13 @@ impl Race {
         }
         std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
     }
+}
+
+/// The options of a row's planner.
+fn tested(entrant: Entrant, options: PlannerOptions) -> PlannerOptions {
+    let mut options = options;
+    if matches!(entrant, Entrant::BestOfTwo(_)) && options.sampling.temperature <= 0.0 {
+        options.sampling.temperature = SECOND_TEMPERATURE;
+    }
+    options
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use autoact_planners::{Ended, Kind, Outcome};
+use autoact_planners::{Ended, Outcome};
 use autoact_score::{Bootstrap, Interval, Metric, Verdicts};
 use serde_json::{Value, json};
 
-use super::problem::Problem;
+use super::entrant::Entrant;
+use super::problem::{Problem, said};
 use crate::args::EvalOptions;
 
 /// One answer.
@@ -27,7 +28,7 @@ pub(crate) struct Scored {
 
 impl Scored {
     pub(crate) fn new(problem: &Problem, outcome: &Outcome) -> Scored {
-        let (right, reward) = problem.score((outcome.ended != Ended::NoAnswer).then_some(outcome.answer.as_str()));
+        let (right, reward) = problem.score(said(outcome));
         Scored {
             right,
             reward,
@@ -51,7 +52,7 @@ pub(crate) struct Scores {
     /// sha256 (hex) of its weights.
     pub(crate) digest: String,
     pub(crate) left_out: Vec<String>,
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) entrants: Vec<Entrant>,
     /// Each question's row.
     pub(crate) labels: Vec<String>,
     pub(crate) metric: Metric,
@@ -78,7 +79,7 @@ pub(crate) struct Row {
 
 /// One planner against the first, on the questions that both answered.
 pub(crate) struct Difference {
-    pub(crate) kind: Kind,
+    pub(crate) entrant: Entrant,
     pub(crate) questions: usize,
     pub(crate) exact: Interval,
     pub(crate) reward: Interval,
@@ -141,40 +142,45 @@ impl Scores {
 
     /// Every other planner against the first.
     pub(crate) fn differences(&self) -> Vec<Difference> {
-        let against = |(planner, kind): (usize, &Kind)| {
+        let against = |(planner, entrant): (usize, &Entrant)| {
             let pair = |row: &Vec<Option<Scored>>| Some((row.get(planner)?.clone()?, row.first()?.clone()?));
             let pairs: Vec<(Scored, Scored)> = self.scored.iter().filter_map(pair).collect();
             let paired = |value: fn(&Scored) -> f64| {
                 let (own, first): (Vec<f64>, Vec<f64>) = pairs.iter().map(|(own, first)| (value(own), value(first))).unzip();
                 bootstrap().paired(&own, &first).unwrap_or(Interval { mean: 0.0, low: 0.0, high: 0.0 })
             };
-            Difference { kind: *kind, questions: pairs.len(), exact: paired(|one| number(one.right)), reward: paired(|one| one.reward) }
+            Difference {
+                entrant: *entrant,
+                questions: pairs.len(),
+                exact: paired(|one| number(one.right)),
+                reward: paired(|one| one.reward),
+            }
         };
-        self.kinds.iter().enumerate().skip(1).map(against).collect()
+        self.entrants.iter().enumerate().skip(1).map(against).collect()
     }
 
     /// For programs.
     pub(crate) fn json(&self, options: &EvalOptions) -> Value {
         let planners: Vec<Value> = self
-            .kinds
+            .entrants
             .iter()
             .enumerate()
-            .map(|(planner, kind)| {
+            .map(|(planner, entrant)| {
                 let kinds: BTreeMap<&str, Value> =
                     self.rows().into_iter().map(|label| (label, row_json(&self.row(planner, Some(label))))).collect();
-                json!({ "planner": kind.as_str(), "title": kind.title(), "all": row_json(&self.row(planner, None)), "kinds": kinds })
+                json!({ "planner": entrant.to_string(), "title": entrant.title(), "all": row_json(&self.row(planner, None)), "kinds": kinds })
             })
             .collect();
         let differences: Vec<Value> = self
             .differences()
             .iter()
-            .map(|one| json!({ "planner": one.kind.as_str(), "questions": one.questions, "exact_match": one.exact, "reward": one.reward }))
+            .map(|one| json!({ "planner": one.entrant.to_string(), "questions": one.questions, "exact_match": one.exact, "reward": one.reward }))
             .collect();
         json!({
             "questions_from": self.origin, "model": self.model, "model_digest": self.digest, "metric": self.metric, "questions": self.labels.len(), "seed": options.seed,
             "temperature": options.temperature, "concurrency": options.concurrency, "seconds": self.elapsed.as_secs_f64(),
             "interrupted": self.interrupted, "interval_level": bootstrap().level, "resamples": bootstrap().resamples,
-            "planners": planners, "difference_from": self.kinds.first().map(|kind| kind.as_str()), "differences": differences,
+            "planners": planners, "difference_from": self.entrants.first().map(ToString::to_string), "differences": differences,
             "left_out": self.left_out,
         })
     }
@@ -193,6 +199,8 @@ fn row_json(row: &Row) -> Value {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use autoact_planners::Kind;
+
     use super::*;
 
     fn scored(right: bool, approved: Option<bool>, rounds: u32) -> Option<Scored> {
@@ -208,7 +216,7 @@ pub(crate) mod tests {
             model: "scripted".into(),
             digest: "0123456789abcdef".into(),
             left_out: Vec::new(),
-            kinds: vec![Kind::AutoAct, Kind::React],
+            entrants: vec![Entrant::Once(Kind::AutoAct), Entrant::Once(Kind::React)],
             labels: ["1-hop", "2-hop", "1-hop", "2-hop"].map(str::to_owned).to_vec(),
             metric: Metric::F1,
             scored: vec![
@@ -238,7 +246,7 @@ pub(crate) mod tests {
     #[test]
     fn differences_are_over_common_questions() {
         let differences = scores().differences();
-        assert_eq!((differences.len(), differences[0].kind, differences[0].questions), (1, Kind::React, 3));
+        assert_eq!((differences.len(), differences[0].entrant, differences[0].questions), (1, Entrant::Once(Kind::React), 3));
         assert!((differences[0].exact.mean + 2.0 / 3.0).abs() < 1e-9);
         assert!(differences[0].exact.low < differences[0].exact.high);
     }

@@ -9,8 +9,16 @@ use crate::args::EvalOptions;
 
 /// Digits of the model's digest: enough to tell two apart.
 const DIGEST: usize = 12;
+/// Columns of the planners' names and titles, at least.
+const NAMES: usize = 15;
+const TITLES: usize = 14;
 /// The longest reason of a failure that is printed, in characters.
 const MAX_REASON: usize = 100;
+
+/// Columns of the planners' names.
+fn names(scores: &Scores) -> usize {
+    scores.entrants.iter().map(|entrant| entrant.to_string().len() + 1).max().unwrap_or_default().max(NAMES)
+}
 
 /// All tables.
 pub(crate) fn table(scores: &Scores, options: &EvalOptions) -> String {
@@ -57,23 +65,24 @@ fn part(value: Option<f64>) -> String {
 
 fn totals(scores: &Scores, out: &mut String) {
     let (exact, reward) = scores.score_names();
+    let names = names(scores);
+    let titles = scores.entrants.iter().map(|entrant| entrant.title().chars().count() + 1).max().unwrap_or_default().max(TITLES);
     let _ = writeln!(
         out,
-        "\n{:<15}{:<14}{:>10}{:>21}{:>22}{:>8}{:>10}{:>11}{:>8}{:>8}{:>9}",
+        "\n{:<names$}{:<titles$}{:>10}{:>23}{:>22}{:>8}{:>10}{:>11}{:>8}{:>8}{:>9}",
         "planner", "in the paper", "questions", exact, reward, "rounds", "approved", "and right", "calls", "tokens", "seconds"
     );
-    for (planner, kind) in scores.kinds.iter().enumerate() {
+    for (planner, entrant) in scores.entrants.iter().enumerate() {
+        let (name, title) = (entrant.to_string(), entrant.title());
         let row = scores.row(planner, None);
         if row.questions == 0 {
-            let _ = writeln!(out, "{:<15}{:<14}{:>10}", kind.as_str(), kind.title(), 0);
+            let _ = writeln!(out, "{name:<names$}{title:<titles$}{:>10}", 0);
             continue;
         }
         let approved = row.verdicts.map(|verdicts| verdicts.approved() as f64 / verdicts.total().max(1) as f64);
         let _ = writeln!(
             out,
-            "{:<15}{:<14}{:>10}{:>21}{:>22}{:>8.2}{:>10}{:>11}{:>8.1}{:>8.0}{:>9.2}",
-            kind.as_str(),
-            kind.title(),
+            "{name:<names$}{title:<titles$}{:>10}{:>23}{:>22}{:>8.2}{:>10}{:>11}{:>8.1}{:>8.0}{:>9.2}",
             row.questions,
             percent(&row.exact),
             fraction(&row.reward),
@@ -89,18 +98,19 @@ fn totals(scores: &Scores, out: &mut String) {
 
 fn by_kind(scores: &Scores, name: &str, cell: impl Fn(&Row) -> String, out: &mut String) {
     let labels = scores.rows();
-    let _ = write!(out, "\n{:<15}", format!("{name} by kind"));
+    let names = names(scores);
+    let _ = write!(out, "\n{:<names$}", format!("{name} by kind"));
     // a heading longer than its column would push the others out of line
-    if name.len() + " by kind".len() >= 15 {
-        let _ = write!(out, "\n{:<15}", "");
+    if name.len() + " by kind".len() >= names {
+        let _ = write!(out, "\n{:<names$}", "");
     }
     for label in &labels {
         let count = scores.labels.iter().filter(|own| own == label).count();
         let _ = write!(out, "{:>22}", format!("{label} ({count})"));
     }
     out.push('\n');
-    for (planner, kind) in scores.kinds.iter().enumerate() {
-        let _ = write!(out, "{:<15}", kind.as_str());
+    for (planner, entrant) in scores.entrants.iter().enumerate() {
+        let _ = write!(out, "{:<names$}", entrant.to_string());
         for label in &labels {
             let row = scores.row(planner, Some(label));
             let _ = write!(out, "{:>22}", if row.questions == 0 { "–".to_owned() } else { cell(&row) });
@@ -110,28 +120,31 @@ fn by_kind(scores: &Scores, name: &str, cell: impl Fn(&Row) -> String, out: &mut
 }
 
 fn differences(scores: &Scores, out: &mut String) {
-    let Some(first) = scores.kinds.first().filter(|_| scores.kinds.len() > 1) else { return };
+    let Some(first) = scores.entrants.first().filter(|_| scores.entrants.len() > 1) else { return };
+    let names = names(scores);
     let (exact, reward) = scores.score_names();
     let _ = writeln!(out, "\ndifference from {first}, question by question; * where the interval leaves out 0");
-    let _ = writeln!(out, "{:<15}{:>10}{:>26}{:>28}", "planner", "questions", exact, reward);
+    let _ = writeln!(out, "{:<names$}{:>10}{:>26}{:>28}", "planner", "questions", exact, reward);
     for one in scores.differences() {
         let star = |interval: &Interval| if interval.excludes_zero() { " *" } else { "  " };
         let points = |interval: &Interval| {
             format!("{:+.1} [{:+.1}, {:+.1}]{}", 100.0 * interval.mean, 100.0 * interval.low, 100.0 * interval.high, star(interval))
         };
         let parts = |interval: &Interval| format!("{:+.3} [{:+.3}, {:+.3}]{}", interval.mean, interval.low, interval.high, star(interval));
-        let _ = writeln!(out, "{:<15}{:>10}{:>26}{:>28}", one.kind.as_str(), one.questions, points(&one.exact), parts(&one.reward));
+        let _ =
+            writeln!(out, "{:<names$}{:>10}{:>26}{:>28}", one.entrant.to_string(), one.questions, points(&one.exact), parts(&one.reward));
     }
 }
 
 fn failures(scores: &Scores, out: &mut String) {
     let mut heading = "\nquestions that could not be gone on with, and why the first\n";
-    for (planner, kind) in scores.kinds.iter().enumerate() {
+    let names = names(scores);
+    for (planner, entrant) in scores.entrants.iter().enumerate() {
         let Some((count, why)) = scores.row(planner, None).failed else { continue };
         let line = why.split_whitespace().collect::<Vec<_>>().join(" ");
         let cut: String = line.chars().take(MAX_REASON).collect();
         let more = if cut.len() < line.len() { " …" } else { "" };
-        let _ = writeln!(out, "{heading}{:<15}{count:>10}  {cut}{more}", kind.as_str());
+        let _ = writeln!(out, "{heading}{:<names$}{count:>10}  {cut}{more}", entrant.to_string());
         heading = "";
     }
 }
@@ -186,6 +199,9 @@ mod tests {
             &["--planner", "react", "--running"],
             &["--data", "hotpotqa"],
             &["--data", "hotpotqa", "x", "--set", "dev"],
+            &["--protocol", "mine"],
+            &["--protocol", "paper", "--running"],
+            &["--protocol", "paper", "--min-confidence", "0.5"],
         ] {
             assert!(Args::try_parse_from(["autoact", "eval"].iter().chain(extra)).is_err(), "{extra:?}");
         }
