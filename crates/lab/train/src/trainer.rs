@@ -291,10 +291,9 @@ impl Trainer {
     /// If the file is incomplete or belongs to a training with other settings.
     pub fn resume(&mut self, path: &Path) -> Result<()> {
         let ck = checkpoint::load(path, self.state.m.len())?;
-        let mine = self.fingerprint();
-        if ck.meta.fingerprint != mine {
-            let theirs = ck.meta.fingerprint;
-            let m = format!("the checkpoint is of another training: expected {mine}, found {theirs}");
+        let different = differences(&ck.meta.fingerprint, &self.fingerprint());
+        if !different.is_empty() {
+            let m = format!("the checkpoint is of another training: {}; delete it to begin anew", different.join(", "));
             return Err(TrainError::format(path, m));
         }
         let params = match &mut self.lora {
@@ -364,5 +363,38 @@ impl Trainer {
         let mut all = self.timings;
         all.merge(&self.passes.timings());
         all
+    }
+}
+/// What two fingerprints differ in, with both values. The directory of the base does not count: it may
+/// be called in another way, and `base` is of its weights.
+fn differences(theirs: &str, mine: &str) -> Vec<String> {
+    let read = |text: &str| -> serde_json::Map<String, serde_json::Value> {
+        let mut all: serde_json::Map<_, _> = serde_json::from_str(text).unwrap_or_default();
+        if let Some(lora) = all.get_mut("lora").and_then(serde_json::Value::as_object_mut) {
+            lora.remove("base_model");
+        }
+        all
+    };
+    let (theirs, mine) = (read(theirs), read(mine));
+    let names: std::collections::BTreeSet<&String> = theirs.keys().chain(mine.keys()).collect();
+    let shown = |value: Option<&serde_json::Value>| value.map_or_else(|| "none".to_owned(), ToString::to_string);
+    let other = |name: &&String| theirs.get(*name) != mine.get(*name);
+    names
+        .into_iter()
+        .filter(other)
+        .map(|name| format!("`{name}` is {} there, {} here", shown(theirs.get(name)), shown(mine.get(name))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checkpoints_are_compared_by_what_changes_a_training() {
+        let of = |seed: u64, dir: &str| format!(r#"{{"seed":{seed},"base":7,"lora":{{"r":8,"base_model":"{dir}"}}}}"#);
+        assert!(differences(&of(1, "models/stem"), &of(1, "/models/stem")).is_empty());
+        assert_eq!(differences(&of(1, "a"), &of(2, "b")), ["`seed` is 1 there, 2 here"]);
+        assert_eq!(differences("", &of(2, "b")).len(), 3, "what cannot be read is of no training");
     }
 }
