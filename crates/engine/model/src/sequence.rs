@@ -292,7 +292,7 @@ impl Sequence {
     /// token changes, except by a bias.
     fn sample(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
         if let Some(bias) = &self.work.bias {
-            bias.add(self.tokens.last().copied(), logits);
+            bias.add(&self.tokens[self.work.tokens.len()..], logits);
         }
         if let Some(constraint) = &mut self.constraint {
             if self.sampler.may_draw_first()

@@ -1,7 +1,5 @@
 //! Logit bias on words. It makes a small model use given words instead of others.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::{GenerateError, Tokenizer};
 
 /// A logit bias on words. The usual `logit_bias` names tokens, so a caller needs the tokenizer. And
@@ -10,9 +8,10 @@ use crate::{GenerateError, Tokenizer};
 pub struct WordBias {
     /// The words, separated by spaces.
     pub words: String,
-    /// Added to the logits of tokens that begin one of the words, or that continue one after the
-    /// previous token. It is added before temperature and grammar. With 5, a token of probability
-    /// 0.01 becomes likely.
+    /// Added to the logits of tokens that begin one of the words, or that continue one that the
+    /// completion ends in. It is added before temperature and grammar. With 5, a token of probability
+    /// 0.01 becomes likely. A word has it until the completion has the word: what a text has said once
+    /// it need not say again, and would else say in place of anything else.
     pub bias: f32,
 }
 
@@ -20,33 +19,55 @@ pub struct WordBias {
 #[derive(Debug)]
 pub(crate) struct TokenBias {
     bias: f32,
-    starts: HashSet<u32>,
-    follows: HashMap<u32, HashSet<u32>>,
+    /// The tokens of each word.
+    words: Vec<Vec<u32>>,
 }
 
 impl TokenBias {
     pub(crate) fn new(of: &WordBias, tokenizer: &Tokenizer) -> Result<TokenBias, GenerateError> {
-        let mut starts = HashSet::new();
-        let mut follows: HashMap<u32, HashSet<u32>> = HashMap::new();
-        for word in of.words.split_whitespace() {
-            // with the space that precedes a word within a text
-            let tokens = tokenizer.encode(&format!(" {word}"), Some(false))?;
-            starts.extend(tokens.first());
-            for pair in tokens.windows(2) {
-                follows.entry(pair[0]).or_default().insert(pair[1]);
-            }
-        }
-        Ok(TokenBias { bias: of.bias, starts, follows })
+        // with the space that precedes a word within a text
+        let words = of.words.split_whitespace().map(|word| tokenizer.encode(&format!(" {word}"), Some(false)));
+        let mut words = words.collect::<Result<Vec<_>, _>>()?;
+        words.retain(|tokens| !tokens.is_empty());
+        Ok(TokenBias { bias: of.bias, words })
     }
 
-    /// Adds the bias to the logits of the token after `last`.
-    pub(crate) fn add(&self, last: Option<u32>, logits: &mut [f32]) {
-        let follows = last.and_then(|last| self.follows.get(&last)).into_iter().flatten();
-        // a token that both begins and continues a word gets the bias once
-        for token in self.starts.iter().chain(follows.filter(|token| !self.starts.contains(token))) {
-            if let Some(logit) = logits.get_mut(*token as usize) {
+    /// Adds the bias to the logits of the token after this completion.
+    pub(crate) fn add(&self, completion: &[u32], logits: &mut [f32]) {
+        let open = self.words.iter().filter(|word| !completion.windows(word.len()).any(|said| said == word.as_slice()));
+        let next = open.flat_map(|word| (0..word.len()).filter(|begun| completion.ends_with(&word[..*begun])).map(|begun| word[begun]));
+        // a token that several words have next gets the bias once
+        let mut tokens: Vec<u32> = next.collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        for token in tokens {
+            if let Some(logit) = logits.get_mut(token as usize) {
                 *logit += self.bias;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_favoured_until_it_is_said() {
+        // both words begin with the same token
+        let bias = TokenBias { bias: 2.0, words: vec![vec![1, 2], vec![1, 3, 4]] };
+        let favoured = |completion: &[u32]| -> Vec<usize> {
+            let mut logits = [0.0; 6];
+            bias.add(completion, &mut logits);
+            assert!(logits.iter().all(|logit| [0.0, 2.0].contains(logit)), "never twice");
+            (0..6).filter(|token| logits[*token] > 0.0).collect()
+        };
+        assert_eq!(favoured(&[]), [1]);
+        assert_eq!(favoured(&[0, 1]), [1, 2, 3]);
+        assert_eq!(favoured(&[0, 1, 2]), [1], "the other word is still to be said");
+        assert_eq!(favoured(&[1, 2, 1]), [1, 3]);
+        assert_eq!(favoured(&[1, 2, 1, 3]), [1, 4]);
+        assert!(favoured(&[1, 2, 0, 1, 3, 4]).is_empty());
+        assert!(favoured(&[1, 3, 4, 1, 2, 1]).is_empty());
     }
 }
