@@ -11,6 +11,7 @@ use autoact_trajectory::ToolSpec;
 
 use crate::error::LearnError;
 use crate::filter::{Cause, Known, check_format};
+use crate::form::Forms;
 use crate::options;
 use crate::pool::{EnginePool, complete};
 use crate::prompt::{Entry, few_shot, introduction, read_reply, reply_form};
@@ -64,6 +65,8 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
     let mut next = done(database.iter().filter_map(|entry| entry.attempt).max()).max(done(losses.iter().map(|loss| loss.attempt).max()));
 
     let pool = work.pool()?;
+    let followed = settings.forms.is_some_and(|share| share > 0.0);
+    let forms = if followed { Forms::of(&work.task.examples, &work.pages) } else { Forms::default() };
     let begun = (Instant::now(), next);
     work.view.begin(Stage::Instruct, "questions", database.len() as u64, settings.questions as u64);
     while database.len() < settings.questions && next < settings.attempts {
@@ -78,7 +81,7 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
         pool.each(
             &attempts,
             &work.stop,
-            |attempt, backend| generate(work, pool, &seen, *attempt, backend),
+            |attempt, backend| generate(work, pool, &forms, &seen, *attempt, backend),
             |_, reply| {
                 waiting.insert(reply.attempt, reply);
                 while let Some(reply) = waiting.remove(&next) {
@@ -168,6 +171,7 @@ fn titles(work: &Workplace, pages: &[usize]) -> Vec<String> {
 fn generate(
     work: &Workplace,
     pool: &EnginePool,
+    forms: &Forms,
     seen: &[QuestionRecord],
     attempt: u64,
     backend: &Arc<dyn Backend>,
@@ -175,7 +179,11 @@ fn generate(
     let settings = &work.task.settings.instruct;
     let mut rng = Rng::numbered(work.task.seed, attempt, "instruct");
     let shape = rng.weighted(&settings.pages).unwrap_or_default();
-    let mut pages = work.pages.draw(shape, &mut rng);
+    let blank = if rng.chance(settings.forms.unwrap_or_default()) { forms.draw(&work.pages, &mut rng) } else { None };
+    let (mut pages, form) = match blank {
+        Some(blank) => (blank.pages, Some(blank.grammar)),
+        None => (work.pages.draw(shape, &mut rng), None),
+    };
     let alike: Vec<&QuestionRecord> = seen.iter().filter(|entry| entry.pages.len() == pages.len()).collect();
     let all: Vec<&QuestionRecord> = seen.iter().collect();
     let from = if rng.chance(ALIKE) && alike.len() >= settings.shots { &alike } else { &all };
@@ -205,7 +213,7 @@ fn generate(
     let request = GenerateRequest {
         sampling: Sampling::with_temperature(settings.temperature, rng.next_u64()),
         max_tokens: REPLY_TOKENS,
-        grammar: Some(Grammar::Regex(reply_form())),
+        grammar: Some(Grammar::Regex(form.unwrap_or_else(reply_form))),
         ..GenerateRequest::new(prompt)
     };
     let text = complete(backend.as_ref(), request)?.text;

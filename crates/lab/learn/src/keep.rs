@@ -134,10 +134,11 @@ pub(crate) fn keep(
         }
         let mut graded: Vec<(f64, TrajectoryRecord)> = rights.into_iter().map(|record| (coverage(&record), record)).collect();
         graded.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1.turns.len(), a.1.sample).cmp(&(b.1.turns.len(), b.1.sample))));
+        let least = settings.coverage.unwrap_or_default();
         let mut seen = HashSet::new();
         let before = kept.len();
         for (covered, record) in graded {
-            if covered < settings.coverage {
+            if covered < least {
                 counts.off_topic += 1;
             } else if record.repeats() {
                 counts.repeating += 1;
@@ -253,7 +254,7 @@ mod tests {
     #[test]
     fn higher_coverage_is_preferred() {
         let all = vec![record(0, 0, 1.0, &["x"]), record(0, 1, 1.0, &["long", "way"]), record(1, 0, 1.0, &["x"])];
-        let (kept, counts) = keep(all, 1, &Filter { coverage: 0.5, ..Filter::default() }, |record| record.turns.len() as f64 / 3.0);
+        let (kept, counts) = keep(all, 1, &Filter { coverage: Some(0.5), ..Filter::default() }, |record| record.turns.len() as f64 / 3.0);
         assert_eq!((kept.len(), kept[0].sample, counts.off_topic, counts.confirmed), (1, 1, 2, 1));
     }
 

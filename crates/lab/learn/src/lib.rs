@@ -17,6 +17,7 @@ mod encode;
 mod error;
 mod evaluate;
 mod filter;
+mod form;
 mod instruct;
 mod iterate;
 mod keep;

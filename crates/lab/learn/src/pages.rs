@@ -81,6 +81,26 @@ impl Pages {
         chosen
     }
 
+    /// The pages of the same kind, itself among them.
+    pub(crate) fn of_kind(&self, page: usize) -> &[usize] {
+        &self.kinds[self.kind_of[page]]
+    }
+
+    /// The pages of each kind.
+    pub(crate) fn kinds(&self) -> &[Vec<usize>] {
+        &self.kinds
+    }
+
+    /// The kind of a page.
+    pub(crate) fn kind(&self, page: usize) -> usize {
+        self.kind_of[page]
+    }
+
+    /// The pages that a page names.
+    pub(crate) fn linked(&self, page: usize) -> &[usize] {
+        &self.links[page]
+    }
+
     /// The pages that a question with this answer is about: those whose titles it contains. If none
     /// of them contains the answer, the shortest chain of one or two links to a page that does is
     /// added.

@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 const MOST_ROUNDS: usize = 9;
 /// Maximum of `synthesize.question_bias`; above it, thoughts only repeat the question's words.
 const MOST_BIAS: f32 = 20.0;
+/// Defaults for a model without a chat template.
+const FORMS: f64 = 0.8;
+const BIAS: f32 = 6.0;
+/// Below it, a trajectory may have reached its answer by another relation than the one asked for.
+const COVERAGE: f64 = 0.8;
 /// The learning rate of the paper's table 4, for models of width 4096 and more.
 pub(crate) const PAPER_LEARNING_RATE: f64 = 1e-4;
 /// The trajectories that the paper trains on.
@@ -57,7 +62,7 @@ section! {
     /// `[instruct]`: self-instruct.
     pub struct Instruct {
         /// Number of questions in the database, examples included, at which self-instruct ends.
-        pub questions: usize = 400,
+        pub questions: usize = 600,
         /// Maximum number of generations.
         pub attempts: u64 = 6000,
         /// Number of examples in a prompt, drawn for each generation.
@@ -71,6 +76,10 @@ section! {
         /// Relative frequencies of prompts with one page, two linked pages, three linked pages, or
         /// two pages of one kind.
         pub pages: [f64; 4] = [0.3, 0.3, 0.2, 0.2],
+        /// Fraction of the generations that follow the form of an example, with the names of other pages
+        /// and words of their sentences; the others are free. Default: 0.8 for a model without a chat
+        /// template, which invents words over pages of a new kind, and 0 for others.
+        pub forms: Option<f64> = None,
         /// Two questions are near-duplicates from this Jaccard index of their word bigrams on.
         /// "What is the capital of Peru?" and "What is the capital of Chad?" have 5/9.
         pub similarity: f64 = 0.75,
@@ -108,8 +117,9 @@ section! {
         pub temperature: f32 = 0.7,
         /// Logit bias on the question's words in the thoughts of sampled trajectories, halved from
         /// round to round. A filter cannot find what is never generated; trained adapters need the
-        /// bias less.
-        pub question_bias: f32 = 0.0,
+        /// bias less. Default: 6 for a model without a chat template, which misnames relations that it
+        /// has not read of, and 0 for others.
+        pub question_bias: Option<f32> = None,
         /// Maximum number of steps.
         pub max_steps: u32 = 10,
         /// Maximum duration of a trajectory in seconds.
@@ -124,8 +134,8 @@ section! {
         /// of right trajectories. Below it, none of the question's trajectories is kept.
         pub sure: f64 = 0.75,
         /// Minimum coverage of a kept trajectory, from 0 to 1. With 0 none is dropped, but higher
-        /// coverage is still preferred.
-        pub coverage: f64 = 0.0,
+        /// coverage is still preferred. Default: 0.8 where `synthesize.question_bias` is not 0, else 0.
+        pub coverage: Option<f64> = None,
     }
 }
 
@@ -146,7 +156,7 @@ section! {
     /// `[differentiate]`: the data sets.
     pub struct Differentiate {
         /// Fraction of the questions whose trajectories are used for validation only.
-        pub validation: f64 = 0.1,
+        pub validation: f64 = 0.15,
         /// Maximum number of different right trajectories for each question.
         pub per_question: usize = 2,
         /// Maximum number of right trajectories, with those of `retried`; 0: all. The paper trains on
@@ -159,14 +169,14 @@ section! {
 }
 
 section! {
-    /// `[train]`: the LoRA training runs. The defaults are those of table 4.
+    /// `[train]`: the LoRA training runs. The paper's table 4 is `autoact learn --protocol paper`.
     pub struct Training {
         /// Maximum number of epochs.
         pub epochs: u64 = 5,
         /// Peak learning rate. Default: the paper's 1e-4 × 4096 / hidden size.
         pub learning_rate: Option<f64> = None,
         /// Rows in a batch, of `sequence` tokens each; a row holds several short trajectories.
-        pub batch: usize = 4,
+        pub batch: usize = 8,
         /// Number of batches whose gradients are summed for one step.
         pub accumulation: usize = 1,
         /// Tokens in a row, and maximum number of tokens of a trajectory.
@@ -190,16 +200,17 @@ section! {
 }
 
 section! {
-    /// `[train.lora]`: table 4.
+    /// `[train.lora]`: the adapters' shape. The paper's rank 8 on `q_proj` and `v_proj` is made for models
+    /// of 7 billion parameters; small ones learn next to nothing with it.
     pub struct Lora {
         /// Rank.
-        pub r: usize = 8,
+        pub r: usize = 16,
         /// The adapter's output is scaled by alpha / r.
-        pub alpha: f64 = 16.0,
+        pub alpha: f64 = 32.0,
         /// Probability of dropping an input element.
         pub dropout: f64 = 0.05,
         /// The linear layers with an adapter.
-        pub target_modules: Vec<Linear> = vec![Linear::Q, Linear::V],
+        pub target_modules: Vec<Linear> = Linear::ALL.to_vec(),
         /// Activated LoRA: the adapter acts only from the agent's cue on, so that the three agents
         /// share the keys and values of the history.
         // not serialised if false, so that runs made before it existed can continue
@@ -226,7 +237,7 @@ section! {
     /// `[iterate]`: further rounds by the trained group, beyond the paper.
     pub struct Iterate {
         /// Maximum number of rounds of synthesis and training, including the first; at most 9.
-        pub rounds: usize = 2,
+        pub rounds: usize = 3,
         /// Number of successive rounds without improvement on the validation questions that are
         /// tolerated. There are few such questions, and a round without improvement often leads to
         /// a better one.
@@ -263,11 +274,21 @@ impl Settings {
         self.select.votes = self.select.votes.min(8);
         self.synthesize.samples = self.synthesize.samples.min(2);
         // with so few trajectories nothing may be dropped for low coverage
-        self.filter.coverage = 0.0;
+        self.filter.coverage = Some(0.0);
         self.reflect.draws = self.reflect.draws.min(2);
         self.train.epochs = self.train.epochs.min(2);
         self.iterate.rounds = self.iterate.rounds.min(2);
         self.evaluate.questions = 24;
+        self
+    }
+
+    /// Sets what the task leaves to the model. `template`: whether the model has a chat template.
+    #[must_use]
+    pub(crate) fn fitting(mut self, template: bool) -> Settings {
+        let small = |value: f64| if template { 0.0 } else { value };
+        self.instruct.forms.get_or_insert(small(FORMS));
+        let bias = *self.synthesize.question_bias.get_or_insert(if template { 0.0 } else { BIAS });
+        self.filter.coverage.get_or_insert(if bias > 0.0 { COVERAGE } else { 0.0 });
         self
     }
 
@@ -277,10 +298,11 @@ impl Settings {
     #[must_use]
     pub fn paper(mut self) -> Settings {
         // table 4 has no early stopping
-        self.train = Training { learning_rate: Some(PAPER_LEARNING_RATE), patience: 0, ..Training::default() };
+        let lora = Lora { r: 8, alpha: 16.0, target_modules: vec![Linear::Q, Linear::V], ..Lora::default() };
+        self.train = Training { learning_rate: Some(PAPER_LEARNING_RATE), batch: 4, patience: 0, lora, ..Training::default() };
         self.iterate.rounds = 1;
-        self.synthesize.question_bias = 0.0;
-        self.filter = Filter { sure: 0.0, coverage: 0.0 };
+        self.synthesize.question_bias = Some(0.0);
+        self.filter = Filter { sure: 0.0, coverage: Some(0.0) };
         self.differentiate.trajectories = PAPER_TRAJECTORIES;
         self.differentiate.retried = false;
         self
@@ -331,7 +353,8 @@ impl Settings {
             ("instruct.unanswerable", self.instruct.unanswerable),
             ("select.share", self.select.share),
             ("filter.sure", self.filter.sure),
-            ("filter.coverage", self.filter.coverage),
+            ("filter.coverage", self.filter.coverage.unwrap_or_default()),
+            ("instruct.forms", self.instruct.forms.unwrap_or_default()),
             ("differentiate.validation", self.differentiate.validation),
             ("train.warmup_ratio", self.train.warmup_ratio),
         ];
@@ -348,7 +371,7 @@ impl Settings {
         let rate = self.train.learning_rate;
         rule(rate.is_none_or(positive), "train.learning_rate", rate.unwrap_or_default().to_string(), "a number above 0");
         rule(self.iterate.rounds <= MOST_ROUNDS, "iterate.rounds", self.iterate.rounds.to_string(), "at most 9");
-        let bias = self.synthesize.question_bias;
+        let bias = self.synthesize.question_bias.unwrap_or_default();
         rule((0.0..=MOST_BIAS).contains(&bias), "synthesize.question_bias", bias.to_string(), "0 to 20");
         let pages = self.instruct.pages;
         let fine = pages.iter().all(|weight| weight.is_finite() && *weight >= 0.0) && pages.iter().sum::<f64>() > 0.0;

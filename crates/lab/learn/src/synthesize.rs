@@ -121,7 +121,7 @@ fn attempt(
 /// The logit bias on the question's words. The first, greedy try has none. The others' is halved
 /// from round to round.
 fn bias(settings: &Synthesize, one: &Try, round: &Round) -> Option<f32> {
-    let bias = settings.question_bias * 0.5f32.powi(i32::try_from(round.number).unwrap_or(i32::MAX) - 1);
+    let bias = settings.question_bias.unwrap_or_default() * 0.5f32.powi(i32::try_from(round.number).unwrap_or(i32::MAX) - 1);
     (one.sample > 0 && bias > 0.0).then_some(bias)
 }
 
@@ -138,7 +138,7 @@ mod tests {
     fn the_greedy_try_has_no_bias_and_the_bias_halves_by_round() {
         let dir = tempfile::tempdir().unwrap();
         let run = Run::open(dir.path(), "t", crate::run::Origin::new(), None).unwrap();
-        let settings = Synthesize { question_bias: 6.0, ..Synthesize::default() };
+        let settings = Synthesize { question_bias: Some(6.0), ..Synthesize::default() };
         let of = |settings: &Synthesize, sample, round| bias(settings, &Try { id: 0, sample }, &Round::new(&run, round));
         assert_eq!([of(&settings, 0, 1), of(&settings, 1, 1), of(&settings, 3, 2)], [None, Some(6.0), Some(3.0)]);
         assert_eq!(of(&Synthesize::default(), 1, 1), None);

@@ -10,30 +10,38 @@ fn dir() -> tempfile::TempDir {
 const GOOD: &str = "name = \"t\"\ndescription = \"d\"\ncorpus = \"pages.jsonl\"\ntools = \"tools.toml\"\n";
 
 #[test]
-fn defaults_are_the_papers() {
+fn defaults_fit_the_model() {
     let dir = dir();
     let text = format!("{GOOD}[[examples]]\nquestion = \"Where is\\n the Loire?\"\nanswer = \"France\"\n");
     let task = Task::parse(&text, &dir.path().join("task.toml")).unwrap();
     assert_eq!(task.examples[0].question, "Where is the Loire?");
     assert_eq!(task.metric, Metric::ExactMatch);
     let lora = &task.settings.train.lora;
-    assert_eq!((lora.r, lora.alpha, lora.dropout), (8, 16.0, 0.05));
+    assert_eq!((lora.r, lora.alpha, lora.dropout, lora.target_modules.len()), (16, 32.0, 0.05, 7));
     assert_eq!(task.settings.train.epochs, 5);
+    let set = |settings: Settings| (settings.instruct.forms, settings.synthesize.question_bias, settings.filter.coverage);
+    assert_eq!(set(task.settings.clone()), (None, None, None));
+    assert_eq!(set(task.settings.clone().fitting(false)), (Some(0.8), Some(6.0), Some(0.8)));
+    assert_eq!(set(task.settings.clone().fitting(true)), (Some(0.0), Some(0.0), Some(0.0)));
+    let mut own = task.settings;
+    own.synthesize.question_bias = Some(0.0);
+    assert_eq!(set(own.fitting(false)), (Some(0.8), Some(0.0), Some(0.0)));
 }
 
 #[test]
 fn the_papers_protocol_is_its_table_4_and_one_round() {
     let dir = dir();
     let text = format!(
-        "{GOOD}[[examples]]\nquestion = \"Where?\"\nanswer = \"France\"\n[train]\nbatch = 8\n[train.lora]\nr = 16\nactivated = true\n\
+        "{GOOD}[[examples]]\nquestion = \"Where?\"\nanswer = \"France\"\n[train]\nbatch = 2\n[train.lora]\nr = 32\nactivated = true\n\
          [instruct]\nquestions = 90\n[synthesize]\nquestion_bias = 6.0\n[filter]\ncoverage = 0.8\n[iterate]\nrounds = 3\n"
     );
     let Settings { train, instruct, synthesize, filter, differentiate, iterate, .. } =
         Task::parse(&text, &dir.path().join("task.toml")).unwrap().settings.paper();
     assert_eq!((train.epochs, train.batch, train.learning_rate, train.warmup_ratio), (5, 4, Some(1e-4), 0.03));
-    assert_eq!(train.lora, crate::settings::Lora::default());
+    assert_eq!((train.lora.r, train.lora.alpha, train.lora.dropout, train.lora.activated), (8, 16.0, 0.05, false));
+    assert_eq!(train.lora.target_modules, [autoact_train::Linear::Q, autoact_train::Linear::V]);
     assert_eq!((iterate.rounds, differentiate.trajectories), (1, 200));
-    assert_eq!((synthesize.question_bias, filter.sure, filter.coverage), (0.0, 0.0, 0.0));
+    assert_eq!((synthesize.question_bias, filter.sure, filter.coverage), (Some(0.0), 0.0, Some(0.0)));
     assert_eq!(instruct.questions, 90, "self-instruct stays the task's");
 }
 

@@ -80,7 +80,7 @@ impl Workplace {
     ///
     /// # Errors
     /// All mistakes in the files that the task names, together; or an invalid model directory.
-    pub(crate) fn open(task: Task, model: &Path, variants: bool, view: Arc<dyn View>, stop: Stop) -> Result<Workplace, LearnError> {
+    pub(crate) fn open(mut task: Task, model: &Path, variants: bool, view: Arc<dyn View>, stop: Stop) -> Result<Workplace, LearnError> {
         let mut mistakes = Vec::new();
         let corpus = Corpus::load(&task.corpus).map(Arc::new).map_err(|error| mistakes.push(error.to_string())).ok();
         // mistakes in a tool library do not depend on the corpus
@@ -100,6 +100,8 @@ impl Workplace {
         };
         let model_error = |source| LearnError::Model { path: model.to_owned(), source: Box::new(source) };
         let dir = ModelDir::open(model).map_err(model_error)?;
+        let template = dir.chat_template().map_err(model_error)?.is_some();
+        task.settings = task.settings.fitting(template);
         let digest = dir.digest().map_err(model_error)?.to_owned();
         let pages = Pages::new(corpus);
         Ok(Workplace {

@@ -1,0 +1,493 @@
+//! The forms of the task's examples. A small model that is free to write any question about pages of
+//! a kind that it has never read invents words, and asks for nothing that the pages say. So a part of
+//! the questions follow an example: the same words, with the names of other pages, and in place of the
+//! words that the example has from a sentence of its pages those of another sentence, which has an
+//! answer of the same kind. The model chooses among them, and writes question and answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use autoact_base::random::Rng;
+use autoact_score::normalize;
+
+use crate::pages::Pages;
+use crate::prompt::escape;
+use crate::task::Example;
+
+/// Words of this length or longer can name a relation; shorter ones are `the`, `of`, `who`.
+const SHORTEST: usize = 4;
+/// Two words are forms of one if they begin with this many equal letters.
+const STEM: usize = 4;
+/// A word in this many examples is one of the form (`which`, `does`), and names no relation.
+const COMMON: usize = 3;
+/// Maximum number of words that name a relation.
+const RELATION_WORDS: usize = 3;
+/// Maximum number of words of an answer at the end of a sentence.
+const ANSWER_WORDS: usize = 4;
+/// A relation's words stand on this share of the pages of a kind or more; others are values.
+const SHARED: f64 = 0.2;
+/// Probability that a question keeps the example's relation.
+const KEPT: f64 = 0.4;
+/// Numbers of more digits than this are quantities, and may have any number of them.
+const DIGITS: usize = 4;
+/// Draws of pages, until some have what the form asks for.
+const DRAWS: usize = 20;
+
+/// A part of an example's question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    /// Words that stay.
+    Text(String),
+    /// The name of a page, by its position among those that the example names.
+    Name(usize),
+    /// Words that the example has from its pages.
+    Relation(String),
+}
+
+/// What the answers to questions of a form are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    /// Yes or no. `linked`: what is right where a sentence of the first page names the second; `None`:
+    /// the model says.
+    Claim { linked: Option<bool> },
+    /// One of the names in the question.
+    Named,
+    /// The name of a page.
+    Name,
+    /// A number, of that many digits if it is a short one, and with the word after it.
+    Number { digits: Option<usize>, unit: bool },
+    /// A name that no page has: words with capital letters.
+    Capitals,
+    /// Other words, at the end of a sentence.
+    Words,
+}
+
+/// The form of one example.
+#[derive(Debug, Clone)]
+struct Form {
+    parts: Vec<Part>,
+    /// By part: the page, counted from that named first, whose sentence a relation's words are from.
+    sources: Vec<Option<usize>>,
+    /// The pages of the example: those that it names, and those that lead to the answer.
+    pages: Vec<usize>,
+    named: usize,
+    answers: Answers,
+}
+
+/// A question to be written: the pages to show, and the grammar of the reply.
+#[derive(Debug)]
+pub(crate) struct Blank {
+    /// The pages, by index.
+    pub(crate) pages: Vec<usize>,
+    /// A regular expression for question and answer.
+    pub(crate) grammar: String,
+}
+
+/// The pages drawn for a form, the sentence of each that matters, and the answers.
+struct Drawn<'a> {
+    pages: Vec<usize>,
+    sentences: Vec<&'a str>,
+    answers: Vec<String>,
+}
+
+/// The forms of the examples that name pages, and the words of the pages.
+#[derive(Debug, Default)]
+pub(crate) struct Forms {
+    forms: Vec<Form>,
+    /// By kind of page: the words that may name a relation.
+    relations: Vec<BTreeSet<String>>,
+}
+
+impl Forms {
+    /// Reads the forms from the examples.
+    pub(crate) fn of(examples: &[Example], pages: &Pages) -> Forms {
+        let all: Vec<Vec<String>> = examples.iter().map(|example| lower_words(&example.question)).collect();
+        let common = |word: &str| all.iter().filter(|words| words.iter().any(|other| other == word)).count() >= COMMON;
+        let forms: Vec<Form> = examples.iter().filter_map(|example| Form::of(example, pages, common)).collect();
+        let relations = if forms.is_empty() { Vec::new() } else { pages.kinds().iter().map(|kind| shared(kind, pages)).collect() };
+        Forms { forms, relations }
+    }
+
+    /// Draws an example's form and pages for it. `None` if there are no forms, or no such pages.
+    pub(crate) fn draw(&self, pages: &Pages, rng: &mut Rng) -> Option<Blank> {
+        (0..DRAWS).find_map(|_| {
+            let form = rng.pick(&self.forms)?;
+            let kept = rng.chance(KEPT) || form.relations().next().is_none();
+            let drawn = form.draw(kept, pages, rng)?;
+            let grammar = self.grammar(form, &drawn, kept, pages)?;
+            Some(Blank { pages: drawn.pages, grammar })
+        })
+    }
+
+    fn grammar(&self, form: &Form, drawn: &Drawn<'_>, kept: bool, pages: &Pages) -> Option<String> {
+        let last = drawn.pages.len() - 1;
+        let words = |at: usize| -> Vec<String> {
+            let known = &self.relations[pages.kind(drawn.pages[at])];
+            let mut found = relations(drawn.sentences[at]);
+            found.retain(|run| known.contains(run));
+            // what two are compared by, both have
+            found.retain(|run| form.answers != Answers::Named || pages.all()[drawn.pages[last]].text.contains(run.as_str()));
+            found
+        };
+        let mut question = String::new();
+        for (part, source) in form.parts.iter().zip(&form.sources) {
+            question.push_str(&match part {
+                Part::Text(text) => escape(text),
+                Part::Name(at) => escape(&pages.all()[drawn.pages[*at]].title),
+                Part::Relation(text) if kept => escape(text),
+                Part::Relation(_) => any(source.map_or_else(|| (0..=last).flat_map(words).collect(), words))?,
+            });
+        }
+        Some(format!(" {question}\\nAnswer: {}\\n", any(drawn.answers.clone())?))
+    }
+}
+
+impl Form {
+    fn of(example: &Example, pages: &Pages, common: impl Fn(&str) -> bool) -> Option<Form> {
+        let about = pages.about(&example.question, &example.answer);
+        let named = pages.named_in(&example.question);
+        if named.is_empty() || !example.options.is_empty() {
+            return None;
+        }
+        let title = |page: usize| pages.all()[page].title.as_str();
+        let answer = normalize(&example.answer);
+        let answers = match answer.as_str() {
+            "yes" | "no" => {
+                let differ = named.len() == 2 && pages.kind(named[0]) != pages.kind(named[1]);
+                let linked = named.len() == 2 && pages.linked(named[0]).contains(&named[1]);
+                Answers::Claim { linked: differ.then_some((answer == "yes") == linked) }
+            }
+            _ if named.iter().any(|page| normalize(title(*page)) == answer) => Answers::Named,
+            _ if pages.find(&example.answer).is_some() => Answers::Name,
+            _ => match example.answer.split_once(' ') {
+                None if is_number(&example.answer) => {
+                    Answers::Number { digits: Some(example.answer.len()).filter(|digits| *digits <= DIGITS), unit: false }
+                }
+                Some((number, unit)) if is_number(number) && !unit.contains(' ') => Answers::Number { digits: None, unit: true },
+                _ if example.answer.starts_with(char::is_uppercase) => Answers::Capitals,
+                _ => Answers::Words,
+            },
+        };
+        // the sentences that lead from page to page, and the one with the answer
+        let trail: Vec<String> = (0..about.len())
+            .map(|at| {
+                let next = about.get(at + 1).filter(|_| named.len() == 1 || answers == Answers::Claim { linked: Some(true) });
+                let holds = |sentence: &&str| match next {
+                    Some(next) => sentence.contains(title(*next)),
+                    None => format!(" {} ", normalize(sentence)).contains(&format!(" {answer} ")),
+                };
+                let sentences = pages.all()[about[at]].sentences();
+                let found: Vec<&str> = sentences.iter().copied().filter(holds).collect();
+                if found.is_empty() { sentences.join(" ") } else { found.join(" ") }
+            })
+            .collect();
+        let source = |word: &str| trail.iter().rposition(|sentence| says(sentence, word));
+        let relation = |word: &str| {
+            let word = word.to_lowercase();
+            word.chars().count() >= SHORTEST && !common(&word) && source(&word).is_some()
+        };
+        let mut parts = Vec::new();
+        let mut rest = example.question.as_str();
+        while !rest.is_empty() {
+            let at = |(at, page): (usize, &usize)| Some((rest.find(title(*page))?, std::cmp::Reverse(title(*page).len()), at));
+            let next = named.iter().enumerate().filter_map(at).min();
+            let (before, name) = next.map_or((rest.len(), None), |(start, _, at)| (start, Some(at)));
+            split(&rest[..before], &relation, &mut parts);
+            rest = &rest[before..];
+            if let Some(at) = name {
+                parts.push(Part::Name(at));
+                rest = &rest[title(named[at]).len()..];
+            }
+        }
+        let of = |part: &Part| match part {
+            Part::Relation(words) => words.split(' ').find_map(|word| source(&word.to_lowercase())),
+            _ => None,
+        };
+        let sources = parts.iter().map(of).collect();
+        Some(Form { parts, sources, pages: about, named: named.len(), answers })
+    }
+
+    /// The words that name relations, with their sources.
+    fn relations(&self) -> impl Iterator<Item = (&str, Option<usize>)> {
+        self.parts.iter().zip(&self.sources).filter_map(|(part, source)| match part {
+            Part::Relation(words) => Some((words.as_str(), *source)),
+            _ => None,
+        })
+    }
+
+    /// Draws pages with sentences that the form can ask for.
+    fn draw<'a>(&self, kept: bool, pages: &'a Pages, rng: &mut Rng) -> Option<Drawn<'a>> {
+        // where the relation is the example's, the sentence says so
+        let fits = |at: usize, sentence: &str| {
+            !kept
+                || self
+                    .relations()
+                    .filter(|(_, source)| *source == Some(at))
+                    .all(|(words, _)| words.split(' ').any(|word| says(sentence, word)))
+        };
+        let first = if kept { *rng.pick(pages.of_kind(self.pages[0]))? } else { rng.below(pages.all().len()) };
+        let mut drawn = Drawn { pages: vec![first], sentences: Vec::new(), answers: Vec::new() };
+        let pick = |options: Vec<&'a str>, rng: &mut Rng| rng.pick(&options).copied();
+        let of = |page: usize, at: usize| -> Vec<&'a str> {
+            pages.all()[page].sentences().into_iter().filter(|sentence| fits(at, sentence)).collect()
+        };
+        // a sentence that names another page, and that page
+        let link = |from: usize, at: usize, rng: &mut Rng| {
+            let all = of(from, at).into_iter().flat_map(|sentence| pages.named_in(sentence).into_iter().map(move |to| (sentence, to)));
+            rng.pick(&all.filter(|(_, to)| *to != from).collect::<Vec<_>>()).copied()
+        };
+        match self.answers {
+            Answers::Claim { linked: Some(linked) } => {
+                let (sentence, mut other) = link(first, 0, rng)?;
+                let true_one = rng.chance(0.5);
+                if !true_one {
+                    other = *rng.pick(pages.of_kind(other)).filter(|other| !pages.linked(first).contains(other) && **other != first)?;
+                }
+                drawn.pages.push(other);
+                drawn.sentences = vec![sentence, pages.all()[other].text.as_str()];
+                drawn.answers.push(if linked == true_one { "yes" } else { "no" }.to_owned());
+            }
+            Answers::Claim { linked: None } | Answers::Named => {
+                for _ in 1..self.named {
+                    let other = *rng.pick(pages.of_kind(first))?;
+                    (!drawn.pages.contains(&other)).then(|| drawn.pages.push(other))?;
+                }
+                for (at, page) in drawn.pages.iter().enumerate() {
+                    let numbers = of(*page, at).into_iter().filter(|sentence| kept || sentence.split_whitespace().any(is_number_in_text));
+                    drawn.sentences.push(pick(numbers.collect(), rng)?);
+                }
+                let names = drawn.pages.iter().map(|page| pages.all()[*page].title.clone());
+                drawn.answers = if self.answers == Answers::Named { names.collect() } else { vec!["yes".to_owned(), "no".to_owned()] };
+            }
+            Answers::Name | Answers::Number { .. } | Answers::Capitals | Answers::Words => {
+                for at in 0..self.pages.len() - 1 {
+                    let (sentence, next) = link(*drawn.pages.last()?, at, rng)?;
+                    (!drawn.pages.contains(&next)).then(|| drawn.pages.push(next))?;
+                    drawn.sentences.push(sentence);
+                }
+                let last = *drawn.pages.last()?;
+                let mut options = of(last, drawn.pages.len() - 1);
+                options.retain(|sentence| !self.answers(sentence, last, pages).is_empty());
+                let sentence = pick(options, rng)?;
+                drawn.answers = self.answers(sentence, last, pages);
+                drawn.sentences.push(sentence);
+            }
+        }
+        Some(drawn)
+    }
+
+    /// The answers of the form's kind in a sentence of a page.
+    fn answers(&self, sentence: &str, page: usize, pages: &Pages) -> Vec<String> {
+        let words = sentence.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        match self.answers {
+            Answers::Name => {
+                let named = pages.named_in(sentence).into_iter().filter(|other| *other != page);
+                named.map(|other| pages.all()[other].title.clone()).collect()
+            }
+            Answers::Number { digits, unit } => {
+                let numbers =
+                    words.iter().enumerate().filter(|(_, word)| is_number(word) && digits.is_none_or(|digits| word.len() == digits));
+                numbers
+                    .filter_map(
+                        |(at, number)| {
+                            if unit { words.get(at + 1).map(|unit| format!("{number} {unit}")) } else { Some((*number).to_owned()) }
+                        },
+                    )
+                    .collect()
+            }
+            Answers::Capitals => {
+                // the first word of a sentence has a capital letter in any case
+                let runs = words.get(1..).unwrap_or_default().split(|word| !word.starts_with(char::is_uppercase));
+                runs.filter(|run| !run.is_empty()).map(|run| run.join(" ")).collect()
+            }
+            _ => (1..=ANSWER_WORDS.min(words.len().saturating_sub(1))).map(|count| words[words.len() - count..].join(" ")).collect(),
+        }
+    }
+}
+
+/// Splits words between names into those that stay and runs that name a relation.
+fn split(text: &str, relation: &impl Fn(&str) -> bool, parts: &mut Vec<Part>) {
+    let mut stay = String::new();
+    let mut run = String::new();
+    for piece in text.split_inclusive(' ') {
+        let word = piece.trim_matches(|c: char| !c.is_alphanumeric());
+        if !word.is_empty() && relation(word) {
+            let start = piece.find(word).unwrap_or_default();
+            let gap = &piece[..start];
+            if run.is_empty() {
+                stay.push_str(gap);
+                parts.extend((!stay.is_empty()).then(|| Part::Text(std::mem::take(&mut stay))));
+            } else {
+                run.push_str(&std::mem::take(&mut stay));
+            }
+            run.push_str(word);
+            stay.push_str(&piece[start + word.len()..]);
+        } else {
+            parts.extend((!run.is_empty()).then(|| Part::Relation(std::mem::take(&mut run))));
+            stay.push_str(piece);
+        }
+    }
+    parts.extend((!run.is_empty()).then(|| Part::Relation(run)));
+    parts.extend((!stay.is_empty()).then_some(Part::Text(stay)));
+}
+
+/// The runs of words that enough pages of a kind have.
+fn shared(kind: &[usize], pages: &Pages) -> BTreeSet<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for page in kind {
+        let own: BTreeSet<String> = relations(&pages.all()[*page].text).into_iter().collect();
+        own.into_iter().for_each(|run| *counts.entry(run).or_default() += 1);
+    }
+    counts.into_iter().filter(|(_, count)| *count as f64 >= SHARED * kind.len() as f64).map(|(run, _)| run).collect()
+}
+
+/// One of these texts, as a regular expression.
+fn any(mut texts: Vec<String>) -> Option<String> {
+    texts.sort();
+    texts.dedup();
+    let escaped: Vec<String> = texts.iter().map(|text| escape(text)).collect();
+    (!escaped.is_empty()).then(|| format!("({})", escaped.join("|")))
+}
+
+/// Runs of words that may name a relation: of small letters, not short at either end.
+fn relations(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let long = |word: &&str| word.chars().count() >= SHORTEST;
+    for sentence in text.split(['\n', '.', ',', ';', ':', '(', ')']) {
+        let words: Vec<&str> = sentence.split_whitespace().collect();
+        for run in words.split(|word| !word.starts_with(char::is_lowercase)) {
+            for length in 1..=RELATION_WORDS.min(run.len()) {
+                let ends = |run: &&[&str]| run.first().is_some_and(long) && run.last().is_some_and(long);
+                found.extend(run.windows(length).filter(ends).map(|run| run.join(" ")));
+            }
+        }
+    }
+    found
+}
+
+fn lower_words(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// Whether a text has a word, or a form of it.
+fn says(text: &str, word: &str) -> bool {
+    let word = word.to_lowercase();
+    lower_words(text).iter().any(|other| {
+        let same = word.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+        word == *other || same >= STEM
+    })
+}
+
+fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_digit())
+}
+
+fn is_number_in_text(word: &str) -> bool {
+    is_number(word.trim_matches(|c: char| !c.is_alphanumeric()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use autoact_tools::{Corpus, Page};
+
+    use super::*;
+
+    fn pages() -> Pages {
+        let people = [("Ada Lind", "Law", "Bo Ek", "310"), ("Bo Ek", "Sales", "Cy Fox", "427"), ("Cy Fox", "Law", "Ada Lind", "598")];
+        let people = people.map(|(name, department, mentor, extension)| {
+            let text = format!(
+                "{name} works here.\nThe department is {department}.\nThe mentor is {mentor}.\nThe phone extension is {extension}."
+            );
+            Page { title: name.to_owned(), text }
+        });
+        let departments = [("Law", "Cy Fox", "Bergen"), ("Sales", "Ada Lind", "Oslo")].map(|(name, head, town)| Page {
+            title: name.to_owned(),
+            text: format!("{name} is a department.\nThe head is {head}.\nThe town is {town}.\nThe yearly budget is 1200 euros."),
+        });
+        Pages::new(Arc::new(Corpus::from_pages(people.into_iter().chain(departments).collect()).unwrap()))
+    }
+
+    fn example(question: &str, answer: &str) -> Example {
+        Example { question: question.into(), answer: answer.into(), options: Vec::new() }
+    }
+
+    fn parts(question: &str, answer: &str) -> Option<Vec<Part>> {
+        Form::of(&example(question, answer), &pages(), |word| word == "which").map(|form| form.parts)
+    }
+
+    fn text(text: &str) -> Part {
+        Part::Text(text.into())
+    }
+
+    fn relation(words: &str) -> Part {
+        Part::Relation(words.into())
+    }
+
+    #[test]
+    fn an_example_is_split_into_what_stays_names_and_relations() {
+        let asked = parts("What is the phone extension of Ada Lind?", "310");
+        assert_eq!(asked, Some(vec![text("What is the "), relation("phone extension"), text(" of "), Part::Name(0), text("?")]));
+        // forms of a word count as the word
+        let asked = parts("Who heads the department of Ada Lind, please?", "Cy Fox");
+        let expected =
+            [text("Who "), relation("heads"), text(" the "), relation("department"), text(" of "), Part::Name(0), text(", please?")];
+        assert_eq!(asked, Some(expected.to_vec()));
+        // what no page says stays
+        let asked = parts("Which is older, Ada Lind or Bo Ek?", "Bo Ek");
+        assert_eq!(asked, Some(vec![text("Which is older, "), Part::Name(0), text(" or "), Part::Name(1), text("?")]));
+        assert_eq!(parts("What is the phone extension?", "310"), None, "it names no page");
+    }
+
+    /// Whether the grammar of some draw accepts `reply`.
+    fn some_draw_accepts(examples: &[Example], reply: &str) -> bool {
+        let pages = pages();
+        let forms = Forms::of(examples, &pages);
+        let mut rng = Rng::new(1);
+        (0..400).filter_map(|_| forms.draw(&pages, &mut rng)).any(|blank| {
+            assert!(blank.pages.iter().all(|page| *page < pages.all().len()));
+            regex::Regex::new(&format!("^{}$", blank.grammar)).unwrap().is_match(reply)
+        })
+    }
+
+    #[test]
+    fn questions_have_other_names_and_other_words_of_the_pages() {
+        let one = [example("What is the phone extension of Ada Lind?", "310")];
+        for reply in [" What is the phone extension of Bo Ek?\nAnswer: 427\n", " What is the phone of Cy Fox?\nAnswer: 598\n"] {
+            assert!(some_draw_accepts(&one, reply), "{reply}");
+        }
+        for reply in [
+            " What is the exten of Bo Ek?\nAnswer: 427\n",
+            " What is the phone extension of Bo Ek?\nAnswer: 598\n",
+            // no number of three digits, as the example's answer is
+            " What is the mentor of Cy Fox?\nAnswer: Ada Lind\n",
+            " What is the yearly budget of Sales?\nAnswer: 1200\n",
+            " What is the phone extension of Dee Gray?\nAnswer: 427\n",
+        ] {
+            assert!(!some_draw_accepts(&one, reply), "{reply}");
+        }
+        let name = [example("Who is the mentor of Ada Lind?", "Bo Ek")];
+        assert!(some_draw_accepts(&name, " Who is the head of Sales?\nAnswer: Ada Lind\n"));
+        let budget = [example("What is the budget of Law?", "1200 euros")];
+        assert!(some_draw_accepts(&budget, " What is the yearly budget of Sales?\nAnswer: 1200 euros\n"));
+    }
+
+    #[test]
+    fn chains_comparisons_and_claims_have_pages_and_answers_of_their_kind() {
+        let chain = [example("Who is the head of the department of Ada Lind?", "Cy Fox")];
+        assert!(some_draw_accepts(&chain, " Who is the head of the department of Bo Ek?\nAnswer: Ada Lind\n"));
+        let compared = [example("Which has a larger budget, Law or Sales?", "Law")];
+        assert!(some_draw_accepts(&compared, " Which has a larger budget, Sales or Law?\nAnswer: Sales\n"));
+        assert!(!some_draw_accepts(&compared, " Which has a larger budget, Sales or Law?\nAnswer: 1200\n"));
+        // `Law` is a page, the town is none
+        let told = [example("In which town is Law?", "Bergen")];
+        assert!(some_draw_accepts(&told, " In which town is Sales?\nAnswer: Oslo\n"));
+        assert!(!some_draw_accepts(&told, " In which town is Sales?\nAnswer: euros\n"));
+        let claimed = [example("Is Cy Fox in the department Law?", "yes")];
+        assert!(some_draw_accepts(&claimed, " Is Bo Ek in the department Sales?\nAnswer: yes\n"));
+        assert!(some_draw_accepts(&claimed, " Is Bo Ek in the department Law?\nAnswer: no\n"));
+        assert!(!some_draw_accepts(&claimed, " Is Bo Ek in the department Law?\nAnswer: Bo Ek\n"));
+    }
+}
