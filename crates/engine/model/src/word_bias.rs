@@ -8,8 +8,8 @@ use crate::{GenerateError, Tokenizer};
 pub struct WordBias {
     /// The words, separated by spaces.
     pub words: String,
-    /// Added to the logits of tokens that begin one of the words, or that continue one that the
-    /// completion ends in. It is added before temperature and grammar. With 5, a token of probability
+    /// Added to the logits of tokens that continue one of the words, where the completion ends in the
+    /// beginning of one, else of those that begin one. It is added before temperature and grammar. With 5, a token of probability
     /// 0.01 becomes likely. A word has it until the completion has the word: what a text has said once
     /// it need not say again, and would else say in place of anything else.
     pub bias: f32,
@@ -34,10 +34,14 @@ impl TokenBias {
 
     /// Adds the bias to the logits of the token after this completion.
     pub(crate) fn add(&self, completion: &[u32], logits: &mut [f32]) {
-        let open = self.words.iter().filter(|word| !completion.windows(word.len()).any(|said| said == word.as_slice()));
-        let next = open.flat_map(|word| (0..word.len()).filter(|begun| completion.ends_with(&word[..*begun])).map(|begun| word[begun]));
+        let open: Vec<&Vec<u32>> =
+            self.words.iter().filter(|word| !completion.windows(word.len()).any(|said| said == word.as_slice())).collect();
+        let next = |word: &&Vec<u32>| Some(word[(1..word.len()).rev().find(|begun| completion.ends_with(&word[..*begun]))?]);
+        let mut tokens: Vec<u32> = open.iter().filter_map(next).collect();
+        if tokens.is_empty() {
+            tokens.extend(open.iter().map(|word| word[0]));
+        }
         // a token that several words have next gets the bias once
-        let mut tokens: Vec<u32> = next.collect();
         tokens.sort_unstable();
         tokens.dedup();
         for token in tokens {
@@ -63,10 +67,10 @@ mod tests {
             (0..6).filter(|token| logits[*token] > 0.0).collect()
         };
         assert_eq!(favoured(&[]), [1]);
-        assert_eq!(favoured(&[0, 1]), [1, 2, 3]);
+        assert_eq!(favoured(&[0, 1]), [2, 3]);
         assert_eq!(favoured(&[0, 1, 2]), [1], "the other word is still to be said");
-        assert_eq!(favoured(&[1, 2, 1]), [1, 3]);
-        assert_eq!(favoured(&[1, 2, 1, 3]), [1, 4]);
+        assert_eq!(favoured(&[1, 2, 1]), [3]);
+        assert_eq!(favoured(&[1, 2, 1, 3]), [4]);
         assert!(favoured(&[1, 2, 0, 1, 3, 4]).is_empty());
         assert!(favoured(&[1, 3, 4, 1, 2, 1]).is_empty());
     }
