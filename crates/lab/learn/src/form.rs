@@ -143,7 +143,6 @@ impl Forms {
 
 impl Form {
     fn of(example: &Example, pages: &Pages, common: impl Fn(&str) -> bool) -> Option<Form> {
-        let about = pages.about(&example.question, &example.answer);
         let named = pages.named_in(&example.question);
         if named.is_empty() || !example.options.is_empty() {
             return None;
@@ -166,6 +165,10 @@ impl Form {
                 _ if example.answer.starts_with(char::is_uppercase) => Answers::Capitals,
                 _ => Answers::Words,
             },
+        };
+        let about = match answers {
+            Answers::Claim { .. } | Answers::Named => named.clone(),
+            _ => pages.about(&example.question, &example.answer),
         };
         // the sentences that lead from page to page, and the one with the answer
         let trail: Vec<String> = (0..about.len())
@@ -327,7 +330,7 @@ fn split(text: &str, relation: &impl Fn(&str) -> bool, parts: &mut Vec<Part>) {
             stay.push_str(piece);
         }
     }
-    parts.extend((!run.is_empty()).then(|| Part::Relation(run)));
+    parts.extend((!run.is_empty()).then_some(Part::Relation(run)));
     parts.extend((!stay.is_empty()).then_some(Part::Text(stay)));
 }
 
@@ -472,6 +475,18 @@ mod tests {
         assert!(some_draw_accepts(&name, " Who is the head of Sales?\nAnswer: Ada Lind\n"));
         let budget = [example("What is the budget of Law?", "1200 euros")];
         assert!(some_draw_accepts(&budget, " What is the yearly budget of Sales?\nAnswer: 1200 euros\n"));
+    }
+
+    #[test]
+    fn two_that_are_compared_need_no_further_pages() {
+        let page = |title: &str, text: &str| Page { title: title.to_owned(), text: text.to_owned() };
+        // the answer stands on a page that the first one leads to
+        let all = vec![page("Ada", "It is near Cem."), page("Bix", "It is near 7 hills."), page("Cem", "It is near Bix.")];
+        let pages = Pages::new(Arc::new(Corpus::from_pages(all).unwrap()));
+        let forms = Forms::of(&[example("Which is near, Ada or Bix?", "Bix")], &pages);
+        let mut rng = Rng::new(1);
+        let drawn: Vec<Blank> = (0..100).filter_map(|_| forms.draw(&pages, &mut rng)).collect();
+        assert!(!drawn.is_empty() && drawn.iter().all(|blank| blank.pages.len() == 2));
     }
 
     #[test]
