@@ -8,10 +8,11 @@ use crate::{GenerateError, Tokenizer};
 pub struct WordBias {
     /// The words, separated by spaces.
     pub words: String,
-    /// Added to the logits of tokens that continue one of the words, where the completion ends in the
-    /// beginning of one, else of those that begin one. It is added before temperature and grammar. With 5, a token of probability
-    /// 0.01 becomes likely. A word has it until the completion has the word: what a text has said once
-    /// it need not say again, and would else say in place of anything else.
+    /// Added to the logits of tokens that continue one of the words, where the completion ends in
+    /// the beginning of one, else of those that begin one. It is added before temperature and
+    /// grammar. With 5, a token of probability 0.01 becomes likely. A word has it until the
+    /// completion has the word: what a text has said once it need not say again, and would else say
+    /// in place of anything else.
     pub bias: f32,
 }
 

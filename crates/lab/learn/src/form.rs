@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use autoact_base::random::Rng;
 use autoact_score::normalize;
+use regex::escape;
 
 use crate::pages::Pages;
-use crate::prompt::escape;
 use crate::task::Example;
 
 /// Words of this length or longer can name a relation; shorter ones are `the`, `of`, `who`.
@@ -105,6 +105,11 @@ impl Forms {
         let forms: Vec<Form> = examples.iter().filter_map(|example| Form::of(example, pages, common)).collect();
         let relations = if forms.is_empty() { Vec::new() } else { pages.kinds().iter().map(|kind| shared(kind, pages)).collect() };
         Forms { forms, relations }
+    }
+
+    /// Whether no example has a form.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.forms.is_empty()
     }
 
     /// Draws an example's form and pages for it. `None` if there are no forms, or no such pages.
@@ -391,118 +396,5 @@ fn is_number_in_text(word: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use autoact_tools::{Corpus, Page};
-
-    use super::*;
-
-    fn pages() -> Pages {
-        let people = [("Ada Lind", "Law", "Bo Ek", "310"), ("Bo Ek", "Sales", "Cy Fox", "427"), ("Cy Fox", "Law", "Ada Lind", "598")];
-        let people = people.map(|(name, department, mentor, extension)| {
-            let text = format!(
-                "{name} works here.\nThe department is {department}.\nThe mentor is {mentor}.\nThe phone extension is {extension}."
-            );
-            Page { title: name.to_owned(), text }
-        });
-        let departments = [("Law", "Cy Fox", "Bergen"), ("Sales", "Ada Lind", "Oslo")].map(|(name, head, town)| Page {
-            title: name.to_owned(),
-            text: format!("{name} is a department.\nThe head is {head}.\nThe town is {town}.\nThe yearly budget is 1200 euros."),
-        });
-        Pages::new(Arc::new(Corpus::from_pages(people.into_iter().chain(departments).collect()).unwrap()))
-    }
-
-    fn example(question: &str, answer: &str) -> Example {
-        Example { question: question.into(), answer: answer.into(), options: Vec::new() }
-    }
-
-    fn parts(question: &str, answer: &str) -> Option<Vec<Part>> {
-        Form::of(&example(question, answer), &pages(), |word| word == "which").map(|form| form.parts)
-    }
-
-    fn text(text: &str) -> Part {
-        Part::Text(text.into())
-    }
-
-    fn relation(words: &str) -> Part {
-        Part::Relation(words.into())
-    }
-
-    #[test]
-    fn an_example_is_split_into_what_stays_names_and_relations() {
-        let asked = parts("What is the phone extension of Ada Lind?", "310");
-        assert_eq!(asked, Some(vec![text("What is the "), relation("phone extension"), text(" of "), Part::Name(0), text("?")]));
-        // forms of a word count as the word
-        let asked = parts("Who heads the department of Ada Lind, please?", "Cy Fox");
-        let expected =
-            [text("Who "), relation("heads"), text(" the "), relation("department"), text(" of "), Part::Name(0), text(", please?")];
-        assert_eq!(asked, Some(expected.to_vec()));
-        // what no page says stays
-        let asked = parts("Which is older, Ada Lind or Bo Ek?", "Bo Ek");
-        assert_eq!(asked, Some(vec![text("Which is older, "), Part::Name(0), text(" or "), Part::Name(1), text("?")]));
-        assert_eq!(parts("What is the phone extension?", "310"), None, "it names no page");
-    }
-
-    /// Whether the grammar of some draw accepts `reply`.
-    fn some_draw_accepts(examples: &[Example], reply: &str) -> bool {
-        let pages = pages();
-        let forms = Forms::of(examples, &pages);
-        let mut rng = Rng::new(1);
-        (0..400).filter_map(|_| forms.draw(&pages, &mut rng)).any(|blank| {
-            assert!(blank.pages.iter().all(|page| *page < pages.all().len()));
-            regex::Regex::new(&format!("^{}$", blank.grammar)).unwrap().is_match(reply)
-        })
-    }
-
-    #[test]
-    fn questions_have_other_names_and_other_words_of_the_pages() {
-        let one = [example("What is the phone extension of Ada Lind?", "310")];
-        for reply in [" What is the phone extension of Bo Ek?\nAnswer: 427\n", " What is the phone of Cy Fox?\nAnswer: 598\n"] {
-            assert!(some_draw_accepts(&one, reply), "{reply}");
-        }
-        for reply in [
-            " What is the exten of Bo Ek?\nAnswer: 427\n",
-            " What is the phone extension of Bo Ek?\nAnswer: 598\n",
-            // no number of three digits, as the example's answer is
-            " What is the mentor of Cy Fox?\nAnswer: Ada Lind\n",
-            " What is the yearly budget of Sales?\nAnswer: 1200\n",
-            " What is the phone extension of Dee Gray?\nAnswer: 427\n",
-        ] {
-            assert!(!some_draw_accepts(&one, reply), "{reply}");
-        }
-        let name = [example("Who is the mentor of Ada Lind?", "Bo Ek")];
-        assert!(some_draw_accepts(&name, " Who is the head of Sales?\nAnswer: Ada Lind\n"));
-        let budget = [example("What is the budget of Law?", "1200 euros")];
-        assert!(some_draw_accepts(&budget, " What is the yearly budget of Sales?\nAnswer: 1200 euros\n"));
-    }
-
-    #[test]
-    fn two_that_are_compared_need_no_further_pages() {
-        let page = |title: &str, text: &str| Page { title: title.to_owned(), text: text.to_owned() };
-        // the answer stands on a page that the first one leads to
-        let all = vec![page("Ada", "It is near Cem."), page("Bix", "It is near 7 hills."), page("Cem", "It is near Bix.")];
-        let pages = Pages::new(Arc::new(Corpus::from_pages(all).unwrap()));
-        let forms = Forms::of(&[example("Which is near, Ada or Bix?", "Bix")], &pages);
-        let mut rng = Rng::new(1);
-        let drawn: Vec<Blank> = (0..100).filter_map(|_| forms.draw(&pages, &mut rng)).collect();
-        assert!(!drawn.is_empty() && drawn.iter().all(|blank| blank.pages.len() == 2));
-    }
-
-    #[test]
-    fn chains_comparisons_and_claims_have_pages_and_answers_of_their_kind() {
-        let chain = [example("Who is the head of the department of Ada Lind?", "Cy Fox")];
-        assert!(some_draw_accepts(&chain, " Who is the head of the department of Bo Ek?\nAnswer: Ada Lind\n"));
-        let compared = [example("Which has a larger budget, Law or Sales?", "Law")];
-        assert!(some_draw_accepts(&compared, " Which has a larger budget, Sales or Law?\nAnswer: Sales\n"));
-        assert!(!some_draw_accepts(&compared, " Which has a larger budget, Sales or Law?\nAnswer: 1200\n"));
-        // `Law` is a page, the town is none
-        let told = [example("In which town is Law?", "Bergen")];
-        assert!(some_draw_accepts(&told, " In which town is Sales?\nAnswer: Oslo\n"));
-        assert!(!some_draw_accepts(&told, " In which town is Sales?\nAnswer: euros\n"));
-        let claimed = [example("Is Cy Fox in the department Law?", "yes")];
-        assert!(some_draw_accepts(&claimed, " Is Bo Ek in the department Sales?\nAnswer: yes\n"));
-        assert!(some_draw_accepts(&claimed, " Is Bo Ek in the department Law?\nAnswer: no\n"));
-        assert!(!some_draw_accepts(&claimed, " Is Bo Ek in the department Law?\nAnswer: Bo Ek\n"));
-    }
-}
+#[path = "form_tests.rs"]
+mod tests;

@@ -180,8 +180,8 @@ fn generate(
     let mut rng = Rng::numbered(work.task.seed, attempt, "instruct");
     let shape = rng.weighted(&settings.pages).unwrap_or_default();
     // without forms nothing is drawn for them, so that a seed gives the questions that it gave before
-    let share = settings.forms.unwrap_or_default();
-    let blank = if share > 0.0 && rng.chance(share) { forms.draw(&work.pages, &mut rng) } else { None };
+    let formed = !forms.is_empty() && rng.chance(settings.forms.unwrap_or_default());
+    let blank = if formed { forms.draw(&work.pages, &mut rng) } else { None };
     let (mut pages, form) = match blank {
         Some(blank) => (blank.pages, Some(blank.grammar)),
         None => (work.pages.draw(shape, &mut rng), None),

@@ -4,6 +4,7 @@
 //! the task's name, description and answer format stand before it.
 
 use autoact_trajectory::{TaskInfo, ToolSpec};
+use regex::escape;
 
 use crate::task::Task;
 
@@ -95,12 +96,6 @@ pub(crate) fn read_choice(reply: &str) -> Vec<String> {
     names
 }
 
-/// A text as a regular expression that matches it alone. Only what has a meaning there is escaped:
-/// letters and signs of other kinds must not be.
-pub(crate) fn escape(text: &str) -> String {
-    text.chars().flat_map(|c| r"\.+*?()|[]{}^$#&-~".contains(c).then_some('\\').into_iter().chain([c])).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,14 +105,6 @@ mod tests {
         let shot = Entry { pages: vec!["Loire: A river.".into()], question: "What is it?".into(), answer: "river".into() };
         let text = few_shot("", &[shot], &["Paris: A city.".into()]);
         assert_eq!(text, "Loire: A river.\nQuestion: What is it?\nAnswer: river\n\nParis: A city.\nQuestion:");
-    }
-
-    #[test]
-    fn texts_are_escaped_as_regular_expressions() {
-        for text in ["Job’s <Well>", "a.b*(c)|[d]{2}^$#&-~\\", "N+1? – 50 %", "東京"] {
-            let pattern = format!("^{}$", escape(text));
-            assert!(regex::Regex::new(&pattern).unwrap().is_match(text), "{pattern}");
-        }
     }
 
     #[test]

@@ -79,6 +79,8 @@ section! {
         /// Fraction of the generations that follow the form of an example, with the names of other pages
         /// and words of their sentences; the others are free. Default: 0.8 for a model without a chat
         /// template, which invents words over pages of a new kind, and 0 for others.
+        // not serialised if there are none, so that runs made before it existed can continue
+        #[serde(skip_serializing_if = "is_free")]
         pub forms: Option<f64> = None,
         /// Two questions are near-duplicates from this Jaccard index of their word bigrams on.
         /// "What is the capital of Peru?" and "What is the capital of Chad?" have 5/9.
@@ -257,6 +259,12 @@ section! {
         #[serde(skip_serializing_if = "is_usual_precision")]
         pub precision: f64 = 0.9,
     }
+}
+
+/// Whether no question follows a form (`instruct.forms`).
+#[expect(clippy::ref_option, reason = "serde's signature")]
+fn is_free(forms: &Option<f64>) -> bool {
+    forms.is_none_or(|share| share <= 0.0)
 }
 
 /// Whether it is the default of `evaluate.precision`.

@@ -25,6 +25,9 @@ fn defaults_fit_the_model() {
     assert_eq!(set(task.settings.clone().fitting(true)), (Some(0.0), Some(0.0), Some(0.0)));
     let mut own = task.settings;
     own.synthesize.question_bias = Some(0.0);
+    let digested = |settings: Settings| serde_json::to_string(&settings.instruct).unwrap();
+    assert!(digested(own.clone().fitting(false)).contains("forms"));
+    assert!(!digested(own.clone().fitting(true)).contains("forms"), "runs of before go on");
     assert_eq!(set(own.fitting(false)), (Some(0.8), Some(0.0), Some(0.0)));
 }
 

@@ -365,6 +365,7 @@ impl Trainer {
         all
     }
 }
+
 /// What two fingerprints differ in, with both values. The directory of the base does not count: it may
 /// be called in another way, and `base` is of its weights.
 fn differences(theirs: &str, mine: &str) -> Vec<String> {
