@@ -29,6 +29,8 @@ const SHARED: f64 = 0.2;
 const KEPT: f64 = 0.4;
 /// Numbers of more digits than this are quantities, and may have any number of them.
 const DIGITS: usize = 4;
+/// What looks like a year.
+const YEARS: std::ops::RangeInclusive<u32> = 1500..=2100;
 /// Draws of pages, until some have what the form asks for.
 const DRAWS: usize = 20;
 
@@ -51,10 +53,11 @@ enum Answers {
     Claim { linked: Option<bool> },
     /// One of the names in the question.
     Named,
-    /// The name of a page.
-    Name,
-    /// A number, of that many digits if it is a short one, and with the word after it.
-    Number { digits: Option<usize>, unit: bool },
+    /// The name of a page. `kind`: that of the example's.
+    Name { kind: usize },
+    /// A number, of that many digits if it is a short one, with or without the word after it, and a
+    /// year or none.
+    Number { digits: Option<usize>, unit: bool, year: bool },
     /// A name that no page has: words with capital letters.
     Capitals,
     /// Other words, at the end of a sentence.
@@ -71,6 +74,10 @@ struct Form {
     pages: Vec<usize>,
     named: usize,
     answers: Answers,
+    /// Whether its relation stays the example's: it has words that name relations elsewhere, and that
+    /// no sentence of its own pages has. With another relation beside these, the question would ask for
+    /// what its answer is not.
+    fixed: bool,
 }
 
 /// A question to be written: the pages to show, and the grammar of the reply.
@@ -100,10 +107,20 @@ pub(crate) struct Forms {
 impl Forms {
     /// Reads the forms from the examples.
     pub(crate) fn of(examples: &[Example], pages: &Pages) -> Forms {
-        let all: Vec<Vec<String>> = examples.iter().map(|example| lower_words(&example.question)).collect();
+        // without the names: `department` is no word of the form because some ask for the Sales Department
+        let unnamed = |question: &str| {
+            let titles = pages.named_in(question).into_iter().map(|page| &pages.all()[page].title);
+            titles.fold(question.to_owned(), |rest, title| rest.replace(title.as_str(), " "))
+        };
+        let all: Vec<Vec<String>> = examples.iter().map(|example| lower_words(&unnamed(&example.question))).collect();
         let common = |word: &str| all.iter().filter(|words| words.iter().any(|other| other == word)).count() >= COMMON;
-        let forms: Vec<Form> = examples.iter().filter_map(|example| Form::of(example, pages, common)).collect();
-        let relations = if forms.is_empty() { Vec::new() } else { pages.kinds().iter().map(|kind| shared(kind, pages)).collect() };
+        let mut forms: Vec<Form> = examples.iter().filter_map(|example| Form::of(example, pages, common)).collect();
+        let relations: Vec<BTreeSet<String>> =
+            if forms.is_empty() { Vec::new() } else { pages.kinds().iter().map(|kind| shared(kind, pages)).collect() };
+        for form in &mut forms {
+            let names_relation = |word: &String| !common(word) && relations.iter().any(|known| known.contains(word));
+            form.fixed = form.parts.iter().any(|part| matches!(part, Part::Text(text) if lower_words(text).iter().any(names_relation)));
+        }
         Forms { forms, relations }
     }
 
@@ -116,7 +133,7 @@ impl Forms {
     pub(crate) fn draw(&self, pages: &Pages, rng: &mut Rng) -> Option<Blank> {
         (0..DRAWS).find_map(|_| {
             let form = rng.pick(&self.forms)?;
-            let kept = rng.chance(KEPT) || form.relations().next().is_none();
+            let kept = rng.chance(KEPT) || form.fixed || form.relations().next().is_none();
             let drawn = form.draw(kept, pages, rng)?;
             let grammar = self.grammar(form, &drawn, kept, pages)?;
             Some(Blank { pages: drawn.pages, grammar })
@@ -161,12 +178,15 @@ impl Form {
                 Answers::Claim { linked: differ.then_some((answer == "yes") == linked) }
             }
             _ if named.iter().any(|page| normalize(title(*page)) == answer) => Answers::Named,
-            _ if pages.find(&example.answer).is_some() => Answers::Name,
-            _ => match example.answer.split_once(' ') {
-                None if is_number(&example.answer) => {
-                    Answers::Number { digits: Some(example.answer.len()).filter(|digits| *digits <= DIGITS), unit: false }
+            _ => match (pages.find(&example.answer), example.answer.split_once(' ')) {
+                (Some(page), _) => Answers::Name { kind: pages.kind(page) },
+                (None, None) if is_number(&example.answer) => {
+                    let digits = Some(example.answer.len()).filter(|digits| *digits <= DIGITS);
+                    Answers::Number { digits, unit: false, year: is_year(&example.answer) }
                 }
-                Some((number, unit)) if is_number(number) && !unit.contains(' ') => Answers::Number { digits: None, unit: true },
+                (None, Some((number, unit))) if is_number(number) && !unit.contains(' ') => {
+                    Answers::Number { digits: None, unit: true, year: false }
+                }
                 _ if example.answer.starts_with(char::is_uppercase) => Answers::Capitals,
                 _ => Answers::Words,
             },
@@ -211,7 +231,7 @@ impl Form {
             _ => None,
         };
         let sources = parts.iter().map(of).collect();
-        Some(Form { parts, sources, pages: about, named: named.len(), answers })
+        Some(Form { parts, sources, pages: about, named: named.len(), answers, fixed: false })
     }
 
     /// The words that name relations, with their sources.
@@ -266,35 +286,39 @@ impl Form {
                 let names = drawn.pages.iter().map(|page| pages.all()[*page].title.clone());
                 drawn.answers = if self.answers == Answers::Named { names.collect() } else { vec!["yes".to_owned(), "no".to_owned()] };
             }
-            Answers::Name | Answers::Number { .. } | Answers::Capitals | Answers::Words => {
+            Answers::Name { .. } | Answers::Number { .. } | Answers::Capitals | Answers::Words => {
                 for at in 0..self.pages.len() - 1 {
                     let (sentence, next) = link(*drawn.pages.last()?, at, rng)?;
-                    (!drawn.pages.contains(&next)).then(|| drawn.pages.push(next))?;
+                    let alike = !kept || pages.kind(next) == pages.kind(self.pages[at + 1]);
+                    (alike && !drawn.pages.contains(&next)).then(|| drawn.pages.push(next))?;
                     drawn.sentences.push(sentence);
                 }
                 let last = *drawn.pages.last()?;
                 let mut options = of(last, drawn.pages.len() - 1);
-                options.retain(|sentence| !self.answers(sentence, last, pages).is_empty());
+                options.retain(|sentence| !self.answers(sentence, last, kept, pages).is_empty());
                 let sentence = pick(options, rng)?;
-                drawn.answers = self.answers(sentence, last, pages);
+                drawn.answers = self.answers(sentence, last, kept, pages);
                 drawn.sentences.push(sentence);
             }
         }
         Some(drawn)
     }
 
-    /// The answers of the form's kind in a sentence of a page.
-    fn answers(&self, sentence: &str, page: usize, pages: &Pages) -> Vec<String> {
+    /// The answers of the form's kind in a sentence of a page. What has the example's relation is of
+    /// the kind that the example's answer is: who heads a department is an employee.
+    fn answers(&self, sentence: &str, page: usize, kept: bool, pages: &Pages) -> Vec<String> {
         let words = sentence.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         match self.answers {
-            Answers::Name => {
-                let named = pages.named_in(sentence).into_iter().filter(|other| *other != page);
+            Answers::Name { kind } => {
+                let fits = |other: &usize| *other != page && (!kept || pages.kind(*other) == kind);
+                let named = pages.named_in(sentence).into_iter().filter(fits);
                 named.map(|other| pages.all()[other].title.clone()).collect()
             }
-            Answers::Number { digits, unit } => {
-                let numbers =
-                    words.iter().enumerate().filter(|(_, word)| is_number(word) && digits.is_none_or(|digits| word.len() == digits));
+            Answers::Number { digits, unit, year } => {
+                // another relation than the example's has nothing but its values to be told by
+                let fits = |word: &str| digits.is_none_or(|digits| word.len() == digits) && (kept || unit || is_year(word) == year);
+                let numbers = words.iter().enumerate().filter(|(_, word)| is_number(word) && fits(word));
                 numbers
                     .filter_map(
                         |(at, number)| {
@@ -304,8 +328,10 @@ impl Form {
                     .collect()
             }
             Answers::Capitals => {
-                // the first word of a sentence has a capital letter in any case
-                let runs = words.get(1..).unwrap_or_default().split(|word| !word.starts_with(char::is_uppercase));
+                // the first word of a sentence has a capital letter in any case, and may yet begin a name
+                let capital = |word: &&str| word.starts_with(char::is_uppercase);
+                let start = usize::from(words.first().is_some_and(capital) && !words.get(1).is_some_and(capital));
+                let runs = words[start..].split(|word| !capital(word));
                 runs.filter(|run| !run.is_empty()).map(|run| run.join(" ")).collect()
             }
             _ => (1..=ANSWER_WORDS.min(words.len().saturating_sub(1))).map(|count| words[words.len() - count..].join(" ")).collect(),
@@ -389,6 +415,11 @@ fn says(text: &str, word: &str) -> bool {
 
 fn is_number(word: &str) -> bool {
     !word.is_empty() && word.chars().all(|c| c.is_ascii_digit())
+}
+
+/// Whether a number looks like a year.
+fn is_year(word: &str) -> bool {
+    word.parse::<u32>().is_ok_and(|number| YEARS.contains(&number))
 }
 
 fn is_number_in_text(word: &str) -> bool {

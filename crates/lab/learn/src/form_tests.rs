@@ -11,9 +11,12 @@ fn pages() -> Pages {
             format!("{name} works here.\nThe department is {department}.\nThe mentor is {mentor}.\nThe phone extension is {extension}.");
         Page { title: name.to_owned(), text }
     });
-    let departments = [("Law", "Cy Fox", "Bergen"), ("Sales", "Ada Lind", "Oslo")].map(|(name, head, town)| Page {
-        title: name.to_owned(),
-        text: format!("{name} is a department.\nThe head is {head}.\nThe town is {town}.\nThe yearly budget is 1200 euros."),
+    let departments = [("Law", "Cy Fox", "Bergen", 1999), ("Sales", "Ada Lind", "Oslo", 2004)].map(|(name, head, town, year)| {
+        let text = format!(
+            "{name} is a department.\nThe head is {head}.\nThe town is {town}.\nThe yearly budget is 1200 euros.\n\
+             It was set up in {year}.\nThe code is 5020.\nOld Eve chairs it."
+        );
+        Page { title: name.to_owned(), text }
     });
     Pages::new(Arc::new(Corpus::from_pages(people.into_iter().chain(departments).collect()).unwrap()))
 }
@@ -75,6 +78,13 @@ fn questions_have_other_names_and_other_words_of_the_pages() {
     ] {
         assert!(!some_draw_accepts(&one, reply), "{reply}");
     }
+    let year = [example("When was Law set up?", "1999")];
+    assert!(some_draw_accepts(&year, " When was Sales set up?\nAnswer: 2004\n"));
+    assert!(!some_draw_accepts(&year, " When was Sales code?\nAnswer: 5020\n"), "no year");
+    // a name at the beginning of a sentence is a name, and whole
+    let told = [example("In which town is Law?", "Bergen")];
+    assert!(some_draw_accepts(&told, " In which chairs is Sales?\nAnswer: Old Eve\n"));
+    assert!(!some_draw_accepts(&told, " In which chairs is Sales?\nAnswer: Eve\n"));
     let name = [example("Who is the mentor of Ada Lind?", "Bo Ek")];
     assert!(some_draw_accepts(&name, " Who is the head of Sales?\nAnswer: Ada Lind\n"));
     let budget = [example("What is the budget of Law?", "1200 euros")];
@@ -108,4 +118,29 @@ fn chains_comparisons_and_claims_have_pages_and_answers_of_their_kind() {
     assert!(some_draw_accepts(&claimed, " Is Bo Ek in the department Sales?\nAnswer: yes\n"));
     assert!(some_draw_accepts(&claimed, " Is Bo Ek in the department Law?\nAnswer: no\n"));
     assert!(!some_draw_accepts(&claimed, " Is Bo Ek in the department Law?\nAnswer: Bo Ek\n"));
+}
+
+#[test]
+fn a_word_of_names_is_one_of_relations_too() {
+    let page = |title: &str, text: &str| Page { title: title.to_owned(), text: text.to_owned() };
+    let all = vec![
+        page("Ada Lind", "She works in the Law Department.\nHer mentor is Bo Ek."),
+        page("Bo Ek", "He works in the Sales Department.\nHis mentor is Cy Fox."),
+        page("Cy Fox", "He works in the Law Department.\nHis mentor is Ada Lind."),
+        page("Law Department", "The head is Cy Fox, who comes from the Sales Department."),
+        page("Sales Department", "The head is Ada Lind, who comes from the Law Department."),
+    ];
+    let pages = Pages::new(Arc::new(Corpus::from_pages(all).unwrap()));
+    let examples = [
+        example("Who is the head of the department of Ada Lind?", "Cy Fox"),
+        example("Who is the head of the Sales Department?", "Ada Lind"),
+        example("Does Bo Ek work in the Sales Department?", "yes"),
+    ];
+    let forms = Forms::of(&examples, &pages);
+    let mut rng = Rng::new(1);
+    let drawn: Vec<Blank> = (0..400).filter_map(|_| forms.draw(&pages, &mut rng)).collect();
+    let kept: Vec<&Blank> = drawn.iter().filter(|blank| blank.grammar.contains("head of the department of")).collect();
+    assert!(!kept.is_empty() && kept.iter().all(|blank| blank.pages.len() == 2 && blank.pages[1] >= 3), "by a mentor: {kept:?}");
+    // the sentence also names a department
+    assert!(kept.iter().all(|blank| !blank.grammar.split_once("Answer:").unwrap().1.contains("Department")), "{kept:?}");
 }
