@@ -12,10 +12,12 @@ use crate::records::{TrajectoryRecord, TurnRecord};
 const STEM: usize = 5;
 /// Minimum length of a word; shorter ones are ignored.
 const SHORTEST: usize = 3;
-/// Words that occur in at least this fraction of the pages are ignored, like stop words.
+/// Words of up to this length that occur in at least `USUAL` of the pages are ignored, like stop words.
+/// Longer ones are not: in a directory of employees every page has the names of the same relations.
+const FUNCTION: usize = 3;
 const USUAL: f64 = 0.4;
 
-/// The content words of the corpus: all its words without very frequent ones. Question words
+/// The content words of the corpus: all its words without short, very frequent ones. Question words
 /// (`which`, `who`) do not occur in pages and are therefore not among them.
 #[derive(Debug, Default)]
 pub(crate) struct Vocabulary {
@@ -32,7 +34,8 @@ impl Vocabulary {
             stems(title).chain(stems(text)).collect::<HashSet<_>>().into_iter().for_each(|stem| *counts.entry(stem).or_default() += 1);
         }
         let usual = USUAL * all as f64;
-        Vocabulary { content: counts.into_iter().filter(|(_, count)| (*count as f64) < usual).map(|(stem, _)| stem).collect() }
+        let content = |(stem, count): &(String, usize)| stem.chars().count() > FUNCTION || (*count as f64) < usual;
+        Vocabulary { content: counts.into_iter().filter(content).map(|(stem, _)| stem).collect() }
     }
 
     /// Computes the weights of the questions' words. A word's weight is the fraction of right
@@ -133,8 +136,9 @@ mod tests {
         assert_eq!(of(asked, &["First find the mouths of Loire.", "Done."]), 1.0);
         assert_eq!(of(asked, &["First find the uncle of Loire.", "Done."]), 0.5);
         assert_eq!(of("Which is that?", &["Done."]), 1.0);
-        // half of the pages contain `river`, so it is ignored
-        assert_eq!(of("Is the Loire a river?", &["Loire."]), 1.0);
+        // half of the pages contain `the`, so it is ignored; half contain `river`, which is too long
+        assert_eq!(of("Is that the Loire?", &["Loire."]), 1.0);
+        assert_eq!(of("Is the Loire a river?", &["Loire."]), 0.5);
         assert_eq!(of("Is the Loire? Options: (A) lake (B) hill", &["Loire."]), 1.0);
         assert_eq!(Vocabulary::of([].into_iter()).weigh([].into_iter()).coverage(&record(asked, &[])), 1.0);
         assert_eq!(vocabulary.asked("Which lake is at the mouth of the Loire? Options: (A) hill"), "lake mouth");
