@@ -42,7 +42,7 @@ pub struct SpeakRequest<'a> {
     /// The adapter's name in the backend; `None`: the base speaks.
     pub adapter: Option<&'a str>,
     /// Words to lean towards.
-    pub word_bias: Option<&'a WordBias>,
+    pub word_bias: &'a [WordBias],
     /// When the reply is of no use any more.
     pub deadline: Option<Instant>,
     /// Whose task it is: what the model's server keeps of the prompt serves nobody else, the tools'
@@ -53,7 +53,7 @@ pub struct SpeakRequest<'a> {
 impl<'a> SpeakRequest<'a> {
     /// The base speaks, greedily and without a deadline.
     pub fn new(role: Role, trajectory: &'a Trajectory) -> SpeakRequest<'a> {
-        SpeakRequest { role, trajectory, sampling: Sampling::default(), adapter: None, word_bias: None, deadline: None, owner: None }
+        SpeakRequest { role, trajectory, sampling: Sampling::default(), adapter: None, word_bias: &[], deadline: None, owner: None }
     }
 }
 
@@ -107,7 +107,7 @@ impl Speaker {
             adapter: adapter.map(str::to_owned),
             sampling: model_sampling(sampling),
             max_tokens: expect.max_tokens,
-            word_bias: word_bias.cloned(),
+            word_bias: word_bias.to_vec(),
             grammar: Some(grammar(expect.form)),
             deadline,
             // a chat template writes that token itself

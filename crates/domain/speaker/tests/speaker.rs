@@ -54,12 +54,12 @@ fn whole(speaker: &Speaker, request: &SpeakRequest<'_>) -> Result<(String, Gener
 fn a_request_says_all_there_is_to_say() {
     let backend = Arc::new(ScriptedBackend::saying(" Paris it is.\nAction: Finish\n").with_adapter("plan"));
     let trajectory = history(vec![]);
-    let bias = WordBias { words: "Paris".into(), bias: 1.0 };
+    let bias = WordBias::all(["Paris"], 1.0);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let request = SpeakRequest {
         sampling: Sampling { temperature: 0.7, top_k: 5, top_p: 1.0, seed: 9 },
         adapter: Some("plan"),
-        word_bias: Some(&bias),
+        word_bias: &bias,
         deadline: Some(deadline),
         ..SpeakRequest::new(Role::Plan, &trajectory)
     };
@@ -67,10 +67,7 @@ fn a_request_says_all_there_is_to_say() {
     assert_eq!(deltas, generated.text);
     let asked = backend.requests().pop().unwrap();
     assert_eq!(asked.prompt, "Tools: Retrieve[title] Finish[answer]\nQuestion: Where is it?\nThought:");
-    assert_eq!(
-        (asked.adapter.as_deref(), asked.word_bias, asked.deadline, asked.add_bos),
-        (Some("plan"), Some(bias), Some(deadline), None)
-    );
+    assert_eq!((asked.adapter.as_deref(), asked.word_bias, asked.deadline, asked.add_bos), (Some("plan"), bias, Some(deadline), None));
     let sampling = asked.sampling;
     assert_eq!((sampling.temperature, sampling.top_k, sampling.top_p, sampling.seed), (0.7, Some(5), None, 9));
     assert!(matches!(asked.grammar, Some(Grammar::Regex(regex)) if regex.contains("(Retrieve|Finish)")));

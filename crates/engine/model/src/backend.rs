@@ -22,7 +22,7 @@ pub struct GenerateRequest {
     /// Stop strings: they end the completion and are not part of it.
     pub stop: Vec<String>,
     /// Logit bias on words. Only the engine supports it; remote servers ignore it.
-    pub word_bias: Option<WordBias>,
+    pub word_bias: Vec<WordBias>,
     /// A grammar that the completion must match.
     pub grammar: Option<Grammar>,
     /// The time after which the completion is not needed any more.
@@ -58,7 +58,7 @@ impl GenerateRequest {
             sampling: Sampling::greedy(),
             max_tokens: DEFAULT_MAX_TOKENS,
             stop: Vec::new(),
-            word_bias: None,
+            word_bias: Vec::new(),
             grammar: None,
             deadline: None,
             add_bos: None,

@@ -200,7 +200,7 @@ impl Backend for Engine {
         let Some(_) = tokens.first() else {
             return Err(GenerateError::engine("the prompt is empty and the model has no begin-of-sequence token"));
         };
-        let bias = request.word_bias.as_ref().map(|bias| TokenBias::new(bias, &self.shared.tokenizer)).transpose()?;
+        let bias = TokenBias::new(&request.word_bias, &self.shared.tokenizer)?;
         let scoring = request.scores.as_ref().map(|scores| Scoring::new(scores, &self.shared.tokenizer)).transpose()?;
         let (sender, stream) = GenerateStream::channel();
         let owner = request.owner.as_ref().map(|owner| self.owned(owner, &request, &tokens)).transpose()?;

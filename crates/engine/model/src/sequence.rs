@@ -22,7 +22,7 @@ pub(crate) struct Work {
     pub(crate) tokens: Vec<u32>,
     /// `None`: there is one owner only.
     pub(crate) owner: Option<Owned>,
-    pub(crate) bias: Option<TokenBias>,
+    pub(crate) bias: TokenBias,
     /// Moves to the sequence when it starts.
     pub(crate) scoring: Option<Scoring>,
     pub(crate) adapter: Option<Arc<LoadedAdapter>>,
@@ -277,7 +277,7 @@ impl Sequence {
 
     /// Samples the next token, and scores it from the logits as the model gave them.
     fn choose(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
-        let changes = self.work.bias.is_some();
+        let changes = !self.work.bias.is_empty();
         let completion = &self.tokens[self.work.tokens.len()..];
         let sum = self.scoring.as_mut().and_then(|scoring| scoring.read(logits, completion, changes));
         let token = self.sample(logits)?;
@@ -291,9 +291,7 @@ impl Sequence {
     /// takes much longer, and is computed only if that token is not allowed. No logit of an allowed
     /// token changes, except by a bias.
     fn sample(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
-        if let Some(bias) = &self.work.bias {
-            bias.add(&self.tokens[self.work.tokens.len()..], logits);
-        }
+        self.work.bias.add(&self.tokens[self.work.tokens.len()..], logits);
         if let Some(constraint) = &mut self.constraint {
             if self.sampler.may_draw_first()
                 && let Some(token) = self.sampler.sample(logits)

@@ -31,7 +31,9 @@ pub struct RunOptions {
     /// What is known beside the question.
     pub context: TaskContext,
     /// Logit bias on words, for Plan-Agent only.
-    pub word_bias: Option<WordBias>,
+    pub word_bias: Vec<WordBias>,
+    /// Further ones, each from when an observation has its words until a thought has them.
+    pub hints: Vec<WordBias>,
     /// What the agents are given after a judgement "wrong"; `None`: what the calibration says.
     pub next_attempt: Option<NextAttempt>,
 }
@@ -121,6 +123,7 @@ impl LocalGroup {
             voices: self.voices.clone(),
             library: Arc::clone(&self.library),
             word_bias: options.word_bias.clone(),
+            hints: options.hints.clone(),
             calibration: self.calibration.clone(),
         };
         let settings = DriverOptions { writer: WRITER.to_owned(), judgements: options.judgements };

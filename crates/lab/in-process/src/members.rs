@@ -29,7 +29,9 @@ pub(crate) struct Members {
     pub(crate) voices: Voices,
     pub(crate) library: Arc<ToolLibrary>,
     /// Logit bias on words, for Plan-Agent only.
-    pub(crate) word_bias: Option<WordBias>,
+    pub(crate) word_bias: Vec<WordBias>,
+    /// Further ones, each from when an observation has its words until a thought has them.
+    pub(crate) hints: Vec<WordBias>,
     /// What Reflect-Agent's judgements are worth.
     pub(crate) calibration: Option<Arc<Calibration>>,
 }
@@ -48,13 +50,23 @@ impl Members {
         }
     }
 
+    /// The bias on Plan-Agent's next words.
+    fn bias(&self, trajectory: &Trajectory) -> Vec<WordBias> {
+        let seen = |hint: &&WordBias| {
+            trajectory.steps().any(|step| step.observation.as_ref().is_some_and(|text| text.contains(hint.word.as_str())))
+        };
+        let said = |hint: &&WordBias| trajectory.steps().any(|step| step.thought.contains(hint.word.as_str()));
+        let hints = self.hints.iter().filter(|hint| seen(hint) && !said(hint));
+        self.word_bias.iter().chain(hints).cloned().collect()
+    }
+
     /// The parsed reply of `role`. An overloaded model is called again while the task has time.
     async fn say<T>(
         &self,
         role: Role,
         call: &Call<'_>,
         adapter: Option<&str>,
-        word_bias: Option<&WordBias>,
+        word_bias: &[WordBias],
         parse: impl Fn(&Generated) -> Result<T, ParseError> + Send + Sync,
     ) -> Result<Reply<T>, Failure> {
         let first = Instant::now();
@@ -95,7 +107,7 @@ fn wait(pause: Duration) {
 impl PlanAgent for Members {
     async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
         let tools = &call.trajectory.tools;
-        self.say(Role::Plan, &call, self.voices.of(Role::Plan), self.word_bias.as_ref(), |reply| thought(&reply.text, tools)).await
+        self.say(Role::Plan, &call, self.voices.of(Role::Plan), &self.bias(call.trajectory), |reply| thought(&reply.text, tools)).await
     }
 }
 
@@ -104,14 +116,14 @@ impl ToolAgent for Members {
     async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
         let tool = call.trajectory.open_step().map(|step| step.tool.as_str()).unwrap_or_default();
         let spec = call.trajectory.tool(tool);
-        self.say(Role::Tool, &call, self.voices.of_tool(tool), None, |reply| params(&reply.text, spec)).await
+        self.say(Role::Tool, &call, self.voices.of_tool(tool), &[], |reply| params(&reply.text, spec)).await
     }
 }
 
 #[async_trait]
 impl ReflectAgent for Members {
     async fn reflect(&self, call: Call<'_>) -> Result<Reply<Judgement>, Failure> {
-        self.say(Role::Reflect, &call, self.voices.of(Role::Reflect), None, |reply| {
+        self.say(Role::Reflect, &call, self.voices.of(Role::Reflect), &[], |reply| {
             Ok(Judgement { reflection: reflection(reply)?, calibration: self.calibration.clone() })
         })
         .await

@@ -183,12 +183,30 @@ fn adapters_and_words_to_lean_towards_are_the_roles_own() {
     let mut voices = Voices::by_role();
     voices.specialists.insert("Finish".into(), "finish".into());
     let group = LocalGroup::new(Arc::clone(&backend) as Arc<dyn Backend>, Arc::new(library()), voices);
-    let bias = WordBias { words: "Loire".into(), bias: 2.0 };
-    group.run(QUESTION, group.library().specs(), &RunOptions { word_bias: Some(bias.clone()), ..RunOptions::default() }).unwrap();
+    let bias = WordBias::all(["Loire"], 2.0);
+    group.run(QUESTION, group.library().specs(), &RunOptions { word_bias: bias.clone(), ..RunOptions::default() }).unwrap();
     let asked: Vec<_> = backend.requests().into_iter().map(|request| (request.adapter.unwrap(), request.word_bias)).collect();
-    let leans = |name: &str, bias: Option<&WordBias>| (name.to_owned(), bias.cloned());
-    let plan = || leans("plan", Some(&bias));
-    assert_eq!(asked, [plan(), leans("tool", None), plan(), leans("finish", None), leans("reflect", None)]);
+    let leans = |name: &str, bias: &[WordBias]| (name.to_owned(), bias.to_vec());
+    let plan = || leans("plan", &bias);
+    assert_eq!(asked, [plan(), leans("tool", &[]), plan(), leans("finish", &[]), leans("reflect", &[])]);
+}
+
+#[test]
+fn hints_are_leant_towards_once_an_observation_has_them() {
+    let planned = |hints: &[&str]| -> Vec<Vec<String>> {
+        let limits = Limits { max_steps: 3, ..Limits::default() };
+        let hints = WordBias::all(hints.iter().copied(), 3.0);
+        let options = RunOptions { limits, word_bias: WordBias::all(["Loire"], 2.0), hints, ..RunOptions::default() };
+        let (_, requests) = run(scripted("wrong"), &options);
+        let biases = requests.into_iter().map(|request| request.word_bias).filter(|biases| !biases.is_empty());
+        biases.map(|biases| biases.into_iter().map(|bias| bias.word).collect()).collect()
+    };
+    let words = planned(&["river in France", "Paris"]);
+    assert_eq!(words[0], ["Loire"], "nothing has been observed");
+    assert_eq!(words[1], ["Loire", "river in France"], "no page says Paris");
+    // the first answer's thought is `It is France.`
+    let words = planned(&["France"]);
+    assert_eq!((words[1].len(), words[2].len()), (2, 1), "{words:?}");
 }
 
 #[test]

@@ -64,11 +64,11 @@ impl Vocabulary {
 
     /// The words of a question that are in the vocabulary and begin with a small letter. Names are
     /// left out: models copy them without a bias, and a bias on parts of names would break them.
-    pub(crate) fn asked(&self, question: &str) -> String {
+    pub(crate) fn asked(&self, question: &str) -> Vec<String> {
         let words = without_options(question).split(|c: char| !c.is_alphanumeric());
         let content =
             |word: &&str| word.starts_with(char::is_lowercase) && stems(word).next().is_some_and(|stem| self.content.contains(&stem));
-        words.filter(content).collect::<Vec<_>>().join(" ")
+        words.filter(content).map(str::to_owned).collect()
     }
 }
 
@@ -118,6 +118,7 @@ mod tests {
             gold: Some("Atlantic".into()),
             answer: "Atlantic".into(),
             no_answer: false,
+            hinted: false,
             reward: 1.0,
             failed: String::new(),
             tools: Vec::new(),
@@ -141,7 +142,7 @@ mod tests {
         assert_eq!(of("Is the Loire a river?", &["Loire."]), 0.5);
         assert_eq!(of("Is the Loire? Options: (A) lake (B) hill", &["Loire."]), 1.0);
         assert_eq!(Vocabulary::of([].into_iter()).weigh([].into_iter()).coverage(&record(asked, &[])), 1.0);
-        assert_eq!(vocabulary.asked("Which lake is at the mouth of the Loire? Options: (A) hill"), "lake mouth");
+        assert_eq!(vocabulary.asked("Which lake is at the mouth of the Loire? Options: (A) hill"), ["lake", "mouth"]);
     }
 
     #[test]

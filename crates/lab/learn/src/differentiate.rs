@@ -204,6 +204,7 @@ mod tests {
             gold: Some("a".into()),
             answer: "a".into(),
             no_answer: false,
+            hinted: false,
             reward: 1.0,
             failed: String::new(),
             tools: Vec::new(),

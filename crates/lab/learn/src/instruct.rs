@@ -33,6 +33,8 @@ const TRIES_PER_UNANSWERABLE: usize = 20;
 struct Reply {
     attempt: u64,
     pages: Vec<usize>,
+    /// Whether it follows an example.
+    formed: bool,
     text: String,
 }
 
@@ -55,6 +57,7 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
             answer: Some(example.answer.clone()),
             options: example.options.clone(),
             pages: titles(work, &pages),
+            formed: false,
         };
         questions.push(&entry)?;
         database.push(entry);
@@ -212,6 +215,7 @@ fn generate(
             break prompt;
         }
     };
+    let formed = form.is_some();
     let request = GenerateRequest {
         sampling: Sampling::with_temperature(settings.temperature, rng.next_u64()),
         max_tokens: REPLY_TOKENS,
@@ -219,7 +223,7 @@ fn generate(
         ..GenerateRequest::new(prompt)
     };
     let text = complete(backend.as_ref(), request)?.text;
-    Ok(Reply { attempt, pages, text })
+    Ok(Reply { attempt, pages, formed, text })
 }
 
 fn accept(work: &Workplace, database: &[QuestionRecord], known: &Known, reply: &Reply) -> Result<QuestionRecord, Cause> {
@@ -233,5 +237,12 @@ fn accept(work: &Workplace, database: &[QuestionRecord], known: &Known, reply: &
     } else {
         Vec::new()
     };
-    Ok(QuestionRecord { attempt: Some(reply.attempt), question, answer: Some(answer), options, pages: titles(work, &reply.pages) })
+    Ok(QuestionRecord {
+        attempt: Some(reply.attempt),
+        question,
+        answer: Some(answer),
+        options,
+        pages: titles(work, &reply.pages),
+        formed: reply.formed,
+    })
 }

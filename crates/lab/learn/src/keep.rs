@@ -128,7 +128,9 @@ pub(crate) fn keep(
     counts.questions = by_question.len();
     let mut kept = Vec::new();
     for (tries, rights) in by_question.into_values() {
-        if rights.first().is_some_and(guessable) && (rights.len() as f64) < settings.sure * tries as f64 {
+        if rights.first().is_some_and(|record| guessable(&record.question, record.gold.as_deref()))
+            && (rights.len() as f64) < settings.sure * tries as f64
+        {
             counts.lucky += rights.len();
             continue;
         }
@@ -174,9 +176,9 @@ fn balance(kept: &mut Vec<TrajectoryRecord>, counts: &mut Kept, share: f64, seed
 }
 
 /// Whether the answer can be right by chance: none, yes or no, or a name that the question contains.
-fn guessable(record: &TrajectoryRecord) -> bool {
-    let Some(gold) = record.gold.as_deref().map(normalize) else { return true };
-    matches!(gold.as_str(), "yes" | "no") || format!(" {} ", normalize(&record.question)).contains(&format!(" {gold} "))
+pub(crate) fn guessable(question: &str, gold: Option<&str>) -> bool {
+    let Some(gold) = gold.map(normalize) else { return true };
+    matches!(gold.as_str(), "yes" | "no") || format!(" {} ", normalize(question)).contains(&format!(" {gold} "))
 }
 
 #[cfg(test)]
@@ -193,6 +195,7 @@ mod tests {
             gold: Some("a".into()),
             answer: "a".into(),
             no_answer: false,
+            hinted: false,
             reward,
             failed: if reward < 0.0 { "max_steps".into() } else { String::new() },
             tools: Vec::new(),

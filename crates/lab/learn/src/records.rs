@@ -20,6 +20,10 @@ pub struct QuestionRecord {
     pub options: Vec<String>,
     /// The titles of the pages it is about.
     pub pages: Vec<String>,
+    /// Whether it is in the form of an example: then its pages lead from the first, which it names, to
+    /// the one that has the answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub formed: bool,
 }
 
 /// `rejected.jsonl`: a rejected generation.
@@ -137,6 +141,9 @@ pub struct TrajectoryRecord {
     /// Whether it ends by saying that there is no answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_answer: bool,
+    /// Whether Plan-Agent was hinted at the answer (`synthesize.hints`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hinted: bool,
     /// The reward, from 0 to 1.
     pub reward: f64,
     /// Why it came to no end; empty if it did.

@@ -7,9 +7,14 @@ use serde::{Deserialize, Serialize};
 const MOST_ROUNDS: usize = 9;
 /// Maximum of `synthesize.question_bias`; above it, thoughts only repeat the question's words.
 const MOST_BIAS: f32 = 20.0;
+/// Maximum of `synthesize.hints`: each has a greater bias than the one before.
+const MOST_HINTS: usize = 4;
 /// Defaults for a model without a chat template.
 const FORMS: f64 = 0.8;
 const BIAS: f32 = 6.0;
+const HINTS: usize = 3;
+/// Default of `train.threshold`.
+const THRESHOLD: f64 = 5e-4;
 /// Below it, a trajectory may have reached its answer by another relation than the one asked for.
 const COVERAGE: f64 = 0.8;
 /// The learning rate of the paper's table 4, for models of width 4096 and more.
@@ -122,6 +127,19 @@ section! {
         /// bias less. Default: 6 for a model without a chat template, which misnames relations that it
         /// has not read of, and 0 for others.
         pub question_bias: Option<f32> = None,
+        /// Number of further tries, in the first round, at each question in the form of an example that
+        /// no other try answers right. In these the bias is also on the answer, and on the names of the
+        /// pages that lead to it, from when an observation has them until a thought has them. There it
+        /// grows by half from one such try to the next. What is trained on has no hint. Default: 3 where neither `question_bias`
+        /// nor `instruct.forms` is 0, else 0.
+        // not serialised if there are none, so that runs made before it existed can continue
+        #[serde(skip_serializing_if = "no_hints")]
+        pub hints: Option<usize> = None,
+        /// From the second round on: a question that the greedy try answers right gets no others, unless
+        /// its answer can be guessed. There is more to learn from the open ones, and less to train on.
+        // not serialised if false, so that runs made before it existed can continue
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pub until_right: bool = true,
         /// Maximum number of steps.
         pub max_steps: u32 = 10,
         /// Maximum duration of a trajectory in seconds.
@@ -193,6 +211,11 @@ section! {
         pub clip: f64 = 1.0,
         /// Early stopping: number of epochs without a better validation loss; 0: no early stopping.
         pub patience: u64 = 2,
+        /// Early stopping: by how much a validation loss must be lower than all before it, in nats per
+        /// token, to be better. Tool-Agent mostly copies, and has learned all of it after an epoch or two.
+        // not serialised if it is the default, so that runs made before it existed can continue
+        #[serde(skip_serializing_if = "is_usual_threshold")]
+        pub threshold: f64 = THRESHOLD,
         /// The number format of matrix products: `bf16` (where the processor has them, else f32) or
         /// `f32`.
         pub precision: Precision = Precision::Bf16,
@@ -267,6 +290,18 @@ fn is_free(forms: &Option<f64>) -> bool {
     forms.is_none_or(|share| share <= 0.0)
 }
 
+/// Whether it is the default of `train.threshold`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_usual_threshold(threshold: &f64) -> bool {
+    (*threshold - THRESHOLD).abs() < f64::EPSILON
+}
+
+/// Whether there are no hinted tries (`synthesize.hints`).
+#[expect(clippy::ref_option, reason = "serde's signature")]
+fn no_hints(hints: &Option<usize>) -> bool {
+    hints.is_none_or(|hints| hints == 0)
+}
+
 /// Whether it is the default of `evaluate.precision`.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_usual_precision(precision: &f64) -> bool {
@@ -281,6 +316,7 @@ impl Settings {
         self.instruct.attempts = self.instruct.attempts.min(400);
         self.select.votes = self.select.votes.min(8);
         self.synthesize.samples = self.synthesize.samples.min(2);
+        self.synthesize.hints = self.synthesize.hints.map(|hints| hints.min(1));
         // with so few trajectories nothing may be dropped for low coverage
         self.filter.coverage = Some(0.0);
         self.reflect.draws = self.reflect.draws.min(2);
@@ -294,8 +330,9 @@ impl Settings {
     #[must_use]
     pub(crate) fn fitting(mut self, template: bool) -> Settings {
         let small = |value: f64| if template { 0.0 } else { value };
-        self.instruct.forms.get_or_insert(small(FORMS));
+        let forms = *self.instruct.forms.get_or_insert(small(FORMS));
         let bias = *self.synthesize.question_bias.get_or_insert(if template { 0.0 } else { BIAS });
+        self.synthesize.hints.get_or_insert(if bias > 0.0 && forms > 0.0 { HINTS } else { 0 });
         self.filter.coverage.get_or_insert(if bias > 0.0 { COVERAGE } else { 0.0 });
         self
     }
@@ -310,6 +347,7 @@ impl Settings {
         self.train = Training { learning_rate: Some(PAPER_LEARNING_RATE), batch: 4, patience: 0, lora, ..Training::default() };
         self.iterate.rounds = 1;
         self.synthesize.question_bias = Some(0.0);
+        self.synthesize.hints = Some(0);
         self.filter = Filter { sure: 0.0, coverage: Some(0.0) };
         self.differentiate.trajectories = PAPER_TRAJECTORIES;
         self.differentiate.retried = false;
@@ -381,6 +419,10 @@ impl Settings {
         rule(self.iterate.rounds <= MOST_ROUNDS, "iterate.rounds", self.iterate.rounds.to_string(), "at most 9");
         let bias = self.synthesize.question_bias.unwrap_or_default();
         rule((0.0..=MOST_BIAS).contains(&bias), "synthesize.question_bias", bias.to_string(), "0 to 20");
+        let hints = self.synthesize.hints.unwrap_or_default();
+        rule(hints <= MOST_HINTS, "synthesize.hints", hints.to_string(), "at most 4");
+        let threshold = self.train.threshold;
+        rule(threshold.is_finite() && threshold >= 0.0, "train.threshold", threshold.to_string(), "a number from 0");
         let pages = self.instruct.pages;
         let fine = pages.iter().all(|weight| weight.is_finite() && *weight >= 0.0) && pages.iter().sum::<f64>() > 0.0;
         rule(fine, "instruct.pages", format!("{pages:?}"), "four numbers from 0, not all of them 0");

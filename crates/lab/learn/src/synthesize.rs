@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use autoact_base::random::Rng;
 use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::{Backend, WordBias};
-use autoact_score::with_options;
+use autoact_score::{normalize, with_options};
 use autoact_trajectory::{Limits, Sampling, ToolSpec};
 
 use crate::error::LearnError;
+use crate::keep::guessable;
 use crate::records::{QuestionRecord, Selection, TrajectoryRecord, TurnRecord};
 use crate::reward::Said;
 use crate::round::Round;
@@ -25,44 +26,124 @@ use crate::workplace::Workplace;
 struct Try {
     id: usize,
     sample: usize,
+    /// What Plan-Agent is hinted at.
+    hints: Vec<String>,
 }
 
-/// Generates several trajectories for every question in the database.
+impl Try {
+    /// Without hints.
+    fn plain(id: usize, sample: usize) -> Try {
+        Try { id, sample, hints: Vec::new() }
+    }
+}
+
+/// The tries of a round: those that are there, and what makes more.
+struct Tries<'a> {
+    work: &'a Workplace,
+    round: &'a Round,
+    database: &'a [QuestionRecord],
+    tools: Vec<ToolSpec>,
+    speakers: Voices,
+    store: Store<TrajectoryRecord>,
+    there: Vec<TrajectoryRecord>,
+}
+
+/// Generates several trajectories for every question in the database, and in the first round hinted
+/// ones for questions that none of them answers right.
 ///
 /// # Errors
 /// The model or a file fails, or a stop was requested.
 pub(crate) fn synthesize(work: &Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
     let settings = &work.task.settings.synthesize;
     let database: Vec<QuestionRecord> = read(&run.path("questions.jsonl"))?;
-    let tools = selected(work, run)?;
-    let (mut store, there) = Store::<TrajectoryRecord>::open(&round.path("trajectories.jsonl"))?;
-    let done: HashSet<(usize, usize)> = there.iter().map(|record| (record.id, record.sample)).collect();
-    let all = (0..database.len()).flat_map(|id| (0..settings.samples).map(move |sample| Try { id, sample }));
-    let todo: Vec<Try> = all.filter(|one| !done.contains(&(one.id, one.sample))).collect();
-    let total = (database.len() * settings.samples) as u64;
-    let mut count = there.len() as u64;
-    let mut right = there.iter().filter(|record| record.is_right()).count();
-    let begun = Instant::now();
-    let pool = work.pool()?;
-    let speakers = round.speakers(run);
-    work.view.begin(Stage::Synthesize, &part(round, "trajectories"), count, total);
-    pool.each(
-        &todo,
-        &work.stop,
-        |one, backend| attempt(work, &database[one.id], one, &tools, &speakers, round, backend),
-        |_, record| {
-            store.push(&record)?;
-            count += 1;
-            right += usize::from(record.is_right());
-            let rate = (count - there.len() as u64) as f64 / begun.elapsed().as_secs_f64().max(1e-3);
-            work.view.advance(count, &format!("{rate:.1}/s, reward 1: {:.0}%", 100.0 * right as f64 / count as f64));
-            Ok::<(), LearnError>(())
-        },
-    )?;
-    store.sync()?;
-    work.go_on(Stage::Synthesize)?;
-    work.view.end(&format!("{count} trajectories of {} questions, {right} with reward 1", database.len()));
+    let (store, there) = Store::<TrajectoryRecord>::open(&round.path("trajectories.jsonl"))?;
+    let (tools, speakers) = (selected(work, run)?, round.speakers(run));
+    let mut tries = Tries { work, round, database: &database, tools, speakers, store, there };
+    let further = round.number > 1 && settings.until_right;
+    let first = |entry: &QuestionRecord| if further && !needs_all(entry) { 1 } else { settings.samples };
+    let all = database.iter().enumerate().flat_map(|(id, entry)| (0..first(entry)).map(move |sample| Try::plain(id, sample)));
+    tries.make("trajectories", all.collect())?;
+    if further {
+        // by the first try alone, so that a run that is resumed makes the same ones
+        let solved: HashSet<usize> = tries.there.iter().filter(|one| one.sample == 0 && one.is_right()).map(|one| one.id).collect();
+        let open = database.iter().enumerate().filter(|(id, entry)| !needs_all(entry) && !solved.contains(id));
+        tries.make(
+            "trajectories of open questions",
+            open.flat_map(|(id, _)| (1..settings.samples).map(move |sample| Try::plain(id, sample))).collect(),
+        )?;
+    }
+    if round.number == 1 {
+        let hinted = hinted(settings, &database, &tries.there);
+        if !hinted.is_empty() {
+            tries.make("with hints", hinted)?;
+        }
+    }
     Ok(())
+}
+
+impl Tries<'_> {
+    /// Makes those of the tries that are not there yet.
+    fn make(&mut self, what: &str, tries: Vec<Try>) -> Result<(), LearnError> {
+        let Tries { work, round, database, tools, speakers, store, there } = self;
+        let done: HashSet<(usize, usize)> = there.iter().map(|record| (record.id, record.sample)).collect();
+        let wanted: HashSet<(usize, usize)> = tries.iter().map(|one| (one.id, one.sample)).collect();
+        let todo: Vec<Try> = tries.into_iter().filter(|one| !done.contains(&(one.id, one.sample))).collect();
+        let total = wanted.len();
+        let questions = wanted.iter().map(|(id, _)| id).collect::<HashSet<_>>().len();
+        let mut count = total - todo.len();
+        let mut right = there.iter().filter(|record| record.is_right() && wanted.contains(&(record.id, record.sample))).count();
+        let (begun, before) = (Instant::now(), count);
+        work.view.begin(Stage::Synthesize, &part(round, what), count as u64, total as u64);
+        work.pool()?.each(
+            &todo,
+            &work.stop,
+            |one, backend| attempt(work, &database[one.id], one, tools, speakers, round, backend),
+            |_, record| {
+                store.push(&record)?;
+                count += 1;
+                right += usize::from(record.is_right());
+                there.push(record);
+                let rate = (count - before) as f64 / begun.elapsed().as_secs_f64().max(1e-3);
+                work.view.advance(count as u64, &format!("{rate:.1}/s, reward 1: {:.0}%", 100.0 * right as f64 / count as f64));
+                Ok::<(), LearnError>(())
+            },
+        )?;
+        store.sync()?;
+        work.go_on(Stage::Synthesize)?;
+        work.view.end(&format!("{count} trajectories of {questions} questions, {right} with reward 1"));
+        Ok(())
+    }
+}
+
+/// Whether one right try is too few to believe the answer.
+fn needs_all(entry: &QuestionRecord) -> bool {
+    guessable(&with_options(&entry.question, &entry.options), entry.answer.as_deref())
+}
+
+/// Tries with hints, at questions in the form of the examples that no try without one answers right.
+fn hinted(settings: &Synthesize, database: &[QuestionRecord], there: &[TrajectoryRecord]) -> Vec<Try> {
+    let solved: HashSet<usize> = there.iter().filter(|record| record.is_right() && !record.hinted).map(|record| record.id).collect();
+    let open = database.iter().enumerate().filter(|(id, entry)| entry.formed && !solved.contains(id));
+    let tries = settings.samples..settings.samples + settings.hints.unwrap_or_default();
+    open.flat_map(|(id, entry)| {
+        let hints = hints(entry);
+        // there is nothing to hint at where the question itself has the answer
+        let tries = if hints.is_empty() { 0..0 } else { tries.clone() };
+        tries.map(move |sample| Try { id, sample, hints: hints.clone() })
+    })
+    .collect()
+}
+
+/// What the pages of a question lead to: the names of all but the first, and the answer. What the
+/// question says itself is none.
+fn hints(entry: &QuestionRecord) -> Vec<String> {
+    let within = |hint: &str| format!(" {} ", normalize(&entry.question)).contains(&format!(" {} ", normalize(hint)));
+    let answer = entry.answer.as_deref().unwrap_or_default();
+    if matches!(normalize(answer).as_str(), "" | "yes" | "no") || within(answer) {
+        return Vec::new();
+    }
+    let names = entry.pages.iter().skip(1).map(String::as_str);
+    names.chain([answer]).filter(|hint| !within(hint)).map(str::to_owned).collect()
 }
 
 /// The selected tools, T_s.
@@ -92,7 +173,8 @@ fn attempt(
         limits: Limits { max_steps: settings.max_steps, max_time: Duration::from_secs(settings.seconds), ..Limits::default() },
         sampling: Sampling { temperature, seed, ..Sampling::default() },
         judgements: Some(0),
-        word_bias: bias(settings, one, round).map(|bias| WordBias { words: work.vocabulary.asked(&entry.question), bias }),
+        word_bias: bias(settings, one, round).map_or_else(Vec::new, |bias| WordBias::all(work.vocabulary.asked(&entry.question), bias)),
+        hints: WordBias::all(one.hints.iter().cloned(), hint_bias(settings, one)),
         ..RunOptions::default()
     };
     let begun = Instant::now();
@@ -109,6 +191,7 @@ fn attempt(
         gold: entry.answer.clone(),
         answer: said.answer().to_owned(),
         no_answer: said == Said::NoAnswer,
+        hinted: !one.hints.is_empty(),
         reward,
         failed: failed.unwrap_or_default(),
         tools: tools.iter().map(|tool| tool.name.clone()).collect(),
@@ -116,6 +199,12 @@ fn attempt(
         tokens: [task.prompt_tokens(), task.completion_tokens()],
         millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+/// The logit bias on hints. It grows by half from try to try: too small a one does not change what a
+/// thought says, and too great a one breaks its sentences.
+fn hint_bias(settings: &Synthesize, one: &Try) -> f32 {
+    settings.question_bias.unwrap_or_default() * (1.0 + 0.5 * one.sample.saturating_sub(settings.samples) as f32)
 }
 
 /// The logit bias on the question's words. The first, greedy try has none. The others' is halved
@@ -139,8 +228,58 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run = Run::open(dir.path(), "t", crate::run::Origin::new(), None).unwrap();
         let settings = Synthesize { question_bias: Some(6.0), ..Synthesize::default() };
-        let of = |settings: &Synthesize, sample, round| bias(settings, &Try { id: 0, sample }, &Round::new(&run, round));
+        let of = |settings: &Synthesize, sample, round| bias(settings, &Try::plain(0, sample), &Round::new(&run, round));
         assert_eq!([of(&settings, 0, 1), of(&settings, 1, 1), of(&settings, 3, 2)], [None, Some(6.0), Some(3.0)]);
         assert_eq!(of(&Synthesize::default(), 1, 1), None);
+        assert_eq!(of(&settings, 6, 1), Some(6.0));
+        assert_eq!([4, 5, 6].map(|sample| hint_bias(&settings, &Try::plain(0, sample))), [6.0, 9.0, 12.0]);
+    }
+
+    fn entry(question: &str, answer: &str, pages: &[&str]) -> QuestionRecord {
+        QuestionRecord {
+            attempt: Some(0),
+            question: question.into(),
+            answer: Some(answer.into()),
+            options: Vec::new(),
+            pages: pages.iter().map(|page| (*page).to_owned()).collect(),
+            formed: true,
+        }
+    }
+
+    #[test]
+    fn what_a_question_does_not_say_is_hinted_at() {
+        let chain = entry("Who heads the department of Pavel Ek?", "Nadia Haddad", &["Pavel Ek", "Sales Department"]);
+        assert_eq!(hints(&chain), ["Sales Department", "Nadia Haddad"]);
+        assert!(hints(&entry("Does Pavel Ek work in the Sales Department?", "yes", &["Pavel Ek", "Sales Department"])).is_empty());
+        let compared = entry("Which is larger, the Graz Office or the Lyon Office?", "Lyon Office", &["Graz Office", "Lyon Office"]);
+        assert!(hints(&compared).is_empty());
+        assert!(hints(&QuestionRecord { answer: None, ..chain }).is_empty());
+    }
+
+    #[test]
+    fn only_questions_in_a_form_that_no_try_answers_are_hinted() {
+        let formed = |at: usize| entry(&format!("Who heads office {at}?"), "Ek", &["Office"]);
+        let database = [formed(0), formed(1), QuestionRecord { formed: false, ..formed(2) }, formed(3)];
+        let record = |id, reward, hinted| TrajectoryRecord {
+            id,
+            sample: 0,
+            question: String::new(),
+            gold: None,
+            answer: String::new(),
+            no_answer: false,
+            hinted,
+            reward,
+            failed: String::new(),
+            tools: Vec::new(),
+            turns: Vec::new(),
+            tokens: [0, 0],
+            millis: 0,
+        };
+        // the last one was answered with a hint before the run was stopped
+        let there = [record(0, 1.0, false), record(1, 0.5, false), record(2, 0.0, false), record(3, 0.0, false), record(3, 1.0, true)];
+        let settings = Synthesize { hints: Some(2), ..Synthesize::default() };
+        let tries: Vec<_> = hinted(&settings, &database, &there).into_iter().map(|one| (one.id, one.sample)).collect();
+        assert_eq!(tries, [(1, 4), (1, 5), (3, 4), (3, 5)]);
+        assert!(hinted(&Synthesize::default(), &database, &there).is_empty());
     }
 }

@@ -140,7 +140,7 @@ impl Adapter<'_> {
                     speed: None,
                 })?;
             }
-            if step >= total || curve.stagnates(settings.patience) {
+            if step >= total || curve.stagnates(settings.patience, settings.threshold) {
                 break;
             }
             self.work.go_on(Stage::Train)?;
@@ -333,10 +333,15 @@ impl Curve {
         self.points.iter().find(|point| point.step == 0).and_then(|point| point.validation)
     }
 
-    /// Whether the last `patience` validations were no better than an earlier one.
-    fn stagnates(&self, patience: u64) -> bool {
-        let Some((best, _)) = self.best() else { return false };
-        patience > 0 && self.validations().filter(|(step, _)| *step > best).count() as u64 >= patience
+    /// Whether none of the last `patience` validations was better than all before it by more than
+    /// `threshold`.
+    fn stagnates(&self, patience: u64, threshold: f64) -> bool {
+        let (mut best, mut since) = (f64::INFINITY, 0);
+        for (_, loss) in self.validations() {
+            since = if loss < best - threshold { 0 } else { since + 1 };
+            best = best.min(loss);
+        }
+        patience > 0 && since >= patience
     }
 
     fn last_loss(&self) -> Option<f64> {
@@ -366,9 +371,10 @@ mod tests {
             curve.push(step(at + 1, Some(1.0), None)).unwrap();
         }
         assert_eq!((curve.base(), curve.best()), (Some(3.0), Some((4, 0.5))));
-        assert!(curve.stagnates(2) && !curve.stagnates(3) && !curve.stagnates(0));
+        assert!(curve.stagnates(2, 0.0) && !curve.stagnates(3, 0.0) && !curve.stagnates(0, 0.0));
+        assert!(curve.stagnates(3, 0.5) && !curve.stagnates(3, 0.4));
         let curve = Curve::open(&path, 6).unwrap();
-        assert!(curve.validated(6) && !curve.validated(8) && !curve.stagnates(2));
+        assert!(curve.validated(6) && !curve.validated(8) && !curve.stagnates(2, 0.0));
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn events_add_up_to_the_result() {
 #[test]
 fn a_bias_leads_to_its_words_and_through_them() {
     let engine = engine("llama2");
-    let with = |bias| GenerateRequest { word_bias: Some(WordBias { words: "river mountain".to_owned(), bias }), ..hot("Need:", 5) };
+    let with = |bias| GenerateRequest { word_bias: WordBias::all(["river", "mountain"], bias), ..hot("Need:", 5) };
     assert_eq!(run(&engine, with(0.0)).text, run(&engine, hot("Need:", 5)).text);
     let led = run(&engine, with(1e6)).text;
     // each word once, then what the model says of itself

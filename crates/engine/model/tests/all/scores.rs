@@ -105,7 +105,7 @@ fn scores_are_a_softmax_over_raw_logits() {
         let base = GenerateRequest { max_tokens: 24, scores: all(), ..GenerateRequest::new(PROMPT) };
         let hot = Sampling { top_k: Some(40), top_p: Some(0.9), ..Sampling::with_temperature(1.7, 5) };
         let line = Grammar::Regex(" [a-z ]{1,9}\nAction: (Retrieve|Finish)\n".into());
-        let bias = Some(WordBias { words: "river sea the".into(), bias: 4.0 });
+        let bias = WordBias::all(["river", "sea", "the"], 4.0);
         let object = serde_json::json!({
             "type": "object", "properties": { "to": { "enum": ["sea"] } }, "required": ["to"], "additionalProperties": false
         });
@@ -248,7 +248,7 @@ fn request() -> impl Strategy<Value = GenerateRequest> {
             max_tokens,
             grammar,
             stop: if stop { vec!["ri".to_owned()] } else { Vec::new() },
-            word_bias: bias.then(|| WordBias { words: "river the".into(), bias: 3.0 }),
+            word_bias: if bias { WordBias::all(["river", "the"], 3.0) } else { Vec::new() },
             scores: Some(Scores {
                 until: until.map(str::to_owned),
                 odds: Some(Odds { after: after.to_owned(), this: " right".to_owned(), other: " wrong".to_owned() }),
