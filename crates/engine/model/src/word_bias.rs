@@ -81,6 +81,9 @@ mod tests {
             (0..6).filter(|token| logits[*token] > 0.0).collect()
         };
         assert_eq!(favoured(&[]), [1]);
+        let mut logits = [0.0; 6];
+        bias.add(&[], &mut logits);
+        assert!(logits[1] > 1.5, "the greater of the two");
         assert_eq!(favoured(&[0, 1]), [2, 3]);
         assert_eq!(favoured(&[0, 1, 2]), [1], "the other word is still to be said");
         assert_eq!(favoured(&[1, 2, 1]), [3]);

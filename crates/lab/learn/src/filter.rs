@@ -78,7 +78,7 @@ pub(crate) fn check_format(question: &str, answer: &str, pages: &[String], groun
 }
 
 /// Whether `whole` contains `part` at word boundaries. Both are normalised.
-fn within(part: &str, whole: &str) -> bool {
+pub(crate) fn within(part: &str, whole: &str) -> bool {
     format!(" {whole} ").contains(&format!(" {part} "))
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::differentiate::thin;
 use crate::error::LearnError;
+use crate::filter::within;
 use crate::records::TrajectoryRecord;
 use crate::round::Round;
 use crate::settings::Filter;
@@ -178,7 +179,7 @@ fn balance(kept: &mut Vec<TrajectoryRecord>, counts: &mut Kept, share: f64, seed
 /// Whether the answer can be right by chance: none, yes or no, or a name that the question contains.
 pub(crate) fn guessable(question: &str, gold: Option<&str>) -> bool {
     let Some(gold) = gold.map(normalize) else { return true };
-    matches!(gold.as_str(), "yes" | "no") || format!(" {} ", normalize(question)).contains(&format!(" {gold} "))
+    matches!(gold.as_str(), "yes" | "no") || within(&gold, &normalize(question))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use autoact_score::{normalize, with_options};
 use autoact_trajectory::{Limits, Sampling, ToolSpec};
 
 use crate::error::LearnError;
+use crate::filter::within;
 use crate::keep::guessable;
 use crate::records::{QuestionRecord, Selection, TrajectoryRecord, TurnRecord};
 use crate::reward::Said;
@@ -137,13 +138,11 @@ fn hinted(settings: &Synthesize, database: &[QuestionRecord], there: &[Trajector
 /// What the pages of a question lead to: the names of all but the first, and the answer. What the
 /// question says itself is none.
 fn hints(entry: &QuestionRecord) -> Vec<String> {
-    let within = |hint: &str| format!(" {} ", normalize(&entry.question)).contains(&format!(" {} ", normalize(hint)));
-    let answer = entry.answer.as_deref().unwrap_or_default();
-    if matches!(normalize(answer).as_str(), "" | "yes" | "no") || within(answer) {
+    let Some(answer) = entry.answer.as_ref().filter(|answer| !guessable(&entry.question, Some(answer.as_str()))) else {
         return Vec::new();
-    }
-    let names = entry.pages.iter().skip(1).map(String::as_str);
-    names.chain([answer]).filter(|hint| !within(hint)).map(str::to_owned).collect()
+    };
+    let question = normalize(&entry.question);
+    entry.pages.iter().skip(1).chain([answer]).filter(|hint| !within(&normalize(hint), &question)).cloned().collect()
 }
 
 /// The selected tools, T_s.
