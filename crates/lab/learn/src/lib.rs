@@ -21,6 +21,7 @@ mod form;
 mod instruct;
 mod iterate;
 mod keep;
+mod kinds;
 mod learner;
 mod options;
 mod pages;

@@ -9,12 +9,12 @@ use autoact_score::normalize;
 use autoact_synthetic_kb::made_name;
 use autoact_tools::{Corpus, Page};
 
+use crate::kinds::kinds;
+
 /// Maximum number of words of a title that is found in a text.
 const LONGEST_TITLE: usize = 8;
 /// Fewest pages of a kind from whose titles a new name is made.
 const FEWEST_ALIKE: usize = 4;
-/// Number of words after the title in the first sentence that identify a page's kind: `is a river`.
-const KIND_WORDS: usize = 3;
 
 /// The corpus with links and kinds. Pages are named by their index.
 #[derive(Debug)]
@@ -33,17 +33,11 @@ impl Pages {
     pub(crate) fn new(corpus: Arc<Corpus>) -> Pages {
         let by_title: HashMap<String, usize> =
             corpus.pages().iter().enumerate().rev().map(|(at, page)| (key(&words(&page.title)), at)).collect();
-        let mut kinds: Vec<Vec<usize>> = Vec::new();
-        let mut kind_numbers: HashMap<String, usize> = HashMap::new();
-        let mut kind_of = Vec::new();
+        let kinds = kinds(corpus.pages());
+        let mut kind_of = vec![0; corpus.pages().len()];
+        kinds.iter().enumerate().for_each(|(number, kind)| kind.iter().for_each(|at| kind_of[*at] = number));
         let mut links = Vec::new();
         for (at, page) in corpus.pages().iter().enumerate() {
-            let number = *kind_numbers.entry(kind(page)).or_insert_with(|| {
-                kinds.push(Vec::new());
-                kinds.len() - 1
-            });
-            kinds[number].push(at);
-            kind_of.push(number);
             let mut named = mentions(&page.text, &by_title);
             named.retain(|other| *other != at);
             links.push(named);
@@ -197,13 +191,6 @@ fn starts_name(word: &str) -> bool {
     word.chars().next().is_some_and(|c| c.is_uppercase() || c.is_numeric())
 }
 
-/// A page's kind: the words after its title in the first sentence.
-fn kind(page: &Page) -> String {
-    let first = page.sentences().first().map_or("", |first| *first);
-    let rest = first.split_once(page.title.as_str()).map_or(first, |(_, rest)| rest);
-    rest.split_whitespace().take(KIND_WORDS).collect::<Vec<_>>().join(" ").trim_end_matches(['.', ',']).to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,7 +233,7 @@ mod tests {
         for _ in 0..50 {
             assert_eq!(pages.draw(0, &mut rng).len(), 1);
             let pair = pages.draw(3, &mut rng);
-            assert!(pair.len() == 1 || pair.iter().all(|page| [0, 3].contains(page)));
+            assert!(pair.len() == 1 || pages.kind(pair[0]) == pages.kind(pair[1]));
             let chain = pages.draw(2, &mut rng);
             assert!(chain.windows(2).all(|link| pages.links[link[0]].contains(&link[1])));
         }
