@@ -2,37 +2,33 @@
 //! a kind that it has never read invents words, and asks for nothing that the pages say. So a part of
 //! the questions follow an example: the same words, with the names of other pages, and in place of the
 //! words that the example has from a sentence of its pages those of another sentence, which has an
-//! answer of the same kind. The model chooses among them, and writes question and answer.
+//! answer of the same kind. A quarter follow a form of our own, because a handful of examples has few
+//! of the relations of the pages. The model chooses among the words, and writes question and answer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use autoact_base::random::Rng;
 use autoact_score::normalize;
 use regex::escape;
 
+use crate::form_answers::{Answers, is_number_in_text};
 use crate::pages::Pages;
+use crate::relation_words::{FORM_WORDS, SHORTEST, lower_words, relations, says, shared};
 use crate::task::Example;
 
-/// Words of this length or longer can name a relation; shorter ones are `the`, `of`, `who`.
-const SHORTEST: usize = 4;
-/// Two words are forms of one if they begin with this many equal letters.
-const STEM: usize = 4;
 /// A word in this many examples is one of the form (`which`, `does`), and names no relation.
 const COMMON: usize = 3;
-/// Maximum number of words that name a relation.
-const RELATION_WORDS: usize = 3;
-/// Maximum number of words of an answer at the end of a sentence.
-const ANSWER_WORDS: usize = 4;
-/// A relation's words stand on this share of the pages of a kind or more; others are values.
-const SHARED: f64 = 0.2;
-/// Probability that a question keeps the example's relation.
+/// Probability that a question keeps the example's relation: of one that asks for anything, and of
+/// others, in which other words seldom make sense (`Where does Ada Lind worked?`).
 const KEPT: f64 = 0.4;
-/// Numbers of more digits than this are quantities, and may have any number of them.
-const DIGITS: usize = 4;
-/// What looks like a year.
-const YEARS: std::ops::RangeInclusive<u32> = 1500..=2100;
+const KEPT_BY_OTHERS: f64 = 0.7;
+/// Share of the questions in a form of our own, over one page or two: `What is the … of the … of …?`
+/// A handful of examples has few of the relations of the pages, and chains few of them.
+const OWN: f64 = 0.25;
 /// Draws of pages, until some have what the form asks for.
 const DRAWS: usize = 20;
+/// A question with this word can ask for anything; `who`, `when` and `where` say what they ask for.
+const ANYTHING: &str = "what";
 
 /// A part of an example's question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,25 +41,6 @@ enum Part {
     Relation(String),
 }
 
-/// What the answers to questions of a form are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answers {
-    /// Yes or no. `linked`: what is right where a sentence of the first page names the second; `None`:
-    /// the model says.
-    Claim { linked: Option<bool> },
-    /// One of the names in the question.
-    Named,
-    /// The name of a page. `kind`: that of the example's.
-    Name { kind: usize },
-    /// A number, of that many digits if it is a short one, with or without the word after it, and a
-    /// year or none.
-    Number { digits: Option<usize>, unit: bool, year: bool },
-    /// A name that no page has: words with capital letters.
-    Capitals,
-    /// Other words, at the end of a sentence.
-    Words,
-}
-
 /// The form of one example.
 #[derive(Debug, Clone)]
 struct Form {
@@ -74,10 +51,12 @@ struct Form {
     pages: Vec<usize>,
     named: usize,
     answers: Answers,
-    /// Whether its relation stays the example's: it has words that name relations elsewhere, and that
-    /// no sentence of its own pages has. With another relation beside these, the question would ask for
-    /// what its answer is not.
-    fixed: bool,
+    /// Probability that its relation stays the example's. It is 1 where there are words that name
+    /// relations elsewhere, and that no sentence of its own pages has: with another relation beside
+    /// these, the question would ask for what its answer is not.
+    kept: f64,
+    /// Whether it can ask for anything, with another relation than the example's.
+    asks_anything: bool,
 }
 
 /// A question to be written: the pages to show, and the grammar of the reply.
@@ -93,13 +72,14 @@ pub(crate) struct Blank {
 struct Drawn<'a> {
     pages: Vec<usize>,
     sentences: Vec<&'a str>,
-    answers: Vec<String>,
+    answers: BTreeSet<String>,
 }
 
 /// The forms of the examples that name pages, and the words of the pages.
 #[derive(Debug, Default)]
 pub(crate) struct Forms {
     forms: Vec<Form>,
+    own: Vec<Form>,
     /// By kind of page: the words that may name a relation.
     relations: Vec<BTreeSet<String>>,
 }
@@ -119,9 +99,13 @@ impl Forms {
             if forms.is_empty() { Vec::new() } else { pages.kinds().iter().map(|kind| shared(kind, pages)).collect() };
         for form in &mut forms {
             let names_relation = |word: &String| !common(word) && relations.iter().any(|known| known.contains(word));
-            form.fixed = form.parts.iter().any(|part| matches!(part, Part::Text(text) if lower_words(text).iter().any(names_relation)));
+            let foreign = form.parts.iter().any(|part| matches!(part, Part::Text(text) if lower_words(text).iter().any(names_relation)));
+            if foreign || form.relations().next().is_none() {
+                form.kept = 1.0;
+            }
         }
-        Forms { forms, relations }
+        let own = if forms.is_empty() { Vec::new() } else { vec![Form::own(1), Form::own(2)] };
+        Forms { forms, own, relations }
     }
 
     /// Whether no example has a form.
@@ -130,36 +114,47 @@ impl Forms {
     }
 
     /// Draws an example's form and pages for it. `None` if there are no forms, or no such pages.
-    pub(crate) fn draw(&self, pages: &Pages, rng: &mut Rng) -> Option<Blank> {
+    /// Where the model has no choice, the question is none of the `taken` ones.
+    pub(crate) fn draw(&self, pages: &Pages, taken: impl Fn(&str) -> bool, rng: &mut Rng) -> Option<Blank> {
+        // each form is tried several times, so that those that fit few pages have their share
         (0..DRAWS).find_map(|_| {
-            let form = rng.pick(&self.forms)?;
-            let kept = rng.chance(KEPT) || form.fixed || form.relations().next().is_none();
-            let drawn = form.draw(kept, pages, rng)?;
-            let grammar = self.grammar(form, &drawn, kept, pages)?;
-            Some(Blank { pages: drawn.pages, grammar })
+            let own = rng.chance(OWN);
+            let form = rng.pick(if own { &self.own } else { &self.forms })?;
+            (0..DRAWS).find_map(|_| self.fill(form, pages, &taken, rng))
         })
     }
 
-    fn grammar(&self, form: &Form, drawn: &Drawn<'_>, kept: bool, pages: &Pages) -> Option<String> {
+    fn fill(&self, form: &Form, pages: &Pages, taken: impl Fn(&str) -> bool, rng: &mut Rng) -> Option<Blank> {
+        let kept = rng.chance(form.kept);
+        let drawn = form.draw(kept, pages, rng)?;
+        let choices = self.choices(form, &drawn, kept, pages)?;
+        let only: Option<String> = choices.iter().map(|texts| texts.first().filter(|_| texts.len() == 1).map(String::as_str)).collect();
+        let question: String = choices.iter().map(any).collect();
+        let grammar = format!(" {question}\\nAnswer: {}\\n", any(&drawn.answers));
+        (!only.is_some_and(|only| taken(&only)) && !drawn.answers.is_empty()).then_some(Blank { pages: drawn.pages, grammar })
+    }
+
+    /// By part of the question: the texts among which the model chooses. `None`: there are none.
+    fn choices(&self, form: &Form, drawn: &Drawn<'_>, kept: bool, pages: &Pages) -> Option<Vec<BTreeSet<String>>> {
         let last = drawn.pages.len() - 1;
         let words = |at: usize| -> Vec<String> {
             let known = &self.relations[pages.kind(drawn.pages[at])];
             let mut found = relations(drawn.sentences[at]);
             found.retain(|run| known.contains(run));
             // what two are compared by, both have
-            found.retain(|run| form.answers != Answers::Named || pages.all()[drawn.pages[last]].text.contains(run.as_str()));
+            let other = form.answers == Answers::Named;
+            let both: BTreeSet<String> =
+                if other { relations(&pages.all()[drawn.pages[last]].text).into_iter().collect() } else { BTreeSet::new() };
+            found.retain(|run| !other || both.contains(run));
             found
         };
-        let mut question = String::new();
-        for (part, source) in form.parts.iter().zip(&form.sources) {
-            question.push_str(&match part {
-                Part::Text(text) => escape(text),
-                Part::Name(at) => escape(&pages.all()[drawn.pages[*at]].title),
-                Part::Relation(text) if kept => escape(text),
-                Part::Relation(_) => any(source.map_or_else(|| (0..=last).flat_map(words).collect(), words))?,
-            });
-        }
-        Some(format!(" {question}\\nAnswer: {}\\n", any(drawn.answers.clone())?))
+        let choices = form.parts.iter().zip(&form.sources).map(|(part, source)| match part {
+            Part::Text(text) => BTreeSet::from([text.clone()]),
+            Part::Name(at) => BTreeSet::from([pages.all()[drawn.pages[*at]].title.clone()]),
+            Part::Relation(text) if kept => BTreeSet::from([text.clone()]),
+            Part::Relation(_) => source.map_or_else(|| (0..=last).flat_map(words).collect(), |at| words(at).into_iter().collect()),
+        });
+        choices.map(|texts| (!texts.is_empty()).then_some(texts)).collect()
     }
 }
 
@@ -171,28 +166,11 @@ impl Form {
         }
         let title = |page: usize| pages.all()[page].title.as_str();
         let answer = normalize(&example.answer);
-        let answers = match answer.as_str() {
-            "yes" | "no" => {
-                let differ = named.len() == 2 && pages.kind(named[0]) != pages.kind(named[1]);
-                let linked = named.len() == 2 && pages.linked(named[0]).contains(&named[1]);
-                Answers::Claim { linked: differ.then_some((answer == "yes") == linked) }
-            }
-            _ if named.iter().any(|page| normalize(title(*page)) == answer) => Answers::Named,
-            _ => match (pages.find(&example.answer), example.answer.split_once(' ')) {
-                (Some(page), _) => Answers::Name { kind: pages.kind(page) },
-                (None, None) if is_number(&example.answer) => {
-                    let digits = Some(example.answer.len()).filter(|digits| *digits <= DIGITS);
-                    Answers::Number { digits, unit: false, year: is_year(&example.answer) }
-                }
-                (None, Some((number, unit))) if is_number(number) && !unit.contains(' ') => {
-                    Answers::Number { digits: None, unit: true, year: false }
-                }
-                _ if example.answer.starts_with(char::is_uppercase) => Answers::Capitals,
-                _ => Answers::Words,
-            },
-        };
+        let answers = Answers::of(example, &named, pages);
         let about = match answers {
             Answers::Claim { .. } | Answers::Named => named.clone(),
+            // two names and a value, as in `How many years after … was … built?`: it is on no page
+            _ if named.len() > 1 => return None,
             _ => pages.about(&example.question, &example.answer),
         };
         // the sentences that lead from page to page, and the one with the answer
@@ -204,7 +182,12 @@ impl Form {
                     None => format!(" {} ", normalize(sentence)).contains(&format!(" {answer} ")),
                 };
                 let sentences = pages.all()[about[at]].sentences();
-                let found: Vec<&str> = sentences.iter().copied().filter(holds).collect();
+                let compared = |sentence: &&str| sentence.split_whitespace().any(is_number_in_text);
+                let found: Vec<&str> = if answers == Answers::Named {
+                    sentences.iter().copied().filter(compared).collect()
+                } else {
+                    sentences.iter().copied().filter(holds).collect()
+                };
                 if found.is_empty() { sentences.join(" ") } else { found.join(" ") }
             })
             .collect();
@@ -230,8 +213,28 @@ impl Form {
             Part::Relation(words) => words.split(' ').find_map(|word| source(&word.to_lowercase())),
             _ => None,
         };
+        let value = !matches!(answers, Answers::Claim { .. } | Answers::Named);
+        if value {
+            widen(&mut parts, &common);
+        }
         let sources = parts.iter().map(of).collect();
-        Some(Form { parts, sources, pages: about, named: named.len(), answers, fixed: false })
+        let asks_anything = value && lower_words(&example.question).iter().any(|word| word == ANYTHING);
+        let kept = if asks_anything { KEPT } else { KEPT_BY_OTHERS };
+        Some(Form { parts, sources, pages: about, named: named.len(), answers, kept, asks_anything })
+    }
+
+    /// `What is the … of the … of …?` over so many pages, for anything.
+    fn own(pages: usize) -> Form {
+        let text = |text: &str| Part::Text(text.to_owned());
+        let mut parts = vec![text("What is")];
+        let mut sources = vec![None];
+        for at in (0..pages).rev() {
+            parts.extend([text(" the "), Part::Relation(String::new()), text(" of")]);
+            sources.extend([None, Some(at), None]);
+        }
+        parts.extend([text(" "), Part::Name(0), text("?")]);
+        sources.extend([None; 3]);
+        Form { parts, sources, pages: vec![0; pages], named: 1, answers: Answers::Any, kept: 0.0, asks_anything: true }
     }
 
     /// The words that name relations, with their sources.
@@ -253,7 +256,7 @@ impl Form {
                     .all(|(words, _)| words.split(' ').any(|word| says(sentence, word)))
         };
         let first = if kept { *rng.pick(pages.of_kind(self.pages[0]))? } else { rng.below(pages.all().len()) };
-        let mut drawn = Drawn { pages: vec![first], sentences: Vec::new(), answers: Vec::new() };
+        let mut drawn = Drawn { pages: vec![first], sentences: Vec::new(), answers: BTreeSet::new() };
         let pick = |options: Vec<&'a str>, rng: &mut Rng| rng.pick(&options).copied();
         let of = |page: usize, at: usize| -> Vec<&'a str> {
             pages.all()[page].sentences().into_iter().filter(|sentence| fits(at, sentence)).collect()
@@ -266,13 +269,16 @@ impl Form {
         match self.answers {
             Answers::Claim { linked: Some(linked) } => {
                 let (sentence, mut other) = link(first, 0, rng)?;
+                // with the example's words, who is asked about is of the kind that the example asks about
+                let alike = |other: usize| !kept || self.pages.get(1).is_none_or(|second| pages.kind(*second) == pages.kind(other));
+                alike(other).then_some(())?;
                 let true_one = rng.chance(0.5);
                 if !true_one {
                     other = *rng.pick(pages.of_kind(other)).filter(|other| !pages.linked(first).contains(other) && **other != first)?;
                 }
                 drawn.pages.push(other);
                 drawn.sentences = vec![sentence, pages.all()[other].text.as_str()];
-                drawn.answers.push(if linked == true_one { "yes" } else { "no" }.to_owned());
+                drawn.answers.insert(if linked == true_one { "yes" } else { "no" }.to_owned());
             }
             Answers::Claim { linked: None } | Answers::Named => {
                 for _ in 1..self.named {
@@ -284,9 +290,9 @@ impl Form {
                     drawn.sentences.push(pick(numbers.collect(), rng)?);
                 }
                 let names = drawn.pages.iter().map(|page| pages.all()[*page].title.clone());
-                drawn.answers = if self.answers == Answers::Named { names.collect() } else { vec!["yes".to_owned(), "no".to_owned()] };
+                drawn.answers = if self.answers == Answers::Named { names.collect() } else { ["yes".to_owned(), "no".to_owned()].into() };
             }
-            Answers::Name { .. } | Answers::Number { .. } | Answers::Capitals | Answers::Words => {
+            Answers::Name { .. } | Answers::Number { .. } | Answers::Capitals | Answers::Words | Answers::Any => {
                 for at in 0..self.pages.len() - 1 {
                     let (sentence, next) = link(*drawn.pages.last()?, at, rng)?;
                     let alike = !kept || pages.kind(next) == pages.kind(self.pages[at + 1]);
@@ -295,47 +301,15 @@ impl Form {
                 }
                 let last = *drawn.pages.last()?;
                 let mut options = of(last, drawn.pages.len() - 1);
-                options.retain(|sentence| !self.answers(sentence, last, kept, pages).is_empty());
+                // with another relation than the example's, a form may ask for anything
+                let answers = if !kept && self.asks_anything { Answers::Any } else { self.answers };
+                options.retain(|sentence| !answers.within(sentence, last, kept, pages).is_empty());
                 let sentence = pick(options, rng)?;
-                drawn.answers = self.answers(sentence, last, kept, pages);
+                drawn.answers = answers.within(sentence, last, kept, pages);
                 drawn.sentences.push(sentence);
             }
         }
         Some(drawn)
-    }
-
-    /// The answers of the form's kind in a sentence of a page. What has the example's relation is of
-    /// the kind that the example's answer is: who heads a department is an employee.
-    fn answers(&self, sentence: &str, page: usize, kept: bool, pages: &Pages) -> Vec<String> {
-        let words = sentence.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
-        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-        match self.answers {
-            Answers::Name { kind } => {
-                let fits = |other: &usize| *other != page && (!kept || pages.kind(*other) == kind);
-                let named = pages.named_in(sentence).into_iter().filter(fits);
-                named.map(|other| pages.all()[other].title.clone()).collect()
-            }
-            Answers::Number { digits, unit, year } => {
-                // another relation than the example's has nothing but its values to be told by
-                let fits = |word: &str| digits.is_none_or(|digits| word.len() == digits) && (kept || unit || is_year(word) == year);
-                let numbers = words.iter().enumerate().filter(|(_, word)| is_number(word) && fits(word));
-                numbers
-                    .filter_map(
-                        |(at, number)| {
-                            if unit { words.get(at + 1).map(|unit| format!("{number} {unit}")) } else { Some((*number).to_owned()) }
-                        },
-                    )
-                    .collect()
-            }
-            Answers::Capitals => {
-                // the first word of a sentence has a capital letter in any case, and may yet begin a name
-                let capital = |word: &&str| word.starts_with(char::is_uppercase);
-                let start = usize::from(words.first().is_some_and(capital) && !words.get(1).is_some_and(capital));
-                let runs = words[start..].split(|word| !capital(word));
-                runs.filter(|run| !run.is_empty()).map(|run| run.join(" ")).collect()
-            }
-            _ => (1..=ANSWER_WORDS.min(words.len().saturating_sub(1))).map(|count| words[words.len() - count..].join(" ")).collect(),
-        }
     }
 }
 
@@ -365,65 +339,45 @@ fn split(text: &str, relation: &impl Fn(&str) -> bool, parts: &mut Vec<Part>) {
     parts.extend((!stay.is_empty()).then_some(Part::Text(stay)));
 }
 
-/// The runs of words that enough pages of a kind have.
-fn shared(kind: &[usize], pages: &Pages) -> BTreeSet<String> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for page in kind {
-        let own: BTreeSet<String> = relations(&pages.all()[*page].text).into_iter().collect();
-        own.into_iter().for_each(|run| *counts.entry(run).or_default() += 1);
+/// Adds words beside a relation that belong to its name, though no page says them: `phone extension`,
+/// where the page has `extension`, goes as a whole.
+fn widen(parts: &mut Vec<Part>, common: &impl Fn(&str) -> bool) {
+    let belongs = |word: &str| {
+        let word = word.trim_end_matches('?').to_lowercase();
+        word.chars().count() >= SHORTEST && word.chars().all(char::is_alphabetic) && !common(&word) && !FORM_WORDS.contains(&word.as_str())
+    };
+    for at in 0..parts.len() {
+        let Part::Relation(run) = &parts[at] else { continue };
+        let mut run = run.clone();
+        if let Some(Part::Text(before)) = at.checked_sub(1).map(|at| parts[at].clone()) {
+            let mut rest = before.as_str();
+            while let Some((head, word)) = rest.strip_suffix(' ').and_then(|rest| rest.rsplit_once(' ')).filter(|(_, word)| belongs(word)) {
+                run = format!("{word} {run}");
+                rest = &before[..=head.len()];
+            }
+            parts[at - 1] = Part::Text(rest.to_owned());
+        }
+        if let Some(Part::Text(after)) = parts.get(at + 1).cloned() {
+            let mut rest = after.as_str();
+            while let Some(next) = rest.strip_prefix(' ') {
+                let word = next.split([' ', '?']).next().unwrap_or_default();
+                if !belongs(word) {
+                    break;
+                }
+                run = format!("{run} {word}");
+                rest = &next[word.len()..];
+            }
+            parts[at + 1] = Part::Text(rest.to_owned());
+        }
+        parts[at] = Part::Relation(run);
     }
-    counts.into_iter().filter(|(_, count)| *count as f64 >= SHARED * kind.len() as f64).map(|(run, _)| run).collect()
+    parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
 }
 
 /// One of these texts, as a regular expression.
-fn any(mut texts: Vec<String>) -> Option<String> {
-    texts.sort();
-    texts.dedup();
+fn any(texts: &BTreeSet<String>) -> String {
     let escaped: Vec<String> = texts.iter().map(|text| escape(text)).collect();
-    (!escaped.is_empty()).then(|| format!("({})", escaped.join("|")))
-}
-
-/// Runs of words that may name a relation: of small letters, not short at either end.
-fn relations(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let long = |word: &&str| word.chars().count() >= SHORTEST;
-    for sentence in text.split(['\n', '.', ',', ';', ':', '(', ')']) {
-        let words: Vec<&str> = sentence.split_whitespace().collect();
-        for run in words.split(|word| !word.starts_with(char::is_lowercase)) {
-            for length in 1..=RELATION_WORDS.min(run.len()) {
-                let ends = |run: &&[&str]| run.first().is_some_and(long) && run.last().is_some_and(long);
-                found.extend(run.windows(length).filter(ends).map(|run| run.join(" ")));
-            }
-        }
-    }
-    found
-}
-
-fn lower_words(text: &str) -> Vec<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
-}
-
-/// Whether a text has a word, or a form of it.
-fn says(text: &str, word: &str) -> bool {
-    let word = word.to_lowercase();
-    lower_words(text).iter().any(|other| {
-        let same = word.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
-        word == *other || same >= STEM
-    })
-}
-
-fn is_number(word: &str) -> bool {
-    !word.is_empty() && word.chars().all(|c| c.is_ascii_digit())
-}
-
-/// Whether a number looks like a year.
-fn is_year(word: &str) -> bool {
-    word.parse::<u32>().is_ok_and(|number| YEARS.contains(&number))
-}
-
-fn is_number_in_text(word: &str) -> bool {
-    is_number(word.trim_matches(|c: char| !c.is_alphanumeric()))
+    if escaped.len() == 1 { escaped.concat() } else { format!("({})", escaped.join("|")) }
 }
 
 #[cfg(test)]

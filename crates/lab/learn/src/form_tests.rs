@@ -56,7 +56,7 @@ fn some_draw_accepts(examples: &[Example], reply: &str) -> bool {
     let pages = pages();
     let forms = Forms::of(examples, &pages);
     let mut rng = Rng::new(1);
-    (0..400).filter_map(|_| forms.draw(&pages, &mut rng)).any(|blank| {
+    (0..800).filter_map(|_| forms.draw(&pages, |_| false, &mut rng)).any(|blank| {
         assert!(blank.pages.iter().all(|page| *page < pages.all().len()));
         regex::Regex::new(&format!("^{}$", blank.grammar)).unwrap().is_match(reply)
     })
@@ -65,15 +65,19 @@ fn some_draw_accepts(examples: &[Example], reply: &str) -> bool {
 #[test]
 fn questions_have_other_names_and_other_words_of_the_pages() {
     let one = [example("What is the phone extension of Ada Lind?", "310")];
-    for reply in [" What is the phone extension of Bo Ek?\nAnswer: 427\n", " What is the phone of Cy Fox?\nAnswer: 598\n"] {
+    for reply in [
+        " What is the phone extension of Bo Ek?\nAnswer: 427\n",
+        " What is the phone of Cy Fox?\nAnswer: 598\n",
+        // `what` asks for anything
+        " What is the mentor of Cy Fox?\nAnswer: Ada Lind\n",
+        " What is the yearly budget of Sales?\nAnswer: 1200 euros\n",
+    ] {
         assert!(some_draw_accepts(&one, reply), "{reply}");
     }
     for reply in [
         " What is the exten of Bo Ek?\nAnswer: 427\n",
         " What is the phone extension of Bo Ek?\nAnswer: 598\n",
-        // no number of three digits, as the example's answer is
-        " What is the mentor of Cy Fox?\nAnswer: Ada Lind\n",
-        " What is the yearly budget of Sales?\nAnswer: 1200\n",
+        " What is the mentor of Cy Fox?\nAnswer: Ada\n",
         " What is the phone extension of Dee Gray?\nAnswer: 427\n",
     ] {
         assert!(!some_draw_accepts(&one, reply), "{reply}");
@@ -87,8 +91,60 @@ fn questions_have_other_names_and_other_words_of_the_pages() {
     assert!(!some_draw_accepts(&told, " In which chairs is Sales?\nAnswer: Eve\n"));
     let name = [example("Who is the mentor of Ada Lind?", "Bo Ek")];
     assert!(some_draw_accepts(&name, " Who is the head of Sales?\nAnswer: Ada Lind\n"));
+    assert!(!some_draw_accepts(&name, " Who is the department of Bo Ek?\nAnswer: Sales\n"), "no person");
     let budget = [example("What is the budget of Law?", "1200 euros")];
     assert!(some_draw_accepts(&budget, " What is the yearly budget of Sales?\nAnswer: 1200 euros\n"));
+}
+
+#[test]
+fn a_form_of_our_own_asks_for_what_no_example_asks_for() {
+    let one = [example("Does Ada Lind work in Law?", "yes")];
+    for reply in [
+        " What is the phone extension of Bo Ek?\nAnswer: 427\n",
+        " What is the town of Sales?\nAnswer: Oslo\n",
+        " What is the town of the department of Bo Ek?\nAnswer: Oslo\n",
+    ] {
+        assert!(some_draw_accepts(&one, reply), "{reply}");
+    }
+    assert!(!some_draw_accepts(&[], " What is the town of Sales?\nAnswer: Oslo\n"), "no example has a form");
+}
+
+#[test]
+fn words_beside_a_relation_go_with_it() {
+    let asked = parts("What is the internal code number of Law?", "5020");
+    assert_eq!(asked, Some(vec![text("What is the "), relation("internal code number"), text(" of "), Part::Name(0), text("?")]));
+    let asked = parts("What extension has the mentor of Ada Lind?", "427");
+    let expected = [text("What "), relation("extension"), text(" has the "), relation("mentor"), text(" of "), Part::Name(0), text("?")];
+    assert_eq!(asked, Some(expected.to_vec()));
+    assert_eq!(parts("How many years after Law was Sales set up?", "5"), None, "what is on no page");
+}
+
+#[test]
+fn questions_that_are_there_are_not_asked_again() {
+    let pages = pages();
+    let forms = Forms::of(&[example("Is Bo Ek in the department Sales?", "yes")], &pages);
+    let mut rng = Rng::new(1);
+    let asked = |taken: &str, rng: &mut Rng| {
+        (0..400)
+            .filter_map(|_| forms.draw(&pages, |question| question == taken, rng))
+            .filter(|blank| blank.grammar.contains("Bo Ek in"))
+            .count()
+    };
+    assert!(asked("", &mut rng) > asked("Is Bo Ek in the department Sales?", &mut rng));
+}
+
+#[test]
+fn keys_and_their_values_are_read() {
+    let page = |title: &str, text: &str| Page { title: title.to_owned(), text: text.to_owned() };
+    let all = vec![page("Logic", "Taught by: Ann Bell\nRoom number: B12"), page("Ethics", "Taught by: Guy Dent\nRoom number: C7")];
+    let pages = Pages::new(Arc::new(Corpus::from_pages(all).unwrap()));
+    let forms = Forms::of(&[example("Who teaches Logic?", "Ann Bell")], &pages);
+    let mut rng = Rng::new(1);
+    let grammars: Vec<String> = (0..200).filter_map(|_| forms.draw(&pages, |_| false, &mut rng)).map(|blank| blank.grammar).collect();
+    let accepts = |reply: &str| grammars.iter().any(|grammar| regex::Regex::new(&format!("^{grammar}$")).unwrap().is_match(reply));
+    assert!(accepts(" Who teaches Ethics?\nAnswer: Guy Dent\n"));
+    assert!(accepts(" What is the room number of Ethics?\nAnswer: C7\n"));
+    assert!(!accepts(" Who teaches Ethics?\nAnswer: Taught by Guy Dent\n"));
 }
 
 #[test]
@@ -97,9 +153,9 @@ fn two_that_are_compared_need_no_further_pages() {
     // the answer stands on a page that the first one leads to
     let all = vec![page("Ada", "It is near Cem."), page("Bix", "It is near 7 hills."), page("Cem", "It is near Bix.")];
     let pages = Pages::new(Arc::new(Corpus::from_pages(all).unwrap()));
-    let forms = Forms::of(&[example("Which is near, Ada or Bix?", "Bix")], &pages);
+    let forms = Forms { own: Vec::new(), ..Forms::of(&[example("Which is near, Ada or Bix?", "Bix")], &pages) };
     let mut rng = Rng::new(1);
-    let drawn: Vec<Blank> = (0..100).filter_map(|_| forms.draw(&pages, &mut rng)).collect();
+    let drawn: Vec<Blank> = (0..100).filter_map(|_| forms.draw(&pages, |_| false, &mut rng)).collect();
     assert!(!drawn.is_empty() && drawn.iter().all(|blank| blank.pages.len() == 2));
 }
 
@@ -138,7 +194,7 @@ fn a_word_of_names_is_one_of_relations_too() {
     ];
     let forms = Forms::of(&examples, &pages);
     let mut rng = Rng::new(1);
-    let drawn: Vec<Blank> = (0..400).filter_map(|_| forms.draw(&pages, &mut rng)).collect();
+    let drawn: Vec<Blank> = (0..400).filter_map(|_| forms.draw(&pages, |_| false, &mut rng)).collect();
     let kept: Vec<&Blank> = drawn.iter().filter(|blank| blank.grammar.contains("head of the department of")).collect();
     assert!(!kept.is_empty() && kept.iter().all(|blank| blank.pages.len() == 2 && blank.pages[1] >= 3), "by a mentor: {kept:?}");
     // the sentence also names a department

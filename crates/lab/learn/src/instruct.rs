@@ -1,12 +1,13 @@
 //! Self-instruct: generates questions from the task's examples, in rounds. Accepted questions are
 //! examples for later rounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 use autoact_base::random::Rng;
 use autoact_model::{Backend, GenerateRequest, Grammar, Sampling};
+use autoact_score::normalize;
 use autoact_trajectory::ToolSpec;
 
 use crate::error::LearnError;
@@ -28,6 +29,10 @@ const REPLY_TOKENS: usize = 120;
 const ALIKE: f64 = 0.7;
 /// Attempts at a question without an answer, for each that is wanted.
 const TRIES_PER_UNANSWERABLE: usize = 20;
+/// With forms, self-instruct ends where fewer than `FEWEST_NEW` of the last `LATEST` generations were
+/// accepted: then the pages have been asked what they can be asked in these forms.
+const LATEST: u64 = 640;
+const FEWEST_NEW: usize = 32;
 
 /// The reply to one generation, with the pages that its prompt showed.
 struct Reply {
@@ -35,6 +40,7 @@ struct Reply {
     pages: Vec<usize>,
     /// Whether it follows an example.
     formed: bool,
+    /// Empty if no form gave a new question, so that nothing was generated.
     text: String,
 }
 
@@ -75,16 +81,23 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
     while database.len() < settings.questions && next < settings.attempts {
         work.go_on(Stage::Instruct)?;
         let round = settings.round as u64;
+        let latest = database.iter().filter(|entry| entry.attempt.is_some_and(|attempt| attempt + LATEST >= next)).count();
+        if !forms.is_empty() && next % round == 0 && next >= LATEST && latest < FEWEST_NEW {
+            break;
+        }
         let end = (next - next % round + round).min(settings.attempts);
         let seen: Vec<QuestionRecord> =
             database.iter().filter(|entry| entry.attempt.is_none_or(|attempt| attempt < next - next % round)).cloned().collect();
+        let taken: HashSet<String> = seen.iter().map(|entry| normalize(&entry.question)).collect();
+        let may_be_free = forms.is_empty() || free_ones_are_few(&seen, settings.forms.unwrap_or_default());
+        let context = Context { work, pool, forms: &forms, seen: &seen, taken: &taken, may_be_free };
         let attempts: Vec<u64> = (next..end).collect();
         // replies are taken in the order of their attempts, so that a seed gives the same database
         let mut waiting: BTreeMap<u64, Reply> = BTreeMap::new();
         pool.each(
             &attempts,
             &work.stop,
-            |attempt, backend| generate(work, pool, &forms, &seen, *attempt, backend),
+            |attempt, backend| generate(&context, *attempt, backend),
             |_, reply| {
                 waiting.insert(reply.attempt, reply);
                 while let Some(reply) = waiting.remove(&next) {
@@ -169,25 +182,40 @@ fn titles(work: &Workplace, pages: &[usize]) -> Vec<String> {
     pages.iter().filter_map(|page| work.pages.all().get(*page)).map(|page| page.title.clone()).collect()
 }
 
+/// Whether there are no more questions without a form than their share. They are seldom refused,
+/// because what makes no sense is new, while questions in a form are soon asked.
+fn free_ones_are_few(seen: &[QuestionRecord], forms: f64) -> bool {
+    let formed = seen.iter().filter(|entry| entry.formed).count();
+    let free = seen.iter().filter(|entry| !entry.formed && entry.attempt.is_some()).count();
+    free as f64 * forms <= formed as f64 * (1.0 - forms)
+}
+
+/// What the generations of a round have in common.
+struct Context<'a> {
+    work: &'a Workplace,
+    pool: &'a EnginePool,
+    forms: &'a Forms,
+    /// The database as it was before the round.
+    seen: &'a [QuestionRecord],
+    /// Its questions, normalised.
+    taken: &'a HashSet<String>,
+    may_be_free: bool,
+}
+
 /// One generation: examples from the database as it was before the round, new pages, and the
 /// model's reply.
-fn generate(
-    work: &Workplace,
-    pool: &EnginePool,
-    forms: &Forms,
-    seen: &[QuestionRecord],
-    attempt: u64,
-    backend: &Arc<dyn Backend>,
-) -> Result<Reply, LearnError> {
+fn generate(context: &Context<'_>, attempt: u64, backend: &Arc<dyn Backend>) -> Result<Reply, LearnError> {
+    let Context { work, pool, forms, seen, taken, may_be_free } = *context;
     let settings = &work.task.settings.instruct;
     let mut rng = Rng::numbered(work.task.seed, attempt, "instruct");
     let shape = rng.weighted(&settings.pages).unwrap_or_default();
     // without forms nothing is drawn for them, so that a seed gives the questions that it gave before
-    let formed = !forms.is_empty() && rng.chance(settings.forms.unwrap_or_default());
-    let blank = if formed { forms.draw(&work.pages, &mut rng) } else { None };
+    let formed = !forms.is_empty() && (rng.chance(settings.forms.unwrap_or_default()) || !may_be_free);
+    let blank = if formed { forms.draw(&work.pages, |question| taken.contains(&normalize(question)), &mut rng) } else { None };
     let (mut pages, form) = match blank {
         Some(blank) => (blank.pages, Some(blank.grammar)),
-        None => (work.pages.draw(shape, &mut rng), None),
+        None if may_be_free => (work.pages.draw(shape, &mut rng), None),
+        None => return Ok(Reply { attempt, pages: Vec::new(), formed, text: String::new() }),
     };
     let alike: Vec<&QuestionRecord> = seen.iter().filter(|entry| entry.pages.len() == pages.len()).collect();
     let all: Vec<&QuestionRecord> = seen.iter().collect();
@@ -228,6 +256,9 @@ fn generate(
 
 fn accept(work: &Workplace, database: &[QuestionRecord], known: &Known, reply: &Reply) -> Result<QuestionRecord, Cause> {
     let settings = &work.task.settings.instruct;
+    if reply.text.is_empty() {
+        return Err(Cause::Duplicate);
+    }
     let (question, answer) = read_reply(&reply.text).ok_or(Cause::Malformed)?;
     let lines: Vec<String> = reply.pages.iter().map(|page| work.pages.line(*page)).collect();
     check_format(&question, &answer, &lines, settings.grounded)?;
