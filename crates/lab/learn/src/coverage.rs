@@ -81,7 +81,12 @@ pub(crate) struct Weights<'a> {
 impl Weights<'_> {
     /// The coverage of a trajectory, from 0 to 1. It is 1 if the question's words have no weight.
     pub(crate) fn coverage(&self, record: &TrajectoryRecord) -> f64 {
-        let thought: HashSet<String> = thoughts(record).flat_map(stems).collect();
+        self.covered(record, thoughts(record))
+    }
+
+    /// The coverage of other texts on the trajectory's question.
+    pub(crate) fn covered<'b>(&self, record: &TrajectoryRecord, texts: impl Iterator<Item = &'b str>) -> f64 {
+        let thought: HashSet<String> = texts.flat_map(stems).collect();
         let (mut all, mut taken) = (0.0, 0.0);
         for stem in self.vocabulary.words(record) {
             let weight = self.weights.get(&stem).copied().unwrap_or(1.0);

@@ -12,53 +12,78 @@ use autoact_trajectory::Trajectory;
 use crate::error::LearnError;
 use crate::records::{DocumentRecord, Judgement, ReflectionRecord, TrajectoryRecord, TurnRecord, history};
 use crate::round::Round;
+use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::{read, write_atomic};
+use crate::synthesize::part;
 use crate::workplace::Workplace;
 
 /// Minimum number of documents for a training.
 pub(crate) const FEWEST: usize = 4;
 
-/// Writes `datasets/*.jsonl`.
+/// Writes `datasets/plan.jsonl` and `datasets/tool.jsonl`.
 ///
 /// # Errors
 /// There are too few documents, or a file cannot be read or written.
 pub(crate) fn differentiate(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     let kept: Vec<TrajectoryRecord> = read(&round.path("kept.jsonl"))?;
-    let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
-    let reflections: Vec<ReflectionRecord> = read(&round.path("reflections.jsonl"))?;
     let settings = &work.task.settings.differentiate;
     let mut right: Vec<(TrajectoryRecord, usize)> = kept.into_iter().map(|one| (one, 0)).collect();
     if settings.retried {
-        right.extend(retried(&all, &reflections, right_one));
+        let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
+        right.extend(retried(&all, &read::<ReflectionRecord>(&round.path("reflections.jsonl"))?, right_one));
     }
     thin(&mut right, settings.trajectories, work.task.seed);
     let of =
         |role: Role| -> Vec<DocumentRecord> { right.iter().map(|(one, rejected)| document(work, one, *rejected, role, None)).collect() };
     let (plan, tool) = (of(Role::Plan), of(Role::Tool));
-    let reflect = judgements(work, &all, &reflections, |record| record.agreed().cloned());
-    let verdicts = |wanted: bool| reflect.iter().filter(|document| verdict(document) == wanted).count();
-    if plan.len() < FEWEST || reflect.len() < FEWEST {
+    if plan.len() < FEWEST {
         return Err(LearnError::TooFew {
             what: "there is too little to learn from",
-            found: format!("{} right trajectories, {} judgements that agree with the reward", plan.len(), reflect.len()),
-            fix: format!("at least {FEWEST} of each are needed; raise `instruct.questions`, `synthesize.samples` or `reflect.draws`"),
+            found: format!("{} right trajectories", plan.len()),
+            fix: format!("at least {FEWEST} are needed; raise `instruct.questions` or `synthesize.samples`"),
         });
     }
-    work.view.begin(Stage::Differentiate, "documents", 0, (plan.len() + tool.len() + reflect.len()) as u64);
+    work.view.begin(Stage::Differentiate, &part(round, "documents"), 0, (plan.len() + tool.len()) as u64);
     write(&round.path("datasets/plan.jsonl"), &plan)?;
     write(&round.path("datasets/tool.jsonl"), &tool)?;
+    let after = plan.iter().filter(|document| document.rejected > 0).count();
+    work.view.end(&format!("plan {} and tool {} (after a rejection {after})", plan.len(), tool.len()));
+    Ok(())
+}
+
+/// Writes `datasets/reflect.jsonl`. In a later round few trajectories are wrong, and a judge that has
+/// seen none rejects none. So wrong ones of the first round are added, at most until there are as many
+/// of them as right ones.
+///
+/// # Errors
+/// There are too few judgements, or a file cannot be read or written.
+pub(crate) fn differentiate_judgements(work: &Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
+    let of = |round: &Round| -> Result<Vec<DocumentRecord>, LearnError> {
+        let all: Vec<TrajectoryRecord> = read(&round.path("trajectories.jsonl"))?;
+        let reflections: Vec<ReflectionRecord> = read(&round.path("reflections.jsonl"))?;
+        Ok(judgements(work, &all, &reflections, |record| record.agreed().cloned()))
+    };
+    let mut reflect = of(round)?;
+    let verdicts = |documents: &[DocumentRecord], wanted: bool| documents.iter().filter(|document| verdict(document) == wanted).count();
+    if round.number > 1 {
+        let missing = verdicts(&reflect, true).saturating_sub(verdicts(&reflect, false));
+        let mut wrong = of(&Round::new(run, 1))?;
+        wrong.retain(|document| !verdict(document));
+        thin_to(&mut wrong, missing, work.task.seed);
+        reflect.extend(wrong);
+        reflect.sort_by_key(|document| (document.id, document.sample));
+    }
+    if reflect.len() < FEWEST {
+        return Err(LearnError::TooFew {
+            what: "there is too little for a judge to learn from",
+            found: format!("{} judgements that agree with the reward", reflect.len()),
+            fix: format!("at least {FEWEST} are needed; raise `instruct.questions`, `synthesize.samples` or `reflect.draws`"),
+        });
+    }
+    work.view.begin(Stage::Differentiate, &part(round, "judgements"), 0, reflect.len() as u64);
     write(&round.path("datasets/reflect.jsonl"), &reflect)?;
-    let told = format!(
-        "plan {} and tool {} (after a rejection {}), reflect {} ({} right, {} wrong)",
-        plan.len(),
-        tool.len(),
-        plan.iter().filter(|document| document.rejected > 0).count(),
-        reflect.len(),
-        verdicts(true),
-        verdicts(false)
-    );
-    work.view.end(&told);
+    work.view.end(&format!("reflect {} ({} right, {} wrong)", reflect.len(), verdicts(&reflect, true), verdicts(&reflect, false)));
     Ok(())
 }
 
@@ -115,7 +140,14 @@ fn verdict(document: &DocumentRecord) -> bool {
 
 /// Keeps `count` random elements in their order; 0 keeps all.
 pub(crate) fn thin<T>(records: &mut Vec<T>, count: usize, seed: u64) {
-    if count == 0 || records.len() <= count {
+    if count > 0 {
+        thin_to(records, count, seed);
+    }
+}
+
+/// Keeps `count` random elements in their order.
+fn thin_to<T>(records: &mut Vec<T>, count: usize, seed: u64) {
+    if records.len() <= count {
         return;
     }
     let mut rng = Rng::labelled(seed, "thin");
@@ -216,7 +248,7 @@ mod tests {
 
     fn judged(sample: usize, right: bool, verdicts: &[&str]) -> ReflectionRecord {
         let draws = verdicts.iter().map(|verdict| Judgement { thought: format!("{sample} is {verdict}"), verdict: (*verdict).to_owned() });
-        ReflectionRecord { id: 3, sample, right, draws: draws.collect() }
+        ReflectionRecord { id: 3, sample, right, draws: draws.collect(), off_topic: false }
     }
 
     #[test]

@@ -169,7 +169,7 @@ fn judge_held_out(work: &Workplace, run: &Run) -> Result<(), LearnError> {
         &todo,
         &work.stop,
         |((row, adapter), one), backend| {
-            let judgement = judge(work, one, adapter.as_deref(), Sampling::default(), backend)?;
+            let judgement = judge(work, one, adapter.as_deref(), Sampling::default(), &[], backend)?;
             let approved = judgement.as_ref().is_some_and(approves);
             Ok(JudgementRecord { row: (*row).to_owned(), id: one.id, sample: one.sample, right: one.is_right(), approved })
         },

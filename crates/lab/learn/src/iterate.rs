@@ -12,7 +12,7 @@ use autoact_score::with_options;
 use serde::{Deserialize, Serialize};
 
 use crate::calibrate::forget;
-use crate::differentiate::{differentiate, validation_questions};
+use crate::differentiate::{differentiate, differentiate_judgements, validation_questions};
 use crate::error::LearnError;
 use crate::keep::filter;
 use crate::records::{AnswerRecord, QuestionRecord};
@@ -28,6 +28,8 @@ use crate::workplace::Workplace;
 
 /// The adapters of a group.
 pub(crate) const GROUP: [&str; 3] = ["plan", "tool", "reflect"];
+/// Those of a round that is compared with others, which takes no judgement.
+const PLANNING: [&str; 2] = ["plan", "tool"];
 
 /// The round whose adapters are installed.
 ///
@@ -99,19 +101,39 @@ pub(crate) fn iterate(work: &mut Workplace, run: &Run) -> Result<(), LearnError>
             break;
         }
     }
-    install(run, &Round::new(run, told.chosen))?;
+    let chosen = Round::new(run, told.chosen);
+    if chosen.number > 1 {
+        train_judge(work, run, &chosen)?;
+    }
+    install(run, &chosen)?;
     write_json(&run.path("iterate.json"), &told)
 }
 
 /// A round with trajectories by the group of the previous one.
 fn further(work: &mut Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
-    Round::new(run, round.number - 1).load(work, &GROUP)?;
+    Round::new(run, round.number - 1).load(work, &PLANNING)?;
     synthesize(work, run, round)?;
     filter(work, round)?;
-    reflect(work, run, round)?;
+    if work.task.settings.differentiate.retried {
+        judge(work, run, round)?;
+    }
     differentiate(work, round)?;
     work.dismiss();
+    train(work, round, &PLANNING)
+}
+
+/// Trains the Reflect-Agent of the round that is installed, and of no other: it takes as long as
+/// Plan-Agent's training.
+fn train_judge(work: &mut Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
+    judge(work, run, round)?;
+    differentiate_judgements(work, run, round)?;
+    work.dismiss();
     train(work, round, &GROUP)
+}
+
+fn judge(work: &Workplace, run: &Run, round: &Round) -> Result<(), LearnError> {
+    Round::new(run, 1).load(work, &["reflect"])?;
+    reflect(work, run, round)
 }
 
 /// Runs the round's group on the validation questions, on which no round trains. It runs without
@@ -122,7 +144,7 @@ fn validate(work: &Workplace, run: &Run, round: &Round) -> Result<RoundReport, L
     let (mut store, mut records) = Store::<AnswerRecord>::open(&round.path("validation.jsonl"))?;
     let done: HashSet<usize> = records.iter().map(|record| record.at).collect();
     let todo: Vec<usize> = validation_questions(work, database.len()).into_iter().filter(|id| !done.contains(id)).collect();
-    round.load(work, &GROUP)?;
+    round.load(work, &PLANNING)?;
     let options = RunOptions { judgements: Some(0), ..RunOptions::default() };
     let voices = round.group();
     work.view.begin(Stage::Iterate, &part(round, "validation"), records.len() as u64, (records.len() + todo.len()) as u64);

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use autoact_train::ModelConfig;
 
-use crate::differentiate::differentiate;
+use crate::differentiate::{differentiate, differentiate_judgements};
 use crate::encode::Encoder;
 use crate::error::LearnError;
 use crate::evaluate::evaluate;
@@ -142,7 +142,7 @@ fn perform(stage: Stage, work: &mut Workplace, run: &mut Run) -> Result<(), Lear
         Stage::Synthesize => synthesize(work, run, &first),
         Stage::Filter => filter(work, &first),
         Stage::Reflect => reflect(work, run, &first),
-        Stage::Differentiate => differentiate(work, &first),
+        Stage::Differentiate => differentiate(work, &first).and_then(|()| differentiate_judgements(work, run, &first)),
         Stage::Train => {
             work.dismiss();
             train(work, &first, &GROUP).and_then(|()| install(run, &first))

@@ -210,8 +210,12 @@ pub struct ReflectionRecord {
     pub sample: usize,
     /// Whether the trajectory's answer has reward 1.
     pub right: bool,
-    /// The judgements in order; only the last one can agree with the reward.
+    /// The judgements in order; only the last one can both agree with the reward and cover the
+    /// question.
     pub draws: Vec<Judgement>,
+    /// Whether the last one does not cover the question (`filter.coverage`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub off_topic: bool,
 }
 
 /// A judgement (τ^r, α^r).
@@ -224,9 +228,9 @@ pub struct Judgement {
 }
 
 impl ReflectionRecord {
-    /// The judgement that agrees with the reward, if there is one.
+    /// The judgement that agrees with the reward and covers the question, if there is one.
     pub fn agreed(&self) -> Option<&Judgement> {
-        self.draws.last().filter(|judgement| self.agrees(judgement))
+        self.draws.last().filter(|judgement| self.agrees(judgement) && !self.off_topic)
     }
 
     /// The first judgement that rejects the answer, with or without reason.
@@ -239,7 +243,8 @@ impl ReflectionRecord {
         self.draws.first().is_some_and(|judgement| self.agrees(judgement))
     }
 
-    fn agrees(&self, judgement: &Judgement) -> bool {
+    /// Whether a judgement agrees with the reward.
+    pub(crate) fn agrees(&self, judgement: &Judgement) -> bool {
         (verdict_of(&judgement.verdict) == Verdict::Right) == self.right
     }
 }

@@ -5,25 +5,31 @@
 //! answer. Otherwise the database's answer itself may be wrong, because nobody has checked it.
 
 use std::collections::{BTreeMap, HashSet};
+use std::iter;
 use std::sync::Arc;
 
 use autoact_base::random::Rng;
-use autoact_model::{Backend, GenerateError};
+use autoact_model::{Backend, GenerateError, WordBias};
 use autoact_score::normalize;
 use autoact_speaker::{SpeakError, SpeakRequest, Speaker, reflection};
 use autoact_trajectory::{Reflection, Role, Sampling, Verdict};
 use futures::executor::block_on;
 
+use crate::coverage::Weights;
 use crate::error::LearnError;
+use crate::keep::guessable;
 use crate::records::{Judgement, ReflectionRecord, TrajectoryRecord, history};
 use crate::round::Round;
 use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::{Store, read};
-use crate::synthesize::part;
+use crate::synthesize::{part, question_bias};
 use crate::workplace::Workplace;
 
-/// Generates judgements of each trajectory until one agrees with the reward.
+/// Generates judgements of each trajectory until one agrees with the reward. Like a trajectory's
+/// thoughts, those that are sampled lean towards the question's words, and have to cover them: a judge
+/// that takes the department asked for to be a workshop finds every answer to be right. And where the
+/// answer is right, they have to say it of what was asked for.
 ///
 /// # Errors
 /// The model or a file fails, or a stop was requested.
@@ -38,12 +44,13 @@ pub(crate) fn reflect(work: &Workplace, run: &Run, round: &Round) -> Result<(), 
     let mut agreed = there.iter().filter(|record| record.agreed().is_some()).count();
     let mut records = there;
     let pool = work.pool()?;
-    let judge = round.speakers(run).reflect;
+    let adapter = round.judge(run);
+    let weights = work.vocabulary.weigh(all.iter());
     work.view.begin(Stage::Reflect, &part(round, "histories"), count as u64, total as u64);
     pool.each(
         &todo,
         &work.stop,
-        |one, backend| judge_until_right(work, one, judge.as_deref(), backend),
+        |one, backend| judge_until_right(work, round, one, &weights, adapter.as_deref(), backend),
         |_, record| {
             store.push(&record)?;
             count += 1;
@@ -90,24 +97,38 @@ pub(crate) fn histories<'a>(
 
 fn judge_until_right(
     work: &Workplace,
+    round: &Round,
     one: &TrajectoryRecord,
+    weights: &Weights<'_>,
     adapter: Option<&str>,
     backend: &Arc<dyn Backend>,
 ) -> Result<ReflectionRecord, LearnError> {
     let settings = &work.task.settings.reflect;
     let mut rng = Rng::labelled(work.task.seed ^ ((one.id as u64) << 16 | one.sample as u64), "reflect");
-    let mut record = ReflectionRecord { id: one.id, sample: one.sample, right: one.is_right(), draws: Vec::new() };
+    let mut record = ReflectionRecord { id: one.id, sample: one.sample, right: one.is_right(), draws: Vec::new(), off_topic: false };
+    let least = work.task.settings.filter.coverage.unwrap_or_default();
     for draw in 0..settings.draws {
         // the first judgement is greedy: it measures the model as a judge
         let temperature = if draw == 0 { 0.0 } else { settings.temperature };
         let sampling = Sampling { temperature, seed: rng.next_u64(), ..Sampling::default() };
-        let Some(judgement) = judge(work, one, adapter, sampling, backend)? else { continue };
+        let bias = question_bias(work, &one.question, draw, round);
+        let Some(judgement) = judge(work, one, adapter, sampling, &bias, backend)? else { continue };
+        let covered = weights.covered(one, iter::once(judgement.thought.as_str()));
+        record.off_topic = covered < least || (least > 0.0 && one.is_right() && !names_twice(&judgement.thought, one));
         record.draws.push(judgement);
         if record.agreed().is_some() {
             break;
         }
     }
     Ok(record)
+}
+
+/// Whether a reason why an answer is right has it twice: as what the question asks for, and as what
+/// was answered. `The number is 2009. The answer is QT-8998, which is right.` compares nothing.
+fn names_twice(thought: &str, one: &TrajectoryRecord) -> bool {
+    let thought = format!(" {} ", normalize(thought).replace(' ', "  "));
+    let answer = format!(" {} ", normalize(&one.answer).replace(' ', "  "));
+    guessable(&one.question, one.gold.as_deref()) || thought.matches(&answer).count() >= 2
 }
 
 /// A judgement of a finished trajectory by the base or an adapter. `None` if the model cannot give
@@ -117,10 +138,11 @@ pub(crate) fn judge(
     one: &TrajectoryRecord,
     adapter: Option<&str>,
     sampling: Sampling,
+    word_bias: &[WordBias],
     backend: &Arc<dyn Backend>,
 ) -> Result<Option<Judgement>, LearnError> {
     let history = history(&one.question, &one.tools, &one.turns, &work.library);
-    let request = SpeakRequest { sampling, adapter, ..SpeakRequest::new(Role::Reflect, &history) };
+    let request = SpeakRequest { sampling, adapter, word_bias, ..SpeakRequest::new(Role::Reflect, &history) };
     let reply = match block_on(Speaker::new(Arc::clone(backend)).reply(&request)) {
         Ok(reply) => reply,
         Err(SpeakError::Generate(GenerateError::PromptTooLong { .. })) => return Ok(None),
@@ -133,4 +155,34 @@ pub(crate) fn judge(
 /// Whether a judgement approves the answer.
 pub(crate) fn approves(judgement: &Judgement) -> bool {
     crate::records::verdict_of(&judgement.verdict) == Verdict::Right
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_compares_what_was_read_with_the_answer() {
+        let one = |question: &str, answer: &str| TrajectoryRecord {
+            id: 0,
+            sample: 0,
+            question: question.into(),
+            gold: Some(answer.into()),
+            answer: answer.into(),
+            no_answer: false,
+            hinted: false,
+            reward: 1.0,
+            failed: String::new(),
+            tools: Vec::new(),
+            turns: Vec::new(),
+            tokens: [0, 0],
+            millis: 0,
+        };
+        let badge = one("What is the badge of Ek?", "QT-8998");
+        assert!(names_twice("Asked: badge of Ek. badge of Ek: QT-8998. Answer: QT-8998. Same.", &badge));
+        assert!(names_twice("QT-8998. QT-8998 was answered, so it is correct.", &badge));
+        assert!(!names_twice("The badge of Ek is 2009. The answer is QT-8998, which is right.", &badge));
+        // what the question itself has is said in any case
+        assert!(names_twice("Same.", &one("Is Ek at home?", "yes")));
+    }
 }

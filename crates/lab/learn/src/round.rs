@@ -57,6 +57,12 @@ impl Round {
         if self.number == 1 { Voices::base() } else { Round::new(run, self.number - 1).group() }
     }
 
+    /// The adapter that judges its trajectories: none (the base model) in the first round, the first
+    /// round's Reflect-Agent in later ones.
+    pub(crate) fn judge(&self, run: &Run) -> Option<String> {
+        (self.number > 1).then(|| Round::new(run, 1).voice("reflect"))
+    }
+
     /// Loads some of its adapters into the engines.
     ///
     /// # Errors

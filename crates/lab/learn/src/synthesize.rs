@@ -172,7 +172,7 @@ fn attempt(
         limits: Limits { max_steps: settings.max_steps, max_time: Duration::from_secs(settings.seconds), ..Limits::default() },
         sampling: Sampling { temperature, seed, ..Sampling::default() },
         judgements: Some(0),
-        word_bias: bias(settings, one, round).map_or_else(Vec::new, |bias| WordBias::all(work.vocabulary.asked(&entry.question), bias)),
+        word_bias: question_bias(work, &entry.question, one.sample, round),
         hints: WordBias::all(one.hints.iter().cloned(), hint_bias(settings, one)),
         ..RunOptions::default()
     };
@@ -206,11 +206,15 @@ fn hint_bias(settings: &Synthesize, one: &Try) -> f32 {
     settings.question_bias.unwrap_or_default() * (1.0 + 0.5 * one.sample.saturating_sub(settings.samples) as f32)
 }
 
-/// The logit bias on the question's words. The first, greedy try has none. The others' is halved
+/// The logit bias on the words of a question. The first, greedy try has none. The others' is halved
 /// from round to round.
-fn bias(settings: &Synthesize, one: &Try, round: &Round) -> Option<f32> {
+pub(crate) fn question_bias(work: &Workplace, question: &str, sample: usize, round: &Round) -> Vec<WordBias> {
+    bias(&work.task.settings.synthesize, sample, round).map_or_else(Vec::new, |bias| WordBias::all(work.vocabulary.asked(question), bias))
+}
+
+fn bias(settings: &Synthesize, sample: usize, round: &Round) -> Option<f32> {
     let bias = settings.question_bias.unwrap_or_default() * 0.5f32.powi(i32::try_from(round.number).unwrap_or(i32::MAX) - 1);
-    (one.sample > 0 && bias > 0.0).then_some(bias)
+    (sample > 0 && bias > 0.0).then_some(bias)
 }
 
 /// The name of a part of a round, for progress.
@@ -227,7 +231,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let run = Run::open(dir.path(), "t", crate::run::Origin::new(), None).unwrap();
         let settings = Synthesize { question_bias: Some(6.0), ..Synthesize::default() };
-        let of = |settings: &Synthesize, sample, round| bias(settings, &Try::plain(0, sample), &Round::new(&run, round));
+        let of = |settings: &Synthesize, sample, round| bias(settings, sample, &Round::new(&run, round));
         assert_eq!([of(&settings, 0, 1), of(&settings, 1, 1), of(&settings, 3, 2)], [None, Some(6.0), Some(3.0)]);
         assert_eq!(of(&Synthesize::default(), 1, 1), None);
         assert_eq!(of(&settings, 6, 1), Some(6.0));

@@ -159,6 +159,9 @@ fn a_run_that_is_stopped_repeatedly_completes() {
     }
     let chosen = compared.iterated.unwrap().chosen;
     assert!(run.join(format!("rounds/{chosen}/adapters/tool-Retrieve/training.json")).is_file());
+    // a judge is trained for the first round and for the one that is installed
+    let judge = |number: usize| run.join(format!("rounds/{number}/adapters/reflect/training.json")).is_file();
+    assert_eq!([1, 2].map(judge), [true, chosen == 2]);
 
     // learned adapters can be published as a version of a registry
     let registry = dir.path().join("registry");
