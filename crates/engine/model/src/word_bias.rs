@@ -14,28 +14,49 @@ pub struct WordBias {
     /// word: what a text has said once it need not say again, and would else say in place of anything
     /// else.
     pub bias: f32,
+    /// The bias begins once the completion has this text: a value is said after what it is the value
+    /// of. Empty: from the beginning.
+    pub after: String,
 }
 
 impl WordBias {
-    /// The same bias on each of these words.
+    /// The same bias on each of these words, from the beginning.
     pub fn all<S: Into<String>>(words: impl IntoIterator<Item = S>, bias: f32) -> Vec<WordBias> {
-        words.into_iter().map(|word| WordBias { word: word.into(), bias }).collect()
+        words.into_iter().map(|word| WordBias { word: word.into(), bias, after: String::new() }).collect()
     }
 }
 
 /// Biased words, in the model's tokens.
 #[derive(Debug)]
 pub(crate) struct TokenBias {
-    words: Vec<(Vec<u32>, f32)>,
+    words: Vec<BiasedWord>,
+}
+
+#[derive(Debug)]
+struct BiasedWord {
+    tokens: Vec<u32>,
+    bias: f32,
+    after: Vec<u32>,
+}
+
+impl BiasedWord {
+    /// Whether it is to be said after this completion.
+    fn is_open(&self, completion: &[u32]) -> bool {
+        let said = |words: &[u32]| completion.windows(words.len().max(1)).any(|said| said == words);
+        !said(&self.tokens) && (self.after.is_empty() || said(&self.after))
+    }
 }
 
 impl TokenBias {
     pub(crate) fn new(of: &[WordBias], tokenizer: &Tokenizer) -> Result<TokenBias, GenerateError> {
         // with the space that precedes a word within a text
-        let encode = |one: &WordBias| Ok((tokenizer.encode(&format!(" {}", one.word.trim()), Some(false))?, one.bias));
-        let named = of.iter().filter(|one| !one.word.trim().is_empty());
-        let mut words = named.map(encode).collect::<Result<Vec<_>, GenerateError>>()?;
-        words.retain(|(tokens, _)| !tokens.is_empty());
+        let encode = |text: &str| tokenizer.encode(&format!(" {}", text.trim()), Some(false));
+        let mut words = Vec::new();
+        for one in of.iter().filter(|one| !one.word.trim().is_empty()) {
+            let after = if one.after.trim().is_empty() { Vec::new() } else { encode(&one.after)? };
+            words.push(BiasedWord { tokens: encode(&one.word)?, bias: one.bias, after });
+        }
+        words.retain(|word| !word.tokens.is_empty());
         Ok(TokenBias { words })
     }
 
@@ -46,14 +67,14 @@ impl TokenBias {
 
     /// Adds the bias to the logits of the token after this completion.
     pub(crate) fn add(&self, completion: &[u32], logits: &mut [f32]) {
-        let open: Vec<&(Vec<u32>, f32)> =
-            self.words.iter().filter(|(word, _)| !completion.windows(word.len()).any(|said| said == word.as_slice())).collect();
-        let next = |(word, bias): &&(Vec<u32>, f32)| {
-            Some((word[(1..word.len()).rev().find(|begun| completion.ends_with(&word[..*begun]))?], *bias))
+        let open: Vec<&BiasedWord> = self.words.iter().filter(|word| word.is_open(completion)).collect();
+        let next = |word: &&BiasedWord| {
+            let begun = (1..word.tokens.len()).rev().find(|begun| completion.ends_with(&word.tokens[..*begun]))?;
+            Some((word.tokens[begun], word.bias))
         };
         let mut tokens: Vec<(u32, f32)> = open.iter().filter_map(next).collect();
         if tokens.is_empty() {
-            tokens.extend(open.iter().map(|(word, bias)| (word[0], *bias)));
+            tokens.extend(open.iter().map(|word| (word.tokens[0], word.bias)));
         }
         // a token that several words have next gets one bias, the greatest
         tokens.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
@@ -73,7 +94,8 @@ mod tests {
     #[test]
     fn a_word_is_favoured_until_it_is_said() {
         // both words begin with the same token
-        let bias = TokenBias { words: vec![(vec![1, 2], 2.0), (vec![1, 3, 4], 1.0)] };
+        let word = |tokens: &[u32], bias| BiasedWord { tokens: tokens.to_vec(), bias, after: Vec::new() };
+        let bias = TokenBias { words: vec![word(&[1, 2], 2.0), word(&[1, 3, 4], 1.0)] };
         let favoured = |completion: &[u32]| -> Vec<usize> {
             let mut logits = [0.0; 6];
             bias.add(completion, &mut logits);
@@ -90,5 +112,19 @@ mod tests {
         assert_eq!(favoured(&[1, 2, 1, 3]), [4]);
         assert!(favoured(&[1, 2, 0, 1, 3, 4]).is_empty());
         assert!(favoured(&[1, 3, 4, 1, 2, 1]).is_empty());
+    }
+
+    #[test]
+    fn a_value_is_favoured_after_what_it_is_the_value_of() {
+        let bias = TokenBias { words: vec![BiasedWord { tokens: vec![1, 2], bias: 1.0, after: vec![5, 0] }] };
+        let favoured = |completion: &[u32]| -> Vec<usize> {
+            let mut logits = [0.0; 6];
+            bias.add(completion, &mut logits);
+            (0..6).filter(|token| logits[*token] > 0.0).collect()
+        };
+        assert!(favoured(&[]).is_empty() && favoured(&[5]).is_empty() && favoured(&[0, 5]).is_empty());
+        assert_eq!(favoured(&[3, 5, 0]), [1]);
+        assert_eq!(favoured(&[5, 0, 4, 1]), [2]);
+        assert!(favoured(&[5, 0, 1, 2]).is_empty());
     }
 }
