@@ -127,11 +127,12 @@ section! {
         /// bias less. Default: 6 for a model without a chat template, which misnames relations that it
         /// has not read of, and 0 for others.
         pub question_bias: Option<f32> = None,
-        /// Number of further tries, in the first round, at each question in the form of an example that
-        /// no other try answers right. In these the bias is also on the answer, and on the names of the
-        /// pages that lead to it, from when an observation has them until a thought has them. There it
-        /// grows by half from one such try to the next. What is trained on has no hint. Default: 3 where neither `question_bias`
-        /// nor `instruct.forms` is 0, else 0.
+        /// Number of further tries at each question in the form of an example that no other try of the
+        /// round answers right. In these a bias is also on the answer, and on the names of the pages that
+        /// lead to it: from when an observation has them, and the thought has the page that says them,
+        /// until a thought has them. It is 1.5 times `question_bias`, and grows from one such try to the
+        /// next. What is trained on has no hint. Default: 3 where neither `question_bias` nor
+        /// `instruct.forms` is 0, else 0.
         // not serialised if there are none, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "no_hints")]
         pub hints: Option<usize> = None,

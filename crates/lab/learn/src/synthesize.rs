@@ -28,13 +28,27 @@ struct Try {
     id: usize,
     sample: usize,
     /// What Plan-Agent is hinted at.
-    hints: Vec<String>,
+    hints: Vec<Hint>,
+}
+
+/// A text that leads to the answer, or the answer itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Hint {
+    text: String,
+    /// The name of the page that has it. A thought names the page first, and then what it says.
+    after: String,
 }
 
 impl Try {
     /// Without hints.
     fn plain(id: usize, sample: usize) -> Try {
         Try { id, sample, hints: Vec::new() }
+    }
+}
+
+impl Hint {
+    fn biased(&self, bias: f32) -> WordBias {
+        WordBias { word: self.text.clone(), bias, after: self.after.clone() }
     }
 }
 
@@ -49,8 +63,8 @@ struct Tries<'a> {
     there: Vec<TrajectoryRecord>,
 }
 
-/// Generates several trajectories for every question in the database, and in the first round hinted
-/// ones for questions that none of them answers right.
+/// Generates several trajectories for every question in the database, and hinted ones for questions
+/// that none of them answers right.
 ///
 /// # Errors
 /// The model or a file fails, or a stop was requested.
@@ -73,11 +87,9 @@ pub(crate) fn synthesize(work: &Workplace, run: &Run, round: &Round) -> Result<(
             open.flat_map(|(id, _)| (1..settings.samples).map(move |sample| Try::plain(id, sample))).collect(),
         )?;
     }
-    if round.number == 1 {
-        let hinted = hinted(settings, &database, &tries.there);
-        if !hinted.is_empty() {
-            tries.make("with hints", hinted)?;
-        }
+    let hinted = hinted(settings, &database, &tries.there);
+    if !hinted.is_empty() {
+        tries.make("with hints", hinted)?;
     }
     Ok(())
 }
@@ -137,12 +149,14 @@ fn hinted(settings: &Synthesize, database: &[QuestionRecord], there: &[Trajector
 
 /// What the pages of a question lead to: the names of all but the first, and the answer. What the
 /// question says itself is none.
-fn hints(entry: &QuestionRecord) -> Vec<String> {
+fn hints(entry: &QuestionRecord) -> Vec<Hint> {
     let Some(answer) = entry.answer.as_ref().filter(|answer| !guessable(&entry.question, Some(answer.as_str()))) else {
         return Vec::new();
     };
     let question = normalize(&entry.question);
-    entry.pages.iter().skip(1).chain([answer]).filter(|hint| !within(&normalize(hint), &question)).cloned().collect()
+    let led_to = entry.pages.iter().zip(entry.pages.iter().skip(1).chain([answer]));
+    let hints = led_to.map(|(page, text)| Hint { text: text.clone(), after: page.clone() });
+    hints.filter(|hint| !within(&normalize(&hint.text), &question)).collect()
 }
 
 /// The selected tools, T_s.
@@ -173,7 +187,7 @@ fn attempt(
         sampling: Sampling { temperature, seed, ..Sampling::default() },
         judgements: Some(0),
         word_bias: question_bias(work, &entry.question, one.sample, round),
-        hints: WordBias::all(one.hints.iter().cloned(), hint_bias(settings, one)),
+        hints: one.hints.iter().map(|hint| hint.biased(hint_bias(settings, one))).collect(),
         ..RunOptions::default()
     };
     let begun = Instant::now();
@@ -200,10 +214,10 @@ fn attempt(
     })
 }
 
-/// The logit bias on hints. It grows by half from try to try: too small a one does not change what a
-/// thought says, and too great a one breaks its sentences.
+/// The logit bias on hints: one and a half of that on the question's words, and more from try to try.
+/// Too small a one does not change what a thought says, and too great a one breaks its sentences.
 fn hint_bias(settings: &Synthesize, one: &Try) -> f32 {
-    settings.question_bias.unwrap_or_default() * (1.0 + 0.5 * one.sample.saturating_sub(settings.samples) as f32)
+    settings.question_bias.unwrap_or_default() * (1.5 + 0.25 * one.sample.saturating_sub(settings.samples) as f32)
 }
 
 /// The logit bias on the words of a question. The first, greedy try has none. The others' is halved
@@ -235,7 +249,7 @@ mod tests {
         assert_eq!([of(&settings, 0, 1), of(&settings, 1, 1), of(&settings, 3, 2)], [None, Some(6.0), Some(3.0)]);
         assert_eq!(of(&Synthesize::default(), 1, 1), None);
         assert_eq!(of(&settings, 6, 1), Some(6.0));
-        assert_eq!([4, 5, 6].map(|sample| hint_bias(&settings, &Try::plain(0, sample))), [6.0, 9.0, 12.0]);
+        assert_eq!([4, 5, 6].map(|sample| hint_bias(&settings, &Try::plain(0, sample))), [9.0, 10.5, 12.0]);
     }
 
     fn entry(question: &str, answer: &str, pages: &[&str]) -> QuestionRecord {
@@ -252,7 +266,8 @@ mod tests {
     #[test]
     fn what_a_question_does_not_say_is_hinted_at() {
         let chain = entry("Who heads the department of Pavel Ek?", "Nadia Haddad", &["Pavel Ek", "Sales Department"]);
-        assert_eq!(hints(&chain), ["Sales Department", "Nadia Haddad"]);
+        let hint = |text: &str, after: &str| Hint { text: text.into(), after: after.into() };
+        assert_eq!(hints(&chain), [hint("Sales Department", "Pavel Ek"), hint("Nadia Haddad", "Sales Department")]);
         assert!(hints(&entry("Does Pavel Ek work in the Sales Department?", "yes", &["Pavel Ek", "Sales Department"])).is_empty());
         let compared = entry("Which is larger, the Graz Office or the Lyon Office?", "Lyon Office", &["Graz Office", "Lyon Office"]);
         assert!(hints(&compared).is_empty());
