@@ -68,11 +68,15 @@ pub(crate) fn differentiate_judgements(work: &Workplace, run: &Run, round: &Roun
     let verdicts = |documents: &[DocumentRecord], wanted: bool| documents.iter().filter(|document| verdict(document) == wanted).count();
     if round.number > 1 {
         let missing = verdicts(&reflect, true).saturating_sub(verdicts(&reflect, false));
-        let mut wrong = of(&Round::new(run, 1))?;
-        wrong.retain(|document| !verdict(document));
+        let first = of(&Round::new(run, 1))?;
+        let mut wrong: Vec<DocumentRecord> = first.iter().filter(|document| !verdict(document)).cloned().collect();
         thin_to(&mut wrong, missing, work.task.seed);
         reflect.extend(wrong);
         reflect.sort_by_key(|document| (document.id, document.sample));
+        // there is no round that is installed without a judge
+        if reflect.len() < FEWEST {
+            reflect = first;
+        }
     }
     if reflect.len() < FEWEST {
         return Err(LearnError::TooFew {

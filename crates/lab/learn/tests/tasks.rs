@@ -25,7 +25,7 @@ fn lines(path: &Path) -> Vec<Value> {
 #[test]
 fn every_task_loads_with_its_pages_and_tools() {
     let files = tasks();
-    assert!(files.len() >= 5, "{files:?}");
+    assert!(files.len() >= 7, "{files:?}");
     for file in files {
         let task = Task::load(&file).unwrap_or_else(|error| panic!("{error}"));
         let corpus = Arc::new(Corpus::load(&task.corpus).unwrap());
