@@ -11,6 +11,7 @@ use autoact_base::random::Rng;
 use autoact_score::normalize;
 use regex::escape;
 
+use crate::filter::within;
 use crate::form_answers::{Answers, is_number_in_text};
 use crate::pages::Pages;
 use crate::relation_words::{FORM_WORDS, SHORTEST, lower_words, relations, says, shared};
@@ -142,10 +143,10 @@ impl Forms {
             let mut found = relations(drawn.sentences[at]);
             found.retain(|run| known.contains(run));
             // what two are compared by, both have
-            let other = form.answers == Answers::Named;
-            let both: BTreeSet<String> =
-                if other { relations(&pages.all()[drawn.pages[last]].text).into_iter().collect() } else { BTreeSet::new() };
-            found.retain(|run| !other || both.contains(run));
+            if form.answers == Answers::Named {
+                let others: BTreeSet<String> = relations(&pages.all()[drawn.pages[last]].text).into_iter().collect();
+                found.retain(|run| others.contains(run));
+            }
             found
         };
         let choices = form.parts.iter().zip(&form.sources).map(|(part, source)| match part {
@@ -179,15 +180,12 @@ impl Form {
                 let next = about.get(at + 1).filter(|_| named.len() == 1 || answers == Answers::Claim { linked: Some(true) });
                 let holds = |sentence: &&str| match next {
                     Some(next) => sentence.contains(title(*next)),
-                    None => format!(" {} ", normalize(sentence)).contains(&format!(" {answer} ")),
+                    None => within(&answer, &normalize(sentence)),
                 };
                 let sentences = pages.all()[about[at]].sentences();
                 let compared = |sentence: &&str| sentence.split_whitespace().any(is_number_in_text);
-                let found: Vec<&str> = if answers == Answers::Named {
-                    sentences.iter().copied().filter(compared).collect()
-                } else {
-                    sentences.iter().copied().filter(holds).collect()
-                };
+                let matters = |sentence: &&str| if answers == Answers::Named { compared(sentence) } else { holds(sentence) };
+                let found: Vec<&str> = sentences.iter().copied().filter(matters).collect();
                 if found.is_empty() { sentences.join(" ") } else { found.join(" ") }
             })
             .collect();
@@ -300,12 +298,13 @@ impl Form {
                     drawn.sentences.push(sentence);
                 }
                 let last = *drawn.pages.last()?;
-                let mut options = of(last, drawn.pages.len() - 1);
                 // with another relation than the example's, a form may ask for anything
                 let answers = if !kept && self.asks_anything { Answers::Any } else { self.answers };
-                options.retain(|sentence| !answers.within(sentence, last, kept, pages).is_empty());
-                let sentence = pick(options, rng)?;
-                drawn.answers = answers.within(sentence, last, kept, pages);
+                let all = of(last, drawn.pages.len() - 1).into_iter();
+                let mut options: Vec<_> = all.map(|sentence| (sentence, answers.within(sentence, last, kept, pages))).collect();
+                options.retain(|(_, answers)| !answers.is_empty());
+                let (sentence, answers) = rng.pick(&options)?.clone();
+                drawn.answers = answers;
                 drawn.sentences.push(sentence);
             }
         }

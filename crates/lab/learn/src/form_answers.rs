@@ -67,10 +67,12 @@ impl Answers {
 
     /// Those in a sentence of a page. `kept`: the question has the example's relation.
     pub(crate) fn within(self, sentence: &str, page: usize, kept: bool, pages: &Pages) -> BTreeSet<String> {
-        let told = told(sentence, &pages.all()[page].title);
+        let value = key_of(sentence).map_or(sentence, |(_, value)| value);
+        // a name that the page's own is a part of is found before that is taken out
+        let named = || pages.named_in(value).into_iter().filter(|other| *other != page);
+        let told = value.replace(pages.all()[page].title.as_str(), " ");
         let words = told.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-        let named = || pages.named_in(&told).into_iter().filter(|other| *other != page);
         let title = |other: usize| pages.all()[other].title.clone();
         match self {
             Answers::Name { kind } => named().filter(|other| pages.kind(*other) == kind).map(title).collect(),
@@ -93,12 +95,6 @@ impl Answers {
             Answers::Claim { .. } | Answers::Named => BTreeSet::new(),
         }
     }
-}
-
-/// What a sentence tells of its page: without the page's name, and without its key (`Opened: 1990`).
-fn told(sentence: &str, title: &str) -> String {
-    let value = key_of(sentence).map_or(sentence, |(_, value)| value);
-    value.replace(title, " ")
 }
 
 /// What is written with digits, with or without the words after it.

@@ -148,6 +148,15 @@ fn keys_and_their_values_are_read() {
 }
 
 #[test]
+fn a_longer_name_that_begins_like_the_pages_own_is_whole() {
+    let page = |title: &str, text: &str| Page { title: title.to_owned(), text: text.to_owned() };
+    let all = vec![page("Law", "Law belongs to the Law Office."), page("Law Office", "The Law Office was opened in 1999.")];
+    let pages = Pages::new(Arc::new(Corpus::from_pages(all).unwrap()));
+    let answers = Answers::Any.within("Law belongs to the Law Office.", 0, false, &pages);
+    assert_eq!(answers.into_iter().collect::<Vec<_>>(), ["Law Office"]);
+}
+
+#[test]
 fn two_that_are_compared_need_no_further_pages() {
     let page = |title: &str, text: &str| Page { title: title.to_owned(), text: text.to_owned() };
     // the answer stands on a page that the first one leads to

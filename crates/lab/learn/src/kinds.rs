@@ -14,8 +14,9 @@ const FEWEST_ALIKE: usize = 4;
 /// First sentences name the kinds where this share of the pages begins like others.
 const NAMED: f64 = 0.9;
 /// Two groups of pages are of one kind if the mean cosine between their pages' words is at least this.
-/// Of seven corpora of short, plain sentences, the groups of one kind have 0.14 or more, and those of
-/// different kinds less than 0.12.
+/// Three corpora in short sentences whose kinds are known, of 80 pages or so, are grouped exactly, with
+/// 0.30, 0.23 and 0.14 where the last groups are joined. In a fourth, whose wording is free, pages of
+/// two kinds fall into two and three groups; none joins different kinds.
 const ALIKE: f64 = 0.12;
 /// Pages that are compared with each other; further ones join the kind that is most like them.
 const COMPARED: usize = 1500;

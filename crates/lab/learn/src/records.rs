@@ -126,7 +126,7 @@ pub(crate) fn history(question: &str, tools: &[String], turns: &[TurnRecord], li
 }
 
 /// `trajectories.jsonl` and `kept.jsonl`: one try at one question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrajectoryRecord {
     /// The question's line in `questions.jsonl`, counted from 0.
     pub id: usize,

@@ -126,9 +126,9 @@ fn judge_until_right(
 /// Whether a reason why an answer is right has it twice: as what the question asks for, and as what
 /// was answered. `The number is 2009. The answer is QT-8998, which is right.` compares nothing.
 fn names_twice(thought: &str, one: &TrajectoryRecord) -> bool {
-    let thought = format!(" {} ", normalize(thought).replace(' ', "  "));
-    let answer = format!(" {} ", normalize(&one.answer).replace(' ', "  "));
-    guessable(&one.question, one.gold.as_deref()) || thought.matches(&answer).count() >= 2
+    let (thought, answer) = (normalize(thought), normalize(&one.answer));
+    let (words, answer): (Vec<&str>, Vec<&str>) = (thought.split(' ').collect(), answer.split(' ').collect());
+    guessable(&one.question, one.gold.as_deref()) || words.windows(answer.len()).filter(|said| *said == answer).count() >= 2
 }
 
 /// A judgement of a finished trajectory by the base or an adapter. `None` if the model cannot give
@@ -164,19 +164,11 @@ mod tests {
     #[test]
     fn a_reason_compares_what_was_read_with_the_answer() {
         let one = |question: &str, answer: &str| TrajectoryRecord {
-            id: 0,
-            sample: 0,
             question: question.into(),
             gold: Some(answer.into()),
             answer: answer.into(),
-            no_answer: false,
-            hinted: false,
             reward: 1.0,
-            failed: String::new(),
-            tools: Vec::new(),
-            turns: Vec::new(),
-            tokens: [0, 0],
-            millis: 0,
+            ..TrajectoryRecord::default()
         };
         let badge = one("What is the badge of Ek?", "QT-8998");
         assert!(names_twice("Asked: badge of Ek. badge of Ek: QT-8998. Answer: QT-8998. Same.", &badge));

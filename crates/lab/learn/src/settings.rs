@@ -83,8 +83,8 @@ section! {
         pub pages: [f64; 4] = [0.3, 0.3, 0.2, 0.2],
         /// Fraction of the questions that follow the form of an example, or one of our own (`What is the …
         /// of …?`), with the names of other pages and words of their sentences; the others are free, and
-        /// no more of the database than the rest. Default: 0.8 for a model without a chat
-        /// template, which invents words over pages of a new kind, and 0 for others.
+        /// kept to their share. Default: 0.8 for a model without a chat template, which invents words over
+        /// pages of a new kind, and 0 for others.
         // not serialised if there are none, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "is_free")]
         pub forms: Option<f64> = None,
