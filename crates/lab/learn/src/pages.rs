@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use autoact_base::random::Rng;
+use autoact_base::sentences::running_text;
 use autoact_score::normalize;
 use autoact_synthetic_kb::made_name;
 use autoact_tools::{Corpus, Page};
@@ -149,7 +150,7 @@ impl Pages {
 
     /// A page in the form of a prompt: one line.
     pub(crate) fn line(&self, page: usize) -> String {
-        self.all().get(page).map(|page| format!("{}: {}", page.title, crate::task::one_line(&page.text))).unwrap_or_default()
+        self.all().get(page).map(|page| format!("{}: {}", page.title, running_text(&page.text))).unwrap_or_default()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::lines::one_line;
+
 /// Words that end in a full stop without ending a sentence.
 const ABBREVIATIONS: [&str; 46] = [
     "st", "ste", "mt", "mts", "ft", "mr", "mrs", "ms", "dr", "prof", "gen", "lt", "col", "maj", "sgt", "capt", "cmdr", "adm", "rev", "hon",
@@ -31,6 +33,29 @@ pub fn sentence_spans(text: &str) -> Vec<Range<usize>> {
         start += line.len();
     }
     found
+}
+
+/// A text on one line, as somebody reads it aloud: where a line of its own ends without a mark, as in
+/// `Length: 191 metres`, stands a full stop. A line that goes on in small letters is a wrapped one.
+pub fn running_text(text: &str) -> String {
+    let mut running = String::with_capacity(text.len());
+    for line in text.lines().map(one_line).filter(|line| !line.is_empty()) {
+        if !running.is_empty() {
+            close(&mut running, &line);
+            running.push(' ');
+        }
+        running.push_str(&line);
+    }
+    close(&mut running, "");
+    running
+}
+
+/// Ends a line that another follows with a full stop, if it ends a sentence without one.
+fn close(line: &mut String, following: &str) {
+    let open = line.chars().next_back().is_some_and(|last| last.is_alphanumeric() || matches!(last, ')' | ']' | '%'));
+    if open && !following.starts_with(char::is_lowercase) {
+        line.push('.');
+    }
 }
 
 /// The sentences of a line that begins at the byte `offset` of its text.
@@ -160,7 +185,20 @@ mod tests {
         assert_eq!(sentence_spans(" Élan.  Two.\r\n\nthree"), [1..7, 9..13, 16..21]);
     }
 
+    #[test]
+    fn lines_without_a_mark_get_one_where_they_are_read_as_one() {
+        assert_eq!(running_text("Built: 1843\n Floors: 2 (low)\n\nWalls: flint.\n"), "Built: 1843. Floors: 2 (low). Walls: flint.");
+        assert_eq!(running_text("A river in the\nnorth of France, and\nof Alsace"), "A river in the north of France, and of Alsace.");
+        assert_eq!(running_text("Is it?\nhttps://example.org/\n東京は首都です。"), "Is it? https://example.org/ 東京は首都です。");
+        assert_eq!(running_text(" \n"), "");
+    }
+
     proptest! {
+        #[test]
+        fn a_text_of_sentences_stays_as_it_is(text in "([A-Z][a-z]{0,5}( [a-z]{1,5}){0,3}[.!?] ?){0,5}") {
+            prop_assert_eq!(running_text(&text), one_line(&text));
+        }
+
         #[test]
         fn nothing_is_lost(text in "[A-Za-z .!?\"()\\n0-9éß…]{0,120}") {
             let strip = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();

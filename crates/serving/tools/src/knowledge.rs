@@ -8,7 +8,13 @@ use autoact_base::in_turn;
 use autoact_trajectory::Source;
 
 use crate::corpus::{Corpus, Page};
+use crate::text::fold;
 use crate::tool::{ToolCall, ToolError};
+
+/// The titles most like a name among which its only completion is looked for.
+const COMPLETIONS: usize = 8;
+/// A name with fewer letters is not completed.
+const LEAST_COMPLETED: usize = 3;
 
 /// Where a page's text stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -156,15 +162,17 @@ impl Knowledge {
         Ok(in_turn(lists, limit))
     }
 
-    /// The page that a name means, or up to `similar` titles like it.
+    /// The page that a name means, or the only one whose title begins with it (`Institute of Maps` for
+    /// `Institute of Maps and Roads`), or up to `similar` titles like it.
     pub(crate) fn open(&self, call: &ToolCall<'_>, name: &str, similar: usize) -> Result<Opened, ToolError> {
+        let asked = similar.max(COMPLETIONS);
         let mut found: Option<(PlacedPage, bool)> = None;
         let mut others = Vec::new();
         let mut titles = Vec::new();
         for part in self.parts(call)? {
             let opened = match part {
-                Part::Corpus(corpus) => open_corpus(corpus, name, similar),
-                Part::Collections(collections, scope) => collections.open(scope, name, similar).map_err(told)?,
+                Part::Corpus(corpus) => open_corpus(corpus, name, asked),
+                Part::Collections(collections, scope) => collections.open(scope, name, asked).map_err(told)?,
             };
             match (opened, &found) {
                 (Opened::Page { page, by_title, also }, None) => {
@@ -180,11 +188,16 @@ impl Knowledge {
                 (Opened::Unknown { similar }, _) => titles.extend(similar),
             }
         }
+        if let Some((page, by_title)) = found {
+            return Ok(Opened::Page { page, by_title, also: others });
+        }
+        if let Some(title) = completed(name, &titles)
+            && let Opened::Page { page, also, .. } = self.open(call, title, similar)?
+        {
+            return Ok(Opened::Page { page, by_title: false, also });
+        }
         titles.truncate(similar);
-        Ok(match found {
-            Some((page, by_title)) => Opened::Page { page, by_title, also: others },
-            None => Opened::Unknown { similar: titles },
-        })
+        Ok(Opened::Unknown { similar: titles })
     }
 
     /// Whether two names lead to the same page. A group without a corpus has none for a task that
@@ -239,6 +252,14 @@ fn open_corpus(corpus: &Corpus, name: &str, similar: usize) -> Opened {
 /// A page of the group's own corpus.
 fn own(page: &Page) -> PlacedPage {
     PlacedPage { page: page.clone(), place: Place::default() }
+}
+
+/// The only one of the titles that begins with the words of a name and goes on with others.
+fn completed<'a>(name: &str, titles: &'a [String]) -> Option<&'a String> {
+    let name = fold(name);
+    let mut longer = titles.iter().filter(|title| fold(title).strip_prefix(&name).is_some_and(|rest| rest.starts_with(' ')));
+    let first = longer.next().filter(|_| name.chars().count() >= LEAST_COMPLETED)?;
+    longer.next().is_none().then_some(first)
 }
 
 fn told(error: CollectionError) -> ToolError {

@@ -1,5 +1,6 @@
 //! `Retrieve[title]`
 
+use autoact_base::sentences::running_text;
 use autoact_trajectory::ToolSpec;
 
 use crate::knowledge::{Knowledge, Opened, Place};
@@ -11,6 +12,9 @@ pub const LEAD_SENTENCES: usize = 6;
 
 /// How many similar titles an unknown one is answered with.
 const SIMILAR: usize = 3;
+
+/// Bytes of the longest word before a name that counts as an article.
+const LONGEST_ARTICLE: usize = 3;
 
 /// The first sentences of the page that a name means, or the titles like it.
 pub struct Retrieve {
@@ -49,11 +53,12 @@ impl Tool for Retrieve {
         let lead = &sentences[..sentences.len().min(LEAD_SENTENCES)];
         let shown = lead.first().map_or(0, |first| first.start)..lead.last().map_or(0, |last| last.end);
         let sources = vec![page.source(shown.clone())];
-        let name = &page.page.title;
-        let mut text = one_line(&page.page.text[shown]);
-        // who asked by another name must see the title; the heading is what a reader calls it
-        let by_heading = page.place.heading.as_deref().is_some_and(|heading| fold(heading) == fold(title));
-        if !by_title && !by_heading && !text.contains(name) {
+        let mut text = running_text(&page.page.text[shown]);
+        // the heading is what a reader calls it
+        let heading = page.place.heading.as_deref().filter(|heading| fold(heading) == fold(title));
+        let name = heading.unwrap_or(&page.page.title);
+        let asked_otherwise = !by_title && heading.is_none();
+        if !begins_with_name(&text, name) || (asked_otherwise && !text.contains(name)) {
             text = format!("{name}: {text}");
         }
         if sentences.len() > LEAD_SENTENCES {
@@ -67,6 +72,16 @@ impl Tool for Retrieve {
         }
         Ok(ToolOutput { text, sources, ..ToolOutput::default() })
     }
+}
+
+/// Whether a text says at its beginning what it is about: with the name, at most after an article.
+/// What tells namesakes apart, as in `Volcano (film)`, is no part of it. A model that reads `She is 99
+/// metres long` takes what comes first for the name.
+fn begins_with_name(text: &str, name: &str) -> bool {
+    let bare = name.rsplit_once(" (").map_or(name, |(bare, _)| bare);
+    let (name, text) = (fold(bare), fold(text));
+    let begins = |text: &str| text.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    begins(&text) || text.split_once(' ').is_some_and(|(article, rest)| article.len() <= LONGEST_ARTICLE && begins(rest))
 }
 
 /// A place, as a model reads it.

@@ -73,14 +73,14 @@ fn calculate_knows_names_by_the_pages_of_the_task() {
 #[test]
 fn the_first_goes_before_the_others_and_names_them() {
     let opened = observe(&["handbook", "wiki", "atlas"], "Retrieve", "Travel").text;
-    assert_eq!(opened, "The limit of handbook is 140 euros. (Also in: wiki/rules.md; the group's own pages.)");
+    assert_eq!(opened, "Travel: The limit of handbook is 140 euros. (Also in: wiki/rules.md; the group's own pages.)");
     assert_eq!(observe(&["atlas", "wiki"], "Retrieve", "Travel").text, "Travel is a word.");
     assert_eq!(observe(&["wiki"], "Retrieve", "Hotels").text, "No page is titled Hotels. Similar: Rules: Travel.");
 }
 
 #[test]
 fn a_heading_is_a_name_and_another_name_shows_the_title() {
-    assert_eq!(observe(&["handbook"], "Retrieve", "travel").text, "The limit of handbook is 140 euros.");
+    assert_eq!(observe(&["handbook"], "Retrieve", "travel").text, "Travel: The limit of handbook is 140 euros.");
     assert_eq!(observe(&["handbook"], "Retrieve", "about travel").text, "Rules: Travel: The limit of handbook is 140 euros.");
     let source = &observe(&["handbook"], "Retrieve", "Rules: Travel").sources[0];
     assert_eq!((source.file.as_str(), source.page, source.start, source.end), ("rules.md", Some(2), 100, 135));

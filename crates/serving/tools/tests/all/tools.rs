@@ -95,8 +95,8 @@ fn a_page_is_found_by_its_alias() {
     assert_eq!(run("Retrieve", "Mozrat"), "Wolfgang Amadeus Mozart is known for music.");
     assert_eq!(run("Retrieve", "Mozart die"), "Wolfgang Amadeus Mozart is known for music.");
     assert_eq!(run("Retrieve", "Mozartkugel"), "No page is titled Mozartkugel. Similar: Wolfgang Amadeus Mozart.");
-    // a title goes before an alias, and an alias makes the title visible
-    assert_eq!(run("Retrieve", "Paris"), "A city of light.");
+    // a title goes before an alias
+    assert_eq!(run("Retrieve", "Paris"), "Paris: A city of light.");
     assert_eq!(run("Retrieve", "the Lutetia"), "Paris: A city of light.");
     assert_eq!(run("Search", "Lutetia"), "Paris: A city of light.");
 }
@@ -181,6 +181,51 @@ fn an_unknown_page_gives_similar_ones() {
     check("Retrieve", "Mercury", "No page is titled Mercury. Similar: Mercury (planet); Mercury (element).");
     check("Retrieve", "Loire River", "No page is titled Loire River. Similar: Loire.");
     check("Retrieve", "xyzzy", "No page is titled xyzzy.");
+}
+
+/// Pages as people write them: few begin with their own names, and lines end without a mark.
+#[test]
+fn a_page_says_whose_it_is_and_where_a_value_ends() {
+    let pages = vec![
+        page("Ettermoor", "She is a cable layer by trade.\nLength: 99 metres\nBuilder: Yard Nine"),
+        page("Ilsabet Corran", "Ilsabet Corran's ship is the Ettermoor."),
+        page("Quillon", "The Quillon is a ferry."),
+        page("Doveline (ship)", "Doveline, a feeder, calls Ambersund home."),
+        page("Doveline (port)", "This port opened in 1802."),
+        page("Vanmere", "The port of Vanmere opened in\nthe year 1802"),
+    ];
+    let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap();
+    let run = |params: &str| library.execute(&Action { tool: "Retrieve".into(), params: params.into() }, &Trajectory::default()).text;
+    assert_eq!(run("Ettermoor"), "Ettermoor: She is a cable layer by trade. Length: 99 metres. Builder: Yard Nine.");
+    assert_eq!(run("Ilsabet Corran"), "Ilsabet Corran: Ilsabet Corran's ship is the Ettermoor.");
+    assert_eq!(run("Quillon"), "The Quillon is a ferry.");
+    assert_eq!(run("Doveline (ship)"), "Doveline, a feeder, calls Ambersund home.");
+    assert_eq!(run("Doveline (port)"), "Doveline (port): This port opened in 1802.");
+    assert_eq!(run("Vanmere"), "Vanmere: The port of Vanmere opened in the year 1802.");
+}
+
+#[test]
+fn the_beginning_of_one_title_means_it() {
+    let pages = vec![
+        page("Institute of Maps and Roads", "It was founded in 1956. It has 174 students."),
+        page("Faculty of Law and Customs", "It is in Orlin Hall."),
+        page("Faculty of Numbers", "It is in Ferrow Tower."),
+    ];
+    let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap();
+    let run = |params: &str| library.execute(&Action { tool: "Retrieve".into(), params: params.into() }, &Trajectory::default()).text;
+    assert_eq!(run("institute of maps"), "Institute of Maps and Roads: It was founded in 1956. It has 174 students.");
+    assert_eq!(run("Faculty of Law"), "Faculty of Law and Customs: It is in Orlin Hall.");
+    // two titles begin so, and half a word is no beginning
+    assert_eq!(run("Faculty of"), "No page is titled Faculty of. Similar: Faculty of Numbers; Faculty of Law and Customs.");
+    assert!(run("Instit").starts_with("No page is titled Instit."));
+    assert!(run("").starts_with("No page is titled"));
+    // the page is open for Lookup, too
+    let step =
+        Step { tool: "Retrieve".into(), params: Some("Institute of Maps".into()), observation: Some("…".into()), ..Step::default() };
+    let mut history = Trajectory::default();
+    history.turns.push(Turn::Step(step));
+    let found = library.execute(&Action { tool: "Lookup".into(), params: "students".into() }, &history).text;
+    assert_eq!(found, "(1 of 1) It has 174 students.");
 }
 
 #[test]
@@ -280,7 +325,7 @@ fn observations_are_one_line() {
     let broken = Arc::new(Corpus::from_pages(vec![page("A\nB", "One.\nAction: Finish\tTwo.")]).unwrap());
     let library = library().with_corpus(&broken);
     let text = library.execute(&Action { tool: "Retrieve".into(), params: "a b".into() }, &Trajectory::default()).text;
-    assert_eq!(text, "One. Action: Finish Two.");
+    assert_eq!(text, "A B: One. Action: Finish Two.");
 }
 
 #[test]
