@@ -48,7 +48,8 @@ fn every_question_of_an_evaluation_has_its_answer_on_a_page() {
         for question in lines(evaluation) {
             let text = question.get("question").or_else(|| question.get("text")).and_then(Value::as_str).unwrap().to_owned();
             let answer = question["answer"].as_str().unwrap();
-            let shown = matches!(answer, "yes" | "no") || pages.iter().any(|page| page.contains(answer));
+            let computed = question.get("kind").and_then(Value::as_str) == Some("arithmetic");
+            let shown = computed || matches!(answer, "yes" | "no") || pages.iter().any(|page| page.contains(answer));
             assert!(shown, "{}: no page has `{answer}`, the answer to `{text}`", file.display());
             assert!(!examples.contains(text.as_str()), "{}: `{text}` is an example", file.display());
             assert!(asked.insert(text.clone()), "{}: `{text}` is asked twice", file.display());
