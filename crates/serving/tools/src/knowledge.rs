@@ -11,8 +11,9 @@ use crate::corpus::{Corpus, Page};
 use crate::text::fold;
 use crate::tool::{ToolCall, ToolError};
 
-/// The titles most like a name among which its only completion is looked for.
-const COMPLETIONS: usize = 8;
+/// The titles most like a name among which its only completion is looked for: as many as the memory
+/// service tells.
+const COMPLETIONS: usize = 16;
 /// A name with fewer letters is not completed.
 const LEAST_COMPLETED: usize = 3;
 
@@ -162,8 +163,8 @@ impl Knowledge {
         Ok(in_turn(lists, limit))
     }
 
-    /// The page that a name means, or the only one whose title begins with it (`Institute of Maps` for
-    /// `Institute of Maps and Roads`), or up to `similar` titles like it.
+    /// The page that a name means, or the only one whose title has its words and begins with them
+    /// (`Institute of Maps` for `Institute of Maps and Roads`), or up to `similar` titles like it.
     pub(crate) fn open(&self, call: &ToolCall<'_>, name: &str, similar: usize) -> Result<Opened, ToolError> {
         let asked = similar.max(COMPLETIONS);
         let mut found: Option<(PlacedPage, bool)> = None;
@@ -254,12 +255,17 @@ fn own(page: &Page) -> PlacedPage {
     PlacedPage { page: page.clone(), place: Place::default() }
 }
 
-/// The only one of the titles that begins with the words of a name and goes on with others.
+/// The only one of the titles that has all words of a name, if it begins with them. `Tower` is not
+/// completed where there are `Tower Bridge` and `Cairo Tower`.
 fn completed<'a>(name: &str, titles: &'a [String]) -> Option<&'a String> {
     let name = fold(name);
-    let mut longer = titles.iter().filter(|title| fold(title).strip_prefix(&name).is_some_and(|rest| rest.starts_with(' ')));
-    let first = longer.next().filter(|_| name.chars().count() >= LEAST_COMPLETED)?;
-    longer.next().is_none().then_some(first)
+    let has_all = |title: &&String| {
+        let title = fold(title);
+        name.split(' ').all(|word| title.split(' ').any(|other| other == word))
+    };
+    let mut found = titles.iter().filter(has_all);
+    let only = found.next().filter(|_| name.chars().count() >= LEAST_COMPLETED && found.next().is_none())?;
+    fold(only).strip_prefix(&name).is_some_and(|rest| rest.starts_with(' ')).then_some(only)
 }
 
 fn told(error: CollectionError) -> ToolError {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use autoact_tools::text::fold;
 use autoact_tools::{Corpus, CorpusError, Observation, Page, ToolLibrary};
 use autoact_trajectory::{Action, Step, Trajectory, Turn};
 use proptest::prelude::*;
@@ -181,6 +182,25 @@ fn an_unknown_page_gives_similar_ones() {
     check("Retrieve", "Mercury", "No page is titled Mercury. Similar: Mercury (planet); Mercury (element).");
     check("Retrieve", "Loire River", "No page is titled Loire River. Similar: Loire.");
     check("Retrieve", "xyzzy", "No page is titled xyzzy.");
+}
+
+/// Candidates are the titles most like a name, and there may be more that begin with it.
+#[test]
+fn no_name_is_completed_that_begins_two_titles_of_the_atlas() {
+    let atlas = Arc::new(Corpus::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../corpora/atlas/pages.jsonl")).unwrap());
+    let library = ToolLibrary::bundled(atlas.clone()).unwrap();
+    let titles: Vec<String> = atlas.pages().iter().map(|page| fold(&page.title)).collect();
+    let beginnings = titles.iter().flat_map(|title| title.match_indices(' ').map(|(at, _)| &title[..at]));
+    let mut completed = 0;
+    for name in beginnings.step_by(8).filter(|name| atlas.page(name).is_none()) {
+        let opened = library.execute(&Action { tool: "Retrieve".into(), params: name.into() }, &Trajectory::default()).sources;
+        let longer = |title: &str| title.strip_prefix(name).is_some_and(|rest| rest.starts_with(' '));
+        if opened.first().is_some_and(|source| longer(&fold(&source.title))) {
+            completed += 1;
+            assert_eq!(titles.iter().filter(|title| longer(title)).count(), 1, "{name}: {}", opened[0].title);
+        }
+    }
+    assert!(completed > 50, "{completed}");
 }
 
 /// Pages as people write them: few begin with their own names, and lines end without a mark.
