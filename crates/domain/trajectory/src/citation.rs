@@ -14,7 +14,7 @@
 
 mod choice;
 mod passage;
-mod words;
+pub(crate) mod words;
 
 use std::collections::BTreeSet;
 

@@ -8,12 +8,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::call::Role;
+use crate::fit::Fit;
 use crate::next_attempt::NextAttempt;
 use crate::usage::Usage;
 
 /// The layout of a stored calibration. Format 1 counts all parts as they are, format 2 the mean
-/// log-probabilities on a logarithmic scale.
-pub const CALIBRATION_FORMAT: u32 = 2;
+/// log-probabilities on a logarithmic scale, and format 3 knows how an answer fits its question.
+pub const CALIBRATION_FORMAT: u32 = 3;
 
 /// The oldest layout that can be used.
 const OLDEST_FORMAT: u32 = 1;
@@ -21,7 +22,8 @@ const OLDEST_FORMAT: u32 = 1;
 /// A log-probability nearer to 0 than this counts as this one.
 const SURE: f64 = 1e-6;
 
-/// How sure the agents were when an answer was judged. All values are natural logarithms.
+/// How sure the agents were when an answer was judged, in natural logarithms, and how it fits its
+/// question ([`Fit`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
     /// ln p(` right`) − ln p(` wrong`) at the verdict.
@@ -38,31 +40,50 @@ pub struct Evidence {
     pub reflection: f64,
     /// The log-probability of all of Plan-Agent's thoughts together: the more is said, the lower.
     pub all_thoughts: f64,
+    /// Whether the answer is of the kind that the question asks for: 1, -1 or, unknown, 0.
+    pub answer_kind: f64,
+    /// The share of the question's words that the passages have which the answer rests on.
+    pub question_covered: f64,
 }
+
+/// Number of parts that are told by the agents' words.
+const SAID: usize = 7;
 
 impl Evidence {
     /// The parts' names, in the order of [`values`](Self::values).
-    pub const PARTS: [&str; 7] = ["verdict", "thoughts", "lowest_thought", "inputs", "lowest_input", "reflection", "all_thoughts"];
+    pub const PARTS: [&str; 9] = [
+        "verdict",
+        "thoughts",
+        "lowest_thought",
+        "inputs",
+        "lowest_input",
+        "reflection",
+        "all_thoughts",
+        "answer_kind",
+        "question_covered",
+    ];
 
     /// The parts' values.
-    pub fn values(&self) -> [f64; 7] {
-        let Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts } = *self;
-        [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts]
+    pub fn values(&self) -> [f64; 9] {
+        let Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, .. } = *self;
+        let Evidence { answer_kind, question_covered, .. } = *self;
+        [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, answer_kind, question_covered]
     }
 
     /// The parts' values as a calibration of `format` counts them.
-    pub fn counted(&self, format: u32) -> [f64; 7] {
+    pub fn counted(&self, format: u32) -> [f64; 9] {
         let mut values = self.values();
         if format != OLDEST_FORMAT {
-            // all but the verdict are log-probabilities
-            values[1..].iter_mut().for_each(|log_prob| *log_prob = sureness(*log_prob));
+            // all that is said, but the verdict, are log-probabilities
+            values[1..SAID].iter_mut().for_each(|log_prob| *log_prob = sureness(*log_prob));
         }
         values
     }
 
     /// The evidence with these values, in the order of [`PARTS`](Self::PARTS).
-    pub fn from_values([verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts]: [f64; 7]) -> Evidence {
-        Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts }
+    pub fn from_values(values: [f64; 9]) -> Evidence {
+        let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, answer_kind, question_covered] = values;
+        Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, answer_kind, question_covered }
     }
 }
 
@@ -99,14 +120,15 @@ impl Likelihood {
         self.inputs.judged();
     }
 
-    /// The evidence for an answer that is judged now: with the verdict's log-odds and what the
-    /// judgement cost. `None` while a part is unknown.
-    pub fn evidence(&self, log_odds: Option<f64>, judgement: &Usage) -> Option<Evidence> {
+    /// The evidence for an answer that is judged now: with the verdict's log-odds, what the judgement
+    /// cost, and how the answer fits. `None` while a part is unknown.
+    pub fn evidence(&self, log_odds: Option<f64>, judgement: &Usage, fit: impl FnOnce() -> Fit) -> Option<Evidence> {
         let (thoughts, lowest_thought) = self.thoughts.known()?;
         let all_thoughts = self.thoughts.sum;
         let (inputs, lowest_input) = self.inputs.known()?;
         let (verdict, reflection) = (log_odds?, judgement.mean_log_prob()?);
-        Some(Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts })
+        let Fit { kind: answer_kind, covered: question_covered } = fit();
+        Some(Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, answer_kind, question_covered })
     }
 }
 
@@ -273,13 +295,17 @@ mod tests {
         }
     }
 
+    fn fit() -> Fit {
+        Fit { kind: 1.0, covered: 0.25 }
+    }
+
     fn usage(log_prob: f64, scored_tokens: u32) -> Usage {
         Usage { log_prob: Some(log_prob), scored_tokens, ..Usage::default() }
     }
 
     #[test]
     fn a_confidence_is_logistic() {
-        let at_the_means = Evidence::from_values([1.0, -0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        let at_the_means = Evidence::from_values([1.0, -0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
         let expected = |odds: f64| 1.0 / (1.0 + (-odds).exp());
         assert!((calibration().confidence(&at_the_means) - expected(1.0)).abs() < 1e-12);
         let surer = Evidence { thoughts: -0.25, verdict: 3.0, ..at_the_means };
@@ -289,8 +315,9 @@ mod tests {
     #[test]
     fn format_two_counts_orders_of_magnitude() {
         let calibration = Calibration { format: 2, ..calibration() };
-        let evidence = Evidence::from_values([1.0, -1.0, -2.0, 0.0, -0.01, -1e-9, -20.0]);
-        let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts] = evidence.counted(2);
+        let evidence = Evidence::from_values([1.0, -1.0, -2.0, 0.0, -0.01, -1e-9, -20.0, -1.0, 0.5]);
+        let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, fit @ ..] = evidence.counted(2);
+        assert_eq!((fit, evidence.counted(3)), ([-1.0, 0.5], evidence.counted(2)));
         assert_eq!((verdict, thoughts, inputs, reflection), (1.0, 0.0, -SURE.ln(), -SURE.ln()));
         assert!((lowest_thought + 2.0_f64.ln()).abs() < 1e-12 && (lowest_input - 100.0_f64.ln()).abs() < 1e-12);
         assert!((all_thoughts + 20.0_f64.ln()).abs() < 1e-12);
@@ -302,16 +329,16 @@ mod tests {
     #[test]
     fn evidence_is_the_means_and_the_sum_of_words() {
         let mut likelihood = Likelihood::default();
-        assert_eq!(likelihood.evidence(Some(1.0), &usage(-1.0, 2)), None);
+        assert_eq!(likelihood.evidence(Some(1.0), &usage(-1.0, 2), fit), None);
         likelihood.add(Role::Plan, &usage(-4.0, 8));
         likelihood.add(Role::Plan, &usage(-4.0, 2));
         likelihood.add(Role::Tool, &usage(-1.0, 4));
-        let evidence = likelihood.evidence(Some(1.5), &usage(-3.0, 6)).unwrap();
-        assert_eq!(evidence.values(), [1.5, -0.8, -2.0, -0.25, -0.25, -0.5, -8.0]);
-        assert_eq!(likelihood.evidence(None, &usage(-3.0, 6)), None);
-        assert_eq!(likelihood.evidence(Some(1.5), &Usage::default()), None);
+        let evidence = likelihood.evidence(Some(1.5), &usage(-3.0, 6), fit).unwrap();
+        assert_eq!(evidence.values(), [1.5, -0.8, -2.0, -0.25, -0.25, -0.5, -8.0, 1.0, 0.25]);
+        assert_eq!(likelihood.evidence(None, &usage(-3.0, 6), fit), None);
+        assert_eq!(likelihood.evidence(Some(1.5), &Usage::default(), fit), None);
         likelihood.add(Role::Tool, &Usage::default());
-        assert_eq!(likelihood.evidence(Some(1.5), &usage(-3.0, 6)), None);
+        assert_eq!(likelihood.evidence(Some(1.5), &usage(-3.0, 6), fit), None);
     }
 
     #[test]
@@ -321,7 +348,7 @@ mod tests {
         let mut attempt = |thought: f64, input: f64| {
             likelihood.add(Role::Plan, &usage(thought, 10));
             likelihood.add(Role::Tool, &usage(input, 10));
-            let evidence = likelihood.evidence(Some(1.0), &usage(-1.0, 2)).unwrap();
+            let evidence = likelihood.evidence(Some(1.0), &usage(-1.0, 2), fit).unwrap();
             likelihood.judged();
             (evidence.thoughts, evidence.inputs, evidence.all_thoughts)
         };
@@ -343,7 +370,7 @@ mod tests {
             change(&mut changed);
             changed.check().unwrap_err()
         };
-        assert_eq!(checked(|it| it.format = 3), InvalidCalibration::Format(3));
+        assert_eq!(checked(|it| it.format = 4), InvalidCalibration::Format(4));
         assert_eq!(checked(|it| it.format = 0), InvalidCalibration::Format(0));
         assert!(matches!(checked(|it| it.threshold = 1.5), InvalidCalibration::Number { field: "threshold", .. }));
         assert!(matches!(checked(|it| it.intercept = f64::NAN), InvalidCalibration::Number { field: "intercept", .. }));
@@ -354,9 +381,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_confidence_is_a_probability(values in prop::array::uniform7(-1e6..1e6_f64)) {
+        fn a_confidence_is_a_probability(values in prop::array::uniform9(-1e6..1e6_f64)) {
             let evidence = Evidence::from_values(values);
-            for format in [1, 2] {
+            for format in [1, 2, 3] {
                 let calibration = Calibration { format, ..calibration() };
                 prop_assert!((0.0..=1.0).contains(&calibration.confidence(&evidence)));
             }

@@ -16,6 +16,7 @@ mod control;
 mod decide;
 mod digest;
 mod event;
+mod fit;
 mod fold_error;
 mod history;
 mod id;
@@ -54,6 +55,7 @@ pub use digest::Digest;
 pub use event::{
     Event, EventBody, FinishReason, Finished, Observation, ReleaseReason, Released, Shortened, Started, Submitted, Thought, Unknown,
 };
+pub use fit::{Fit, fit};
 pub use fold_error::FoldError;
 pub use history::{Action, Judgement, Reflection, Step, Trajectory, Turn, Verdict};
 pub use id::{InvalidTaskId, TaskId};

@@ -11,7 +11,7 @@ use crate::ranking::threshold_for;
 /// Parts that the questions are split into for confidences of answers that a fit has not seen.
 pub const FOLDS: usize = 5;
 /// Questions with a right answer, and with a wrong one, that a fit needs at least: fewer do not
-/// tell seven parts apart.
+/// tell the parts apart.
 pub const LEAST_QUESTIONS: usize = 10;
 /// The penalty on the weights of standardised parts: a weight of 1 costs as much as half a nat of
 /// log loss. Parts are correlated, and histories are few.

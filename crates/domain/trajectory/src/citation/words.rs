@@ -14,7 +14,7 @@ const COMMON: [&str; 84] = [
 /// How much a number counts. It is rarely in two sentences by chance.
 const NUMBER: u32 = 4;
 /// How much a name counts: a word with a capital.
-pub(super) const NAME: u32 = 3;
+pub(crate) const NAME: u32 = 3;
 /// How much any other word counts.
 const PLAIN: u32 = 1;
 
@@ -23,11 +23,11 @@ const AGAIN: &str = " 2";
 
 /// Distinct words of a text, folded, with what each counts. A word that occurs again is a word of
 /// its own: `The University of Jena is in Jena` says more than its title.
-pub(super) type Words = BTreeMap<String, u32>;
+pub(crate) type Words = BTreeMap<String, u32>;
 
 /// The words of a text. Case, English endings and separators of thousands do not matter. Scripts
 /// without blanks are compared by pairs of characters.
-pub(super) fn words(text: &str) -> Words {
+pub(crate) fn words(text: &str) -> Words {
     let mut found = Words::new();
     read(text, &mut found);
     found
@@ -48,7 +48,7 @@ pub(super) fn words_under(title: &Words, sentence: &str) -> Words {
 }
 
 /// The word of which `word` is an occurrence.
-pub(super) fn once(word: &str) -> &str {
+pub(crate) fn once(word: &str) -> &str {
     word.strip_suffix(AGAIN).unwrap_or(word)
 }
 

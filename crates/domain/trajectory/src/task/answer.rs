@@ -3,6 +3,7 @@
 use super::Task;
 use crate::citation::{Citation, citations};
 use crate::confidence::Evidence;
+use crate::fit::{Fit, fit};
 use crate::history::{Reflection, Step, Turn, Verdict};
 use crate::next_attempt::NextAttempt;
 use crate::usage::Usage;
@@ -51,7 +52,14 @@ impl Task {
     /// How sure the agents were of the answer that is judged next, given the log-odds of its
     /// verdict and what the judgement cost.
     pub fn evidence(&self, log_odds: Option<f64>, judgement: &Usage) -> Option<Evidence> {
-        self.likelihood.evidence(log_odds, judgement)
+        self.likelihood.evidence(log_odds, judgement, || self.fit())
+    }
+
+    /// How the answer that is judged next fits the question.
+    fn fit(&self) -> Fit {
+        let open = self.trajectory.open_step();
+        let answer = open.and_then(|step| Some(self.trajectory.tool(&step.tool)?.answer(step.params.as_deref()?)));
+        answer.map_or_else(Fit::default, |answer| fit(&self.trajectory.question, &self.trajectory.turns, &answer))
     }
 
     /// The passages that one of the task's answers rests on, from the history up to the last step

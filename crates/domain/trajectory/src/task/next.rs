@@ -68,7 +68,7 @@ impl Task {
     /// `usage` is what the judgement cost.
     pub fn judge(&self, judgement: Judgement, usage: &Usage) -> Reflection {
         let Judgement { mut reflection, calibration } = judgement;
-        let evidence = self.likelihood.evidence(reflection.log_odds, usage);
+        let evidence = self.evidence(reflection.log_odds, usage);
         reflection.next_attempt =
             self.next_attempt.or(calibration.as_ref().map(|calibration| calibration.next_attempt)).unwrap_or_default();
         reflection.confidence = calibration.as_ref().zip(evidence).map(|(calibration, evidence)| calibration.confidence(&evidence));

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     fn rated(approved: bool, right: bool, sure: Option<f64>) -> Rated {
-        let evidence = sure.map(|sure| Evidence::from_values([-sure, sure, 0.0, sure, sure, sure, sure]));
+        let evidence = sure.map(|sure| Evidence::from_values([-sure, sure, 0.0, sure, sure, sure, sure, 0.0, 0.5]));
         Rated { approved, right, answerable: true, no_answer: false, confidence: sure, evidence }
     }
 
