@@ -2,8 +2,9 @@
 //! a kind that it has never read invents words, and asks for nothing that the pages say. So a part of
 //! the questions follow an example: the same words, with the names of other pages, and in place of the
 //! words that the example has from a sentence of its pages those of another sentence, which has an
-//! answer of the same kind. A quarter follow a form of our own, because a handful of examples has few
-//! of the relations of the pages. The model chooses among the words, and writes question and answer.
+//! answer of the same kind. The model chooses among the words, and writes question and answer. A
+//! handful of examples has few of the relations of the pages. So some follow a form of our own, and
+//! many are made of what a sentence states (`stated.rs`).
 
 use std::collections::BTreeSet;
 
@@ -15,6 +16,7 @@ use crate::filter::within;
 use crate::form_answers::{Answers, is_number_in_text};
 use crate::pages::Pages;
 use crate::relation_words::{FORM_WORDS, SHORTEST, lower_words, relations, says, shared};
+use crate::stated::Stated;
 use crate::task::Example;
 
 /// A word in this many examples is one of the form (`which`, `does`), and names no relation.
@@ -25,7 +27,9 @@ const KEPT: f64 = 0.4;
 const KEPT_BY_OTHERS: f64 = 0.7;
 /// Share of the questions in a form of our own, over one page or two: `What is the … of the … of …?`
 /// A handful of examples has few of the relations of the pages, and chains few of them.
-const OWN: f64 = 0.25;
+const OWN: f64 = 0.15;
+/// Share of the questions made of a sentence of a page ([`Stated`]), where there are such sentences.
+const STATED: f64 = 0.4;
 /// Draws of pages, until some have what the form asks for.
 const DRAWS: usize = 20;
 /// A question with this word can ask for anything; `who`, `when` and `where` say what they ask for.
@@ -81,6 +85,7 @@ struct Drawn<'a> {
 pub(crate) struct Forms {
     forms: Vec<Form>,
     own: Vec<Form>,
+    stated: Stated,
     /// By kind of page: the words that may name a relation.
     relations: Vec<BTreeSet<String>>,
 }
@@ -106,7 +111,8 @@ impl Forms {
             }
         }
         let own = if forms.is_empty() { Vec::new() } else { vec![Form::own(1), Form::own(2)] };
-        Forms { forms, own, relations }
+        let stated = if forms.is_empty() { Stated::default() } else { Stated::of(pages) };
+        Forms { forms, own, stated, relations }
     }
 
     /// Whether no example has a form.
@@ -117,6 +123,12 @@ impl Forms {
     /// Draws an example's form and pages for it. `None` if there are no forms, or no such pages.
     /// Where the model has no choice, the question is none of the `taken` ones.
     pub(crate) fn draw(&self, pages: &Pages, taken: impl Fn(&str) -> bool, rng: &mut Rng) -> Option<Blank> {
+        if rng.chance(STATED)
+            && let Some(drawn) = (0..DRAWS).find_map(|_| self.stated.draw(pages, rng).filter(|drawn| !taken(&drawn.question)))
+        {
+            let grammar = format!(" {}\\nAnswer: {}\\n", escape(&drawn.question), escape(&drawn.answer));
+            return Some(Blank { pages: drawn.pages, grammar });
+        }
         // each form is tried several times, so that those that fit few pages have their share
         (0..DRAWS).find_map(|_| {
             let own = rng.chance(OWN);

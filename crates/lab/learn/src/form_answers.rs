@@ -127,7 +127,7 @@ fn is_number(word: &str) -> bool {
 }
 
 /// Whether a number looks like a year.
-fn is_year(word: &str) -> bool {
+pub(crate) fn is_year(word: &str) -> bool {
     word.parse::<u32>().is_ok_and(|number| YEARS.contains(&number))
 }
 

@@ -162,7 +162,7 @@ fn two_that_are_compared_need_no_further_pages() {
     // the answer stands on a page that the first one leads to
     let all = vec![page("Ada", "It is near Cem."), page("Bix", "It is near 7 hills."), page("Cem", "It is near Bix.")];
     let pages = Pages::new(Arc::new(Corpus::from_pages(all).unwrap()));
-    let forms = Forms { own: Vec::new(), ..Forms::of(&[example("Which is near, Ada or Bix?", "Bix")], &pages) };
+    let forms = Forms { own: Vec::new(), stated: Stated::default(), ..Forms::of(&[example("Which is near, Ada or Bix?", "Bix")], &pages) };
     let mut rng = Rng::new(1);
     let drawn: Vec<Blank> = (0..100).filter_map(|_| forms.draw(&pages, |_| false, &mut rng)).collect();
     assert!(!drawn.is_empty() && drawn.iter().all(|blank| blank.pages.len() == 2));

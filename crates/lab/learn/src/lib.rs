@@ -43,6 +43,8 @@ mod run;
 mod select;
 mod settings;
 mod stage;
+mod stated;
+mod statement;
 mod store;
 mod synthesize;
 mod task;

@@ -1,0 +1,88 @@
+//! How a question is worded.
+
+use super::words::{BREAKS, Found, NOUN_WORDS, PREPOSITIONS, Value, Word, joined};
+
+/// Nouns that numbers measure rather than count.
+const UNITS: [&str; 23] = [
+    "metres",
+    "meters",
+    "kilometres",
+    "kilometers",
+    "miles",
+    "feet",
+    "inches",
+    "tonnes",
+    "tons",
+    "kilograms",
+    "pounds",
+    "hectares",
+    "acres",
+    "litres",
+    "degrees",
+    "minutes",
+    "hours",
+    "days",
+    "weeks",
+    "months",
+    "years",
+    "euros",
+    "dollars",
+];
+
+/// A question about a page, around its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// What stands before the name, and after it.
+    pub(crate) around: [String; 2],
+    /// What stands around the name in words for the answer: `the one that X is taught by`.
+    pub(crate) named: Option<[String; 2]>,
+    /// The answer.
+    pub(crate) answer: String,
+}
+
+/// `When was X built?` and other ways to ask for a time.
+pub(super) fn when(be: &str, verb: &str, told: &Found) -> Vec<Asked> {
+    let words: &[&str] = match told.value {
+        Value::Year => &["When", "In which year", "In what year", "What year"],
+        Value::Day => &["When", "On which day"],
+        _ => &["When"],
+    };
+    words.iter().map(|word| asks(&format!("{word} {be}"), verb, told)).collect()
+}
+
+/// `What does X speak?`; of what has a name, `Who` as well: a rule cannot tell a person from a place.
+pub(super) fn who_or_what(does: &str, verb: &str, read: &str, told: &Found) -> Vec<Asked> {
+    let words: &[&str] = if told.value == Value::Name { &["What", "Who"] } else { &["What"] };
+    words.iter().map(|word| with_name(asks(&format!("{word} {does}"), verb, told), "the one that", read)).collect()
+}
+
+/// `How many floors does X have?`, of `12 floors`.
+pub(super) fn how_many(does: &str, verb: &str, words: &[Word<'_>]) -> Option<Vec<Asked>> {
+    let (number, rest) = words.split_first().filter(|(number, _)| number.is_number() && !number.ends)?;
+    let goes_on = |word: &&Word<'_>| word.is_lower() && !word.is_one_of(&PREPOSITIONS) && !word.is_one_of(&BREAKS);
+    let mut length = rest.iter().take_while(goes_on).count().min(NOUN_WORDS);
+    length = rest[..length].iter().position(|word| word.ends).map_or(length, |at| at + 1);
+    let last = rest[..length].last().filter(|last| last.text.ends_with('s') || last.text == "people")?;
+    let counted = !last.is_one_of(&UNITS) && !rest[0].is_one_of(&UNITS);
+    let told = Found { text: number.text.to_owned(), value: Value::Number, length: 1, ends: true };
+    counted.then(|| vec![asks(&format!("How many {} {does}", joined(&rest[..length])), verb, &told)])
+}
+
+/// A question with these words around the name.
+pub(super) fn asks(before: &str, after: &str, told: &Found) -> Asked {
+    let after = if after.is_empty() { "?".to_owned() } else { format!(" {after}?") };
+    Asked { around: [format!("{before} "), after], named: None, answer: told.text.clone() }
+}
+
+pub(super) fn possessive(before: &str, noun: &str, told: &Found) -> Asked {
+    Asked { around: [format!("{before} "), format!("'s {noun}?")], named: None, answer: told.text.clone() }
+}
+
+/// With words for the answer, if it has a name: `the place where X was built`.
+pub(super) fn with_name(asked: Asked, before: &str, after: &str) -> Asked {
+    Asked { named: Some([format!("{before} "), format!(" {after}")]), ..asked }
+}
+
+pub(super) fn with_name_before(asked: Asked, before: &str) -> Asked {
+    Asked { named: Some([format!("{before} "), String::new()]), ..asked }
+}

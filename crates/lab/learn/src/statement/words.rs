@@ -1,0 +1,123 @@
+//! The words of a sentence, and the values among them.
+
+use super::Reader;
+use crate::form_answers::is_year;
+
+/// Maximum number of words of an answer that is no page's title.
+const ANSWER_WORDS: usize = 4;
+/// Words that stand for something else.
+const STAND_INS: [&str; 9] = ["it", "him", "her", "them", "this", "these", "there", "which", "whom"];
+const MONTHS: [&str; 12] =
+    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+/// Maximum number of words of a noun, as in `line manager`.
+pub(super) const NOUN_WORDS: usize = 3;
+pub(super) const ARTICLES: [&str; 3] = ["the", "a", "an"];
+pub(super) const PREPOSITIONS: [&str; 14] =
+    ["in", "on", "at", "by", "after", "for", "from", "to", "with", "of", "since", "under", "as", "into"];
+/// Words at which what was said before them ends, beside prepositions.
+pub(super) const BREAKS: [&str; 16] =
+    ["and", "but", "or", "when", "where", "who", "which", "that", "because", "so", "while", "than", "until", "before", "then", "if"];
+
+/// What a value tells, which decides by what word it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value {
+    Year,
+    Date,
+    Day,
+    Number,
+    /// Words with a capital letter: a place, a person, a title.
+    Name,
+    Words,
+}
+
+/// A word without the punctuation around it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    /// Whether a mark follows, at which a part of the sentence ends.
+    pub(super) ends: bool,
+}
+
+impl Word<'_> {
+    pub(super) fn is_one_of(&self, some: &[&str]) -> bool {
+        some.contains(&self.text)
+    }
+
+    pub(super) fn is_article(&self) -> bool {
+        ARTICLES.iter().any(|article| self.text.eq_ignore_ascii_case(article))
+    }
+
+    pub(super) fn is_lower(&self) -> bool {
+        self.text.starts_with(char::is_lowercase)
+    }
+
+    pub(super) fn is_number(&self) -> bool {
+        self.text.starts_with(|c: char| c.is_ascii_digit())
+    }
+}
+
+pub(super) fn words(text: &str) -> Vec<Word<'_>> {
+    let word = |piece: &'_ str| -> Option<(usize, usize)> {
+        let start = piece.find(char::is_alphanumeric)?;
+        let end = piece.rfind(char::is_alphanumeric)?;
+        Some((start, end + piece[end..].chars().next()?.len_utf8()))
+    };
+    // a full stop within a sentence is that of an abbreviation
+    let marked = |after: &str| !matches!(after, "" | ".");
+    let parts = text.split_whitespace().filter_map(|piece| word(piece).map(|(start, end)| (&piece[start..end], marked(&piece[end..]))));
+    parts.map(|(text, ends)| Word { text, ends }).collect()
+}
+
+pub(super) fn joined(words: &[Word<'_>]) -> String {
+    words.iter().map(|word| word.text).collect::<Vec<_>>().join(" ")
+}
+
+/// A value at the beginning of some words, and how many of them it takes.
+pub(super) struct Found {
+    pub(super) text: String,
+    pub(super) value: Value,
+    pub(super) length: usize,
+    /// Whether a part of the sentence ends with it.
+    pub(super) ends: bool,
+}
+
+impl Reader<'_> {
+    /// The value that some words begin with.
+    pub(super) fn value(&self, words: &[Word<'_>]) -> Option<Found> {
+        let article = usize::from(words.first()?.is_article());
+        let words = &words[article..];
+        let titled = |length: &usize| words[..*length].iter().any(|word| !word.is_lower());
+        let title = (1..=words.len().min(2 * ANSWER_WORDS)).rev().filter(titled).find_map(|length| {
+            let title = &self.pages.all()[self.pages.find(&joined(&words[..length]))?].title;
+            Some((title.clone(), &words[length - 1], length))
+        });
+        if let Some((text, last, length)) = title {
+            // `Ada Lind's office` is another thing than Ada Lind
+            let whole = text.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with(last.text);
+            let ends = words.len() == length || last.ends;
+            return whole.then_some(Found { text, value: Value::Name, length: article + length, ends });
+        }
+        let first = words.first().filter(|first| !first.is_one_of(&STAND_INS) && !first.is_one_of(&PREPOSITIONS) && !first.is_article())?;
+        let stops = |word: &Word<'_>| word.is_one_of(&PREPOSITIONS) || word.is_one_of(&BREAKS);
+        let length = (1..words.len()).find(|at| words[at - 1].ends || stops(&words[*at])).unwrap_or(words.len());
+        let all = &words[..length];
+        let cut = words.get(length).is_some_and(|next| {
+            let goes_on = next.text == "and" && words.get(length + 1).is_some_and(|word| !word.is_lower());
+            !all[length - 1].ends && (goes_on || next.text == "of")
+        });
+        (length <= ANSWER_WORDS && !cut).then_some(())?;
+        let dated = all.iter().any(|word| word.is_one_of(&MONTHS));
+        let year = is_year(first.text);
+        let value = match first {
+            _ if dated && all.iter().any(Word::is_number) => Value::Date,
+            _ if year && length == 1 => Value::Year,
+            _ if WEEKDAYS.iter().any(|day| first.text.strip_suffix('s').unwrap_or(first.text) == *day) => Value::Day,
+            _ if first.is_number() => Value::Number,
+            _ if first.is_lower() => Value::Words,
+            _ => Value::Name,
+        };
+        let ends = words.len() == length || all[length - 1].ends;
+        Some(Found { text: joined(all), value, length: article + length, ends })
+    }
+}
