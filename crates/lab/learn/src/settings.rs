@@ -10,7 +10,7 @@ const MOST_BIAS: f32 = 20.0;
 /// Maximum of `synthesize.hints`: each has a greater bias than the one before.
 const MOST_HINTS: usize = 4;
 /// Defaults for a model without a chat template.
-const FORMS: f64 = 0.8;
+const FORMS: f64 = 1.0;
 const BIAS: f32 = 6.0;
 const HINTS: usize = 3;
 /// Default of `train.threshold`.
@@ -81,10 +81,10 @@ section! {
         /// Relative frequencies of prompts with one page, two linked pages, three linked pages, or
         /// two pages of one kind.
         pub pages: [f64; 4] = [0.3, 0.3, 0.2, 0.2],
-        /// Fraction of the questions that follow the form of an example, or one of our own (`What is the …
-        /// of …?`), with the names of other pages and words of their sentences; the others are free, and
-        /// kept to their share. Default: 0.8 for a model without a chat template, which invents words over
-        /// pages of a new kind, and 0 for others.
+        /// Fraction of the questions that follow the form of an example or one of our own (`What is the …
+        /// of …?`), with the names of other pages and words of their sentences, or that a sentence of a
+        /// page answers; the others are free, and kept to their share. Default: 1 for a model without a
+        /// chat template, which invents words over pages of a new kind, and 0 for others.
         // not serialised if there are none, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "is_free")]
         pub forms: Option<f64> = None,

@@ -15,6 +15,7 @@ use self::verbs::{base_of_past, base_of_third, is_participle, past_of, third_of}
 pub(crate) use self::wording::Asked;
 use self::wording::{asks, how_many, possessive, when, who_or_what, with_name, with_name_before};
 use self::words::{ARTICLES, Found, NOUN_WORDS, PREPOSITIONS, Value, Word, joined, words};
+pub(crate) use self::words::{Sort, values};
 use crate::pages::Pages;
 
 /// Maximum number of words between a subject and what is asked for: `joined the company in`.

@@ -21,14 +21,14 @@ fn defaults_fit_the_model() {
     assert_eq!(task.settings.train.epochs, 5);
     let set = |settings: Settings| (settings.instruct.forms, settings.synthesize.question_bias, settings.filter.coverage);
     assert_eq!(set(task.settings.clone()), (None, None, None));
-    assert_eq!(set(task.settings.clone().fitting(false)), (Some(0.8), Some(6.0), Some(0.8)));
+    assert_eq!(set(task.settings.clone().fitting(false)), (Some(1.0), Some(6.0), Some(0.8)));
     assert_eq!(set(task.settings.clone().fitting(true)), (Some(0.0), Some(0.0), Some(0.0)));
     let mut own = task.settings;
     own.synthesize.question_bias = Some(0.0);
     let digested = |settings: Settings| serde_json::to_string(&settings.instruct).unwrap();
     assert!(digested(own.clone().fitting(false)).contains("forms"));
     assert!(!digested(own.clone().fitting(true)).contains("forms"), "runs of before go on");
-    assert_eq!(set(own.clone().fitting(false)), (Some(0.8), Some(0.0), Some(0.0)));
+    assert_eq!(set(own.clone().fitting(false)), (Some(1.0), Some(0.0), Some(0.0)));
     let hints = |settings: Settings| settings.fitting(false).synthesize.hints;
     assert_eq!([hints(Settings::default()), hints(own.clone())], [Some(3), Some(0)], "hints are a bias");
     own.synthesize = Synthesize::default();

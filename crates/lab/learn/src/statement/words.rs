@@ -1,12 +1,15 @@
 //! The words of a sentence, and the values among them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Reader;
 use crate::form_answers::is_year;
+use crate::pages::Pages;
 
 /// Maximum number of words of an answer that is no page's title.
 const ANSWER_WORDS: usize = 4;
 /// Words that stand for something else.
-const STAND_INS: [&str; 9] = ["it", "him", "her", "them", "this", "these", "there", "which", "whom"];
+const STAND_INS: [&str; 13] = ["it", "its", "him", "his", "her", "them", "their", "one", "this", "these", "there", "which", "whom"];
 const MONTHS: [&str; 12] =
     ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
@@ -120,4 +123,58 @@ impl Reader<'_> {
         let ends = words.len() == length || all[length - 1].ends;
         Some(Found { text: joined(all), value, length: article + length, ends })
     }
+}
+
+/// A sort of values that can be told apart without reading a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Sort {
+    /// The name of a page of this kind.
+    Page(usize),
+    Year,
+    Weekday,
+    /// With letters and digits: `QT-8063`.
+    Code,
+    /// Any other number.
+    Number,
+}
+
+impl Sort {
+    /// That of an answer; `None` if it is none, such as words.
+    pub(crate) fn of(answer: &str, pages: &Pages) -> Option<Sort> {
+        match pages.find(answer) {
+            Some(page) => Some(Sort::Page(pages.kind(page))),
+            None => Sort::of_word(answer),
+        }
+    }
+
+    fn of_word(word: &str) -> Option<Sort> {
+        let weekday = WEEKDAYS.iter().any(|day| word.strip_suffix('s').unwrap_or(word) == *day);
+        let digits = word.chars().filter(char::is_ascii_digit).count();
+        match word {
+            _ if weekday => Some(Sort::Weekday),
+            _ if digits == 0 || word.contains(char::is_whitespace) => None,
+            _ if is_year(word) => Some(Sort::Year),
+            _ if word.contains(char::is_alphabetic) => Some(Sort::Code),
+            _ => Some(Sort::Number),
+        }
+    }
+}
+
+/// The values of a page, in the words in which it has them.
+pub(crate) fn values(page: usize, pages: &Pages) -> BTreeMap<Sort, BTreeSet<String>> {
+    let mut found: BTreeMap<Sort, BTreeSet<String>> = BTreeMap::new();
+    let mut rest = pages.all()[page].text.clone();
+    for other in pages.linked(page).iter().chain([&page]) {
+        let title = &pages.all()[*other].title;
+        rest = rest.replace(title.as_str(), " ");
+        if *other != page {
+            found.entry(Sort::Page(pages.kind(*other))).or_default().insert(title.clone());
+        }
+    }
+    for word in words(&rest) {
+        if let Some(sort) = Sort::of_word(word.text) {
+            found.entry(sort).or_default().insert(word.text.to_owned());
+        }
+    }
+    found
 }
