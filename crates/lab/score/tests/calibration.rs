@@ -7,8 +7,8 @@ use autoact_score::{FitError, Judged, auroc, calibration_error, curve, fit, fit_
 use autoact_trajectory::{Calibration, Evidence};
 use proptest::prelude::*;
 
-/// Answers that are right the more often the likelier their thoughts are; `lowest_input` and
-/// `all_thoughts` are constant.
+/// Answers that are right the more often the likelier their thoughts are; `lowest_input`,
+/// `all_thoughts` and how the answer fits are constant.
 fn judged() -> Vec<Judged> {
     let mut draws = SplitMix64::new(14);
     let mut one = |at: usize| {
@@ -22,6 +22,8 @@ fn judged() -> Vec<Judged> {
             lowest_input: 0.0,
             reflection: -1.5 * values[5],
             all_thoughts: 0.0,
+            answer_kind: 0.0,
+            question_covered: 0.5,
         };
         let odds = 4.0 * (1.0 + thoughts) + 0.25 * evidence.verdict + 0.5;
         let right = draws.unit() < 1.0 / (1.0 + (-odds).exp());
