@@ -7,6 +7,7 @@
 //! one that is such a thing, such as one year, one weekday, or one name of a building.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use autoact_base::random::Rng;
 
@@ -19,11 +20,19 @@ const CHAINED: f64 = 0.4;
 /// others mean.
 const SINGLE: f64 = 0.8;
 
-/// What a page states in a sentence, or a value of it, by the questions that it answers.
+/// One thing that a page states, by the questions that it answers.
 #[derive(Debug)]
 struct Statement {
     page: usize,
-    questions: Vec<Asked>,
+    /// The value, where the questions are of all pages of the kind.
+    value: Option<String>,
+    questions: Arc<[Asked]>,
+}
+
+impl Statement {
+    fn answer<'a>(&'a self, question: &'a Asked) -> &'a str {
+        self.value.as_deref().unwrap_or(&question.answer)
+    }
 }
 
 /// All statements of the pages.
@@ -49,38 +58,46 @@ impl Stated {
     pub(crate) fn of(pages: &Pages) -> Stated {
         let told: Vec<BTreeMap<Sort, BTreeSet<String>>> = (0..pages.all().len()).map(|page| values(page, pages)).collect();
         let only = |page: usize, sort: Sort| told[page].get(&sort).filter(|all| all.len() == 1).and_then(BTreeSet::first);
+        let mut alike: BTreeMap<(usize, Sort), usize> = BTreeMap::new();
+        for (page, sorts) in told.iter().enumerate() {
+            let one = sorts.iter().filter(|(_, all)| all.len() == 1);
+            one.for_each(|(sort, _)| *alike.entry((pages.kind(page), *sort)).or_default() += 1);
+        }
         let single = |kind: usize, sort: Sort| {
-            let alike = &pages.kinds()[kind];
-            alike.iter().filter(|page| only(**page, sort).is_some()).count() as f64 >= SINGLE * alike.len() as f64
+            let count = alike.get(&(kind, sort)).copied().unwrap_or_default();
+            count as f64 >= SINGLE * pages.kinds()[kind].len() as f64
         };
         let mut all = Vec::new();
         let mut shared: BTreeMap<(usize, Sort), Vec<Asked>> = BTreeMap::new();
         for (page, text) in pages.all().iter().enumerate() {
             let kind = pages.kind(page);
             for sentence in text.sentences() {
-                let mut questions = asked(sentence, page, pages);
-                let sort = questions.first().and_then(|one| Sort::of(&one.answer, pages));
-                if let Some(sort) = sort.filter(|sort| only(page, *sort) == questions.first().map(|one| &one.answer) && single(kind, *sort))
-                {
+                // `built in 1912 by Ada Lind` states two things
+                let mut by_answer: BTreeMap<String, Vec<Asked>> = BTreeMap::new();
+                asked(sentence, page, pages).into_iter().for_each(|one| by_answer.entry(one.answer.clone()).or_default().push(one));
+                for (answer, mut questions) in by_answer {
+                    let sort = Sort::of(&answer, pages).filter(|sort| only(page, *sort) == Some(&answer) && single(kind, *sort));
+                    let Some(sort) = sort else {
+                        all.push(Statement { page, value: None, questions: questions.into() });
+                        continue;
+                    };
                     let known = shared.entry((kind, sort)).or_default();
                     questions.retain(|one| !known.iter().any(|other| other.around == one.around && other.named == one.named));
                     known.append(&mut questions);
-                } else if !questions.is_empty() {
-                    all.push(Statement { page, questions });
                 }
             }
         }
-        for ((kind, sort), questions) in &shared {
-            for page in &pages.kinds()[*kind] {
-                let Some(answer) = only(*page, *sort) else { continue };
-                let of_this = |one: &Asked| Asked { answer: answer.clone(), ..one.clone() };
-                all.push(Statement { page: *page, questions: questions.iter().map(of_this).collect() });
+        for ((kind, sort), questions) in shared {
+            let questions: Arc<[Asked]> = questions.into();
+            for page in &pages.kinds()[kind] {
+                let Some(value) = only(*page, sort).cloned() else { continue };
+                all.push(Statement { page: *page, value: Some(value), questions: Arc::clone(&questions) });
             }
         }
         let mut of_page = vec![Vec::new(); pages.all().len()];
         all.iter().enumerate().for_each(|(at, statement)| of_page[statement.page].push(at));
         let leads = |(at, statement): (usize, &Statement)| {
-            let answer = &statement.questions.iter().find(|question| question.named.is_some())?.answer;
+            let answer = statement.answer(statement.questions.iter().find(|question| question.named.is_some())?);
             let next = pages.find(answer).filter(|next| *next != statement.page && !of_page[*next].is_empty())?;
             Some((at, next))
         };
@@ -100,15 +117,16 @@ impl Stated {
             let then = &self.all[*rng.pick(&self.of_page[*next])?];
             // `the one who built X's height` asks for the height of X
             let whole: Vec<&Asked> = then.questions.iter().filter(|asked| !asked.around[1].starts_with('\'')).collect();
-            let Asked { around: [opening, rest], answer, .. } = rng.pick(&whole)?;
+            let asked = rng.pick(&whole)?;
+            let (Asked { around: [opening, rest], .. }, answer) = (asked, then.answer(asked));
             let question = format!("{opening}{before}{}{after}{rest}", title(first.page));
             let back = pages.find(answer) == Some(first.page);
-            return (!back).then(|| Drawn { pages: vec![first.page, *next], question, answer: answer.clone() });
+            return (!back).then(|| Drawn { pages: vec![first.page, *next], question, answer: answer.to_owned() });
         }
         let statement = rng.pick(&self.all)?;
-        let Asked { around: [before, after], answer, .. } = rng.pick(&statement.questions)?;
-        let question = format!("{before}{}{after}", title(statement.page));
-        Some(Drawn { pages: vec![statement.page], question, answer: answer.clone() })
+        let asked = rng.pick(&statement.questions)?;
+        let question = asked.around.join(title(statement.page));
+        Some(Drawn { pages: vec![statement.page], question, answer: statement.answer(asked).to_owned() })
     }
 }
 
@@ -122,7 +140,11 @@ mod tests {
 
     fn pages() -> Pages {
         let page = |title: &str, text: &str| Page { title: title.to_owned(), text: text.to_owned() };
-        let halls = [("Elm Hall", "It was built in 1912."), ("Oak Hall", "Oak Hall dates from 1887."), ("Ash Hall", "It went up in 1901.")];
+        let halls = [
+            ("Elm Hall", "It was built in 1912 by Bo Ek."),
+            ("Oak Hall", "Oak Hall dates from 1887."),
+            ("Ash Hall", "It went up in 1901."),
+        ];
         let courses = [
             ("Knots", "The course is held in Elm Hall. It is worth 6 credits. 20 places."),
             ("Bells", "The course takes place in Oak Hall. It is worth 9 credits. 30 places."),
@@ -153,6 +175,7 @@ mod tests {
         ] {
             assert!(drawn.iter().any(|one| one == expected), "{expected} is not among {drawn:#?}");
         }
+        assert!(drawn.iter().filter(|one| one.starts_with("Who built")).all(|one| one.ends_with("-> Bo Ek")), "{drawn:#?}");
         // credits and places are both numbers, so no page says which is which for another
         assert!(drawn.iter().any(|one| one == "How many credits is Bells worth? -> 9"), "{drawn:#?}");
         assert!(!drawn.iter().any(|one| one.starts_with("How many credits") && one.ends_with("0")), "{drawn:#?}");
