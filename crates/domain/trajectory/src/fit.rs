@@ -117,7 +117,8 @@ fn fits(asked: Option<Kind>, question: &str, answer: &str) -> f64 {
         Some(_) if yes_no => -1.0,
         Some(Kind::Time) => sign(digit || TIMES.iter().any(|time| first.len() >= TIME_LETTERS && first.starts_with(time))),
         Some(Kind::Number) => sign(digit || NUMBERS.contains(&first)),
-        Some(Kind::Name) if first.starts_with(|c: char| c.is_ascii_digit()) => -1.0,
+        // `12 High Street` is a place, `99 metres` is none
+        Some(Kind::Name) if first.starts_with(|c: char| c.is_ascii_digit()) => sign(answer.contains(char::is_uppercase)),
         Some(Kind::Name) => sign(true),
         Some(Kind::Thing) => 0.0,
     }
@@ -162,6 +163,8 @@ mod tests {
             ("Who designed it?", "2", -1.0),
             ("Who designed it?", "Ines Varrick", 1.0),
             ("Where is it?", "1987", -1.0),
+            ("Where is it?", "99 metres", -1.0),
+            ("Where is it?", "12 High Street", 1.0),
             ("Is it on a Monday?", "yes", 1.0),
             ("so, is it on a Monday", "Monday", -1.0),
             ("Is A or B the older one?", "A", 0.0),

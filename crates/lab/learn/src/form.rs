@@ -32,6 +32,8 @@ const OWN: f64 = 0.15;
 const STATED: f64 = 0.4;
 /// Draws of pages, until some have what the form asks for.
 const DRAWS: usize = 20;
+/// Words of English questions.
+const ASKING: [&str; 10] = ["did", "does", "how", "is", "what", "when", "where", "which", "who", "whose"];
 /// A question with this word can ask for anything; `who`, `when` and `where` say what they ask for.
 const ANYTHING: &str = "what";
 
@@ -110,8 +112,11 @@ impl Forms {
                 form.kept = 1.0;
             }
         }
-        let own = if forms.is_empty() { Vec::new() } else { vec![Form::own(1), Form::own(2)] };
-        let stated = if forms.is_empty() { Stated::default() } else { Stated::of(pages) };
+        // what we word ourselves is English, and beside questions in another language makes no sense
+        let english = |words: &Vec<String>| words.iter().any(|word| ASKING.contains(&word.as_str()));
+        let ours = !forms.is_empty() && all.iter().any(english);
+        let own = if ours { vec![Form::own(1), Form::own(2)] } else { Vec::new() };
+        let stated = if ours { Stated::of(pages) } else { Stated::default() };
         Forms { forms, own, stated, relations }
     }
 

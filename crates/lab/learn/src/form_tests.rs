@@ -209,3 +209,12 @@ fn a_word_of_names_is_one_of_relations_too() {
     // the sentence also names a department
     assert!(kept.iter().all(|blank| !blank.grammar.split_once("Answer:").unwrap().1.contains("Department")), "{kept:?}");
 }
+
+#[test]
+fn beside_questions_in_another_language_there_are_none_of_ours() {
+    let forms = Forms::of(&[example("Wie lautet die Durchwahl von Ada Lind?", "310")], &pages());
+    assert!(!forms.is_empty() && forms.own.is_empty());
+    let mut rng = Rng::new(1);
+    let drawn: Vec<Blank> = (0..200).filter_map(|_| forms.draw(&pages(), |_| false, &mut rng)).collect();
+    assert!(drawn.iter().all(|blank| blank.grammar.starts_with(" Wie lautet")), "{drawn:?}");
+}

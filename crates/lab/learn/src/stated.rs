@@ -47,7 +47,7 @@ pub(crate) struct Stated {
 
 /// A question with its answer, and the pages that lead there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Drawn {
+pub(crate) struct StatedQuestion {
     pub(crate) pages: Vec<usize>,
     pub(crate) question: String,
     pub(crate) answer: String,
@@ -106,7 +106,7 @@ impl Stated {
     }
 
     /// A random question; `None` if no sentence is understood.
-    pub(crate) fn draw(&self, pages: &Pages, rng: &mut Rng) -> Option<Drawn> {
+    pub(crate) fn draw(&self, pages: &Pages, rng: &mut Rng) -> Option<StatedQuestion> {
         let title = |page: usize| pages.all()[page].title.as_str();
         if rng.chance(CHAINED)
             && let Some((at, next)) = rng.pick(&self.links)
@@ -121,12 +121,12 @@ impl Stated {
             let (Asked { around: [opening, rest], .. }, answer) = (asked, then.answer(asked));
             let question = format!("{opening}{before}{}{after}{rest}", title(first.page));
             let back = pages.find(answer) == Some(first.page);
-            return (!back).then(|| Drawn { pages: vec![first.page, *next], question, answer: answer.to_owned() });
+            return (!back).then(|| StatedQuestion { pages: vec![first.page, *next], question, answer: answer.to_owned() });
         }
         let statement = rng.pick(&self.all)?;
         let asked = rng.pick(&statement.questions)?;
         let question = asked.around.join(title(statement.page));
-        Some(Drawn { pages: vec![statement.page], question, answer: statement.answer(asked).to_owned() })
+        Some(StatedQuestion { pages: vec![statement.page], question, answer: statement.answer(asked).to_owned() })
     }
 }
 

@@ -68,10 +68,12 @@ impl Task {
     /// `usage` is what the judgement cost.
     pub fn judge(&self, judgement: Judgement, usage: &Usage) -> Reflection {
         let Judgement { mut reflection, calibration } = judgement;
-        let evidence = self.evidence(reflection.log_odds, usage);
         reflection.next_attempt =
             self.next_attempt.or(calibration.as_ref().map(|calibration| calibration.next_attempt)).unwrap_or_default();
-        reflection.confidence = calibration.as_ref().zip(evidence).map(|(calibration, evidence)| calibration.confidence(&evidence));
+        reflection.confidence = calibration.as_ref().and_then(|calibration| {
+            let evidence = self.evidence(reflection.log_odds, usage)?;
+            Some(calibration.confidence(&evidence))
+        });
         let known = calibration.filter(|_| reflection.confidence.is_some()).map(|calibration| calibration.threshold);
         reflection.threshold = match self.no_answer() {
             None => self.min_confidence.or(known),
