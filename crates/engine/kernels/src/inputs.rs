@@ -13,7 +13,7 @@
 use crate::Team;
 use crate::format::Format;
 use crate::line::{Line, row_lines};
-use crate::simd::{self, Isa, MANY, Rows, SIDE, words_for_tiles};
+use crate::simd::{self, Isa, Rows, SIDE, Target, words_for_tiles};
 
 /// The input rows of products, converted once for all products that read them. They are unchanged
 /// for [`Format::F32`], rounded for [`Format::Bf16`], and blocks of 32 bytes with an f32 scale for
@@ -68,17 +68,13 @@ impl Inputs {
         each: impl Fn(&mut [Line], usize, &(dyn Fn(usize, &mut [Line]) + Sync)),
     ) {
         assert!(cols > 0 && x.len().is_multiple_of(cols), "{} numbers are no whole rows of {cols}", x.len());
-        assert!(format.row_bytes(cols).is_some(), "`{format}` has no rows of {cols}");
-        (self.format, self.rows, self.cols) = (Some(format), x.len() / cols, cols);
         let isa = Isa::get();
-        self.tiles = isa.has_tiles_for(format);
-        self.has_exact = updated || format == Format::F32;
+        self.reshape(isa, format, x.len() / cols, cols, updated);
         let formats: &[Format] = match (format, self.has_exact) {
             (Format::F32, _) => &[Format::F32],
             (_, true) => &[Format::F32, format],
             (_, false) => &[format],
         };
-        let many = self.many();
         for format in formats {
             if self.tiles && *format != Format::F32 {
                 // a group of rows takes as many lines as a row has words
@@ -87,7 +83,7 @@ impl Inputs {
                 each(&mut self.packed, group, &|group_of, lines| {
                     let from = group_of * SIDE;
                     let rows = (self.rows - from).min(lines.len().div_ceil(group) * SIDE);
-                    simd::pack_for_tiles(isa, *format, many, &x[from * cols..][..rows * cols], cols, lines);
+                    simd::pack_for_tiles(isa, *format, &x[from * cols..][..rows * cols], cols, lines);
                 });
                 continue;
             }
@@ -105,9 +101,22 @@ impl Inputs {
         }
     }
 
-    /// Whether the layout of tiles is that of many rows.
-    fn many(&self) -> bool {
-        self.rows >= MANY
+    fn reshape(&mut self, isa: Isa, format: Format, rows: usize, cols: usize, updated: bool) {
+        assert!(format.row_bytes(cols).is_some(), "`{format}` has no rows of {cols}");
+        (self.format, self.rows, self.cols) = (Some(format), rows, cols);
+        self.tiles = isa.has_tiles_for(format);
+        self.has_exact = updated || format == Format::F32;
+    }
+
+    /// Room for rows for tiles, in bf16, which the caller writes.
+    pub(crate) fn gated(&mut self, isa: Isa, rows: usize, cols: usize, updated: bool) -> Target<'_> {
+        self.reshape(isa, Format::Bf16, rows, cols, updated);
+        self.packed.resize((rows * words_for_tiles(Format::Bf16, cols)).div_ceil(SIDE), Line::default());
+        let stride = stride(Format::F32, cols);
+        if updated {
+            self.exact.resize(rows * stride, Line::default());
+        }
+        Target { packed: &mut self.packed, exact: updated.then_some((&mut self.exact, stride)) }
     }
 
     /// Number of rows.
@@ -138,7 +147,7 @@ impl Inputs {
     pub(crate) fn packed(&self) -> Rows<'_> {
         match self.format {
             None | Some(Format::F32) => self.exact(),
-            Some(format) if self.tiles => Rows::for_tiles(format, self.many(), &self.packed, self.rows, self.cols),
+            Some(format) if self.tiles => Rows::for_tiles(format, &self.packed, self.rows, self.cols),
             Some(format) => Rows::new(format, &self.packed, stride(format, self.cols), self.rows, self.cols),
         }
     }

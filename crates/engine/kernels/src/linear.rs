@@ -42,37 +42,47 @@ pub struct LowRank<'a> {
 /// If the shapes are inconsistent, `x` has another format than a part, two parts write the same
 /// column, or an update changes a column that no part writes.
 pub fn linear(team: &Team, x: &Inputs, parts: &[Part<'_>], updates: &[LowRank<'_>], y: &mut [f32], width: usize) {
-    check(x, parts, updates, y, width);
+    assert_eq!(Some(y.len()), x.rows().checked_mul(width), "{} rows of {width} outputs", x.rows());
+    check(x, parts, updates, width);
     if x.rows() == 0 {
         return;
     }
     let isa = Isa::get();
-    let updates: Vec<&LowRank<'_>> = updates.iter().filter(|u| u.rank > 0 && !u.rows.is_empty() && !u.b.is_empty()).collect();
+    let updates = effective(updates);
+    let (inner, lines) = first_products(team, isa, x, &updates);
+    let second = second_products(&updates, &inner, lines);
+    let parts: Vec<_> = parts.iter().map(|p| Columns { weights: Weights::new(&p.weight), bias: p.bias, column: p.column }).collect();
+    into_columns(team, isa, x.packed(), &parts, &second, y, width);
+}
 
-    // the products of the inputs and each update's `a`, in rows of `lines` lines, update after
-    // update
+/// The products of the inputs and each update's `a`, in rows of so many lines, update after update.
+pub(crate) fn first_products(team: &Team, isa: Isa, x: &Inputs, updates: &[&LowRank<'_>]) -> (Vec<Line>, usize) {
     let lines = row_lines(Format::F32, updates.iter().map(|u| u.rank).max().unwrap_or(0));
     let rows: usize = updates.iter().map(|u| u.rows.len()).sum();
     let mut inner = vec![Line::default(); rows * lines];
     let first: Vec<_> = updates.iter().map(|u| (Weights::f32(u.a, x.cols()), x.exact().range(u.rows.clone()))).collect();
     into_rows(team, isa, &first, &mut inner, lines);
-
-    let mut row = 0;
-    let second: Vec<_> = updates
-        .iter()
-        .map(|u| {
-            let from = row * lines;
-            row += u.rows.len();
-            let inner = &inner[from..row * lines];
-            Update { inner, lines, rank: u.rank, b: u.b, rows: u.rows.len(), row: u.rows.start, column: u.column }
-        })
-        .collect();
-    let parts: Vec<_> = parts.iter().map(|p| Columns { weights: Weights::new(&p.weight), bias: p.bias, column: p.column }).collect();
-    into_columns(team, isa, x.packed(), &parts, &second, y, width);
+    (inner, lines)
 }
 
-fn check(x: &Inputs, parts: &[Part<'_>], updates: &[LowRank<'_>], y: &[f32], width: usize) {
-    assert_eq!(Some(y.len()), x.rows().checked_mul(width), "{} rows of {width} outputs", x.rows());
+/// What remains of the updates after [`first_products`].
+pub(crate) fn second_products<'a>(updates: &[&LowRank<'a>], inner: &'a [Line], lines: usize) -> Vec<Update<'a>> {
+    let mut row = 0;
+    let second = updates.iter().map(|u| {
+        let from = row * lines;
+        row += u.rows.len();
+        let inner = &inner[from..row * lines];
+        Update { inner, lines, rank: u.rank, b: u.b, rows: u.rows.len(), row: u.rows.start, column: u.column }
+    });
+    second.collect()
+}
+
+/// Those of the updates that change anything.
+pub(crate) fn effective<'a, 'b>(updates: &'b [LowRank<'a>]) -> Vec<&'b LowRank<'a>> {
+    updates.iter().filter(|u| u.rank > 0 && !u.rows.is_empty() && !u.b.is_empty()).collect()
+}
+
+pub(crate) fn check(x: &Inputs, parts: &[Part<'_>], updates: &[LowRank<'_>], width: usize) {
     let mut columns: Vec<Range<usize>> = Vec::with_capacity(parts.len());
     for part in parts {
         let weight = &part.weight;

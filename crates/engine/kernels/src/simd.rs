@@ -18,6 +18,7 @@ use crate::rows;
 
 mod attention;
 mod chunks;
+mod gated;
 mod panel;
 mod portable;
 mod product;
@@ -29,11 +30,12 @@ mod x86_bytes;
 
 pub(crate) use attention::{COLUMNS, Keep, Span, Words, multiply};
 pub(crate) use chunks::Chunks;
+pub(crate) use gated::{Target, gated, gates_on_tiles};
 pub(crate) use product::{Columns, Rows, Update, Weights, into_columns, into_rows};
 pub(crate) use tiles::attention::{Buffers, Stretch, attend as attend_on_tiles, pack_queries, query_lines};
 #[cfg(target_arch = "x86_64")]
 pub use tiles::instructions as tile_instructions;
-pub(crate) use tiles::{MANY, SIDE, pack as pack_for_tiles, words as words_for_tiles};
+pub(crate) use tiles::{SIDE, pack as pack_for_tiles, words as words_for_tiles};
 
 #[cfg(target_endian = "big")]
 compile_error!("the kernels read little-endian weights as they are");

@@ -2,6 +2,7 @@
 
 mod attention;
 mod elementwise;
+mod gated;
 mod linear;
 
 use autoact_base::random::SplitMix64;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use autoact_kernels::{Format, Inputs, LowRank, Part, Team, linear};
+use autoact_kernels::{Format, GatedBuffers, Inputs, LowRank, Part, Team, gated, linear};
 use autoact_lora::Adapter;
 
 use crate::LoadError;
@@ -65,24 +65,50 @@ impl Linear {
 
     /// Forward pass: `x` `[n, in]` to `y` `[n, out]`. `updates` are adapters' updates of ranges of
     /// rows.
-    pub(crate) fn forward(&self, team: &Team, inputs: &mut Inputs, x: &[f32], updates: &[(Range<usize>, &Update)], y: &mut [f32]) {
+    pub(crate) fn forward(&self, team: &Team, inputs: &mut Inputs, x: &[f32], updates: &Updates<'_>, y: &mut [f32]) {
         inputs.set_with(team, self.format, x, self.features_in, !updates.is_empty());
+        self.product(team, inputs, updates, y);
+    }
+
+    /// [`Linear::forward`] of inputs in its format.
+    pub(crate) fn product(&self, team: &Team, inputs: &Inputs, updates: &Updates<'_>, y: &mut [f32]) {
+        linear(team, inputs, &self.parts(), &low_rank(updates), y, self.features_out);
+    }
+
+    /// Forward pass of a gate and what it gates, in this order, with `inputs` and `buffers` for its
+    /// use; the result is the inputs `to` of `next`, whose rows adapters update if `updated`.
+    #[allow(clippy::too_many_arguments)] // a layer, the next one, and what lies between
+    pub(crate) fn gated(
+        &self,
+        team: &Team,
+        inputs: &mut Inputs,
+        x: &[f32],
+        updates: &Updates<'_>,
+        buffers: &mut GatedBuffers,
+        (to, next, updated): (&mut Inputs, &Self, bool),
+    ) {
+        inputs.set_with(team, self.format, x, self.features_in, !updates.is_empty());
+        let [gate, up] = self.parts()[..] else { unreachable!("`{}` layers as a gate and what it gates", self.layers.len()) };
+        gated(team, inputs, &[gate, up], &low_rank(updates), buffers, to, next.format, updated);
+    }
+
+    fn parts(&self) -> Vec<Part<'_>> {
         let mut column = 0;
         let part = |layer: &'_ Layer, column: &mut usize| {
             let at = *column;
             *column += layer.weight.rows();
             at
         };
-        let parts: Vec<Part<'_>> =
-            self.layers.iter().map(|l| Part { weight: l.weight.matrix(), bias: l.bias.as_deref(), column: part(l, &mut column) }).collect();
-        let low_rank: Vec<LowRank<'_>> = updates
-            .iter()
-            .flat_map(|(rows, update)| {
-                update.parts.iter().map(|p| LowRank { rows: rows.clone(), column: p.column, rank: p.rank, a: &p.a, b: &p.b })
-            })
-            .collect();
-        linear(team, inputs, &parts, &low_rank, y, self.features_out);
+        self.layers.iter().map(|l| Part { weight: l.weight.matrix(), bias: l.bias.as_deref(), column: part(l, &mut column) }).collect()
     }
+}
+
+/// Updates of ranges of rows.
+pub(crate) type Updates<'a> = [(Range<usize>, &'a Update)];
+
+fn low_rank<'a>(updates: &Updates<'a>) -> Vec<LowRank<'a>> {
+    let parts = updates.iter().flat_map(|(rows, update)| update.parts.iter().map(|p| (rows.clone(), p)));
+    parts.map(|(rows, p)| LowRank { rows, column: p.column, rank: p.rank, a: &p.a, b: &p.b }).collect()
 }
 
 /// An adapter's update of one [`Linear`]: `y += B (A x)` for each layer that the adapter changes.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use autoact_kernels::{AttentionShape, Format, Inputs, KvFormat, Queries, Team, add, attend, rms_norm, rotate, swiglu};
+use autoact_kernels::{AttentionShape, Format, GatedBuffers, Inputs, KvFormat, Queries, Team, add, attend, rms_norm, rotate};
 use autoact_lora::{Adapter, BaseLayout};
 
 use crate::kv::BlockShape;
@@ -95,9 +95,8 @@ pub struct Item<'a> {
     pub logits: Logits,
 }
 
-/// The size of the two largest buffers, in numbers of four bytes, from which on memory is worth
-/// giving back.
-const LARGE: usize = 1 << 18;
+/// The numbers of the hidden states from which on the memory of all buffers is worth giving back.
+const LARGE: usize = 1 << 16;
 
 /// Buffers of a forward pass, which are reused.
 #[derive(Debug, Default)]
@@ -106,18 +105,19 @@ pub struct Scratch {
     h: Vec<f32>,
     qkv: Vec<f32>,
     attended: Vec<f32>,
-    gate_up: Vec<f32>,
-    act: Vec<f32>,
+    gated: GatedBuffers,
     cos: Vec<f32>,
     sin: Vec<f32>,
     logits: Vec<f32>,
     inputs: Inputs,
+    /// The inputs of the second half of the feed-forward network.
+    inner: Inputs,
 }
 
 impl Scratch {
     /// Releases the memory of the buffers if they are large.
     pub(crate) fn give_back(&mut self) {
-        if self.x.capacity() + self.gate_up.capacity() > LARGE {
+        if self.x.capacity() > LARGE {
             *self = Self::default();
         }
     }
@@ -218,8 +218,6 @@ impl Transformer {
         s.h.resize(rows * hidden, 0.0);
         s.qkv.resize(rows * (c.q_width() + 2 * c.kv_width()), 0.0);
         s.attended.resize(rows * c.q_width(), 0.0);
-        s.gate_up.resize(rows * 2 * c.intermediate_size, 0.0);
-        s.act.resize(rows * c.intermediate_size, 0.0);
         s.cos.clear();
         s.sin.clear();
         let embed = self.embed.matrix();
@@ -243,10 +241,10 @@ impl Transformer {
             block.o.forward(team, &mut s.inputs, &s.attended, &update(|u| &u.o), &mut s.h);
             sum(team, &mut s.x, &s.h, hidden);
             norm(team, &s.x, &block.mlp_norm, eps, &mut s.h);
-            block.gate_up.forward(team, &mut s.inputs, &s.h, &update(|u| &u.gate_up), &mut s.gate_up);
-            let (inner, gate_up) = (c.intermediate_size, &s.gate_up);
-            team.rows(&mut s.act, inner, &|row, act| swiglu(&gate_up[2 * row * inner..][..2 * act.len()], inner, act));
-            block.down.forward(team, &mut s.inputs, &s.act, &update(|u| &u.down), &mut s.h);
+            let (updates, then) = (update(|u| &u.gate_up), update(|u| &u.down));
+            let to = (&mut s.inner, &block.down, !then.is_empty());
+            block.gate_up.gated(team, &mut s.inputs, &s.h, &updates, &mut s.gated, to);
+            block.down.product(team, &s.inner, &then, &mut s.h);
             sum(team, &mut s.x, &s.h, hidden);
         }
         for item in items.iter_mut() {

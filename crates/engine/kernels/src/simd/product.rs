@@ -13,6 +13,8 @@ use crate::{Format, Matrix, Team};
 const MIDDLE: usize = 384 << 10;
 /// The same for inputs in tiles: machines that have them have larger caches.
 const MIDDLE_TILES: usize = 1280 << 10;
+/// Tasks of each thread where a task reads all inputs from memory: one thread may be slower.
+const PARTS: usize = 2;
 /// Minimum number of multiply-adds for which another thread is worth its cost.
 const SMALL: usize = 1 << 17;
 /// Minimum number of multiply-adds of a task.
@@ -21,11 +23,11 @@ const TASK: usize = 1 << 15;
 /// Input rows in the layout of a format (`inputs.rs`).
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    format: Format,
+    pub(super) format: Format,
     layout: Layout,
     lines: &'a [Line],
-    rows: usize,
-    cols: usize,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -36,8 +38,6 @@ enum Layout {
     Tiles {
         /// Words of each row.
         words: usize,
-        /// Whether they are packed as many rows.
-        many: bool,
     },
 }
 
@@ -48,11 +48,11 @@ impl<'a> Rows<'a> {
         Self { format, layout: Layout::Rows(stride), lines, rows, cols }
     }
 
-    /// Rows that are packed for tiles; `many`: as many rows.
-    pub(crate) fn for_tiles(format: Format, many: bool, lines: &'a [Line], rows: usize, cols: usize) -> Self {
+    /// Rows that are packed for tiles.
+    pub(crate) fn for_tiles(format: Format, lines: &'a [Line], rows: usize, cols: usize) -> Self {
         let words = tiles::words(format, cols);
         assert!(rows.checked_mul(words).is_some_and(|n| n <= tiles::SIDE * lines.len()));
-        Self { format, layout: Layout::Tiles { words, many }, lines, rows, cols }
+        Self { format, layout: Layout::Tiles { words }, lines, rows, cols }
     }
 
     /// A range of the rows. In the layout for tiles, a range of whole groups, or up to the end.
@@ -60,7 +60,7 @@ impl<'a> Rows<'a> {
         assert!(range.start <= range.end && range.end <= self.rows, "rows {range:?} of {}", self.rows);
         let from = match self.layout {
             Layout::Rows(stride) => range.start * stride,
-            Layout::Tiles { words, .. } => {
+            Layout::Tiles { words } => {
                 let whole = |row: usize| row.is_multiple_of(tiles::SIDE);
                 assert!(whole(range.start) && (whole(range.end) || range.end == self.rows), "rows {range:?} of {} in groups", self.rows);
                 range.start / tiles::SIDE * words
@@ -69,11 +69,16 @@ impl<'a> Rows<'a> {
         Self { lines: &self.lines[from..], rows: range.len(), ..self }
     }
 
+    /// Whether they are packed for tiles.
+    pub(super) fn is_for_tiles(&self) -> bool {
+        matches!(self.layout, Layout::Tiles { .. })
+    }
+
     /// Bytes of a row, with its distance to the next.
     fn row_bytes(&self) -> usize {
         match self.layout {
             Layout::Rows(stride) => stride * size_of::<Line>(),
-            Layout::Tiles { words, .. } => 4 * words,
+            Layout::Tiles { words } => 4 * words,
         }
     }
 
@@ -89,11 +94,11 @@ impl<'a> Rows<'a> {
 /// Weight rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Weights<'a> {
-    format: Format,
+    pub(super) format: Format,
     start: *const u8,
     row_bytes: usize,
-    rows: usize,
-    cols: usize,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
     borrowed: PhantomData<&'a [u8]>,
 }
 
@@ -140,7 +145,12 @@ pub(crate) struct Update<'a> {
 }
 
 impl Update<'_> {
-    fn outputs(&self) -> usize {
+    /// Whether its factors have the shapes that it says.
+    pub(super) fn is_whole(&self) -> bool {
+        self.inner.len() == self.rows * self.lines && self.rank <= 16 * self.lines && self.b.len() == self.rank * self.outputs()
+    }
+
+    pub(super) fn outputs(&self) -> usize {
         self.b.len() / self.rank.max(1)
     }
 }
@@ -215,15 +225,35 @@ struct Output<'a> {
 unsafe impl Sync for Output<'_> {}
 
 /// The split of a job into tasks.
-struct Grid {
+pub(super) struct Grid {
     /// Input rows in a task.
     tokens: usize,
-    /// Weight rows in a task.
-    rows: usize,
+    /// Weight rows that stay together.
+    unit: usize,
+    /// Number of units.
+    units: usize,
     /// Number of tasks along the weight rows.
     across: usize,
     /// Number of tasks.
-    count: usize,
+    pub(super) count: usize,
+}
+
+impl Grid {
+    /// For many input rows on tiles, whose weights are copied: the sums of at most `most` units are
+    /// in the cache.
+    pub(super) fn copied(tokens: usize, units: usize, unit: usize, most: usize, threads: usize) -> Self {
+        let down = tokens.div_ceil(tiles::MOST).max(1);
+        let tokens = tokens.div_ceil(down).next_multiple_of(2 * tiles::SIDE);
+        let across = (PARTS * threads).div_ceil(down).max(units.div_ceil(most)).min(units);
+        Self { tokens, unit, units, across, count: across * down }
+    }
+
+    /// The input rows and weight rows of a task, where there are so many in all.
+    pub(super) fn task(&self, index: usize, tokens: usize, rows: usize) -> (Range<usize>, Range<usize>) {
+        let row = |i: usize| (i * self.units / self.across * self.unit).min(rows);
+        let (down, right) = (index / self.across, index % self.across);
+        (down * self.tokens..((down + 1) * self.tokens).min(tokens), row(right)..row(right + 1))
+    }
 }
 
 /// # Safety
@@ -233,12 +263,11 @@ unsafe fn run(team: &Team, isa: Isa, jobs: &[Job<'_>], updates: &[Update<'_>], o
         assert!(weights.format == x.format && weights.cols == x.cols, "inputs and weights of one shape");
         assert!(bias.is_none_or(|bias| bias.len() == weights.rows), "a bias for each of {} outputs", weights.rows);
     }
-    let whole = |u: &Update<'_>| u.inner.len() == u.rows * u.lines && u.rank <= 16 * u.lines && u.b.len() == u.rank * u.outputs();
-    assert!(updates.iter().all(whole), "an update of one shape");
+    assert!(updates.iter().all(Update::is_whole), "an update of one shape");
     let work: usize = jobs.iter().map(|j| j.x.rows * j.weights.rows * j.x.cols).sum();
     // A single thread gains nothing from small tasks.
     let target = if team.threads() == 1 { work } else { (work / (32 * team.threads())).max(TASK) };
-    let grids: Vec<Grid> = jobs.iter().map(|job| grid(job, target)).collect();
+    let grids: Vec<Grid> = jobs.iter().map(|job| grid(job, target, team.threads())).collect();
     let out = Output { start: out.as_mut_ptr(), width, borrowed: PhantomData };
     let task = |mut index: usize| {
         for (job, grid) in jobs.iter().zip(&grids) {
@@ -246,9 +275,7 @@ unsafe fn run(team: &Team, isa: Isa, jobs: &[Job<'_>], updates: &[Update<'_>], o
                 index -= grid.count;
                 continue;
             }
-            let cut = |i: usize, size: usize, all: usize| i * size..((i + 1) * size).min(all);
-            let tokens = cut(index / grid.across, grid.tokens, job.x.rows);
-            let rows = cut(index % grid.across, grid.rows, job.weights.rows);
+            let (tokens, rows) = grid.task(index, job.x.rows, job.weights.rows);
             // SAFETY: inside the job's outputs, and no other task has these tokens and rows.
             return unsafe { rectangle(isa, job, updates, tokens, rows, &out) };
         }
@@ -257,15 +284,18 @@ unsafe fn run(team: &Team, isa: Isa, jobs: &[Job<'_>], updates: &[Update<'_>], o
     if work < SMALL { (0..count).for_each(task) } else { team.run(count, &task) }
 }
 
-fn grid(job: &Job<'_>, target: usize) -> Grid {
+fn grid(job: &Job<'_>, target: usize, threads: usize) -> Grid {
     let (n, rows) = (job.x.rows, job.weights.rows);
-    let middle = if matches!(job.x.layout, Layout::Tiles { .. }) { MIDDLE_TILES } else { MIDDLE };
-    let blocks = (n * job.x.row_bytes()).div_ceil(middle).max(1);
+    let tiles = job.x.is_for_tiles();
     let (inputs, weights) = job.x.steps();
+    if tiles && job.weights.format == Format::Bf16 && n >= tiles::MANY {
+        return Grid::copied(n, rows.div_ceil(weights), weights, tiles::MOST_PAIRS, threads);
+    }
+    let blocks = (n * job.x.row_bytes()).div_ceil(if tiles { MIDDLE_TILES } else { MIDDLE }).max(1);
     let tokens = n.div_ceil(blocks).next_multiple_of(inputs).min(n).max(1);
-    let per = target.div_ceil(tokens * job.x.cols.max(1)).next_multiple_of(weights).min(rows).max(1);
-    let across = rows.div_ceil(per);
-    Grid { tokens, rows: per, across, count: across * n.div_ceil(tokens) }
+    let unit = target.div_ceil(tokens * job.x.cols.max(1)).next_multiple_of(weights).min(rows).max(1);
+    let across = rows.div_ceil(unit);
+    Grid { tokens, unit, units: across, across, count: across * n.div_ceil(tokens) }
 }
 
 /// Some tokens and weight rows of a job, with the updates that concern them.
@@ -284,7 +314,7 @@ unsafe fn rectangle(isa: Isa, job: &Job<'_>, updates: &[Update<'_>], tokens: Ran
     unsafe {
         match x.layout {
             Layout::Rows(_) => panel::run(isa, job.weights.format, &panel),
-            Layout::Tiles { many, .. } => tiles::run(isa, job.weights.format, many, &panel),
+            Layout::Tiles { .. } => tiles::run(isa, job.weights.format, &panel),
         }
     }
     for update in updates {
@@ -304,7 +334,7 @@ unsafe fn rectangle(isa: Isa, job: &Job<'_>, updates: &[Update<'_>], tokens: Ran
 }
 
 /// The panel of some weight rows and all input rows.
-fn panel_of(weights: &Weights<'_>, rows: Range<usize>, x: Rows<'_>, out: *mut f32, width: usize) -> Panel {
+pub(super) fn panel_of(weights: &Weights<'_>, rows: Range<usize>, x: Rows<'_>, out: *mut f32, width: usize) -> Panel {
     assert!(rows.start <= rows.end && rows.end <= weights.rows, "rows {rows:?} of {}", weights.rows);
     Panel {
         weights: weights.start.wrapping_add(rows.start * weights.row_bytes),

@@ -1,6 +1,5 @@
-//! Products on tile units (AMX). For a few input rows, weights are read where they lie, as the first
-//! operand, and inputs are packed as the second one. For many, it is the other way round: weights
-//! are transposed once for all of them, and sums are rows of the outputs.
+//! Products on tile units (AMX). Weights are the first operand, and inputs are packed as the second
+//! one. For a few input rows, weights are read where they lie; for many, they are copied.
 //!
 //! The instructions are behind a trait, [`Tiles`]. It has two implementations: the machine's unit
 //! ([`unit`]), and a portable model of it, over which tests run everything else of this path on
@@ -13,14 +12,14 @@
 //!
 //! The layout of packed inputs: groups of 16 rows, then one group of the `n` rows that remain. In
 //! a group of `n` rows,
-//! - bf16: for every two columns, `n` words with the two numbers of each row ([`few`]). If there
-//!   are [`MANY`] rows: for every 32 columns, a cache line of each row ([`many`]). Columns are
-//!   padded with zeros to a multiple of 32.
+//! - bf16: for every two columns, `n` words with the two numbers of each row. Columns are padded
+//!   with zeros to a multiple of 32.
 //! - Q8_0: for every block of 32 columns, eight times `n` words with four bytes of each row, then
 //!   the block's scale of each row ([`bytes`]).
 // without x86-64 and without tests nothing has tiles
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports))]
 
+pub(super) use self::gated::{Gated, GatedUpdate};
 use super::panel::Panel;
 use super::{Isa, Level, TileUnit};
 use crate::Format;
@@ -28,8 +27,10 @@ use crate::format::GROUP;
 use crate::line::Line;
 
 pub(super) mod attention;
+mod buffers;
 mod bytes;
 mod few;
+mod gated;
 #[cfg(target_arch = "x86_64")]
 pub mod instructions;
 mod lanes;
@@ -41,13 +42,18 @@ mod pack;
 mod tests;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod unit;
+mod weights;
 
 /// Rows of a tile, and its columns of 32 bits.
 pub(crate) const SIDE: usize = 16;
 /// Bytes of a row of a tile.
 const ROW: usize = 4 * SIDE;
-/// Input rows from which on transposing the weights for them pays: by counting, not tuned.
-pub(crate) const MANY: usize = 96;
+/// Input rows from which on copying the weights for them pays.
+pub(super) const MANY: usize = 96;
+/// The most input rows and pairs of weight tiles of a panel with so many: the sums of both between
+/// stretches, 512 KiB, and a stretch of the inputs stay in the second-level cache.
+pub(super) const MOST: usize = 512;
+pub(super) const MOST_PAIRS: usize = 8;
 
 /// Words of 32 bits, as in a tile.
 type Square = [[u32; SIDE]; SIDE];
@@ -89,8 +95,6 @@ trait Tiles {
     unsafe fn add_bytes<const C: usize, const A: usize, const B: usize>(&mut self);
     /// Exchanges rows and columns. It needs no tiles.
     unsafe fn transpose(x: &Square) -> Square;
-    /// The same for 16 rows of 64 bytes that are `stride` bytes apart. It needs no tiles.
-    unsafe fn transpose_rows(p: *const u8, stride: usize, to: &mut [Line; SIDE]);
     /// The half-precision numbers at the first of `n` places that are `stride` bytes apart, then
     /// zeros. Four bytes are read at each place, and 15 strides fit in 32 bits. It needs no tiles.
     unsafe fn scales(p: *const u8, stride: usize, n: usize) -> [f32; SIDE];
@@ -98,6 +102,11 @@ trait Tiles {
     unsafe fn read(p: *const f32, n: usize) -> [f32; SIDE];
     /// Writes the first `n` sums of `x` and `y` to `p`. It needs no tiles.
     unsafe fn write(p: *mut f32, n: usize, x: &[u32; SIDE], y: &[f32; SIDE]);
+    /// Writes the first `n` words to `p`. It needs no tiles.
+    unsafe fn write_words(p: *mut u32, n: usize, x: &[u32; SIDE]);
+    /// Writes sums plus the first `n` numbers of `bias`: the first `n` of column `j`, one of
+    /// `columns`, to `p + j * width`. It needs no tiles.
+    unsafe fn write_columns(x: &Square, columns: usize, n: usize, bias: &[f32; SIDE], p: *mut f32, width: usize);
     /// `all += sums * (one * many)`, the last step fused. It needs no tiles.
     unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], one: f32, many: &[f32; SIDE]);
 }
@@ -111,25 +120,21 @@ pub(crate) fn words(format: Format, cols: usize) -> usize {
     }
 }
 
-/// Packs rows for tiles. `x` are whole groups, or the last rows; `out` begins at a group. `many`:
-/// there are at least [`MANY`] rows in all.
+/// Packs rows for tiles. `x` are whole groups, or the last rows; `out` begins at a group.
 ///
 /// # Panics
 /// If `out` is too short.
-pub(crate) fn pack(isa: Isa, format: Format, many: bool, x: &[f32], cols: usize, out: &mut [Line]) {
+pub(crate) fn pack(isa: Isa, format: Format, x: &[f32], cols: usize, out: &mut [Line]) {
     assert!(x.len() / cols * words(format, cols) <= SIDE * out.len(), "packed rows do not fit");
     // SAFETY: an `Isa` implies that the machine has its instructions.
     unsafe {
         match (isa.0, format) {
             #[cfg(target_arch = "x86_64")]
-            (Level::Avx512Full, Format::Bf16) if many => unit::pack_many(x, cols, out),
-            #[cfg(target_arch = "x86_64")]
-            (Level::Avx512Full, Format::Bf16) => unit::pack_few(x, cols, out),
+            (Level::Avx512Full, Format::Bf16) => unit::pack_pairs(x, cols, out),
             #[cfg(target_arch = "x86_64")]
             (Level::Avx512Full, Format::Q8_0) => unit::pack_bytes(x, cols, out),
-            (_, Format::Bf16) if many => pack::many(x, cols, out),
             #[cfg(test)]
-            (_, Format::Bf16) => pack::few::<model::Model>(x, cols, out),
+            (_, Format::Bf16) => pack::pairs::<model::Model>(x, cols, out),
             (_, Format::Q8_0) => pack::bytes(x, cols, out),
             _ => unreachable!("{format} inputs for tiles on `{}`", isa.name()),
         }
@@ -138,26 +143,47 @@ pub(crate) fn pack(isa: Isa, format: Format, many: bool, x: &[f32], cols: usize,
 
 /// # Safety
 /// The pointers of the panel must be valid for its rows, the inputs must be packed for tiles
-/// (`many`: as if there were [`MANY`] rows), with `x_bytes` bytes of each row, and no other thread
-/// may access the outputs.
-pub(super) unsafe fn run(isa: Isa, format: Format, many: bool, p: &Panel) {
+/// with `x_bytes` bytes of each row, and no other thread may access the outputs.
+pub(super) unsafe fn run(isa: Isa, format: Format, p: &Panel) {
     // SAFETY: the caller's guarantees are passed on; an `Isa` implies that the machine has its
     // instructions.
     unsafe {
         match (isa.1, format) {
             #[cfg(target_arch = "x86_64")]
-            (TileUnit::Present, Format::Bf16) if many => unit::many(p),
+            (TileUnit::Present, Format::Bf16) if p.tokens >= MANY => unit::many(p),
             #[cfg(target_arch = "x86_64")]
             (TileUnit::Present, Format::Bf16) => unit::few(p),
             #[cfg(target_arch = "x86_64")]
             (TileUnit::Present, Format::Q8_0) => unit::bytes(p),
             #[cfg(test)]
-            (TileUnit::Modelled, Format::Bf16) if many => many::products(&mut model::Model::new(), p),
+            (TileUnit::Modelled, Format::Bf16) if p.tokens >= MANY => {
+                many::products(&mut model::Model::new(), p, &many::Outputs(p));
+            }
             #[cfg(test)]
             (TileUnit::Modelled, Format::Bf16) => few::products(&mut model::Model::new(), p),
             #[cfg(test)]
             (TileUnit::Modelled, Format::Q8_0) => bytes::products(&mut model::Model::new(), p),
             _ => unreachable!("{format} products on tiles of `{}`", isa.name()),
+        }
+    }
+}
+
+/// The products of a gated layer.
+///
+/// # Safety
+/// As for [`run`], for both panels, which have the same shapes and inputs, and rows in whole tiles.
+/// Inputs begin at a group of the target, which must have their rows; no other thread may access
+/// these units of it.
+pub(super) unsafe fn run_gated(isa: Isa, p: &Gated<'_>) {
+    // SAFETY: the caller's guarantees are passed on; an `Isa` implies that the machine has its
+    // instructions.
+    unsafe {
+        match isa.1 {
+            #[cfg(target_arch = "x86_64")]
+            TileUnit::Present => unit::gated(p),
+            #[cfg(test)]
+            TileUnit::Modelled => gated::products(&mut model::Model::new(), p),
+            TileUnit::None => unreachable!("products on tiles of `{}`", isa.name()),
         }
     }
 }

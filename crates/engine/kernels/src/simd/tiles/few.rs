@@ -1,6 +1,7 @@
 //! Products of a few rows in bf16: weights are read where they lie, once from memory.
 
-use super::{Inputs, ROW, SIDE, Shapes, Tiles, columns, inputs, outputs};
+use super::weights::WeightTile;
+use super::{Inputs, ROW, SIDE, Shapes, Tiles, bias, columns, inputs, outputs};
 use crate::simd::panel::Panel;
 use crate::simd::prefetch_near;
 
@@ -106,46 +107,6 @@ unsafe fn block<T: Tiles, const R: usize, const C: usize>(unit: &mut T, p: &Pane
     }
 }
 
-/// Up to [`SIDE`] weight rows in bf16.
-#[derive(Clone, Copy)]
-struct WeightTile {
-    start: *const u8,
-    stride: usize,
-    rows: usize,
-    /// Bytes of a row.
-    bytes: usize,
-}
-
-impl WeightTile {
-    /// Weight rows where they lie. If the panel ends before `row`, there are none.
-    #[inline(always)]
-    fn new(p: &Panel, row: usize) -> Self {
-        let start = p.weights.wrapping_add(row * p.row_bytes);
-        Self { start, stride: p.row_bytes, rows: p.rows.saturating_sub(row).min(SIDE), bytes: p.row_bytes }
-    }
-
-    /// Loads a step; rows and columns that are missing are zero.
-    ///
-    /// # Safety
-    /// The rows must exist.
-    #[inline(always)]
-    unsafe fn load<T: Tiles, const TILE: usize>(self, unit: &mut T, step: usize) {
-        // SAFETY: the caller's guarantee; a part is copied to a whole tile.
-        unsafe {
-            let p = self.start.add(step * ROW);
-            let bytes = (self.bytes - step * ROW).min(ROW);
-            if self.rows == SIDE && bytes == ROW {
-                return unit.load::<TILE>(p, self.stride);
-            }
-            let mut whole = [[0u8; ROW]; SIDE];
-            for (i, whole) in whole.iter_mut().enumerate().take(self.rows) {
-                std::ptr::copy_nonoverlapping(p.add(i * self.stride), whole.as_mut_ptr(), bytes);
-            }
-            unit.load::<TILE>(whole.as_ptr().cast(), ROW);
-        }
-    }
-}
-
 /// Writes the sums of a tile to the outputs of `weights` weight rows and `inputs` input rows.
 ///
 /// # Safety
@@ -153,11 +114,15 @@ impl WeightTile {
 #[inline(always)]
 unsafe fn sums<T: Tiles, const TILE: usize>(unit: &mut T, p: &Panel, row: usize, weights: usize, input: usize, inputs: usize) {
     let mut square = [[0u32; SIDE]; SIDE];
-    // SAFETY: the tile has 16 rows of `inputs` words.
+    // SAFETY: the tile has 16 rows of `inputs` words, and the outputs and the bias have these rows.
     unsafe {
-        // one column becomes one row
-        unit.store::<TILE>(square.as_mut_ptr().cast(), if inputs == 1 { 4 } else { ROW });
-        let square = if inputs == 1 { square } else { T::transpose(&square) };
-        outputs::<T>(p, &square, row, weights, input, inputs);
+        if inputs == 1 {
+            // one column becomes one row
+            unit.store::<TILE>(square.as_mut_ptr().cast(), 4);
+            return outputs::<T>(p, &square, row, weights, input, inputs);
+        }
+        unit.store::<TILE>(square.as_mut_ptr().cast(), ROW);
+        let bias = bias::<T>(p, row, weights);
+        T::write_columns(&square, inputs, weights, &bias, p.out.add(input * p.width + row), p.width);
     }
 }

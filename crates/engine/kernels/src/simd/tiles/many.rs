@@ -1,167 +1,184 @@
-//! Products of many rows in bf16: inputs are the first operand, and weights the second one. They
-//! are transposed once for all inputs, and sums are rows of the outputs.
+//! Products of many rows in bf16: weights are copied, a stretch of columns of two tiles at a time,
+//! and stay in the first-level cache while all inputs are read.
 
-use super::{Inputs, ROW, SIDE, Square, Tiles, bias, columns, inputs};
+use super::weights::WeightTile;
+use super::{Inputs, ROW, SIDE, Shapes, Square, Tiles, bias, buffers, columns, inputs};
 use crate::line::Line;
 use crate::simd::panel::Panel;
-use crate::simd::{prefetch, prefetch_near};
+use crate::simd::prefetch_near;
 
-/// Steps before they are used for which inputs are requested from the second-level cache.
-const SOON: usize = 2;
+/// Steps of a stretch at most. Two weight tiles of each take 20 KiB, and as much the inputs that
+/// pass by before the weights are read again: more does not fit in 48 KiB.
+const STRETCH: usize = 10;
 
-/// The shapes of all eight tiles: 0 to 3 are sums (inputs `i / 2`, weights `i % 2`), 4 and 5 are
-/// inputs, 6 and 7 are weights.
-fn shapes(inputs: [usize; 2]) -> [(usize, usize); 8] {
-    let [first, second] = inputs.map(|rows| (rows, ROW));
-    [first, first, second, second, first, second, (SIDE, ROW), (SIDE, ROW)]
+/// The sums of two weight tiles (first index) and two groups of inputs.
+pub(super) type Sums = [[Square; 2]; 2];
+
+/// Weight tiles two by two, and what becomes of their sums.
+pub(super) trait Pairs<T: Tiles> {
+    /// The number of pairs.
+    fn count(&self) -> usize;
+    /// The tiles of a pair.
+    fn tiles(&self, pair: usize) -> [WeightTile; 2];
+    /// Takes the sums of a pair, and may change them: row `i` of a square is that of weight row `i`, of which the first
+    /// numbers are those of the group's inputs.
+    ///
+    /// # Safety
+    /// As for [`products`]; the inputs must be in the panel.
+    unsafe fn finish(&self, pair: usize, x: &Inputs, sums: &mut Sums);
 }
 
-/// All products of a panel.
+/// The products of all inputs of a panel with `pairs` of weight tiles, whose rows have
+/// `p.row_bytes` bytes.
 ///
 /// # Safety
-/// As for [`super::run`]; the machine must have the instructions of `T`.
+/// As for [`super::run`]; the machine must have the instructions of `T`, and the tiles' rows must
+/// exist.
 #[inline(always)]
-pub(super) unsafe fn products<T: Tiles>(unit: &mut T, p: &Panel) {
+pub(super) unsafe fn products<T: Tiles>(unit: &mut T, p: &Panel, pairs: &impl Pairs<T>) {
     let steps = p.row_bytes.div_ceil(ROW);
-    // of each step two tiles
-    let mut near = vec![Line::default(); steps * 2 * SIDE];
-    // each step of a block requests its share of the next weights
-    let next = 2 * SIDE * p.row_bytes;
-    let pace = next.div_ceil(ROW * steps.max(1) * p.tokens.div_ceil(2 * SIDE).max(1));
+    let stretches = steps.div_ceil(STRETCH).max(1);
+    let stretch = steps.div_ceil(stretches).max(1);
+    let blocks = p.tokens.div_ceil(2 * SIDE);
+    // of each step two tiles; the sums between stretches, or those of one block
+    let lines = size_of::<Sums>() / size_of::<Line>();
+    let kept = if stretches > 1 { pairs.count() * blocks } else { 1 };
+    let mut buffer = buffers::take(stretch * 2 * SIDE + kept * lines);
+    let (near, kept) = buffer.split_at_mut(stretch * 2 * SIDE);
+    let kept = kept.as_mut_ptr().cast::<Sums>();
     let mut configured = None;
-    for row in (0..p.rows).step_by(2 * SIDE) {
-        // SAFETY: the rows are in the panel, and `near` has room for two tiles of each step.
-        unsafe { transpose_weights::<T>(p, row, &mut near) };
-        let two = p.rows - row > SIDE;
-        let mut soon = p.weights.wrapping_add((row + 2 * SIDE) * p.row_bytes);
-        let pace = if row + 2 * SIDE < p.rows { pace } else { 0 };
-        for first in (0..p.tokens).step_by(2 * SIDE) {
-            let x = inputs(p, first);
-            if configured != Some(x.rows) {
-                // SAFETY: as for the caller.
-                unsafe { unit.configure_each(&shapes(columns(&x))) };
-                configured = Some(x.rows);
+    for from in (0..steps).step_by(stretch) {
+        let now = stretch.min(steps - from);
+        let last = from + now == steps;
+        for pair in 0..pairs.count() {
+            for (i, tile) in pairs.tiles(pair).into_iter().enumerate() {
+                // SAFETY: the tile's rows exist, and `near` has room for two tiles of each step.
+                unsafe { tile.copy(from, &mut near[i * SIDE..now * 2 * SIDE]) };
             }
-            // SAFETY: the groups and rows are in the panel.
-            unsafe {
-                match (x.rows[1] > 0, two) {
-                    (true, true) => block::<T, 2, 2>(unit, p, &x, row, &near, soon, pace),
-                    (true, false) => block::<T, 2, 1>(unit, p, &x, row, &near, soon, pace),
-                    (false, true) => block::<T, 1, 2>(unit, p, &x, row, &near, soon, pace),
-                    (false, false) => block::<T, 1, 1>(unit, p, &x, row, &near, soon, pace),
+            // what is copied next
+            let next = if pair + 1 < pairs.count() { Some((pair + 1, from)) } else { (!last).then_some((0, from + now)) };
+            let next = next.map(|(pair, from)| (pairs.tiles(pair), from));
+            for block in 0..blocks {
+                if let Some((tiles, from)) = next {
+                    request(&tiles, from, now, block, blocks);
+                }
+                let x = inputs(p, block * 2 * SIDE);
+                let shapes = Shapes { bytes: ROW, inputs: columns(&x) };
+                // SAFETY: the groups are in the panel, and there are so many sums.
+                unsafe {
+                    if configured != Some(shapes) {
+                        unit.configure(shapes);
+                        configured = Some(shapes);
+                    }
+                    let sums = kept.add(if stretches > 1 { pair * blocks + block } else { 0 });
+                    if x.rows[1] > 0 {
+                        self::block::<T, 2>(unit, &x, from, &near[..now * 2 * SIDE], sums);
+                    } else {
+                        self::block::<T, 1>(unit, &x, from, &near[..now * 2 * SIDE], sums);
+                    }
+                    if last {
+                        pairs.finish(pair, &x, &mut *sums);
+                    }
                 }
             }
-            soon = soon.wrapping_add(steps * pace * ROW);
+        }
+    }
+    buffers::give_back(buffer);
+}
+
+/// Requests a block's share of the `steps` steps from `from` on of two tiles.
+#[inline(always)]
+fn request(tiles: &[WeightTile; 2], from: usize, steps: usize, block: usize, blocks: usize) {
+    let rows = 2 * SIDE;
+    for row in block * rows / blocks..(block + 1) * rows / blocks {
+        let start = tiles[row / SIDE].row(row % SIDE).wrapping_add(from * ROW);
+        for step in 0..steps {
+            prefetch_near(start.wrapping_add(step * ROW));
         }
     }
 }
 
-/// Transposes up to 32 weight rows from `row` on: for every step two tiles, whose missing rows and
-/// columns are zero.
+/// Adds the products of the steps in `near`, which begin at `from`, with two weight tiles and `C`
+/// groups of inputs to `sums`; the first ones begin at zero.
 ///
 /// # Safety
 /// As for [`products`].
 #[inline(always)]
-unsafe fn transpose_weights<T: Tiles>(p: &Panel, row: usize, near: &mut [Line]) {
-    for (at, tile) in near.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-        let (step, row) = (at / 2, row + at % 2 * SIDE);
-        let (rows, bytes) = (p.rows.saturating_sub(row).min(SIDE), (p.row_bytes - step * ROW).min(ROW));
-        let from = p.weights.wrapping_add(row * p.row_bytes + step * ROW);
-        // SAFETY: the rows are in the panel and have these bytes; parts are copied to a whole tile.
-        unsafe {
-            if rows == SIDE && bytes == ROW {
-                T::transpose_rows(from, p.row_bytes, tile);
-                continue;
-            }
-            let mut whole: Square = [[0; SIDE]; SIDE];
-            for (i, whole) in whole.iter_mut().enumerate().take(rows) {
-                std::ptr::copy_nonoverlapping(from.add(i * p.row_bytes), whole.as_mut_ptr().cast(), bytes);
-            }
-            T::transpose_rows(whole.as_ptr().cast(), ROW, tile);
-        }
-    }
-}
-
-/// `R` groups of input rows and `C` tiles of weight rows from `row` on. At each step `pace` lines
-/// from `soon` on are requested.
-///
-/// # Safety
-/// As for [`products`]; `near` must have the weight rows.
-#[inline(always)]
-unsafe fn block<T: Tiles, const R: usize, const C: usize>(
-    unit: &mut T,
-    p: &Panel,
-    x: &Inputs,
-    row: usize,
-    near: &[Line],
-    mut soon: *const u8,
-    pace: usize,
-) {
-    // SAFETY: the input rows and weight rows are in the panel; tiles have the shapes of `shapes`.
+unsafe fn block<T: Tiles, const C: usize>(unit: &mut T, x: &Inputs, from: usize, near: &[Line], sums: *mut Sums) {
+    let square = |i: usize, c: usize| sums.cast::<Square>().wrapping_add(2 * i + c).cast::<u8>();
+    // SAFETY: the groups have these steps; tiles have the shapes of `Shapes`.
     unsafe {
-        unit.zero::<0>();
-        unit.zero::<1>();
-        unit.zero::<2>();
-        unit.zero::<3>();
-        for (step, weights) in near.as_chunks::<{ 2 * SIDE }>().0.iter().enumerate() {
-            let a = [x.start[0].add(step * ROW * x.rows[0]), x.start[1].wrapping_add(step * ROW * x.rows[1])];
-            for _ in 0..pace {
-                prefetch_near(soon);
-                soon = soon.wrapping_add(ROW);
+        if from == 0 {
+            unit.zero::<0>();
+            unit.zero::<1>();
+            unit.zero::<2>();
+            unit.zero::<3>();
+        } else {
+            unit.load::<0>(square(0, 0), ROW);
+            unit.load::<2>(square(1, 0), ROW);
+            if C > 1 {
+                unit.load::<1>(square(0, 1), ROW);
+                unit.load::<3>(square(1, 1), ROW);
             }
-            for i in 0..SIDE {
-                prefetch(a[0].wrapping_add(SOON * ROW * x.rows[0] + i * ROW));
-                if R > 1 {
-                    prefetch(a[1].wrapping_add(SOON * ROW * x.rows[1] + i * ROW));
-                }
-            }
-            let b: *const u8 = weights.as_ptr().cast();
-            unit.load::<4>(a[0], ROW);
-            unit.load::<6>(b, ROW);
+        }
+        let apart = x.rows.map(|n| SIDE * 4 * n);
+        let mut b = [x.start[0].wrapping_add(from * apart[0]), x.start[1].wrapping_add(from * apart[1])];
+        for weights in near.as_chunks::<{ 2 * SIDE }>().0 {
+            let a: *const u8 = weights.as_ptr().cast();
+            unit.load::<6>(b[0], 4 * x.rows[0]);
+            unit.load::<4>(a, ROW);
             unit.add_bf16::<0, 4, 6>();
             if C > 1 {
-                unit.load::<7>(b.add(SIDE * ROW), ROW);
+                unit.load::<7>(b[1], 4 * x.rows[1]);
                 unit.add_bf16::<1, 4, 7>();
             }
-            if R > 1 {
-                unit.load::<5>(a[1], ROW);
-                unit.add_bf16::<2, 5, 6>();
-                if C > 1 {
-                    unit.add_bf16::<3, 5, 7>();
-                }
-            }
-        }
-        let weights = p.rows - row;
-        sums::<T, 0>(unit, p, x.first, x.rows[0], row, weights.min(SIDE));
-        if C > 1 {
-            sums::<T, 1>(unit, p, x.first, x.rows[0], row + SIDE, (weights - SIDE).min(SIDE));
-        }
-        if R > 1 {
-            sums::<T, 2>(unit, p, x.first + SIDE, x.rows[1], row, weights.min(SIDE));
+            unit.load::<5>(a.add(SIDE * ROW), ROW);
+            unit.add_bf16::<2, 5, 6>();
             if C > 1 {
-                sums::<T, 3>(unit, p, x.first + SIDE, x.rows[1], row + SIDE, (weights - SIDE).min(SIDE));
+                unit.add_bf16::<3, 5, 7>();
             }
+            b = [b[0].wrapping_add(apart[0]), b[1].wrapping_add(apart[1])];
+        }
+        unit.store::<0>(square(0, 0), ROW);
+        unit.store::<2>(square(1, 0), ROW);
+        if C > 1 {
+            unit.store::<1>(square(0, 1), ROW);
+            unit.store::<3>(square(1, 1), ROW);
         }
     }
 }
 
-/// Writes the sums of a tile to the outputs of `inputs` input rows and `weights` weight rows.
-///
-/// # Safety
-/// As for [`block`].
-#[inline(always)]
-unsafe fn sums<T: Tiles, const TILE: usize>(unit: &mut T, p: &Panel, input: usize, inputs: usize, row: usize, weights: usize) {
-    // SAFETY: the outputs have these rows; the tile has `inputs` rows of 16 numbers.
-    unsafe {
-        let out = p.out.add(input * p.width + row);
-        if p.bias.is_null() && weights == SIDE {
-            return unit.store::<TILE>(out.cast(), 4 * p.width);
-        }
-        let mut square: Square = [[0; SIDE]; SIDE];
-        unit.store::<TILE>(square.as_mut_ptr().cast(), ROW);
-        let bias = bias::<T>(p, row, weights);
-        for (i, square) in square.iter().enumerate().take(inputs) {
-            T::write(out.add(i * p.width), weights, square, &bias);
+/// Pairs of adjacent tiles of a panel's weights, whose sums are its outputs.
+pub(super) struct Outputs<'a>(pub(super) &'a Panel);
+
+impl<T: Tiles> Pairs<T> for Outputs<'_> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.0.rows.div_ceil(2 * SIDE)
+    }
+
+    #[inline(always)]
+    fn tiles(&self, pair: usize) -> [WeightTile; 2] {
+        [0, 1].map(|i| WeightTile::new(self.0, (2 * pair + i) * SIDE))
+    }
+
+    #[inline(always)]
+    unsafe fn finish(&self, pair: usize, x: &Inputs, sums: &mut Sums) {
+        let p = self.0;
+        for (i, sums) in sums.iter().enumerate() {
+            let row = (2 * pair + i) * SIDE;
+            let weights = p.rows.saturating_sub(row).min(SIDE);
+            if weights == 0 {
+                continue;
+            }
+            // SAFETY: the outputs and the bias have these rows.
+            unsafe {
+                let bias = bias::<T>(p, row, weights);
+                for (c, sums) in sums.iter().enumerate() {
+                    let out = p.out.wrapping_add((x.first + c * SIDE) * p.width + row);
+                    T::write_columns(sums, x.rows[c], weights, &bias, out, p.width);
+                }
+            }
         }
     }
 }

@@ -3,7 +3,6 @@
 
 use super::{SIDE, Shapes, Square, Tiles};
 use crate::format::f16_to_f32;
-use crate::line::Line;
 
 /// Eight tiles.
 pub(crate) struct Model {
@@ -80,12 +79,6 @@ impl Tiles for Model {
         transpose(x)
     }
 
-    unsafe fn transpose_rows(p: *const u8, stride: usize, to: &mut [Line; SIDE]) {
-        // SAFETY: see above; a row has 64 bytes.
-        let x: Square = std::array::from_fn(|i| unsafe { p.add(i * stride).cast::<[u32; SIDE]>().read_unaligned() });
-        *to = transpose(&x).map(Line);
-    }
-
     unsafe fn scales(p: *const u8, stride: usize, n: usize) -> [f32; SIDE] {
         let mut y = [0.0; SIDE];
         for (i, y) in y.iter_mut().enumerate().take(n) {
@@ -106,6 +99,18 @@ impl Tiles for Model {
         let sums: [f32; SIDE] = std::array::from_fn(|i| f32::from_bits(x[i]) + y[i]);
         // SAFETY: see above.
         unsafe { std::ptr::copy_nonoverlapping(sums.as_ptr(), p, n) };
+    }
+
+    unsafe fn write_words(p: *mut u32, n: usize, x: &[u32; SIDE]) {
+        // SAFETY: see above.
+        unsafe { std::ptr::copy_nonoverlapping(x.as_ptr(), p, n) };
+    }
+
+    unsafe fn write_columns(x: &Square, columns: usize, n: usize, bias: &[f32; SIDE], p: *mut f32, width: usize) {
+        for (j, x) in transpose(x).iter().enumerate().take(columns) {
+            // SAFETY: as for the caller.
+            unsafe { Self::write(p.wrapping_add(j * width), n, x, bias) };
+        }
     }
 
     unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], one: f32, many: &[f32; SIDE]) {

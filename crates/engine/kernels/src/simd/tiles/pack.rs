@@ -6,12 +6,12 @@ use crate::format::GROUP;
 use crate::line::Line;
 use crate::rows;
 
-/// bf16 for a few rows.
+/// bf16.
 ///
 /// # Safety
 /// As for [`Tiles::transpose`].
 #[inline(always)]
-pub(super) unsafe fn few<T: Tiles>(x: &[f32], cols: usize, out: &mut [Line]) {
+pub(super) unsafe fn pairs<T: Tiles>(x: &[f32], cols: usize, out: &mut [Line]) {
     let steps = cols.div_ceil(2 * SIDE);
     for (x, out) in x.chunks(SIDE * cols).zip(out.chunks_mut(words(Format::Bf16, cols))) {
         let n = x.len() / cols;
@@ -37,19 +37,6 @@ pub(super) unsafe fn few<T: Tiles>(x: &[f32], cols: usize, out: &mut [Line]) {
                     let at = (SIDE * step + i) * n + j;
                     out[at / SIDE].0[at % SIDE] = *word;
                 }
-            }
-        }
-    }
-}
-
-/// bf16 for many rows.
-#[inline(always)]
-pub(super) fn many(x: &[f32], cols: usize, out: &mut [Line]) {
-    for (x, out) in x.chunks(SIDE * cols).zip(out.chunks_mut(words(Format::Bf16, cols))) {
-        let n = x.len() / cols;
-        for (j, x) in x.chunks_exact(cols).enumerate() {
-            for (step, out) in out[j..].iter_mut().step_by(n).enumerate() {
-                *out = Line(step_of(x, step));
             }
         }
     }

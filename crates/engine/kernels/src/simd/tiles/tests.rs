@@ -5,7 +5,6 @@ use proptest::prelude::*;
 
 use super::model::{self, Model};
 use super::{ROW, SIDE, Shapes, Square, Tiles};
-use crate::line::Line;
 use crate::simd::testing::{cases, emulated, with_each_isa, with_tiles};
 use crate::tests::{Noise, bits};
 use crate::{Format, Inputs, Matrix, Part, Team, linear, quantize_q8_0, to_bf16};
@@ -195,10 +194,6 @@ fn the_machines_transposition_is_the_portable_one() {
         // SAFETY: it needs AVX-512 F alone.
         let found = unsafe { <super::unit::Unit as Tiles>::transpose(&x) };
         assert_eq!(found, model::transpose(&x));
-        let mut rows = [Line::default(); SIDE];
-        // SAFETY: as above; the square has 16 rows of 64 bytes.
-        unsafe { <super::unit::Unit as Tiles>::transpose_rows(x.as_ptr().cast(), ROW, &mut rows) };
-        assert_eq!(rows.map(|line| line.0), found);
     }
 }
 

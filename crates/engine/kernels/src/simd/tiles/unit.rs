@@ -143,12 +143,6 @@ impl Tiles for Unit {
     }
 
     #[inline(always)]
-    unsafe fn transpose_rows(p: *const u8, stride: usize, to: &mut [Line; SIDE]) {
-        // SAFETY: see above.
-        unsafe { instructions::transpose(p.cast(), stride, to.as_mut_ptr().cast(), ROW) }
-    }
-
-    #[inline(always)]
     unsafe fn scales(p: *const u8, stride: usize, n: usize) -> [f32; SIDE] {
         let mut y = [0f32; SIDE];
         // SAFETY: see above; places outside the mask are not read, and writes are 16 numbers.
@@ -178,6 +172,27 @@ impl Tiles for Unit {
         unsafe {
             let sum = _mm512_add_ps(_mm512_loadu_ps(x.as_ptr().cast()), _mm512_loadu_ps(y.as_ptr()));
             _mm512_mask_storeu_ps(p, first(n), sum);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn write_words(p: *mut u32, n: usize, x: &[u32; SIDE]) {
+        // SAFETY: see above; words outside the mask are not written.
+        unsafe { _mm512_mask_storeu_epi32(p.cast(), first(n), _mm512_loadu_si512(x.as_ptr().cast())) };
+    }
+
+    #[inline(always)]
+    unsafe fn write_columns(x: &Square, columns: usize, n: usize, bias: &[f32; SIDE], p: *mut f32, width: usize) {
+        // SAFETY: see above; numbers outside the mask are not written.
+        unsafe {
+            let mut rows = [_mm512_setzero_si512(); SIDE];
+            for (row, x) in rows.iter_mut().zip(x) {
+                *row = _mm512_loadu_si512(x.as_ptr().cast());
+            }
+            let (rows, bias) = (transposed(rows), _mm512_loadu_ps(bias.as_ptr()));
+            for (j, row) in rows.into_iter().enumerate().take(columns) {
+                _mm512_mask_storeu_ps(p.wrapping_add(j * width), first(n), _mm512_add_ps(_mm512_castsi512_ps(row), bias));
+            }
         }
     }
 
@@ -228,20 +243,16 @@ macro_rules! entries {
 }
 
 entries! {
-    /// See [`pack::few`].
-    fn pack_few(x: &[f32], cols: usize, out: &mut [Line]) = pack::few::<Unit>(x, cols, out);
+    /// See [`pack::pairs`].
+    fn pack_pairs(x: &[f32], cols: usize, out: &mut [Line]) = pack::pairs::<Unit>(x, cols, out);
     /// See [`super::few`].
     fn few(p: &Panel) = super::few::products(&mut Unit::new(), p);
     /// See [`super::many`].
-    fn many(p: &Panel) = super::many::products(&mut Unit::new(), p);
+    fn many(p: &Panel) = super::many::products(&mut Unit::new(), p, &super::many::Outputs(p));
+    /// See [`super::gated`].
+    fn gated(p: &super::Gated<'_>) = super::gated::products(&mut Unit::new(), p);
     /// See [`super::bytes`].
     fn bytes(p: &Panel) = super::bytes::products(&mut Unit::new(), p);
-}
-
-/// See [`pack::many`].
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")]
-pub(super) fn pack_many(x: &[f32], cols: usize, out: &mut [Line]) {
-    pack::many(x, cols, out);
 }
 
 /// See [`pack::bytes`].
