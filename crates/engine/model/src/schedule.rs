@@ -9,7 +9,7 @@ const ALONE: usize = 128;
 const MOST_ALONE: usize = 512;
 /// A pass that is larger than [`ALONE`] takes at most this long, in seconds: a request that comes
 /// meanwhile waits for its end.
-const PATIENCE: f64 = 0.25;
+const PATIENCE: f64 = 0.5;
 /// Prompt tokens of a pass beside decoding sequences, before any measurement.
 const GUESS: usize = 16;
 /// Minimum number of prompt tokens of a pass, so that every prompt is completed.
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn alone_a_prompt_takes_what_the_machine_reads_in_a_moment() {
         let long = [wish(2_048, false)];
-        for (seconds, tokens) in [(0.001, MOST_ALONE), (0.128, 250), (1.0, ALONE)] {
+        for (seconds, tokens) in [(0.001, MOST_ALONE), (0.256, 250), (1.0, ALONE)] {
             let mut pace = Pace::default();
             pace.note(Duration::from_secs_f64(seconds), &long, &[128], 0);
             let chunk = pace.share(&long, 0)[0];
