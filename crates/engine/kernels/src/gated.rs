@@ -42,7 +42,7 @@ pub fn gated(
         let (inner, lines) = first_products(team, isa, x, &updates);
         let second = second_products(&updates, &inner, lines);
         let gates = parts.map(|p| (Weights::new(&p.weight), p.bias));
-        return simd::gated(team, isa, x.packed(), gates, &second, to.gated(isa, x.rows(), units, updated));
+        return simd::gated(team, isa, x.packed(), gates, &second, to.gated(isa, format, x.rows(), units, updated));
     }
     let GatedBuffers { gate_up, joined } = buffers;
     gate_up.resize(x.rows() * 2 * units, 0.0);

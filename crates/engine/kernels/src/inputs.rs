@@ -8,7 +8,8 @@
 //!   numbers as signed bytes. The second has, for every four numbers, -128 times their sum. The
 //!   third has the scales: eight times that of the first block, eight times that of the second.
 //!
-//! Where products use tiles, bf16 and Q8_0 have the layout that `simd/tiles.rs` describes.
+//! Where products use tiles, rows for bf16 and Q8_0 have the layout that `simd/tiles.rs` describes,
+//! in bf16.
 
 use crate::Team;
 use crate::format::Format;
@@ -17,7 +18,7 @@ use crate::simd::{self, Isa, Rows, SIDE, Target, words_for_tiles};
 
 /// The input rows of products, converted once for all products that read them. They are unchanged
 /// for [`Format::F32`], rounded for [`Format::Bf16`], and blocks of 32 bytes with an f32 scale for
-/// [`Format::Q8_0`]. Buffers are reused.
+/// [`Format::Q8_0`] (rounded to bf16 where products use tiles). Buffers are reused.
 #[derive(Debug, Default)]
 pub struct Inputs {
     format: Option<Format>,
@@ -78,12 +79,12 @@ impl Inputs {
         for format in formats {
             if self.tiles && *format != Format::F32 {
                 // a group of rows takes as many lines as a row has words
-                let group = words_for_tiles(*format, cols);
+                let group = words_for_tiles(cols);
                 self.packed.resize((self.rows * group).div_ceil(SIDE), Line::default());
                 each(&mut self.packed, group, &|group_of, lines| {
                     let from = group_of * SIDE;
                     let rows = (self.rows - from).min(lines.len().div_ceil(group) * SIDE);
-                    simd::pack_for_tiles(isa, *format, &x[from * cols..][..rows * cols], cols, lines);
+                    simd::pack_for_tiles(isa, &x[from * cols..][..rows * cols], cols, lines);
                 });
                 continue;
             }
@@ -108,10 +109,10 @@ impl Inputs {
         self.has_exact = updated || format == Format::F32;
     }
 
-    /// Room for rows for tiles, in bf16, which the caller writes.
-    pub(crate) fn gated(&mut self, isa: Isa, rows: usize, cols: usize, updated: bool) -> Target<'_> {
-        self.reshape(isa, Format::Bf16, rows, cols, updated);
-        self.packed.resize((rows * words_for_tiles(Format::Bf16, cols)).div_ceil(SIDE), Line::default());
+    /// Room for rows for tiles, which the caller writes.
+    pub(crate) fn gated(&mut self, isa: Isa, format: Format, rows: usize, cols: usize, updated: bool) -> Target<'_> {
+        self.reshape(isa, format, rows, cols, updated);
+        self.packed.resize((rows * words_for_tiles(cols)).div_ceil(SIDE), Line::default());
         let stride = stride(Format::F32, cols);
         if updated {
             self.exact.resize(rows * stride, Line::default());

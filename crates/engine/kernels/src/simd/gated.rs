@@ -17,7 +17,7 @@ pub(crate) type Gate<'a> = (Weights<'a>, Option<&'a [f32]>);
 
 /// The inputs of the product after a gated layer, which it writes.
 pub(crate) struct Target<'a> {
-    /// Packed for tiles, in bf16.
+    /// Packed for tiles.
     pub(crate) packed: &'a mut [Line],
     /// In f32, and the lines of a row.
     pub(crate) exact: Option<(&'a mut [Line], usize)>,
@@ -25,7 +25,7 @@ pub(crate) struct Target<'a> {
 
 /// Whether [`gated`] computes layers of so many units for so many rows.
 pub(crate) fn gates_on_tiles(isa: Isa, format: Format, rows: usize, units: usize) -> bool {
-    isa.has_tiles_for(format) && format == Format::Bf16 && rows >= tiles::MANY && units > 0 && units.is_multiple_of(STEP)
+    isa.has_tiles_for(format) && rows >= tiles::MANY && units > 0 && units.is_multiple_of(STEP)
 }
 
 /// `silu(x G^T) * (x U^T)` for both matrices, gate before up, after the updates in order. Outputs
@@ -44,7 +44,7 @@ pub(crate) fn gated(team: &Team, isa: Isa, x: Rows<'_>, gates: [Gate<'_>; 2], up
         updates.iter().all(|u| u.is_whole() && u.row + u.rows <= rows && u.column + u.outputs() <= 2 * units),
         "an update of one shape"
     );
-    let words = tiles::words(Format::Bf16, units);
+    let words = tiles::words(units);
     assert!(rows * words <= SIDE * to.packed.len(), "packed rows do not fit");
     let (exact, width) = match to.exact {
         Some((lines, stride)) => {
@@ -55,7 +55,7 @@ pub(crate) fn gated(team: &Team, isa: Isa, x: Rows<'_>, gates: [Gate<'_>; 2], up
     };
     let target = Outputs { packed: to.packed.as_mut_ptr().cast(), exact, borrowed: PhantomData };
     let updates: Vec<GatedUpdate<'_>> = updates.iter().map(by_groups).collect();
-    let grid = Grid::copied(rows, units / STEP, STEP, tiles::MOST_PAIRS / 2, team.threads());
+    let grid = Grid::on_tiles(rows, units / STEP, STEP, tiles::MOST_PAIRS / 2, team.threads());
     team.run(grid.count, &|index| {
         let (tokens, part) = grid.task(index, rows, units);
         let x = x.range(tokens.clone());

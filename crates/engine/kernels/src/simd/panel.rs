@@ -27,6 +27,7 @@ const AHEAD: usize = 12288;
 
 /// A block of weight rows and input rows, as pointers.
 pub(super) struct Panel {
+    pub(super) format: Format,
     pub(super) weights: *const u8,
     pub(super) row_bytes: usize,
     pub(super) rows: usize,

@@ -11,9 +11,8 @@ use crate::{Format, Matrix, Team};
 
 /// Bytes of inputs that stay in the second-level cache while the weights are read.
 const MIDDLE: usize = 384 << 10;
-/// The same for inputs in tiles: machines that have them have larger caches.
-const MIDDLE_TILES: usize = 1280 << 10;
-/// Tasks of each thread where a task reads all inputs from memory: one thread may be slower.
+/// Tasks of each thread for products on tiles. At the beginning of each, weights are waited for,
+/// and for many rows, each reads all inputs; one thread may be slower than another.
 const PARTS: usize = 2;
 /// Minimum number of multiply-adds for which another thread is worth its cost.
 const SMALL: usize = 1 << 17;
@@ -50,7 +49,7 @@ impl<'a> Rows<'a> {
 
     /// Rows that are packed for tiles.
     pub(crate) fn for_tiles(format: Format, lines: &'a [Line], rows: usize, cols: usize) -> Self {
-        let words = tiles::words(format, cols);
+        let words = tiles::words(cols);
         assert!(rows.checked_mul(words).is_some_and(|n| n <= tiles::SIDE * lines.len()));
         Self { format, layout: Layout::Tiles { words }, lines, rows, cols }
     }
@@ -239,9 +238,8 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// For many input rows on tiles, whose weights are copied: the sums of at most `most` units are
-    /// in the cache.
-    pub(super) fn copied(tokens: usize, units: usize, unit: usize, most: usize, threads: usize) -> Self {
+    /// For products on tiles, with at most `most` units in a task.
+    pub(super) fn on_tiles(tokens: usize, units: usize, unit: usize, most: usize, threads: usize) -> Self {
         let down = tokens.div_ceil(tiles::MOST).max(1);
         let tokens = tokens.div_ceil(down).next_multiple_of(2 * tiles::SIDE);
         let across = (PARTS * threads).div_ceil(down).max(units.div_ceil(most)).min(units);
@@ -286,12 +284,12 @@ unsafe fn run(team: &Team, isa: Isa, jobs: &[Job<'_>], updates: &[Update<'_>], o
 
 fn grid(job: &Job<'_>, target: usize, threads: usize) -> Grid {
     let (n, rows) = (job.x.rows, job.weights.rows);
-    let tiles = job.x.is_for_tiles();
     let (inputs, weights) = job.x.steps();
-    if tiles && job.weights.format == Format::Bf16 && n >= tiles::MANY {
-        return Grid::copied(n, rows.div_ceil(weights), weights, tiles::MOST_PAIRS, threads);
+    if job.x.is_for_tiles() {
+        let most = if n < tiles::MANY { usize::MAX } else { tiles::MOST_PAIRS };
+        return Grid::on_tiles(n, rows.div_ceil(weights), weights, most, threads);
     }
-    let blocks = (n * job.x.row_bytes()).div_ceil(if tiles { MIDDLE_TILES } else { MIDDLE }).max(1);
+    let blocks = (n * job.x.row_bytes()).div_ceil(MIDDLE).max(1);
     let tokens = n.div_ceil(blocks).next_multiple_of(inputs).min(n).max(1);
     let unit = target.div_ceil(tokens * job.x.cols.max(1)).next_multiple_of(weights).min(rows).max(1);
     let across = rows.div_ceil(unit);
@@ -314,7 +312,7 @@ unsafe fn rectangle(isa: Isa, job: &Job<'_>, updates: &[Update<'_>], tokens: Ran
     unsafe {
         match x.layout {
             Layout::Rows(_) => panel::run(isa, job.weights.format, &panel),
-            Layout::Tiles { .. } => tiles::run(isa, job.weights.format, &panel),
+            Layout::Tiles { .. } => tiles::run(isa, &panel),
         }
     }
     for update in updates {
@@ -337,6 +335,7 @@ unsafe fn rectangle(isa: Isa, job: &Job<'_>, updates: &[Update<'_>], tokens: Ran
 pub(super) fn panel_of(weights: &Weights<'_>, rows: Range<usize>, x: Rows<'_>, out: *mut f32, width: usize) -> Panel {
     assert!(rows.start <= rows.end && rows.end <= weights.rows, "rows {rows:?} of {}", weights.rows);
     Panel {
+        format: weights.format,
         weights: weights.start.wrapping_add(rows.start * weights.row_bytes),
         row_bytes: weights.row_bytes,
         rows: rows.len(),

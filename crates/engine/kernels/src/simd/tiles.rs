@@ -1,21 +1,22 @@
 //! Products on tile units (AMX). Weights are the first operand, and inputs are packed as the second
-//! one. For a few input rows, weights are read where they lie; for many, they are copied.
+//! one. For a few input rows, weights are read where they lie ([`few`]); for many, they are copied
+//! ([`many`]).
+//!
+//! Weights in Q8_0 become bf16 by and by, and inputs are bf16, too. Products of bytes
+//! (`tdpbssd`) would need the sums of each block of 32 columns in f32, times its scales: three
+//! operations on vectors for each 16 products on tiles, which take longer than the products do.
 //!
 //! The instructions are behind a trait, [`Tiles`]. It has two implementations: the machine's unit
 //! ([`unit`]), and a portable model of it, over which tests run everything else of this path on
 //! any machine.
 //!
-//! A tile has 16 rows of 64 bytes. A product of a weight tile (16 weight rows, 32 bf16 or 32 bytes
-//! of each) and an input tile (the same stretch of up to 16 input rows) is added to 16 x 16 sums.
+//! A tile has 16 rows of 64 bytes. A product of a weight tile (16 weight rows, 32 bf16 of each) and an input tile (the same stretch of up to 16 input rows) is added to 16 x 16 sums.
 //! A column of the sums depends on one input row alone, and the stretches follow each other in one
 //! order: that keeps a row's result independent of its company.
 //!
 //! The layout of packed inputs: groups of 16 rows, then one group of the `n` rows that remain. In
-//! a group of `n` rows,
-//! - bf16: for every two columns, `n` words with the two numbers of each row. Columns are padded
-//!   with zeros to a multiple of 32.
-//! - Q8_0: for every block of 32 columns, eight times `n` words with four bytes of each row, then
-//!   the block's scale of each row ([`bytes`]).
+//! a group of `n` rows, for every two columns, `n` words with the two numbers of each row. Columns
+//! are padded with zeros to a multiple of 32.
 // without x86-64 and without tests nothing has tiles
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, unused_imports))]
 
@@ -23,12 +24,10 @@ pub(super) use self::gated::{Gated, GatedUpdate};
 use super::panel::Panel;
 use super::{Isa, Level, TileUnit};
 use crate::Format;
-use crate::format::GROUP;
 use crate::line::Line;
 
 pub(super) mod attention;
 mod buffers;
-mod bytes;
 mod few;
 mod gated;
 #[cfg(target_arch = "x86_64")]
@@ -91,13 +90,8 @@ trait Tiles {
     unsafe fn store<const T: usize>(&mut self, p: *mut u8, stride: usize);
     /// Adds the products of pairs of bf16 to the f32 of tile `C`.
     unsafe fn add_bf16<const C: usize, const A: usize, const B: usize>(&mut self);
-    /// Adds the products of fours of signed bytes to the integers of tile `C`.
-    unsafe fn add_bytes<const C: usize, const A: usize, const B: usize>(&mut self);
     /// Exchanges rows and columns. It needs no tiles.
     unsafe fn transpose(x: &Square) -> Square;
-    /// The half-precision numbers at the first of `n` places that are `stride` bytes apart, then
-    /// zeros. Four bytes are read at each place, and 15 strides fit in 32 bits. It needs no tiles.
-    unsafe fn scales(p: *const u8, stride: usize, n: usize) -> [f32; SIDE];
     /// The first `n` numbers at `p`, then zeros. It needs no tiles.
     unsafe fn read(p: *const f32, n: usize) -> [f32; SIDE];
     /// Writes the first `n` sums of `x` and `y` to `p`. It needs no tiles.
@@ -107,63 +101,56 @@ trait Tiles {
     /// Writes sums plus the first `n` numbers of `bias`: the first `n` of column `j`, one of
     /// `columns`, to `p + j * width`. It needs no tiles.
     unsafe fn write_columns(x: &Square, columns: usize, n: usize, bias: &[f32; SIDE], p: *mut f32, width: usize);
-    /// `all += sums * (one * many)`, the last step fused. It needs no tiles.
-    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], one: f32, many: &[f32; SIDE]);
+    /// The numbers of a block of Q8_0 at `p`, in bf16: the scale times each byte, rounded twice.
+    /// Denormal ones count as zero. It needs no tiles.
+    unsafe fn dequantize(p: *const u8) -> Line;
 }
 
 /// Words of a packed input row; a whole group takes as many cache lines.
-pub(crate) fn words(format: Format, cols: usize) -> usize {
-    match format {
-        Format::F32 => cols,
-        Format::Bf16 => SIDE * cols.div_ceil(2 * SIDE),
-        Format::Q8_0 => 9 * (cols / GROUP),
-    }
+pub(crate) fn words(cols: usize) -> usize {
+    SIDE * cols.div_ceil(2 * SIDE)
 }
 
 /// Packs rows for tiles. `x` are whole groups, or the last rows; `out` begins at a group.
 ///
 /// # Panics
 /// If `out` is too short.
-pub(crate) fn pack(isa: Isa, format: Format, x: &[f32], cols: usize, out: &mut [Line]) {
-    assert!(x.len() / cols * words(format, cols) <= SIDE * out.len(), "packed rows do not fit");
+pub(crate) fn pack(isa: Isa, x: &[f32], cols: usize, out: &mut [Line]) {
+    assert!(x.len() / cols * words(cols) <= SIDE * out.len(), "packed rows do not fit");
     // SAFETY: an `Isa` implies that the machine has its instructions.
     unsafe {
-        match (isa.0, format) {
+        match isa.0 {
             #[cfg(target_arch = "x86_64")]
-            (Level::Avx512Full, Format::Bf16) => unit::pack_pairs(x, cols, out),
-            #[cfg(target_arch = "x86_64")]
-            (Level::Avx512Full, Format::Q8_0) => unit::pack_bytes(x, cols, out),
+            Level::Avx512Full => unit::pack_pairs(x, cols, out),
             #[cfg(test)]
-            (_, Format::Bf16) => pack::pairs::<model::Model>(x, cols, out),
-            (_, Format::Q8_0) => pack::bytes(x, cols, out),
-            _ => unreachable!("{format} inputs for tiles on `{}`", isa.name()),
+            _ => pack::pairs::<model::Model>(x, cols, out),
+            #[cfg(not(test))]
+            _ => unreachable!("inputs for tiles on `{}`", isa.name()),
         }
     }
 }
 
 /// # Safety
-/// The pointers of the panel must be valid for its rows, the inputs must be packed for tiles
+/// The pointers of the panel must be valid for its rows, the inputs must be packed for tiles,
 /// with `x_bytes` bytes of each row, and no other thread may access the outputs.
-pub(super) unsafe fn run(isa: Isa, format: Format, p: &Panel) {
+pub(super) unsafe fn run(isa: Isa, p: &Panel) {
     // SAFETY: the caller's guarantees are passed on; an `Isa` implies that the machine has its
     // instructions.
     unsafe {
-        match (isa.1, format) {
+        match (isa.1, p.format) {
             #[cfg(target_arch = "x86_64")]
-            (TileUnit::Present, Format::Bf16) if p.tokens >= MANY => unit::many(p),
+            (TileUnit::Present, _) if p.tokens >= MANY => unit::many(p),
             #[cfg(target_arch = "x86_64")]
-            (TileUnit::Present, Format::Bf16) => unit::few(p),
+            (TileUnit::Present, Format::Q8_0) => unit::few_bytes(p),
             #[cfg(target_arch = "x86_64")]
-            (TileUnit::Present, Format::Q8_0) => unit::bytes(p),
+            (TileUnit::Present, _) => unit::few(p),
             #[cfg(test)]
-            (TileUnit::Modelled, Format::Bf16) if p.tokens >= MANY => {
-                many::products(&mut model::Model::new(), p, &many::Outputs(p));
-            }
+            (TileUnit::Modelled, _) if p.tokens >= MANY => many::products(&mut model::Model::new(), p, &many::Outputs(p)),
             #[cfg(test)]
-            (TileUnit::Modelled, Format::Bf16) => few::products(&mut model::Model::new(), p),
+            (TileUnit::Modelled, Format::Q8_0) => few::products::<_, true>(&mut model::Model::new(), p),
             #[cfg(test)]
-            (TileUnit::Modelled, Format::Q8_0) => bytes::products(&mut model::Model::new(), p),
-            _ => unreachable!("{format} products on tiles of `{}`", isa.name()),
+            (TileUnit::Modelled, _) => few::products::<_, false>(&mut model::Model::new(), p),
+            (TileUnit::None, _) => unreachable!("products on tiles of `{}`", isa.name()),
         }
     }
 }

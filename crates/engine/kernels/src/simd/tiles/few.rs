@@ -1,7 +1,9 @@
-//! Products of a few rows in bf16: weights are read where they lie, once from memory.
+//! Products of a few rows: weights are read where they lie, once from memory. Those in Q8_0 become
+//! bf16 a step before they are used.
 
-use super::weights::WeightTile;
+use super::weights::{WeightTile, step_bytes};
 use super::{Inputs, ROW, SIDE, Shapes, Tiles, bias, columns, inputs, outputs};
+use crate::line::Line;
 use crate::simd::panel::Panel;
 use crate::simd::prefetch_near;
 
@@ -11,12 +13,12 @@ const NEAR: usize = 512 << 10;
 /// Bytes of a task's first weights that are requested before they are used.
 const FIRST: usize = 32 << 10;
 
-/// All products of a panel.
+/// All products of a panel; `BYTES`: whether its weights are in Q8_0.
 ///
 /// # Safety
 /// As for [`super::run`]; the machine must have the instructions of `T`.
 #[inline(always)]
-pub(super) unsafe fn products<T: Tiles>(unit: &mut T, p: &Panel) {
+pub(super) unsafe fn products<T: Tiles, const BYTES: bool>(unit: &mut T, p: &Panel) {
     let stretch = (NEAR / p.row_bytes.max(1)).max(1).next_multiple_of(2 * SIDE);
     let mut configured = None;
     for from in (0..p.rows).step_by(stretch) {
@@ -33,10 +35,10 @@ pub(super) unsafe fn products<T: Tiles>(unit: &mut T, p: &Panel) {
                 // SAFETY: the groups and rows are in the panel.
                 unsafe {
                     match (to - row > SIDE, x.rows[1] > 0) {
-                        (true, true) => block::<T, 2, 2>(unit, p, &x, row),
-                        (true, false) => block::<T, 2, 1>(unit, p, &x, row),
-                        (false, true) => block::<T, 1, 2>(unit, p, &x, row),
-                        (false, false) => block::<T, 1, 1>(unit, p, &x, row),
+                        (true, true) => block::<T, 2, 2, BYTES>(unit, p, &x, row),
+                        (true, false) => block::<T, 2, 1, BYTES>(unit, p, &x, row),
+                        (false, true) => block::<T, 1, 2, BYTES>(unit, p, &x, row),
+                        (false, false) => block::<T, 1, 1, BYTES>(unit, p, &x, row),
                     }
                 }
             }
@@ -49,9 +51,12 @@ pub(super) unsafe fn products<T: Tiles>(unit: &mut T, p: &Panel) {
 /// # Safety
 /// As for [`products`]. The last tile of weight rows may be incomplete.
 #[inline(always)]
-unsafe fn block<T: Tiles, const R: usize, const C: usize>(unit: &mut T, p: &Panel, x: &Inputs, row: usize) {
+unsafe fn block<T: Tiles, const R: usize, const C: usize, const BYTES: bool>(unit: &mut T, p: &Panel, x: &Inputs, row: usize) {
     let weights = [WeightTile::new(p, row), WeightTile::new(p, row + SIDE)];
-    let steps = p.row_bytes.div_ceil(ROW);
+    let step_bytes = step_bytes(p.format);
+    let steps = p.row_bytes.div_ceil(step_bytes);
+    // two steps of two tiles
+    let mut staged = [[[Line::default(); SIDE]; 2]; 2];
     let cold = x.first == 0;
     // Behind the panel another thread's rows may begin.
     let more = cold && row + R * SIDE < p.rows;
@@ -69,15 +74,29 @@ unsafe fn block<T: Tiles, const R: usize, const C: usize>(unit: &mut T, p: &Pane
         }
         // the weights of the next tiles
         let mut soon = p.weights.wrapping_add((row + R * SIDE) * p.row_bytes);
+        if BYTES {
+            for i in 0..R {
+                weights[i].dequantize::<T>(0, &mut staged[0][i], std::ptr::null());
+            }
+        }
         for step in 0..steps {
-            if more {
-                for i in 0..R * SIDE {
+            if BYTES && step + 1 < steps {
+                for i in 0..R {
+                    let from = if more { soon.wrapping_add(i * SIDE * step_bytes) } else { std::ptr::null() };
+                    weights[i].dequantize::<T>(step + 1, &mut staged[(step + 1) % 2][i], from);
+                }
+            } else if more {
+                for i in 0..(R * SIDE * step_bytes).div_ceil(ROW) {
                     prefetch_near(soon.wrapping_add(i * ROW));
                 }
-                soon = soon.wrapping_add(R * SIDE * ROW);
             }
+            soon = soon.wrapping_add(R * SIDE * step_bytes);
             let b = [x.start[0].add(step * SIDE * 4 * x.rows[0]), x.start[1].wrapping_add(step * SIDE * 4 * x.rows[1])];
-            weights[0].load::<T, 4>(unit, step);
+            if BYTES {
+                unit.load::<4>(staged[step % 2][0].as_ptr().cast(), ROW);
+            } else {
+                weights[0].load::<T, 4>(unit, step);
+            }
             unit.load::<6>(b[0], 4 * x.rows[0]);
             unit.add_bf16::<0, 4, 6>();
             if C > 1 {
@@ -85,7 +104,11 @@ unsafe fn block<T: Tiles, const R: usize, const C: usize>(unit: &mut T, p: &Pane
                 unit.add_bf16::<1, 4, 7>();
             }
             if R > 1 {
-                weights[1].load::<T, 5>(unit, step);
+                if BYTES {
+                    unit.load::<5>(staged[step % 2][1].as_ptr().cast(), ROW);
+                } else {
+                    weights[1].load::<T, 5>(unit, step);
+                }
                 unit.add_bf16::<2, 5, 6>();
                 if C > 1 {
                     unit.add_bf16::<3, 5, 7>();

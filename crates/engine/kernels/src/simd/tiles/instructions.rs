@@ -97,16 +97,6 @@ pub unsafe fn add_bf16<const C: usize, const A: usize, const B: usize>() {
     unsafe { asm!("tdpbf16ps tmm{c}, tmm{a}, tmm{b}", c = const C, a = const A, b = const B, options(nomem, nostack, preserves_flags)) };
 }
 
-/// Adds the products of fours of signed bytes of tiles `A` and `B` to the integers of tile `C`.
-///
-/// # Safety
-/// As for this module; the shapes must fit.
-#[inline(always)]
-pub unsafe fn add_bytes<const C: usize, const A: usize, const B: usize>() {
-    // SAFETY: the caller's guarantee.
-    unsafe { asm!("tdpbssd tmm{c}, tmm{a}, tmm{b}", c = const C, a = const A, b = const B, options(nomem, nostack, preserves_flags)) };
-}
-
 /// Exchanges rows and columns of 16 x 16 words, whose rows are `stride` and `to_stride` bytes apart.
 ///
 /// # Safety

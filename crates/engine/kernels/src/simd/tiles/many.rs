@@ -1,11 +1,10 @@
-//! Products of many rows in bf16: weights are copied, a stretch of columns of two tiles at a time,
-//! and stay in the first-level cache while all inputs are read.
+//! Products of many rows: weights are copied, a stretch of columns of two tiles at a time, and stay
+//! in the first-level cache while all inputs are read. Those in Q8_0 become bf16 by that.
 
-use super::weights::WeightTile;
+use super::weights::{WeightTile, step_bytes};
 use super::{Inputs, ROW, SIDE, Shapes, Square, Tiles, bias, buffers, columns, inputs};
 use crate::line::Line;
 use crate::simd::panel::Panel;
-use crate::simd::prefetch_near;
 
 /// Steps of a stretch at most. Two weight tiles of each take 20 KiB, and as much the inputs that
 /// pass by before the weights are read again: more does not fit in 48 KiB.
@@ -36,7 +35,7 @@ pub(super) trait Pairs<T: Tiles> {
 /// exist.
 #[inline(always)]
 pub(super) unsafe fn products<T: Tiles>(unit: &mut T, p: &Panel, pairs: &impl Pairs<T>) {
-    let steps = p.row_bytes.div_ceil(ROW);
+    let steps = p.row_bytes.div_ceil(step_bytes(p.format));
     let stretches = steps.div_ceil(STRETCH).max(1);
     let stretch = steps.div_ceil(stretches).max(1);
     let blocks = p.tokens.div_ceil(2 * SIDE);
@@ -53,14 +52,14 @@ pub(super) unsafe fn products<T: Tiles>(unit: &mut T, p: &Panel, pairs: &impl Pa
         for pair in 0..pairs.count() {
             for (i, tile) in pairs.tiles(pair).into_iter().enumerate() {
                 // SAFETY: the tile's rows exist, and `near` has room for two tiles of each step.
-                unsafe { tile.copy(from, &mut near[i * SIDE..now * 2 * SIDE]) };
+                unsafe { tile.copy::<T>(from, &mut near[i * SIDE..now * 2 * SIDE]) };
             }
             // what is copied next
             let next = if pair + 1 < pairs.count() { Some((pair + 1, from)) } else { (!last).then_some((0, from + now)) };
             let next = next.map(|(pair, from)| (pairs.tiles(pair), from));
             for block in 0..blocks {
-                if let Some((tiles, from)) = next {
-                    request(&tiles, from, now, block, blocks);
+                if let Some((tiles, from)) = &next {
+                    request(tiles, *from, now, block, blocks);
                 }
                 let x = inputs(p, block * 2 * SIDE);
                 let shapes = Shapes { bytes: ROW, inputs: columns(&x) };
@@ -91,10 +90,7 @@ pub(super) unsafe fn products<T: Tiles>(unit: &mut T, p: &Panel, pairs: &impl Pa
 fn request(tiles: &[WeightTile; 2], from: usize, steps: usize, block: usize, blocks: usize) {
     let rows = 2 * SIDE;
     for row in block * rows / blocks..(block + 1) * rows / blocks {
-        let start = tiles[row / SIDE].row(row % SIDE).wrapping_add(from * ROW);
-        for step in 0..steps {
-            prefetch_near(start.wrapping_add(step * ROW));
-        }
+        tiles[row / SIDE].request(row % SIDE, from, steps);
     }
 }
 

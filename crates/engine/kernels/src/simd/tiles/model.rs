@@ -1,8 +1,10 @@
 //! A portable model of a tile unit: what the instructions compute, in which order, and how numbers
-//! are rounded. Source: `TDPBF16PS` and `TDPBSSD` in Intel's Software Developer's Manual, volume 2.
+//! are rounded. Source: `TDPBF16PS` in Intel's Software Developer's Manual, volume 2.
 
+use super::lanes::{Lanes, Plain};
 use super::{SIDE, Shapes, Square, Tiles};
-use crate::format::f16_to_f32;
+use crate::format::{GROUP_BYTES, f16_to_f32};
+use crate::line::Line;
 
 /// Eight tiles.
 pub(crate) struct Model {
@@ -68,24 +70,8 @@ impl Tiles for Model {
         self.tiles[C] = c;
     }
 
-    unsafe fn add_bytes<const C: usize, const A: usize, const B: usize>(&mut self) {
-        let depth = self.depth(C, A, B);
-        let mut c = self.tiles[C];
-        add_bytes(&mut c, &self.tiles[A], &self.tiles[B], depth);
-        self.tiles[C] = c;
-    }
-
     unsafe fn transpose(x: &Square) -> Square {
         transpose(x)
-    }
-
-    unsafe fn scales(p: *const u8, stride: usize, n: usize) -> [f32; SIDE] {
-        let mut y = [0.0; SIDE];
-        for (i, y) in y.iter_mut().enumerate().take(n) {
-            // SAFETY: see above.
-            *y = f16_to_f32(unsafe { p.add(i * stride).cast::<u16>().read_unaligned() });
-        }
-        y
     }
 
     unsafe fn read(p: *const f32, n: usize) -> [f32; SIDE] {
@@ -113,10 +99,16 @@ impl Tiles for Model {
         }
     }
 
-    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], one: f32, many: &[f32; SIDE]) {
-        for i in 0..SIDE {
-            all[i] = (sums[i] as f32).mul_add(one * many[i], all[i]);
-        }
+    unsafe fn dequantize(p: *const u8) -> Line {
+        // SAFETY: see above; a block has 34 bytes.
+        let block = unsafe { p.cast::<[u8; GROUP_BYTES]>().read() };
+        let scale = f16_to_f32(u16::from_le_bytes([block[0], block[1]]));
+        let numbers: [f32; 2 * SIDE] = std::array::from_fn(|i| scale * f32::from(block[2 + i] as i8));
+        let (first, then) = numbers.split_at(SIDE);
+        let mut line = Line::default();
+        // SAFETY: each has 16 numbers; the lanes are portable code.
+        unsafe { Plain::load(first.as_ptr()).pairs(Plain::load(then.as_ptr())).store(line.0.as_mut_ptr().cast()) };
+        line
     }
 }
 
@@ -154,19 +146,6 @@ pub(crate) fn add_bf16_row(c: &mut [u32; SIDE], a: &[u32], b: &Square) {
     for n in 0..SIDE {
         let sum = multiply_add(even[n], 1.0, odd[n]);
         c[n] = multiply_add(f32::from_bits(c[n]), 1.0, sum).to_bits();
-    }
-}
-
-/// `TDPBSSD`: sums of products of signed bytes, in 32 bits that wrap around.
-pub(crate) fn add_bytes(c: &mut Square, a: &Square, b: &Square, depth: usize) {
-    for (c, a) in c.iter_mut().zip(a) {
-        for (a, b) in a.iter().zip(b).take(depth) {
-            for (c, b) in c.iter_mut().zip(b) {
-                for (a, b) in a.to_le_bytes().into_iter().zip(b.to_le_bytes()) {
-                    *c = c.wrapping_add_signed(i32::from(a as i8) * i32::from(b as i8));
-                }
-            }
-        }
     }
 }
 

@@ -1,19 +1,17 @@
 //! Packing of inputs for tiles, in the layouts that `tiles.rs` describes.
 
 use super::{SIDE, Tiles, words};
-use crate::Format;
-use crate::format::GROUP;
 use crate::line::Line;
 use crate::rows;
 
-/// bf16.
+/// Rows in bf16.
 ///
 /// # Safety
 /// As for [`Tiles::transpose`].
 #[inline(always)]
 pub(super) unsafe fn pairs<T: Tiles>(x: &[f32], cols: usize, out: &mut [Line]) {
     let steps = cols.div_ceil(2 * SIDE);
-    for (x, out) in x.chunks(SIDE * cols).zip(out.chunks_mut(words(Format::Bf16, cols))) {
+    for (x, out) in x.chunks(SIDE * cols).zip(out.chunks_mut(words(cols))) {
         let n = x.len() / cols;
         for step in 0..steps {
             let mut square = [[0; SIDE]; SIDE];
@@ -52,24 +50,6 @@ fn step_of(x: &[f32], step: usize) -> [u32; SIDE] {
             let mut padded = [0.0; 2 * SIDE];
             padded[..x.len()].copy_from_slice(x);
             rows::pairs(&padded).0
-        }
-    }
-}
-
-/// Q8_0.
-#[inline(always)]
-pub(super) fn bytes(x: &[f32], cols: usize, out: &mut [Line]) {
-    for (x, out) in x.chunks(SIDE * cols).zip(out.chunks_mut(words(Format::Q8_0, cols))) {
-        let n = x.len() / cols;
-        for (j, x) in x.chunks_exact(cols).enumerate() {
-            let mut at = j;
-            for x in x.as_chunks::<GROUP>().0 {
-                let (bytes, _, scale) = rows::quantize(x);
-                for word in bytes.into_iter().chain([scale.to_bits()]) {
-                    out[at / SIDE].0[at % SIDE] = word;
-                    at += n;
-                }
-            }
         }
     }
 }

@@ -5,12 +5,14 @@ use std::arch::x86_64::*;
 use std::sync::OnceLock;
 
 use super::super::panel::Panel;
+use super::super::x86::V512;
 use super::instructions::{self, Configuration, transposed};
+use super::lanes::Lanes;
 use super::{ROW, SIDE, Shapes, Square, Tiles, pack};
 use crate::line::Line;
 
 /// Whether this process may use the tiles of this machine: the processor has them in the expected
-/// size, with products of bf16 and of bytes, and the kernel saves them and grants this process
+/// size, with products of bf16, and the kernel saves them and grants this process
 /// their use. The request is made once, for all threads.
 pub(in super::super) fn present() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
@@ -19,7 +21,7 @@ pub(in super::super) fn present() -> bool {
 
 /// CPUID, leaves 7 (features), 0x1D (the palette of tiles) and 0x1E (the unit for products).
 fn has_tiles() -> bool {
-    const FEATURES: u32 = 1 << 22 | 1 << 24 | 1 << 25; // AMX-BF16, AMX-TILE, AMX-INT8
+    const FEATURES: u32 = 1 << 22 | 1 << 24; // AMX-BF16, AMX-TILE
     if __cpuid(0).eax < 0x1e || __cpuid_count(7, 0).edx & FEATURES != FEATURES {
         return false;
     }
@@ -131,30 +133,26 @@ impl Tiles for Unit {
     }
 
     #[inline(always)]
-    unsafe fn add_bytes<const C: usize, const A: usize, const B: usize>(&mut self) {
-        // SAFETY: see above.
-        unsafe { instructions::add_bytes::<C, A, B>() };
-    }
-
-    #[inline(always)]
     unsafe fn transpose(x: &Square) -> Square {
         // SAFETY: see above.
         unsafe { transpose(x) }
     }
 
     #[inline(always)]
-    unsafe fn scales(p: *const u8, stride: usize, n: usize) -> [f32; SIDE] {
-        let mut y = [0f32; SIDE];
-        // SAFETY: see above; places outside the mask are not read, and writes are 16 numbers.
+    unsafe fn dequantize(p: *const u8) -> Line {
+        let mut line = Line::default();
+        // SAFETY: see above; a block has 34 bytes, and a line has 64.
         unsafe {
-            let at = _mm512_mullo_epi32(
-                _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                _mm512_set1_epi32(stride as i32),
-            );
-            let words = _mm512_mask_i32gather_epi32::<1>(_mm512_setzero_si512(), first(n), at, p.cast());
-            _mm512_storeu_ps(y.as_mut_ptr(), _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words)));
+            // one number by itself would be inserted into the register of the block before
+            let scale = _mm512_cvtph_ps(_mm256_set1_epi16(p.cast::<i16>().read_unaligned()));
+            let sixteen = |at: usize| {
+                let bytes = _mm_loadu_si128(p.add(at).cast());
+                _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), scale)
+            };
+            let both = V512(sixteen(2)).pairs(V512(sixteen(2 + SIDE)));
+            both.store(line.0.as_mut_ptr().cast());
         }
-        y
+        line
     }
 
     // Parts of a row by masks: the compiler makes a call of `memcpy` of a copy that may be shorter.
@@ -195,16 +193,6 @@ impl Tiles for Unit {
             }
         }
     }
-
-    #[inline(always)]
-    unsafe fn add_scaled(all: &mut [f32; SIDE], sums: &[i32; SIDE], one: f32, many: &[f32; SIDE]) {
-        // SAFETY: see above; reads and writes are 16 numbers.
-        unsafe {
-            let sums = _mm512_cvtepi32_ps(_mm512_loadu_si512(sums.as_ptr().cast()));
-            let scales = _mm512_mul_ps(_mm512_set1_ps(one), _mm512_loadu_ps(many.as_ptr()));
-            _mm512_storeu_ps(all.as_mut_ptr(), _mm512_fmadd_ps(sums, scales, _mm512_loadu_ps(all.as_ptr())));
-        }
-    }
 }
 
 /// A mask of the first `n` of 16 numbers.
@@ -234,7 +222,7 @@ unsafe fn transpose(x: &Square) -> Square {
 macro_rules! entries {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) = $body:expr;)*) => {$(
         $(#[$doc])*
-        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")]
+        #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx512bf16,avx2,fma,f16c")]
         pub(super) unsafe fn $name($($arg: $ty),*) {
             // SAFETY: as for the caller.
             unsafe { $body }
@@ -246,17 +234,11 @@ entries! {
     /// See [`pack::pairs`].
     fn pack_pairs(x: &[f32], cols: usize, out: &mut [Line]) = pack::pairs::<Unit>(x, cols, out);
     /// See [`super::few`].
-    fn few(p: &Panel) = super::few::products(&mut Unit::new(), p);
+    fn few(p: &Panel) = super::few::products::<_, false>(&mut Unit::new(), p);
+    /// See [`super::few`].
+    fn few_bytes(p: &Panel) = super::few::products::<_, true>(&mut Unit::new(), p);
     /// See [`super::many`].
     fn many(p: &Panel) = super::many::products(&mut Unit::new(), p, &super::many::Outputs(p));
     /// See [`super::gated`].
     fn gated(p: &super::Gated<'_>) = super::gated::products(&mut Unit::new(), p);
-    /// See [`super::bytes`].
-    fn bytes(p: &Panel) = super::bytes::products(&mut Unit::new(), p);
-}
-
-/// See [`pack::bytes`].
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")]
-pub(super) fn pack_bytes(x: &[f32], cols: usize, out: &mut [Line]) {
-    pack::bytes(x, cols, out);
 }
