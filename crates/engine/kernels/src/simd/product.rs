@@ -11,8 +11,9 @@ use crate::{Format, Matrix, Team};
 
 /// Bytes of inputs that stay in the second-level cache while the weights are read.
 const MIDDLE: usize = 384 << 10;
-/// Tasks of each thread for products on tiles. At the beginning of each, weights are waited for,
-/// and for many rows, each reads all inputs; one thread may be slower than another.
+/// Tasks of each thread for products of many rows on tiles: each reads all inputs, and one thread
+/// may be slower than another. For few rows each has one, since at the beginning of every task
+/// weights are waited for.
 const PARTS: usize = 2;
 /// Minimum number of multiply-adds for which another thread is worth its cost.
 const SMALL: usize = 1 << 17;
@@ -238,11 +239,12 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// For products on tiles, with at most `most` units in a task.
+    /// For products on tiles; of many rows, with at most `most` units in a task.
     pub(super) fn on_tiles(tokens: usize, units: usize, unit: usize, most: usize, threads: usize) -> Self {
+        let (parts, most) = if tokens < tiles::MANY { (1, usize::MAX) } else { (PARTS, most) };
         let down = tokens.div_ceil(tiles::MOST).max(1);
         let tokens = tokens.div_ceil(down).next_multiple_of(2 * tiles::SIDE);
-        let across = (PARTS * threads).div_ceil(down).max(units.div_ceil(most)).min(units);
+        let across = (parts * threads).div_ceil(down).max(units.div_ceil(most)).min(units);
         Self { tokens, unit, units, across, count: across * down }
     }
 
@@ -286,8 +288,7 @@ fn grid(job: &Job<'_>, target: usize, threads: usize) -> Grid {
     let (n, rows) = (job.x.rows, job.weights.rows);
     let (inputs, weights) = job.x.steps();
     if job.x.is_for_tiles() {
-        let most = if n < tiles::MANY { usize::MAX } else { tiles::MOST_PAIRS };
-        return Grid::on_tiles(n, rows.div_ceil(weights), weights, most, threads);
+        return Grid::on_tiles(n, rows.div_ceil(weights), weights, tiles::MOST_PAIRS, threads);
     }
     let blocks = (n * job.x.row_bytes()).div_ceil(MIDDLE).max(1);
     let tokens = n.div_ceil(blocks).next_multiple_of(inputs).min(n).max(1);
