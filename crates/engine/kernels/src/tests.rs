@@ -7,6 +7,8 @@ mod linear;
 
 use autoact_base::random::SplitMix64;
 
+use crate::{Format, quantize_q8_0, to_bf16};
+
 /// Pseudo-random numbers between -1 and 1.
 pub(crate) struct Noise(SplitMix64);
 
@@ -27,6 +29,19 @@ impl Noise {
 
 pub(crate) fn bits(x: &[f32]) -> Vec<u32> {
     x.iter().map(|x| x.to_bits()).collect()
+}
+
+/// Rows of `cols` numbers in a format.
+pub(crate) fn encode(format: Format, x: &[f32], cols: usize) -> Vec<u8> {
+    let mut bytes = vec![];
+    for row in x.chunks(cols) {
+        match format {
+            Format::F32 => bytes.extend(row.iter().flat_map(|x| x.to_le_bytes())),
+            Format::Bf16 => to_bf16(row, &mut bytes),
+            Format::Q8_0 => quantize_q8_0(row, &mut bytes),
+        }
+    }
+    bytes
 }
 
 /// Asserts that all numbers agree within `tolerance`.

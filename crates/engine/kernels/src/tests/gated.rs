@@ -1,18 +1,6 @@
-use super::{Noise, bits};
+use super::{Noise, bits, encode};
 use crate::simd::testing::with_each_isa;
-use crate::{Format, GatedBuffers, Inputs, LowRank, Matrix, Part, Team, gated, linear, quantize_q8_0, swiglu, to_bf16};
-
-fn encode(format: Format, x: &[f32], cols: usize) -> Vec<u8> {
-    let mut bytes = vec![];
-    for row in x.chunks(cols) {
-        match format {
-            Format::F32 => bytes.extend(row.iter().flat_map(|x| x.to_le_bytes())),
-            Format::Bf16 => to_bf16(row, &mut bytes),
-            Format::Q8_0 => quantize_q8_0(row, &mut bytes),
-        }
-    }
-    bytes
-}
+use crate::{Format, GatedBuffers, Inputs, LowRank, Matrix, Part, Team, gated, linear, swiglu};
 
 /// The product after a gated layer is that after its three steps one by one, to the bit: for few
 /// and many rows, with and without biases, updates of some rows and columns, and for units that
