@@ -8,7 +8,7 @@ use crate::{Format, Inputs, LowRank, Part, Team};
 #[derive(Debug, Default)]
 pub struct GatedBuffers {
     gate_up: Vec<f32>,
-    joined: Vec<f32>,
+    act: Vec<f32>,
 }
 
 /// SwiGLU (<https://arxiv.org/abs/2002.05202>) of two products: `silu(x G^T) * (x U^T)`, each with
@@ -16,7 +16,8 @@ pub struct GatedBuffers {
 /// of the first part and of `updates` begin with its outputs. `next` and `updated`: the format, and
 /// whether the rows are kept in f32, as for [`Inputs::set_with`].
 ///
-/// The numbers are those of [`linear`], [`swiglu`](crate::swiglu) and [`Inputs::set_with`] in turn, to the bit.
+/// The numbers are those of [`linear`], [`swiglu`](crate::swiglu) and [`Inputs::set_with`] in turn,
+/// to the bit.
 ///
 /// # Panics
 /// As for [`linear`], or if the two parts differ in format or shape.
@@ -42,12 +43,12 @@ pub fn gated(
         let (inner, lines) = first_products(team, isa, x, &updates);
         let second = second_products(&updates, &inner, lines);
         let gates = parts.map(|p| (Weights::new(&p.weight), p.bias));
-        return simd::gated(team, isa, x.packed(), gates, &second, to.gated(isa, format, x.rows(), units, updated));
+        return simd::gated(team, isa, x.packed(), gates, &second, to.room_for_tiles(isa, format, x.rows(), units, updated));
     }
-    let GatedBuffers { gate_up, joined } = buffers;
+    let GatedBuffers { gate_up, act } = buffers;
     gate_up.resize(x.rows() * 2 * units, 0.0);
-    joined.resize(x.rows() * units, 0.0);
+    act.resize(x.rows() * units, 0.0);
     linear(team, x, parts, updates, gate_up, 2 * units);
-    team.rows(joined, units, &|row, joined| simd::swiglu(isa, &gate_up[2 * row * units..][..2 * joined.len()], units, joined));
-    to.set_with(team, next, joined, units, updated);
+    team.rows(act, units, &|row, act| simd::swiglu(isa, &gate_up[2 * row * units..][..2 * act.len()], units, act));
+    to.set_with(team, next, act, units, updated);
 }

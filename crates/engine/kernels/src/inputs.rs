@@ -102,6 +102,7 @@ impl Inputs {
         }
     }
 
+    /// Sets what the rows are, but not their numbers.
     fn reshape(&mut self, isa: Isa, format: Format, rows: usize, cols: usize, updated: bool) {
         assert!(format.row_bytes(cols).is_some(), "`{format}` has no rows of {cols}");
         (self.format, self.rows, self.cols) = (Some(format), rows, cols);
@@ -110,7 +111,7 @@ impl Inputs {
     }
 
     /// Room for rows for tiles, which the caller writes.
-    pub(crate) fn gated(&mut self, isa: Isa, format: Format, rows: usize, cols: usize, updated: bool) -> Target<'_> {
+    pub(crate) fn room_for_tiles(&mut self, isa: Isa, format: Format, rows: usize, cols: usize, updated: bool) -> Target<'_> {
         self.reshape(isa, format, rows, cols, updated);
         self.packed.resize((rows * words_for_tiles(cols)).div_ceil(SIDE), Line::default());
         let stride = stride(Format::F32, cols);

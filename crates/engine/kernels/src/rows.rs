@@ -98,14 +98,14 @@ pub(crate) fn swiglu<const FMA: bool>(gate_up: &[f32], width: usize, y: &mut [f3
     for (row, y) in gate_up.chunks_exact(2 * width).zip(y.chunks_exact_mut(width)) {
         let (gate, up) = row.split_at(width);
         for ((y, g), u) in y.iter_mut().zip(gate).zip(up) {
-            *y = join::<FMA>(*g, *u);
+            *y = silu_times::<FMA>(*g, *u);
         }
     }
 }
 
 /// `silu(gate) * up`.
 #[inline(always)]
-pub(crate) fn join<const FMA: bool>(gate: f32, up: f32) -> f32 {
+pub(crate) fn silu_times<const FMA: bool>(gate: f32, up: f32) -> f32 {
     gate / (1.0 + exp::<FMA>(-gate)) * up
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Target<'a> {
 
 /// Whether [`gated`] computes layers of so many units for so many rows.
 pub(crate) fn gates_on_tiles(isa: Isa, format: Format, rows: usize, units: usize) -> bool {
-    isa.has_tiles_for(format) && rows >= tiles::MANY && units > 0 && units.is_multiple_of(STEP)
+    isa.has_tiles_for(format) && tiles::are_many(format, rows) && units > 0 && units.is_multiple_of(STEP)
 }
 
 /// `silu(x G^T) * (x U^T)` for both matrices, gate before up, after the updates in order. Outputs
@@ -55,7 +55,7 @@ pub(crate) fn gated(team: &Team, isa: Isa, x: Rows<'_>, gates: [Gate<'_>; 2], up
     };
     let target = Outputs { packed: to.packed.as_mut_ptr().cast(), exact, borrowed: PhantomData };
     let updates: Vec<GatedUpdate<'_>> = updates.iter().map(by_groups).collect();
-    let grid = Grid::on_tiles(rows, units / STEP, STEP, tiles::MOST_PAIRS / 2, team.threads());
+    let grid = Grid::on_tiles(true, rows, units / STEP, STEP, tiles::MOST_PAIRS / 2, team.threads());
     team.run(grid.count, &|index| {
         let (tokens, part) = grid.task(index, rows, units);
         let x = x.range(tokens.clone());

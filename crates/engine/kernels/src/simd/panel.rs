@@ -45,11 +45,11 @@ pub(super) struct Panel {
 /// # Safety
 /// The pointers of the panel must be valid for its rows, the inputs must be in the format's layout,
 /// and no other thread may access the outputs.
-pub(super) unsafe fn run(isa: Isa, format: Format, p: &Panel) {
+pub(super) unsafe fn run(isa: Isa, p: &Panel) {
     // SAFETY: the caller's guarantees are passed on; an `Isa` implies that the machine has its
     // instructions.
     unsafe {
-        match (isa.0, format) {
+        match (isa.0, p.format) {
             (Level::Portable, Format::F32) => panel::<portable::F32<portable::Array, 1>>(p),
             (Level::Portable, Format::Bf16) => panel::<portable::Bf16>(p),
             (Level::Portable, Format::Q8_0) => panel::<portable::Bytes>(p),

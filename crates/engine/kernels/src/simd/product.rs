@@ -239,9 +239,9 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// For products on tiles; of many rows, with at most `most` units in a task.
-    pub(super) fn on_tiles(tokens: usize, units: usize, unit: usize, most: usize, threads: usize) -> Self {
-        let (parts, most) = if tokens < tiles::MANY { (1, usize::MAX) } else { (PARTS, most) };
+    /// For products on tiles; with `many` rows, at most `most` units in a task.
+    pub(super) fn on_tiles(many: bool, tokens: usize, units: usize, unit: usize, most: usize, threads: usize) -> Self {
+        let (parts, most) = if many { (PARTS, most) } else { (1, usize::MAX) };
         let down = tokens.div_ceil(tiles::MOST).max(1);
         let tokens = tokens.div_ceil(down).next_multiple_of(2 * tiles::SIDE);
         let across = (parts * threads).div_ceil(down).max(units.div_ceil(most)).min(units);
@@ -288,7 +288,8 @@ fn grid(job: &Job<'_>, target: usize, threads: usize) -> Grid {
     let (n, rows) = (job.x.rows, job.weights.rows);
     let (inputs, weights) = job.x.steps();
     if job.x.is_for_tiles() {
-        return Grid::on_tiles(n, rows.div_ceil(weights), weights, tiles::MOST_PAIRS, threads);
+        let many = tiles::are_many(job.weights.format, n);
+        return Grid::on_tiles(many, n, rows.div_ceil(weights), weights, tiles::MOST_PAIRS, threads);
     }
     let blocks = (n * job.x.row_bytes()).div_ceil(MIDDLE).max(1);
     let tokens = n.div_ceil(blocks).next_multiple_of(inputs).min(n).max(1);
@@ -312,7 +313,7 @@ unsafe fn rectangle(isa: Isa, job: &Job<'_>, updates: &[Update<'_>], tokens: Ran
     // shapes (checked by `run`).
     unsafe {
         match x.layout {
-            Layout::Rows(_) => panel::run(isa, job.weights.format, &panel),
+            Layout::Rows(_) => panel::run(isa, &panel),
             Layout::Tiles { .. } => tiles::run(isa, &panel),
         }
     }

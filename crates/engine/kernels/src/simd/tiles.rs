@@ -47,8 +47,12 @@ mod weights;
 pub(crate) const SIDE: usize = 16;
 /// Bytes of a row of a tile.
 const ROW: usize = 4 * SIDE;
-/// Input rows from which on copying the weights for them pays.
-pub(super) const MANY: usize = 96;
+/// Whether there are so many input rows that copying the weights for them pays. Those in Q8_0 would
+/// become bf16 again for every 32 rows.
+pub(super) fn are_many(format: Format, rows: usize) -> bool {
+    rows >= if format == Format::Q8_0 { 64 } else { 96 }
+}
+
 /// The most input rows and pairs of weight tiles of a panel with so many: the sums of both between
 /// stretches, 512 KiB, and a stretch of the inputs stay in the second-level cache.
 pub(super) const MOST: usize = 512;
@@ -134,18 +138,19 @@ pub(crate) fn pack(isa: Isa, x: &[f32], cols: usize, out: &mut [Line]) {
 /// The pointers of the panel must be valid for its rows, the inputs must be packed for tiles,
 /// with `x_bytes` bytes of each row, and no other thread may access the outputs.
 pub(super) unsafe fn run(isa: Isa, p: &Panel) {
+    let many = are_many(p.format, p.tokens);
     // SAFETY: the caller's guarantees are passed on; an `Isa` implies that the machine has its
     // instructions.
     unsafe {
         match (isa.1, p.format) {
             #[cfg(target_arch = "x86_64")]
-            (TileUnit::Present, _) if p.tokens >= MANY => unit::many(p),
+            (TileUnit::Present, _) if many => unit::many(p),
             #[cfg(target_arch = "x86_64")]
             (TileUnit::Present, Format::Q8_0) => unit::few_bytes(p),
             #[cfg(target_arch = "x86_64")]
             (TileUnit::Present, _) => unit::few(p),
             #[cfg(test)]
-            (TileUnit::Modelled, _) if p.tokens >= MANY => many::products(&mut model::Model::new(), p, &many::Outputs(p)),
+            (TileUnit::Modelled, _) if many => many::products(&mut model::Model::new(), p, &many::Outputs(p)),
             #[cfg(test)]
             (TileUnit::Modelled, Format::Q8_0) => few::products::<_, true>(&mut model::Model::new(), p),
             #[cfg(test)]
@@ -202,21 +207,6 @@ fn columns(inputs: &Inputs) -> [usize; 2] {
 // The code below, and that of the modules for products, is inlined into the functions of `unit.rs`,
 // which have the instructions of vectors. A closure would not be: each vector operation in it would
 // be a call.
-
-/// Writes sums, a row for each input row.
-///
-/// # Safety
-/// As for [`run`].
-#[inline(always)]
-unsafe fn outputs<T: Tiles>(p: &Panel, square: &Square, row: usize, weights: usize, input: usize, inputs: usize) {
-    // SAFETY: the outputs and the bias have these rows.
-    unsafe {
-        let bias = bias::<T>(p, row, weights);
-        for (j, square) in square.iter().enumerate().take(inputs) {
-            T::write(p.out.add((input + j) * p.width + row), weights, square, &bias);
-        }
-    }
-}
 
 /// The bias of some weight rows. Without one it is -0: what it is added to keeps its sign.
 ///

@@ -2,7 +2,7 @@
 //! bf16 a step before they are used.
 
 use super::weights::{WeightTile, step_bytes};
-use super::{Inputs, ROW, SIDE, Shapes, Tiles, bias, columns, inputs, outputs};
+use super::{Inputs, ROW, SIDE, Shapes, Tiles, bias, columns, inputs};
 use crate::line::Line;
 use crate::simd::panel::Panel;
 use crate::simd::prefetch_near;
@@ -139,13 +139,13 @@ unsafe fn sums<T: Tiles, const TILE: usize>(unit: &mut T, p: &Panel, row: usize,
     let mut square = [[0u32; SIDE]; SIDE];
     // SAFETY: the tile has 16 rows of `inputs` words, and the outputs and the bias have these rows.
     unsafe {
+        let (bias, out) = (bias::<T>(p, row, weights), p.out.add(input * p.width + row));
         if inputs == 1 {
             // one column becomes one row
             unit.store::<TILE>(square.as_mut_ptr().cast(), 4);
-            return outputs::<T>(p, &square, row, weights, input, inputs);
+            return T::write(out, weights, &square[0], &bias);
         }
         unit.store::<TILE>(square.as_mut_ptr().cast(), ROW);
-        let bias = bias::<T>(p, row, weights);
-        T::write_columns(&square, inputs, weights, &bias, p.out.add(input * p.width + row), p.width);
+        T::write_columns(&square, inputs, weights, &bias, out, p.width);
     }
 }

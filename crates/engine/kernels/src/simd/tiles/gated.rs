@@ -1,13 +1,13 @@
 //! Products of many rows with the two matrices of a gated layer, in bf16. Sums of both meet while
 //! they are in the first-level cache, and what they give is packed at once for the next product:
-//! neither the sums nor their join are ever whole in memory.
+//! neither the sums nor what they give are ever whole in memory in f32.
 
 use super::many::{self, Pairs, Sums};
 use super::weights::WeightTile;
 use super::{Inputs, SIDE, Tiles, bias};
 use crate::exp::mul_add;
 use crate::format::pair as pair_of;
-use crate::rows::join;
+use crate::rows::silu_times;
 use crate::simd::panel::Panel;
 
 /// Rows of both matrices and inputs, and where the results go.
@@ -118,7 +118,7 @@ impl<T: Tiles> Pairs<T> for Gated<'_> {
                 let packed = self.packed.add(token * self.words + first / 2 * n);
                 let gates = gate.as_chunks_mut::<2>().0.iter_mut();
                 for (k, (gate, up)) in gates.zip(up.as_chunks::<2>().0).enumerate() {
-                    let words = join_two(gate, up);
+                    let words = activate_two(gate, up);
                     T::write_words(packed.add(k * n), n, &words);
                 }
                 if !self.exact.is_null() {
@@ -137,12 +137,12 @@ fn add_bias(row: &mut [u32; SIDE], bias: f32) {
     }
 }
 
-/// Joins two units: their numbers replace the gates'. Returns them in bf16, two in a word.
+/// `silu(gate) * up` of two units, which replaces the gates. Returns them in bf16, two in a word.
 #[inline(always)]
-fn join_two(gates: &mut [[u32; SIDE]; 2], ups: &[[u32; SIDE]; 2]) -> [u32; SIDE] {
+fn activate_two(gates: &mut [[u32; SIDE]; 2], ups: &[[u32; SIDE]; 2]) -> [u32; SIDE] {
     for (gates, ups) in gates.iter_mut().zip(ups) {
         for (gate, up) in gates.iter_mut().zip(ups) {
-            *gate = join::<true>(f32::from_bits(*gate), f32::from_bits(*up)).to_bits();
+            *gate = silu_times::<true>(f32::from_bits(*gate), f32::from_bits(*up)).to_bits();
         }
     }
     let mut words = [0u32; SIDE];

@@ -19,8 +19,8 @@ pub(super) trait Pairs<T: Tiles> {
     fn count(&self) -> usize;
     /// The tiles of a pair.
     fn tiles(&self, pair: usize) -> [WeightTile; 2];
-    /// Takes the sums of a pair, and may change them: row `i` of a square is that of weight row `i`, of which the first
-    /// numbers are those of the group's inputs.
+    /// Takes the sums of a pair, and may change them: row `i` of a square is that of weight row `i`,
+    /// of which the first numbers are those of the group's inputs.
     ///
     /// # Safety
     /// As for [`products`]; the inputs must be in the panel.
