@@ -319,8 +319,8 @@ pub(crate) mod testing {
         std::env::var_os("AUTOACT_EMULATED_TILES").is_some()
     }
 
-    /// Whether the machine converts two vectors to bf16 as processors do. Bochs takes the second half
-    /// of the result from the wrong place (`vcvtne2ps2bf16`), on which weights in Q8_0 depend.
+    /// Whether the machine converts two vectors to bf16 as processors do. Bochs takes the second
+    /// half of the result from the wrong place (`vcvtne2ps2bf16`), on which weights in Q8_0 depend.
     pub(crate) fn converts_pairs() -> bool {
         !emulated()
     }

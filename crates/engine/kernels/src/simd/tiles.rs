@@ -10,9 +10,10 @@
 //! ([`unit`]), and a portable model of it, over which tests run everything else of this path on
 //! any machine.
 //!
-//! A tile has 16 rows of 64 bytes. A product of a weight tile (16 weight rows, 32 bf16 of each) and an input tile (the same stretch of up to 16 input rows) is added to 16 x 16 sums.
-//! A column of the sums depends on one input row alone, and the stretches follow each other in one
-//! order: that keeps a row's result independent of its company.
+//! A tile has 16 rows of 64 bytes. A product of a weight tile (16 weight rows, 32 bf16 of each)
+//! and an input tile (the same stretch of up to 16 input rows) is added to 16 x 16 sums. A column
+//! of the sums depends on one input row alone, and the stretches follow each other in one order:
+//! that keeps a row's result independent of its company.
 //!
 //! The layout of packed inputs: groups of 16 rows, then one group of the `n` rows that remain. In
 //! a group of `n` rows, for every two columns, `n` words with the two numbers of each row. Columns
