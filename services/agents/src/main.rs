@@ -6,7 +6,6 @@ mod which;
 
 use std::process::ExitCode;
 
-use autoact_allocator as _;
 use autoact_service::{EXIT_BAD_CONFIG, main_with};
 use which::{Agent, which};
 
@@ -26,6 +25,7 @@ fn main() -> ExitCode {
         eprintln!("error: which agent?\n{USAGE}");
         return EXIT_BAD_CONFIG.into();
     };
+    autoact_allocator::release_unused();
     match agent {
         Agent::Plan => main_with::<plan_agent::PlanAgentService>(args),
         Agent::Tool => main_with::<tool_agent::ToolAgentService>(args),

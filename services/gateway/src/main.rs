@@ -1,7 +1,6 @@
 //! The gateway as a process.
 
-use autoact_allocator as _;
-
 fn main() -> std::process::ExitCode {
+    autoact_allocator::release_unused();
     autoact_service::main::<gateway::Gateway>()
 }

@@ -1,7 +1,6 @@
 //! The memory service as a process.
 
-use autoact_allocator as _;
-
 fn main() -> std::process::ExitCode {
+    autoact_allocator::release_unused();
     autoact_service::main::<memory::MemoryApp>()
 }

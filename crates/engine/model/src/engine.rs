@@ -14,7 +14,6 @@ use futures::future::BoxFuture;
 
 use crate::backend::{AdapterVersion, Backend, BackendInfo, GenerateError, GenerateRequest, Owner};
 use crate::known::Owned;
-use crate::map::release_freed;
 use crate::scores::Scoring;
 use crate::sequence::Work;
 use crate::state::{AtWork, EngineState, LoadedAdapter};
@@ -76,7 +75,6 @@ impl Engine {
         let (jobs, queue) = sync_channel(shared.places.most() + OTHER_JOBS);
         let threads = Threads::of(dir, options.threads);
         Worker::spawn(shared.clone(), queue, threads, &options)?;
-        release_freed();
         Ok(Self { info, shared, adapters: RwLock::default(), template, jobs })
     }
 
@@ -85,11 +83,9 @@ impl Engine {
     pub fn load_adapter(&self, name: impl Into<String>, path: impl AsRef<Path>) -> Result<AdapterVersion, LoadError> {
         let adapter = Adapter::load(path)?;
         let bound = self.shared.model.bind(&adapter, Some(&self.shared.base_digest))?;
-        let version = AdapterVersion { name: name.into(), digest: adapter.digest.clone() };
+        let version = AdapterVersion { name: name.into(), digest: adapter.digest };
         let loaded = Arc::new(LoadedAdapter { version: version.clone(), bound });
         self.adapters.write().unwrap_or_else(PoisonError::into_inner).insert(version.name.clone(), loaded);
-        drop(adapter);
-        release_freed();
         Ok(version)
     }
 

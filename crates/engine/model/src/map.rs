@@ -19,15 +19,3 @@ pub(crate) fn map(path: &Path, fix: &'static str) -> Result<Mmap, LoadError> {
     // would need the base model's size again in each process.
     unsafe { Mmap::map(&file) }.map_err(read)
 }
-
-/// Returns freed memory to the system. Reading a tokenizer of 50,000 tokens frees megabytes in
-/// small pieces (8 MiB were measured). glibc would keep them, three times on a node with three
-/// agents.
-#[allow(unsafe_code)] // as above
-pub(crate) fn release_freed() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: `malloc_trim` may be called at any time from any thread; it touches free memory only.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
