@@ -228,6 +228,9 @@ pub enum InvalidCalibration {
 }
 
 impl Calibration {
+    /// The threshold of a calibration that approves nothing: no confidence is as high.
+    pub const NEVER: f64 = 1.0;
+
     /// Reads a calibration from JSON.
     ///
     /// # Errors
@@ -272,7 +275,8 @@ impl Calibration {
         let value = |part: &str| Evidence::PARTS.iter().position(|name| *name == part).map_or(0.0, |at| values[at]);
         let counts = |term: &Term| term.weight * (value(&term.part) - term.mean) / term.deviation;
         let odds = self.intercept + self.terms.iter().map(counts).sum::<f64>();
-        1.0 / (1.0 + (-odds).exp())
+        // rounding must not reach what no confidence reaches
+        (1.0 / (1.0 + (-odds).exp())).min(Self::NEVER - f64::EPSILON)
     }
 }
 
