@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use autoact_in_process::{LocalGroup, RunOptions};
 use autoact_registry::CALIBRATION_FILE;
-use autoact_score::{Fitted, Judged, fit_within_reach, with_options};
+use autoact_score::{FitError, Fitted, Judged, fit, fit_or_approve_none, fit_within_reach, with_options};
 use autoact_trajectory::{Calibration, Evidence, JudgedAnswers, NextAttempt};
 use serde::{Deserialize, Serialize};
 
@@ -51,25 +51,35 @@ pub struct CalibrationReport {
     pub answers: usize,
     /// The share of approved answers that is to be right.
     pub precision: f64,
-    /// The share that the threshold was chosen for: less where no threshold reaches what is asked
-    /// for. `None`: there is no calibration.
-    #[serde(default)]
-    pub reached: Option<f64>,
-    /// The confidence that an approval needs; `None`: there is no calibration.
+    /// The confidence that an approval needs; `None`: nothing is approved.
     pub threshold: Option<f64>,
     /// The share of right answers that it would approve, on answers that its fit has not seen.
     pub coverage: Option<f64>,
     /// The share of wrong answers that it would not approve, on the same answers.
     #[serde(default)]
     pub caught: Option<f64>,
-    /// Why there is none; empty if there is one.
+    /// What a lower precision would approve, where nothing is approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower: Option<Lower>,
+    /// Why nothing is approved; empty if something is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
-/// Fits and installs the calibration of the chosen round's group, whose adapters are loaded: for the
-/// precision of the task, or for less where no threshold reaches it, because a confidence also tells
-/// the better of two answers. If none can be fitted, there is none, and verdicts alone decide.
+/// A precision that can be reached.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lower {
+    /// The precision.
+    pub precision: f64,
+    /// The confidence for it.
+    pub threshold: f64,
+    /// The share of right answers that have this confidence.
+    pub coverage: f64,
+}
+
+/// Fits and installs the calibration of the chosen round's group, whose adapters are loaded. Where no
+/// threshold is sure to reach the task's precision, nothing is approved, and the confidence tells the
+/// better of two answers. Without evidence there is no calibration, and verdicts alone decide.
 ///
 /// # Errors
 /// The model or a file fails, or a stop was requested.
@@ -124,17 +134,8 @@ pub(crate) fn calibrate(work: &Workplace, run: &Run) -> Result<Option<Calibratio
     };
     let judged: Vec<Judged> = records.iter().flat_map(of).collect();
     let precision = work.task.settings.evaluate.precision;
-    let fitted = fit_within_reach(&judged, precision);
-    let report = CalibrationReport {
-        questions: records.len(),
-        answers: judged.len(),
-        precision,
-        reached: fitted.as_ref().ok().map(|fitted| fitted.calibration.precision),
-        threshold: fitted.as_ref().ok().map(|fitted| fitted.calibration.threshold),
-        coverage: fitted.as_ref().ok().map(|fitted| approved(&judged, fitted, true)),
-        caught: fitted.as_ref().ok().map(|fitted| 1.0 - approved(&judged, fitted, false)),
-        why: fitted.as_ref().err().map(ToString::to_string).unwrap_or_default(),
-    };
+    let fitted = fit_or_approve_none(&judged, precision);
+    let report = CalibrationReport::of(records.len(), &judged, precision, &fitted);
     work.view.end(&report.to_string());
     let calibration = fitted.ok().map(|fitted| Calibration { next_attempt, ..fitted.calibration });
     let path = run.path(&format!("adapters/reflect/{CALIBRATION_FILE}"));
@@ -166,6 +167,28 @@ pub(crate) fn calibrated(run: &Run) -> Result<Option<CalibrationReport>, LearnEr
     read_json(&run.path("calibrated.json"))
 }
 
+impl CalibrationReport {
+    fn of(questions: usize, judged: &[Judged], precision: f64, fitted: &Result<Fitted, FitError>) -> CalibrationReport {
+        let approving = fitted.as_ref().ok().filter(|fitted| fitted.calibration.threshold < Calibration::NEVER);
+        // what a fit that has to reach the precision says
+        let why = || fit(judged, precision).err().map(|error| error.to_string()).unwrap_or_default();
+        let lower = |fitted: Fitted| {
+            let Calibration { precision, threshold, .. } = fitted.calibration;
+            Lower { precision, threshold, coverage: approved(judged, &fitted, true) }
+        };
+        CalibrationReport {
+            questions,
+            answers: judged.len(),
+            precision,
+            threshold: approving.map(|fitted| fitted.calibration.threshold),
+            coverage: approving.map(|fitted| approved(judged, fitted, true)),
+            caught: approving.map(|fitted| 1.0 - approved(judged, fitted, false)),
+            lower: approving.map_or_else(|| fit_within_reach(judged, precision).map(lower), |_| None),
+            why: if approving.is_some() { String::new() } else { why() },
+        }
+    }
+}
+
 /// The share of the right answers, or of the wrong ones, that the threshold approves.
 fn approved(judged: &[Judged], fitted: &Fitted, right: bool) -> f64 {
     let these = || judged.iter().zip(&fitted.confidences).filter(|(one, _)| one.right == right);
@@ -175,17 +198,21 @@ fn approved(judged: &[Judged], fitted: &Fitted, right: bool) -> f64 {
 
 impl fmt::Display for CalibrationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.threshold, self.coverage) {
-            (Some(threshold), Some(coverage)) => {
-                let reached = self.reached.unwrap_or(self.precision);
-                write!(f, "approval needs a confidence of {threshold:.2}, for {:.0}% precision", 100.0 * reached)?;
-                if reached < self.precision {
-                    write!(f, " ({:.0}% is out of reach)", 100.0 * self.precision)?;
-                }
-                write!(f, "; it finds {:.0}% of the right answers to {} validation questions", 100.0 * coverage, self.questions)?;
-                self.caught.map_or(Ok(()), |caught| write!(f, ", and {:.0}% of the wrong ones are not approved", 100.0 * caught))
-            }
-            _ => write!(f, "no calibration, so verdicts alone decide: {}", self.why),
-        }
+        let percent = |share: f64| format!("{:.0}%", 100.0 * share);
+        let (Some(threshold), Some(coverage)) = (self.threshold, self.coverage) else {
+            write!(f, "nothing is approved, because {}", self.why)?;
+            let Some(lower) = &self.lower else { return Ok(()) };
+            let (precision, found) = (percent(lower.precision), percent(lower.coverage));
+            return write!(
+                f,
+                "; a confidence of {:.2} reaches {precision} and finds {found} of the right answers: ask with `--min-confidence`, or set \
+                 `evaluate.precision`",
+                lower.threshold
+            );
+        };
+        let (precision, found) = (percent(self.precision), percent(coverage));
+        write!(f, "approval needs a confidence of {threshold:.2}, for {precision} precision; it finds {found} of the right answers ")?;
+        write!(f, "to {} validation questions", self.questions)?;
+        self.caught.map_or(Ok(()), |caught| write!(f, ", and {} of the wrong ones are not approved", percent(caught)))
     }
 }

@@ -239,10 +239,11 @@ section! {
         /// The linear layers with an adapter.
         pub target_modules: Vec<Linear> = Linear::ALL.to_vec(),
         /// Activated LoRA: the adapter acts only from the agent's cue on, so that the three agents
-        /// share the keys and values of the history.
-        // not serialised if false, so that runs made before it existed can continue
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        pub activated: bool = false,
+        /// share the keys and values of the history, and learning takes half the time. Other servers
+        /// may not know such adapters. Default: true for a model without a chat template.
+        // not serialised unless true, so that runs made before it existed can continue
+        #[serde(skip_serializing_if = "always_acts")]
+        pub activated: Option<bool> = None,
     }
 }
 
@@ -292,6 +293,12 @@ fn is_free(forms: &Option<f64>) -> bool {
     forms.is_none_or(|share| share <= 0.0)
 }
 
+/// Whether adapters always act (`train.lora.activated`).
+#[expect(clippy::ref_option, reason = "serde's signature")]
+fn always_acts(activated: &Option<bool>) -> bool {
+    *activated != Some(true)
+}
+
 /// Whether it is the default of `train.threshold`.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_usual_threshold(threshold: &f64) -> bool {
@@ -336,6 +343,8 @@ impl Settings {
         let bias = *self.synthesize.question_bias.get_or_insert(if template { 0.0 } else { BIAS });
         self.synthesize.hints.get_or_insert(if bias > 0.0 && forms > 0.0 { HINTS } else { 0 });
         self.filter.coverage.get_or_insert(if bias > 0.0 { COVERAGE } else { 0.0 });
+        // a chat template has to end with the cue's tokens, which not all do
+        self.train.lora.activated.get_or_insert(!template);
         self
     }
 
@@ -345,7 +354,7 @@ impl Settings {
     #[must_use]
     pub fn paper(mut self) -> Settings {
         // table 4 has no early stopping
-        let lora = Lora { r: 8, alpha: 16.0, target_modules: vec![Linear::Q, Linear::V], ..Lora::default() };
+        let lora = Lora { r: 8, alpha: 16.0, target_modules: vec![Linear::Q, Linear::V], activated: Some(false), ..Lora::default() };
         self.train = Training { learning_rate: Some(PAPER_LEARNING_RATE), batch: 4, patience: 0, lora, ..Training::default() };
         self.iterate.rounds = 1;
         self.synthesize.question_bias = Some(0.0);

@@ -46,7 +46,7 @@ fn the_papers_protocol_is_its_table_4_and_one_round() {
     let Settings { train, instruct, synthesize, filter, differentiate, iterate, .. } =
         Task::parse(&text, &dir.path().join("task.toml")).unwrap().settings.paper();
     assert_eq!((train.epochs, train.batch, train.learning_rate, train.warmup_ratio), (5, 4, Some(1e-4), 0.03));
-    assert_eq!((train.lora.r, train.lora.alpha, train.lora.dropout, train.lora.activated), (8, 16.0, 0.05, false));
+    assert_eq!((train.lora.r, train.lora.alpha, train.lora.dropout, train.lora.activated), (8, 16.0, 0.05, Some(false)));
     assert_eq!(train.lora.target_modules, [autoact_train::Linear::Q, autoact_train::Linear::V]);
     assert_eq!((iterate.rounds, differentiate.trajectories), (1, 200));
     assert_eq!((synthesize.question_bias, filter.sure, filter.coverage), (Some(0.0), 0.0, Some(0.0)));

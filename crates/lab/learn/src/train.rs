@@ -212,7 +212,7 @@ impl Adapter<'_> {
     fn activated_by(&self, data: &[DocumentRecord]) -> Option<Role> {
         let role = data.first().and_then(role_of)?;
         let alone = data.iter().all(|record| role_of(record) == Some(role));
-        (alone && self.work.task.settings.train.lora.activated).then_some(role)
+        (alone && self.work.task.settings.train.lora.activated == Some(true)).then_some(role)
     }
 
     fn encode(&self, encoder: &Encoder, record: &DocumentRecord, activated: bool) -> Result<Vec<Document>, LearnError> {

@@ -21,7 +21,7 @@ const CONSTANT: f64 = 1e-9;
 
 /// How much less precision is tried at a time where what was asked for cannot be reached.
 const STEP: f64 = 0.05;
-/// The least precision that an approval is worth anything with.
+/// The least precision that is worth telling.
 const LEAST_PRECISION: f64 = 0.5;
 
 /// An answer that was judged.
@@ -88,43 +88,90 @@ pub enum FitError {
 /// Fewer than [`LEAST_QUESTIONS`] questions of a class, a precision that is no share, or one that
 /// no threshold reaches.
 pub fn fit(judged: &[Judged], precision: f64) -> Result<Fitted, FitError> {
-    if !(precision > 0.0 && precision < 1.0) {
-        return Err(FitError::Precision { found: precision });
-    }
-    let usable = |one: &&Judged| one.evidence.values().into_iter().all(f64::is_finite);
-    let folds = folds(judged.iter().filter(usable))?;
-    let mix = |left_out: Option<usize>| {
-        let fitted_on = |one: &&Judged| left_out.is_none_or(|fold| folds.get(one.question.as_str()) != Some(&fold));
-        mix(&judged.iter().filter(usable).filter(fitted_on).collect::<Vec<_>>())
-    };
-    let unseen: Vec<Calibration> = (0..FOLDS).map(|fold| mix(Some(fold))).collect();
-    let confidence = |one: &Judged| {
-        let fold = folds.get(one.question.as_str()).filter(|_| usable(&one)).and_then(|fold| unseen.get(*fold));
-        fold.map_or(0.0, |calibration| calibration.confidence(&one.evidence))
-    };
-    let confidences: Vec<f64> = judged.iter().map(confidence).collect();
-    let approvable: Vec<(f64, bool)> = judged
-        .iter()
-        .zip(&confidences)
-        .filter(|(one, _)| one.approved && usable(one))
-        .map(|(one, confidence)| (*confidence, one.right))
-        .collect();
-    let threshold = threshold_for(precision, &approvable).map_err(|best| FitError::Unreachable { precision, best })?;
-    Ok(Fitted { calibration: Calibration { threshold, precision, ..mix(None) }, confidences })
+    let found = Confident::of(judged, precision)?;
+    let threshold = found.threshold(judged, precision).map_err(|best| FitError::Unreachable { precision, best })?;
+    Ok(found.with(threshold, precision))
 }
 
-/// [`fit`] for the precision that is asked for, or for the next lower one that a threshold reaches, in
-/// steps of 5 points down to 50%. The calibration names the precision that it was fitted for.
+/// [`fit`], or a calibration that approves nothing where no threshold reaches `precision`: its
+/// threshold is [`Calibration::NEVER`], and its confidences still tell the better of two answers.
+/// Where there is too little to tell the parts apart, every answer has the confidence of the share
+/// that is right.
 ///
 /// # Errors
-/// Those of [`fit`]; `Unreachable` with the precision that was asked for.
-pub fn fit_within_reach(judged: &[Judged], precision: f64) -> Result<Fitted, FitError> {
-    let asked = fit(judged, precision);
-    let Err(FitError::Unreachable { best, .. }) = asked else { return asked };
+/// No answer has evidence, or the precision is no share.
+pub fn fit_or_approve_none(judged: &[Judged], precision: f64) -> Result<Fitted, FitError> {
+    let found = match Confident::of(judged, precision) {
+        Err(too_few @ FitError::TooFew { .. }) => Confident::alike(judged).ok_or(too_few)?,
+        found => found?,
+    };
+    let threshold = found.threshold(judged, precision).unwrap_or(Calibration::NEVER);
+    Ok(found.with(threshold, precision))
+}
+
+/// [`fit`] for the highest precision below `precision` that a threshold reaches, in steps of 5 points
+/// down to 50%. `None` if there is none.
+pub fn fit_within_reach(judged: &[Judged], precision: f64) -> Option<Fitted> {
+    let Err(FitError::Unreachable { best, .. }) = fit(judged, precision) else { return None };
     // no threshold is sure of more than the best one
     let steps = ((precision - best) / STEP - f64::EPSILON.sqrt()).ceil().max(1.0);
     let lower = precision - steps * STEP;
-    if lower < LEAST_PRECISION { asked } else { fit(judged, lower).or(asked) }
+    if lower < LEAST_PRECISION { None } else { fit(judged, lower).ok() }
+}
+
+/// Confidences without a threshold.
+struct Confident {
+    /// Fitted on all answers.
+    mix: Calibration,
+    /// The answers' confidences, each by a fit without its fold.
+    confidences: Vec<f64>,
+}
+
+impl Confident {
+    fn of(judged: &[Judged], precision: f64) -> Result<Confident, FitError> {
+        if !(precision > 0.0 && precision < 1.0) {
+            return Err(FitError::Precision { found: precision });
+        }
+        let folds = folds(judged.iter().filter(usable))?;
+        let mix = |left_out: Option<usize>| {
+            let fitted_on = |one: &&Judged| left_out.is_none_or(|fold| folds.get(one.question.as_str()) != Some(&fold));
+            mix(&judged.iter().filter(usable).filter(fitted_on).collect::<Vec<_>>())
+        };
+        let unseen: Vec<Calibration> = (0..FOLDS).map(|fold| mix(Some(fold))).collect();
+        let confidence = |one: &Judged| {
+            let fold = folds.get(one.question.as_str()).filter(|_| usable(&one)).and_then(|fold| unseen.get(*fold));
+            fold.map_or(0.0, |calibration| calibration.confidence(&one.evidence))
+        };
+        Ok(Confident { confidences: judged.iter().map(confidence).collect(), mix: mix(None) })
+    }
+
+    /// The same confidence for every answer: the share that is right, as if there were one more of
+    /// each class. `None` without answers.
+    fn alike(judged: &[Judged]) -> Option<Confident> {
+        let (right, wrong): (Vec<&Judged>, Vec<&Judged>) = judged.iter().filter(usable).partition(|one| one.right);
+        let histories = u32::try_from(right.len() + wrong.len()).unwrap_or(u32::MAX);
+        let intercept = ((right.len() + 1) as f64 / (wrong.len() + 1) as f64).ln();
+        let mix = without_threshold(intercept, Vec::new(), histories);
+        let confidence = |one: &Judged| if usable(&one) { mix.confidence(&one.evidence) } else { 0.0 };
+        let confidences = judged.iter().map(confidence).collect();
+        (histories > 0).then_some(Confident { mix, confidences })
+    }
+
+    /// The least threshold that is sure to reach `precision`, or the highest lower bound of a
+    /// threshold's precision.
+    fn threshold(&self, judged: &[Judged], precision: f64) -> Result<f64, f64> {
+        let approvable = judged.iter().zip(&self.confidences).filter(|(one, _)| one.approved && usable(one));
+        threshold_for(precision, &approvable.map(|(one, confidence)| (*confidence, one.right)).collect::<Vec<_>>())
+    }
+
+    fn with(self, threshold: f64, precision: f64) -> Fitted {
+        Fitted { calibration: Calibration { threshold, precision, ..self.mix }, confidences: self.confidences }
+    }
+}
+
+/// Whether the evidence can be counted.
+fn usable(one: &&Judged) -> bool {
+    one.evidence.values().into_iter().all(f64::is_finite)
 }
 
 /// Each question's fold: in turn, by their texts, those with a wrong answer first. So each fold has
@@ -172,6 +219,10 @@ fn mix(judged: &[&Judged]) -> Calibration {
     };
     let terms = standards.into_iter().zip(weights).map(term).collect();
     let histories = u32::try_from(judged.len()).unwrap_or(u32::MAX);
+    without_threshold(intercept, terms, histories)
+}
+
+fn without_threshold(intercept: f64, terms: Vec<Term>, histories: u32) -> Calibration {
     let next_attempt = NextAttempt::default();
-    Calibration { format: CALIBRATION_FORMAT, threshold: 1.0, precision: 1.0, intercept, terms, histories, next_attempt }
+    Calibration { format: CALIBRATION_FORMAT, threshold: Calibration::NEVER, precision: 1.0, intercept, terms, histories, next_attempt }
 }

@@ -14,7 +14,7 @@ mod verdicts;
 
 pub use answer::{exact_match, f1, normalize};
 pub use bootstrap::{Bootstrap, Interval, PairError};
-pub use calibration::{FOLDS, FitError, Fitted, Judged, LEAST_QUESTIONS, fit, fit_within_reach};
+pub use calibration::{FOLDS, FitError, Fitted, Judged, LEAST_QUESTIONS, fit, fit_or_approve_none, fit_within_reach};
 pub use choice::{label, named, options, with_options, without_options};
 pub use metric::{Metric, UnknownMetric};
 pub use ranking::{CurvePoint, auroc, calibration_error, curve, precision_at_least, threshold_for};

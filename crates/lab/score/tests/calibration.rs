@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use autoact_base::random::SplitMix64;
-use autoact_score::{FitError, Judged, auroc, calibration_error, curve, fit, fit_within_reach, precision_at_least, threshold_for};
+use autoact_score::{
+    FitError, Judged, auroc, calibration_error, curve, fit, fit_or_approve_none, fit_within_reach, precision_at_least, threshold_for,
+};
 use autoact_trajectory::{Calibration, Evidence};
 use proptest::prelude::*;
 
@@ -111,19 +113,36 @@ fn answers_with_the_verdict_wrong_count_for_weights_alone() {
 }
 
 #[test]
-fn a_precision_out_of_reach_becomes_the_next_lower_one_that_is_not() {
+fn a_precision_out_of_reach_approves_nothing_and_tells_the_next_lower_one() {
     let judged = judged();
-    assert_eq!(fit_within_reach(&judged, 0.9), fit(&judged, 0.9));
+    assert_eq!((fit_or_approve_none(&judged, 0.9), fit_within_reach(&judged, 0.9)), (fit(&judged, 0.9), None));
     let asked = 0.995;
     let Err(FitError::Unreachable { best, .. }) = fit(&judged, asked) else { panic!("it is reached") };
-    let fitted = fit_within_reach(&judged, asked).unwrap();
-    let reached = fitted.calibration.precision;
+    let (lower, none) = (fit_within_reach(&judged, asked).unwrap(), fit_or_approve_none(&judged, asked).unwrap());
+    let reached = lower.calibration.precision;
     assert!(reached <= best && best < reached + 0.05, "{reached} {best}");
     assert!(((asked - reached) / 0.05).fract().min(1.0 - ((asked - reached) / 0.05).fract()) < 1e-6, "{reached}");
-    assert_eq!(fitted, fit(&judged, reached).unwrap());
-    // an approval that is wrong more often than not is none
+    assert_eq!(lower, fit(&judged, reached).unwrap());
+    assert_eq!((none.calibration.threshold, none.calibration.precision), (Calibration::NEVER, asked));
+    assert_eq!((weights(&none.calibration), &none.confidences), (weights(&lower.calibration), &lower.confidences));
+    assert!(judged.iter().all(|one| none.calibration.confidence(&one.evidence) < none.calibration.threshold));
+    // an approval that is wrong more often than not is not worth telling
     let noise: Vec<Judged> = judged.iter().cloned().enumerate().map(|(at, one)| Judged { right: at % 4 == 0, ..one }).collect();
-    assert!(matches!(fit_within_reach(&noise, 0.9), Err(FitError::Unreachable { precision: 0.9, best }) if best < 0.5));
+    assert_eq!(fit_within_reach(&noise, 0.9), None);
+    assert_eq!(fit_or_approve_none(&noise, 0.9).unwrap().calibration.threshold, Calibration::NEVER);
+}
+
+#[test]
+fn too_few_answers_of_a_class_have_one_confidence() {
+    let judged = judged();
+    let of = |right: bool, count| judged.iter().filter(move |one| one.right == right).take(count).cloned();
+    let fitted = |right, wrong| fit_or_approve_none(&of(true, right).chain(of(false, wrong)).collect::<Vec<_>>(), 0.9);
+    let hardly_any_right = fitted(4, 79).unwrap();
+    assert_eq!(hardly_any_right.calibration.threshold, Calibration::NEVER);
+    assert!(hardly_any_right.confidences.iter().all(|confidence| close(*confidence, 5.0 / 85.0)));
+    let hardly_any_wrong = fitted(99, 2).unwrap().calibration;
+    assert!(of(true, 99).all(|one| hardly_any_wrong.confidence(&one.evidence) >= hardly_any_wrong.threshold));
+    assert!(matches!(fitted(0, 0), Err(FitError::TooFew { right: 0, wrong: 0 })));
 }
 
 #[test]
