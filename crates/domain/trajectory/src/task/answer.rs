@@ -6,7 +6,6 @@ use crate::confidence::Evidence;
 use crate::fit::{Fit, fit};
 use crate::history::{Reflection, Step, Turn, Verdict};
 use crate::next_attempt::NextAttempt;
-use crate::tool::ToolSpec;
 use crate::usage::Usage;
 
 impl Task {
@@ -16,15 +15,6 @@ impl Task {
         let step = self.trajectory.steps().next_back()?;
         let tool = self.trajectory.tool(&step.tool)?;
         step.params.as_deref().filter(|_| tool.is_no_answer())
-    }
-
-    /// Whether this attempt is the first one that ends without an answer, none has had one that it
-    /// could be compared with, and another may follow it.
-    pub(super) fn first_without_answer(&self) -> bool {
-        let turns = &self.trajectory.turns;
-        let without = |step: &Step| self.trajectory.tool(&step.tool).is_some_and(ToolSpec::is_no_answer);
-        let before = turns.windows(2).any(|pair| matches!(pair, [Turn::Step(step), Turn::Reflection(_)] if without(step)));
-        self.no_answer().is_some() && self.surest.is_none() && !before && self.wrong + 1 < self.limits.max_reflections
     }
 
     /// The answer that the task ends with if it ends now: the approved one, else the first of those

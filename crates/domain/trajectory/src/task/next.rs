@@ -7,7 +7,6 @@ use crate::bounds::{MAX_DETAIL_BYTES, MAX_OBSERVATION_BYTES, MAX_OBSERVED_BYTES,
 use crate::call::{CallId, CallKind, Role};
 use crate::event::{Event, EventBody, FinishReason, Finished, Observation};
 use crate::history::{Action, Judgement, Reflection, Step, Verdict};
-use crate::next_attempt::NextAttempt;
 use crate::source::bound_sources;
 use crate::usage::Usage;
 
@@ -65,9 +64,7 @@ impl Task {
     /// Reflect-Agent's judgement as the task takes it: with its confidence, and an answer approved
     /// only if that is high enough. That there is no answer claims nothing, so it needs no
     /// confidence, unless an earlier attempt had an answer: then it has to be as sure as that. Where
-    /// attempts begin anew, two have to say so, or the last one: a group that knows little of its pages
-    /// misses what another attempt finds. Where the client asks for a confidence of 0, the verdict
-    /// alone decides.
+    /// the client asks for a confidence of 0, the verdict alone decides.
     /// `usage` is what the judgement cost.
     pub fn judge(&self, judgement: Judgement, usage: &Usage) -> Reflection {
         let Judgement { mut reflection, calibration } = judgement;
@@ -83,9 +80,7 @@ impl Task {
             Some(_) => self.surest.as_ref().map(|(_, confidence)| *confidence).filter(|_| self.min_confidence != Some(0.0)),
         };
         // an unknown confidence reaches nothing above 0
-        let unsure = reflection.threshold.is_some_and(|least| reflection.confidence.unwrap_or(0.0) < least);
-        let again = reflection.next_attempt == NextAttempt::Anew && self.min_confidence != Some(0.0) && self.first_without_answer();
-        if unsure || again {
+        if reflection.threshold.is_some_and(|least| reflection.confidence.unwrap_or(0.0) < least) {
             reflection.verdict = Verdict::Wrong;
         }
         reflection

@@ -155,32 +155,6 @@ fn that_there_is_no_answer_has_to_be_as_sure_as_an_answer_before() {
 }
 
 #[test]
-fn that_there_is_no_answer_is_said_twice_where_attempts_begin_anew() {
-    let judged = |task: &mut Task| {
-        answer(task, NOT_FOUND, "the mouth");
-        let judgement = Judgement { reflection: Reflection::new("So it is.", Verdict::Right), calibration: None };
-        let reflection = task.judge(judgement, &usage(1));
-        apply(task, EventBody::Reflection(reflection.clone()));
-        (reflection.verdict, task.phase())
-    };
-    let mut anew = task(NextAttempt::Anew, Sampling::default());
-    assert_eq!(judged(&mut anew), (Verdict::Wrong, Phase::Planning));
-    assert_eq!(judged(&mut anew), (Verdict::Right, Phase::Approved));
-    let mut continues = task(NextAttempt::Continues, Sampling::default());
-    assert_eq!(judged(&mut continues), (Verdict::Right, Phase::Approved));
-    // the only attempt is the last one, and a confidence of 0 asks for the verdict alone
-    for (max_reflections, min_confidence) in [(1, None), (3, Some(0.0))] {
-        let EventBody::Submitted(submitted) = submitted_with_not_found(Limits { max_reflections, ..Limits::default() }) else {
-            unreachable!()
-        };
-        let submitted = Submitted { min_confidence, next_attempt: Some(NextAttempt::Anew), ..submitted };
-        let mut task = Task::begin(&event(1, EventBody::Submitted(submitted))).unwrap();
-        apply(&mut task, started(1));
-        assert_eq!(judged(&mut task), (Verdict::Right, Phase::Approved));
-    }
-}
-
-#[test]
 fn a_shortened_history_is_forgotten_too() {
     let mut task = rejected(NextAttempt::Anew, "Retrieve");
     read(&mut task, "Retrieve");

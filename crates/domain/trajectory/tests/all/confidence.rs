@@ -126,8 +126,7 @@ fn an_event_of_a_later_program_is_progress() {
 #[test]
 fn that_there_is_no_answer_needs_no_confidence() {
     let EventBody::Submitted(submitted) = submitted_with_not_found(Limits::default()) else { unreachable!() };
-    let submitted = Submitted { min_confidence: Some(0.99), next_attempt: Some(NextAttempt::Continues), ..submitted };
-    let mut task = Task::begin(&event(1, EventBody::Submitted(submitted))).unwrap();
+    let mut task = Task::begin(&event(1, EventBody::Submitted(Submitted { min_confidence: Some(0.99), ..submitted }))).unwrap();
     apply(&mut task, started(1), None);
     apply(&mut task, thought(NOT_FOUND), Some(words(-1.0)));
     apply(&mut task, action(NOT_FOUND, "the mouth of Loire"), Some(words(-0.5)));
