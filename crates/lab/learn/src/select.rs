@@ -1,5 +1,6 @@
 //! Automatic tool selection. The meta-agent is asked several times which tools of the library some
-//! questions need, each time about other questions. Tools with enough votes are selected (T_s).
+//! questions need, each time about an example and other questions. Tools with enough votes are
+//! selected (T_s).
 
 use std::collections::HashMap;
 
@@ -41,9 +42,12 @@ pub(crate) fn select(work: &Workplace, run: &mut Run) -> Result<(), LearnError> 
             let mut rng = Rng::numbered(work.task.seed, *vote, "select");
             let mut listed: Vec<&ToolSpec> = specs.iter().collect();
             rng.shuffle(&mut listed);
-            let mut questions: Vec<String> = Vec::new();
-            for _ in 0..settings.questions {
-                questions.extend(rng.pick(&database).map(|entry| with_options(&entry.question, &entry.options)));
+            // self-instruct makes more of one form than of another; the examples are what people ask
+            let example = rng.pick(&work.task.examples).map(|example| with_options(&example.question, &example.options));
+            let mut questions: Vec<String> = example.into_iter().collect();
+            while questions.len() < settings.questions {
+                let Some(entry) = rng.pick(&database) else { break };
+                questions.push(with_options(&entry.question, &entry.options));
             }
             questions.dedup();
             let request = GenerateRequest {

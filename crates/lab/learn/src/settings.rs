@@ -105,7 +105,7 @@ section! {
     pub struct Select {
         /// Number of votes, each about other questions.
         pub votes: usize = 48,
-        /// Number of questions in a vote.
+        /// Number of questions in a vote; the first is one of the task's examples.
         pub questions: usize = 3,
         /// Sampling temperature.
         pub temperature: f32 = 0.5,
