@@ -16,6 +16,7 @@ use crate::records::{QuestionRecord, Selection, Vote};
 use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::{read, write_json};
+use crate::task::Example;
 use crate::workplace::Workplace;
 
 /// Maximum number of tokens of a reply: names and commas of a large library.
@@ -42,14 +43,7 @@ pub(crate) fn select(work: &Workplace, run: &mut Run) -> Result<(), LearnError> 
             let mut rng = Rng::numbered(work.task.seed, *vote, "select");
             let mut listed: Vec<&ToolSpec> = specs.iter().collect();
             rng.shuffle(&mut listed);
-            // self-instruct makes more of one form than of another; the examples are what people ask
-            let example = rng.pick(&work.task.examples).map(|example| with_options(&example.question, &example.options));
-            let mut questions: Vec<String> = example.into_iter().collect();
-            while questions.len() < settings.questions {
-                let Some(entry) = rng.pick(&database) else { break };
-                questions.push(with_options(&entry.question, &entry.options));
-            }
-            questions.dedup();
+            let questions = asked_about(&mut rng, &work.task.examples, &database, settings.questions);
             let request = GenerateRequest {
                 sampling: Sampling::with_temperature(settings.temperature, rng.next_u64()),
                 max_tokens: REPLY_TOKENS,
@@ -73,6 +67,19 @@ pub(crate) fn select(work: &Workplace, run: &mut Run) -> Result<(), LearnError> 
     Ok(())
 }
 
+/// The questions of a vote: an example, and `count - 1` of the database. Self-instruct makes more of
+/// one form than of another; the examples are what people ask.
+fn asked_about(rng: &mut Rng, examples: &[Example], database: &[QuestionRecord], count: usize) -> Vec<String> {
+    let example = rng.pick(examples).map(|example| with_options(&example.question, &example.options));
+    let mut questions: Vec<String> = example.into_iter().collect();
+    while questions.len() < count {
+        let Some(entry) = rng.pick(database) else { break };
+        questions.push(with_options(&entry.question, &entry.options));
+    }
+    questions.dedup();
+    questions
+}
+
 /// The tools with enough votes. Terminal tools are always selected, because no answer is possible
 /// without one.
 fn tally(specs: &[ToolSpec], counts: &HashMap<String, usize>, asked: usize, share: f64) -> Selection {
@@ -90,6 +97,24 @@ fn tally(specs: &[ToolSpec], counts: &HashMap<String, usize>, asked: usize, shar
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_vote_is_about_an_example_and_other_questions() {
+        let examples = [Example { question: "Which is longer?".to_owned(), answer: "Loire".to_owned(), options: Vec::new() }];
+        let made = |question: &str| QuestionRecord {
+            attempt: Some(1),
+            question: question.to_owned(),
+            answer: None,
+            options: Vec::new(),
+            pages: Vec::new(),
+            formed: false,
+        };
+        let database: Vec<QuestionRecord> = ["Who?", "Where?", "When?"].map(made).into();
+        let of = |vote, examples: &[Example]| asked_about(&mut Rng::numbered(1, vote, "select"), examples, &database, 3);
+        assert!((0..20).all(|vote| of(vote, &examples)[0] == examples[0].question));
+        assert!((0..20).any(|vote| of(vote, &examples).len() == 3), "and two others, unless they are the same");
+        assert!(of(0, &[]).iter().all(|question| question != &examples[0].question));
+    }
 
     #[test]
     fn enough_votes_select_and_terminal_tools_always_stay() {
