@@ -239,8 +239,8 @@ section! {
         /// The linear layers with an adapter.
         pub target_modules: Vec<Linear> = Linear::ALL.to_vec(),
         /// Activated LoRA: the adapter acts only from the agent's cue on, so that the three agents
-        /// share the keys and values of the history, and learning takes half the time. Other servers
-        /// may not know such adapters. Default: true for a model without a chat template.
+        /// share the keys and values of the history, and learn faster. Other servers may not know such
+        /// adapters. Default: true for a model without a chat template.
         // not serialised unless true, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "always_acts")]
         pub activated: Option<bool> = None,

@@ -22,3 +22,12 @@ pub fn release_unused() {
     #[cfg(target_os = "linux")]
     let _ = tikv_jemalloc_ctl::background_thread::write(true);
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #[test]
+    fn unused_memory_is_released_in_the_background() {
+        super::release_unused();
+        assert_eq!(tikv_jemalloc_ctl::background_thread::read(), Ok(true));
+    }
+}
