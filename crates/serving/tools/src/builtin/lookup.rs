@@ -4,11 +4,15 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use autoact_trajectory::ToolSpec;
+use tantivy::tokenizer::TextAnalyzer;
 
 use crate::knowledge::{Knowledge, Opened, PlacedPage};
 use crate::text::{analyzer, fold, one_line, query_stems, quoted, stems_with};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 use crate::typo::is_typo_of;
+
+/// Words for kinds of values.
+const MEASURES: &str = "number amount total year date time name";
 
 /// Finds a word on the page that was retrieved last: `(1 of 2) sentence`, and with the same keyword
 /// again the next one. It keeps no state; the trajectory says what was retrieved and shown.
@@ -60,9 +64,14 @@ impl Tool for Lookup {
         let stems = |sentence: &Range<usize>| stems_with(&mut analyzer, &page.text[sentence.clone()]).into_iter().collect();
         let stems: Vec<HashSet<String>> = sentences.iter().map(stems).collect();
         let wanted = spelt_as_on(&stems, query_stems(keyword));
-        let has_all = |stems: &HashSet<String>| !wanted.is_empty() && wanted.iter().all(|stem| stems.contains(stem));
-        let matches = sentences.into_iter().zip(&stems).filter(|(_, stems)| has_all(stems)).map(|(sentence, _)| sentence);
-        let matches: Vec<Range<usize>> = matches.collect();
+        let having = |wanted: &[String]| -> Vec<Range<usize>> {
+            let has_all = |stems: &HashSet<String>| !wanted.is_empty() && wanted.iter().all(|stem| stems.contains(stem));
+            sentences.iter().zip(&stems).filter(|(_, stems)| has_all(stems)).map(|(sentence, _)| sentence.clone()).collect()
+        };
+        let mut matches = having(&wanted);
+        if matches.is_empty() {
+            matches = having(&without_given(wanted, &page.title, &mut analyzer));
+        }
         let text = match matches.get(shown) {
             Some(sentence) => {
                 let text = format!("({} of {}) {}", shown + 1, matches.len(), one_line(&page.text[sentence.clone()]));
@@ -73,6 +82,14 @@ impl Tool for Lookup {
         };
         Ok(text.into())
     }
+}
+
+/// The stems without those that a sentence with the value does not need: what kind of value is
+/// meant, and whose page it is. `number of berths` is in `It has 31 berths`, `launch year` in
+/// `Launched in 1968`, `adviser of the Film Club` on that club's page in `Its adviser is Ada Lind`.
+fn without_given(wanted: Vec<String>, title: &str, analyzer: &mut TextAnalyzer) -> Vec<String> {
+    let given: HashSet<String> = [MEASURES, title].into_iter().flat_map(|text| stems_with(analyzer, text)).collect();
+    wanted.into_iter().filter(|stem| !given.contains(stem)).collect()
 }
 
 /// The stems of a keyword. One that the page does not have, but misspells just one of the page's,

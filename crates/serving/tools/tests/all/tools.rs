@@ -235,6 +235,13 @@ fn the_beginning_of_one_title_means_it() {
     let run = |params: &str| library.execute(&Action { tool: "Retrieve".into(), params: params.into() }, &Trajectory::default()).text;
     assert_eq!(run("institute of maps"), "Institute of Maps and Roads: It was founded in 1956. It has 174 students.");
     assert_eq!(run("Faculty of Law"), "Faculty of Law and Customs: It is in Orlin Hall.");
+    // or its end behind `and`, and several words behind `of`
+    assert_eq!(run("roads"), "Institute of Maps and Roads: It was founded in 1956. It has 174 students.");
+    assert_eq!(run("Law and Customs"), "Faculty of Law and Customs: It is in Orlin Hall.");
+    assert!(run("Numbers").starts_with("No page is titled Numbers."));
+    // a name that is cut within a word
+    assert_eq!(run("Institute of Ma"), "No page is titled Institute of Ma. Similar: Institute of Maps and Roads.");
+    assert_eq!(run("Faculty of Law and Cust"), "Faculty of Law and Customs: It is in Orlin Hall.");
     // two titles begin so, and half a word is no beginning
     assert_eq!(run("Faculty of"), "No page is titled Faculty of. Similar: Faculty of Numbers; Faculty of Law and Customs.");
     assert!(run("Instit").starts_with("No page is titled Instit."));
@@ -264,6 +271,32 @@ fn lookup_looks_into_the_page_retrieved_last() {
     // a failed Retrieve leaves the page where it was
     assert_eq!(look(&[("Retrieve", "Loire"), ("Retrieve", "xyzzy")], "wine"), "(1 of 1) Its valley is known for wine.");
     assert_eq!(look(&[("Retrieve", "Loire"), ("Retrieve", "Paris")], "Seine"), "(1 of 1) It lies on the Seine.");
+}
+
+#[test]
+fn lookup_needs_no_word_for_the_kind_of_value() {
+    let pages = vec![
+        page("Wrathe", "It has 31 berths. It opened in 1862. It was deepened twice."),
+        page("Number Nine", "It was launched in the year 1968. It is called by number. Its crew is small."),
+    ];
+    let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap();
+    let look = |title: &str, keyword: &str| {
+        let open = Step { tool: "Retrieve".into(), params: Some(title.into()), observation: Some("…".into()), ..Step::default() };
+        let mut history = Trajectory::default();
+        history.turns.push(Turn::Step(open));
+        library.execute(&Action { tool: "Lookup".into(), params: keyword.into() }, &history).text
+    };
+    assert_eq!(look("Wrathe", "number of berths"), "(1 of 1) It has 31 berths.");
+    assert_eq!(look("Wrathe", "opening year"), "(1 of 1) It opened in 1862.");
+    // nor whose page it is
+    assert_eq!(look("Wrathe", "berths of Wrathe"), "(1 of 1) It has 31 berths.");
+    assert_eq!(look("Wrathe", "Wrathe"), "No sentence of Wrathe contains Wrathe.");
+    // a sentence that has it comes first, and what else is wanted has to be there
+    assert_eq!(look("Number Nine", "launch year"), "(1 of 1) It was launched in the year 1968.");
+    assert_eq!(look("Number Nine", "number of crew"), "(1 of 1) Its crew is small.");
+    assert_eq!(look("Number Nine", "number"), "(1 of 1) It is called by number.");
+    assert_eq!(look("Wrathe", "number of cranes"), "No sentence of Wrathe contains number of cranes.");
+    assert_eq!(look("Wrathe", "year"), "No sentence of Wrathe contains year.");
 }
 
 #[test]
