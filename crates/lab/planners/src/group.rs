@@ -6,7 +6,7 @@ use std::time::Instant;
 use autoact_in_process::{LocalGroup, RunOptions, Voices};
 use autoact_model::Backend;
 use autoact_prompt::transcript;
-use autoact_trajectory::{Calibration, Sampling, Turn};
+use autoact_trajectory::{Calibration, JudgedAnswers, Sampling, Turn};
 
 use crate::outcome::{Cost, Ended, Outcome};
 use crate::planner::{Planner, PlannerOptions};
@@ -33,20 +33,23 @@ impl Planner for GroupPlanner {
         let sampling = Sampling { seed, ..self.options.sampling };
         let PlannerOptions { limits, next_attempt, judgements, .. } = self.options;
         let options = RunOptions { limits, sampling, next_attempt, judgements, ..RunOptions::default() };
-        let task = match group.run(question, tools.specs(), &options) {
-            Ok(task) => task,
+        let (task, log) = match group.run_logged(question, tools.specs(), &options) {
+            Ok(ended) => ended,
             Err(error) => {
                 let ended = Ended::Failed(error.to_string());
                 return Outcome {
                     answer: String::new(),
                     approved: None,
                     steps: 0,
+                    judgements: Vec::new(),
                     transcript: String::new(),
                     cost: Cost::default(),
                     ended,
                 };
             }
         };
+        let mut judged = JudgedAnswers::default();
+        log.events.iter().for_each(|event| judged.take(event));
         let calls = task.trajectory().turns.iter().map(|turn| match turn {
             Turn::Step(step) => 1 + u32::from(step.params.is_some()),
             Turn::Reflection(_) => 1,
@@ -55,6 +58,7 @@ impl Planner for GroupPlanner {
             answer: task.best_answer().to_owned(),
             approved: (judgements != Some(0)).then(|| task.finished().is_some_and(|finished| finished.approved)),
             steps: task.steps(),
+            judgements: judged.into_all(),
             transcript: transcript(task.trajectory()),
             cost: Cost {
                 calls: calls.sum(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use autoact_trajectory::{FinishReason, Task};
+use autoact_trajectory::{FinishReason, JudgedAnswer, Task};
 use serde::Serialize;
 
 /// The result of a planner on one question.
@@ -14,6 +14,9 @@ pub struct Outcome {
     pub approved: Option<bool>,
     /// Number of rounds: thoughts with an action, including the answer, without reflections.
     pub steps: u32,
+    /// The answers that were judged, in their order; none where a planner does not reflect.
+    #[serde(skip)]
+    pub judgements: Vec<JudgedAnswer>,
     /// The whole transcript.
     pub transcript: String,
     /// Calls, tokens and time.

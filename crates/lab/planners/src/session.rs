@@ -117,6 +117,6 @@ impl<'a> Session<'a> {
 
     fn close(self, answer: String, approved: Option<bool>, steps: u32, transcript: String, ended: Ended) -> Outcome {
         let cost = Cost { time: self.begun.elapsed(), ..self.cost };
-        Outcome { answer, approved, steps, transcript, cost, ended }
+        Outcome { answer, approved, steps, judgements: Vec::new(), transcript, cost, ended }
     }
 }

@@ -146,12 +146,14 @@ fn the_papers_group_judges_one_answer_and_the_next_one_stands() {
     });
     assert_eq!((outcome.answer.as_str(), outcome.approved, outcome.ended), ("Paris", Some(false), Ended::Answered));
     assert_eq!(requests.len(), 5);
+    let judged: Vec<_> = outcome.judgements.iter().map(|one| (one.answer.as_deref(), one.approved)).collect();
+    assert_eq!(judged, [(Some("Lyon"), false)]);
     // without a judge at all, the first one
     let (outcome, _) = solve(Kind::NoReflection, &bare().paper(), |prompt| match last_line(prompt) {
         "Input:" => " Lyon\n".into(),
         _ => " I guess.\nAction: Finish\n".into(),
     });
-    assert_eq!((outcome.answer.as_str(), outcome.approved), ("Lyon", None));
+    assert_eq!((outcome.answer.as_str(), outcome.approved, outcome.judgements.as_slice()), ("Lyon", None, [].as_slice()));
     assert_eq!((bare().paper().limits.max_steps, bare().paper().limits.max_reflections), (10, 2));
 }
 

@@ -26,6 +26,15 @@ pub(super) fn of_answer<'a>(judgements: &'a [Judgement], finished: &v1::Finished
     same.max_by(|left, right| sure(left).total_cmp(&sure(right)))
 }
 
+/// A judged answer as `--output` has it. `right`: whether it is.
+pub(super) fn judgement_json(judgement: &Judgement, right: bool) -> Value {
+    json!({
+        "answer": judgement.answer, "right": right, "approved": judgement.approved,
+        "confidence": judgement.confidence, "threshold": judgement.threshold,
+        "evidence": judgement.evidence.as_ref().map(evidence_json),
+    })
+}
+
 /// Evidence as JSON, by the names of its parts.
 pub(super) fn evidence_json(evidence: &Evidence) -> Value {
     let parts: Map<String, Value> =

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::args::EvalOptions;
 use crate::eval::approval::{Approval, Rated};
-use crate::eval::judgement::{Judgement, evidence_json, of_answer};
+use crate::eval::judgement::{Judgement, judgement_json, of_answer};
 use crate::eval::set::EvalQuestion;
 use crate::names::reason_name;
 
@@ -70,14 +70,7 @@ impl Outcome {
 
     /// Its judged answers, for programs.
     fn judgements(&self) -> Vec<serde_json::Value> {
-        let one = |judgement: &Judgement| {
-            json!({
-                "answer": judgement.answer, "right": self.is_right(judgement), "approved": judgement.approved,
-                "confidence": judgement.confidence, "threshold": judgement.threshold,
-                "evidence": judgement.evidence.as_ref().map(evidence_json),
-            })
-        };
-        self.judgements.iter().map(one).collect()
+        self.judgements.iter().map(|judgement| judgement_json(judgement, self.is_right(judgement))).collect()
     }
 
     /// Planning loops, `Finish` included.

@@ -81,6 +81,7 @@ mod tests {
             answer: answer.into(),
             approved: None,
             steps: calls,
+            judgements: Vec::new(),
             transcript: String::new(),
             cost: Cost { calls, prompt_tokens: 10, ..Cost::default() },
             ended: Ended::Answered,

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use autoact_planners::{Outcome, Planner, PlannerOptions, build};
+use autoact_trajectory::JudgedAnswer;
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -16,6 +17,7 @@ use super::entrant::{Entrant, SECOND_TEMPERATURE, better};
 use super::problem::Problem;
 use super::scores::{Scored, Scores};
 use crate::args::EvalOptions;
+use crate::eval::judgement::judgement_json;
 use crate::eval::progress::progress;
 use crate::out;
 
@@ -154,12 +156,14 @@ impl Race {
             for (entrant, outcome) in self.entrants.iter().zip(outcomes) {
                 let Some(outcome) = outcome else { continue };
                 let scored = Scored::new(problem, outcome);
+                let judged = |one: &JudgedAnswer| judgement_json(one, problem.score(one.answer.as_deref()).0);
                 let line = json!({
                     "id": problem.id, "kind": problem.label, "planner": entrant.to_string(), "question": problem.question, "gold": problem.answer,
                     "answer": outcome.answer, "exact": scored.right, "reward": scored.reward, "approved": outcome.approved,
                     "rounds": outcome.steps, "ended": outcome.ended, "calls": outcome.cost.calls,
                     "prompt_tokens": outcome.cost.prompt_tokens, "completion_tokens": outcome.cost.completion_tokens,
                     "seconds": outcome.cost.time.as_secs_f64(), "transcript": outcome.transcript,
+                    "judgements": outcome.judgements.iter().map(judged).collect::<Vec<_>>(),
                 });
                 text.push_str(&line.to_string());
                 text.push('\n');
