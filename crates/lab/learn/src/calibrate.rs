@@ -1,13 +1,15 @@
 //! What an approval by the learned group is worth: a calibration fitted on the validation questions,
 //! on which no round trains. It is written beside Reflect-Agent's adapter, where services look.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
 use autoact_in_process::{LocalGroup, RunOptions};
 use autoact_registry::CALIBRATION_FILE;
-use autoact_score::{FitError, Fitted, Judged, fit, fit_or_approve_none, fit_within_reach, with_options};
+use autoact_score::{
+    Bootstrap, FitError, Fitted, Interval, Judged, auroc, caught_keeping, fit, fit_or_approve_none, fit_within_reach, with_options,
+};
 use autoact_trajectory::{Calibration, Evidence, JudgedAnswers, NextAttempt};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,9 @@ use crate::stage::Stage;
 use crate::store::{Store, read, read_json, write_json};
 use crate::synthesize::selected;
 use crate::workplace::Workplace;
+
+/// The share of the right answers that [`Told::caught`] is measured at.
+const KEPT: f64 = 0.9;
 
 /// `calibration-answers.jsonl`: the judged answers to one validation question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,9 +66,30 @@ pub struct CalibrationReport {
     /// What a lower precision would approve, where nothing is approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower: Option<Lower>,
+    /// How well confidences tell right answers from wrong ones; `None`: there are too few of either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Told>,
     /// Why nothing is approved; empty if something is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+}
+
+/// How well confidences tell right answers from wrong ones. Each is by a fit that has not seen any
+/// answer to its question. Intervals are over questions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    /// Number of right answers.
+    pub right: usize,
+    /// Number of wrong answers.
+    pub wrong: usize,
+    /// The probability that a right answer has a higher confidence than a wrong one.
+    pub auroc: Interval,
+    /// The share of the right answers that are to be kept.
+    pub kept: f64,
+    /// The least confidence of those that are kept.
+    pub confidence: f64,
+    /// The share of the wrong answers whose confidence is below it.
+    pub caught: Interval,
 }
 
 /// A precision that can be reached.
@@ -184,8 +210,41 @@ impl CalibrationReport {
             coverage: approving.map(|fitted| approved(judged, fitted, true)),
             caught: approving.map(|fitted| 1.0 - approved(judged, fitted, false)),
             lower: approving.map_or_else(|| fit_within_reach(judged, precision).map(lower), |_| None),
+            told: fitted.as_ref().ok().and_then(|fitted| Told::of(judged, fitted)),
             why: if approving.is_some() { String::new() } else { why() },
         }
+    }
+}
+
+impl Told {
+    fn of(judged: &[Judged], fitted: &Fitted) -> Option<Told> {
+        if fitted.calibration.terms.is_empty() {
+            return None;
+        }
+        let mut questions: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
+        for (one, confidence) in judged.iter().zip(&fitted.confidences) {
+            questions.entry(&one.question).or_default().push((*confidence, one.right));
+        }
+        let questions: Vec<&[(f64, bool)]> = questions.values().map(Vec::as_slice).collect();
+        let right = judged.iter().filter(|one| one.right).count();
+        let caught = |drawn: &[&[(f64, bool)]]| caught_keeping(KEPT, &drawn.concat());
+        Some(Told {
+            right,
+            wrong: judged.len() - right,
+            auroc: Bootstrap::default().statistic(&questions, |drawn| auroc(&drawn.concat()))?,
+            kept: KEPT,
+            confidence: caught(&questions)?.threshold,
+            caught: Bootstrap::default().statistic(&questions, |drawn| Some(caught(drawn)?.share))?,
+        })
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Told { right, wrong, auroc, kept, confidence, caught } = self;
+        let [kept, mean, low, high] = [*kept, caught.mean, caught.low, caught.high].map(|share| 100.0 * share);
+        write!(f, "a confidence of {confidence:.2} keeps {kept:.0}% of the right answers and catches {mean:.0}% ({low:.0} to {high:.0}) ")?;
+        write!(f, "of the wrong ones, of {right} right and {wrong} wrong answers to validation questions (AUROC {:.2})", auroc.mean)
     }
 }
 
@@ -214,5 +273,32 @@ impl fmt::Display for CalibrationReport {
         write!(f, "approval needs a confidence of {threshold:.2}, for {precision} precision; it finds {found} of the right answers ")?;
         write!(f, "to {} validation questions", self.questions)?;
         self.caught.map_or(Ok(()), |caught| write!(f, ", and {} of the wrong ones are not approved", percent(caught)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two answers to each of `questions`; the first is right, and its thoughts are likelier.
+    fn judged(questions: usize) -> Vec<Judged> {
+        let one = |at: usize| {
+            let right = at.is_multiple_of(2);
+            let thoughts = if right { -0.1 } else { -1.0 } - 0.001 * at as f64;
+            let evidence = Evidence { thoughts, ..Evidence::from_values([0.0; Evidence::PARTS.len()]) };
+            Judged { question: (at / 2).to_string(), evidence, approved: true, right }
+        };
+        (0..2 * questions).map(one).collect()
+    }
+
+    #[test]
+    fn what_confidences_tell_is_counted_over_questions() {
+        let judged = judged(20);
+        let told = Told::of(&judged, &fit_or_approve_none(&judged, 0.9).unwrap()).unwrap();
+        assert_eq!((told.right, told.wrong, told.auroc.mean, told.caught.mean), (20, 20, 1.0, 1.0));
+        assert!(told.to_string().contains("keeps 90%"), "{told}");
+        // too few of either tell nothing
+        let few = &judged[..8];
+        assert_eq!(Told::of(few, &fit_or_approve_none(few, 0.9).unwrap()), None);
     }
 }

@@ -55,6 +55,26 @@ pub fn curve(scored: &[(f64, bool)]) -> Vec<CurvePoint> {
     by_score(scored).into_iter().map(point).collect()
 }
 
+/// What a threshold that keeps most right answers catches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Caught {
+    /// The least number that is kept.
+    pub threshold: f64,
+    /// Fraction of the wrong answers that are below it.
+    pub share: f64,
+}
+
+/// What the highest threshold catches that keeps at least `kept` of the right answers, 0 to 1.
+/// Answers of the same number are kept together. `None` if all answers are right, or all wrong, or a
+/// number is none.
+pub fn caught_keeping(kept: f64, scored: &[(f64, bool)]) -> Option<Caught> {
+    auroc(scored)?;
+    let CurvePoint { threshold, .. } = curve(scored).into_iter().find(|point| point.coverage >= kept)?;
+    let wrong = || scored.iter().filter(|(_, right)| !right);
+    let caught = wrong().filter(|(score, _)| *score < threshold).count();
+    Some(Caught { threshold, share: caught as f64 / wrong().count() as f64 })
+}
+
 /// The expected calibration error of probabilities: the mean distance between probability and
 /// fraction of right answers, over 10 bins of equal mass (by rank; equal widths would put nearly
 /// all answers of a sure group into one bin). Answers of the same probability share what is right
@@ -141,6 +161,19 @@ fn by_score(scored: &[(f64, bool)]) -> Vec<Tied> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_caught_is_below_all_that_is_kept() {
+        let scored = [(0.9, true), (0.8, false), (0.7, true), (0.6, true), (0.5, false), (0.4, true), (0.3, false), (0.2, false)];
+        let caught = |kept| caught_keeping(kept, &scored).map(|caught| (caught.threshold, caught.share));
+        assert_eq!([caught(0.25), caught(0.75), caught(1.0)], [Some((0.9, 1.0)), Some((0.6, 0.75)), Some((0.4, 0.5))]);
+        // the next number that keeps as many
+        assert_eq!((caught(0.5), caught(0.51)), (Some((0.7, 0.75)), Some((0.6, 0.75))));
+        // a wrong answer with the number of a right one goes with it
+        assert_eq!(caught_keeping(1.0, &[(0.5, true), (0.5, false), (0.1, false)]), Some(Caught { threshold: 0.5, share: 0.5 }));
+        assert_eq!(caught_keeping(0.9, &[(0.5, true), (0.4, true)]), None);
+        assert_eq!(caught_keeping(0.9, &[(f64::NAN, true), (0.4, false)]), None);
+    }
 
     #[test]
     fn auroc_counts_pairs() {
