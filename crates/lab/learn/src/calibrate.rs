@@ -23,7 +23,7 @@ use crate::store::{Store, read, read_json, write_json};
 use crate::synthesize::selected;
 use crate::workplace::Workplace;
 
-/// The share of the right answers that [`Told::caught`] is measured at.
+/// The share of the right answers that [`Discrimination::caught`] is measured at.
 const KEPT: f64 = 0.9;
 
 /// `calibration-answers.jsonl`: the judged answers to one validation question.
@@ -68,7 +68,7 @@ pub struct CalibrationReport {
     pub lower: Option<Lower>,
     /// How well confidences tell right answers from wrong ones; `None`: there are too few of either.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<Told>,
+    pub discrimination: Option<Discrimination>,
     /// Why nothing is approved; empty if something is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
@@ -77,7 +77,7 @@ pub struct CalibrationReport {
 /// How well confidences tell right answers from wrong ones. Each is by a fit that has not seen any
 /// answer to its question. Intervals are over questions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct Discrimination {
     /// Number of right answers.
     pub right: usize,
     /// Number of wrong answers.
@@ -210,14 +210,14 @@ impl CalibrationReport {
             coverage: approving.map(|fitted| approved(judged, fitted, true)),
             caught: approving.map(|fitted| 1.0 - approved(judged, fitted, false)),
             lower: approving.map_or_else(|| fit_within_reach(judged, precision).map(lower), |_| None),
-            told: fitted.as_ref().ok().and_then(|fitted| Told::of(judged, fitted)),
+            discrimination: fitted.as_ref().ok().and_then(|fitted| Discrimination::of(judged, fitted)),
             why: if approving.is_some() { String::new() } else { why() },
         }
     }
 }
 
-impl Told {
-    fn of(judged: &[Judged], fitted: &Fitted) -> Option<Told> {
+impl Discrimination {
+    fn of(judged: &[Judged], fitted: &Fitted) -> Option<Discrimination> {
         if fitted.calibration.terms.is_empty() {
             return None;
         }
@@ -228,7 +228,7 @@ impl Told {
         let questions: Vec<&[(f64, bool)]> = questions.values().map(Vec::as_slice).collect();
         let right = judged.iter().filter(|one| one.right).count();
         let caught = |drawn: &[&[(f64, bool)]]| caught_keeping(KEPT, &drawn.concat());
-        Some(Told {
+        Some(Discrimination {
             right,
             wrong: judged.len() - right,
             auroc: Bootstrap::default().statistic(&questions, |drawn| auroc(&drawn.concat()))?,
@@ -239,9 +239,9 @@ impl Told {
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for Discrimination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Told { right, wrong, auroc, kept, confidence, caught } = self;
+        let Discrimination { right, wrong, auroc, kept, confidence, caught } = self;
         let [kept, mean, low, high] = [*kept, caught.mean, caught.low, caught.high].map(|share| 100.0 * share);
         write!(f, "a confidence of {confidence:.2} keeps {kept:.0}% of the right answers and catches {mean:.0}% ({low:.0} to {high:.0}) ")?;
         write!(f, "of the wrong ones, of {right} right and {wrong} wrong answers to validation questions (AUROC {:.2})", auroc.mean)
@@ -292,13 +292,13 @@ mod tests {
     }
 
     #[test]
-    fn what_confidences_tell_is_counted_over_questions() {
+    fn the_discrimination_of_confidences_is_over_questions() {
         let judged = judged(20);
-        let told = Told::of(&judged, &fit_or_approve_none(&judged, 0.9).unwrap()).unwrap();
-        assert_eq!((told.right, told.wrong, told.auroc.mean, told.caught.mean), (20, 20, 1.0, 1.0));
-        assert!(told.to_string().contains("keeps 90%"), "{told}");
+        let found = Discrimination::of(&judged, &fit_or_approve_none(&judged, 0.9).unwrap()).unwrap();
+        assert_eq!((found.right, found.wrong, found.auroc.mean, found.caught.mean), (20, 20, 1.0, 1.0));
+        assert!(found.to_string().contains("keeps 90%"), "{found}");
         // too few of either tell nothing
         let few = &judged[..8];
-        assert_eq!(Told::of(few, &fit_or_approve_none(few, 0.9).unwrap()), None);
+        assert_eq!(Discrimination::of(few, &fit_or_approve_none(few, 0.9).unwrap()), None);
     }
 }

@@ -216,8 +216,8 @@ fn judges(report: &Report, page: &mut String) {
     page.push_str("</table>");
     if let Some(calibration) = &report.calibration {
         let _ = write!(page, "<p>{}.", escape(&calibration.to_string()));
-        if let Some(told) = &calibration.told {
-            let _ = write!(page, "<p>{}.", escape(&told.to_string()));
+        if let Some(discrimination) = &calibration.discrimination {
+            let _ = write!(page, "<p>{}.", escape(&discrimination.to_string()));
         }
     }
 }

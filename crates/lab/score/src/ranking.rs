@@ -68,11 +68,13 @@ pub struct Caught {
 /// Answers of the same number are kept together. `None` if all answers are right, or all wrong, or a
 /// number is none.
 pub fn caught_keeping(kept: f64, scored: &[(f64, bool)]) -> Option<Caught> {
-    auroc(scored)?;
+    let wrong = scored.iter().filter(|(_, right)| !right).count();
+    if wrong == 0 || wrong == scored.len() || scored.iter().any(|(score, _)| score.is_nan()) {
+        return None;
+    }
     let CurvePoint { threshold, .. } = curve(scored).into_iter().find(|point| point.coverage >= kept)?;
-    let wrong = || scored.iter().filter(|(_, right)| !right);
-    let caught = wrong().filter(|(score, _)| *score < threshold).count();
-    Some(Caught { threshold, share: caught as f64 / wrong().count() as f64 })
+    let caught = scored.iter().filter(|(score, right)| !right && *score < threshold).count();
+    Some(Caught { threshold, share: caught as f64 / wrong as f64 })
 }
 
 /// The expected calibration error of probabilities: the mean distance between probability and
@@ -172,6 +174,7 @@ mod tests {
         // a wrong answer with the number of a right one goes with it
         assert_eq!(caught_keeping(1.0, &[(0.5, true), (0.5, false), (0.1, false)]), Some(Caught { threshold: 0.5, share: 0.5 }));
         assert_eq!(caught_keeping(0.9, &[(0.5, true), (0.4, true)]), None);
+        assert_eq!(caught_keeping(0.0, &[(0.5, false), (0.4, false)]), None);
         assert_eq!(caught_keeping(0.9, &[(f64::NAN, true), (0.4, false)]), None);
     }
 

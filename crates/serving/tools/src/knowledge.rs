@@ -14,9 +14,6 @@ use crate::tool::{ToolCall, ToolError};
 /// The titles most like a name among which its only completion is looked for: as many as the memory
 /// service tells.
 const COMPLETIONS: usize = 16;
-/// A name that is cut within a word has at least so many words, and so many letters of the last one.
-const LEAST_WORDS_CUT: usize = 3;
-const LEAST_LETTERS_CUT: usize = 3;
 /// A name with fewer letters is not completed.
 const LEAST_COMPLETED: usize = 3;
 
@@ -166,8 +163,8 @@ impl Knowledge {
         Ok(in_turn(lists, limit))
     }
 
-    /// The page that a name means, or the only one whose title has its words and begins with them
-    /// (`Institute of Maps` for `Institute of Maps and Roads`), or up to `similar` titles like it.
+    /// The page that a name means, or the one whose title it is a part of ([`completed`]), or up to
+    /// `similar` titles like it.
     pub(crate) fn open(&self, call: &ToolCall<'_>, name: &str, similar: usize) -> Result<Opened, ToolError> {
         let asked = similar.max(COMPLETIONS);
         let mut found: Option<(PlacedPage, bool)> = None;
@@ -258,34 +255,21 @@ fn own(page: &Page) -> PlacedPage {
     PlacedPage { page: page.clone(), place: Place::default() }
 }
 
-/// The title that a name is a part of. It is the only one of the titles
-/// - that has all words of the name, if it begins with them, or ends with them behind `and`
-///   (`Glaciers` for `Ice and Glaciers`) or, where they are several, `of` (`Dead Languages` for
-///   `Faculty of Dead Languages`),
-/// - or that begins with the name, cut within a word after two others or more.
-///
-/// `Tower` is not completed where there are `Tower Bridge` and `Cairo Tower`.
+/// The only one of the titles that has all words of a name, if it begins with them, or ends with them
+/// behind `and` (`Dispatch` for `Stores and Dispatch`). `Tower` is not completed where there are
+/// `Tower Bridge` and `Cairo Tower`.
 fn completed<'a>(name: &str, titles: &'a [String]) -> Option<&'a String> {
     let name = fold(name);
-    if name.chars().count() < LEAST_COMPLETED {
-        return None;
-    }
-    let words: Vec<&str> = name.split(' ').collect();
-    let has_all = |title: &str| words.iter().all(|word| title.split(' ').any(|other| other == *word));
-    if let Some(title) = only(titles, has_all) {
-        let folded = fold(title);
-        let rest = |rest: &str| rest.starts_with(' ');
-        let head = |head: &str| head.ends_with(" and ") || (words.len() > 1 && head.ends_with(" of "));
-        return (folded.strip_prefix(&name).is_some_and(rest) || folded.strip_suffix(&name).is_some_and(head)).then_some(title);
-    }
-    let cut = words.len() >= LEAST_WORDS_CUT && words.last().is_some_and(|word| word.chars().count() >= LEAST_LETTERS_CUT);
-    only(titles, |title| title.starts_with(&name)).filter(|_| cut)
-}
-
-/// The only title that is so when folded.
-fn only(titles: &[String], is: impl Fn(&str) -> bool) -> Option<&String> {
-    let mut found = titles.iter().filter(|title| is(&fold(title)));
-    found.next().filter(|_| found.next().is_none())
+    let has_all = |title: &&String| {
+        let title = fold(title);
+        name.split(' ').all(|word| title.split(' ').any(|other| other == word))
+    };
+    let mut found = titles.iter().filter(has_all);
+    let only = found.next().filter(|_| name.chars().count() >= LEAST_COMPLETED && found.next().is_none())?;
+    let title = fold(only);
+    let begins = title.strip_prefix(&name).is_some_and(|rest| rest.starts_with(' '));
+    let ends = title.strip_suffix(&name).is_some_and(|head| head.ends_with(" and "));
+    (begins || ends).then_some(only)
 }
 
 fn told(error: CollectionError) -> ToolError {

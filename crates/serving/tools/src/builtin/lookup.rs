@@ -12,7 +12,7 @@ use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 use crate::typo::is_typo_of;
 
 /// Words for kinds of values.
-const MEASURES: &str = "number amount total year date time name";
+const VALUE_KINDS: &str = "number amount total year date time name";
 
 /// Finds a word on the page that was retrieved last: `(1 of 2) sentence`, and with the same keyword
 /// again the next one. It keeps no state; the trajectory says what was retrieved and shown.
@@ -63,14 +63,14 @@ impl Tool for Lookup {
         let sentences = page.sentence_spans();
         let stems = |sentence: &Range<usize>| stems_with(&mut analyzer, &page.text[sentence.clone()]).into_iter().collect();
         let stems: Vec<HashSet<String>> = sentences.iter().map(stems).collect();
-        let wanted = spelt_as_on(&stems, query_stems(keyword));
-        let having = |wanted: &[String]| -> Vec<Range<usize>> {
+        let having = |wanted: Vec<String>| -> Vec<Range<usize>> {
+            let wanted = spelt_as_on(&stems, wanted);
             let has_all = |stems: &HashSet<String>| !wanted.is_empty() && wanted.iter().all(|stem| stems.contains(stem));
             sentences.iter().zip(&stems).filter(|(_, stems)| has_all(stems)).map(|(sentence, _)| sentence.clone()).collect()
         };
-        let mut matches = having(&wanted);
+        let mut matches = having(query_stems(keyword));
         if matches.is_empty() {
-            matches = having(&without_given(wanted, &page.title, &mut analyzer));
+            matches = having(without_optional(query_stems(keyword), &page.title, &mut analyzer));
         }
         let text = match matches.get(shown) {
             Some(sentence) => {
@@ -87,9 +87,9 @@ impl Tool for Lookup {
 /// The stems without those that a sentence with the value does not need: what kind of value is
 /// meant, and whose page it is. `number of berths` is in `It has 31 berths`, `launch year` in
 /// `Launched in 1968`, `adviser of the Film Club` on that club's page in `Its adviser is Ada Lind`.
-fn without_given(wanted: Vec<String>, title: &str, analyzer: &mut TextAnalyzer) -> Vec<String> {
-    let given: HashSet<String> = [MEASURES, title].into_iter().flat_map(|text| stems_with(analyzer, text)).collect();
-    wanted.into_iter().filter(|stem| !given.contains(stem)).collect()
+fn without_optional(wanted: Vec<String>, title: &str, analyzer: &mut TextAnalyzer) -> Vec<String> {
+    let optional: HashSet<String> = [VALUE_KINDS, title].into_iter().flat_map(|text| stems_with(analyzer, text)).collect();
+    wanted.into_iter().filter(|stem| !optional.contains(stem)).collect()
 }
 
 /// The stems of a keyword. One that the page does not have, but misspells just one of the page's,

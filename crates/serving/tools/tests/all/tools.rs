@@ -225,7 +225,7 @@ fn a_page_says_whose_it_is_and_where_a_value_ends() {
 }
 
 #[test]
-fn the_beginning_of_one_title_means_it() {
+fn a_part_of_one_title_means_it() {
     let pages = vec![
         page("Institute of Maps and Roads", "It was founded in 1956. It has 174 students."),
         page("Faculty of Law and Customs", "It is in Orlin Hall."),
@@ -235,13 +235,9 @@ fn the_beginning_of_one_title_means_it() {
     let run = |params: &str| library.execute(&Action { tool: "Retrieve".into(), params: params.into() }, &Trajectory::default()).text;
     assert_eq!(run("institute of maps"), "Institute of Maps and Roads: It was founded in 1956. It has 174 students.");
     assert_eq!(run("Faculty of Law"), "Faculty of Law and Customs: It is in Orlin Hall.");
-    // or its end behind `and`, and several words behind `of`
+    // or its end behind `and`, but no other end
     assert_eq!(run("roads"), "Institute of Maps and Roads: It was founded in 1956. It has 174 students.");
-    assert_eq!(run("Law and Customs"), "Faculty of Law and Customs: It is in Orlin Hall.");
     assert!(run("Numbers").starts_with("No page is titled Numbers."));
-    // a name that is cut within a word
-    assert_eq!(run("Institute of Ma"), "No page is titled Institute of Ma. Similar: Institute of Maps and Roads.");
-    assert_eq!(run("Faculty of Law and Cust"), "Faculty of Law and Customs: It is in Orlin Hall.");
     // two titles begin so, and half a word is no beginning
     assert_eq!(run("Faculty of"), "No page is titled Faculty of. Similar: Faculty of Numbers; Faculty of Law and Customs.");
     assert!(run("Instit").starts_with("No page is titled Instit."));
@@ -276,7 +272,7 @@ fn lookup_looks_into_the_page_retrieved_last() {
 #[test]
 fn lookup_needs_no_word_for_the_kind_of_value() {
     let pages = vec![
-        page("Wrathe", "It has 31 berths. It opened in 1862. It was deepened twice."),
+        page("Wrathe", "It has 31 berths. It opened in 1862. Its horn is tonal."),
         page("Number Nine", "It was launched in the year 1968. It is called by number. Its crew is small."),
     ];
     let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap();
@@ -288,6 +284,8 @@ fn lookup_needs_no_word_for_the_kind_of_value() {
     };
     assert_eq!(look("Wrathe", "number of berths"), "(1 of 1) It has 31 berths.");
     assert_eq!(look("Wrathe", "opening year"), "(1 of 1) It opened in 1862.");
+    // a word that may be missing is not taken for a typo of another
+    assert_eq!(look("Wrathe", "total berths"), "(1 of 1) It has 31 berths.");
     // nor whose page it is
     assert_eq!(look("Wrathe", "berths of Wrathe"), "(1 of 1) It has 31 berths.");
     assert_eq!(look("Wrathe", "Wrathe"), "No sentence of Wrathe contains Wrathe.");
