@@ -24,6 +24,7 @@ mod iterate;
 mod keep;
 mod kinds;
 mod learner;
+mod memory;
 mod options;
 mod pages;
 mod pool;

@@ -217,7 +217,7 @@ pub(crate) fn compute(work: &Workplace, run: &Run) -> Result<Report, LearnError>
         calibration: calibrated(run)?,
         version: None,
         seconds: seconds.clone(),
-        peak_memory: peak_memory.max(crate::run::peak_memory()),
+        peak_memory: peak_memory.max(crate::memory::peak()),
     })
 }
 

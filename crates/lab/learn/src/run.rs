@@ -113,7 +113,7 @@ impl Run {
     /// The manifest cannot be written.
     pub fn spent(&mut self, stage: Stage, seconds: f64) -> Result<(), LearnError> {
         *self.manifest.seconds.entry(stage).or_default() += seconds;
-        self.manifest.peak_memory = self.manifest.peak_memory.max(peak_memory());
+        self.manifest.peak_memory = self.manifest.peak_memory.max(crate::memory::peak());
         self.save()
     }
 
@@ -178,14 +178,6 @@ fn made_by(stage: Stage) -> &'static [&'static str] {
         Stage::Evaluate => &["calibration-answers.jsonl", "calibrated.json", "evaluation.jsonl", "held-out-judgements.jsonl"],
         Stage::Report => &["report.json", "report.html"],
     }
-}
-
-/// Peak memory of this process in bytes; 0 if the system does not report it.
-pub(crate) fn peak_memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
-    kib.unwrap_or_default() * 1024
 }
 
 #[cfg(test)]

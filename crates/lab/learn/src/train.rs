@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::differentiate::segments_before;
 use crate::encode::Encoder;
 use crate::error::LearnError;
+use crate::memory;
 use crate::records::{CurvePoint, DocumentRecord, history};
 use crate::round::Round;
 use crate::settings::{PAPER_LEARNING_RATE, Training};
@@ -23,6 +24,10 @@ use crate::workplace::Workplace;
 const PAPER_WIDTH: f64 = 4096.0;
 /// Steps between checkpoints, which is seconds for a small model.
 const CHECKPOINT_EVERY: u64 = 25;
+/// Of the free memory, the part that may be taken by the keys and values of histories while an adapter
+/// is trained, and the bytes that are enough. In f32 a token of the bundled base has 14 KiB.
+const HISTORY_SHARE: u64 = 4;
+const HISTORY_BYTES: u64 = 8 << 30;
 /// Approximate fraction of a batch that is filled, because documents are not cut.
 const FILL: f64 = 0.95;
 
@@ -274,6 +279,7 @@ fn config(settings: &Training, name: &str, model: &ModelConfig, per_epoch: u64, 
         precision: settings.precision,
         optimizer: Optimizer::AdamW,
         lora: Some(settings.lora.config(&work.model.to_string_lossy())),
+        history_bytes: (memory::free() / HISTORY_SHARE).min(HISTORY_BYTES) as usize,
         ..TrainConfig::default()
     }
 }

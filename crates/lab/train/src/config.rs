@@ -118,6 +118,10 @@ pub struct TrainConfig {
     pub optimizer: Optimizer,
     /// Train adapters instead of the weights.
     pub lora: Option<LoraConfig>,
+    /// Maximum number of bytes of keys and values that are kept of the histories of activated
+    /// adapters, so that the base reads each once and not in every epoch; 0: none. It changes no bit
+    /// of the result. Worth it for documents that come again, see [`Cycle`](crate::Cycle).
+    pub history_bytes: usize,
 }
 
 impl Default for TrainConfig {
@@ -148,6 +152,7 @@ impl Default for TrainConfig {
             precision: Precision::F32,
             optimizer: Optimizer::AdamW,
             lora: None,
+            history_bytes: 0,
         }
     }
 }

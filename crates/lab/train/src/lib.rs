@@ -38,6 +38,7 @@ mod deepen;
 mod dense;
 mod element;
 mod error;
+mod histories;
 mod layout;
 mod lora;
 mod lora_panels;

@@ -129,32 +129,34 @@ impl<'a> Net<'a> {
         }
         w.watch.lap(Phase::Elementwise);
         let adapted = batch.base..tokens;
+        let unread = self.recall(w, batch);
         for layer in 0..self.config.num_hidden_layers {
             w.lora.begin(batch.base);
-            for rows in blocks::<E>(0..batch.base).chain(blocks::<E>(adapted.clone())) {
+            for rows in unread.iter().cloned().chain([adapted.clone()]).flat_map(blocks::<E>) {
                 self.queries_keys_values(w, layer, batch, &rows);
             }
             // of the base's rows, the last layer needs only the keys and values
-            self.attention(w, layer, batch, if self.is_last(layer) { batch.base } else { 0 });
+            let base = if self.is_last(layer) { &[][..] } else { &unread };
+            self.attention(w, layer, batch, base);
             if self.is_last(layer) {
                 let a = &w.layers[layer];
                 gather(&mut w.loss_x, &a.x, c, &batch.loss_rows);
                 gather(&mut w.loss_att, &a.att, self.config.q_width(), &batch.loss_rows);
             }
-            let [base, adapted] = self.rows_after_attention(layer, batch);
-            w.lora.begin(base.end);
-            for rows in blocks::<E>(base).chain(blocks::<E>(adapted)) {
+            let after = self.rows_after_attention(layer, batch);
+            w.lora.begin(after.start);
+            for rows in base.iter().cloned().chain([after]).flat_map(blocks::<E>) {
                 self.after_attention(w, layer, &rows);
             }
         }
+        self.remember(w, batch, &unread);
         let loss = self.head(w, batch, scale, &mut grad);
         if matches!(grad, Gradient::None) {
             return loss;
         }
         for layer in (0..self.config.num_hidden_layers).rev() {
             // the rows of the base have no gradient
-            let [_, after_attention] = self.rows_after_attention(layer, batch);
-            for rows in blocks::<E>(after_attention) {
+            for rows in blocks::<E>(self.rows_after_attention(layer, batch)) {
                 self.after_attention_backward(w, layer, &rows, &mut grad);
             }
             if self.is_last(layer) {
@@ -181,10 +183,49 @@ impl<'a> Net<'a> {
         layer + 1 == self.config.num_hidden_layers
     }
 
-    /// The rows of a layer after its attention: those of the base alone, and those on which
-    /// adapters act. In the last layer they are the rows with loss, of which the base alone has none.
-    fn rows_after_attention(&self, layer: usize, batch: &MicroBatch) -> [Range<usize>; 2] {
-        if self.is_last(layer) { [0..0, 0..batch.loss_rows.len()] } else { [0..batch.base, batch.base..batch.tokens.len()] }
+    /// The rows of a layer after its attention on which adapters act. In the last layer they are the
+    /// rows with loss.
+    fn rows_after_attention(&self, layer: usize, batch: &MicroBatch) -> Range<usize> {
+        if self.is_last(layer) { 0..batch.loss_rows.len() } else { batch.base..batch.tokens.len() }
+    }
+
+    /// Copies the keys and values of histories that the base has read before to their rows. Returns
+    /// the other rows of the base, those of adjacent histories in one range.
+    fn recall<E: Element>(&self, w: &mut Workspace<E>, batch: &MicroBatch) -> Vec<Range<usize>> {
+        let (q, qkv) = (self.config.q_width(), self.config.qkv_width());
+        let mut unread: Vec<Range<usize>> = Vec::new();
+        for Sequence { rows, .. } in batch.histories() {
+            let Some(kept) = w.histories.find(&batch.tokens[rows.clone()]) else {
+                match unread.last_mut() {
+                    Some(last) if last.end == rows.start => last.end = rows.end,
+                    _ => unread.push(rows.clone()),
+                }
+                continue;
+            };
+            let mut kept = kept.chunks_exact(qkv - q);
+            for layer in &mut w.layers {
+                for (row, kept) in layer.qkv[of(rows, qkv)].chunks_exact_mut(qkv).zip(&mut kept) {
+                    row[q..].copy_from_slice(kept);
+                }
+            }
+        }
+        w.watch.lap(Phase::Elementwise);
+        unread
+    }
+
+    /// Keeps the keys and values of the histories in these rows.
+    fn remember<E: Element>(&self, w: &mut Workspace<E>, batch: &MicroBatch, read: &[Range<usize>]) {
+        let (q, qkv) = (self.config.q_width(), self.config.qkv_width());
+        let is_read = |rows: &Range<usize>| read.iter().any(|range| range.contains(&rows.start));
+        for Sequence { rows, .. } in batch.histories().iter().filter(|sequence| is_read(&sequence.rows)) {
+            let len = w.layers.len() * rows.len() * (qkv - q);
+            w.histories.keep(&batch.tokens[rows.clone()], len, |to| {
+                for row in w.layers.iter().flat_map(|layer| layer.qkv[of(rows, qkv)].chunks_exact(qkv)) {
+                    to.extend_from_slice(&row[q..]);
+                }
+            });
+        }
+        w.watch.lap(Phase::Elementwise);
     }
 
     fn shape(&self) -> attention::Shape {
@@ -237,11 +278,12 @@ impl<'a> Net<'a> {
         w.watch.lap(Phase::Elementwise);
     }
 
-    /// Of the sequences from row `from` on.
-    fn attention<E: Element>(&self, w: &mut Workspace<E>, index: usize, batch: &MicroBatch, from: usize) {
+    /// Of the sequences on which adapters act, and those in these rows of the base.
+    fn attention<E: Element>(&self, w: &mut Workspace<E>, index: usize, batch: &MicroBatch, base: &[Range<usize>]) {
         let (q, qkv, heads) = (self.config.q_width(), self.config.qkv_width(), self.config.num_attention_heads);
         let a = &mut w.layers[index];
-        for Sequence { rows, context } in batch.sequences.iter().filter(|sequence| sequence.rows.start >= from) {
+        let wanted = |start: usize| start >= batch.base || base.iter().any(|rows| rows.contains(&start));
+        for Sequence { rows, context } in batch.sequences.iter().filter(|sequence| wanted(sequence.rows.start)) {
             let (input, out, lse) = (&a.qkv[of(rows, qkv)], &mut a.att[of(rows, q)], &mut a.lse[of(rows, heads)]);
             attention::forward(self.shape(), &a.qkv[of(context, qkv)], input, out, lse, &mut w.attention);
         }

@@ -69,6 +69,11 @@ impl MicroBatch {
         micro
     }
 
+    /// The sequences that the base alone reads.
+    pub(crate) fn histories(&self) -> &[Sequence] {
+        &self.sequences[..self.sequences.partition_point(|sequence| sequence.rows.start < self.base)]
+    }
+
     /// Adds the tokens of `range`.
     fn push(&mut self, doc: &Document, range: Range<usize>, context: Range<usize>) {
         if range.is_empty() {

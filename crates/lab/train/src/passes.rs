@@ -1,9 +1,12 @@
 //! Runs micro-batches on the worker threads, in one number format.
 
+use std::sync::Arc;
+
 use autoact_base::random::mix;
 
 use crate::config::{Precision, TrainConfig};
 use crate::element::{Bf16, Element};
+use crate::histories::Histories;
 use crate::lora::LoraWeights;
 use crate::lora_panels::LoraPanels;
 use crate::lora_pass::LoraPass;
@@ -61,7 +64,8 @@ struct Runner<E> {
 
 impl<E: Element> Runner<E> {
     fn new(model: &ModelConfig, config: &TrainConfig, weights: &Weights, threads: usize) -> Self {
-        let mut workers: Vec<_> = (0..threads).map(|_| Workspace::new(model, config)).collect();
+        let histories = Arc::new(Histories::new(if config.lora.is_some() { config.history_bytes } else { 0 }));
+        let mut workers: Vec<_> = (0..threads).map(|_| Workspace::new(model, config, histories.clone())).collect();
         let mut packed = PackedWeights::new::<E>(model);
         packed.pack::<E, _>(model, weights.layout(), weights.data(), &mut workers);
         Self { workers, rope: RopeTable::new(config.seq_len, model.head_dim, model.rope_theta), packed }

@@ -1,9 +1,12 @@
 //! The buffers of one worker, allocated once.
 
+use std::sync::Arc;
+
 use crate::aligned::Aligned;
 use crate::attention::Scratch;
 use crate::config::TrainConfig;
 use crate::element::{Element, depth};
+use crate::histories::Histories;
 use crate::lora_pass::LoraScratch;
 use crate::model_config::ModelConfig;
 use crate::simd;
@@ -86,11 +89,13 @@ pub(crate) struct Workspace<E> {
     pub(crate) attention: Scratch<E>,
     pub(crate) lora: LoraScratch<E>,
     pub(crate) gradients: WeightGradients,
+    /// The histories that the base has read already, shared with the other workers.
+    pub(crate) histories: Arc<Histories<E>>,
     pub(crate) watch: Stopwatch,
 }
 
 impl<E: Element> Workspace<E> {
-    pub(crate) fn new(m: &ModelConfig, t: &TrainConfig) -> Self {
+    pub(crate) fn new(m: &ModelConfig, t: &TrainConfig, histories: Arc<Histories<E>>) -> Self {
         let tokens = t.micro_capacity();
         let block = block::<E>().min(tokens);
         let floats = |width: usize| vec![0.0f32; tokens * width];
@@ -139,6 +144,7 @@ impl<E: Element> Workspace<E> {
             attention: Scratch::new(t.seq_len, m.head_dim),
             lora: LoraScratch::new(m, t.lora.as_ref(), tokens, block),
             gradients,
+            histories,
             watch: Stopwatch::new(),
         }
     }

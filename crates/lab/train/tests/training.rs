@@ -7,9 +7,21 @@ use std::ops::ControlFlow;
 
 use autoact_base::random::SplitMix64;
 use autoact_train::{
-    Decay, Document, DocumentSource, Length, Linear, LoraConfig, LoraWeights, ModelConfig, Optimizer, Precision, Report, SaveDtype,
+    Cycle, Decay, Document, DocumentSource, Length, Linear, LoraConfig, LoraWeights, ModelConfig, Optimizer, Precision, Report, SaveDtype,
     TrainConfig, TrainError, Trainer, Weights,
 };
+
+/// Activated adapters on documents that come again, of different lengths, with one invocation or two.
+fn invoked() -> Cycle {
+    let document = |seed| {
+        let mut rng = SplitMix64::stream(23, seed);
+        let tokens: Vec<u32> = (0..8 + rng.below(20)).map(|_| rng.below(12) as u32).collect();
+        let end = tokens.len();
+        let invocations = if seed % 2 == 0 { vec![end - 4..end] } else { vec![2..5, end - 3..end] };
+        Document { loss: vec![true; end], tokens, invocations }
+    };
+    Cycle::new((0..40).map(document).collect(), 4)
+}
 
 /// A copy task: four random tokens, a separator, the same four tokens. Only the copy is a target.
 struct Copying {
@@ -144,6 +156,36 @@ fn the_same_seed_gives_the_same_bits_on_any_number_of_threads() {
 }
 
 /// Stops a run in the middle, resumes it in a new trainer, and compares the bits.
+#[test]
+fn histories_that_are_read_once_change_no_bit() {
+    for precision in [Precision::F32, Precision::Bf16] {
+        let finished = |history_bytes, stop| {
+            let mut t = trainer(TrainConfig { precision, lora: Some(lora(0.05)), history_bytes, rows: 6, micro_rows: 2, ..settings(12) });
+            let mut losses = Vec::new();
+            for _ in 0..2 {
+                // the second pass goes on where the first one stopped, in the middle of an epoch
+                let report = t.run(&mut invoked(), &mut |progress| {
+                    losses.push(progress.loss.to_bits());
+                    if progress.step == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
+                assert!(report.unwrap().steps >= stop);
+            }
+            let documents: Vec<Document> = std::iter::repeat_with({
+                let mut source = invoked();
+                move || source.next()
+            })
+            .take(30)
+            .collect();
+            let validation = t.evaluate(&documents).unwrap().to_bits();
+            (bits(t.adapters().unwrap().data()), losses, validation)
+        };
+        let anew = finished(0, 5);
+        // room for all histories, and for some
+        assert_eq!(finished(1 << 20, 5), anew);
+        assert_eq!(finished(20_000, 7), anew);
+    }
+}
+
 fn check_resume(config: TrainConfig) {
     let dir = tempfile::tempdir().unwrap();
     let config = TrainConfig { checkpoint_every: 4, checkpoint_dir: Some(dir.path().join("whole")), ..config };
