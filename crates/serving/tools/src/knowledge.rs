@@ -163,7 +163,8 @@ impl Knowledge {
         Ok(in_turn(lists, limit))
     }
 
-    /// The page that a name means, or the one whose title it is a part of ([`completed`]), or up to
+    /// The page that a name means; or somebody's work ([`work_of`]), if its page has the owner's name;
+    /// or the page whose title has the same words ([`reordered`]), or more ([`completed`]); or up to
     /// `similar` titles like it.
     pub(crate) fn open(&self, call: &ToolCall<'_>, name: &str, similar: usize) -> Result<Opened, ToolError> {
         let asked = similar.max(COMPLETIONS);
@@ -192,7 +193,13 @@ impl Knowledge {
         if let Some((page, by_title)) = found {
             return Ok(Opened::Page { page, by_title, also: others });
         }
-        if let Some(title) = completed(name, &titles)
+        if let Some((owner, work)) = work_of(name)
+            && let Opened::Page { page, also, .. } = self.open(call, &work, similar)?
+            && has_words(&page.page.text, &owner)
+        {
+            return Ok(Opened::Page { page, by_title: false, also });
+        }
+        if let Some(title) = reordered(name, &titles).or_else(|| completed(name, &titles))
             && let Opened::Page { page, also, .. } = self.open(call, title, similar)?
         {
             return Ok(Opened::Page { page, by_title: false, also });
@@ -255,16 +262,51 @@ fn own(page: &Page) -> PlacedPage {
     PlacedPage { page: page.clone(), place: Place::default() }
 }
 
+/// Whose work is named, and its name: `Kafka` and `The Trial`, in `Kafka's The Trial` and in `The
+/// Trial by Kafka`.
+fn work_of(name: &str) -> Option<(String, String)> {
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let (owner, work) = match words.iter().enumerate().find_map(|(at, word)| Some((at, possessor(word)?))) {
+        Some((at, last)) => (words[..at].iter().copied().chain([last]).collect::<Vec<_>>().join(" "), words[at + 1..].join(" ")),
+        None => {
+            let by = words.iter().rposition(|word| word.eq_ignore_ascii_case("by"))?;
+            (words[by + 1..].join(" "), words[..by].join(" "))
+        }
+    };
+    (!owner.is_empty() && !work.is_empty()).then_some((owner, work))
+}
+
+/// `Kafka` of `Kafka's`, `Dickens` of `Dickens'`.
+fn possessor(word: &str) -> Option<&str> {
+    ["'s", "’s", "'", "’"].iter().find_map(|ending| word.strip_suffix(ending)).filter(|owner| owner.len() > 1)
+}
+
+/// Whether a text has all words of a name.
+fn has_words(text: &str, name: &str) -> bool {
+    let text = fold(text);
+    fold(name).split(' ').all(|word| text.split(' ').any(|other| other == word))
+}
+
+/// The only one of the titles that has a name's words and no others, up to `of` and `the`: `Yale
+/// University` for `University of Yale`.
+fn reordered<'a>(name: &str, titles: &'a [String]) -> Option<&'a String> {
+    let sorted = |text: &str| {
+        let text = fold(text);
+        let mut words: Vec<String> = text.split(' ').filter(|word| !["of", "the"].contains(word)).map(str::to_owned).collect();
+        words.sort_unstable();
+        words
+    };
+    let words = sorted(name);
+    let mut found = titles.iter().filter(|title| words.len() > 1 && sorted(title) == words);
+    found.next().filter(|_| found.next().is_none())
+}
+
 /// The only one of the titles that has all words of a name, if it begins with them, or ends with them
 /// behind `and` (`Dispatch` for `Stores and Dispatch`). `Tower` is not completed where there are
 /// `Tower Bridge` and `Cairo Tower`.
 fn completed<'a>(name: &str, titles: &'a [String]) -> Option<&'a String> {
     let name = fold(name);
-    let has_all = |title: &&String| {
-        let title = fold(title);
-        name.split(' ').all(|word| title.split(' ').any(|other| other == word))
-    };
-    let mut found = titles.iter().filter(has_all);
+    let mut found = titles.iter().filter(|title| has_words(title, &name));
     let only = found.next().filter(|_| name.chars().count() >= LEAST_COMPLETED && found.next().is_none())?;
     let title = fold(only);
     let begins = title.strip_prefix(&name).is_some_and(|rest| rest.starts_with(' '));

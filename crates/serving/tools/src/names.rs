@@ -46,6 +46,8 @@ const LINKS: [&str; 33] = [
     "within",
     "without",
 ];
+/// What a name may begin with, and the whole word.
+const ABBREVIATED: [(&str, &str); 2] = [("mt", "mount"), ("st", "saint")];
 /// Below this a name is not similar any more.
 const LEAST_SIMILAR: f64 = 0.4;
 
@@ -97,15 +99,19 @@ pub fn find<N: Names>(names: &N, name: &str) -> Result<Option<N::Page>, N::Error
     })
 }
 
-/// The page that a name means, where no page is found by it: the only page with a title or alias
-/// that this name misspells; else the one that is named several times (`Io. Io.`); else the only page
-/// whose name stands in it among words that name nothing (`Danube flow into`, `Between Marmolada`,
-/// `Malevich's Black Square`).
+/// The page that a name means, where no page is found by it: the one with `Mount` for `Mt`; else the
+/// only page with a title or alias that this name misspells; else the one that is named several times
+/// (`Io. Io.`); else the only page whose name stands in it among words that name nothing (`Danube flow
+/// into`, `Between Marmolada`, `Malevich's Black Square`).
 ///
 /// # Errors
 /// The names cannot be read.
 pub fn meant<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Error> {
     let folded = fold(written);
+    let whole = ABBREVIATED.iter().find_map(|(short, long)| Some(format!("{long} {}", folded.strip_prefix(short)?.strip_prefix(' ')?)));
+    if let Some(page) = whole.map(|name| find(names, &name)).transpose()?.flatten() {
+        return Ok(Some(page));
+    }
     if let Some(page) = misspelt(names, &folded)? {
         return Ok(Some(page));
     }
@@ -194,16 +200,18 @@ fn without_the(name: &str) -> &str {
     name.strip_prefix("the ").unwrap_or(name)
 }
 
-/// The positions of the (folded) candidates most like `wanted`, best first; ties keep their order.
+/// The positions of the (folded) candidates most like `wanted`, best first; ties keep their order. A
+/// leading "the" makes no two names alike.
 pub fn similar<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str>, limit: usize) -> Vec<usize> {
     if limit == 0 {
         return Vec::new();
     }
     let wanted = fold(wanted);
-    let pairs = bigrams(&wanted);
+    let wanted = without_the(&wanted);
+    let pairs = bigrams(wanted);
     let mut scored: Vec<(f64, usize)> = candidates
         .enumerate()
-        .map(|(at, candidate)| (likeness(&wanted, &pairs, candidate), at))
+        .map(|(at, candidate)| (likeness(wanted, &pairs, without_the(candidate)), at))
         .filter(|(score, _)| *score >= LEAST_SIMILAR)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

@@ -225,6 +225,51 @@ fn a_page_says_whose_it_is_and_where_a_value_ends() {
 }
 
 #[test]
+fn a_work_is_found_behind_the_name_of_whose_it_is() {
+    let pages = vec![
+        page("The Trial", "The Trial is a novel by Franz Kafka."),
+        page("Franz Kafka", "Franz Kafka was born in Prague."),
+        page("Bleak House", "Bleak House is a novel by Charles Dickens."),
+        page("Charles Dickens", "Charles Dickens came from England."),
+        page("A Doll's House", "A Doll's House is a play by Henrik Ibsen."),
+        page("Leo Tolstoy", "Leo Tolstoy came from Russia."),
+    ];
+    let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap();
+    let run = |params: &str| library.execute(&Action { tool: "Retrieve".into(), params: params.into() }, &Trajectory::default()).text;
+    for name in ["Kafka's The Trial", "franz kafka’s trial", "Franz Kafka's The Trial"] {
+        assert_eq!(run(name), "The Trial is a novel by Franz Kafka.", "{name}");
+    }
+    for name in ["The Trial by Kafka", "the trial by franz kafka", "Franz Kafka's novel The Trial"] {
+        assert_eq!(run(name), "The Trial is a novel by Franz Kafka.", "{name}");
+    }
+    assert_eq!(run("Dickens' Bleak House"), "Bleak House is a novel by Charles Dickens.");
+    assert_eq!(run("Henrik Ibsen's A Doll's House"), "A Doll's House is a play by Henrik Ibsen.");
+    // it is somebody else's, or there is no such page
+    for name in ["Leo Tolstoy's The Trial", "The Trial by Leo Tolstoy", "Franz Kafka's The Castle", "Dickens'", "by Kafka"] {
+        assert!(run(name).starts_with("No page is titled"), "{name}: {}", run(name));
+    }
+}
+
+#[test]
+fn words_of_a_title_may_stand_in_another_order_and_be_abbreviated() {
+    let pages = vec![
+        page("Yale University", "It was founded in 1701."),
+        page("University of Pisa", "It was founded in 1343."),
+        page("Mount Fuji", "It is 3776 m high."),
+        page("Saint Helena", "It is an island."),
+        page("St Andrews", "It is a town."),
+    ];
+    let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap();
+    let run = |params: &str| library.execute(&Action { tool: "Retrieve".into(), params: params.into() }, &Trajectory::default()).text;
+    assert_eq!(run("the University of Yale"), "Yale University: It was founded in 1701.");
+    assert_eq!(run("Pisa University"), "University of Pisa: It was founded in 1343.");
+    assert_eq!(run("Mt. Fuji"), "Mount Fuji: It is 3776 m high.");
+    assert_eq!(run("St. Helena"), "Saint Helena: It is an island.");
+    assert_eq!(run("St. Andrews"), "St Andrews: It is a town.");
+    assert!(run("University").starts_with("No page is titled University."));
+}
+
+#[test]
 fn a_part_of_one_title_means_it() {
     let pages = vec![
         page("Institute of Maps and Roads", "It was founded in 1956. It has 174 students."),
