@@ -8,10 +8,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokenizers::normalizers::NormalizerWrapper;
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
-use tokenizers::{
-    AddedToken, AddedVocabulary, Model, OffsetReferential, OffsetType, PreTokenizer, Result, Token, Tokenizer as HfTokenizer,
-};
+use tokenizers::{AddedToken, AddedVocabulary, Model, OffsetReferential, OffsetType, PreTokenizer, Result, Token};
 
+use crate::bpe::WordTokenizer;
 use crate::prompt::PromptRef;
 
 /// Added tokens that delimit thoughts and tool calls (Qwen 2.5 and 3) and are not marked as special
@@ -33,7 +32,7 @@ struct Control {
 
 /// Tokenises prompts.
 pub(crate) struct PromptEncoder {
-    hf: Arc<HfTokenizer>,
+    hf: Arc<WordTokenizer>,
     added: Arc<Added>,
     /// For text at the beginning of the prompt.
     first: TextEncoder,
@@ -42,7 +41,7 @@ pub(crate) struct PromptEncoder {
 }
 
 impl PromptEncoder {
-    pub(crate) fn new(hf: HfTokenizer) -> Result<Self> {
+    pub(crate) fn new(hf: WordTokenizer) -> Result<Self> {
         let added = Arc::new(Added::new(&hf)?);
         let hf = Arc::new(hf);
         let first = TextEncoder::new(hf.clone(), added.clone());
@@ -119,7 +118,7 @@ struct Added {
 }
 
 impl Added {
-    fn new(hf: &HfTokenizer) -> Result<Self> {
+    fn new(hf: &WordTokenizer) -> Result<Self> {
         let mut vocabulary = hf.get_added_vocabulary().clone();
         let tokens = vocabulary.get_added_tokens_decoder();
         let controls = tokens.iter().filter(|(_, token)| is_control_token(&token.content, token.special)).map(|(id, _)| *id).collect();
@@ -141,35 +140,37 @@ impl Added {
 
 /// Tokenises text without control tokens, whatever it spells.
 pub(crate) struct TextEncoder {
-    hf: Arc<HfTokenizer>,
+    hf: Arc<WordTokenizer>,
     added: Arc<Added>,
-    normalizer: Option<NormalizerWrapper>,
-    pre_tokenizer: Option<PreTokenizerWrapper>,
+    /// Normaliser and pre-tokenizer, where they differ from the tokenizer's: a copy would compile its
+    /// patterns again.
+    edited: Option<(Option<NormalizerWrapper>, Option<PreTokenizerWrapper>)>,
 }
 
 impl TextEncoder {
-    fn new(hf: Arc<HfTokenizer>, added: Arc<Added>) -> Self {
-        let (normalizer, pre_tokenizer) = (hf.get_normalizer().cloned(), hf.get_pre_tokenizer().cloned());
-        Self { hf, added, normalizer, pre_tokenizer }
+    fn new(hf: Arc<WordTokenizer>, added: Arc<Added>) -> Self {
+        Self { hf, added, edited: None }
     }
 
     /// Changes normaliser and pre-tokenizer, in the format of `tokenizer.json`.
     fn edit(&mut self, change: impl FnOnce(&mut Value, &mut Value)) -> Result<()> {
-        let (normalizer, pre_tokenizer) = (serde_json::to_value(&self.normalizer)?, serde_json::to_value(&self.pre_tokenizer)?);
+        let (normalizer, pre_tokenizer) =
+            (serde_json::to_value(self.hf.get_normalizer())?, serde_json::to_value(self.hf.get_pre_tokenizer())?);
         let (mut new_normalizer, mut new_pre_tokenizer) = (normalizer.clone(), pre_tokenizer.clone());
         change(&mut new_normalizer, &mut new_pre_tokenizer);
-        if new_normalizer != normalizer {
-            self.normalizer = serde_json::from_value(new_normalizer)?;
-        }
-        if new_pre_tokenizer != pre_tokenizer {
-            self.pre_tokenizer = serde_json::from_value(new_pre_tokenizer)?;
+        if new_normalizer != normalizer || new_pre_tokenizer != pre_tokenizer {
+            self.edited = Some((serde_json::from_value(new_normalizer)?, serde_json::from_value(new_pre_tokenizer)?));
         }
         Ok(())
     }
 
     pub(crate) fn encode(&self, text: &str) -> Result<Vec<u32>> {
-        let mut pieces = self.added.vocabulary.extract_and_normalize(self.normalizer.as_ref(), text);
-        if let Some(pre_tokenizer) = &self.pre_tokenizer {
+        let (normalizer, pre_tokenizer) = match &self.edited {
+            Some((normalizer, pre_tokenizer)) => (normalizer.as_ref(), pre_tokenizer.as_ref()),
+            None => (self.hf.get_normalizer(), self.hf.get_pre_tokenizer()),
+        };
+        let mut pieces = self.added.vocabulary.extract_and_normalize(normalizer, text);
+        if let Some(pre_tokenizer) = pre_tokenizer {
             pre_tokenizer.pre_tokenize(&mut pieces)?;
         }
         pieces.tokenize(|piece| self.tokens(piece.get()))?;

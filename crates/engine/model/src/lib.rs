@@ -8,6 +8,7 @@
 //! same bits alone and in a batch.
 
 mod backend;
+mod bpe;
 mod control;
 mod convert;
 mod detokenize;

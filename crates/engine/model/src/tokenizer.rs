@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokenizers::Tokenizer as HfTokenizer;
 use toktrie::{TokEnv, TokRxInfo, TokTrie, TokenId, TokenizerEnv};
 
+use crate::bpe::{self, WordTokenizer};
 use crate::control::{PromptEncoder, TextEncoder};
 use crate::dir::TokenizerConfig;
 use crate::{GenerateError, LoadError, ModelConfig, PromptRef};
@@ -45,7 +45,7 @@ impl Tokenizer {
     pub(crate) fn new(text: &str, path: &Path, config: &TokenizerConfig, model: &ModelConfig, eos: &[u32]) -> Result<Self, LoadError> {
         let fail = |reason: String| LoadError::Tokenizer { path: path.to_owned(), reason };
         let alphabet = alphabet(&parse(text, path)?).map_err(fail)?;
-        let hf: HfTokenizer = text.parse().map_err(|e: tokenizers::Error| fail(e.to_string()))?;
+        let hf = bpe::read(text).map_err(|e| fail(e.to_string()))?;
         let id = |token: Option<&str>| token.and_then(|t| hf.token_to_id(t));
         let mut eos: Vec<u32> = eos.to_vec();
         if let Some(named) = id(config.eos_token.as_ref().map(|t| t.text())).filter(|id| !eos.contains(id)) {
@@ -182,7 +182,7 @@ fn collect_kinds(decoder: &Value, kinds: &mut Vec<String>) {
 
 /// The bytes of every token, by id. Special tokens have the trie's marker. Ids without a token are
 /// empty, and so never allowed by a grammar.
-fn words(hf: &HfTokenizer, alphabet: Alphabet, vocab_size: usize) -> Vec<Vec<u8>> {
+fn words(hf: &WordTokenizer, alphabet: Alphabet, vocab_size: usize) -> Vec<Vec<u8>> {
     let added = hf.get_added_tokens_decoder();
     let word = |id: u32| -> Vec<u8> {
         let Some(name) = hf.id_to_token(id) else { return Vec::new() };
