@@ -17,8 +17,8 @@ fn invoked() -> Cycle {
         let mut rng = SplitMix64::stream(23, seed);
         let tokens: Vec<u32> = (0..8 + rng.below(20)).map(|_| rng.below(12) as u32).collect();
         let end = tokens.len();
-        let invocations = if seed % 2 == 0 { vec![end - 4..end] } else { vec![2..5, end - 3..end] };
-        Document { loss: vec![true; end], tokens, invocations }
+        let invocations = (seed % 2 == 1).then_some(2..5).into_iter().chain(std::iter::once(end - 3..end));
+        Document { loss: vec![true; end], tokens, invocations: invocations.collect() }
     };
     Cycle::new((0..40).map(document).collect(), 4)
 }
