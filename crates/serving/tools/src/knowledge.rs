@@ -167,7 +167,27 @@ impl Knowledge {
     /// or the page whose title has the same words ([`reordered`]), or more ([`completed`]); or up to
     /// `similar` titles like it.
     pub(crate) fn open(&self, call: &ToolCall<'_>, name: &str, similar: usize) -> Result<Opened, ToolError> {
-        let asked = similar.max(COMPLETIONS);
+        let mut titles = match self.named(call, name, similar.max(COMPLETIONS))? {
+            Opened::Unknown { similar } => similar,
+            found => return Ok(found),
+        };
+        if let Some((owner, work)) = work_of(name)
+            && let Opened::Page { page, also, .. } = self.named(call, &work, 0)?
+            && has_words(&page.page.text, &owner)
+        {
+            return Ok(Opened::Page { page, by_title: false, also });
+        }
+        if let Some(title) = reordered(name, &titles).or_else(|| completed(name, &titles))
+            && let Opened::Page { page, also, .. } = self.named(call, title, 0)?
+        {
+            return Ok(Opened::Page { page, by_title: false, also });
+        }
+        titles.truncate(similar);
+        Ok(Opened::Unknown { similar: titles })
+    }
+
+    /// The page that a name means, or up to `asked` titles like it of each part.
+    fn named(&self, call: &ToolCall<'_>, name: &str, asked: usize) -> Result<Opened, ToolError> {
         let mut found: Option<(PlacedPage, bool)> = None;
         let mut others = Vec::new();
         let mut titles = Vec::new();
@@ -190,22 +210,10 @@ impl Knowledge {
                 (Opened::Unknown { similar }, _) => titles.extend(similar),
             }
         }
-        if let Some((page, by_title)) = found {
-            return Ok(Opened::Page { page, by_title, also: others });
-        }
-        if let Some((owner, work)) = work_of(name)
-            && let Opened::Page { page, also, .. } = self.open(call, &work, similar)?
-            && has_words(&page.page.text, &owner)
-        {
-            return Ok(Opened::Page { page, by_title: false, also });
-        }
-        if let Some(title) = reordered(name, &titles).or_else(|| completed(name, &titles))
-            && let Opened::Page { page, also, .. } = self.open(call, title, similar)?
-        {
-            return Ok(Opened::Page { page, by_title: false, also });
-        }
-        titles.truncate(similar);
-        Ok(Opened::Unknown { similar: titles })
+        Ok(match found {
+            Some((page, by_title)) => Opened::Page { page, by_title, also: others },
+            None => Opened::Unknown { similar: titles },
+        })
     }
 
     /// Whether two names lead to the same page. A group without a corpus has none for a task that
