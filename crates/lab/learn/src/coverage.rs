@@ -122,14 +122,9 @@ mod tests {
             question: question.into(),
             gold: Some("Atlantic".into()),
             answer: "Atlantic".into(),
-            no_answer: false,
-            hinted: false,
             reward: 1.0,
-            failed: String::new(),
-            tools: Vec::new(),
             turns: thoughts.iter().map(step).collect(),
-            tokens: [0, 0],
-            millis: 0,
+            ..TrajectoryRecord::default()
         }
     }
 

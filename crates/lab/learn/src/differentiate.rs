@@ -239,14 +239,9 @@ mod tests {
             question: "q".into(),
             gold: Some("a".into()),
             answer: "a".into(),
-            no_answer: false,
-            hinted: false,
             reward: 1.0,
-            failed: String::new(),
-            tools: Vec::new(),
             turns: actions.iter().map(step).collect(),
-            tokens: [0, 0],
-            millis: 0,
+            ..TrajectoryRecord::default()
         }
     }
 

@@ -12,11 +12,13 @@ use autoact_base::random::Rng;
 use autoact_score::normalize;
 use regex::escape;
 
+use crate::compared::Compared;
+use crate::decide::{Deciders, Decides};
 use crate::filter::within;
 use crate::form_answers::{Answers, is_number_in_text};
 use crate::pages::Pages;
 use crate::relation_words::{FORM_WORDS, SHORTEST, lower_words, relations, says, shared};
-use crate::stated::Stated;
+use crate::stated::{Guessable, Singles, Stated};
 use crate::task::Example;
 
 /// A word in this many examples is one of the form (`which`, `does`), and names no relation.
@@ -64,6 +66,8 @@ struct Form {
     kept: f64,
     /// Whether it can ask for anything, with another relation than the example's.
     asks_anything: bool,
+    /// What decides the answer, if it is of two names, or yes or no.
+    decides: Option<Decides>,
 }
 
 /// A question to be written: the pages to show, and the grammar of the reply.
@@ -73,6 +77,15 @@ pub(crate) struct Blank {
     pub(crate) pages: Vec<usize>,
     /// A regular expression for question and answer.
     pub(crate) grammar: String,
+    /// What decides the answer, by page, if it is certain though it could be guessed.
+    pub(crate) values: Vec<String>,
+}
+
+impl Blank {
+    /// Where the model has no choice.
+    fn given(pages: Vec<usize>, question: &str, answer: &str, values: Vec<String>) -> Blank {
+        Blank { pages, grammar: format!(" {}\\nAnswer: {}\\n", escape(question), escape(answer)), values }
+    }
 }
 
 /// The pages drawn for a form, the sentence of each that matters, and the answers.
@@ -80,6 +93,8 @@ struct Drawn<'a> {
     pages: Vec<usize>,
     sentences: Vec<&'a str>,
     answers: BTreeSet<String>,
+    /// What decides the answer.
+    values: Vec<String>,
 }
 
 /// The forms of the examples that name pages, and the words of the pages.
@@ -88,6 +103,9 @@ pub(crate) struct Forms {
     forms: Vec<Form>,
     own: Vec<Form>,
     stated: Stated,
+    deciders: Deciders,
+    /// What the examples ask that could be guessed.
+    guessable: Guessable,
     /// By kind of page: the words that may name a relation.
     relations: Vec<BTreeSet<String>>,
 }
@@ -102,7 +120,8 @@ impl Forms {
         };
         let all: Vec<Vec<String>> = examples.iter().map(|example| lower_words(&unnamed(&example.question))).collect();
         let common = |word: &str| all.iter().filter(|words| words.iter().any(|other| other == word)).count() >= COMMON;
-        let mut forms: Vec<Form> = examples.iter().filter_map(|example| Form::of(example, pages, common)).collect();
+        let formed = examples.iter().filter_map(|example| Some((Form::of(example, pages, common)?, example)));
+        let (mut forms, with_forms): (Vec<Form>, Vec<&Example>) = formed.unzip();
         let relations: Vec<BTreeSet<String>> =
             if forms.is_empty() { Vec::new() } else { pages.kinds().iter().map(|kind| shared(kind, pages)).collect() };
         for form in &mut forms {
@@ -116,8 +135,16 @@ impl Forms {
         let english = |words: &Vec<String>| words.iter().any(|word| ASKING.contains(&word.as_str()));
         let ours = !forms.is_empty() && all.iter().any(english);
         let own = if ours { vec![Form::own(1), Form::own(2)] } else { Vec::new() };
-        let stated = if ours { Stated::of(pages) } else { Stated::default() };
-        Forms { forms, own, stated, relations }
+        let singles = if ours { Singles::of(pages) } else { Singles::default() };
+        let stated = if ours { Stated::of(pages, &singles) } else { Stated::default() };
+        let deciders = Deciders { compared: Compared::of(&stated, &singles, pages), singles };
+        let mut guessable = Guessable::default();
+        for (form, example) in forms.iter_mut().zip(with_forms) {
+            guessable.choices |= form.answers == Answers::Named;
+            guessable.claims |= form.answers.are_guessable() && form.answers != Answers::Named;
+            form.decides = deciders.of(example, form.answers, &form.pages[..form.named.min(form.pages.len())], pages);
+        }
+        Forms { forms, own, stated, deciders, guessable, relations }
     }
 
     /// Whether no example has a form.
@@ -126,30 +153,43 @@ impl Forms {
     }
 
     /// Draws an example's form and pages for it. `None` if there are no forms, or no such pages.
-    /// Where the model has no choice, the question is none of the `taken` ones.
-    pub(crate) fn draw(&self, pages: &Pages, taken: impl Fn(&str) -> bool, rng: &mut Rng) -> Option<Blank> {
+    /// Where the model has no choice, the question is none of the `taken` ones. `guessable`: whether
+    /// the answer may be one that could be guessed.
+    pub(crate) fn draw(&self, pages: &Pages, taken: impl Fn(&str) -> bool, guessable: bool, rng: &mut Rng) -> Option<Blank> {
+        let like = if guessable { self.guessable } else { Guessable::default() };
         if rng.chance(STATED)
-            && let Some(drawn) = (0..DRAWS).find_map(|_| self.stated.draw(pages, rng).filter(|drawn| !taken(&drawn.question)))
+            && let Some(drawn) = (0..DRAWS).find_map(|_| {
+                let drawn = self.stated.draw(&self.deciders.compared, like, pages, rng)?;
+                (!taken(&drawn.question)).then_some(drawn)
+            })
         {
-            let grammar = format!(" {}\\nAnswer: {}\\n", escape(&drawn.question), escape(&drawn.answer));
-            return Some(Blank { pages: drawn.pages, grammar });
+            return Some(Blank::given(drawn.pages, &drawn.question, &drawn.answer, drawn.values));
         }
         // each form is tried several times, so that those that fit few pages have their share
         (0..DRAWS).find_map(|_| {
             let own = rng.chance(OWN);
-            let form = rng.pick(if own { &self.own } else { &self.forms })?;
+            let form = rng.pick(if own { &self.own } else { &self.forms }).filter(|form| guessable || !form.answers.are_guessable())?;
             (0..DRAWS).find_map(|_| self.fill(form, pages, &taken, rng))
         })
     }
 
     fn fill(&self, form: &Form, pages: &Pages, taken: impl Fn(&str) -> bool, rng: &mut Rng) -> Option<Blank> {
+        if let Some(decides) = &form.decides {
+            let decided = self.deciders.draw(decides, form.answers, &form.pages, pages, rng)?;
+            let question = form.worded(&decided.pages, decides.claimed().zip(decided.claimed.as_deref()), pages);
+            return (!taken(&question)).then(|| Blank::given(decided.pages, &question, &decided.answer, decided.values));
+        }
         let kept = rng.chance(form.kept);
         let drawn = form.draw(kept, pages, rng)?;
         let choices = self.choices(form, &drawn, kept, pages)?;
         let only: Option<String> = choices.iter().map(|texts| texts.first().filter(|_| texts.len() == 1).map(String::as_str)).collect();
         let question: String = choices.iter().map(any).collect();
         let grammar = format!(" {question}\\nAnswer: {}\\n", any(&drawn.answers));
-        (!only.is_some_and(|only| taken(&only)) && !drawn.answers.is_empty()).then_some(Blank { pages: drawn.pages, grammar })
+        (!only.is_some_and(|only| taken(&only)) && !drawn.answers.is_empty()).then_some(Blank {
+            pages: drawn.pages,
+            grammar,
+            values: Vec::new(),
+        })
     }
 
     /// By part of the question: the texts among which the model chooses. `None`: there are none.
@@ -235,7 +275,7 @@ impl Form {
         let sources = parts.iter().map(of).collect();
         let asks_anything = value && lower_words(&example.question).iter().any(|word| word == ANYTHING);
         let kept = if asks_anything { KEPT } else { KEPT_BY_OTHERS };
-        Some(Form { parts, sources, pages: about, named: named.len(), answers, kept, asks_anything })
+        Some(Form { parts, sources, pages: about, named: named.len(), answers, kept, asks_anything, decides: None })
     }
 
     /// `What is the … of the … of …?` over so many pages, for anything.
@@ -249,7 +289,17 @@ impl Form {
         }
         parts.extend([text(" "), Part::Name(0), text("?")]);
         sources.extend([None; 3]);
-        Form { parts, sources, pages: vec![0; pages], named: 1, answers: Answers::Any, kept: 0.0, asks_anything: true }
+        Form { parts, sources, pages: vec![0; pages], named: 1, answers: Answers::Any, kept: 0.0, asks_anything: true, decides: None }
+    }
+
+    /// The example's question about other pages. `claimed`: the value in it, and what stands in its
+    /// place.
+    fn worded(&self, named: &[usize], claimed: Option<(&str, &str)>, pages: &Pages) -> String {
+        let word = |part: &Part| match part {
+            Part::Name(at) => named.get(*at).map(|page| pages.all()[*page].title.clone()).unwrap_or_default(),
+            Part::Text(text) | Part::Relation(text) => claimed.map_or_else(|| text.clone(), |(old, new)| text.replacen(old, new, 1)),
+        };
+        self.parts.iter().map(word).collect()
     }
 
     /// The words that name relations, with their sources.
@@ -271,7 +321,7 @@ impl Form {
                     .all(|(words, _)| words.split(' ').any(|word| says(sentence, word)))
         };
         let first = if kept { *rng.pick(pages.of_kind(self.pages[0]))? } else { rng.below(pages.all().len()) };
-        let mut drawn = Drawn { pages: vec![first], sentences: Vec::new(), answers: BTreeSet::new() };
+        let mut drawn = Drawn { pages: vec![first], sentences: Vec::new(), answers: BTreeSet::new(), values: Vec::new() };
         let pick = |options: Vec<&'a str>, rng: &mut Rng| rng.pick(&options).copied();
         let of = |page: usize, at: usize| -> Vec<&'a str> {
             pages.all()[page].sentences().into_iter().filter(|sentence| fits(at, sentence)).collect()
@@ -288,6 +338,9 @@ impl Form {
                 let alike = |other: usize| !kept || self.pages.get(1).is_none_or(|second| pages.kind(*second) == pages.kind(other));
                 alike(other).then_some(())?;
                 let true_one = rng.chance(0.5);
+                // where one page of the kind is named, it is what decides
+                drawn.values =
+                    pages.only_linked(first, pages.kind(other)).map(|told| pages.all()[told].title.clone()).into_iter().collect();
                 if !true_one {
                     other = *rng.pick(pages.of_kind(other)).filter(|other| !pages.linked(first).contains(other) && **other != first)?;
                 }

@@ -40,6 +40,11 @@ pub(crate) enum Answers {
 }
 
 impl Answers {
+    /// Whether they can be right by chance: yes or no, one of two names.
+    pub(crate) fn are_guessable(self) -> bool {
+        matches!(self, Answers::Claim { .. } | Answers::Named)
+    }
+
     /// What the answers to questions like an example are. `named`: the pages that its question names.
     pub(crate) fn of(example: &Example, named: &[usize], pages: &Pages) -> Answers {
         let answer = normalize(&example.answer);

@@ -56,7 +56,7 @@ fn some_draw_accepts(examples: &[Example], reply: &str) -> bool {
     let pages = pages();
     let forms = Forms::of(examples, &pages);
     let mut rng = Rng::new(1);
-    (0..800).filter_map(|_| forms.draw(&pages, |_| false, &mut rng)).any(|blank| {
+    (0..800).filter_map(|_| forms.draw(&pages, |_| false, true, &mut rng)).any(|blank| {
         assert!(blank.pages.iter().all(|page| *page < pages.all().len()));
         regex::Regex::new(&format!("^{}$", blank.grammar)).unwrap().is_match(reply)
     })
@@ -126,7 +126,7 @@ fn questions_that_are_there_are_not_asked_again() {
     let mut rng = Rng::new(1);
     let asked = |taken: &str, rng: &mut Rng| {
         (0..400)
-            .filter_map(|_| forms.draw(&pages, |question| question == taken, rng))
+            .filter_map(|_| forms.draw(&pages, |question| question == taken, true, rng))
             .filter(|blank| blank.grammar.contains("Bo Ek in"))
             .count()
     };
@@ -140,7 +140,7 @@ fn keys_and_their_values_are_read() {
     let pages = Pages::new(Arc::new(Corpus::from_pages(all).unwrap()));
     let forms = Forms::of(&[example("Who teaches Logic?", "Ann Bell")], &pages);
     let mut rng = Rng::new(1);
-    let grammars: Vec<String> = (0..200).filter_map(|_| forms.draw(&pages, |_| false, &mut rng)).map(|blank| blank.grammar).collect();
+    let grammars: Vec<String> = (0..200).filter_map(|_| forms.draw(&pages, |_| false, true, &mut rng)).map(|blank| blank.grammar).collect();
     let accepts = |reply: &str| grammars.iter().any(|grammar| regex::Regex::new(&format!("^{grammar}$")).unwrap().is_match(reply));
     assert!(accepts(" Who teaches Ethics?\nAnswer: Guy Dent\n"));
     assert!(accepts(" What is the room number of Ethics?\nAnswer: C7\n"));
@@ -164,7 +164,7 @@ fn two_that_are_compared_need_no_further_pages() {
     let pages = Pages::new(Arc::new(Corpus::from_pages(all).unwrap()));
     let forms = Forms { own: Vec::new(), stated: Stated::default(), ..Forms::of(&[example("Which is near, Ada or Bix?", "Bix")], &pages) };
     let mut rng = Rng::new(1);
-    let drawn: Vec<Blank> = (0..100).filter_map(|_| forms.draw(&pages, |_| false, &mut rng)).collect();
+    let drawn: Vec<Blank> = (0..100).filter_map(|_| forms.draw(&pages, |_| false, true, &mut rng)).collect();
     assert!(!drawn.is_empty() && drawn.iter().all(|blank| blank.pages.len() == 2));
 }
 
@@ -203,7 +203,7 @@ fn a_word_of_names_is_one_of_relations_too() {
     ];
     let forms = Forms::of(&examples, &pages);
     let mut rng = Rng::new(1);
-    let drawn: Vec<Blank> = (0..400).filter_map(|_| forms.draw(&pages, |_| false, &mut rng)).collect();
+    let drawn: Vec<Blank> = (0..400).filter_map(|_| forms.draw(&pages, |_| false, true, &mut rng)).collect();
     let kept: Vec<&Blank> = drawn.iter().filter(|blank| blank.grammar.contains("head of the department of")).collect();
     assert!(!kept.is_empty() && kept.iter().all(|blank| blank.pages.len() == 2 && blank.pages[1] >= 3), "by a mentor: {kept:?}");
     // the sentence also names a department
@@ -215,6 +215,28 @@ fn beside_questions_in_another_language_there_are_none_of_ours() {
     let forms = Forms::of(&[example("Wie lautet die Durchwahl von Ada Lind?", "310")], &pages());
     assert!(!forms.is_empty() && forms.own.is_empty());
     let mut rng = Rng::new(1);
-    let drawn: Vec<Blank> = (0..200).filter_map(|_| forms.draw(&pages(), |_| false, &mut rng)).collect();
+    let drawn: Vec<Blank> = (0..200).filter_map(|_| forms.draw(&pages(), |_| false, true, &mut rng)).collect();
     assert!(drawn.iter().all(|blank| blank.grammar.starts_with(" Wie lautet")), "{drawn:?}");
+}
+
+#[test]
+fn what_decides_a_claim_makes_others_certain() {
+    let earlier = [example("Did Law begin earlier than Sales?", "yes")];
+    assert!(some_draw_accepts(&earlier, " Was Sales set up before Law?\nAnswer: no\n"));
+    assert!(!some_draw_accepts(&earlier, " Was Sales set up before Law?\nAnswer: yes\n"));
+    // what is claimed of one page need not be what the example claims
+    let town = [example("Does Ada Lind work in Law?", "yes")];
+    assert!(some_draw_accepts(&town, " Was Sales set up in 1999?\nAnswer: no\n"));
+    assert!(!some_draw_accepts(&town, " Was Sales set up in 1999?\nAnswer: yes\n"));
+}
+
+#[test]
+fn answers_that_could_be_guessed_are_left_out_where_there_are_enough() {
+    let pages = pages();
+    let examples = [example("Was Law set up before Sales?", "yes"), example("Who is the mentor of Ada Lind?", "Bo Ek")];
+    let forms = Forms::of(&examples, &pages);
+    let mut rng = Rng::new(2);
+    let drawn: Vec<Blank> = (0..400).filter_map(|_| forms.draw(&pages, |_| false, false, &mut rng)).collect();
+    assert!(drawn.len() > 100);
+    assert!(drawn.iter().all(|blank| blank.values.is_empty() && !blank.grammar.contains("(no|yes)")), "{drawn:#?}");
 }

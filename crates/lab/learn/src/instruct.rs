@@ -13,10 +13,12 @@ use autoact_trajectory::ToolSpec;
 use crate::error::LearnError;
 use crate::filter::{Cause, Known, check_format};
 use crate::form::Forms;
+use crate::keep::guessable;
 use crate::options;
 use crate::pool::{EnginePool, complete};
 use crate::prompt::{Entry, few_shot, introduction, read_reply, reply_form};
-use crate::records::{QuestionRecord, RejectedRecord};
+use crate::records::{QuestionRecord, RejectedRecord, StatedRecord};
+use crate::relation_words::beside;
 use crate::run::Run;
 use crate::stage::Stage;
 use crate::store::Store;
@@ -29,6 +31,9 @@ const REPLY_TOKENS: usize = 120;
 const ALIKE: f64 = 0.7;
 /// Attempts at a question without an answer, for each that is wanted.
 const TRIES_PER_UNANSWERABLE: usize = 20;
+/// Largest share, in percent, of the questions whose answer could be guessed (yes or no, one of two
+/// names). There are more of these than of others, because any two pages make one.
+const GUESSABLE: usize = 25;
 /// With forms, self-instruct ends where fewer than `FEWEST_NEW` of the last `LATEST` generations were
 /// accepted: then the pages have been asked what they can be asked in these forms.
 const LATEST: u64 = 640;
@@ -40,6 +45,8 @@ struct Reply {
     pages: Vec<usize>,
     /// Whether it follows an example.
     formed: bool,
+    /// What decides its answer, if it is certain though it could be guessed.
+    stated: Vec<String>,
     /// Empty if no form gave a new question, so that nothing was generated.
     text: String,
 }
@@ -63,7 +70,7 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
             answer: Some(example.answer.clone()),
             options: example.options.clone(),
             pages: titles(work, &pages),
-            formed: false,
+            ..QuestionRecord::default()
         };
         questions.push(&entry)?;
         database.push(entry);
@@ -90,7 +97,9 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
             database.iter().filter(|entry| entry.attempt.is_none_or(|attempt| attempt < next - next % round)).cloned().collect();
         let taken: HashSet<String> = seen.iter().map(|entry| normalize(&entry.question)).collect();
         let may_be_free = forms.is_empty() || free_ones_are_few(&seen, settings.forms.unwrap_or_default());
-        let context = Context { work, pool, forms: &forms, seen: &seen, taken: &taken, may_be_free };
+        let guessed = seen.iter().filter(|entry| guessable(&entry.question, entry.answer.as_deref())).count();
+        let may_be_guessed = guessed * 100 <= seen.len() * GUESSABLE;
+        let context = Context { work, pool, forms: &forms, seen: &seen, taken: &taken, may_be_free, may_be_guessed };
         let attempts: Vec<u64> = (next..end).collect();
         // replies are taken in the order of their attempts, so that a seed gives the same database
         let mut waiting: BTreeMap<u64, Reply> = BTreeMap::new();
@@ -178,6 +187,11 @@ fn add_unanswerable(
     Ok(count)
 }
 
+fn stated(work: &Workplace, reply: &Reply) -> Vec<StatedRecord> {
+    let all = reply.pages.iter().zip(&reply.stated);
+    all.map(|(page, value)| StatedRecord { value: value.clone(), words: beside(value, *page, &work.pages) }).collect()
+}
+
 fn titles(work: &Workplace, pages: &[usize]) -> Vec<String> {
     pages.iter().filter_map(|page| work.pages.all().get(*page)).map(|page| page.title.clone()).collect()
 }
@@ -200,22 +214,24 @@ struct Context<'a> {
     /// Its questions, normalised.
     taken: &'a HashSet<String>,
     may_be_free: bool,
+    may_be_guessed: bool,
 }
 
 /// One generation: examples from the database as it was before the round, new pages, and the
 /// model's reply.
 fn generate(context: &Context<'_>, attempt: u64, backend: &Arc<dyn Backend>) -> Result<Reply, LearnError> {
-    let Context { work, pool, forms, seen, taken, may_be_free } = *context;
+    let Context { work, pool, forms, seen, taken, may_be_free, may_be_guessed } = *context;
     let settings = &work.task.settings.instruct;
     let mut rng = Rng::numbered(work.task.seed, attempt, "instruct");
     let shape = rng.weighted(&settings.pages).unwrap_or_default();
     // without forms nothing is drawn for them, so that a seed gives the questions that it gave before
     let formed = !forms.is_empty() && (rng.chance(settings.forms.unwrap_or_default()) || !may_be_free);
-    let blank = if formed { forms.draw(&work.pages, |question| taken.contains(&normalize(question)), &mut rng) } else { None };
-    let (mut pages, form) = match blank {
-        Some(blank) => (blank.pages, Some(blank.grammar)),
-        None if may_be_free => (work.pages.draw(shape, &mut rng), None),
-        None => return Ok(Reply { attempt, pages: Vec::new(), formed, text: String::new() }),
+    let blank =
+        if formed { forms.draw(&work.pages, |question| taken.contains(&normalize(question)), may_be_guessed, &mut rng) } else { None };
+    let (mut pages, form, stated) = match blank {
+        Some(blank) => (blank.pages, Some(blank.grammar), blank.values),
+        None if may_be_free => (work.pages.draw(shape, &mut rng), None, Vec::new()),
+        None => return Ok(Reply { attempt, pages: Vec::new(), formed, stated: Vec::new(), text: String::new() }),
     };
     let alike: Vec<&QuestionRecord> = seen.iter().filter(|entry| entry.pages.len() == pages.len()).collect();
     let all: Vec<&QuestionRecord> = seen.iter().collect();
@@ -251,7 +267,7 @@ fn generate(context: &Context<'_>, attempt: u64, backend: &Arc<dyn Backend>) -> 
         ..GenerateRequest::new(prompt)
     };
     let text = complete(backend.as_ref(), request)?.text;
-    Ok(Reply { attempt, pages, formed, text })
+    Ok(Reply { attempt, pages, formed, stated, text })
 }
 
 fn accept(work: &Workplace, database: &[QuestionRecord], known: &Known, reply: &Reply) -> Result<QuestionRecord, Cause> {
@@ -275,5 +291,6 @@ fn accept(work: &Workplace, database: &[QuestionRecord], known: &Known, reply: &
         options,
         pages: titles(work, &reply.pages),
         formed: reply.formed,
+        stated: stated(work, reply),
     })
 }

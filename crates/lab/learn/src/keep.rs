@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::differentiate::thin;
 use crate::error::LearnError;
 use crate::filter::within;
-use crate::records::TrajectoryRecord;
+use crate::records::{TrajectoryRecord, TurnRecord};
+use crate::relation_words::{says, telling};
 use crate::round::Round;
 use crate::settings::Filter;
 use crate::stage::Stage;
@@ -129,7 +130,13 @@ pub(crate) fn keep(
     counts.questions = by_question.len();
     let mut kept = Vec::new();
     for (tries, rights) in by_question.into_values() {
-        if rights.first().is_some_and(|record| guessable(&record.question, record.gold.as_deref()))
+        let mut rights = rights;
+        if rights.first().is_some_and(|record| !record.stated.is_empty()) {
+            // the answer is certain, and a try that says what decides it did not guess
+            let before = rights.len();
+            rights.retain(says_what_decides);
+            counts.lucky += before - rights.len();
+        } else if rights.first().is_some_and(|record| guessable(&record.question, record.gold.as_deref()))
             && (rights.len() as f64) < settings.sure * tries as f64
         {
             counts.lucky += rights.len();
@@ -176,6 +183,22 @@ fn balance(kept: &mut Vec<TrajectoryRecord>, counts: &mut Kept, share: f64, seed
     counts.confirmed = kept.iter().map(|record| record.id).collect::<HashSet<_>>().len();
 }
 
+/// Whether the thoughts have all that decides the answer, and call it as the pages or the question
+/// do. Else a group would learn wrong names for relations: `Who is older?` has none to be covered.
+fn says_what_decides(record: &TrajectoryRecord) -> bool {
+    let thoughts = record.turns.iter().filter_map(|turn| match turn {
+        TurnRecord::Step { thought, .. } => Some(normalize(thought)),
+        TurnRecord::Reflection { .. } => None,
+    });
+    let thoughts: Vec<String> = thoughts.collect();
+    let mut words: Vec<String> = record.stated.iter().flat_map(|stated| stated.words.clone()).collect();
+    if !words.is_empty() {
+        words.extend(telling(&record.question));
+    }
+    let named = words.is_empty() || words.iter().any(|word| thoughts.iter().any(|thought| says(thought, word)));
+    named && record.stated.iter().all(|stated| thoughts.iter().any(|thought| within(&normalize(&stated.value), thought)))
+}
+
 /// Whether the answer can be right by chance: none, yes or no, or a name that the question contains.
 pub(crate) fn guessable(question: &str, gold: Option<&str>) -> bool {
     let Some(gold) = gold.map(normalize) else { return true };
@@ -185,7 +208,7 @@ pub(crate) fn guessable(question: &str, gold: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::TurnRecord;
+    use crate::records::StatedRecord;
 
     fn record(id: usize, sample: usize, reward: f64, thoughts: &[&str]) -> TrajectoryRecord {
         let step = |thought: &&str| TurnRecord::Step { thought: (*thought).to_owned(), tool: "T".into(), input: None, observation: None };
@@ -195,14 +218,10 @@ mod tests {
             question: "Who?".into(),
             gold: Some("a".into()),
             answer: "a".into(),
-            no_answer: false,
-            hinted: false,
             reward,
             failed: if reward < 0.0 { "max_steps".into() } else { String::new() },
-            tools: Vec::new(),
             turns: thoughts.iter().map(step).collect(),
-            tokens: [0, 0],
-            millis: 0,
+            ..TrajectoryRecord::default()
         }
     }
 
@@ -253,6 +272,23 @@ mod tests {
         let all = vec![yes(0, 0, 1.0), yes(0, 1, 0.0), yes(1, 0, 1.0), yes(1, 1, 1.0), yes(1, 2, 1.0), yes(1, 3, 0.0)];
         let (kept, counts) = keep(all, 9, &Filter::default(), |_| 1.0);
         assert_eq!((kept.len(), counts.lucky, counts.confirmed), (3, 1, 1));
+    }
+
+    #[test]
+    fn where_the_answer_is_certain_one_try_that_says_why_is_enough() {
+        let of = |sample, reward, thoughts: &[&str]| TrajectoryRecord {
+            gold: Some("no".into()),
+            stated: ["1960", "1958"].map(|value| StatedRecord { value: value.into(), words: vec!["released".into()] }).to_vec(),
+            ..record(0, sample, reward, thoughts)
+        };
+        let all = vec![
+            of(0, 0.0, &["x"]),
+            of(1, 1.0, &["Released: 1960.", "Vertigo: 1960."]),
+            of(2, 1.0, &["Year of release: 1960.", "1960 < 1958?"]),
+            of(3, 1.0, &["Year of arrival: 1960.", "1960 < 1958?"]),
+        ];
+        let (kept, counts) = keep(all, 9, &Filter::default(), |_| 1.0);
+        assert_eq!((kept.len(), kept[0].sample, counts.lucky, counts.confirmed), (1, 2, 2, 1));
     }
 
     #[test]

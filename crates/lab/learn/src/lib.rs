@@ -11,7 +11,9 @@
 //! starting it again. A [`View`] receives progress.
 
 mod calibrate;
+mod compared;
 mod coverage;
+mod decide;
 mod differentiate;
 mod encode;
 mod error;
@@ -63,7 +65,7 @@ pub use learner::{LearningPlan, learn};
 pub use pool::Stop;
 pub use records::{
     AnswerRecord, CurvePoint, DocumentRecord, Judgement, JudgementRecord, QuestionRecord, ReflectionRecord, RejectedRecord, Selection,
-    TrajectoryRecord, TurnRecord, Vote,
+    StatedRecord, TrajectoryRecord, TurnRecord, Vote,
 };
 pub use report::{InstructReport, JudgeReport, ReflectReport, Report, RowReport, SynthesisReport};
 pub use row::{AUTOACT, BASE, ONE_ROUND};

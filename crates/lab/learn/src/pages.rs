@@ -96,6 +96,13 @@ impl Pages {
         &self.links[page]
     }
 
+    /// The only page of a kind that a page names.
+    pub(crate) fn only_linked(&self, page: usize, kind: usize) -> Option<usize> {
+        let mut all = self.links[page].iter().filter(|other| self.kind_of[**other] == kind);
+        let only = all.next()?;
+        all.next().is_none().then_some(*only)
+    }
+
     /// The pages that a question with this answer is about: those whose titles it contains. If none
     /// of them contains the answer, the shortest chain of one or two links to a page that does is
     /// added.

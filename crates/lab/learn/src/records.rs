@@ -7,7 +7,7 @@ use autoact_trajectory::{Reflection, Step, Trajectory, Turn, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// `questions.jsonl`: one entry of the question database (D in the paper).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct QuestionRecord {
     /// The generation that produced it; `None` for an example of the task.
     pub attempt: Option<u64>,
@@ -24,6 +24,20 @@ pub struct QuestionRecord {
     /// the one that has the answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub formed: bool,
+    /// What its pages state that decides the answer, by page, where the answer could be guessed (yes
+    /// or no, one of two names) and is certain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stated: Vec<StatedRecord>,
+}
+
+/// A value that a page states.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StatedRecord {
+    /// The value.
+    pub value: String,
+    /// The words of its sentence that may name the relation (`born`, `credits`); empty: there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
 }
 
 /// `rejected.jsonl`: a rejected generation.
@@ -136,6 +150,9 @@ pub struct TrajectoryRecord {
     pub question: String,
     /// The answer in the database; `None` if the question has none.
     pub gold: Option<String>,
+    /// What decides an answer that could be guessed ([`QuestionRecord::stated`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stated: Vec<StatedRecord>,
     /// The answer given; empty if there is none.
     pub answer: String,
     /// Whether it ends by saying that there is no answer.

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use autoact_score::normalize;
+
+use crate::filter::within;
 use crate::pages::Pages;
 
 /// Words of this length or longer can name a relation; shorter ones are `the`, `of`, `who`.
@@ -17,6 +20,14 @@ pub(crate) const FORM_WORDS: [&str; 28] = [
     "also", "been", "could", "does", "find", "from", "give", "have", "here", "into", "many", "much", "please", "since", "tell", "that",
     "their", "there", "they", "this", "were", "what", "when", "where", "which", "whose", "with", "would",
 ];
+
+/// Words of comparisons that do not say what is compared.
+pub(crate) const COMPARING: [&str; 6] = ["more", "most", "less", "least", "fewer", "than"];
+/// Words that ask for the earlier one, and for the later one.
+pub(crate) const EARLIER: [&str; 5] = ["first", "earlier", "before", "older", "oldest"];
+pub(crate) const LATER: [&str; 6] = ["later", "after", "newer", "younger", "recently", "last"];
+/// Words of claims that two are alike.
+pub(crate) const ALIKE: [&str; 5] = ["same", "both", "share", "shared", "common"];
 
 /// The runs of words that enough pages of a kind have.
 pub(crate) fn shared(kind: &[usize], pages: &Pages) -> BTreeSet<String> {
@@ -47,6 +58,36 @@ pub(crate) fn relations(text: &str) -> Vec<String> {
     found
 }
 
+/// The words of a question that may name a relation: of small letters, and neither form nor such as
+/// compare.
+pub(crate) fn telling(question: &str) -> Vec<String> {
+    let words = question.split(|c: char| !c.is_alphanumeric());
+    let may_name = |word: &&str| word.starts_with(char::is_lowercase) && word.chars().count() >= SHORTEST && !is_general(word);
+    words.filter(may_name).map(str::to_owned).collect()
+}
+
+/// Whether a word of a question does not say what it asks for or compares.
+pub(crate) fn is_general(word: &str) -> bool {
+    [&FORM_WORDS[..], &COMPARING, &EARLIER, &LATER, &ALIKE].iter().any(|some| some.contains(&word))
+}
+
+/// The words that stand beside a value on a page, and may name what it is. There are none where the
+/// sentence says what kind of thing the page is about: `Java is an island of Indonesia.`
+pub(crate) fn beside(value: &str, page: usize, pages: &Pages) -> Vec<String> {
+    let page = &pages.all()[page];
+    let names = [lower_words(value), lower_words(&page.title)].concat();
+    let plain = normalize(value);
+    let sentences = page.sentences();
+    let told = sentences.iter().find(|sentence| within(&plain, &normalize(sentence)));
+    let words = told.map(|sentence| lower_words(sentence)).unwrap_or_default();
+    let kind = words.windows(2).any(|pair| matches!(pair[0].as_str(), "is" | "was") && matches!(pair[1].as_str(), "a" | "an"));
+    if kind {
+        return Vec::new();
+    }
+    let may_name = |word: &String| word.chars().count() >= SHORTEST && !FORM_WORDS.contains(&word.as_str()) && !names.contains(word);
+    words.into_iter().filter(may_name).collect()
+}
+
 pub(crate) fn lower_words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
@@ -64,4 +105,24 @@ pub(crate) fn says(text: &str, word: &str) -> bool {
 /// A key and its value, of a line such as `Office number: B12`.
 pub(crate) fn key_of(sentence: &str) -> Option<(&str, &str)> {
     sentence.split_once(": ").filter(|(key, _)| key.split_whitespace().count() <= RELATION_WORDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use autoact_tools::{Corpus, Page};
+
+    use super::*;
+
+    #[test]
+    fn what_stands_beside_a_value_may_name_it() {
+        let text = "Java is an island of Indonesia.\nIts area is 128,297 km².\nIt was first mapped in 1598.";
+        let pages = Pages::new(Arc::new(Corpus::from_pages(vec![Page { title: "Java".into(), text: text.into() }]).unwrap()));
+        assert_eq!(beside("128,297 km²", 0, &pages), ["area"]);
+        assert_eq!(beside("1598", 0, &pages), ["first", "mapped"]);
+        assert!(beside("Indonesia", 0, &pages).is_empty(), "it says what kind of thing Java is");
+        assert!(beside("Malta", 0, &pages).is_empty());
+        assert_eq!(telling("Do Java and Bali belong to the same country?"), ["belong", "country"]);
+    }
 }

@@ -107,7 +107,7 @@ mod tests {
             answer: None,
             options: Vec::new(),
             pages: Vec::new(),
-            formed: false,
+            ..QuestionRecord::default()
         };
         let database: Vec<QuestionRecord> = ["Who?", "Where?", "When?"].map(made).into();
         let of = |vote, examples: &[Example]| asked_about(&mut Rng::numbered(1, vote, "select"), examples, &database, 3);

@@ -10,15 +10,53 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use autoact_base::random::Rng;
+use autoact_score::normalize;
 
+use crate::compared::Compared;
+use crate::filter::within;
 use crate::pages::Pages;
-use crate::statement::{Asked, Sort, asked, values};
+use crate::statement::{Asked, Sort, asked, claim, values};
 
 /// Share of the questions over two pages, where pages lead to others.
 const CHAINED: f64 = 0.4;
 /// Share of the pages of a kind that have exactly one value of a sort, where one says what the
 /// others mean.
 const SINGLE: f64 = 0.8;
+/// Share of the questions that compare two pages or claim something, where the examples do.
+const GUESSABLE: f64 = 0.35;
+/// Draws of a value that makes a claim false, until one does.
+const DRAWS: usize = 20;
+
+/// The values of each page that are the only ones of their sort, as they are on most pages of its
+/// kind.
+#[derive(Debug, Default)]
+pub(crate) struct Singles {
+    of_page: Vec<BTreeMap<Sort, String>>,
+}
+
+impl Singles {
+    /// Reads the pages.
+    pub(crate) fn of(pages: &Pages) -> Singles {
+        let only = |(sort, all): (Sort, BTreeSet<String>)| all.first().filter(|_| all.len() == 1).map(|one| (sort, one.clone()));
+        let mut of_page: Vec<BTreeMap<Sort, String>> =
+            (0..pages.all().len()).map(|page| values(page, pages).into_iter().filter_map(only).collect()).collect();
+        let mut alike: BTreeMap<(usize, Sort), usize> = BTreeMap::new();
+        for (page, sorts) in of_page.iter().enumerate() {
+            sorts.keys().for_each(|sort| *alike.entry((pages.kind(page), *sort)).or_default() += 1);
+        }
+        for (page, sorts) in of_page.iter_mut().enumerate() {
+            let kind = pages.kind(page);
+            let least = SINGLE * pages.kinds()[kind].len() as f64;
+            sorts.retain(|sort, _| alike.get(&(kind, *sort)).is_some_and(|count| *count as f64 >= least));
+        }
+        Singles { of_page }
+    }
+
+    /// The page's only value of a sort.
+    pub(crate) fn only(&self, page: usize, sort: Sort) -> Option<&String> {
+        self.of_page.get(page)?.get(&sort)
+    }
+}
 
 /// One thing that a page states, by the questions that it answers.
 #[derive(Debug)]
@@ -43,6 +81,8 @@ pub(crate) struct Stated {
     of_page: Vec<Vec<usize>>,
     /// Those that lead to another page with statements: the statement, and that page.
     links: Vec<(usize, usize)>,
+    /// The statements that answer a question with these words around the name.
+    alike: BTreeMap<(usize, [String; 2]), Vec<usize>>,
 }
 
 /// A question with its answer, and the pages that lead there.
@@ -51,22 +91,22 @@ pub(crate) struct StatedQuestion {
     pub(crate) pages: Vec<usize>,
     pub(crate) question: String,
     pub(crate) answer: String,
+    /// What decides the answer, by page, if it could be guessed.
+    pub(crate) values: Vec<String>,
+}
+
+/// What questions are to be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Guessable {
+    /// Which of two, as an example asks.
+    pub(crate) choices: bool,
+    /// Yes or no, as an example asks.
+    pub(crate) claims: bool,
 }
 
 impl Stated {
     /// Reads the pages.
-    pub(crate) fn of(pages: &Pages) -> Stated {
-        let told: Vec<BTreeMap<Sort, BTreeSet<String>>> = (0..pages.all().len()).map(|page| values(page, pages)).collect();
-        let only = |page: usize, sort: Sort| told[page].get(&sort).filter(|all| all.len() == 1).and_then(BTreeSet::first);
-        let mut alike: BTreeMap<(usize, Sort), usize> = BTreeMap::new();
-        for (page, sorts) in told.iter().enumerate() {
-            let one = sorts.iter().filter(|(_, all)| all.len() == 1);
-            one.for_each(|(sort, _)| *alike.entry((pages.kind(page), *sort)).or_default() += 1);
-        }
-        let single = |kind: usize, sort: Sort| {
-            let count = alike.get(&(kind, sort)).copied().unwrap_or_default();
-            count as f64 >= SINGLE * pages.kinds()[kind].len() as f64
-        };
+    pub(crate) fn of(pages: &Pages, singles: &Singles) -> Stated {
         let mut all = Vec::new();
         let mut shared: BTreeMap<(usize, Sort), Vec<Asked>> = BTreeMap::new();
         for (page, text) in pages.all().iter().enumerate() {
@@ -76,7 +116,7 @@ impl Stated {
                 let mut by_answer: BTreeMap<String, Vec<Asked>> = BTreeMap::new();
                 asked(sentence, page, pages).into_iter().for_each(|one| by_answer.entry(one.answer.clone()).or_default().push(one));
                 for (answer, mut questions) in by_answer {
-                    let sort = Sort::of(&answer, pages).filter(|sort| only(page, *sort) == Some(&answer) && single(kind, *sort));
+                    let sort = Sort::of(&answer, pages).filter(|sort| singles.only(page, *sort) == Some(&answer));
                     let Some(sort) = sort else {
                         all.push(Statement { page, value: None, questions: questions.into() });
                         continue;
@@ -90,7 +130,7 @@ impl Stated {
         for ((kind, sort), questions) in shared {
             let questions: Arc<[Asked]> = questions.into();
             for page in &pages.kinds()[kind] {
-                let Some(value) = only(*page, sort).cloned() else { continue };
+                let Some(value) = singles.only(*page, sort).cloned() else { continue };
                 all.push(Statement { page: *page, value: Some(value), questions: Arc::clone(&questions) });
             }
         }
@@ -102,11 +142,28 @@ impl Stated {
             Some((at, next))
         };
         let links = all.iter().enumerate().filter_map(leads).collect();
-        Stated { all, of_page, links }
+        let mut alike: BTreeMap<(usize, [String; 2]), Vec<usize>> = BTreeMap::new();
+        for (at, statement) in all.iter().enumerate() {
+            let kind = pages.kind(statement.page);
+            statement.questions.iter().for_each(|asked| alike.entry((kind, asked.around.clone())).or_default().push(at));
+        }
+        Stated { all, of_page, links, alike }
+    }
+
+    /// Each page's questions, with their answers.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = (usize, &Asked, &str)> {
+        self.all.iter().flat_map(|statement| statement.questions.iter().map(move |asked| (statement.page, asked, statement.answer(asked))))
     }
 
     /// A random question; `None` if no sentence is understood.
-    pub(crate) fn draw(&self, pages: &Pages, rng: &mut Rng) -> Option<StatedQuestion> {
+    pub(crate) fn draw(&self, compared: &Compared, like: Guessable, pages: &Pages, rng: &mut Rng) -> Option<StatedQuestion> {
+        let guessable = like != Guessable::default() && rng.chance(GUESSABLE);
+        if guessable && like.choices && (!like.claims || rng.chance(0.5)) {
+            return compared.draw(false, pages, rng);
+        }
+        if guessable && rng.chance(0.5) {
+            return compared.draw(true, pages, rng);
+        }
         let title = |page: usize| pages.all()[page].title.as_str();
         if rng.chance(CHAINED)
             && let Some((at, next)) = rng.pick(&self.links)
@@ -118,15 +175,48 @@ impl Stated {
             // `the one who built X's height` asks for the height of X
             let whole: Vec<&Asked> = then.questions.iter().filter(|asked| !asked.around[1].starts_with('\'')).collect();
             let asked = rng.pick(&whole)?;
-            let (Asked { around: [opening, rest], .. }, answer) = (asked, then.answer(asked));
-            let question = format!("{opening}{before}{}{after}{rest}", title(first.page));
-            let back = pages.find(answer) == Some(first.page);
-            return (!back).then(|| StatedQuestion { pages: vec![first.page, *next], question, answer: answer.to_owned() });
+            let subject = format!("{before}{}{after}", title(first.page));
+            let drawn = self.about(vec![first.page, *next], then, asked, &subject, guessable, pages, rng)?;
+            let back = pages.find(then.answer(asked)) == Some(first.page);
+            return (!back).then_some(drawn);
         }
         let statement = rng.pick(&self.all)?;
         let asked = rng.pick(&statement.questions)?;
-        let question = asked.around.join(title(statement.page));
-        Some(StatedQuestion { pages: vec![statement.page], question, answer: statement.answer(asked).to_owned() })
+        self.about(vec![statement.page], statement, asked, title(statement.page), guessable, pages, rng)
+    }
+
+    /// The question about the last of some pages, or a claim. `subject`: what the page is called.
+    #[expect(clippy::too_many_arguments, reason = "what both ways to draw have in common")]
+    fn about(
+        &self,
+        about: Vec<usize>,
+        statement: &Statement,
+        asked: &Asked,
+        subject: &str,
+        claims: bool,
+        pages: &Pages,
+        rng: &mut Rng,
+    ) -> Option<StatedQuestion> {
+        let truth = statement.answer(asked);
+        if !claims {
+            let question = asked.around.join(subject);
+            return Some(StatedQuestion { pages: about, question, answer: truth.to_owned(), values: Vec::new() });
+        }
+        let holds = rng.chance(0.5);
+        let value = if holds { truth } else { self.false_one(statement, asked, pages, rng)? };
+        let values = about[1..].iter().map(|page| pages.all()[*page].title.clone()).chain([truth.to_owned()]).collect();
+        let answer = if holds { "yes" } else { "no" }.to_owned();
+        Some(StatedQuestion { question: claim(asked, subject, value)?, pages: about, answer, values })
+    }
+
+    /// What another page answers to the question, and this one does not.
+    fn false_one(&self, statement: &Statement, asked: &Asked, pages: &Pages, rng: &mut Rng) -> Option<&str> {
+        let alike = self.alike.get(&(pages.kind(statement.page), asked.around.clone()))?;
+        (0..DRAWS).find_map(|_| {
+            let other = &self.all[*rng.pick(alike)?];
+            let value = other.answer(other.questions.iter().find(|one| one.around == asked.around)?);
+            (!within(&normalize(value), &normalize(&pages.all()[statement.page].text))).then_some(value)
+        })
     }
 }
 
@@ -155,12 +245,41 @@ mod tests {
         Pages::new(Arc::new(Corpus::from_pages(halls.into_iter().chain(courses).collect()).unwrap()))
     }
 
-    fn drawn() -> Vec<String> {
+    fn drawn_like(like: Guessable) -> Vec<String> {
         let pages = pages();
-        let stated = Stated::of(&pages);
+        let stated = Stated::of(&pages, &Singles::of(&pages));
+        let compared = Compared::of(&stated, &Singles::of(&pages), &pages);
         let mut rng = Rng::new(3);
-        let all = (0..600).filter_map(|_| stated.draw(&pages, &mut rng)).map(|one| format!("{} -> {}", one.question, one.answer));
+        let told = |one: StatedQuestion| {
+            let values = if one.values.is_empty() { String::new() } else { format!(" {:?}", one.values) };
+            format!("{} -> {}{values}", one.question, one.answer)
+        };
+        let all = (0..4000).filter_map(|_| stated.draw(&compared, like, &pages, &mut rng)).map(told);
         all.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    fn drawn() -> Vec<String> {
+        drawn_like(Guessable::default())
+    }
+
+    #[test]
+    fn claims_and_comparisons_are_certain() {
+        let drawn = drawn_like(Guessable { choices: true, claims: true });
+        for expected in [
+            r#"Was Elm Hall built in 1912? -> yes ["1912"]"#,
+            r#"Was Elm Hall built in 1887? -> no ["1912"]"#,
+            r#"Is Bells held in Oak Hall? -> yes ["Oak Hall"]"#,
+            r#"Was the place where Bells is held built in 1912? -> no ["Oak Hall", "1887"]"#,
+            r#"Which was built first, Elm Hall or Oak Hall? -> Oak Hall ["1912", "1887"]"#,
+            r#"Was Elm Hall built before Oak Hall? -> no ["1912", "1887"]"#,
+            r#"Which is worth more credits, Knots or Bells? -> Bells ["6", "9"]"#,
+        ] {
+            assert!(drawn.iter().any(|one| one == expected), "{expected} is not among {drawn:#?}");
+        }
+        let guessed = |one: &&String| one.contains("-> yes") || one.contains("-> no") || one.contains(" or ");
+        assert!(drawn.iter().filter(guessed).all(|one| one.contains('[')), "{drawn:#?}");
+        let choices = drawn_like(Guessable { choices: true, claims: false });
+        assert!(!choices.iter().any(|one| one.contains("-> yes")), "{choices:#?}");
     }
 
     #[test]

@@ -7,10 +7,14 @@
 //! Only plain sentences about the page itself are understood, as the writers of handbooks, directories
 //! and wikis write them: `She is based at Vanmere`, `Launched in 2009`, `Its head is Ada Lind`, `Room: C2`.
 
+mod claim;
+mod comparison;
 mod verbs;
 mod wording;
 mod words;
 
+pub(crate) use self::claim::claim;
+pub(crate) use self::comparison::{Wording, compared};
 use self::verbs::{base_of_past, base_of_third, is_participle, past_of, third_of};
 pub(crate) use self::wording::Asked;
 use self::wording::{asks, how_many, possessive, when, who_or_what, with_name, with_name_before};
@@ -364,7 +368,8 @@ impl Reader<'_> {
 
     /// Questions for a noun with a value.
     fn noun(&self, noun: &str, told: &Found) -> Vec<Asked> {
-        if let Some(counted) = noun.strip_prefix("number of ").filter(|_| told.value == Value::Number) {
+        let counted = noun.strip_prefix("number of ").or_else(|| noun.strip_prefix("no. of "));
+        if let Some(counted) = counted.filter(|_| told.value == Value::Number) {
             return vec![asks(&format!("How many {counted} does"), "have", told)];
         }
         let name = |one| with_name_before(one, &format!("the {noun} of"));
@@ -375,7 +380,7 @@ impl Reader<'_> {
         if told.value == Value::Year && noun.contains("birth") {
             found.extend(when("was", "born", told));
         }
-        if told.value == Value::Number && noun.ends_with('s') {
+        if told.value == Value::Number && noun.ends_with('s') && !noun.contains('.') {
             found.push(asks(&format!("How many {noun} does"), "have", told));
         }
         found

@@ -1,7 +1,7 @@
 //! Trajectory synthesis: the meta-agent alone plans, fills in parameters and answers. Tools are
 //! real.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -130,7 +130,7 @@ impl Tries<'_> {
 
 /// Whether one right try is too few to believe the answer.
 fn needs_all(entry: &QuestionRecord) -> bool {
-    guessable(&with_options(&entry.question, &entry.options), entry.answer.as_deref())
+    entry.stated.is_empty() && guessable(&with_options(&entry.question, &entry.options), entry.answer.as_deref())
 }
 
 /// Tries with hints, at questions in the form of the examples that no try without one answers right.
@@ -148,8 +148,12 @@ fn hinted(settings: &Synthesize, database: &[QuestionRecord], there: &[Trajector
 }
 
 /// What the pages of a question lead to: the names of all but the first, and the answer. What the
-/// question says itself is none.
+/// question says itself is none. Of an answer that could be guessed, what decides it.
 fn hints(entry: &QuestionRecord) -> Vec<Hint> {
+    if !entry.stated.is_empty() {
+        let stated = entry.pages.iter().zip(&entry.stated);
+        return stated.map(|(page, told)| Hint { text: told.value.clone(), after: page.clone() }).collect();
+    }
     let Some(answer) = entry.answer.as_ref().filter(|answer| !guessable(&entry.question, Some(answer.as_str()))) else {
         return Vec::new();
     };
@@ -186,7 +190,7 @@ fn attempt(
         limits: Limits { max_steps: settings.max_steps, max_time: Duration::from_secs(settings.seconds), ..Limits::default() },
         sampling: Sampling { temperature, seed, ..Sampling::default() },
         judgements: Some(0),
-        word_bias: question_bias(work, &entry.question, one.sample, round),
+        word_bias: bias_on(work, entry, one.sample, round),
         hints: one.hints.iter().map(|hint| hint.biased(hint_bias(settings, one))).collect(),
         ..RunOptions::default()
     };
@@ -202,6 +206,7 @@ fn attempt(
         sample: one.sample,
         question,
         gold: entry.answer.clone(),
+        stated: entry.stated.clone(),
         answer: said.answer().to_owned(),
         no_answer: said == Said::NoAnswer,
         hinted: !one.hints.is_empty(),
@@ -226,6 +231,16 @@ pub(crate) fn question_bias(work: &Workplace, question: &str, sample: usize, rou
     bias(&work.task.settings.synthesize, sample, round).map_or_else(Vec::new, |bias| WordBias::all(work.vocabulary.asked(question), bias))
 }
 
+/// The same, and on the words by which pages name what decides the answer: `Who is older?` has none.
+fn bias_on(work: &Workplace, entry: &QuestionRecord, sample: usize, round: &Round) -> Vec<WordBias> {
+    let mut words = question_bias(work, &entry.question, sample, round);
+    if let Some(bias) = bias(&work.task.settings.synthesize, sample, round) {
+        let named: BTreeSet<&String> = entry.stated.iter().flat_map(|stated| &stated.words).collect();
+        words.extend(WordBias::all(named, bias));
+    }
+    words
+}
+
 fn bias(settings: &Synthesize, sample: usize, round: &Round) -> Option<f32> {
     let bias = settings.question_bias.unwrap_or_default() * 0.5f32.powi(i32::try_from(round.number).unwrap_or(i32::MAX) - 1);
     (sample > 0 && bias > 0.0).then_some(bias)
@@ -239,6 +254,7 @@ pub(crate) fn part(round: &Round, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::records::StatedRecord;
 
     #[test]
     fn the_greedy_try_has_no_bias_and_the_bias_halves_by_round() {
@@ -260,6 +276,7 @@ mod tests {
             options: Vec::new(),
             pages: pages.iter().map(|page| (*page).to_owned()).collect(),
             formed: true,
+            ..QuestionRecord::default()
         }
     }
 
@@ -271,6 +288,9 @@ mod tests {
         assert!(hints(&entry("Does Pavel Ek work in the Sales Department?", "yes", &["Pavel Ek", "Sales Department"])).is_empty());
         let compared = entry("Which is larger, the Graz Office or the Lyon Office?", "Lyon Office", &["Graz Office", "Lyon Office"]);
         assert!(hints(&compared).is_empty());
+        let told = |value: &str| StatedRecord { value: value.into(), words: Vec::new() };
+        let certain = QuestionRecord { stated: ["40", "25"].map(told).to_vec(), ..compared };
+        assert_eq!(hints(&certain), [hint("40", "Graz Office"), hint("25", "Lyon Office")]);
         assert!(hints(&QuestionRecord { answer: None, ..chain }).is_empty());
     }
 
@@ -278,21 +298,7 @@ mod tests {
     fn only_questions_in_a_form_that_no_try_answers_are_hinted() {
         let formed = |at: usize| entry(&format!("Who heads office {at}?"), "Ek", &["Office"]);
         let database = [formed(0), formed(1), QuestionRecord { formed: false, ..formed(2) }, formed(3)];
-        let record = |id, reward, hinted| TrajectoryRecord {
-            id,
-            sample: 0,
-            question: String::new(),
-            gold: None,
-            answer: String::new(),
-            no_answer: false,
-            hinted,
-            reward,
-            failed: String::new(),
-            tools: Vec::new(),
-            turns: Vec::new(),
-            tokens: [0, 0],
-            millis: 0,
-        };
+        let record = |id, reward, hinted| TrajectoryRecord { id, sample: 0, hinted, reward, ..TrajectoryRecord::default() };
         // the last one was answered with a hint before the run was stopped
         let there = [record(0, 1.0, false), record(1, 0.5, false), record(2, 0.0, false), record(3, 0.0, false), record(3, 1.0, true)];
         let settings = Synthesize { hints: Some(2), ..Synthesize::default() };

@@ -28,7 +28,7 @@ pub(crate) fn without_answer(pages: &Pages, entry: &QuestionRecord, rng: &mut Rn
     let answer = entry.answer.as_deref().map(normalize)?;
     // a page that has the answer may answer this question, too
     let has = pages.find(&other).is_some_and(|page| format!(" {} ", normalize(&pages.line(page))).contains(&format!(" {answer} ")));
-    (!has).then(|| QuestionRecord { attempt: entry.attempt, question, answer: None, options: Vec::new(), pages: Vec::new(), formed: false })
+    (!has).then(|| QuestionRecord { attempt: entry.attempt, question, ..QuestionRecord::default() })
 }
 
 /// The text before and after a name that stands as words of its own.
@@ -55,7 +55,7 @@ mod tests {
             answer: Some(answer.into()),
             options: Vec::new(),
             pages: vec!["Loire".into()],
-            formed: false,
+            ..QuestionRecord::default()
         }
     }
 

