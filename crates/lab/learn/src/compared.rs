@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use autoact_base::random::Rng;
 
+use crate::form_answers::yes_or_no;
 use crate::pages::Pages;
 use crate::stated::{Singles, Stated, StatedQuestion};
 use crate::statement::{Sort, Wording, compared};
@@ -158,9 +159,5 @@ impl Compared {
 /// smaller one, is asked for or claimed to be the first.
 pub(crate) fn answer(pair: &Pair, greater: bool, claims: bool, pages: &Pages) -> String {
     let first = pair.first_greater == greater;
-    match (claims, first) {
-        (true, true) => "yes".to_owned(),
-        (true, false) => "no".to_owned(),
-        (false, _) => pages.all()[pair.pages[usize::from(!first)]].title.clone(),
-    }
+    if claims { yes_or_no(first) } else { pages.all()[pair.pages[usize::from(!first)]].title.clone() }
 }

@@ -6,9 +6,9 @@ use autoact_base::random::Rng;
 use autoact_score::normalize;
 
 use crate::compared::{Compared, answer};
-use crate::form_answers::Answers;
+use crate::form_answers::{Answers, yes_or_no};
 use crate::pages::Pages;
-use crate::relation_words::{ALIKE, COMPARING, EARLIER, LATER, SHORTEST, is_general, lower_words, says};
+use crate::relation_words::{ALIKE, COMPARING, EARLIER, LATER, is_telling, lower_words, says};
 use crate::stated::Singles;
 use crate::statement::Sort;
 use crate::task::Example;
@@ -80,7 +80,7 @@ impl Deciders {
 
     /// A number, of which the question says which one it is, or the only year.
     fn number(&self, words: &[String], first: bool, [one, other]: [usize; 2], kind: usize) -> Option<Decides> {
-        let telling = || words.iter().filter(|word| word.chars().count() >= SHORTEST && !is_general(word));
+        let telling = || words.iter().filter(|word| is_telling(word));
         let has = |some: &[&str]| words.iter().any(|word| some.contains(&word.as_str()));
         let (earlier, later) = (has(&EARLIER), has(&LATER));
         let alike = || self.compared.all().iter().enumerate().filter(|(_, quantity)| quantity.kind() == kind);
@@ -127,7 +127,7 @@ impl Deciders {
                 let second = *rng.pick(&others)?;
                 let title = |page: usize| pages.all()[page].title.clone();
                 let values = vec![title(value), title(pages.only_linked(second, *kind)?)];
-                let answer = if same { "yes" } else { "no" }.to_owned();
+                let answer = yes_or_no(same);
                 Some(Decided { pages: vec![first, second], values, answer, claimed: None })
             }
             Decides::Value { sort, claimed } => {
@@ -139,7 +139,7 @@ impl Deciders {
                 ((bare(other) == bare(told)) == holds).then_some(())?;
                 let plural = claimed.ends_with('s') && claimed != bare(claimed);
                 let claimed = if plural { other.clone() } else { bare(other).to_owned() };
-                let answer = if holds { "yes" } else { "no" }.to_owned();
+                let answer = yes_or_no(holds);
                 Some(Decided { pages: vec![page], values: vec![told.clone()], answer, claimed: Some(claimed) })
             }
         }
@@ -149,7 +149,7 @@ impl Deciders {
 /// What both pages name, or both should: pages of the kind that stands where the question's words do,
 /// or the only kind that they have in common.
 fn same(words: &[String], yes: bool, first: usize, second: usize, pages: &Pages) -> Option<Decides> {
-    let telling: Vec<&String> = words.iter().filter(|word| word.chars().count() >= SHORTEST && !is_general(word)).collect();
+    let telling: Vec<&String> = words.iter().filter(|word| is_telling(word)).collect();
     let kinds = |page: usize| -> Vec<usize> {
         let sentences = pages.all()[page].sentences();
         let told = sentences.into_iter().filter(|sentence| telling.iter().any(|word| says(sentence, word)));

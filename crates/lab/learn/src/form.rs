@@ -15,7 +15,7 @@ use regex::escape;
 use crate::compared::Compared;
 use crate::decide::{Deciders, Decides};
 use crate::filter::within;
-use crate::form_answers::{Answers, is_number_in_text};
+use crate::form_answers::{Answers, is_number_in_text, yes_or_no};
 use crate::pages::Pages;
 use crate::relation_words::{FORM_WORDS, SHORTEST, lower_words, relations, says, shared};
 use crate::stated::{Guessable, Singles, Stated};
@@ -346,7 +346,7 @@ impl Form {
                 }
                 drawn.pages.push(other);
                 drawn.sentences = vec![sentence, pages.all()[other].text.as_str()];
-                drawn.answers.insert(if linked == true_one { "yes" } else { "no" }.to_owned());
+                drawn.answers.insert(yes_or_no(linked == true_one));
             }
             Answers::Claim { linked: None } | Answers::Named => {
                 for _ in 1..self.named {

@@ -102,6 +102,11 @@ impl Answers {
     }
 }
 
+/// The answer to a claim.
+pub(crate) fn yes_or_no(holds: bool) -> String {
+    if holds { "yes" } else { "no" }.to_owned()
+}
+
 /// What is written with digits, with or without the words after it.
 fn numbers(words: &[&str]) -> BTreeSet<String> {
     let with_digits = (0..words.len()).filter(|at| words[*at].chars().any(|c| c.is_ascii_digit()));

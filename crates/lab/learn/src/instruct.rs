@@ -33,7 +33,7 @@ const ALIKE: f64 = 0.7;
 const TRIES_PER_UNANSWERABLE: usize = 20;
 /// Largest share, in percent, of the questions whose answer could be guessed (yes or no, one of two
 /// names). There are more of these than of others, because any two pages make one.
-const GUESSABLE: usize = 25;
+const MOST_GUESSABLE: usize = 25;
 /// With forms, self-instruct ends where fewer than `FEWEST_NEW` of the last `LATEST` generations were
 /// accepted: then the pages have been asked what they can be asked in these forms.
 const LATEST: u64 = 640;
@@ -98,7 +98,7 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
         let taken: HashSet<String> = seen.iter().map(|entry| normalize(&entry.question)).collect();
         let may_be_free = forms.is_empty() || free_ones_are_few(&seen, settings.forms.unwrap_or_default());
         let guessed = seen.iter().filter(|entry| guessable(&entry.question, entry.answer.as_deref())).count();
-        let may_be_guessed = guessed * 100 <= seen.len() * GUESSABLE;
+        let may_be_guessed = guessed * 100 <= seen.len() * MOST_GUESSABLE;
         let context = Context { work, pool, forms: &forms, seen: &seen, taken: &taken, may_be_free, may_be_guessed };
         let attempts: Vec<u64> = (next..end).collect();
         // replies are taken in the order of their attempts, so that a seed gives the same database

@@ -62,13 +62,13 @@ pub(crate) fn relations(text: &str) -> Vec<String> {
 /// compare.
 pub(crate) fn telling(question: &str) -> Vec<String> {
     let words = question.split(|c: char| !c.is_alphanumeric());
-    let may_name = |word: &&str| word.starts_with(char::is_lowercase) && word.chars().count() >= SHORTEST && !is_general(word);
-    words.filter(may_name).map(str::to_owned).collect()
+    words.filter(|word| word.starts_with(char::is_lowercase) && is_telling(word)).map(str::to_owned).collect()
 }
 
-/// Whether a word of a question does not say what it asks for or compares.
-pub(crate) fn is_general(word: &str) -> bool {
-    [&FORM_WORDS[..], &COMPARING, &EARLIER, &LATER, &ALIKE].iter().any(|some| some.contains(&word))
+/// Whether a word may name a relation: it is not short, and neither form nor such as compares.
+pub(crate) fn is_telling(word: &str) -> bool {
+    let general = [&FORM_WORDS[..], &COMPARING, &EARLIER, &LATER, &ALIKE];
+    word.chars().count() >= SHORTEST && !general.iter().any(|some| some.contains(&word))
 }
 
 /// The words that stand beside a value on a page, and may name what it is. There are none where the
@@ -84,8 +84,7 @@ pub(crate) fn beside(value: &str, page: usize, pages: &Pages) -> Vec<String> {
     if kind {
         return Vec::new();
     }
-    let may_name = |word: &String| word.chars().count() >= SHORTEST && !FORM_WORDS.contains(&word.as_str()) && !names.contains(word);
-    words.into_iter().filter(may_name).collect()
+    words.into_iter().filter(|word| is_telling(word) && !names.contains(word)).collect()
 }
 
 pub(crate) fn lower_words(text: &str) -> Vec<String> {
@@ -120,7 +119,7 @@ mod tests {
         let text = "Java is an island of Indonesia.\nIts area is 128,297 km².\nIt was first mapped in 1598.";
         let pages = Pages::new(Arc::new(Corpus::from_pages(vec![Page { title: "Java".into(), text: text.into() }]).unwrap()));
         assert_eq!(beside("128,297 km²", 0, &pages), ["area"]);
-        assert_eq!(beside("1598", 0, &pages), ["first", "mapped"]);
+        assert_eq!(beside("1598", 0, &pages), ["mapped"]);
         assert!(beside("Indonesia", 0, &pages).is_empty(), "it says what kind of thing Java is");
         assert!(beside("Malta", 0, &pages).is_empty());
         assert_eq!(telling("Do Java and Bali belong to the same country?"), ["belong", "country"]);

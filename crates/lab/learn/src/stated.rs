@@ -14,6 +14,7 @@ use autoact_score::normalize;
 
 use crate::compared::Compared;
 use crate::filter::within;
+use crate::form_answers::yes_or_no;
 use crate::pages::Pages;
 use crate::statement::{Asked, Sort, asked, claim, values};
 
@@ -23,7 +24,7 @@ const CHAINED: f64 = 0.4;
 /// others mean.
 const SINGLE: f64 = 0.8;
 /// Share of the questions that compare two pages or claim something, where the examples do.
-const GUESSABLE: f64 = 0.35;
+const COMPARED_OR_CLAIMED: f64 = 0.35;
 /// Draws of a value that makes a claim false, until one does.
 const DRAWS: usize = 20;
 
@@ -157,7 +158,7 @@ impl Stated {
 
     /// A random question; `None` if no sentence is understood.
     pub(crate) fn draw(&self, compared: &Compared, like: Guessable, pages: &Pages, rng: &mut Rng) -> Option<StatedQuestion> {
-        let guessable = like != Guessable::default() && rng.chance(GUESSABLE);
+        let guessable = like != Guessable::default() && rng.chance(COMPARED_OR_CLAIMED);
         if guessable && like.choices && (!like.claims || rng.chance(0.5)) {
             return compared.draw(false, pages, rng);
         }
@@ -205,7 +206,7 @@ impl Stated {
         let holds = rng.chance(0.5);
         let value = if holds { truth } else { self.false_one(statement, asked, pages, rng)? };
         let values = about[1..].iter().map(|page| pages.all()[*page].title.clone()).chain([truth.to_owned()]).collect();
-        let answer = if holds { "yes" } else { "no" }.to_owned();
+        let answer = yes_or_no(holds);
         Some(StatedQuestion { question: claim(asked, subject, value)?, pages: about, answer, values })
     }
 
