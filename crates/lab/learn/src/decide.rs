@@ -8,7 +8,7 @@ use autoact_score::normalize;
 use crate::compared::{Compared, answer};
 use crate::form_answers::{Answers, yes_or_no};
 use crate::pages::Pages;
-use crate::relation_words::{ALIKE, COMPARING, EARLIER, LATER, is_telling, lower_words, says};
+use crate::relation_words::{ALIKE, EARLIER, LATER, compares, is_telling, lower_words, says};
 use crate::stated::Singles;
 use crate::statement::Sort;
 use crate::task::Example;
@@ -71,9 +71,7 @@ impl Deciders {
             }
             (Answers::Claim { linked: None }, [first, second]) if has(&ALIKE) => same(&words, yes, *first, *second, pages),
             (Answers::Claim { linked: None }, [first, second]) => self.number(&words, yes, [*first, *second], pages.kind(*first)),
-            (Answers::Claim { .. }, [page]) if !has(&EARLIER) && !has(&LATER) && !has(&COMPARING) => {
-                self.value(&example.question, yes, *page, pages)
-            }
+            (Answers::Claim { .. }, [page]) if !compares(&example.question) => self.value(&example.question, yes, *page, pages),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use autoact_score::normalize;
 
 use crate::filter::within;
 use crate::pages::Pages;
-use crate::relation_words::key_of;
+use crate::relation_words::{compares, key_of};
 use crate::task::Example;
 
 /// Maximum number of words of an answer at the end of a sentence.
@@ -49,7 +49,8 @@ impl Answers {
     pub(crate) fn of(example: &Example, named: &[usize], pages: &Pages) -> Answers {
         let answer = normalize(&example.answer);
         if matches!(answer.as_str(), "yes" | "no") {
-            let differ = named.len() == 2 && pages.kind(named[0]) != pages.kind(named[1]);
+            // `Did Line 3 open earlier than Line 5?` is not decided by whether one page names the other
+            let differ = named.len() == 2 && pages.kind(named[0]) != pages.kind(named[1]) && !compares(&example.question);
             let linked = named.len() == 2 && pages.linked(named[0]).contains(&named[1]);
             return Answers::Claim { linked: differ.then_some((answer == "yes") == linked) };
         }

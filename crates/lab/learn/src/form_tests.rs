@@ -240,3 +240,15 @@ fn answers_that_could_be_guessed_are_left_out_where_there_are_enough() {
     assert!(drawn.len() > 100);
     assert!(drawn.iter().all(|blank| blank.values.is_empty() && !blank.grammar.contains("(no|yes)")), "{drawn:#?}");
 }
+
+#[test]
+fn a_link_decides_no_comparison() {
+    let pages = pages();
+    let of = |question: &str| {
+        let example = example(question, "yes");
+        Answers::of(&example, &pages.named_in(question), &pages)
+    };
+    assert_eq!(of("Does Ada Lind work in Law?"), Answers::Claim { linked: Some(true) });
+    assert_eq!(of("Is Ada Lind older than Law?"), Answers::Claim { linked: None });
+    assert_eq!(of("Have Ada Lind and Law the same code?"), Answers::Claim { linked: None });
+}

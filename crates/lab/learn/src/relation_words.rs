@@ -65,6 +65,12 @@ pub(crate) fn telling(question: &str) -> Vec<String> {
     words.filter(|word| word.starts_with(char::is_lowercase) && is_telling(word)).map(str::to_owned).collect()
 }
 
+/// Whether a question compares: `earlier`, `than`, `the same`.
+pub(crate) fn compares(question: &str) -> bool {
+    let comparing = [&COMPARING[..], &EARLIER, &LATER, &ALIKE];
+    lower_words(question).iter().any(|word| comparing.iter().any(|some| some.contains(&word.as_str())))
+}
+
 /// Whether a word may name a relation: it is not short, and neither form nor such as compares.
 pub(crate) fn is_telling(word: &str) -> bool {
     let general = [&FORM_WORDS[..], &COMPARING, &EARLIER, &LATER, &ALIKE];
