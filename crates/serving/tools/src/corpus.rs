@@ -219,6 +219,11 @@ impl Corpus {
         self.titles.find_title(name).is_some()
     }
 
+    /// The pages that a text names, in its order.
+    pub fn named(&self, text: &str) -> Vec<&Page> {
+        self.titles.named(text).into_iter().map(|at| &self.pages[at]).collect()
+    }
+
     /// The pages whose titles are most like `title`, best first.
     pub fn similar(&self, title: &str, limit: usize) -> Vec<&Page> {
         self.titles.similar(title, limit).into_iter().map(|at| &self.pages[at]).collect()

@@ -126,7 +126,7 @@ impl From<Arc<Corpus>> for Knowledge {
 }
 
 /// A part of what a task named.
-enum Part<'a> {
+pub(crate) enum Part<'a> {
     Corpus(&'a Corpus),
     Collections(&'a dyn Collections, Scope<'a>),
 }
@@ -187,7 +187,7 @@ impl Knowledge {
     }
 
     /// The page that a name means, or up to `asked` titles like it of each part.
-    fn named(&self, call: &ToolCall<'_>, name: &str, asked: usize) -> Result<Opened, ToolError> {
+    pub(crate) fn named(&self, call: &ToolCall<'_>, name: &str, asked: usize) -> Result<Opened, ToolError> {
         let mut found: Option<(PlacedPage, bool)> = None;
         let mut others = Vec::new();
         let mut titles = Vec::new();
@@ -231,7 +231,7 @@ impl Knowledge {
     }
 
     /// What a call looks into, in order.
-    fn parts<'a>(&'a self, call: &ToolCall<'a>) -> Result<Vec<Part<'a>>, ToolError> {
+    pub(crate) fn parts<'a>(&'a self, call: &ToolCall<'a>) -> Result<Vec<Part<'a>>, ToolError> {
         let names = &call.trajectory.context.knowledge;
         if names.is_empty() {
             let corpus = self.corpus.as_deref();
@@ -322,6 +322,6 @@ fn completed<'a>(name: &str, titles: &'a [String]) -> Option<&'a String> {
     (begins || ends).then_some(only)
 }
 
-fn told(error: CollectionError) -> ToolError {
+pub(crate) fn told(error: CollectionError) -> ToolError {
     ToolError::Internal(error.to_string())
 }

@@ -28,6 +28,7 @@ pub mod names;
 mod pipes;
 mod placeholder;
 mod preset;
+mod slip;
 mod spoken;
 mod takes;
 pub mod text;

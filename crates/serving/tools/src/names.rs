@@ -1,14 +1,20 @@
 //! What a name means: the rules by which `Retrieve` finds a page, whatever keeps the names.
 
+use std::ops::Range;
+
 use crate::text::{fold, is_stop_word};
 use crate::typo::slips;
 
 /// A name within other words has at least so many letters.
 const LEAST_WITHIN: usize = 4;
+/// With a capital letter it may be as short as this (`Po`).
+const LEAST_NAME: usize = 2;
 /// So many other words may stand around a name.
 const MOST_OTHER_WORDS: usize = 3;
 /// Longer texts are not searched for a name.
 const MOST_WORDS: usize = 16;
+/// So many words of a text that names pages are looked at.
+const MOST_TEXT_WORDS: usize = 64;
 /// More words that name nothing, also with a capital at the start of a sentence. They are no stop
 /// words, because a search may well be for them.
 const LINKS: [&str; 33] = [
@@ -46,6 +52,8 @@ const LINKS: [&str; 33] = [
     "within",
     "without",
 ];
+/// Words in lower case within names.
+const BETWEEN: [&str; 3] = ["of", "the", "and"];
 /// What a name may begin with, and the whole word.
 const ABBREVIATED: [(&str, &str); 2] = [("mt", "mount"), ("st", "saint")];
 /// Below this a name is not similar any more.
@@ -158,31 +166,114 @@ fn within<N: Names>(names: &N, written: &str) -> Result<Option<N::Page>, N::Erro
     if count > MOST_WORDS {
         return Ok(None);
     }
+    let found = parts(names, &spelt, |_| LEAST_WITHIN)?;
+    let Some((named, page)) = found.first() else { return Ok(None) };
+    let mut rest = (0..count).filter(|at| !named.contains(at));
+    let alone = found.iter().all(|(_, other)| other == page) && rest.clone().count() <= MOST_OTHER_WORDS;
+    Ok((alone && rest.all(|at| names_nothing(spelt[at]))).then_some(*page))
+}
+
+/// The pages that a text names, in its order: those whose names, or their possessives, are parts of
+/// it. Of names within others the longest count. Where one has a capital letter or a digit, those
+/// without are words (`The moon Europa`).
+///
+/// # Errors
+/// The names cannot be read.
+pub fn named<N: Names>(names: &N, text: &str) -> Result<Vec<N::Page>, N::Error> {
+    let spelt: Vec<&str> = text.split_whitespace().take(MOST_TEXT_WORDS).collect();
+    let as_name = |part: &Range<usize>| spelt[part.clone()].iter().any(|word| spelt_as_name(word));
+    let least = |part: &Range<usize>| if as_name(part) { LEAST_NAME } else { LEAST_WITHIN };
+    let mut found = parts(names, &spelt, least)?;
+    found.retain(|(part, _)| spelt[part.clone()].iter().any(|word| !is_common(word)));
+    if found.iter().any(|(part, _)| as_name(part)) {
+        found.retain(|(part, _)| as_name(part));
+    }
+    let mut pages: Vec<N::Page> = Vec::new();
+    for (_, page) in found {
+        if !pages.contains(&page) {
+            pages.push(page);
+        }
+    }
+    Ok(pages)
+}
+
+/// The parts of a text that are spelt as names, in its order: words with capital letters or digits, in
+/// a row or with `of`, `the` or `and` between them. One with `and` may be two.
+pub(crate) fn spelt_as_names(text: &str) -> Vec<String> {
+    let mut names: Vec<Vec<&str>> = Vec::new();
+    // whether the last name may go on, and the words that stand since between it and the next
+    let (mut open, mut between) = (false, Vec::new());
+    for spelt in text.split_whitespace().take(MOST_TEXT_WORDS) {
+        let word = spelt.trim_matches(|c: char| !c.is_alphanumeric());
+        if spelt_as_name(word) {
+            if !open || !spelt.starts_with(word) {
+                names.push(Vec::new());
+                between.clear();
+            }
+            if let Some(name) = names.last_mut() {
+                name.append(&mut between);
+                name.push(word);
+            }
+            // an initial has a full stop, too
+            open = spelt.ends_with(word) || word.chars().count() == 1;
+        } else if BETWEEN.contains(&spelt) {
+            between.push(spelt);
+        } else {
+            open = false;
+        }
+    }
+    let mut found = Vec::new();
+    for name in names {
+        found.push(name.join(" "));
+        if name.contains(&"and") {
+            found.extend(name.split(|word| *word == "and").map(|part| part.join(" ")));
+        }
+    }
+    found
+}
+
+/// Whether a word looks like a part of a name.
+fn spelt_as_name(spelt: &str) -> bool {
+    !names_nothing(spelt) || (is_possessive(spelt) && spelt.chars().any(char::is_uppercase))
+}
+
+/// The words of a text that name a page, and the page.
+type Part<P> = (Range<usize>, P);
+
+/// The parts of a text that are names of pages, or their possessives, and the pages; without those
+/// within others. `least` letters make a part a name.
+fn parts<N: Names>(names: &N, spelt: &[&str], least: impl Fn(&Range<usize>) -> usize) -> Result<Vec<Part<N::Page>>, N::Error> {
     let words: Vec<String> = spelt.iter().map(|word| fold(word)).collect();
-    let mut found: Vec<(usize, usize, N::Page)> = Vec::new();
-    for from in 0..count {
-        for to in from + 1..=count {
+    let mut found: Vec<Part<N::Page>> = Vec::new();
+    for from in 0..words.len() {
+        for to in from + 1..=words.len().min(from + MOST_WORDS) {
             let part = words[from..to].join(" ");
+            let least = least(&(from..to));
             let owner = part.strip_suffix('s').filter(|_| is_possessive(spelt[to - 1]));
-            for name in [Some(part.as_str()), owner].into_iter().flatten().filter(|name| name.chars().count() >= LEAST_WITHIN) {
+            for name in [Some(part.as_str()), owner].into_iter().flatten().filter(|name| name.chars().count() >= least) {
                 if let Some(page) = find(names, name)? {
-                    found.push((from, to, page));
+                    found.push((from..to, page));
                     break;
                 }
             }
         }
     }
     // `Blue Danube` also contains `Danube`: the longer name counts
-    let longest = |from: usize, to: usize| !found.iter().any(|&(a, b, _)| a <= from && to <= b && (a, b) != (from, to));
-    let mut longest = found.iter().filter(|(from, to, _)| longest(*from, *to));
-    let Some(&(from, to, page)) = longest.next() else { return Ok(None) };
-    let plain = |at: &usize| {
-        let lower = spelt[*at].chars().all(|c| !c.is_uppercase() && !c.is_ascii_digit());
-        lower || is_stop_word(&words[*at]) || LINKS.contains(&words[*at].as_str()) || is_possessive(spelt[*at])
-    };
-    let mut rest = (0..count).filter(|at| !(from..to).contains(at));
-    let alone = longest.all(|(_, _, other)| *other == page) && rest.clone().count() <= MOST_OTHER_WORDS && rest.all(|at| plain(&at));
-    Ok(alone.then_some(page))
+    let within = |part: &Range<usize>, other: &Range<usize>| other.start <= part.start && part.end <= other.end && part != other;
+    let longest = |part: &Range<usize>| !found.iter().any(|(other, _)| within(part, other));
+    Ok(found.iter().filter(|(part, _)| longest(part)).cloned().collect())
+}
+
+/// Whether a word of a text is no part of a name: it is in lower case, or too common, or says whose
+/// something is.
+pub(crate) fn names_nothing(spelt: &str) -> bool {
+    spelt.chars().all(|c| !c.is_uppercase() && !c.is_ascii_digit()) || is_common(spelt) || is_possessive(spelt)
+}
+
+/// Whether a word is too common to be a name.
+fn is_common(spelt: &str) -> bool {
+    let word = fold(spelt);
+    is_stop_word(&word) || LINKS.contains(&word.as_str())
 }
 
 /// The first form under which something is found.
@@ -257,4 +348,24 @@ fn common(a: &[(char, char)], b: &[(char, char)]) -> usize {
         }
     }
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_spelt_with_capital_letters() {
+        for (text, names) in [
+            ("When was the dean of the Faculty of Law hired?", vec!["Faculty of Law"]),
+            ("is it about Poland's capital, or Apollo 11?", vec!["Poland's", "Apollo 11"]),
+            ("It is by F. W. Murnau. Berlin (Germany) has it.", vec!["F W Murnau", "Berlin", "Germany"]),
+            ("Stores and Dispatch", vec!["Stores and Dispatch", "Stores", "Dispatch"]),
+            ("of the and", vec![]),
+            ("what? … –", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(spelt_as_names(text), names, "{text}");
+        }
+    }
 }

@@ -77,6 +77,12 @@ impl Titles {
         page
     }
 
+    /// The pages that a text names ([`names::named`]).
+    pub(crate) fn named(&self, text: &str) -> Vec<usize> {
+        let Ok(pages) = names::named(self, text);
+        pages
+    }
+
     /// The pages with the titles or aliases most like `title`, best first.
     pub(crate) fn similar(&self, title: &str, limit: usize) -> Vec<usize> {
         let names = self.order.iter().map(String::as_str).chain(self.alias_order.iter().map(|(alias, _)| alias.as_str()));
@@ -193,6 +199,24 @@ mod tests {
             "paris 2024",
         ] {
             assert_eq!(titles.meant(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_pages_that_a_text_names() {
+        let mut titles =
+            Titles::new(["Po", "Tiber", "The Blue Danube", "Danube", "Moon", "Europa", "It", "Harvard University"].into_iter());
+        titles.add_alias("Harvard", 7);
+        for (text, pages) in [
+            ("Of the Po and the Tiber, which is the shorter one?", vec![0, 1]),
+            ("who wrote the blue danube", vec![2]),
+            ("The moon Europa goes round a planet", vec![5]),
+            ("does the moon go round a planet", vec![4]),
+            ("How old is Harvard's library, and Harvard?", vec![7]),
+            ("Is it about po? It may be.", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(titles.named(text), pages, "{text}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use autoact_trajectory::ToolSpec;
+use autoact_trajectory::{Step, ToolSpec};
 use tantivy::tokenizer::TextAnalyzer;
 
 use crate::knowledge::{Knowledge, Opened, PlacedPage};
@@ -33,10 +33,11 @@ impl Lookup {
     fn state(&self, call: &ToolCall<'_>, keyword: &str) -> Result<Option<(PlacedPage, usize)>, ToolError> {
         let keyword = fold(keyword);
         let mut shown = 0;
-        for step in call.trajectory.steps().rev().filter(|step| step.observation.is_some()) {
+        let steps: Vec<&Step> = call.trajectory.steps().collect();
+        for (before, step) in steps.iter().enumerate().rev().filter(|(_, step)| step.observation.is_some()) {
             let Some(params) = &step.params else { continue };
             if self.retrieve.contains(&step.tool) {
-                if let Opened::Page { page, .. } = self.knowledge.open(call, params, 0)? {
+                if let Opened::Page { page, .. } = self.knowledge.open_written(call, params, before, 0)? {
                     return Ok(Some((page, shown)));
                 }
             } else if step.tool == self.spec.name && fold(params) == keyword {

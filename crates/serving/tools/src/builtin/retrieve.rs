@@ -39,7 +39,7 @@ impl Tool for Retrieve {
 
     fn run(&self, call: &ToolCall<'_>) -> Result<ToolOutput, ToolError> {
         let title = call.params.trim();
-        let (page, by_title, also) = match self.knowledge.open(call, title, SIMILAR)? {
+        let (page, by_title, also) = match self.knowledge.open_written(call, title, call.trajectory.steps().count(), SIMILAR)? {
             Opened::Page { page, by_title, also } => (page, by_title, also),
             Opened::Unknown { similar } => {
                 let mut text = format!("No page is titled {}.", quoted(title));

@@ -71,6 +71,18 @@ fn calculate_knows_names_by_the_pages_of_the_task() {
 }
 
 #[test]
+fn a_slip_means_a_segment_that_the_question_names() {
+    let ask = |question: &str, params: &str| {
+        let context = TaskContext { knowledge: vec!["handbook".to_owned()], ..TaskContext::default() };
+        let trajectory = Trajectory { question: question.into(), context, ..Trajectory::default() };
+        let action = Action { tool: "Retrieve".into(), params: params.into() };
+        library().execute_as(Caller { tenant: "acme", key: "", deadline: None }, &action, &trajectory).text
+    };
+    assert_eq!(ask("What is the limit of Travel?", "Trfoel"), "Rules: Travel: The limit of handbook is 140 euros.");
+    assert_eq!(ask("What is the limit of Meals?", "Mfoels"), "No page is titled Mfoels. Similar: Rules: Travel.");
+}
+
+#[test]
 fn the_first_goes_before_the_others_and_names_them() {
     let opened = observe(&["handbook", "wiki", "atlas"], "Retrieve", "Travel").text;
     assert_eq!(opened, "Travel: The limit of handbook is 140 euros. (Also in: wiki/rules.md; the group's own pages.)");

@@ -297,6 +297,45 @@ fn a_part_of_one_title_means_it() {
 }
 
 #[test]
+fn a_name_that_nobody_said_means_a_page_of_the_question_or_of_the_last_observation() {
+    let pages = vec![
+        page("Faculty of Law and Customs", "Its building is Orlin Hall. Its dean is Ida Klemm. It has 9 rooms."),
+        page("Faculty of Numbers", "Its building is Ferrow Tower."),
+        page("Orlin Hall", "It was built in 1934."),
+        page("Ferrow Tower", "It was built in 1988."),
+    ];
+    let library = ToolLibrary::bundled(Arc::new(Corpus::from_pages(pages).unwrap())).unwrap();
+    let run = |question: &str, actions: &[(&str, &str)]| {
+        let mut trajectory = Trajectory { question: question.into(), ..Trajectory::default() };
+        for (tool, params) in actions {
+            let action = Action { tool: (*tool).into(), params: (*params).into() };
+            let observation = library.execute(&action, &trajectory).text;
+            let step = Step { tool: action.tool, params: Some(action.params), observation: Some(observation), ..Step::default() };
+            trajectory.turns.push(Turn::Step(step));
+        }
+        trajectory.steps().last().and_then(|step| step.observation.clone()).unwrap()
+    };
+    let law = "When was the building of the Faculty of Law and Customs built?";
+    assert!(run(law, &[("Retrieve", "Faculty of Law and Cust)")]).starts_with("Faculty of Law and Customs: Its building"));
+    // Lookup looks into that page
+    assert_eq!(run(law, &[("Retrieve", "Faculty of Law and Cust)"), ("Lookup", "rooms")]), "(1 of 1) It has 9 rooms.");
+    // what is open already is not meant
+    assert_eq!(run(law, &[("Retrieve", "Faculty of Law and Customs"), ("Retrieve", "Orlin Hkts")]), "Orlin Hall: It was built in 1934.");
+    assert!(run(law, &[("Retrieve", "Faculty of Law and Customs"), ("Retrieve", "Hktly")]).starts_with("No page is titled Hktly."));
+    // of two the one that it is like
+    let both = "Is the Faculty of Law and Customs older than the Faculty of Numbers?";
+    assert!(run(both, &[("Retrieve", "Faculty of Nambaes")]).starts_with("Faculty of Numbers: "));
+    assert!(run(both, &[("Retrieve", "Xyzzy")]).starts_with("No page is titled Xyzzy. Similar: Faculty of Law and Customs; "));
+    // words that name nothing, in a question that names one page
+    let talk = "hey, any idea who leads the faculty of numbers?";
+    assert!(run(talk, &[("Retrieve", "any idea")]).starts_with("Faculty of Numbers: "));
+    // a name that is said has no page
+    let unknown = "Who is the dean of Zwickel at the Faculty of Numbers?";
+    assert_eq!(run(unknown, &[("Retrieve", "Zwickel")]), "No page is titled Zwickel. Similar: Faculty of Numbers.");
+    assert!(run(law, &[("Retrieve", "Faculty of Law and Customs"), ("Retrieve", "Ida Klemm")]).starts_with("No page is titled Ida Klemm."));
+}
+
+#[test]
 fn lookup_looks_into_the_page_retrieved_last() {
     let look = |actions: &[(&str, &str)], keyword: &str| observe("Lookup", keyword, &history(actions)).text;
     assert_eq!(look(&[], "wine"), "No page has been retrieved yet. Use Retrieve first.");
