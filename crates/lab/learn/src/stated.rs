@@ -96,6 +96,14 @@ pub(crate) struct StatedQuestion {
     pub(crate) values: Vec<String>,
 }
 
+/// What a question is about.
+struct Subject {
+    /// The page, behind those that lead to it.
+    pages: Vec<usize>,
+    /// What it is called: by its title, or by what another page calls it.
+    name: String,
+}
+
 /// What questions are to be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Guessable {
@@ -176,38 +184,38 @@ impl Stated {
             // `the one who built X's height` asks for the height of X
             let whole: Vec<&Asked> = then.questions.iter().filter(|asked| !asked.around[1].starts_with('\'')).collect();
             let asked = rng.pick(&whole)?;
-            let subject = format!("{before}{}{after}", title(first.page));
-            let drawn = self.about(vec![first.page, *next], then, asked, &subject, guessable, pages, rng)?;
+            let subject = Subject { pages: vec![first.page, *next], name: format!("{before}{}{after}", title(first.page)) };
+            let drawn = self.about(subject, then, asked, guessable, pages, rng)?;
             let back = pages.find(then.answer(asked)) == Some(first.page);
             return (!back).then_some(drawn);
         }
         let statement = rng.pick(&self.all)?;
         let asked = rng.pick(&statement.questions)?;
-        self.about(vec![statement.page], statement, asked, title(statement.page), guessable, pages, rng)
+        let subject = Subject { pages: vec![statement.page], name: title(statement.page).to_owned() };
+        self.about(subject, statement, asked, guessable, pages, rng)
     }
 
-    /// The question about the last of some pages, or a claim. `subject`: what the page is called.
-    #[expect(clippy::too_many_arguments, reason = "what both ways to draw have in common")]
+    /// The question about a page, or a claim.
     fn about(
         &self,
-        about: Vec<usize>,
+        subject: Subject,
         statement: &Statement,
         asked: &Asked,
-        subject: &str,
         claims: bool,
         pages: &Pages,
         rng: &mut Rng,
     ) -> Option<StatedQuestion> {
+        let Subject { pages: about, name } = subject;
         let truth = statement.answer(asked);
         if !claims {
-            let question = asked.around.join(subject);
+            let question = asked.around.join(&name);
             return Some(StatedQuestion { pages: about, question, answer: truth.to_owned(), values: Vec::new() });
         }
         let holds = rng.chance(0.5);
         let value = if holds { truth } else { self.false_one(statement, asked, pages, rng)? };
         let values = about[1..].iter().map(|page| pages.all()[*page].title.clone()).chain([truth.to_owned()]).collect();
         let answer = yes_or_no(holds);
-        Some(StatedQuestion { question: claim(asked, subject, value)?, pages: about, answer, values })
+        Some(StatedQuestion { question: claim(asked, &name, value)?, pages: about, answer, values })
     }
 
     /// What another page answers to the question, and this one does not.
