@@ -272,7 +272,8 @@ mod tests {
                 assert!(!question.is_answerable() || last.params.as_ref() == Some(&question.answer));
             }
         }
-        assert!(names > 10 && relations > 20, "{names}, {relations}");
+        // most wrong names are mended by `Retrieve`, so that nothing is misread
+        assert!(names > 5 && relations > 20, "{names}, {relations}");
     }
 
     #[test]

@@ -370,7 +370,7 @@ pub(crate) fn bare(text: &str) -> &str {
 }
 
 /// The frame with a person's first name where it wants one.
-fn named(frame: &str, rng: &mut Rng) -> String {
+pub(crate) fn named(frame: &str, rng: &mut Rng) -> String {
     match frame.contains("{first}") {
         true => frame.replace("{first}", rng.pick(&further().first_names).map_or("Anna", String::as_str)),
         false => frame.to_owned(),

@@ -6,7 +6,7 @@ use crate::difference::{difference_text, forms};
 use crate::question::{Question, QuestionPlan};
 use crate::schema::{Compare, RelationRef};
 use crate::text::say;
-use crate::wording::{Composer, Form, bare, plain_noun};
+use crate::wording::{Composer, Form, bare, named, plain_noun};
 use crate::wording_frames::{BETWEEN, further};
 use crate::wording_grammar::{comparing, indirect};
 
@@ -74,7 +74,8 @@ impl Composer<'_> {
         let whose = which.starts_with("whose");
         if self.trains() && rng.chance(CHOOSING) {
             let fitting: Vec<&String> = further().choices.iter().filter(|frame| !whose || !frame.contains("{p}")).collect();
-            let text = say(rng.pick(&fitting)?, &[("a", a), ("b", b), ("w", &asked), ("p", does)]);
+            let frame = named(rng.pick(&fitting)?, rng);
+            let text = say(&frame, &[("a", a), ("b", b), ("w", &asked), ("p", does)]);
             return Some(Form { text, family: "choosing" });
         }
         let thing = !whose && which != "who" && does.starts_with("is ");
