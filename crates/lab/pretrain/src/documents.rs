@@ -272,7 +272,7 @@ mod tests {
                 assert!(!question.is_answerable() || last.params.as_ref() == Some(&question.answer));
             }
         }
-        // most wrong names are mended by `Retrieve`, so that nothing is misread
+        // some wrong names are mended by `Retrieve`, so that nothing is misread
         assert!(names > 5 && relations > 20, "{names}, {relations}");
     }
 
