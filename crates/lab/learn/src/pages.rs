@@ -1,7 +1,7 @@
 //! The corpus for self-instruct: links between pages, pages of the same kind, and the pages that a
 //! question is about.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use autoact_base::random::Rng;
@@ -27,6 +27,10 @@ pub(crate) struct Pages {
     /// The pages of each kind.
     kinds: Vec<Vec<usize>>,
     kind_of: Vec<usize>,
+    /// The words of all texts that are written in small letters.
+    in_small_letters: HashSet<String>,
+    /// The words of the task's description.
+    described: HashSet<String>,
 }
 
 impl Pages {
@@ -34,16 +38,28 @@ impl Pages {
     pub(crate) fn new(corpus: Arc<Corpus>) -> Pages {
         let by_title: HashMap<String, usize> =
             corpus.pages().iter().enumerate().rev().map(|(at, page)| (key(&words(&page.title)), at)).collect();
-        let kinds = kinds(corpus.pages());
-        let mut kind_of = vec![0; corpus.pages().len()];
-        kinds.iter().enumerate().for_each(|(number, kind)| kind.iter().for_each(|at| kind_of[*at] = number));
         let mut links = Vec::new();
         for (at, page) in corpus.pages().iter().enumerate() {
             let mut named = mentions(&page.text, &by_title);
             named.retain(|other| *other != at);
             links.push(named);
         }
-        Pages { corpus, by_title, links, kinds, kind_of }
+        let small = |word: &&str| word.chars().all(char::is_lowercase) && !word.is_empty();
+        let in_small_letters = corpus.pages().iter().flat_map(|page| words(&page.text)).filter(small).map(str::to_owned).collect();
+        let kinds = kinds(corpus.pages());
+        let mut kind_of = vec![0; corpus.pages().len()];
+        kinds.iter().enumerate().for_each(|(number, kind)| kind.iter().for_each(|at| kind_of[*at] = number));
+        Pages { corpus, by_title, links, kinds, kind_of, in_small_letters, described: HashSet::new() }
+    }
+
+    /// The same pages, with what the task says of them.
+    pub(crate) fn described(self, description: &str) -> Pages {
+        Pages { described: words(description).into_iter().map(str::to_owned).collect(), ..self }
+    }
+
+    /// Whether the task's description has a word.
+    pub(crate) fn is_described(&self, word: &str) -> bool {
+        self.described.contains(word)
     }
 
     /// All pages.
@@ -153,6 +169,11 @@ impl Pages {
     /// The page with this title.
     pub(crate) fn find(&self, title: &str) -> Option<usize> {
         self.by_title.get(&key(&words(title))).copied()
+    }
+
+    /// Whether a text has a word in small letters: then it is no name.
+    pub(crate) fn is_word(&self, word: &str) -> bool {
+        self.in_small_letters.contains(word)
     }
 
     /// A page in the form of a prompt: one line.

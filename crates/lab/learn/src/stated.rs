@@ -16,7 +16,7 @@ use crate::compared::Compared;
 use crate::filter::within;
 use crate::form_answers::yes_or_no;
 use crate::pages::Pages;
-use crate::statement::{Asked, Sort, asked, claim, values};
+use crate::statement::{Asked, Lexicon, Reader, Sort, claim, values};
 
 /// Share of the questions over two pages, where pages lead to others.
 const CHAINED: f64 = 0.4;
@@ -116,14 +116,16 @@ pub(crate) struct Guessable {
 impl Stated {
     /// Reads the pages.
     pub(crate) fn of(pages: &Pages, singles: &Singles) -> Stated {
+        let lexicon = Lexicon::of(pages);
         let mut all = Vec::new();
         let mut shared: BTreeMap<(usize, Sort), Vec<Asked>> = BTreeMap::new();
         for (page, text) in pages.all().iter().enumerate() {
             let kind = pages.kind(page);
+            let reader = Reader::of(page, pages, &lexicon);
             for sentence in text.sentences() {
                 // `built in 1912 by Ada Lind` states two things
                 let mut by_answer: BTreeMap<String, Vec<Asked>> = BTreeMap::new();
-                asked(sentence, page, pages).into_iter().for_each(|one| by_answer.entry(one.answer.clone()).or_default().push(one));
+                reader.asked(sentence).into_iter().for_each(|one| by_answer.entry(one.answer.clone()).or_default().push(one));
                 for (answer, mut questions) in by_answer {
                     let sort = Sort::of(&answer, pages).filter(|sort| singles.only(page, *sort) == Some(&answer));
                     let Some(sort) = sort else {

@@ -8,45 +8,50 @@
 //! and wikis write them: `She is based at Vanmere`, `Launched in 2009`, `Its head is Ada Lind`, `Room: C2`.
 
 mod claim;
+mod clauses;
 mod comparison;
+mod lexicon;
+mod line;
+mod measure;
+mod object;
+mod subject;
 mod verbs;
 mod wording;
 mod words;
 
 pub(crate) use self::claim::claim;
+use self::clauses::plain;
 pub(crate) use self::comparison::{Wording, compared};
-use self::verbs::{base_of_past, base_of_third, is_participle, past_of, third_of};
+pub(crate) use self::lexicon::Lexicon;
+use self::line::is_key;
+use self::object::{are_noun, is_person};
+use self::subject::{Names, behind_apposition, is_verb};
+use self::verbs::{base_of_past, base_of_third, is_base, is_participle, past_of, third_of};
 pub(crate) use self::wording::Asked;
-use self::wording::{asks, how_many, possessive, when, who_or_what, with_name, with_name_before};
+use self::wording::{asks, how_many, how_many_of, possessive, when, who_or_what, with_name, with_name_before};
 use self::words::{ARTICLES, Found, NOUN_WORDS, PREPOSITIONS, Value, Word, joined, words};
 pub(crate) use self::words::{Sort, values};
+use autoact_score::normalize;
+
+use crate::filter::within;
 use crate::pages::Pages;
 
 /// Maximum number of words between a subject and what is asked for: `joined the company in`.
 const OBJECT_WORDS: usize = 4;
+/// Maximum number of words between `has` and `since`: `been a member of Sales since`.
+const PERFECT_WORDS: usize = 7;
 const BE: [&str; 4] = ["is", "was", "are", "were"];
-const PRONOUNS: [&str; 4] = ["she", "he", "it", "they"];
-const POSSESSIVES: [&str; 4] = ["its", "her", "his", "their"];
-const MEASURES: [&str; 7] = ["long", "high", "tall", "wide", "deep", "old", "heavy"];
+/// `I`: some people write their own pages.
+const PRONOUNS: [&str; 5] = ["she", "he", "it", "they", "i"];
+const POSSESSIVES: [&str; 6] = ["its", "her", "his", "their", "my", "our"];
 /// Words that belong to the verb before them.
-const PARTICLES: [&str; 6] = ["up", "out", "down", "off", "over", "away"];
+const PARTICLES: [&str; 8] = ["up", "out", "down", "off", "over", "away", "back", "together"];
 /// Ends of nouns for people: `director`, `president`, `head`.
 const PEOPLE: [&str; 14] = ["er", "tor", "sor", "ident", "udent", "agent", "tant", "ist", "man", "ian", "head", "dean", "chief", "captain"];
 /// Verbs of which the page is the subject in `Joined: 1986`, not what it was done to.
 const INTRANSITIVE: [&str; 7] = ["arrived", "began", "died", "joined", "left", "retired", "started"];
-
-/// The questions that a sentence of a page answers; none, if it is not understood.
-pub(crate) fn asked(sentence: &str, page: usize, pages: &Pages) -> Vec<Asked> {
-    let reader = Reader { title: words(&pages.all()[page].title), pages };
-    let key = sentence.split_once(": ").filter(|(key, _)| key.split_whitespace().count() <= OBJECT_WORDS);
-    let mut found = match key {
-        Some((key, value)) => reader.keyed(key, &words(value)),
-        None => reader.stated(&words(sentence)),
-    }
-    .unwrap_or_default();
-    found.retain(|one| one.answer != pages.all()[page].title);
-    found
-}
+/// Verbs that end like nouns for people.
+const IN_ER: [&str; 6] = ["answers", "covers", "delivers", "enters", "offers", "orders"];
 
 /// A verb that has been read, in the forms that questions need.
 struct Verb<'a> {
@@ -57,134 +62,164 @@ struct Verb<'a> {
     read: String,
 }
 
-struct Reader<'a> {
-    title: Vec<Word<'a>>,
+/// Reads the sentences of a page.
+pub(crate) struct Reader<'a> {
+    page: usize,
+    names: Names<'a>,
     pages: &'a Pages,
+    lexicon: &'a Lexicon,
 }
 
-impl Reader<'_> {
-    /// `Room: C2`, `Taught by: Ada Lind`.
-    fn keyed(&self, key: &str, value: &[Word<'_>]) -> Option<Vec<Asked>> {
-        let key = key.split(" / ").next().unwrap_or(key).to_lowercase();
-        let read = words(&key);
-        let (first, rest) = read.split_first()?;
-        if key == "from" {
-            let from = self.value(value)?;
-            return Some(vec![asks("Where is", "from", &from), asks("Where does", "come from", &from)]);
-        }
-        if let Some(state) = key.strip_suffix(" since") {
-            return Some(vec![asks("Since when has", &format!("been {state}"), &self.value(value)?)]);
-        }
-        // `Year hired`
-        let (first, rest) = match rest {
-            [participle] if first.text == "year" && is_participle(participle.text) => (participle, &rest[1..]),
-            _ => (first, rest),
+impl<'a> Reader<'a> {
+    pub(crate) fn of(page: usize, pages: &'a Pages, lexicon: &'a Lexicon) -> Reader<'a> {
+        Reader { page, names: Names::of(page, pages, lexicon), pages, lexicon }
+    }
+
+    /// The questions that a sentence of the page answers; none, if it is not understood.
+    pub(crate) fn asked(&self, sentence: &str) -> Vec<Asked> {
+        let read = |part: &str| -> Vec<Asked> {
+            match part.split_once(": ").filter(|(key, _)| is_key(key)) {
+                Some((key, value)) => self.keyed(key, &words(value)).unwrap_or_default(),
+                None => self.told(&plain(&words(part))),
+            }
         };
-        let after: Vec<Word<'_>> = rest.iter().chain(value).copied().collect();
-        if is_participle(first.text) && !rest.last().is_some_and(|last| !last.is_one_of(&PREPOSITIONS) && !is_participle(last.text)) {
-            return self.participle(first.text, &after);
+        // `Zone: B. Opened: 1911.`
+        let keys = sentence.matches(": ").count() > 1;
+        let parts = sentence.split("; ").flat_map(|part| part.split(if keys { ". " } else { "; " }));
+        let whole = normalize(sentence);
+        let mut found: Vec<Asked> = Vec::new();
+        for one in parts.flat_map(read) {
+            let told = one.answer != self.pages.all()[self.page].title && within(&normalize(&one.answer), &whole);
+            if told && !found.contains(&one) {
+                found.push(one);
+            }
         }
-        if rest.first().is_some_and(|next| next.is_one_of(&PREPOSITIONS))
-            && let Some(base) = base_of_third(first.text)
-        {
-            return self.active(&Verb { does: "does", base, read: first.text.to_owned() }, &after);
-        }
-        if first.is_one_of(&PREPOSITIONS) {
-            return None;
-        }
-        Some(self.noun(&key, &self.value(value)?))
+        found
     }
 
     fn stated(&self, words: &[Word<'_>]) -> Option<Vec<Asked>> {
         let lower = words.first()?.text.to_lowercase();
-        if let Some((rest, possessive)) = self.after_name(words) {
-            return if possessive { self.attribute(rest) } else { self.predicate(rest) };
+        if let Some((rest, possessive)) = self.names.after(words) {
+            if possessive {
+                return self.of_its_own(rest);
+            }
+            // `Corbel Rail, seat in Lanz, founded in 1951`
+            let apposed = words[words.len() - rest.len() - 1].ends;
+            let rest = if apposed { behind_apposition(rest) } else { rest };
+            return match rest.first() {
+                Some(verb) if apposed && is_participle(verb.text) && !INTRANSITIVE.contains(&verb.text) => {
+                    self.participle(verb.text, &rest[1..])
+                }
+                _ => self.predicate(rest),
+            };
         }
         let rest = &words[1..];
         if PRONOUNS.contains(&lower.as_str()) {
             return self.predicate(rest);
         }
-        if POSSESSIVES.contains(&lower.as_str()) || lower == "the" {
+        if POSSESSIVES.contains(&lower.as_str()) {
+            return self.of_its_own(rest);
+        }
+        if lower == "the" {
             let counted = || match rest {
-                [noun, _, number, ..] if lower == "the" && noun.is_lower() && number.is_number() => self.predicate(&rest[1..]),
+                [noun, _, number, ..] if noun.is_lower() && number.is_number() => self.predicate(&rest[1..]),
                 _ => None,
             };
-            return self.attribute(rest).or_else(counted).or_else(|| self.inverse(words));
+            let part = || {
+                self.part(rest, |one, noun| Asked { around: [format!("{}the {noun} of ", one.around[0]), one.around[1].clone()], ..one })
+            };
+            return self.attribute(rest).or_else(counted).or_else(|| self.called(rest)).or_else(|| self.inverse(words)).or_else(part);
         }
         let next = rest.first()?;
         if lower == "there" && next.is_one_of(&BE) {
-            return how_many("does", "have", &rest[1..]);
+            return how_many_of("does", "have", &rest[1..]);
         }
-        if words[0].is_number() {
+        if lower == "with" && next.is_number() && (2..rest.len()).any(|at| self.names.are_topic(&rest[at..])) {
+            return how_many("does", "have", rest);
+        }
+        if words[0].is_count() {
             return how_many("does", "have", words);
         }
         let goes_on = next.is_number() || [&PREPOSITIONS[..], &PARTICLES, &ARTICLES, &["and"]].iter().any(|some| next.is_one_of(some));
         if is_participle(&lower) && words[0].text != lower && goes_on {
             return self.participle(&lower, rest);
         }
-        let inverse = self.inverse(words);
-        if inverse.is_some() {
-            return inverse;
+        let of_another = self.inverse(words).or_else(|| self.holder(words)).or_else(|| self.called(words));
+        if of_another.is_some() {
+            return of_another;
+        }
+        // `Takes 165 passengers`
+        if let Some(base) = base_of_third(&lower).filter(|_| next.is_count())
+            && let Some(counted) = how_many("does", &base, rest)
+        {
+            return Some(counted);
         }
         // `Birth year 1955`
         let number = words.iter().position(Word::is_number).filter(|at| (1..NOUN_WORDS).contains(at));
-        if let Some(at) = number.filter(|at| words[1..*at].iter().all(Word::is_lower)) {
+        let is_noun = |at: &usize| {
+            let verb = |word: &Word<'_>| {
+                let lower = word.text.to_lowercase();
+                is_base(&lower) || base_of_past(&lower).is_some()
+            };
+            words[1..*at].iter().all(Word::is_lower) && are_noun(&words[..*at]) && !words[..*at].iter().any(verb)
+        };
+        let title = self.value(words).is_some_and(|told| self.pages.find(&told.text).is_some());
+        if let Some(at) = number.filter(|at| is_noun(at) && !title) {
             let told = self.value(&words[at..]).filter(|told| at + told.length == words.len() || words[at + told.length - 1].ends)?;
-            return Some(self.noun(&joined(&words[..at]).to_lowercase(), &told));
+            // `Call extension 140`
+            let noun = if self.lexicon.is_numbered(words[at - 1].text) { at - 1 } else { 0 };
+            return Some(self.noun(&joined(&words[noun..at]).to_lowercase(), &told));
         }
         // `Speaks Low Vesk`
         let capitals = rest.iter().take_while(|word| !word.is_lower() && !word.is_number()).count();
         let ends = capitals > 0 && rest.get(capitals).is_none_or(|word| rest[capitals - 1].ends || word.is_one_of(&PREPOSITIONS));
         let named = next.is_one_of(&PREPOSITIONS) && self.value(&rest[1..]).is_some_and(|told| told.value == Value::Name);
-        let base = base_of_third(&lower).filter(|_| ends || named)?;
+        // `Coachbuilders in Dorfield` are no verb
+        let agent = named && ["ers", "ors"].iter().any(|end| lower.ends_with(end)) && !IN_ER.contains(&lower.as_str());
+        let base = base_of_third(&lower).filter(|_| (ends || named) && !agent)?;
         self.active(&Verb { does: "does", base, read: lower }, rest)
-    }
-
-    /// What follows a participle without a subject: `Launched in 2009`, `Joined the company in 1988`.
-    fn participle(&self, participle: &str, rest: &[Word<'_>]) -> Option<Vec<Asked>> {
-        let next = rest.first()?;
-        if !next.is_article() && !INTRANSITIVE.contains(&participle) {
-            // what is done still, or was done once, is left open: `Taught by Ada Lind`
-            let mut found = self.passive("was", participle, rest)?;
-            let now = self.passive("is", participle, rest).unwrap_or_default();
-            found.extend(now.into_iter().filter(|one| ["Who", "Where"].iter().any(|word| one.around[0].starts_with(word))));
-            return Some(found);
-        }
-        let verb = Verb { does: "did", base: base_of_past(participle)?, read: participle.to_owned() };
-        match self.value(rest) {
-            Some(told) if next.is_number() && told.value == Value::Year => Some(when("did", &verb.base, &told)),
-            _ => self.active(&verb, rest),
-        }
-    }
-
-    /// What follows the page's name, and whether the name was a possessive.
-    fn after_name<'w, 'b>(&self, words: &'w [Word<'b>]) -> Option<(&'w [Word<'b>], bool)> {
-        let words = if words.first()?.text.eq_ignore_ascii_case("the") && !self.title.first()?.text.eq_ignore_ascii_case("the") {
-            &words[1..]
-        } else {
-            words
-        };
-        let (last, before) = self.title.split_last()?;
-        let there = words.len() > before.len() && before.iter().zip(words).all(|(own, word)| own.text == word.text);
-        let end = words.get(before.len()).filter(|_| there)?;
-        let possessive = end.text.strip_suffix("'s").or_else(|| end.text.strip_suffix("’s")) == Some(last.text);
-        (possessive || end.text == last.text).then(|| (&words[before.len() + 1..], possessive))
     }
 
     /// `head is Ada Lind`, after `Its`; `captain of Kestrel Bay is Sunniva Blaike`, after `The`.
     fn attribute(&self, words: &[Word<'_>]) -> Option<Vec<Asked>> {
         let of = words.iter().position(|word| word.text == "of").filter(|of| *of <= NOUN_WORDS);
-        let of = of.and_then(|of| Some((of, self.after_name(&words[of + 1..])?.0)));
+        let of = of.and_then(|of| Some((of, self.names.after(&words[of + 1..])?.0)));
         let (noun, rest) = match of {
             Some((of, rest)) => (&words[..of], rest),
             None => words.split_at(words.iter().position(|word| word.is_one_of(&BE))?),
         };
         let (be, rest) = rest.split_first()?;
-        let plain = (1..=NOUN_WORDS).contains(&noun.len()) && noun.iter().all(|word| word.is_lower() && !word.ends);
+        let plain = (1..=NOUN_WORDS).contains(&noun.len()) && noun.iter().all(Word::is_lower) && are_noun(noun);
+        // `The nearest stop is called Stocznia.`
+        let rest = rest.split_first().filter(|(called, _)| called.text == "called").map_or(rest, |(_, rest)| rest);
         let told = rest.first().is_some_and(|next| !is_participle(next.text) && !next.is_one_of(&PREPOSITIONS));
         (plain && told && be.is_one_of(&BE)).then_some(())?;
+        // `The gravel is 40 centimetres deep`
+        if let Some(mut measured) = self.measure(be.text, rest) {
+            measured.iter_mut().for_each(|one| one.around[0] += &format!("the {} of ", joined(noun)));
+            return Some(measured);
+        }
         let told = self.value(rest).filter(|told| told.value != Value::Words || told.ends)?;
         Some(self.noun(&joined(noun), &told))
+    }
+
+    /// What follows the page's name as a possessive, or `its`.
+    fn of_its_own(&self, words: &[Word<'_>]) -> Option<Vec<Asked>> {
+        if words.first()?.is_number() {
+            return how_many("does", "have", words);
+        }
+        let owned = |one: Asked, noun: &str| Asked { around: [one.around[0].clone(), format!("'s {noun}{}", one.around[1])], ..one };
+        self.attribute(words).or_else(|| self.called(words)).or_else(|| self.part(words, owned))
+    }
+
+    /// What is said of something that belongs to the page: `cable is made by Kabelwerk Ansgar`.
+    /// `owned` puts it into a question about the page.
+    fn part(&self, words: &[Word<'_>], owned: impl Fn(Asked, &str) -> Asked) -> Option<Vec<Asked>> {
+        let verb = words.iter().position(is_verb).filter(|verb| (1..=NOUN_WORDS).contains(verb))?;
+        let noun = words[..verb].iter().all(|word| word.is_lower() && !word.ends).then(|| joined(&words[..verb]))?;
+        let mut found = self.predicate(&words[verb..])?;
+        found.retain(|one| one.answer.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit()));
+        Some(found.into_iter().map(|one| owned(Asked { named: None, ..one }, &noun)).collect())
     }
 
     /// What is said of the page itself.
@@ -195,16 +230,15 @@ impl Reader<'_> {
             return self.being(verb.text, rest);
         }
         if verb.is_one_of(&["has", "had"]) {
-            if next.text == "been" {
-                let since = rest.iter().position(|word| word.text == "since").filter(|since| (2..=OBJECT_WORDS).contains(since))?;
-                let year = self.value(&rest[since + 1..])?;
-                return Some(vec![asks("Since when has", &joined(&rest[..since]), &year)]);
+            if is_participle(next.text) || next.text == "been" {
+                return self.perfect(rest);
             }
             let does = if verb.text == "has" { "does" } else { "did" };
-            if !next.is_number() {
-                return self.active(&Verb { does, base: "have".to_owned(), read: verb.text.to_owned() }, rest);
+            let counted = how_many_of(does, "have", rest);
+            if counted.is_some() || next.is_number() {
+                return counted;
             }
-            return how_many(does, "have", rest);
+            return self.active(&Verb { does, base: "have".to_owned(), read: verb.text.to_owned() }, rest);
         }
         if verb.text == "used" {
             return None; // `used to be`
@@ -214,32 +248,61 @@ impl Reader<'_> {
         self.active(&Verb { does, base, read: verb.text.to_owned() }, rest)
     }
 
+    /// What follows `has`: `been with the company since 2003`, `headed Purchasing since 2013`.
+    fn perfect(&self, rest: &[Word<'_>]) -> Option<Vec<Asked>> {
+        let (participle, after) = rest.split_first()?;
+        let since = rest.iter().position(|word| word.text == "since").filter(|since| (1..=PERFECT_WORDS).contains(since));
+        let mut found = Vec::new();
+        if let Some(since) = since.filter(|since| rest[..*since].iter().all(|word| !word.ends))
+            && let Some(year) = self.value(&rest[since + 1..])
+        {
+            found.push(asks("Since when has", &joined(&rest[..since]), &year));
+        }
+        let now = &after[..since.map_or(after.len(), |since| since - 1)];
+        found.extend(
+            match participle.text {
+                "been" => self.being("is", now),
+                read => base_of_past(read).and_then(|base| {
+                    let read = third_of(&base);
+                    self.active(&Verb { does: "does", base, read }, now)
+                }),
+            }
+            .unwrap_or_default(),
+        );
+        (!found.is_empty()).then_some(found)
+    }
+
     /// What follows `is` or `was`.
     fn being(&self, be: &str, rest: &[Word<'_>]) -> Option<Vec<Asked>> {
         let (next, after) = rest.split_first()?;
         if is_participle(next.text) {
             return self.passive(be, next.text, after);
         }
-        if let [number, unit, measure, ..] = rest
-            && number.is_number()
-            && measure.is_one_of(&MEASURES)
+        if let Some(measured) = self.measure(be, rest) {
+            return Some(measured);
+        }
+        // `a member of the Faculty of Numbers`, `head of Sales`, `an engineer in Buoy Engineering`
+        let noun = if next.is_article() { after } else { rest };
+        if let Some(of) = noun.iter().position(|word| word.is_one_of(&PREPOSITIONS)).filter(|of| (1..=NOUN_WORDS).contains(of))
+            && (next.is_article() || is_person(&noun[..of]))
+            && noun[..of].iter().all(|word| word.is_lower() && !word.ends)
         {
-            let text = format!("{} {}", number.text, unit.text);
-            return Some(vec![asks(
-                &format!("How {} {be}", measure.text),
-                "",
-                &Found { text, value: Value::Number, length: 2, ends: true },
-            )]);
+            let of_what = self.value(&noun[of + 1..]).filter(|found| found.value == Value::Name)?;
+            let until = joined(&rest[..rest.len() - noun.len() + of]);
+            return match noun[of].text {
+                "of" => Some(vec![with_name(
+                    asks(&format!("What {be}"), &format!("{until} of"), &of_what),
+                    "the one that",
+                    &format!("{be} {until} of"),
+                )]),
+                "in" | "at" => {
+                    Some(vec![with_name(asks(&format!("Where {be}"), &until, &of_what), "the place where", &format!("{be} {until}"))])
+                }
+                _ => None,
+            };
         }
         if next.is_article() {
-            // `a member of the Faculty of Numbers`
-            let of = after.iter().position(|word| word.text == "of").filter(|of| (1..NOUN_WORDS).contains(of))?;
-            let of_what = self.value(&after[of + 1..]).filter(|found| found.value == Value::Name)?;
-            return Some(vec![with_name(
-                asks(&format!("What {be}"), &joined(&rest[..of + 2]), &of_what),
-                "the one that",
-                &format!("{be} {}", joined(&rest[..of + 2])),
-            )]);
+            return None;
         }
         if next.is_one_of(&PREPOSITIONS) {
             let place = self.value(after).filter(|found| found.value == Value::Name)?;
@@ -283,6 +346,8 @@ impl Reader<'_> {
                     vec![name(asks(&format!("Who {active}"), "", &told)), name(asks(&format!("Who {be}"), &format!("{verb} by"), &told))]
                 }
                 ("by", _) => break,
+                ("to", Value::Words) => Vec::new(), // `cut to carry rain`
+                ("for" | "at", Value::Number) if participle == "sold" => self.price(after).unwrap_or_default(),
                 ("in" | "on" | "at" | "since", Value::Year | Value::Date | Value::Day) => when(be, &verb, &told),
                 ("in" | "on" | "at", Value::Name | Value::Words) => {
                     vec![with_name(asks(&format!("Where {be}"), &verb, &told), "the place where", &format!("{be} {verb}"))]
@@ -303,13 +368,20 @@ impl Reader<'_> {
         let Verb { does, base, read } = verb;
         let (base, rest) = self.with_particle(base, rest);
         let (next, after) = rest.split_first()?;
-        if next.is_number() {
-            return how_many(does, &base, rest);
+        if next.is_count() {
+            return self.amount(does, &base, rest).or_else(|| how_many(does, &base, rest));
+        }
+        if next.text == "for"
+            && let Some(duration) = self.duration(does, &base, after)
+        {
+            return Some(duration);
         }
         if next.is_one_of(&PREPOSITIONS) {
             let told = self.value(after)?;
             return match (next.text, told.value) {
                 ("in" | "on" | "at" | "since", Value::Year | Value::Date | Value::Day) => Some(when(does, &base, &told)),
+                ("to", Value::Words) => None, // `plans to retire`
+                ("in" | "on" | "at", Value::Words) if !after.first()?.is_article() => None,
                 ("in" | "on" | "at", Value::Name | Value::Words) => {
                     Some(vec![with_name(asks(&format!("Where {does}"), &base, &told), "the place where", read)])
                 }
@@ -325,10 +397,13 @@ impl Reader<'_> {
             && let Some(of) = after.iter().position(|word| word.text == "of").filter(|of| (1..NOUN_WORDS).contains(of))
             && after[..of].iter().all(Word::is_lower)
         {
-            return Some(self.noun(&joined(&after[..of]), &self.value(&after[of + 1..])?));
+            let told = self.value(&after[of + 1..])?;
+            let has = told.value == Value::Number || ["have", "hold", "occupy"].contains(&base.as_str());
+            return has.then(|| self.noun(&joined(&after[..of]), &told));
         }
         // `carries badge QT-8063`
         if next.is_lower()
+            && !next.is_article()
             && let Some(code) = after.first().filter(|code| code.text.contains(|c: char| c.is_ascii_digit()))
         {
             let told = Found { text: code.text.to_owned(), value: Value::Name, length: 1, ends: true };
@@ -351,21 +426,6 @@ impl Reader<'_> {
         }
     }
 
-    /// `Anders Pook gives this course.`
-    fn inverse(&self, words: &[Word<'_>]) -> Option<Vec<Asked>> {
-        let stands_for_it = |at: usize| {
-            words[at].is_one_of(&["it", "him", "her", "them"]) && words[at].ends
-                || words[at].text == "this" && words.get(at + 1).is_some_and(|noun| noun.is_lower())
-                || self.after_name(&words[at..]).is_some_and(|(_, possessive)| !possessive)
-        };
-        let object = (2..words.len()).find(|at| stands_for_it(*at))?;
-        let verb = words[object - 1];
-        (base_of_third(verb.text).is_some() || base_of_past(verb.text).is_some()).then_some(())?;
-        let subject = self.value(words).filter(|subject| subject.length == object - 1 && subject.value == Value::Name)?;
-        let name = |one| with_name_before(one, &format!("the one who {}", verb.text));
-        Some(vec![name(asks(&format!("Who {}", verb.text), "", &subject))])
-    }
-
     /// Questions for a noun with a value.
     fn noun(&self, noun: &str, told: &Found) -> Vec<Asked> {
         let counted = noun.strip_prefix("number of ").or_else(|| noun.strip_prefix("no. of "));
@@ -380,7 +440,8 @@ impl Reader<'_> {
         if told.value == Value::Year && noun.contains("birth") {
             found.extend(when("was", "born", told));
         }
-        if told.value == Value::Number && noun.ends_with('s') && !noun.contains('.') {
+        let count = told.value == Value::Number && !told.text.contains(' ');
+        if count && noun.ends_with('s') && !noun.contains('.') {
             found.push(asks(&format!("How many {noun} does"), "have", told));
         }
         found

@@ -103,7 +103,7 @@ impl Workplace {
         let template = dir.chat_template().map_err(model_error)?.is_some();
         task.settings = task.settings.fitting(template);
         let digest = dir.digest().map_err(model_error)?.to_owned();
-        let pages = Pages::new(corpus);
+        let pages = Pages::new(corpus).described(&task.info.description);
         Ok(Workplace {
             model: model.to_owned(),
             library: Arc::new(library),

@@ -92,7 +92,7 @@ pub(super) fn base_of_past(word: &str) -> Option<String> {
         || (last == 'r' && "ui".contains(before))
         || (last == 'l' && !vowel(before) && before != 'l')
         || (last == 'n' && before == 'i' && !stem.ends_with("oin") && !stem.ends_with("ain"))
-        || ["ad", "ag", "ak", "ok", "id", "od", "am", "om", "ip", "yp", "ot"].iter().any(|end| {
+        || ["ad", "ag", "ak", "ok", "id", "od", "am", "om", "ar", "ip", "yp", "ot"].iter().any(|end| {
             let onset = stem.strip_suffix(end).and_then(|onset| onset.chars().next_back());
             stem.ends_with(end) && onset.is_some_and(|c| !vowel(c))
         });
@@ -112,6 +112,18 @@ pub(super) fn past_of_base(base: &str) -> String {
     }
 }
 
+/// Whether a word is the base form of a verb whose past is not made with `-ed`: `get`.
+pub(super) fn is_base(word: &str) -> bool {
+    IRREGULAR.iter().any(|(base, ..)| *base == word)
+}
+
+/// The past participle of a base form: `joined`, `taken`. `None`: it has none.
+pub(super) fn participle_of(base: &str) -> Option<String> {
+    let irregular = IRREGULAR.iter().find(|(other, ..)| *other == base);
+    let participle = irregular.map_or_else(|| past_of_base(base), |(_, _, participle)| (*participle).to_owned());
+    is_participle(&participle).then_some(participle)
+}
+
 /// The third person of a base form: `teaches`.
 pub(super) fn third_of(base: &str) -> String {
     if base == "have" {
@@ -127,7 +139,7 @@ pub(super) fn third_of(base: &str) -> String {
 
 /// The base form of a word in the third person: `carries` is of `carry`. `None`: it is no such word.
 pub(super) fn base_of_third(word: &str) -> Option<String> {
-    let stem = word.strip_suffix('s').filter(|stem| stem.len() > 1 && !stem.ends_with('s') && is_verb(word))?;
+    let stem = word.strip_suffix('s').filter(|stem| stem.len() > 1 && !stem.ends_with(['s', 'u']) && is_verb(word))?;
     if let Some(stem) = stem.strip_suffix("ie") {
         return Some(if stem.len() > 1 { format!("{stem}y") } else { format!("{stem}ie") });
     }
@@ -178,6 +190,8 @@ mod tests {
             ("married", "marry"),
             ("painted", "paint"),
             ("died", "die"),
+            ("shared", "share"),
+            ("cleared", "clear"),
         ] {
             assert_eq!(base_of_past(past).as_deref(), Some(base), "{past}");
             assert!(past_of_base(base) == past_of(past) || past == "stopped", "{past}");

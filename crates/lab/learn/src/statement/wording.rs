@@ -1,6 +1,7 @@
 //! How a question is worded.
 
 use super::words::{BREAKS, Found, NOUN_WORDS, PREPOSITIONS, Value, Word, joined};
+use super::{BE, PRONOUNS};
 
 /// Nouns that numbers measure rather than count.
 const UNITS: [&str; 23] = [
@@ -28,6 +29,9 @@ const UNITS: [&str; 23] = [
     "euros",
     "dollars",
 ];
+
+/// Verbs of measure.
+const MEASURING: [&str; 9] = ["cover", "climb", "extend", "measure", "reach", "rise", "run", "span", "stretch"];
 
 /// A question about a page, around its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,14 +62,24 @@ pub(super) fn who_or_what(does: &str, verb: &str, read: &str, told: &Found) -> V
 
 /// `How many floors does X have?`, of `12 floors`.
 pub(super) fn how_many(does: &str, verb: &str, words: &[Word<'_>]) -> Option<Vec<Asked>> {
-    let (number, rest) = words.split_first().filter(|(number, _)| number.is_number() && !number.ends)?;
-    let goes_on = |word: &&Word<'_>| word.is_lower() && !word.is_one_of(&PREPOSITIONS) && !word.is_one_of(&BREAKS);
+    let (number, rest) = words.split_first().filter(|(number, _)| number.is_count() && !number.ends)?;
+    let goes_on =
+        |word: &&Word<'_>| word.is_lower() && ![&PREPOSITIONS[..], &BREAKS, &PRONOUNS, &BE].iter().any(|some| word.is_one_of(some));
     let mut length = rest.iter().take_while(goes_on).count().min(NOUN_WORDS);
     length = rest[..length].iter().position(|word| word.ends).map_or(length, |at| at + 1);
     let last = rest[..length].last().filter(|last| last.text.ends_with('s') || last.text == "people")?;
-    let counted = !last.is_one_of(&UNITS) && !rest[0].is_one_of(&UNITS);
+    let measured = last.is_one_of(&UNITS) || rest[0].is_one_of(&UNITS);
+    let counted = !measured || MEASURING.contains(&verb);
     let told = Found { text: number.text.to_owned(), value: Value::Number, length: 1, ends: true };
     counted.then(|| vec![asks(&format!("How many {} {does}", joined(&rest[..length])), verb, &told)])
+}
+
+/// [`how_many`] for each of several things: `12 floors, 142 desks and a lift`, `four rooms`.
+pub(super) fn how_many_of(does: &str, verb: &str, words: &[Word<'_>]) -> Option<Vec<Asked>> {
+    let begins = |at: usize| at == 0 || words[at - 1].ends || words[at - 1].text == "and";
+    let found: Vec<Asked> =
+        (0..words.len()).filter(|at| begins(*at)).filter_map(|at| how_many(does, verb, &words[at..])).flatten().collect();
+    (!found.is_empty()).then_some(found)
 }
 
 /// A question with these words around the name.

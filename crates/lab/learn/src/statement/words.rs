@@ -9,10 +9,40 @@ use crate::pages::Pages;
 /// Maximum number of words of an answer that is no page's title.
 const ANSWER_WORDS: usize = 4;
 /// Words that stand for something else.
-const STAND_INS: [&str; 13] = ["it", "its", "him", "his", "her", "them", "their", "one", "this", "these", "there", "which", "whom"];
+const STAND_INS: [&str; 28] = [
+    "it",
+    "its",
+    "him",
+    "his",
+    "her",
+    "hers",
+    "them",
+    "their",
+    "theirs",
+    "one",
+    "this",
+    "these",
+    "there",
+    "which",
+    "whom",
+    "us",
+    "we",
+    "me",
+    "everybody",
+    "everything",
+    "nobody",
+    "nothing",
+    "such",
+    "here",
+    "never",
+    "not",
+    "no",
+    "always",
+];
 const MONTHS: [&str; 12] =
     ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const COUNTS: [&str; 11] = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 /// Maximum number of words of a noun, as in `line manager`.
 pub(super) const NOUN_WORDS: usize = 3;
 pub(super) const ARTICLES: [&str; 3] = ["the", "a", "an"];
@@ -58,6 +88,11 @@ impl Word<'_> {
     pub(super) fn is_number(&self) -> bool {
         self.text.starts_with(|c: char| c.is_ascii_digit())
     }
+
+    /// Whether it is a number in digits, or a small one in words.
+    pub(super) fn is_count(&self) -> bool {
+        self.is_number() || COUNTS.iter().any(|count| self.text.eq_ignore_ascii_case(count))
+    }
 }
 
 pub(super) fn words(text: &str) -> Vec<Word<'_>> {
@@ -101,7 +136,11 @@ impl Reader<'_> {
             let ends = words.len() == length || last.ends;
             return whole.then_some(Found { text, value: Value::Name, length: article + length, ends });
         }
-        let first = words.first().filter(|first| !first.is_one_of(&STAND_INS) && !first.is_one_of(&PREPOSITIONS) && !first.is_article())?;
+        let told = |first: &&Word<'_>| {
+            let lower = first.text.to_lowercase();
+            ![&STAND_INS[..], &PREPOSITIONS, &BREAKS].iter().any(|some| some.contains(&lower.as_str()))
+        };
+        let first = words.first().filter(told).filter(|first| !first.is_article())?;
         let stops = |word: &Word<'_>| word.is_one_of(&PREPOSITIONS) || word.is_one_of(&BREAKS);
         let length = (1..words.len()).find(|at| words[at - 1].ends || stops(&words[*at])).unwrap_or(words.len());
         let all = &words[..length];
@@ -113,7 +152,7 @@ impl Reader<'_> {
         let dated = all.iter().any(|word| word.is_one_of(&MONTHS));
         let year = is_year(first.text);
         let value = match first {
-            _ if dated && all.iter().any(Word::is_number) => Value::Date,
+            _ if dated && (all.iter().any(Word::is_number) || length == 1) => Value::Date,
             _ if year && length == 1 => Value::Year,
             _ if WEEKDAYS.iter().any(|day| first.text.strip_suffix('s').unwrap_or(first.text) == *day) => Value::Day,
             _ if first.is_number() => Value::Number,
@@ -121,6 +160,17 @@ impl Reader<'_> {
             _ => Value::Name,
         };
         let ends = words.len() == length || all[length - 1].ends;
+        // `Italian, Slovene and German`
+        let listed = all[length - 1].ends
+            && value == Value::Name
+            && words[length..]
+                .iter()
+                .take(ANSWER_WORDS)
+                .take_while(|word| !word.is_lower() || word.text == "and")
+                .any(|word| word.text == "and");
+        if listed {
+            return None;
+        }
         Some(Found { text: joined(all), value, length: article + length, ends })
     }
 }
