@@ -9,8 +9,10 @@ use kodama::{Method, linkage};
 
 /// Number of words after the title in the first sentence that identify a page's kind: `is a river`.
 const KIND_WORDS: usize = 3;
-/// Fewest pages that begin alike by intention.
+/// Fewest pages that are alike by intention.
 const FEWEST_ALIKE: usize = 4;
+/// In a small corpus the share of the pages of which fewer are no kind is one of this many.
+const FEWEST_SHARE: usize = 20;
 /// First sentences name the kinds where this share of the pages begins like others.
 const NAMED: f64 = 0.9;
 /// Two groups of pages are of one kind if the mean cosine between their pages' words is at least this.
@@ -25,11 +27,12 @@ const STEM: usize = 5;
 const SHORTEST: usize = 3;
 
 /// Groups the pages by kind. Every page is in one group; groups are in the order of their first pages.
-pub(crate) fn kinds(pages: &[Page]) -> Vec<Vec<usize>> {
+/// `told`: words for what a page states.
+pub(crate) fn kinds(pages: &[Page], told: impl Fn(usize) -> BTreeSet<String>) -> Vec<Vec<usize>> {
     let mut named: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     pages.iter().enumerate().for_each(|(at, page)| named.entry(beginning(page)).or_default().push(at));
     let alike: usize = named.values().map(Vec::len).filter(|count| *count >= FEWEST_ALIKE).sum();
-    let mut kinds = if alike as f64 >= NAMED * pages.len() as f64 { named.into_values().collect() } else { clusters(pages) };
+    let mut kinds = if alike as f64 >= NAMED * pages.len() as f64 { named.into_values().collect() } else { by_words(pages, told) };
     kinds.sort();
     kinds
 }
@@ -41,13 +44,28 @@ fn beginning(page: &Page) -> String {
     rest.split_whitespace().take(KIND_WORDS).collect::<Vec<_>>().join(" ").trim_end_matches(['.', ',']).to_owned()
 }
 
-/// Groups the pages by their words: by average linkage, over the cosine of their weighted words.
-fn clusters(pages: &[Page]) -> Vec<Vec<usize>> {
+/// Groups the pages by their words. In prose most pages are like few others, so those in groups of few
+/// are grouped by what they state, and those that are like few then are one group.
+fn by_words(pages: &[Page], told: impl Fn(usize) -> BTreeSet<String>) -> Vec<Vec<usize>> {
+    let fewest = FEWEST_ALIKE.min(pages.len() / FEWEST_SHARE);
+    let are_few = |group: &Vec<usize>| group.len() < fewest;
     let words: Vec<BTreeSet<String>> = pages.iter().map(words).collect();
-    let vectors = weighted(&words);
+    let (few, mut groups): (Vec<Vec<usize>>, Vec<Vec<usize>>) = clusters(&words).into_iter().partition(are_few);
+    let rest = few.concat();
+    let stated: Vec<BTreeSet<String>> = rest.iter().map(|page| told(*page)).collect();
+    let (few, more): (Vec<Vec<usize>>, Vec<Vec<usize>>) = clusters(&stated).into_iter().partition(are_few);
+    groups.extend(more.iter().chain([&few.concat()]).map(|group| group.iter().map(|at| rest[*at]).collect()));
+    groups.retain(|group: &Vec<usize>| !group.is_empty());
+    groups.iter_mut().for_each(|group| group.sort_unstable());
+    groups
+}
+
+/// Groups what has these words: by average linkage, over the cosine of the weighted words.
+fn clusters(words: &[BTreeSet<String>]) -> Vec<Vec<usize>> {
+    let vectors = weighted(words);
     // evenly spread, because files are often sorted by kind
-    let stride = pages.len().div_ceil(COMPARED).max(1);
-    let compared: Vec<usize> = (0..pages.len()).step_by(stride).collect();
+    let stride = words.len().div_ceil(COMPARED).max(1);
+    let compared: Vec<usize> = (0..words.len()).step_by(stride).collect();
     let mut distances = Vec::with_capacity(compared.len() * compared.len() / 2);
     for (at, one) in compared.iter().enumerate() {
         distances.extend(compared[at + 1..].iter().map(|other| 1.0 - dot(&vectors[*one], &vectors[*other])));
@@ -65,14 +83,13 @@ fn clusters(pages: &[Page]) -> Vec<Vec<usize>> {
     }
     groups.retain(|group| !group.is_empty());
     let centres: Vec<Vector> = groups.iter().map(|group| mean(group, &vectors)).collect();
-    for at in (0..pages.len()).filter(|at| at % stride != 0) {
+    for at in (0..words.len()).filter(|at| at % stride != 0) {
         let best = centres.iter().map(|centre| dot(centre, &vectors[at])).enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
         match best.filter(|(_, cosine)| *cosine >= ALIKE) {
             Some((group, _)) => groups[group].push(at),
             None => groups.push(vec![at]),
         }
     }
-    groups.iter_mut().for_each(|group| group.sort_unstable());
     groups
 }
 
@@ -130,6 +147,10 @@ fn dot(one: &Vector, other: &Vector) -> f64 {
 mod tests {
     use super::*;
 
+    fn none(_: usize) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
     fn page(title: &str, text: &str) -> Page {
         Page { title: title.to_owned(), text: text.to_owned() }
     }
@@ -139,9 +160,9 @@ mod tests {
         let rivers = ["Loire", "Rhine", "Elbe", "Po"].map(|name| page(name, &format!("The {name} is a river. It flows.")));
         let towns = ["Tours", "Bonn", "Pirna", "Turin"].map(|name| page(name, &format!("{name} is a town, and flows.")));
         let all: Vec<Page> = rivers.into_iter().chain(towns).collect();
-        assert_eq!(kinds(&all), [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
-        assert!(kinds(&[]).is_empty());
-        assert_eq!(kinds(&all[..1]), [vec![0]]);
+        assert_eq!(kinds(&all, none), [vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
+        assert!(kinds(&[], none).is_empty());
+        assert_eq!(kinds(&all[..1], none), [vec![0]]);
     }
 
     /// Pages of two kinds that begin in many ways, and one of another.
@@ -159,14 +180,32 @@ mod tests {
 
     #[test]
     fn pages_that_tell_the_same_things_are_of_one_kind() {
-        assert_eq!(kinds(&shuffled()), [vec![0, 2, 4, 6, 8, 10], vec![1, 3, 5, 7, 9, 11], vec![12]]);
+        assert_eq!(kinds(&shuffled(), none), [vec![0, 2, 4, 6, 8, 10], vec![1, 3, 5, 7, 9, 11], vec![12]]);
+    }
+
+    /// Prose has hardly a word in common, but some of it states the same things.
+    #[test]
+    fn pages_whose_words_differ_are_grouped_by_what_they_state() {
+        let letter = |at: usize| char::from(b'a' + at as u8);
+        let text = |at: usize| [letter(at / 26), letter(at % 26), 'x'].iter().collect::<String>();
+        let all: Vec<Page> = (0..90).map(|at| page(&format!("P{at}"), &text(at))).collect();
+        let told = |at: usize| -> BTreeSet<String> {
+            let words: &[&str] = match at % 9 {
+                0 => &["extension", "join"],
+                1 => &["cost", "weigh"],
+                _ => &[],
+            };
+            words.iter().map(|word| (*word).to_owned()).collect()
+        };
+        let sizes: Vec<usize> = kinds(&all, told).iter().map(Vec::len).collect();
+        assert_eq!(sizes, [10, 10, 70]);
     }
 
     #[test]
     fn a_large_corpus_is_compared_in_part() {
         let mut many: Vec<Page> = (0..300).flat_map(|_| shuffled()).collect();
         many.iter_mut().enumerate().for_each(|(at, page)| page.text = format!("{at}.\n{}", page.text));
-        let kinds = kinds(&many);
+        let kinds = kinds(&many, none);
         assert_eq!(kinds.iter().map(Vec::len).sum::<usize>(), many.len());
         assert_eq!(kinds.iter().filter(|kind| kind.len() == 1800).count(), 2);
     }

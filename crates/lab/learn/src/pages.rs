@@ -11,6 +11,7 @@ use autoact_synthetic_kb::made_name;
 use autoact_tools::{Corpus, Page};
 
 use crate::kinds::kinds;
+use crate::statement::{Lexicon, Reader};
 
 /// Maximum number of words of a title that is found in a text.
 const LONGEST_TITLE: usize = 8;
@@ -46,10 +47,14 @@ impl Pages {
         }
         let small = |word: &&str| word.chars().all(char::is_lowercase) && !word.is_empty();
         let in_small_letters = corpus.pages().iter().flat_map(|page| words(&page.text)).filter(small).map(str::to_owned).collect();
-        let kinds = kinds(corpus.pages());
-        let mut kind_of = vec![0; corpus.pages().len()];
-        kinds.iter().enumerate().for_each(|(number, kind)| kind.iter().for_each(|at| kind_of[*at] = number));
-        Pages { corpus, by_title, links, kinds, kind_of, in_small_letters, described: HashSet::new() }
+        let kind_of = vec![0; links.len()];
+        let mut pages = Pages { corpus, by_title, links, kinds: Vec::new(), kind_of, in_small_letters, described: HashSet::new() };
+        let lexicon = Lexicon::of(&pages);
+        pages.kinds = kinds(pages.all(), |page| Reader::of(page, &pages, &lexicon).asked_words());
+        for (number, kind) in pages.kinds.iter().enumerate() {
+            kind.iter().for_each(|at| pages.kind_of[*at] = number);
+        }
+        pages
     }
 
     /// The same pages, with what the task says of them.

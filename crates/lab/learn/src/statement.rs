@@ -7,6 +7,8 @@
 //! Only plain sentences about the page itself are understood, as the writers of handbooks, directories
 //! and wikis write them: `She is based at Vanmere`, `Launched in 2009`, `Its head is Ada Lind`, `Room: C2`.
 
+use std::collections::BTreeSet;
+
 mod claim;
 mod clauses;
 mod comparison;
@@ -53,6 +55,12 @@ const INTRANSITIVE: [&str; 7] = ["arrived", "began", "died", "joined", "left", "
 /// Verbs that end like nouns for people.
 const IN_ER: [&str; 6] = ["answers", "covers", "delivers", "enters", "offers", "orders"];
 
+/// Words that stand in questions about anything.
+const QUESTION_WORDS: [&str; 26] = [
+    "and", "are", "day", "did", "do", "does", "for", "has", "have", "how", "in", "is", "many", "much", "of", "on", "s", "since", "the",
+    "was", "what", "when", "where", "which", "who", "year",
+];
+
 /// A verb that has been read, in the forms that questions need.
 struct Verb<'a> {
     /// `does` or `did`.
@@ -95,6 +103,13 @@ impl<'a> Reader<'a> {
             }
         }
         found
+    }
+
+    /// The words of all questions that the page answers, without those that any question has.
+    pub(crate) fn asked_words(&self) -> BTreeSet<String> {
+        let all = self.pages.all()[self.page].sentences().into_iter().flat_map(|sentence| self.asked(sentence));
+        let text: String = all.map(|one| one.around.join(" ").to_lowercase()).collect::<Vec<_>>().join(" ");
+        words(&text).into_iter().filter(|word| !word.is_one_of(&QUESTION_WORDS)).map(|word| word.text.to_owned()).collect()
     }
 
     fn stated(&self, words: &[Word<'_>]) -> Option<Vec<Asked>> {
