@@ -50,6 +50,9 @@ const POSSESSIVES: [&str; 6] = ["its", "her", "his", "their", "my", "our"];
 const PARTICLES: [&str; 8] = ["up", "out", "down", "off", "over", "away", "back", "together"];
 /// Ends of nouns for people: `director`, `president`, `head`.
 const PEOPLE: [&str; 14] = ["er", "tor", "sor", "ident", "udent", "agent", "tant", "ist", "man", "ian", "head", "dean", "chief", "captain"];
+/// Nouns that end so, but are for things.
+const THINGS: [&str; 12] =
+    ["border", "computer", "corner", "letter", "number", "order", "paper", "power", "river", "theater", "tower", "water"];
 /// Verbs of which the page is the subject in `Joined: 1986`, not what it was done to.
 const INTRANSITIVE: [&str; 7] = ["arrived", "began", "died", "joined", "left", "retired", "started"];
 /// Verbs that end like nouns for people.
@@ -299,7 +302,7 @@ impl<'a> Reader<'a> {
         // `a member of the Faculty of Numbers`, `head of Sales`, `an engineer in Buoy Engineering`
         let noun = if next.is_article() { after } else { rest };
         if let Some(of) = noun.iter().position(|word| word.is_one_of(&PREPOSITIONS)).filter(|of| (1..=NOUN_WORDS).contains(of))
-            && (next.is_article() || is_person(&noun[..of]))
+            && (next.is_article() || is_person(&joined(&noun[..of])))
             && noun[..of].iter().all(|word| word.is_lower() && !word.ends)
         {
             let of_what = self.value(&noun[of + 1..]).filter(|found| found.value == Value::Name)?;
@@ -311,7 +314,10 @@ impl<'a> Reader<'a> {
                     &format!("{be} {until} of"),
                 )]),
                 "in" | "at" => {
-                    Some(vec![with_name(asks(&format!("Where {be}"), &until, &of_what), "the place where", &format!("{be} {until}"))])
+                    // `a river in France` is asked for by `Where is the Loire?`
+                    let until = if is_person(&until) { &until } else { "" };
+                    let named = format!("{be} {until}");
+                    Some(vec![with_name(asks(&format!("Where {be}"), until, &of_what), "the place where", named.trim_end())])
                 }
                 _ => None,
             };
@@ -449,7 +455,7 @@ impl<'a> Reader<'a> {
         }
         let name = |one| with_name_before(one, &format!("the {noun} of"));
         let mut found = vec![name(asks(&format!("What is the {noun} of"), "", told)), possessive("What is", noun, told)];
-        if told.value == Value::Name && PEOPLE.iter().any(|end| noun.ends_with(end)) && !noun.ends_with("number") {
+        if told.value == Value::Name && is_person(noun) {
             found.extend([name(asks(&format!("Who is the {noun} of"), "", told)), possessive("Who is", noun, told)]);
         }
         if told.value == Value::Year && noun.contains("birth") {

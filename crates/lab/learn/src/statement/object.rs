@@ -4,7 +4,7 @@ use super::subject::is_verb;
 use super::verbs::{base_of_past, base_of_third, is_base, is_participle, participle_of};
 use super::wording::{Asked, asks, when, with_name_before};
 use super::words::{BREAKS, Found, NOUN_WORDS, PREPOSITIONS, Value, Word, joined};
-use super::{BE, PARTICLES, PEOPLE, POSSESSIVES, PRONOUNS, Reader};
+use super::{BE, PARTICLES, PEOPLE, POSSESSIVES, PRONOUNS, Reader, THINGS};
 
 /// Maximum number of words between a subject and the page: `has looked after`.
 const VERB_WORDS: usize = 4;
@@ -57,7 +57,7 @@ impl Reader<'_> {
         let is_noun = |word: &Word<'_>| word.is_lower() && self.is_noun(word);
         let noun = rest.get(..end).filter(|noun| (1..=NOUN_WORDS).contains(&noun.len()) && noun.iter().all(is_noun))?;
         let own = rest.get(end).is_none_or(|next| noun[end - 1].ends || next.text != "of" || self.names.are_object(&rest[end + 1..]));
-        (own && (of.is_one_of(&POSSESSIVES) || is_person(noun))).then(|| self.noun(&joined(noun), &told))
+        (own && (of.is_one_of(&POSSESSIVES) || is_person(&joined(noun)))).then(|| self.noun(&joined(noun), &told))
     }
 
     /// `Office manager Priit Sooväli keeps the list.`, `Call sign Heron`: a noun, then a name.
@@ -67,7 +67,7 @@ impl Reader<'_> {
         let known = words[..count].iter().all(|word| self.is_noun(word) && !word.ends) && self.pages.find(&joined(words)).is_none();
         (count <= NOUN_WORDS && known).then_some(())?;
         let name = words[count..].iter().take_while(|word| !word.is_lower() && !word.is_number()).count();
-        let person = is_person(&words[..count]) && name > 1;
+        let person = is_person(&joined(&words[..count])) && name > 1;
         let whole = (1..=NOUN_WORDS).contains(&name) && count + name == words.len() && base_of_third(&noun[0]).is_none();
         let told = self.value(&words[count..count + name]).filter(|told| told.value == Value::Name && told.length == name)?;
         let verb = words.get(count + name).is_none_or(|next| is_verb(next) || words[count + name - 1].ends);
@@ -103,6 +103,7 @@ pub(super) fn is_function(word: &str) -> bool {
 }
 
 /// Whether a noun is for a person: `office manager`.
-pub(super) fn is_person(noun: &[Word<'_>]) -> bool {
-    noun.last().is_some_and(|last| PEOPLE.iter().any(|end| last.text.to_lowercase().ends_with(end)))
+pub(super) fn is_person(noun: &str) -> bool {
+    let last = noun.split_whitespace().next_back().unwrap_or_default().to_lowercase();
+    !THINGS.contains(&last.as_str()) && PEOPLE.iter().any(|end| last.ends_with(end))
 }

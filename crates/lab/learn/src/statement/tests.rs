@@ -153,6 +153,7 @@ fn what_somebody_has_done_is_asked_by_since_when() {
         &["Since when has Ada Lind been a member of St Osk? -> 2018", "What is Ada Lind a member of? -> St Osk"],
     );
     answers(1, "She is an engineer in St Osk.", &["Where is Ada Lind an engineer? -> St Osk"]);
+    answers(0, "It is a river in St Osk.", &["Where is Tansley Court? -> St Osk"]);
 }
 
 #[test]
