@@ -31,7 +31,7 @@ const KEPT_BY_OTHERS: f64 = 0.7;
 /// A handful of examples has few of the relations of the pages, and chains few of them.
 const OWN: f64 = 0.15;
 /// Share of the questions made of a sentence of a page ([`Stated`]), where there are such sentences.
-const STATED: f64 = 0.4;
+const STATED: f64 = 0.6;
 /// Draws of pages, until some have what the form asks for.
 const DRAWS: usize = 20;
 /// Words of English questions.
