@@ -38,6 +38,9 @@ use autoact_score::normalize;
 use crate::filter::within;
 use crate::pages::Pages;
 
+/// Longer sentences are not read: they are lists or tables, and reading takes the square of their
+/// length.
+const SENTENCE_WORDS: usize = 80;
 /// Maximum number of words between a subject and what is asked for: `joined the company in`.
 const OBJECT_WORDS: usize = 4;
 /// Maximum number of words between `has` and `since`: `been a member of Sales since`.
@@ -88,6 +91,9 @@ impl<'a> Reader<'a> {
 
     /// The questions that a sentence of the page answers; none, if it is not understood.
     pub(crate) fn asked(&self, sentence: &str) -> Vec<Asked> {
+        if sentence.split_whitespace().nth(SENTENCE_WORDS).is_some() {
+            return Vec::new();
+        }
         let read = |part: &str| -> Vec<Asked> {
             match part.split_once(": ").filter(|(key, _)| is_key(key)) {
                 Some((key, value)) => self.keyed(key, &words(value)).unwrap_or_default(),
@@ -96,7 +102,7 @@ impl<'a> Reader<'a> {
         };
         // `Zone: B. Opened: 1911.`
         let keys = sentence.matches(": ").count() > 1;
-        let parts = sentence.split("; ").flat_map(|part| part.split(if keys { ". " } else { "; " }));
+        let parts = sentence.split("; ").flat_map(|part| if keys { part.split(". ").collect() } else { vec![part] });
         let whole = normalize(sentence);
         let mut found: Vec<Asked> = Vec::new();
         for one in parts.flat_map(read) {

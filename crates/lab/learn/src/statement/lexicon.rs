@@ -1,6 +1,9 @@
-//! What the pages of a kind have in common in their wording, read once from all of them.
+//! What pages have in common in their wording, read once from all of them: one sentence alone does not
+//! tell what stands for the page, or which number is one of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use autoact_tools::Page;
 
 use super::measure::{Measured, measures};
 use super::object::is_function;
@@ -8,8 +11,6 @@ use super::subject::is_verb;
 use super::verbs::{is_participle, third_of};
 use super::words::{NOUN_WORDS, Word, words};
 use super::{BE, POSSESSIVES};
-use autoact_tools::Page;
-
 use crate::pages::Pages;
 
 /// Pages that must use a word in the same way.

@@ -8,13 +8,12 @@ use crate::pages::Pages;
 
 /// Words before a noun that says what a page is: `is our factory`.
 const DETERMINERS: [&str; 5] = ["a", "an", "the", "our", "one"];
-
 /// Maximum number of words between the name and the predicate.
 const APPOSITION_WORDS: usize = 8;
 
 /// What a page is called.
 pub(super) struct Names<'a> {
-    pub(super) title: Vec<Word<'a>>,
+    title: Vec<Word<'a>>,
     /// Single words of the title that stand for it: `Ada` for Ada Lind, where no page has `ada`.
     parts: Vec<&'a str>,
     /// Nouns that stand for it after `the`: what the title ends with, and what the page calls itself.

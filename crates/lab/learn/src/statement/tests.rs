@@ -265,6 +265,13 @@ fn what_is_not_understood_is_left_alone() {
     }
 }
 
+#[test]
+fn a_sentence_without_an_end_is_not_read() {
+    let list = "Bo Ek and Ada Lind, who has 12 floors and 4 desks, ".repeat(20_000);
+    answers(0, &format!("{list} look after it."), &[]);
+    answers(0, &"it is of 4 the and ".repeat(20_000), &[]);
+}
+
 /// Words of every kind that the reader tells apart, in any order: it never panics, and an answer is
 /// made of the sentence's own words.
 #[test]
