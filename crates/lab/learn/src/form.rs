@@ -15,10 +15,11 @@ use regex::escape;
 use crate::compared::Compared;
 use crate::decide::{Deciders, Decides};
 use crate::filter::within;
-use crate::form_answers::{Answers, is_number_in_text, yes_or_no};
+use crate::form_answers::{Answers, is_number_in_text, unit_of, yes_or_no};
 use crate::pages::Pages;
 use crate::relation_words::{FORM_WORDS, SHORTEST, lower_words, relations, says, shared};
 use crate::stated::{Guessable, Singles, Stated};
+use crate::statement::is_past;
 use crate::task::Example;
 
 /// A word in this many examples is one of the form (`which`, `does`), and names no relation.
@@ -60,6 +61,8 @@ struct Form {
     pages: Vec<usize>,
     named: usize,
     answers: Answers,
+    /// The unit of the example's answer, which that to the same relation has.
+    unit: Option<String>,
     /// Probability that its relation stays the example's. It is 1 where there are words that name
     /// relations elsewhere, and that no sentence of its own pages has: with another relation beside
     /// these, the question would ask for what its answer is not.
@@ -198,7 +201,7 @@ impl Forms {
         let words = |at: usize| -> Vec<String> {
             let known = &self.relations[pages.kind(drawn.pages[at])];
             let mut found = relations(drawn.sentences[at]);
-            found.retain(|run| known.contains(run));
+            found.retain(|run| known.contains(run) && !counts(drawn.sentences[at], run));
             // what two are compared by, both have
             if form.answers == Answers::Named {
                 let others: BTreeSet<String> = relations(&pages.all()[drawn.pages[last]].text).into_iter().collect();
@@ -206,11 +209,16 @@ impl Forms {
             }
             found
         };
+        // a noun stands in the place of a noun, and a verb in that of a verb
+        let is_verb = |run: &str| run.split(' ').next_back().is_some_and(is_past);
         let choices = form.parts.iter().zip(&form.sources).map(|(part, source)| match part {
             Part::Text(text) => BTreeSet::from([text.clone()]),
             Part::Name(at) => BTreeSet::from([pages.all()[drawn.pages[*at]].title.clone()]),
             Part::Relation(text) if kept => BTreeSet::from([text.clone()]),
-            Part::Relation(_) => source.map_or_else(|| (0..=last).flat_map(words).collect(), |at| words(at).into_iter().collect()),
+            Part::Relation(text) => {
+                let found: Vec<String> = source.map_or_else(|| (0..=last).flat_map(words).collect(), words);
+                found.into_iter().filter(|run| is_verb(run) == is_verb(text)).collect()
+            }
         });
         choices.map(|texts| (!texts.is_empty()).then_some(texts)).collect()
     }
@@ -275,7 +283,8 @@ impl Form {
         let sources = parts.iter().map(of).collect();
         let asks_anything = value && lower_words(&example.question).iter().any(|word| word == ANYTHING);
         let kept = if asks_anything { KEPT } else { KEPT_BY_OTHERS };
-        Some(Form { parts, sources, pages: about, named: named.len(), answers, kept, asks_anything, decides: None })
+        let unit = unit_of(&example.answer).filter(|_| value).map(str::to_owned);
+        Some(Form { parts, sources, pages: about, named: named.len(), answers, unit, kept, asks_anything, decides: None })
     }
 
     /// `What is the … of the … of …?` over so many pages, for anything.
@@ -289,7 +298,17 @@ impl Form {
         }
         parts.extend([text(" "), Part::Name(0), text("?")]);
         sources.extend([None; 3]);
-        Form { parts, sources, pages: vec![0; pages], named: 1, answers: Answers::Any, kept: 0.0, asks_anything: true, decides: None }
+        Form {
+            parts,
+            sources,
+            pages: vec![0; pages],
+            named: 1,
+            answers: Answers::Any,
+            unit: None,
+            kept: 0.0,
+            asks_anything: true,
+            decides: None,
+        }
     }
 
     /// The example's question about other pages. `claimed`: the value in it, and what stands in its
@@ -371,7 +390,13 @@ impl Form {
                 // with another relation than the example's, a form may ask for anything
                 let answers = if !kept && self.asks_anything { Answers::Any } else { self.answers };
                 let all = of(last, drawn.pages.len() - 1).into_iter();
-                let mut options: Vec<_> = all.map(|sentence| (sentence, answers.within(sentence, last, kept, pages))).collect();
+                let unit = self.unit.as_deref().filter(|_| kept);
+                let found = |sentence: &'a str| {
+                    let mut found = answers.within(sentence, last, kept, pages);
+                    found.retain(|answer| unit.is_none_or(|unit| unit_of(answer) == Some(unit)));
+                    (sentence, found)
+                };
+                let mut options: Vec<_> = all.map(found).collect();
                 options.retain(|(_, answers)| !answers.is_empty());
                 let (sentence, answers) = rng.pick(&options)?.clone();
                 drawn.answers = answers;
@@ -441,6 +466,13 @@ fn widen(parts: &mut Vec<Part>, common: &impl Fn(&str) -> bool) {
         parts[at] = Part::Relation(run);
     }
     parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+}
+
+/// Whether a run of words is what a number counts or measures, as `crowns` in `1.80 crowns per trip`.
+fn counts(sentence: &str, run: &str) -> bool {
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    let first = run.split(' ').next().unwrap_or_default();
+    words.windows(2).any(|pair| is_number_in_text(pair[0]) && pair[1].trim_end_matches(|c: char| !c.is_alphanumeric()) == first)
 }
 
 /// One of these texts, as a regular expression.

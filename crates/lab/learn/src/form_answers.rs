@@ -63,9 +63,7 @@ impl Answers {
                 let digits = Some(example.answer.len()).filter(|digits| *digits <= DIGITS);
                 Answers::Number { digits, unit: false, year: is_year(&example.answer) }
             }
-            (None, Some((number, unit))) if is_number(number) && !unit.contains(' ') => {
-                Answers::Number { digits: None, unit: true, year: false }
-            }
+            (None, Some(_)) if unit_of(&example.answer).is_some() => Answers::Number { digits: None, unit: true, year: false },
             _ if example.answer.starts_with(char::is_uppercase) => Answers::Capitals,
             _ => Answers::Words,
         }
@@ -84,12 +82,14 @@ impl Answers {
             Answers::Name { kind } => named().filter(|other| pages.kind(*other) == kind).map(title).collect(),
             Answers::Number { digits, unit, year } => {
                 // another relation than the example's has nothing but its values to be told by
-                let fits = |word: &str| digits.is_none_or(|digits| word.len() == digits) && (kept || unit || is_year(word) == year);
+                let whole = |word: &str| word.chars().all(|c| c.is_ascii_digit());
+                let fits =
+                    |word: &str| digits.is_none_or(|digits| word.len() == digits && whole(word)) && (kept || unit || is_year(word) == year);
                 let found = words.iter().enumerate().filter(|(_, word)| is_number(word) && fits(word));
-                let whole = |(at, number): (usize, &&str)| {
+                let with_unit = |(at, number): (usize, &&str)| {
                     if unit { words.get(at + 1).map(|unit| format!("{number} {unit}")) } else { Some((*number).to_owned()) }
                 };
-                found.filter_map(whole).collect()
+                found.filter_map(with_unit).collect()
             }
             Answers::Capitals => capitals(&words, named().map(title).collect()),
             Answers::Any => {
@@ -133,8 +133,15 @@ fn last_words(words: &[&str]) -> BTreeSet<String> {
     (1..=most).map(|count| words[words.len() - count..].join(" ")).collect()
 }
 
+/// Digits, also with a point or commas among them: `1006`, `8.7`, `128,297`.
 fn is_number(word: &str) -> bool {
-    !word.is_empty() && word.chars().all(|c| c.is_ascii_digit())
+    let digit = |c: char| c.is_ascii_digit();
+    word.starts_with(digit) && word.ends_with(digit) && word.chars().all(|c| digit(c) || matches!(c, '.' | ','))
+}
+
+/// The word after the number of an answer like `8.7 km`.
+pub(crate) fn unit_of(answer: &str) -> Option<&str> {
+    answer.split_once(' ').filter(|(number, unit)| is_number(number) && !unit.contains(' ')).map(|(_, unit)| unit)
 }
 
 /// Whether a number looks like a year.

@@ -147,6 +147,51 @@ fn keys_and_their_values_are_read() {
     assert!(!accepts(" Who teaches Ethics?\nAnswer: Taught by Guy Dent\n"));
 }
 
+/// Whether the grammar of some draw over these pages accepts `reply`.
+fn some_draw_over(pages: &[(&str, &str)], examples: &[Example], reply: &str) -> bool {
+    let all = pages.iter().map(|(title, text)| Page { title: (*title).into(), text: (*text).into() }).collect();
+    let pages = Pages::new(Arc::new(Corpus::from_pages(all).unwrap()));
+    let forms = Forms::of(examples, &pages);
+    let mut rng = Rng::new(1);
+    let mut drawn = (0..400).filter_map(|_| forms.draw(&pages, |_| false, true, &mut rng));
+    drawn.any(|blank| regex::Regex::new(&format!("^{}$", blank.grammar)).unwrap().is_match(reply))
+}
+
+#[test]
+fn answers_to_the_same_relation_have_its_unit() {
+    let lines = [
+        ("Line 2", "From Lomgate to Pellin Hill, 8.7 km, 19 stops."),
+        ("Line 7", "From Ashmoor to Quarry End, 9.8 km, 17 stops. Cars are from Fenner Road."),
+        ("Line 8", "From Lomgate to Airfield, 16.9 km, 21 stops."),
+    ];
+    let one = [example("How long is Line 2?", "8.7 km")];
+    assert!(some_draw_over(&lines, &one, " How long is Line 7?\nAnswer: 9.8 km\n"));
+    assert!(some_draw_over(&lines, &one, " How long is Line 8?\nAnswer: 16.9 km\n"));
+    for answer in ["17 stops", "Fenner Road", "17", "km"] {
+        assert!(!some_draw_over(&lines, &one, &format!(" How long is Line 7?\nAnswer: {answer}\n")), "{answer}");
+    }
+}
+
+#[test]
+fn words_of_grammar_and_what_is_counted_name_no_relation() {
+    let halls = [
+        ("Saltmarket", "The hall is of 1959, after the fire. Opened by Ada Lind. Fare 2 crowns a person."),
+        ("Lomgate", "The hall is of 1908, after the flood. Opened by Bo Ek. Fare 3 crowns a person."),
+        ("Ashmoor", "The hall is of 1899, after the war. Opened by Cy Fox. Fare 5 crowns a person."),
+    ];
+    let asked = [example("What is the hall of Saltmarket?", "1959")];
+    let some = |reply: &str| some_draw_over(&halls, &asked, reply);
+    assert!(some(" What is the hall of Lomgate?\nAnswer: 1908\n"));
+    for relation in ["after", "opened", "crowns"] {
+        let asks = ["Lomgate", "Ashmoor"].iter().any(|name| {
+            ["1908", "flood", "Bo Ek", "3", "3 crowns"]
+                .iter()
+                .any(|answer| some(&format!(" What is the {relation} of {name}?\nAnswer: {answer}\n")))
+        });
+        assert!(!asks, "{relation}");
+    }
+}
+
 #[test]
 fn a_longer_name_that_begins_like_the_pages_own_is_whole() {
     let page = |title: &str, text: &str| Page { title: title.to_owned(), text: text.to_owned() };

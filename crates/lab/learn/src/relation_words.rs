@@ -21,6 +21,16 @@ pub(crate) const FORM_WORDS: [&str; 28] = [
     "their", "there", "they", "this", "were", "what", "when", "where", "which", "whose", "with", "would",
 ];
 
+/// Words of grammar and of number that name no relation: `What is the after of Saltmarket?` The longer
+/// ones of English; shorter ones are below `SHORTEST`.
+const GRAMMAR_WORDS: [&str; 58] = [
+    "about", "above", "across", "after", "again", "against", "along", "among", "another", "around", "because", "before", "behind", "below",
+    "beside", "besides", "between", "beyond", "both", "down", "during", "each", "eight", "eleven", "even", "every", "except", "five",
+    "four", "hence", "inside", "just", "near", "never", "nine", "nothing", "often", "once", "only", "other", "over", "same", "seven",
+    "some", "still", "such", "then", "three", "through", "towards", "twelve", "twice", "under", "until", "upon", "very", "within",
+    "without",
+];
+
 /// Words of comparisons that do not say what is compared.
 pub(crate) const COMPARING: [&str; 6] = ["more", "most", "less", "least", "fewer", "than"];
 /// Words that ask for the earlier one, and for the later one.
@@ -43,7 +53,7 @@ pub(crate) fn shared(kind: &[usize], pages: &Pages) -> BTreeSet<String> {
 /// (`Office number: B12`) counts as one, too.
 pub(crate) fn relations(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    let long = |word: &&str| word.chars().count() >= SHORTEST && !FORM_WORDS.contains(word);
+    let long = |word: &&str| word.chars().count() >= SHORTEST && !FORM_WORDS.contains(word) && !GRAMMAR_WORDS.contains(word);
     let keys = text.lines().filter_map(key_of).map(|(key, _)| key.to_lowercase());
     let sentences = text.split(['\n', '.', ',', ';', ':', '(', ')']).map(str::to_owned);
     for sentence in keys.chain(sentences) {

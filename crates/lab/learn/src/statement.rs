@@ -28,6 +28,7 @@ pub(crate) use self::lexicon::Lexicon;
 use self::line::is_key;
 use self::object::{are_noun, is_person};
 use self::subject::{Names, behind_apposition, is_verb};
+pub(crate) use self::verbs::is_past;
 use self::verbs::{base_of_past, base_of_third, is_base, is_participle, past_of, third_of};
 pub(crate) use self::wording::Asked;
 use self::wording::{asks, how_many, how_many_of, possessive, when, who_or_what, with_name, with_name_before};

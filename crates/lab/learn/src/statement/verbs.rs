@@ -63,6 +63,11 @@ pub(super) fn is_participle(word: &str) -> bool {
     is_verb(word) && (word.ends_with("ed") || IRREGULAR.iter().any(|(_, _, participle)| *participle == word))
 }
 
+/// Whether a word in small letters may be the past of a verb, or a participle.
+pub(crate) fn is_past(word: &str) -> bool {
+    base_of_past(word).is_some()
+}
+
 /// The past of the verb with this participle: `taken` is of `took`.
 pub(super) fn past_of(participle: &str) -> &str {
     IRREGULAR.iter().find(|(_, _, other)| *other == participle).map_or(participle, |(_, past, _)| past)
