@@ -26,6 +26,10 @@ impl WordBias {
     }
 }
 
+/// The bias on a token that continues a word, in that on one that begins it: half a word is worse than
+/// none.
+const CONTINUED: f32 = 2.0;
+
 /// Biased words, in the model's tokens.
 #[derive(Debug)]
 pub(crate) struct TokenBias {
@@ -40,10 +44,14 @@ struct BiasedWord {
 }
 
 impl BiasedWord {
-    /// Whether it is to be said after this completion.
-    fn is_open(&self, completion: &[u32]) -> bool {
-        let said = |words: &[u32]| completion.windows(words.len().max(1)).any(|said| said == words);
-        !said(&self.tokens) && (self.after.is_empty() || said(&self.after))
+    /// The part of this completion in which it is to be said; `None`: it is said, or its time has not
+    /// come.
+    fn open<'a>(&self, completion: &'a [u32]) -> Option<&'a [u32]> {
+        let find = |words: &[u32]| completion.windows(words.len().max(1)).position(|said| said == words);
+        if find(&self.tokens).is_some() {
+            return None;
+        }
+        if self.after.is_empty() { Some(completion) } else { find(&self.after).map(|at| &completion[at + self.after.len()..]) }
     }
 }
 
@@ -67,14 +75,14 @@ impl TokenBias {
 
     /// Adds the bias to the logits of the token after this completion.
     pub(crate) fn add(&self, completion: &[u32], logits: &mut [f32]) {
-        let open: Vec<&BiasedWord> = self.words.iter().filter(|word| word.is_open(completion)).collect();
-        let next = |word: &&BiasedWord| {
-            let begun = (1..word.tokens.len()).rev().find(|begun| completion.ends_with(&word.tokens[..*begun]))?;
-            Some((word.tokens[begun], word.bias))
+        let open: Vec<(&BiasedWord, &[u32])> = self.words.iter().filter_map(|word| Some((word, word.open(completion)?))).collect();
+        let next = |(word, rest): &(&BiasedWord, &[u32])| {
+            let begun = (1..word.tokens.len()).rev().find(|begun| rest.ends_with(&word.tokens[..*begun]))?;
+            Some((word.tokens[begun], CONTINUED * word.bias))
         };
         let mut tokens: Vec<(u32, f32)> = open.iter().filter_map(next).collect();
         if tokens.is_empty() {
-            tokens.extend(open.iter().map(|word| (word.tokens[0], word.bias)));
+            tokens.extend(open.iter().map(|(word, _)| (word.tokens[0], word.bias)));
         }
         // a token that several words have next gets one bias, the greatest
         tokens.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
@@ -99,13 +107,17 @@ mod tests {
         let favoured = |completion: &[u32]| -> Vec<usize> {
             let mut logits = [0.0; 6];
             bias.add(completion, &mut logits);
-            assert!(logits.iter().all(|logit| [0.0, 1.0, 2.0].contains(logit)), "never twice");
+            let biases = [0.0, 1.0, 2.0, CONTINUED, 2.0 * CONTINUED];
+            assert!(logits.iter().all(|logit| biases.contains(logit)), "never twice");
             (0..6).filter(|token| logits[*token] > 0.0).collect()
         };
         assert_eq!(favoured(&[]), [1]);
         let mut logits = [0.0; 6];
         bias.add(&[], &mut logits);
         assert!(logits[1] > 1.5, "the greater of the two");
+        let mut logits = [0.0; 6];
+        bias.add(&[1], &mut logits);
+        assert_eq!((logits[2], logits[3]), (2.0 * CONTINUED, CONTINUED));
         assert_eq!(favoured(&[0, 1]), [2, 3]);
         assert_eq!(favoured(&[0, 1, 2]), [1], "the other word is still to be said");
         assert_eq!(favoured(&[1, 2, 1]), [3]);
@@ -126,5 +138,10 @@ mod tests {
         assert_eq!(favoured(&[3, 5, 0]), [1]);
         assert_eq!(favoured(&[5, 0, 4, 1]), [2]);
         assert!(favoured(&[5, 0, 1, 2]).is_empty());
+        // the name ends as the value begins: `Line 1`, and `11.4 km`
+        let bias = TokenBias { words: vec![BiasedWord { tokens: vec![1, 2], bias: 1.0, after: vec![5, 1] }] };
+        let mut logits = [0.0; 6];
+        bias.add(&[5, 1], &mut logits);
+        assert_eq!(logits, [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]);
     }
 }

@@ -11,6 +11,7 @@ use autoact_trajectory::{
     ToolSpec, Trajectory,
 };
 
+use crate::guide::Guide;
 use crate::members::Members;
 use crate::voices::Voices;
 
@@ -32,8 +33,8 @@ pub struct RunOptions {
     pub context: TaskContext,
     /// Logit bias on words, for Plan-Agent only.
     pub word_bias: Vec<WordBias>,
-    /// Further ones, each from when an observation has its words until a thought has them.
-    pub hints: Vec<WordBias>,
+    /// What chooses among proposals of Plan-Agent and Tool-Agent; `None`: there is one of each.
+    pub guide: Option<Arc<dyn Guide>>,
     /// What the agents are given after a judgement "wrong"; `None`: what the calibration says.
     pub next_attempt: Option<NextAttempt>,
 }
@@ -123,7 +124,7 @@ impl LocalGroup {
             voices: self.voices.clone(),
             library: Arc::clone(&self.library),
             word_bias: options.word_bias.clone(),
-            hints: options.hints.clone(),
+            guide: options.guide.clone(),
             calibration: self.calibration.clone(),
         };
         let settings = DriverOptions { writer: WRITER.to_owned(), judgements: options.judgements };

@@ -5,9 +5,11 @@
 mod engines;
 mod failure;
 mod group;
+mod guide;
 mod members;
 mod voices;
 
 pub use engines::engines;
 pub use group::{LocalError, LocalGroup, RunOptions};
+pub use guide::Guide;
 pub use voices::Voices;

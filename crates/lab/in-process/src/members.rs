@@ -13,9 +13,10 @@ use autoact_planning::{
 };
 use autoact_speaker::{ParseError, SpeakError, SpeakRequest, Speaker, params, reflection, thought, usage};
 use autoact_tools::ToolLibrary;
-use autoact_trajectory::{Calibration, Judgement, Observation, PromptSize, Role, TaskKey, Thought, Trajectory, Usage};
+use autoact_trajectory::{Action, Calibration, Effect, Judgement, Observation, PromptSize, Role, TaskKey, Thought, Trajectory, Usage};
 
 use crate::failure::failure;
+use crate::guide::{Guide, Proposals};
 use crate::voices::Voices;
 
 /// Maximum pause before an overloaded model is called again.
@@ -30,8 +31,8 @@ pub(crate) struct Members {
     pub(crate) library: Arc<ToolLibrary>,
     /// Logit bias on words, for Plan-Agent only.
     pub(crate) word_bias: Vec<WordBias>,
-    /// Further ones, each from when an observation has its words until a thought has them.
-    pub(crate) hints: Vec<WordBias>,
+    /// What chooses among proposals.
+    pub(crate) guide: Option<Arc<dyn Guide>>,
     /// What Reflect-Agent's judgements are worth.
     pub(crate) calibration: Option<Arc<Calibration>>,
 }
@@ -50,14 +51,13 @@ impl Members {
         }
     }
 
-    /// The bias on Plan-Agent's next words.
-    fn bias(&self, trajectory: &Trajectory) -> Vec<WordBias> {
-        let seen = |hint: &&WordBias| {
-            trajectory.steps().any(|step| step.observation.as_ref().is_some_and(|text| text.contains(hint.word.as_str())))
-        };
-        let said = |hint: &&WordBias| trajectory.steps().any(|step| step.thought.contains(hint.word.as_str()));
-        let hints = self.hints.iter().filter(|hint| seen(hint) && !said(hint));
-        self.word_bias.iter().chain(hints).cloned().collect()
+    /// What the open step's tool returns to these parameters; `None` if it ends the task, or if
+    /// running it may change the world.
+    fn would_see(&self, trajectory: &Trajectory, params: &str) -> Option<String> {
+        let tool = trajectory.open_step()?.tool.clone();
+        let spec = trajectory.tool(&tool)?;
+        let runs = !spec.is_terminal() && spec.effect != Effect::SideEffect;
+        runs.then(|| self.library.execute(&Action { tool, params: params.to_owned() }, trajectory).text)
     }
 
     /// The parsed reply of `role`. An overloaded model is called again while the task has time.
@@ -106,17 +106,36 @@ fn wait(pause: Duration) {
 #[async_trait]
 impl PlanAgent for Members {
     async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
-        let tools = &call.trajectory.tools;
-        self.say(Role::Plan, &call, self.voices.of(Role::Plan), &self.bias(call.trajectory), |reply| thought(&reply.text, tools)).await
+        let mut proposals = Proposals::of(self.guide.as_deref(), Role::Plan, call);
+        loop {
+            let mut bias = self.word_bias.clone();
+            bias.extend(self.guide.iter().flat_map(|guide| guide.bias(call.trajectory, &proposals.rejected)));
+            let parse = |reply: &Generated| thought(&reply.text, &call.trajectory.tools);
+            let reply = self.say(Role::Plan, &proposals.next(), self.voices.of(Role::Plan), &bias, parse).await?;
+            if let Some(settled) = proposals.settle(reply, |guide, thought| guide.accepts_thought(call.trajectory, thought)) {
+                return settled;
+            }
+        }
     }
 }
 
 #[async_trait]
 impl ToolAgent for Members {
     async fn parameterize(&self, call: Call<'_>) -> Result<Reply<String>, Failure> {
-        let tool = call.trajectory.open_step().map(|step| step.tool.as_str()).unwrap_or_default();
-        let spec = call.trajectory.tool(tool);
-        self.say(Role::Tool, &call, self.voices.of_tool(tool), &[], |reply| params(&reply.text, spec)).await
+        let trajectory = call.trajectory;
+        let tool = trajectory.open_step().map(|step| step.tool.as_str()).unwrap_or_default();
+        let spec = trajectory.tool(tool);
+        let mut proposals = Proposals::of(self.guide.as_deref(), Role::Tool, call);
+        loop {
+            let parse = |reply: &Generated| params(&reply.text, spec);
+            let reply = self.say(Role::Tool, &proposals.next(), self.voices.of_tool(tool), &[], parse).await?;
+            let accepts = |guide: &dyn Guide, params: &String| {
+                guide.accepts_params(trajectory, params, self.would_see(trajectory, params).as_deref())
+            };
+            if let Some(settled) = proposals.settle(reply, accepts) {
+                return settled;
+            }
+        }
     }
 }
 

@@ -1,16 +1,17 @@
 //! The planning loop in one process, with a scripted model.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use autoact_in_process::{LocalGroup, RunOptions, Voices};
+use autoact_in_process::{Guide, LocalGroup, RunOptions, Voices};
 use autoact_model::{Backend, ChatTemplate, GenerateError, GenerateRequest, Grammar, WordBias};
 use autoact_speaker::testing::ScriptedBackend;
 use autoact_tools::{Corpus, Page, Tool, ToolCall, ToolError, ToolLibrary, ToolOutput};
 use autoact_trajectory::{
-    CallId, CallKind, Effect, EventBody, FinishReason, Limits, Phase, Role, Sampling, Task, ToolSpec, UNKNOWN_OUTCOME,
+    CallId, CallKind, Effect, EventBody, FinishReason, Limits, Phase, Role, Sampling, Task, Thought, ToolSpec, Trajectory, UNKNOWN_OUTCOME,
 };
 
 const QUESTION: &str = "Where is the Loire?";
@@ -191,22 +192,75 @@ fn adapters_and_words_to_lean_towards_are_the_roles_own() {
     assert_eq!(asked, [plan(), leans("tool", &[]), plan(), leans("finish", &[]), leans("reflect", &[])]);
 }
 
+/// Accepts the second thought and the second parameters of each call.
+#[derive(Debug)]
+struct Seconds {
+    proposals: u32,
+    /// The thoughts, parameters and what the tool returned to them, in the order in which they came.
+    asked: Mutex<Vec<String>>,
+}
+
+impl Seconds {
+    fn of(proposals: u32) -> Arc<Seconds> {
+        Arc::new(Seconds { proposals, asked: Mutex::default() })
+    }
+
+    /// Whether it came before.
+    fn again(&self, text: String) -> bool {
+        let mut asked = self.asked.lock().unwrap();
+        asked.push(text);
+        asked.len().is_multiple_of(2)
+    }
+}
+
+impl Guide for Seconds {
+    fn proposals(&self) -> u32 {
+        self.proposals
+    }
+
+    fn bias(&self, _: &Trajectory, rejected: &[Thought]) -> Vec<WordBias> {
+        WordBias::all(rejected.iter().map(|thought| thought.tool.clone()), -1.0)
+    }
+
+    fn accepts_thought(&self, _: &Trajectory, thought: &Thought) -> bool {
+        self.again(thought.thought.clone())
+    }
+
+    fn accepts_params(&self, _: &Trajectory, params: &str, seen: Option<&str>) -> bool {
+        self.again(format!("{params}: {}", seen.unwrap_or("none")))
+    }
+}
+
 #[test]
-fn hints_are_leant_towards_once_an_observation_has_them() {
-    let planned = |hints: &[&str]| -> Vec<Vec<String>> {
-        let limits = Limits { max_steps: 3, ..Limits::default() };
-        let hints = WordBias::all(hints.iter().copied(), 3.0);
-        let options = RunOptions { limits, word_bias: WordBias::all(["Loire"], 2.0), hints, ..RunOptions::default() };
-        let (_, requests) = run(scripted("wrong"), &options);
-        let biases = requests.into_iter().map(|request| request.word_bias).filter(|biases| !biases.is_empty());
-        biases.map(|biases| biases.into_iter().map(|bias| bias.word).collect()).collect()
+fn a_guide_chooses_among_proposals() {
+    let guide = Seconds::of(2);
+    let options = RunOptions {
+        sampling: Sampling { temperature: 1.0, seed: 7, ..Sampling::default() },
+        judgements: Some(0),
+        word_bias: WordBias::all(["Loire"], 2.0),
+        guide: Some(Arc::clone(&guide) as _),
+        ..RunOptions::default()
     };
-    let words = planned(&["river in France", "Paris"]);
-    assert_eq!(words[0], ["Loire"], "nothing has been observed");
-    assert_eq!(words[1], ["Loire", "river in France"], "no page says Paris");
-    // the first answer's thought is `It is France.`
-    let words = planned(&["France"]);
-    assert_eq!((words[1].len(), words[2].len()), (2, 1), "{words:?}");
+    let (task, requests) = run(scripted("right"), &options);
+    assert_eq!((task.steps(), task.best_answer()), (2, "France"), "no step more than without a guide");
+    let page = "Loire: The Loire is a river in France.";
+    let asked = guide.asked.lock().unwrap().clone();
+    let pairs = ["I need the country.", page, "It is France.", "France: none"];
+    assert_eq!(asked, pairs.map(|text| [text, text]).concat(), "what ends the task is not run");
+    assert_eq!(requests.len(), 8);
+    let words = |request: &GenerateRequest| request.word_bias.iter().map(|bias| bias.word.clone()).collect::<Vec<_>>();
+    assert_eq!(words(&requests[0]), ["Loire"]);
+    assert_eq!(words(&requests[1]), ["Loire", "Retrieve"], "what was rejected");
+    assert!(requests[2].word_bias.is_empty() && requests[3].word_bias.is_empty(), "Tool-Agent has no bias");
+    let seeds: BTreeSet<u64> = requests.iter().map(|request| request.sampling.seed).collect();
+    assert_eq!(seeds.len(), 8, "each proposal has a seed of its own");
+}
+
+#[test]
+fn without_an_accepted_proposal_a_task_fails() {
+    let (task, requests) = run(scripted("right"), &RunOptions { guide: Some(Seconds::of(1)), ..RunOptions::default() });
+    assert_eq!(task.finished().unwrap().reason, FinishReason::Failed);
+    assert_eq!(requests.len(), 1);
 }
 
 #[test]

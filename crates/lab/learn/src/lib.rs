@@ -25,6 +25,7 @@ mod instruct;
 mod iterate;
 mod keep;
 mod kinds;
+mod known_path;
 mod learner;
 mod memory;
 mod options;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 const MOST_ROUNDS: usize = 9;
 /// Maximum of `synthesize.question_bias`; above it, thoughts only repeat the question's words.
 const MOST_BIAS: f32 = 20.0;
-/// Maximum of `synthesize.hints`: each has a greater bias than the one before.
+/// Maximum of `synthesize.hints`; few questions are answered right by a fourth such try.
 const MOST_HINTS: usize = 4;
 /// Defaults for a model without a chat template.
 const FORMS: f64 = 1.0;
@@ -119,7 +119,8 @@ section! {
 section! {
     /// `[synthesize]`: generation of trajectories.
     pub struct Synthesize {
-        /// Number of trajectories for each question; the first one is greedy.
+        /// Number of trajectories for each question; the first one is greedy. A question with tries on a
+        /// known path (`hints`) has only that one beside them.
         pub samples: usize = 4,
         /// Sampling temperature.
         pub temperature: f32 = 0.7,
@@ -128,17 +129,18 @@ section! {
         /// bias less. Default: 6 for a model without a chat template, which misnames relations that it
         /// has not read of, and 0 for others.
         pub question_bias: Option<f32> = None,
-        /// Number of further tries at each question in the form of an example that no other try of the
-        /// round answers right. In these a bias is also on the answer, and on the names of the pages that
-        /// lead to it: from when an observation has them, and the thought has the page that says them,
-        /// until a thought has them. It is 1.5 times `question_bias`, and grows from one such try to the
-        /// next. What is trained on has no hint. Default: 3 where neither `question_bias` nor
-        /// `instruct.forms` is 0, else 0.
+        /// Maximum number of tries on the known path: at each question in the form of an example that the
+        /// greedy try does not answer right, until one is right. In these a step that does not lead on is
+        /// proposed anew, up to 8 times, with a bias on the answer, on the names of the pages that lead to
+        /// it and on the question's words that grows with each rejection, up to twice `question_bias`.
+        /// What is trained on has no hint. Default: 3 where neither `question_bias` nor `instruct.forms`
+        /// is 0, else 0.
         // not serialised if there are none, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "no_hints")]
         pub hints: Option<usize> = None,
-        /// From the second round on: a question that the greedy try answers right gets no others, unless
-        /// its answer can be guessed. There is more to learn from the open ones, and less to train on.
+        /// From the second round on: a question without a known path that the greedy try answers right
+        /// gets no others, unless its answer can be guessed. There is more to learn from the open ones,
+        /// and less to train on.
         // not serialised if false, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         pub until_right: bool = true,
@@ -305,7 +307,7 @@ fn is_usual_threshold(threshold: &f64) -> bool {
     (*threshold - THRESHOLD).abs() < f64::EPSILON
 }
 
-/// Whether there are no hinted tries (`synthesize.hints`).
+/// Whether there are no tries on known paths (`synthesize.hints`).
 #[expect(clippy::ref_option, reason = "serde's signature")]
 fn no_hints(hints: &Option<usize>) -> bool {
     hints.is_none_or(|hints| hints == 0)

@@ -1,20 +1,22 @@
 //! Trajectory synthesis: the meta-agent alone plans, fills in parameters and answers. Tools are
 //! real.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use autoact_base::random::Rng;
-use autoact_in_process::{LocalGroup, RunOptions, Voices};
+use autoact_in_process::{Guide, LocalGroup, RunOptions, Voices};
 use autoact_model::{Backend, WordBias};
-use autoact_score::{normalize, with_options};
+use autoact_score::with_options;
 use autoact_trajectory::{Limits, Sampling, ToolSpec};
 
 use crate::error::LearnError;
-use crate::filter::within;
 use crate::keep::guessable;
+use crate::known_path::{KnownPath, hints};
+use crate::pages::Pages;
 use crate::records::{QuestionRecord, Selection, TrajectoryRecord, TurnRecord};
+use crate::relation_words::lower_words;
 use crate::reward::Said;
 use crate::round::Round;
 use crate::run::Run;
@@ -23,32 +25,21 @@ use crate::stage::Stage;
 use crate::store::{Store, read, read_json};
 use crate::workplace::Workplace;
 
+/// A word in the thoughts of the first tries at so many questions is usual in thoughts.
+const USUAL_TIMES: usize = 2;
+
 /// One try at one question.
 struct Try {
     id: usize,
     sample: usize,
-    /// What Plan-Agent is hinted at.
-    hints: Vec<Hint>,
-}
-
-/// A text that leads to the answer, or the answer itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Hint {
-    text: String,
-    /// The name of the page that has it. A thought names the page first, and then what it says.
-    after: String,
+    /// What chooses among the proposals; `None`: nothing does.
+    path: Option<Arc<KnownPath>>,
 }
 
 impl Try {
-    /// Without hints.
+    /// Without a known path.
     fn plain(id: usize, sample: usize) -> Try {
-        Try { id, sample, hints: Vec::new() }
-    }
-}
-
-impl Hint {
-    fn biased(&self, bias: f32) -> WordBias {
-        WordBias { word: self.text.clone(), bias, after: self.after.clone() }
+        Try { id, sample, path: None }
     }
 }
 
@@ -74,24 +65,53 @@ pub(crate) fn synthesize(work: &Workplace, run: &Run, round: &Round) -> Result<(
     let (store, there) = Store::<TrajectoryRecord>::open(&round.path("trajectories.jsonl"))?;
     let (tools, speakers) = (selected(work, run)?, round.speakers(run));
     let mut tries = Tries { work, round, database: &database, tools, speakers, store, there };
+    let guided = settings.hints.unwrap_or_default();
+    let has_path = |entry: &QuestionRecord| guided > 0 && entry.formed && !hints(entry).is_empty();
     let further = round.number > 1 && settings.until_right;
-    let first = |entry: &QuestionRecord| if further && !needs_all(entry) { 1 } else { settings.samples };
+    let until_right = |entry: &QuestionRecord| has_path(entry) || further && !needs_all(entry);
+    let first = |entry: &QuestionRecord| if until_right(entry) { 1 } else { settings.samples };
     let all = database.iter().enumerate().flat_map(|(id, entry)| (0..first(entry)).map(move |sample| Try::plain(id, sample)));
     tries.make("trajectories", all.collect())?;
-    if further {
-        // by the first try alone, so that a run that is resumed makes the same ones
-        let solved: HashSet<usize> = tries.there.iter().filter(|one| one.sample == 0 && one.is_right()).map(|one| one.id).collect();
-        let open = database.iter().enumerate().filter(|(id, entry)| !needs_all(entry) && !solved.contains(id));
-        tries.make(
-            "trajectories of open questions",
-            open.flat_map(|(id, _)| (1..settings.samples).map(move |sample| Try::plain(id, sample))).collect(),
-        )?;
+    // by the tries before it alone, so that a run that is resumed makes the same ones
+    let open = |tries: &Tries<'_>, before: usize| -> Vec<usize> {
+        let solved: HashSet<usize> = tries.there.iter().filter(|one| one.sample < before && one.is_right()).map(|one| one.id).collect();
+        (0..database.len()).filter(|id| until_right(&database[*id]) && !solved.contains(id)).collect()
+    };
+    let without_path: Vec<usize> = open(&tries, 1).into_iter().filter(|id| !has_path(&database[*id])).collect();
+    if !without_path.is_empty() {
+        let more = without_path.into_iter().flat_map(|id| (1..settings.samples).map(move |sample| Try::plain(id, sample)));
+        tries.make("trajectories of open questions", more.collect())?;
     }
-    let hinted = hinted(settings, &database, &tries.there);
-    if !hinted.is_empty() {
-        tries.make("with hints", hinted)?;
+    let usual = Arc::new(usual(&work.pages, &tries.there));
+    for sample in settings.samples..settings.samples + guided {
+        let path = |id: &usize| {
+            let entry = &database[*id];
+            let bias = settings.question_bias.unwrap_or_default();
+            KnownPath::of(entry, work.task.metric, telling_words(work, entry), bias, &usual)
+        };
+        let todo = open(&tries, sample).into_iter().filter_map(|id| Some(Try { id, sample, path: Some(Arc::new(path(&id)?)) }));
+        let todo: Vec<Try> = todo.collect();
+        if !todo.is_empty() {
+            tries.make(&format!("on known paths, try {}", sample + 1 - settings.samples), todo)?;
+        }
     }
     Ok(())
+}
+
+/// The words of the pages, and those that the first, greedy tries use: no others make sense in a thought.
+fn usual(pages: &Pages, there: &[TrajectoryRecord]) -> HashSet<String> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for record in there.iter().filter(|record| record.sample == 0) {
+        let thoughts = record.turns.iter().filter_map(|turn| match turn {
+            TurnRecord::Step { thought, .. } => Some(thought),
+            TurnRecord::Reflection { .. } => None,
+        });
+        let words: HashSet<String> = thoughts.flat_map(|thought| lower_words(thought)).collect();
+        words.into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
+    }
+    let texts = pages.all().iter().flat_map(|page| [&page.title, &page.text]);
+    let usual = counts.into_iter().filter(|(_, count)| *count >= USUAL_TIMES).map(|(word, _)| word);
+    texts.flat_map(|text| lower_words(text)).chain(usual).collect()
 }
 
 impl Tries<'_> {
@@ -133,36 +153,6 @@ fn needs_all(entry: &QuestionRecord) -> bool {
     entry.stated.is_empty() && guessable(&with_options(&entry.question, &entry.options), entry.answer.as_deref())
 }
 
-/// Tries with hints, at questions in the form of the examples that no try without one answers right.
-fn hinted(settings: &Synthesize, database: &[QuestionRecord], there: &[TrajectoryRecord]) -> Vec<Try> {
-    let solved: HashSet<usize> = there.iter().filter(|record| record.is_right() && !record.hinted).map(|record| record.id).collect();
-    let open = database.iter().enumerate().filter(|(id, entry)| entry.formed && !solved.contains(id));
-    let tries = settings.samples..settings.samples + settings.hints.unwrap_or_default();
-    open.flat_map(|(id, entry)| {
-        let hints = hints(entry);
-        // there is nothing to hint at where the question itself has the answer
-        let tries = if hints.is_empty() { 0..0 } else { tries.clone() };
-        tries.map(move |sample| Try { id, sample, hints: hints.clone() })
-    })
-    .collect()
-}
-
-/// What the pages of a question lead to: the names of all but the first, and the answer. What the
-/// question says itself is none. Of an answer that could be guessed, what decides it.
-fn hints(entry: &QuestionRecord) -> Vec<Hint> {
-    if !entry.stated.is_empty() {
-        let stated = entry.pages.iter().zip(&entry.stated);
-        return stated.map(|(page, told)| Hint { text: told.value.clone(), after: page.clone() }).collect();
-    }
-    let Some(answer) = entry.answer.as_ref().filter(|answer| !guessable(&entry.question, Some(answer.as_str()))) else {
-        return Vec::new();
-    };
-    let question = normalize(&entry.question);
-    let led_to = entry.pages.iter().zip(entry.pages.iter().skip(1).chain([answer]));
-    let hints = led_to.map(|(page, text)| Hint { text: text.clone(), after: page.clone() });
-    hints.filter(|hint| !within(&normalize(&hint.text), &question)).collect()
-}
-
 /// The selected tools, T_s.
 pub(crate) fn selected(work: &Workplace, run: &Run) -> Result<Vec<ToolSpec>, LearnError> {
     let path = run.path("tools.json");
@@ -190,8 +180,8 @@ fn attempt(
         limits: Limits { max_steps: settings.max_steps, max_time: Duration::from_secs(settings.seconds), ..Limits::default() },
         sampling: Sampling { temperature, seed, ..Sampling::default() },
         judgements: Some(0),
-        word_bias: bias_on(work, entry, one.sample, round),
-        hints: one.hints.iter().map(|hint| hint.biased(hint_bias(settings, one))).collect(),
+        word_bias: if one.path.is_some() { Vec::new() } else { bias_on(work, entry, one.sample, round) },
+        guide: one.path.clone().map(|path| path as Arc<dyn Guide>),
         ..RunOptions::default()
     };
     let begun = Instant::now();
@@ -209,7 +199,7 @@ fn attempt(
         stated: entry.stated.clone(),
         answer: said.answer().to_owned(),
         no_answer: said == Said::NoAnswer,
-        hinted: !one.hints.is_empty(),
+        hinted: one.path.is_some(),
         reward,
         failed: failed.unwrap_or_default(),
         tools: tools.iter().map(|tool| tool.name.clone()).collect(),
@@ -217,12 +207,6 @@ fn attempt(
         tokens: [task.prompt_tokens(), task.completion_tokens()],
         millis: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
-}
-
-/// The logit bias on hints: one and a half of that on the question's words, and more from try to try.
-/// Too small a one does not change what a thought says, and too great a one breaks its sentences.
-fn hint_bias(settings: &Synthesize, one: &Try) -> f32 {
-    settings.question_bias.unwrap_or_default() * (1.5 + 0.25 * one.sample.saturating_sub(settings.samples) as f32)
 }
 
 /// The logit bias on the words of a question. The first, greedy try has none. The others' is halved
@@ -233,12 +217,14 @@ pub(crate) fn question_bias(work: &Workplace, question: &str, sample: usize, rou
 
 /// The same, and on the words by which pages name what decides the answer: `Who is older?` has none.
 fn bias_on(work: &Workplace, entry: &QuestionRecord, sample: usize, round: &Round) -> Vec<WordBias> {
-    let mut words = question_bias(work, &entry.question, sample, round);
-    if let Some(bias) = bias(&work.task.settings.synthesize, sample, round) {
-        let named: BTreeSet<&String> = entry.stated.iter().flat_map(|stated| &stated.words).collect();
-        words.extend(WordBias::all(named, bias));
-    }
-    words
+    bias(&work.task.settings.synthesize, sample, round).map_or_else(Vec::new, |bias| WordBias::all(telling_words(work, entry), bias))
+}
+
+/// The words that thoughts about a question should use: its own, and those by which pages name what
+/// decides the answer.
+fn telling_words(work: &Workplace, entry: &QuestionRecord) -> Vec<String> {
+    let named: BTreeSet<&String> = entry.stated.iter().flat_map(|stated| &stated.words).collect();
+    work.vocabulary.asked(&entry.question).into_iter().chain(named.into_iter().cloned()).collect()
 }
 
 fn bias(settings: &Synthesize, sample: usize, round: &Round) -> Option<f32> {
@@ -254,7 +240,6 @@ pub(crate) fn part(round: &Round, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::StatedRecord;
 
     #[test]
     fn the_greedy_try_has_no_bias_and_the_bias_halves_by_round() {
@@ -265,45 +250,5 @@ mod tests {
         assert_eq!([of(&settings, 0, 1), of(&settings, 1, 1), of(&settings, 3, 2)], [None, Some(6.0), Some(3.0)]);
         assert_eq!(of(&Synthesize::default(), 1, 1), None);
         assert_eq!(of(&settings, 6, 1), Some(6.0));
-        assert_eq!([4, 5, 6].map(|sample| hint_bias(&settings, &Try::plain(0, sample))), [9.0, 10.5, 12.0]);
-    }
-
-    fn entry(question: &str, answer: &str, pages: &[&str]) -> QuestionRecord {
-        QuestionRecord {
-            attempt: Some(0),
-            question: question.into(),
-            answer: Some(answer.into()),
-            options: Vec::new(),
-            pages: pages.iter().map(|page| (*page).to_owned()).collect(),
-            formed: true,
-            ..QuestionRecord::default()
-        }
-    }
-
-    #[test]
-    fn what_a_question_does_not_say_is_hinted_at() {
-        let chain = entry("Who heads the department of Pavel Ek?", "Nadia Haddad", &["Pavel Ek", "Sales Department"]);
-        let hint = |text: &str, after: &str| Hint { text: text.into(), after: after.into() };
-        assert_eq!(hints(&chain), [hint("Sales Department", "Pavel Ek"), hint("Nadia Haddad", "Sales Department")]);
-        assert!(hints(&entry("Does Pavel Ek work in the Sales Department?", "yes", &["Pavel Ek", "Sales Department"])).is_empty());
-        let compared = entry("Which is larger, the Graz Office or the Lyon Office?", "Lyon Office", &["Graz Office", "Lyon Office"]);
-        assert!(hints(&compared).is_empty());
-        let told = |value: &str| StatedRecord { value: value.into(), words: Vec::new() };
-        let certain = QuestionRecord { stated: ["40", "25"].map(told).to_vec(), ..compared };
-        assert_eq!(hints(&certain), [hint("40", "Graz Office"), hint("25", "Lyon Office")]);
-        assert!(hints(&QuestionRecord { answer: None, ..chain }).is_empty());
-    }
-
-    #[test]
-    fn only_questions_in_a_form_that_no_try_answers_are_hinted() {
-        let formed = |at: usize| entry(&format!("Who heads office {at}?"), "Ek", &["Office"]);
-        let database = [formed(0), formed(1), QuestionRecord { formed: false, ..formed(2) }, formed(3)];
-        let record = |id, reward, hinted| TrajectoryRecord { id, sample: 0, hinted, reward, ..TrajectoryRecord::default() };
-        // the last one was answered with a hint before the run was stopped
-        let there = [record(0, 1.0, false), record(1, 0.5, false), record(2, 0.0, false), record(3, 0.0, false), record(3, 1.0, true)];
-        let settings = Synthesize { hints: Some(2), ..Synthesize::default() };
-        let tries: Vec<_> = hinted(&settings, &database, &there).into_iter().map(|one| (one.id, one.sample)).collect();
-        assert_eq!(tries, [(1, 4), (1, 5), (3, 4), (3, 5)]);
-        assert!(hinted(&Synthesize::default(), &database, &there).is_empty());
     }
 }

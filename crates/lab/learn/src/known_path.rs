@@ -1,0 +1,286 @@
+//! The known path to an answer: the pages of a question in order, and what each of them leads to. It
+//! chooses among what the agents propose in tries at questions that they do not answer right by
+//! themselves. This is the rationalisation of STaR (Zelikman and others, 2022), step by step.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use autoact_in_process::Guide;
+use autoact_model::WordBias;
+use autoact_score::{Metric, normalize};
+use autoact_trajectory::{Terminal, Thought, Trajectory};
+
+use crate::filter::within;
+use crate::keep::guessable;
+use crate::records::QuestionRecord;
+use crate::relation_words::lower_words;
+
+/// Maximum number of proposals of a call.
+const PROPOSALS: u32 = 8;
+/// Growth of the bias on hints with each rejected proposal, and its maximum, in `question_bias`. Too
+/// small a bias does not change what a thought says, and too great a one breaks its sentences.
+const BIAS_STEP: f32 = 0.5;
+const MOST_BIAS: f32 = 2.0;
+/// The bias on a word of a rejected thought, for each that has it, in `question_bias`: `Done.` where
+/// another page is to be read, `not shown` where the value is. Words that were read or asked have none.
+const REJECTED_BIAS: f32 = -0.3;
+
+/// A text that leads to the answer, or the answer itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hint {
+    /// The text.
+    pub(crate) text: String,
+    /// The name of the page that has it. A thought names the page first, and then what it says.
+    pub(crate) after: String,
+}
+
+/// What the pages of a question lead to: the names of all but the first, and the answer. What the
+/// question says itself is none. Of an answer that could be guessed, what decides it.
+pub(crate) fn hints(entry: &QuestionRecord) -> Vec<Hint> {
+    if !entry.stated.is_empty() {
+        let stated = entry.pages.iter().zip(&entry.stated);
+        return stated.map(|(page, told)| Hint { text: told.value.clone(), after: page.clone() }).collect();
+    }
+    let Some(answer) = entry.answer.as_ref().filter(|answer| !guessable(&entry.question, Some(answer.as_str()))) else {
+        return Vec::new();
+    };
+    let question = normalize(&entry.question);
+    let led_to = entry.pages.iter().zip(entry.pages.iter().skip(1).chain([answer]));
+    let hints = led_to.map(|(page, text)| Hint { text: text.clone(), after: page.clone() });
+    hints.filter(|hint| !within(&normalize(&hint.text), &question)).collect()
+}
+
+/// The known path to the answer of a question.
+#[derive(Debug)]
+pub(crate) struct KnownPath {
+    question: String,
+    answer: String,
+    metric: Metric,
+    hints: Vec<Hint>,
+    /// Whether the answer follows from the hints, and is none of them.
+    decided: bool,
+    /// The words of the question that thoughts should use.
+    words: Vec<String>,
+    /// The bias on these.
+    bias: f32,
+    /// Words of other thoughts, and of the corpus.
+    usual: Arc<HashSet<String>>,
+}
+
+impl KnownPath {
+    /// The path of a question in the form of the examples. `None`: there is nothing to hint at.
+    pub(crate) fn of(
+        entry: &QuestionRecord,
+        metric: Metric,
+        words: Vec<String>,
+        bias: f32,
+        usual: &Arc<HashSet<String>>,
+    ) -> Option<KnownPath> {
+        let (hints, answer) = (hints(entry), entry.answer.clone()?);
+        (entry.formed && !hints.is_empty()).then(|| KnownPath {
+            question: entry.question.clone(),
+            answer,
+            metric,
+            hints,
+            decided: !entry.stated.is_empty(),
+            words,
+            bias,
+            usual: Arc::clone(usual),
+        })
+    }
+
+    /// How many of the hints observations have, in their order: each after a thought that names its
+    /// page. The first page may go by another name.
+    fn seen(&self, trajectory: &Trajectory) -> usize {
+        let mut seen = 0;
+        let mut named: HashSet<usize> = HashSet::from([0]);
+        for step in trajectory.steps() {
+            named.extend((0..self.hints.len()).filter(|at| names(&step.thought, &self.hints[*at].after)));
+            let Some(text) = step.observation.as_ref() else { continue };
+            while self.hints.get(seen).is_some_and(|hint| named.contains(&seen) && text.contains(hint.text.as_str())) {
+                seen += 1;
+            }
+        }
+        seen
+    }
+
+    /// The words of the question, and of what was read.
+    fn read(&self, trajectory: &Trajectory) -> HashSet<String> {
+        let read = trajectory.steps().filter_map(|step| step.observation.as_deref());
+        read.chain([self.question.as_str()]).flat_map(lower_words).collect()
+    }
+
+    /// Whether all words are known. A bias makes a small model break words.
+    fn is_worded(&self, trajectory: &Trajectory, thought: &str) -> bool {
+        let read = self.read(trajectory);
+        lower_words(thought).iter().all(|word| read.contains(word) || self.usual.contains(word))
+    }
+}
+
+impl Guide for KnownPath {
+    fn proposals(&self) -> u32 {
+        PROPOSALS
+    }
+
+    fn bias(&self, trajectory: &Trajectory, rejected: &[Thought]) -> Vec<WordBias> {
+        let strength = (BIAS_STEP * rejected.len() as f32).min(MOST_BIAS);
+        let said = |hint: &&Hint| trajectory.steps().any(|step| step.thought.contains(hint.text.as_str()));
+        let open = self.hints.iter().take(self.seen(trajectory)).filter(|hint| !said(hint));
+        let hint = |hint: &Hint| WordBias { word: hint.text.clone(), bias: self.bias * strength, after: hint.after.clone() };
+        let mut bias: Vec<WordBias> = open.clone().map(hint).collect();
+        // pages do not always begin with their own names, by which a thought calls them
+        bias.extend(WordBias::all(open.map(|hint| hint.after.clone()), self.bias * strength));
+        bias.extend(WordBias::all(self.words.iter().cloned(), self.bias * strength.min(1.0)));
+        let read = self.read(trajectory);
+        let mut less: BTreeMap<&str, f32> = BTreeMap::new();
+        for thought in rejected {
+            let words = thought.thought.split(|c: char| !c.is_alphanumeric());
+            let words: BTreeSet<&str> = words.filter(|word| !word.is_empty() && !read.contains(&word.to_lowercase())).collect();
+            words.into_iter().for_each(|word| *less.entry(word).or_default() += self.bias * REJECTED_BIAS);
+        }
+        bias.extend(less.into_iter().map(|(word, bias)| WordBias { word: word.to_owned(), bias, after: String::new() }));
+        bias.retain(|word| word.bias != 0.0);
+        bias
+    }
+
+    /// It says what was seen and not yet said, names the page that has the next one, and answers once
+    /// all are seen.
+    fn accepts_thought(&self, trajectory: &Trajectory, thought: &Thought) -> bool {
+        let seen = self.seen(trajectory);
+        let said = |hint: &Hint| names(&thought.thought, &hint.text) || trajectory.steps().any(|step| names(&step.thought, &hint.text));
+        let leads_on = match trajectory.tool(&thought.tool).and_then(|tool| tool.terminal) {
+            Some(Terminal::NoAnswer) => false,
+            Some(Terminal::Answer) => seen == self.hints.len(),
+            None => match self.hints.get(seen) {
+                Some(next) => names(&thought.thought, &next.after) || (seen == 0 && !names(&self.question, &next.after)),
+                None => self.decided,
+            },
+        };
+        leads_on && self.hints[..seen].iter().all(said) && self.is_worded(trajectory, &thought.thought)
+    }
+
+    /// They are the answer, or lead to the next page or to what it says.
+    fn accepts_params(&self, trajectory: &Trajectory, params: &str, seen: Option<&str>) -> bool {
+        let Some(text) = seen else {
+            return self.metric.score(&self.question, Some(params), Some(&self.answer)).0;
+        };
+        let next = self.hints.get(self.seen(trajectory));
+        next.is_none_or(|next| text.contains(next.text.as_str()) || normalize(params) == normalize(&next.after))
+    }
+}
+
+/// Whether a text has a name or a value, whatever follows it: `Car 421's length`.
+fn names(text: &str, name: &str) -> bool {
+    within(&lower_words(name).join(" "), &lower_words(text).join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use autoact_trajectory::{Step, ToolSpec, Turn};
+
+    use super::*;
+    use crate::records::StatedRecord;
+
+    fn entry(question: &str, answer: &str, pages: &[&str]) -> QuestionRecord {
+        QuestionRecord {
+            attempt: Some(0),
+            question: question.into(),
+            answer: Some(answer.into()),
+            options: Vec::new(),
+            pages: pages.iter().map(|page| (*page).to_owned()).collect(),
+            formed: true,
+            ..QuestionRecord::default()
+        }
+    }
+
+    fn told(entry: QuestionRecord, values: &[&str]) -> QuestionRecord {
+        let stated = values.iter().map(|value| StatedRecord { value: (*value).to_owned(), words: Vec::new() });
+        QuestionRecord { stated: stated.collect(), ..entry }
+    }
+
+    fn path(entry: &QuestionRecord) -> KnownPath {
+        let usual = "need the of is done not shown that answer compute".split(' ').map(str::to_owned).collect();
+        KnownPath::of(entry, Metric::ExactMatch, vec!["head".into()], 6.0, &Arc::new(usual)).unwrap()
+    }
+
+    /// A history of thoughts, each with what was read then.
+    fn history(steps: &[(&str, &str)]) -> Trajectory {
+        let step = |(thought, read): &(&str, &str)| {
+            Turn::Step(Step { thought: (*thought).into(), observation: Some((*read).into()), ..Step::default() })
+        };
+        let tools = ["Retrieve", "Calculate", "Finish", "NotFound"].map(ToolSpec::new).to_vec();
+        Trajectory { tools, turns: steps.iter().map(step).collect(), ..Trajectory::default() }
+    }
+
+    fn thought(thought: &str, tool: &str) -> Thought {
+        Thought { thought: thought.into(), tool: tool.into() }
+    }
+
+    #[test]
+    fn what_a_question_does_not_say_is_hinted_at() {
+        let chain = entry("Who heads the department of Pavel Ek?", "Nadia Haddad", &["Pavel Ek", "Sales Department"]);
+        let hint = |text: &str, after: &str| Hint { text: text.into(), after: after.into() };
+        assert_eq!(hints(&chain), [hint("Sales Department", "Pavel Ek"), hint("Nadia Haddad", "Sales Department")]);
+        assert!(hints(&entry("Does Pavel Ek work in the Sales Department?", "yes", &["Pavel Ek", "Sales Department"])).is_empty());
+        let compared = entry("Which is larger, the Graz Office or the Lyon Office?", "Lyon Office", &["Graz Office", "Lyon Office"]);
+        assert!(hints(&compared).is_empty());
+        assert_eq!(hints(&told(compared, &["40", "25"])), [hint("40", "Graz Office"), hint("25", "Lyon Office")]);
+        assert!(hints(&QuestionRecord { answer: None, ..chain }).is_empty());
+    }
+
+    #[test]
+    fn a_chain_is_followed_page_by_page() {
+        let chain = path(&entry("Who is the head of the department of Pavel Ek?", "Nadia Haddad", &["Pavel Ek", "Sales Department"]));
+        let start = history(&[]);
+        let accepts = |at: &Trajectory, text: &str, tool: &str| chain.accepts_thought(at, &thought(text, tool));
+        assert!(accepts(&start, "Need the department of Pavel Ek.", "Retrieve"));
+        assert!(!accepts(&start, "Need the department of Pavel.", "Retrieve"), "another name");
+        assert!(!accepts(&start, "Need the depament of Pavel Ek.", "Retrieve"), "no word");
+        assert!(!accepts(&start, "Pavel Ek is not shown.", "NotFound") && !accepts(&start, "Pavel Ek is the answer.", "Finish"));
+        assert!(chain.accepts_params(&start, "pavel ek", Some("No such page.")));
+        assert!(!chain.accepts_params(&start, "Ek", Some("No such page.")));
+
+        let first = ("Need the department of Pavel Ek.", "Pavel Ek works in the Sales Department since 2010.");
+        let second = history(&[first]);
+        assert!(accepts(&second, "The department of Pavel Ek is the Sales Department. Need the head of the Sales Department.", "Retrieve"));
+        assert!(!accepts(&second, "The department of Pavel Ek is not shown.", "Retrieve"));
+        assert!(!accepts(&second, "The department of Pavel Ek is the Sales Department. Done.", "Finish"), "there is another page");
+        assert!(chain.accepts_params(&second, "Sales", Some("The head of the Sales Department is Nadia Haddad.")));
+
+        let next = ("The department is the Sales Department. Need the head of the Sales Department.", "Its head is Nadia Haddad.");
+        let last = history(&[first, next]);
+        assert!(accepts(&last, "The head of the Sales Department is Nadia Haddad.", "Finish"));
+        assert!(!accepts(&last, "The head of the Sales Department is Nadia Haddad.", "Retrieve"), "all is known");
+        assert!(!accepts(&last, "The head of the Sales Department is Pavel Ek.", "Finish"));
+        assert!(chain.accepts_params(&last, "Nadia Haddad", None) && !chain.accepts_params(&last, "Nadia", None));
+    }
+
+    #[test]
+    fn what_decides_may_be_computed_with() {
+        let entry = entry("Was the Graz Office built before the Lyon Office?", "yes", &["Graz Office", "Lyon Office"]);
+        let path = path(&told(entry, &["1990", "2010"]));
+        let steps = [("Need the Graz Office.", "Built in 1990."), ("Graz Office is 1990. Need the Lyon Office.", "It is of 2010.")];
+        assert!(path.accepts_thought(&history(&steps), &thought("Lyon Office is 2010. Compute 1990.", "Calculate")));
+        assert!(!path.accepts_thought(&history(&steps), &thought("Compute 1990.", "Calculate")), "not all is said");
+        assert!(path.accepts_params(&history(&steps), "1990 < 2010", Some("true")));
+        // a value counts as read once its page is named
+        let early = history(&[("Need the Graz Office.", "Built in 1990, enlarged in 2010.")]);
+        assert_eq!((path.seen(&early), path.seen(&history(&steps))), (1, 2));
+    }
+
+    #[test]
+    fn the_bias_grows_and_what_was_rejected_loses() {
+        let path = path(&entry("Who is the head of the Sales Department?", "Nadia Haddad", &["Sales Department"]));
+        let read = history(&[("Need the head of the Sales Department.", "Its head is Nadia Haddad.")]);
+        assert!(path.bias(&read, &[]).is_empty(), "the first proposal is the model's own");
+        let rejected = [thought("The head is not shown. Done.", "Finish"), thought("Not so.", "NotFound")];
+        let of =
+            |rejected: &[Thought], word: &str| path.bias(&read, rejected).into_iter().find(|bias| bias.word == word).map(|bias| bias.bias);
+        assert_eq!([of(&rejected[..1], "Nadia Haddad"), of(&rejected, "Nadia Haddad")], [Some(3.0), Some(6.0)]);
+        assert_eq!(of(&rejected, "Sales Department"), Some(6.0));
+        assert_eq!([of(&rejected, "head"), of(&rejected, "not"), of(&rejected, "The")], [Some(6.0), Some(6.0 * REJECTED_BIAS), None]);
+        assert_eq!(of(&[rejected.clone(), rejected.clone(), rejected.clone()].concat(), "Nadia Haddad"), Some(12.0));
+        let start = path.bias(&history(&[]), &rejected);
+        assert!(start.iter().all(|bias| bias.word != "Nadia Haddad"), "nothing has been read");
+    }
+}
