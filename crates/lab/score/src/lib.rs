@@ -17,5 +17,7 @@ pub use bootstrap::{Bootstrap, Interval, PairError};
 pub use calibration::{FOLDS, FitError, Fitted, Judged, LEAST_QUESTIONS, fit, fit_or_approve_none, fit_within_reach};
 pub use choice::{label, named, options, with_options, without_options};
 pub use metric::{Metric, UnknownMetric};
-pub use ranking::{Caught, CurvePoint, auroc, calibration_error, caught_keeping, curve, precision_at_least, threshold_for};
+pub use ranking::{
+    Caught, CurvePoint, auroc, calibration_error, caught_keeping, curve, precision_at_least, precision_covering, threshold_for,
+};
 pub use verdicts::Verdicts;

@@ -55,6 +55,13 @@ pub fn curve(scored: &[(f64, bool)]) -> Vec<CurvePoint> {
     by_score(scored).into_iter().map(point).collect()
 }
 
+/// The precision of the highest threshold that covers at least `coverage` of the right answers, 0 to
+/// 1. `None` if no answer is right.
+pub fn precision_covering(coverage: f64, scored: &[(f64, bool)]) -> Option<f64> {
+    let any = scored.iter().any(|(_, right)| *right);
+    curve(scored).into_iter().find(|point| any && point.coverage >= coverage).map(|point| point.precision)
+}
+
 /// What a threshold that keeps most right answers catches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Caught {
@@ -176,6 +183,14 @@ mod tests {
         assert_eq!(caught_keeping(0.9, &[(0.5, true), (0.4, true)]), None);
         assert_eq!(caught_keeping(0.0, &[(0.5, false), (0.4, false)]), None);
         assert_eq!(caught_keeping(0.9, &[(f64::NAN, true), (0.4, false)]), None);
+    }
+
+    #[test]
+    fn precision_is_that_where_enough_is_covered() {
+        let scored = [(0.9, true), (0.8, false), (0.7, true), (0.6, true), (0.5, false)];
+        let of = |coverage| precision_covering(coverage, &scored);
+        assert_eq!([of(0.0), of(0.3), of(0.5), of(1.0)], [Some(1.0), Some(1.0), Some(2.0 / 3.0), Some(0.75)]);
+        assert_eq!((precision_covering(0.5, &[(0.9, false)]), precision_covering(0.5, &[])), (None, None));
     }
 
     #[test]

@@ -3,11 +3,15 @@
 use std::fmt::Write as _;
 
 use autoact_plot::{Axis, Page, Plot, Series};
-use autoact_score::{Bootstrap, Interval, auroc, calibration_error, curve};
+use autoact_score::{Bootstrap, Interval, auroc, calibration_error, curve, precision_covering};
 use autoact_trajectory::Evidence;
 use serde_json::{Map, Value, json};
 
 use super::compare::table::{fraction, percent};
+
+/// The coverages at which the precision is told, whatever threshold the group has: groups with
+/// different ones are compared by it.
+const COVERAGES: [f64; 3] = [0.8, 0.85, 0.9];
 
 /// One question's answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,6 +56,11 @@ pub(super) struct Approval {
 fn share(flags: impl Iterator<Item = bool>) -> Option<Interval> {
     let values: Vec<f64> = flags.map(|flag| f64::from(u8::from(flag))).collect();
     (!values.is_empty()).then(|| Bootstrap::default().mean(&values))
+}
+
+/// The precision that a threshold with at least this coverage would have, with its interval.
+fn precise(scored: &[(f64, bool)], coverage: f64) -> Option<Interval> {
+    Bootstrap::default().statistic(scored, |scored| precision_covering(coverage, scored))
 }
 
 /// AUROC with its interval.
@@ -118,6 +127,11 @@ impl Approval {
             let error = calibration_error(&self.confidences).unwrap_or_default();
             let ranked = or_dash(&ranked(&self.confidences), fraction);
             let _ = writeln!(out, "{:<24}AUROC {ranked}, calibration error {error:.3}, {} answers", "confidence", self.confidences.len());
+            for coverage in COVERAGES {
+                let name = format!("precision at {:.0}%", 100.0 * coverage);
+                let precision = or_dash(&precise(&self.confidences, coverage), percent);
+                let _ = writeln!(out, "{name:<24}{precision}  if the threshold covered so many right answers");
+            }
         }
         if self.with_evidence() > 0 {
             let _ = writeln!(out, "\n{:<24}AUROC, {} answers", "part of the evidence", self.with_evidence());
@@ -137,6 +151,7 @@ impl Approval {
             "confidence": (!self.confidences.is_empty()).then(|| json!({
                 "answers": self.confidences.len(), "auroc": ranked(&self.confidences),
                 "calibration_error": calibration_error(&self.confidences),
+                "precision_at": COVERAGES.map(|coverage| json!({ "coverage": coverage, "precision": precise(&self.confidences, coverage) })),
             })),
             "evidence": (self.with_evidence() > 0).then(|| json!({ "answers": self.with_evidence(), "auroc": parts })),
         })
@@ -202,6 +217,10 @@ mod tests {
         );
         let text = approval.text();
         assert!(text.contains("AUROC 1.000 [1.000, 1.000], calibration error 0.275, 4 answers"), "{text}");
+        // all right answers are above the wrong one
+        let precise = &json["confidence"]["precision_at"][1];
+        assert!(near(&precise["coverage"], 0.85) && near(&precise["precision"]["mean"], 1.0), "{json}");
+        assert!(text.lines().any(|line| line.starts_with("precision at 85%") && line.contains("100.0%")), "{text}");
         let page = approval.page("t", None);
         assert!(page.contains("coverage, %") && !page.contains("Uncalibrated"), "{page}");
     }
