@@ -1,5 +1,6 @@
 //! The agents and tools of the group, over one model and one tool library.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
@@ -51,13 +52,31 @@ impl Members {
         }
     }
 
-    /// What the open step's tool returns to these parameters; `None` if it ends the task, or if
-    /// running it may change the world.
-    fn would_see(&self, trajectory: &Trajectory, params: &str) -> Option<String> {
-        let tool = trajectory.open_step()?.tool.clone();
-        let spec = trajectory.tool(&tool)?;
+    /// What the open step's tool returns to these parameters; `None` if it ends the task, if running it
+    /// may change the world, or if it does not return in time.
+    fn would_see(&self, call: &Call<'_>, params: &str) -> Option<String> {
+        let tool = call.trajectory.open_step()?.tool.clone();
+        let spec = call.trajectory.tool(&tool)?;
         let runs = !spec.is_terminal() && spec.effect != Effect::SideEffect;
-        runs.then(|| self.library.execute(&Action { tool, params: params.to_owned() }, trajectory).text)
+        let action = Action { tool, params: params.to_owned() };
+        let seen = runs.then(|| self.run(&action, call.trajectory, spec.timeout.min(call.time_left)).ok())??;
+        Some(seen.ok()?.text)
+    }
+
+    /// Runs the tool on its own thread, so that a tool that hangs or panics does not stop the task.
+    fn run(
+        &self,
+        action: &Action,
+        trajectory: &Trajectory,
+        time: Duration,
+    ) -> io::Result<Result<autoact_tools::Observation, RecvTimeoutError>> {
+        let (library, action, trajectory) = (Arc::clone(&self.library), action.clone(), trajectory.clone());
+        let (sender, result) = sync_channel(1);
+        thread::Builder::new().name("tool".to_owned()).spawn(move || {
+            // sending fails if the time is up and nobody waits
+            let _ = sender.send(library.execute(&action, &trajectory));
+        })?;
+        Ok(result.recv_timeout(time))
     }
 
     /// The parsed reply of `role`. An overloaded model is called again while the task has time.
@@ -129,9 +148,8 @@ impl ToolAgent for Members {
         loop {
             let parse = |reply: &Generated| params(&reply.text, spec);
             let reply = self.say(Role::Tool, &proposals.next(), self.voices.of_tool(tool), &[], parse).await?;
-            let accepts = |guide: &dyn Guide, params: &String| {
-                guide.accepts_params(trajectory, params, self.would_see(trajectory, params).as_deref())
-            };
+            let accepts =
+                |guide: &dyn Guide, params: &String| guide.accepts_params(trajectory, params, self.would_see(&call, params).as_deref());
             if let Some(settled) = proposals.settle(reply, accepts) {
                 return settled;
             }
@@ -162,19 +180,12 @@ impl Contexts for Members {
 
 #[async_trait]
 impl Tools for Members {
-    /// Runs the tool on its own thread, so that a tool that hangs or panics does not stop the task.
     async fn execute(&self, execution: Execution<'_>) -> Result<Reply<Seen>, Failure> {
         let Execution { call, action, spec, may_have_run: _ } = execution;
         let own = spec.map_or(Duration::MAX, |spec| spec.timeout);
-        let (library, ran, trajectory) = (Arc::clone(&self.library), action.clone(), call.trajectory.clone());
-        let (sender, result) = sync_channel(1);
         let begun = Instant::now();
-        let started = thread::Builder::new().name("tool".to_owned()).spawn(move || {
-            // sending fails if the time is up and nobody waits
-            let _ = sender.send(library.execute(&ran, &trajectory));
-        });
-        started.map_err(|error| Failure::new(FailureClass::Broken, TOOLS, error))?;
-        let seen = match result.recv_timeout(own.min(call.time_left)) {
+        let ran = self.run(action, call.trajectory, own.min(call.time_left));
+        let seen = match ran.map_err(|error| Failure::new(FailureClass::Broken, TOOLS, error))? {
             Ok(seen) => {
                 let autoact_tools::Observation { text, is_error, truncated, refers_back: _, artifacts, sources } = seen;
                 Seen { observation: Observation { text, is_error, repeated: false, truncated, sources, untrusted: true }, artifacts }
