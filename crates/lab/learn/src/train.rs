@@ -47,7 +47,7 @@ pub struct Trained {
     pub steps: u64,
     /// Number of epochs.
     pub epochs: u64,
-    /// The step whose weights were kept.
+    /// The step whose weights were kept; 0: no epoch was better than the base.
     pub best_step: u64,
     /// Validation loss at that step, in nats per token; `None` without validation documents.
     pub validation_loss: Option<f64>,
@@ -132,8 +132,8 @@ impl Adapter<'_> {
             let step = trainer.step_count();
             if step.is_multiple_of(per_epoch) && !curve.validated(step) {
                 let loss = trainer.evaluate(&validation).map_err(&failed)?;
-                let better = loss.is_nan() || curve.best().is_none_or(|(_, best)| loss < best);
-                if better && step > 0 {
+                // at step 0 the adapter changes nothing; it stays if no epoch fits the validation data better
+                if loss.is_nan() || curve.best().is_none_or(|(_, best)| loss < best) {
                     self.keep(&trainer)?;
                 }
                 curve.push(CurvePoint {
@@ -198,11 +198,12 @@ impl Adapter<'_> {
         let validated = best.map_or_else(|| "no validation".to_owned(), |(_, loss)| format!("validation loss {loss:.4}"));
         let base = curve.base().map_or_else(String::new, |loss| format!(" (base {loss:.4})"));
         self.work.view.end(&format!(
-            "{} documents, {} epochs, {validated}{base}, {:.0} tokens/s{}",
+            "{} documents, {} epochs, {validated}{base}, {:.0} tokens/s{}{}",
             documents.len(),
             trained.epochs,
             trained.tokens_per_second,
-            if trained.stopped_early { ", stopped early" } else { "" }
+            if trained.stopped_early { ", stopped early" } else { "" },
+            if trained.best_step == 0 { ", no epoch better than the base" } else { "" }
         ));
         Ok(())
     }
@@ -326,7 +327,7 @@ impl Curve {
     }
 
     fn validations(&self) -> impl Iterator<Item = (u64, f64)> {
-        self.points.iter().filter(|point| point.step > 0).filter_map(|point| Some((point.step, point.validation?)))
+        self.points.iter().filter_map(|point| Some((point.step, point.validation?)))
     }
 
     /// The step with the lowest validation loss.
@@ -379,6 +380,10 @@ mod tests {
         assert_eq!((curve.base(), curve.best()), (Some(3.0), Some((4, 0.5))));
         assert!(curve.stagnates(2, 0.0) && !curve.stagnates(3, 0.0) && !curve.stagnates(0, 0.0));
         assert!(curve.stagnates(3, 0.5) && !curve.stagnates(3, 0.4));
+        let dir = tempfile::tempdir().unwrap();
+        let mut worse = Curve::open(&dir.path().join("curve.jsonl"), 0).unwrap();
+        [(0, 0.2), (2, 0.4), (4, 0.3)].into_iter().for_each(|(at, validation)| worse.push(step(at, None, Some(validation))).unwrap());
+        assert!(worse.best() == Some((0, 0.2)) && worse.stagnates(2, 0.0), "the base is the best");
         let curve = Curve::open(&path, 6).unwrap();
         assert!(curve.validated(6) && !curve.validated(8) && !curve.stagnates(2, 0.0));
     }
