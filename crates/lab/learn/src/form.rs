@@ -37,6 +37,10 @@ const STATED: f64 = 0.6;
 const DRAWS: usize = 20;
 /// Words of English questions.
 const ASKING: [&str; 10] = ["did", "does", "how", "is", "what", "when", "where", "which", "who", "whose"];
+/// Of these, those that a verb without an ending follows.
+const DOING: [&str; 2] = ["did", "does"];
+/// Words between a number and what it counts.
+const LARGE: [&str; 4] = ["billion", "hundred", "million", "thousand"];
 /// A question with this word can ask for anything; `who`, `when` and `where` say what they ask for.
 const ANYTHING: &str = "what";
 
@@ -281,8 +285,17 @@ impl Form {
             widen(&mut parts, &common);
         }
         let sources = parts.iter().map(of).collect();
-        let asks_anything = value && lower_words(&example.question).iter().any(|word| word == ANYTHING);
-        let kept = if asks_anything { KEPT } else { KEPT_BY_OTHERS };
+        let words = lower_words(&example.question);
+        let asks_anything = value && words.iter().any(|word| word == ANYTHING);
+        // what somebody did is a verb in a form that pages seldom have: `Did Line 3 open before Line 5?`
+        let does = words.first().is_some_and(|word| DOING.contains(&word.as_str()));
+        let kept = if does {
+            1.0
+        } else if asks_anything {
+            KEPT
+        } else {
+            KEPT_BY_OTHERS
+        };
         let unit = unit_of(&example.answer).filter(|_| value).map(str::to_owned);
         Some(Form { parts, sources, pages: about, named: named.len(), answers, unit, kept, asks_anything, decides: None })
     }
@@ -468,11 +481,18 @@ fn widen(parts: &mut Vec<Part>, common: &impl Fn(&str) -> bool) {
     parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
 }
 
-/// Whether a run of words is what a number counts or measures, as `crowns` in `1.80 crowns per trip`.
+/// Whether a run of words is what a number counts or measures, as `crowns` in `1.80 crowns per trip`
+/// and in `1.7 million crowns`.
 fn counts(sentence: &str, run: &str) -> bool {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let first = run.split(' ').next().unwrap_or_default();
-    words.windows(2).any(|pair| is_number_in_text(pair[0]) && pair[1].trim_end_matches(|c: char| !c.is_alphanumeric()) == first)
+    let is_first = |word: &str| word.trim_end_matches(|c: char| !c.is_alphanumeric()) == first;
+    let after = |at: usize| {
+        words
+            .get(at + 1)
+            .is_some_and(|word| is_first(word) || (LARGE.contains(word) && words.get(at + 2).is_some_and(|word| is_first(word))))
+    };
+    (0..words.len()).any(|at| is_number_in_text(words[at]) && after(at))
 }
 
 /// One of these texts, as a regular expression.

@@ -175,16 +175,16 @@ fn answers_to_the_same_relation_have_its_unit() {
 #[test]
 fn words_of_grammar_and_what_is_counted_name_no_relation() {
     let halls = [
-        ("Saltmarket", "The hall is of 1959, after the fire. Opened by Ada Lind. Fare 2 crowns a person."),
-        ("Lomgate", "The hall is of 1908, after the flood. Opened by Bo Ek. Fare 3 crowns a person."),
-        ("Ashmoor", "The hall is of 1899, after the war. Opened by Cy Fox. Fare 5 crowns a person."),
+        ("Saltmarket", "The hall is of 1959, after the fire. Opened by Ada Lind. Fare 2 crowns a person. Cost 3 million florins."),
+        ("Lomgate", "The hall is of 1908, after the flood. Opened by Bo Ek. Fare 3 crowns a person. Cost 4 million florins."),
+        ("Ashmoor", "The hall is of 1899, after the war. Opened by Cy Fox. Fare 5 crowns a person. Cost 9 million florins."),
     ];
     let asked = [example("What is the hall of Saltmarket?", "1959")];
     let some = |reply: &str| some_draw_over(&halls, &asked, reply);
     assert!(some(" What is the hall of Lomgate?\nAnswer: 1908\n"));
-    for relation in ["after", "opened", "crowns"] {
+    for relation in ["after", "opened", "crowns", "florins"] {
         let asks = ["Lomgate", "Ashmoor"].iter().any(|name| {
-            ["1908", "flood", "Bo Ek", "3", "3 crowns"]
+            ["1908", "flood", "Bo Ek", "3", "3 crowns", "4", "4 million florins"]
                 .iter()
                 .any(|answer| some(&format!(" What is the {relation} of {name}?\nAnswer: {answer}\n")))
         });
