@@ -86,8 +86,9 @@ fn documents(work: &Workplace, round: &Round) -> Result<(), LearnError> {
     // the first judgements, whether they agree with the reward or not
     write(&path("unfiltered-reflect"), &judgements(work, &all, &reflections, |record| record.draws.first().cloned()))?;
     let retried = if work.task.settings.differentiate.retried { retried(&all, &reflections, any_other) } else { Vec::new() };
-    // as many trajectories as the filter kept, so that only the filter differs
-    all.retain(|one| !one.turns.is_empty());
+    // as many trajectories as the filter kept, so that only the filter differs; the known answer has
+    // filtered those on known paths already
+    all.retain(|one| !one.turns.is_empty() && !one.hinted);
     thin(&mut all, plan.iter().filter(|document| document.rejected == 0).count(), seed);
     for role in [Role::Plan, Role::Tool] {
         let documents = all.iter().map(|one| document(work, one, 0, role, None));
