@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use autoact_score::without_options;
 
-use crate::records::{TrajectoryRecord, TurnRecord};
+use crate::records::TrajectoryRecord;
 
 /// Words are compared by this many first letters, a crude stemmer: `river` and `rivers` are equal.
 const STEM: usize = 5;
@@ -44,7 +44,7 @@ impl Vocabulary {
     pub(crate) fn weigh<'a>(&self, all: impl Iterator<Item = &'a TrajectoryRecord>) -> Weights<'_> {
         let mut counts: HashMap<String, (u32, u32)> = HashMap::new();
         for record in all.filter(|record| record.is_right()) {
-            let thought: HashSet<String> = thoughts(record).flat_map(stems).collect();
+            let thought: HashSet<String> = record.thoughts().flat_map(stems).collect();
             for stem in self.words(record) {
                 let taken = u32::from(thought.contains(&stem));
                 let (of, up) = counts.entry(stem).or_default();
@@ -81,7 +81,7 @@ pub(crate) struct Weights<'a> {
 impl Weights<'_> {
     /// The coverage of a trajectory, from 0 to 1. It is 1 if the question's words have no weight.
     pub(crate) fn coverage(&self, record: &TrajectoryRecord) -> f64 {
-        self.covered(record, thoughts(record))
+        self.covered(record, record.thoughts())
     }
 
     /// The coverage of other texts on the trajectory's question.
@@ -97,13 +97,6 @@ impl Weights<'_> {
     }
 }
 
-fn thoughts(record: &TrajectoryRecord) -> impl Iterator<Item = &str> {
-    record.turns.iter().filter_map(|turn| match turn {
-        TurnRecord::Step { thought, .. } => Some(thought.as_str()),
-        TurnRecord::Reflection { .. } => None,
-    })
-}
-
 fn stems(text: &str) -> impl Iterator<Item = String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= SHORTEST);
     words.map(|word| word.to_lowercase().chars().take(STEM).collect())
@@ -112,6 +105,7 @@ fn stems(text: &str) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::records::TurnRecord;
 
     fn record(question: &str, thoughts: &[&str]) -> TrajectoryRecord {
         let step =

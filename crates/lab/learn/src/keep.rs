@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::differentiate::thin;
 use crate::error::LearnError;
 use crate::filter::within;
-use crate::records::{TrajectoryRecord, TurnRecord};
+use crate::misnamed::Misnamed;
+use crate::records::TrajectoryRecord;
 use crate::relation_words::{says, telling};
 use crate::round::Round;
 use crate::settings::Filter;
@@ -65,7 +66,10 @@ pub(crate) fn filter(work: &Workplace, round: &Round) -> Result<(), LearnError> 
     work.view.begin(Stage::Filter, "trajectories", 0, all.len() as u64);
     let settings = &work.task.settings;
     let weights = work.vocabulary.weigh(all.iter());
-    let (mut kept, mut counts) = keep(all, settings.differentiate.per_question, &settings.filter, |record| weights.coverage(record));
+    let misnamed = Misnamed::of(&work.vocabulary, &all);
+    // with a wrong name for what was asked for, nothing of the question is covered
+    let coverage = |record: &TrajectoryRecord| if misnamed.is_in_try(record) { 0.0 } else { weights.coverage(record) };
+    let (mut kept, mut counts) = keep(all, settings.differentiate.per_question, &settings.filter, coverage);
     balance(&mut kept, &mut counts, settings.instruct.unanswerable, work.task.seed);
     if kept.is_empty() {
         return Err(LearnError::TooFew {
@@ -186,11 +190,7 @@ fn balance(kept: &mut Vec<TrajectoryRecord>, counts: &mut Kept, share: f64, seed
 /// Whether the thoughts have all that decides the answer, and call it as the pages or the question
 /// do. Else a group would learn wrong names for relations: `Who is older?` has none to be covered.
 fn says_what_decides(record: &TrajectoryRecord) -> bool {
-    let thoughts = record.turns.iter().filter_map(|turn| match turn {
-        TurnRecord::Step { thought, .. } => Some(normalize(thought)),
-        TurnRecord::Reflection { .. } => None,
-    });
-    let thoughts: Vec<String> = thoughts.collect();
+    let thoughts: Vec<String> = record.thoughts().map(normalize).collect();
     let mut words: Vec<String> = record.stated.iter().flat_map(|stated| stated.words.clone()).collect();
     if !words.is_empty() {
         words.extend(telling(&record.question));
@@ -208,7 +208,7 @@ pub(crate) fn guessable(question: &str, gold: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::StatedRecord;
+    use crate::records::{StatedRecord, TurnRecord};
 
     fn record(id: usize, sample: usize, reward: f64, thoughts: &[&str]) -> TrajectoryRecord {
         let step = |thought: &&str| TurnRecord::Step { thought: (*thought).to_owned(), tool: "T".into(), input: None, observation: None };

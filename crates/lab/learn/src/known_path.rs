@@ -12,6 +12,7 @@ use autoact_trajectory::{Terminal, Thought, Trajectory};
 
 use crate::filter::within;
 use crate::keep::guessable;
+use crate::misnamed::Misnamed;
 use crate::records::QuestionRecord;
 use crate::relation_words::lower_words;
 
@@ -50,6 +51,15 @@ pub(crate) fn hints(entry: &QuestionRecord) -> Vec<Hint> {
     hints.filter(|hint| !within(&normalize(&hint.text), &question)).collect()
 }
 
+/// What thoughts of a round may say.
+#[derive(Debug, Default)]
+pub(crate) struct Wording {
+    /// Words of other thoughts, and of the corpus.
+    pub(crate) usual: HashSet<String>,
+    /// Words that stand in the place of others.
+    pub(crate) misnamed: Misnamed,
+}
+
 /// The known path to the answer of a question.
 #[derive(Debug)]
 pub(crate) struct KnownPath {
@@ -63,19 +73,12 @@ pub(crate) struct KnownPath {
     words: Vec<String>,
     /// The bias on these.
     bias: f32,
-    /// Words of other thoughts, and of the corpus.
-    usual: Arc<HashSet<String>>,
+    wording: Arc<Wording>,
 }
 
 impl KnownPath {
     /// The path of a question in the form of the examples. `None`: there is nothing to hint at.
-    pub(crate) fn of(
-        entry: &QuestionRecord,
-        metric: Metric,
-        words: Vec<String>,
-        bias: f32,
-        usual: &Arc<HashSet<String>>,
-    ) -> Option<KnownPath> {
+    pub(crate) fn of(entry: &QuestionRecord, metric: Metric, words: Vec<String>, bias: f32, wording: &Arc<Wording>) -> Option<KnownPath> {
         let (hints, answer) = (hints(entry), entry.answer.clone()?);
         (entry.formed && !hints.is_empty()).then(|| KnownPath {
             question: entry.question.clone(),
@@ -85,7 +88,7 @@ impl KnownPath {
             decided: !entry.stated.is_empty(),
             words,
             bias,
-            usual: Arc::clone(usual),
+            wording: Arc::clone(wording),
         })
     }
 
@@ -110,10 +113,13 @@ impl KnownPath {
         read.chain([self.question.as_str()]).flat_map(lower_words).collect()
     }
 
-    /// Whether all words are known. A bias makes a small model break words.
+    /// Whether all words are known, and call what was asked for by its name. A bias makes a small model
+    /// break words. Those of a script without case count as known, because what is found there between
+    /// spaces is no word.
     fn is_worded(&self, trajectory: &Trajectory, thought: &str) -> bool {
         let read = self.read(trajectory);
-        lower_words(thought).iter().all(|word| read.contains(word) || self.usual.contains(word))
+        let known = |word: &String| read.contains(word) || self.wording.usual.contains(word) || is_caseless(word);
+        lower_words(thought).iter().all(known) && !self.wording.misnamed.is_in(thought, &self.question, &read)
     }
 }
 
@@ -159,19 +165,25 @@ impl Guide for KnownPath {
         leads_on && self.hints[..seen].iter().all(said) && self.is_worded(trajectory, &thought.thought)
     }
 
-    /// They are the answer, or lead to the next page or to what it says.
+    /// They are the answer, or words of the thought that lead to the next page or to what it says.
     fn accepts_params(&self, trajectory: &Trajectory, params: &str, seen: Option<&str>) -> bool {
         let Some(text) = seen else {
             return self.metric.score(&self.question, Some(params), Some(&self.answer)).0;
         };
         let next = self.hints.get(self.seen(trajectory));
-        next.is_none_or(|next| text.contains(next.text.as_str()) || normalize(params) == normalize(&next.after))
+        let thought = trajectory.open_step().map(|step| step.thought.as_str()).unwrap_or_default();
+        names(thought, params) && next.is_none_or(|next| text.contains(next.text.as_str()) || normalize(params) == normalize(&next.after))
     }
 }
 
 /// Whether a text has a name or a value, whatever follows it: `Car 421's length`.
 fn names(text: &str, name: &str) -> bool {
-    within(&lower_words(name).join(" "), &lower_words(text).join(" "))
+    within(&lower_words(name).join(" "), &lower_words(text).join(" ")) || (is_caseless(name) && text.contains(name))
+}
+
+/// Whether a text has letters of a script without case, which has no spaces between words.
+fn is_caseless(text: &str) -> bool {
+    text.chars().any(|c| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase())
 }
 
 #[cfg(test)]
@@ -200,7 +212,8 @@ mod tests {
 
     fn path(entry: &QuestionRecord) -> KnownPath {
         let usual = "need the of is done not shown that answer compute".split(' ').map(str::to_owned).collect();
-        KnownPath::of(entry, Metric::ExactMatch, vec!["head".into()], 6.0, &Arc::new(usual)).unwrap()
+        let wording = Wording { usual, ..Wording::default() };
+        KnownPath::of(entry, Metric::ExactMatch, vec!["head".into()], 6.0, &Arc::new(wording)).unwrap()
     }
 
     /// A history of thoughts, each with what was read then.
@@ -210,6 +223,13 @@ mod tests {
         };
         let tools = ["Retrieve", "Calculate", "Finish", "NotFound"].map(ToolSpec::new).to_vec();
         Trajectory { tools, turns: steps.iter().map(step).collect(), ..Trajectory::default() }
+    }
+
+    /// The same, and a thought whose tool waits for its parameters.
+    fn open(steps: &[(&str, &str)], thought: &str) -> Trajectory {
+        let mut trajectory = history(steps);
+        trajectory.turns.push(Turn::Step(Step { thought: thought.into(), tool: "Retrieve".into(), ..Step::default() }));
+        trajectory
     }
 
     fn thought(thought: &str, tool: &str) -> Thought {
@@ -237,15 +257,18 @@ mod tests {
         assert!(!accepts(&start, "Need the department of Pavel.", "Retrieve"), "another name");
         assert!(!accepts(&start, "Need the depament of Pavel Ek.", "Retrieve"), "no word");
         assert!(!accepts(&start, "Pavel Ek is not shown.", "NotFound") && !accepts(&start, "Pavel Ek is the answer.", "Finish"));
-        assert!(chain.accepts_params(&start, "pavel ek", Some("No such page.")));
-        assert!(!chain.accepts_params(&start, "Ek", Some("No such page.")));
+        let asking = open(&[], "Need the department of Pavel Ek.");
+        assert!(chain.accepts_params(&asking, "pavel ek", Some("No such page.")));
+        assert!(!chain.accepts_params(&asking, "Ek", Some("No such page.")));
+        assert!(!chain.accepts_params(&open(&[], "Need the department."), "Pavel Ek", Some("No such page.")), "nobody said it");
 
         let first = ("Need the department of Pavel Ek.", "Pavel Ek works in the Sales Department since 2010.");
         let second = history(&[first]);
         assert!(accepts(&second, "The department of Pavel Ek is the Sales Department. Need the head of the Sales Department.", "Retrieve"));
         assert!(!accepts(&second, "The department of Pavel Ek is not shown.", "Retrieve"));
         assert!(!accepts(&second, "The department of Pavel Ek is the Sales Department. Done.", "Finish"), "there is another page");
-        assert!(chain.accepts_params(&second, "Sales", Some("The head of the Sales Department is Nadia Haddad.")));
+        let asking = open(&[first], "Need the head of Sales.");
+        assert!(chain.accepts_params(&asking, "Sales", Some("The head of the Sales Department is Nadia Haddad.")));
 
         let next = ("The department is the Sales Department. Need the head of the Sales Department.", "Its head is Nadia Haddad.");
         let last = history(&[first, next]);
@@ -256,13 +279,22 @@ mod tests {
     }
 
     #[test]
+    fn a_script_without_spaces_has_no_words_to_be_known() {
+        let path = path(&entry("東京の市長は誰ですか?", "山田花子", &["東京"]));
+        let read = history(&[("東京を読みます。", "市長は山田花子です。")]);
+        assert!(path.accepts_thought(&history(&[]), &thought("東京を読みます。", "Retrieve")));
+        assert!(!path.accepts_thought(&history(&[]), &thought("大阪を読みます。", "Retrieve")));
+        assert!(path.accepts_thought(&read, &thought("市長は山田花子です。", "Finish")));
+    }
+
+    #[test]
     fn what_decides_may_be_computed_with() {
         let entry = entry("Was the Graz Office built before the Lyon Office?", "yes", &["Graz Office", "Lyon Office"]);
         let path = path(&told(entry, &["1990", "2010"]));
         let steps = [("Need the Graz Office.", "Built in 1990."), ("Graz Office is 1990. Need the Lyon Office.", "It is of 2010.")];
         assert!(path.accepts_thought(&history(&steps), &thought("Lyon Office is 2010. Compute 1990.", "Calculate")));
         assert!(!path.accepts_thought(&history(&steps), &thought("Compute 1990.", "Calculate")), "not all is said");
-        assert!(path.accepts_params(&history(&steps), "1990 < 2010", Some("true")));
+        assert!(path.accepts_params(&open(&steps, "Compute 1990 < 2010."), "1990 < 2010", Some("true")));
         // a value counts as read once its page is named
         let early = history(&[("Need the Graz Office.", "Built in 1990, enlarged in 2010.")]);
         assert_eq!((path.seen(&early), path.seen(&history(&steps))), (1, 2));

@@ -28,6 +28,7 @@ mod kinds;
 mod known_path;
 mod learner;
 mod memory;
+mod misnamed;
 mod options;
 mod pages;
 mod pool;

@@ -212,6 +212,14 @@ impl TrajectoryRecord {
         (TrajectoryRecord { turns, ..next.clone() }, rejected)
     }
 
+    /// What Plan-Agent thought, step by step.
+    pub fn thoughts(&self) -> impl Iterator<Item = &str> {
+        self.turns.iter().filter_map(|turn| match turn {
+            TurnRecord::Step { thought, .. } => Some(thought.as_str()),
+            TurnRecord::Reflection { .. } => None,
+        })
+    }
+
     /// Whether it ends with an answer, or with there being none.
     pub fn has_answer(&self) -> bool {
         self.failed.is_empty()

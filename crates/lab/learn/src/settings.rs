@@ -12,7 +12,7 @@ const MOST_HINTS: usize = 4;
 /// Defaults for a model without a chat template.
 const FORMS: f64 = 1.0;
 const BIAS: f32 = 6.0;
-const HINTS: usize = 3;
+const HINTS: usize = 2;
 /// Default of `train.threshold`.
 const THRESHOLD: f64 = 5e-4;
 /// Below it, a trajectory may have reached its answer by another relation than the one asked for.
@@ -67,7 +67,7 @@ section! {
     /// `[instruct]`: self-instruct.
     pub struct Instruct {
         /// Number of questions in the database, examples included, at which self-instruct ends.
-        pub questions: usize = 600,
+        pub questions: usize = 1200,
         /// Maximum number of generations.
         pub attempts: u64 = 6000,
         /// Number of examples in a prompt, drawn for each generation.
@@ -133,7 +133,7 @@ section! {
         /// greedy try does not answer right, until one is right. In these a step that does not lead on is
         /// proposed anew, up to 8 times, with a bias on the answer, on the names of the pages that lead to
         /// it and on the question's words that grows with each rejection, up to twice `question_bias`.
-        /// What is trained on has no hint. Default: 3 where neither `question_bias` nor `instruct.forms`
+        /// What is trained on has no hint. Default: 2 where neither `question_bias` nor `instruct.forms`
         /// is 0, else 0.
         // not serialised if there are none, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "no_hints")]

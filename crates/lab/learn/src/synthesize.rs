@@ -2,6 +2,7 @@
 //! real.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,8 @@ use autoact_trajectory::{Limits, Sampling, ToolSpec};
 
 use crate::error::LearnError;
 use crate::keep::guessable;
-use crate::known_path::{KnownPath, hints};
+use crate::known_path::{KnownPath, Wording, hints};
+use crate::misnamed::Misnamed;
 use crate::pages::Pages;
 use crate::records::{QuestionRecord, Selection, TrajectoryRecord, TurnRecord};
 use crate::relation_words::lower_words;
@@ -54,8 +56,8 @@ struct Tries<'a> {
     there: Vec<TrajectoryRecord>,
 }
 
-/// Generates several trajectories for every question in the database, and hinted ones for questions
-/// that none of them answers right.
+/// Generates trajectories for every question in the database: several, or, where the path to the answer
+/// is known, a greedy one and then such as follow it, until one is right.
 ///
 /// # Errors
 /// The model or a file fails, or a stop was requested.
@@ -65,48 +67,43 @@ pub(crate) fn synthesize(work: &Workplace, run: &Run, round: &Round) -> Result<(
     let (store, there) = Store::<TrajectoryRecord>::open(&round.path("trajectories.jsonl"))?;
     let (tools, speakers) = (selected(work, run)?, round.speakers(run));
     let mut tries = Tries { work, round, database: &database, tools, speakers, store, there };
+    let samples = settings.samples;
     let guided = settings.hints.unwrap_or_default();
-    let has_path = |entry: &QuestionRecord| guided > 0 && entry.formed && !hints(entry).is_empty();
-    let further = round.number > 1 && settings.until_right;
-    let until_right = |entry: &QuestionRecord| has_path(entry) || further && !needs_all(entry);
-    let first = |entry: &QuestionRecord| if until_right(entry) { 1 } else { settings.samples };
-    let all = database.iter().enumerate().flat_map(|(id, entry)| (0..first(entry)).map(move |sample| Try::plain(id, sample)));
-    tries.make("trajectories", all.collect())?;
-    // by the tries before it alone, so that a run that is resumed makes the same ones
-    let open = |tries: &Tries<'_>, before: usize| -> Vec<usize> {
-        let solved: HashSet<usize> = tries.there.iter().filter(|one| one.sample < before && one.is_right()).map(|one| one.id).collect();
-        (0..database.len()).filter(|id| until_right(&database[*id]) && !solved.contains(id)).collect()
-    };
-    let without_path: Vec<usize> = open(&tries, 1).into_iter().filter(|id| !has_path(&database[*id])).collect();
-    if !without_path.is_empty() {
-        let more = without_path.into_iter().flat_map(|id| (1..settings.samples).map(move |sample| Try::plain(id, sample)));
-        tries.make("trajectories of open questions", more.collect())?;
-    }
-    let usual = Arc::new(usual(&work.pages, &tries.there));
-    for sample in settings.samples..settings.samples + guided {
+    let has_path = |id: &usize| guided > 0 && database[*id].formed && !hints(&database[*id]).is_empty();
+    let (on_paths, others): (Vec<usize>, Vec<usize>) = (0..database.len()).partition(has_path);
+    let later = round.number > 1 && settings.until_right;
+    let (until_right, several): (Vec<usize>, Vec<usize>) = others.into_iter().partition(|id| later && !needs_all(&database[*id]));
+
+    let first = on_paths.iter().chain(&until_right).map(|id| Try::plain(*id, 0));
+    tries.make("trajectories", first.chain(sampled(&several, 0..samples)).collect())?;
+    // by the tries before them alone, so that a run that is resumed makes the same ones
+    let open = tries.open(until_right, |one| one.sample == 0 && one.is_right());
+    tries.make("trajectories of open questions", sampled(&open, 1..samples).collect())?;
+    let misnamed = Misnamed::of(&work.vocabulary, &tries.there);
+    let wording = Arc::new(Wording { usual: usual(&work.pages, &tries.there), misnamed });
+    let mut open = on_paths;
+    for sample in samples..samples + guided {
+        open = tries.open(open, |one| one.sample < sample && one.is_right() && !wording.misnamed.is_in_try(one));
         let path = |id: &usize| {
-            let entry = &database[*id];
-            let bias = settings.question_bias.unwrap_or_default();
-            KnownPath::of(entry, work.task.metric, telling_words(work, entry), bias, &usual)
+            let (entry, bias) = (&database[*id], settings.question_bias.unwrap_or_default());
+            let path = KnownPath::of(entry, work.task.metric, telling_words(work, entry), bias, &wording)?;
+            Some(Try { id: *id, sample, path: Some(Arc::new(path)) })
         };
-        let todo = open(&tries, sample).into_iter().filter_map(|id| Some(Try { id, sample, path: Some(Arc::new(path(&id)?)) }));
-        let todo: Vec<Try> = todo.collect();
-        if !todo.is_empty() {
-            tries.make(&format!("on known paths, try {}", sample + 1 - settings.samples), todo)?;
-        }
+        tries.make(&format!("on known paths, try {}", sample + 1 - samples), open.iter().filter_map(path).collect())?;
     }
     Ok(())
+}
+
+/// Tries without a known path.
+fn sampled(questions: &[usize], samples: Range<usize>) -> impl Iterator<Item = Try> {
+    questions.iter().flat_map(move |id| samples.clone().map(move |sample| Try::plain(*id, sample)))
 }
 
 /// The words of the pages, and those that the first, greedy tries use: no others make sense in a thought.
 fn usual(pages: &Pages, there: &[TrajectoryRecord]) -> HashSet<String> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for record in there.iter().filter(|record| record.sample == 0) {
-        let thoughts = record.turns.iter().filter_map(|turn| match turn {
-            TurnRecord::Step { thought, .. } => Some(thought),
-            TurnRecord::Reflection { .. } => None,
-        });
-        let words: HashSet<String> = thoughts.flat_map(|thought| lower_words(thought)).collect();
+        let words: HashSet<String> = record.thoughts().flat_map(lower_words).collect();
         words.into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
     }
     let texts = pages.all().iter().flat_map(|page| [&page.title, &page.text]);
@@ -115,8 +112,18 @@ fn usual(pages: &Pages, there: &[TrajectoryRecord]) -> HashSet<String> {
 }
 
 impl Tries<'_> {
+    /// Those of the questions that none of the `good` tries answers.
+    fn open(&self, mut questions: Vec<usize>, good: impl Fn(&TrajectoryRecord) -> bool) -> Vec<usize> {
+        let answered: HashSet<usize> = self.there.iter().filter(|one| good(one)).map(|one| one.id).collect();
+        questions.retain(|id| !answered.contains(id));
+        questions
+    }
+
     /// Makes those of the tries that are not there yet.
     fn make(&mut self, what: &str, tries: Vec<Try>) -> Result<(), LearnError> {
+        if tries.is_empty() {
+            return Ok(());
+        }
         let Tries { work, round, database, tools, speakers, store, there } = self;
         let done: HashSet<(usize, usize)> = there.iter().map(|record| (record.id, record.sample)).collect();
         let wanted: HashSet<(usize, usize)> = tries.iter().map(|one| (one.id, one.sample)).collect();
@@ -239,6 +246,8 @@ pub(crate) fn part(round: &Round, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use autoact_tools::{Corpus, Page};
+
     use super::*;
 
     #[test]
@@ -250,5 +259,17 @@ mod tests {
         assert_eq!([of(&settings, 0, 1), of(&settings, 1, 1), of(&settings, 3, 2)], [None, Some(6.0), Some(3.0)]);
         assert_eq!(of(&Synthesize::default(), 1, 1), None);
         assert_eq!(of(&settings, 6, 1), Some(6.0));
+    }
+
+    #[test]
+    fn usual_words_are_those_of_pages_and_of_several_greedy_tries() {
+        let page = Page { title: "Loire".into(), text: "It flows in France.".into() };
+        let pages = Pages::new(Arc::new(Corpus::from_pages(vec![page]).unwrap()));
+        let step = |thought: &str| TurnRecord::Step { thought: thought.into(), tool: "T".into(), input: None, observation: None };
+        let of = |id, sample, thought: &str| TrajectoryRecord { id, sample, turns: vec![step(thought)], ..TrajectoryRecord::default() };
+        let there = [of(0, 0, "Need the mouth."), of(1, 0, "need the mouht"), of(2, 1, "need a guess"), of(3, 1, "a guess")];
+        let mut words: Vec<String> = usual(&pages, &there).into_iter().collect();
+        words.sort();
+        assert_eq!(words, ["flows", "france", "in", "it", "loire", "need", "the"]);
     }
 }

@@ -30,7 +30,7 @@ fn defaults_fit_the_model() {
     assert!(!digested(own.clone().fitting(true)).contains("forms"), "runs of before go on");
     assert_eq!(set(own.clone().fitting(false)), (Some(1.0), Some(0.0), Some(0.0)));
     let hints = |settings: Settings| settings.fitting(false).synthesize.hints;
-    assert_eq!([hints(Settings::default()), hints(own.clone())], [Some(3), Some(0)], "hints are a bias");
+    assert_eq!([hints(Settings::default()), hints(own.clone())], [Some(2), Some(0)], "hints are a bias");
     own.synthesize = Synthesize::default();
     own.instruct.forms = Some(0.0);
     assert_eq!(hints(own), Some(0), "only questions in the form of the examples have hints");
