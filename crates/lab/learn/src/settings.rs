@@ -67,7 +67,7 @@ section! {
     /// `[instruct]`: self-instruct.
     pub struct Instruct {
         /// Number of questions in the database, examples included, at which self-instruct ends.
-        pub questions: usize = 1200,
+        pub questions: usize = 600,
         /// Maximum number of generations.
         pub attempts: u64 = 6000,
         /// Number of examples in a prompt, drawn for each generation.
@@ -119,8 +119,7 @@ section! {
 section! {
     /// `[synthesize]`: generation of trajectories.
     pub struct Synthesize {
-        /// Number of trajectories for each question; the first one is greedy. A question with tries on a
-        /// known path (`hints`) has only that one beside them.
+        /// Number of trajectories for each question; the first one is greedy.
         pub samples: usize = 4,
         /// Sampling temperature.
         pub temperature: f32 = 0.7,
@@ -129,8 +128,8 @@ section! {
         /// bias less. Default: 6 for a model without a chat template, which misnames relations that it
         /// has not read of, and 0 for others.
         pub question_bias: Option<f32> = None,
-        /// Maximum number of tries on the known path: at each question in the form of an example that the
-        /// greedy try does not answer right, until one is right. In these a step that does not lead on is
+        /// Maximum number of tries on the known path: at each question in the form of an example that no
+        /// other try of the round answers right, until one is right. In these a step that does not lead on is
         /// proposed anew, up to 8 times, with a bias on the answer, on the names of the pages that lead to
         /// it and on the question's words that grows with each rejection, up to twice `question_bias`.
         /// What is trained on has no hint. Default: 2 where neither `question_bias` nor `instruct.forms`
@@ -138,9 +137,9 @@ section! {
         // not serialised if there are none, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "no_hints")]
         pub hints: Option<usize> = None,
-        /// From the second round on: a question without a known path that the greedy try answers right
-        /// gets no others, unless its answer can be guessed. There is more to learn from the open ones,
-        /// and less to train on.
+        /// From the second round on: a question that the greedy try answers right gets no others, unless
+        /// its answer can be guessed, and one with a known path gets only such as follow it. There is more
+        /// to learn from the open ones, and less to train on.
         // not serialised if false, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         pub until_right: bool = true,

@@ -56,8 +56,8 @@ struct Tries<'a> {
     there: Vec<TrajectoryRecord>,
 }
 
-/// Generates trajectories for every question in the database: several, or, where the path to the answer
-/// is known, a greedy one and then such as follow it, until one is right.
+/// Generates several trajectories for every question in the database, and then, where none is right and
+/// the path to the answer is known, such as follow it.
 ///
 /// # Errors
 /// The model or a file fails, or a stop was requested.
@@ -70,14 +70,13 @@ pub(crate) fn synthesize(work: &Workplace, run: &Run, round: &Round) -> Result<(
     let samples = settings.samples;
     let guided = settings.hints.unwrap_or_default();
     let has_path = |id: &usize| guided > 0 && database[*id].formed && !hints(&database[*id]).is_empty();
-    let (on_paths, others): (Vec<usize>, Vec<usize>) = (0..database.len()).partition(has_path);
     let later = round.number > 1 && settings.until_right;
-    let (until_right, several): (Vec<usize>, Vec<usize>) = others.into_iter().partition(|id| later && !needs_all(&database[*id]));
-
-    let first = on_paths.iter().chain(&until_right).map(|id| Try::plain(*id, 0));
-    tries.make("trajectories", first.chain(sampled(&several, 0..samples)).collect())?;
+    let is_enough = |id: &usize| later && (has_path(id) || !needs_all(&database[*id]));
+    let (once, several): (Vec<usize>, Vec<usize>) = (0..database.len()).partition(is_enough);
+    tries.make("trajectories", sampled(&once, 0..1).chain(sampled(&several, 0..samples)).collect())?;
     // by the tries before them alone, so that a run that is resumed makes the same ones
-    let open = tries.open(until_right, |one| one.sample == 0 && one.is_right());
+    let (on_paths, others): (Vec<usize>, Vec<usize>) = once.into_iter().chain(several).partition(has_path);
+    let open = tries.open(others.into_iter().filter(is_enough).collect(), |one| one.sample == 0 && one.is_right());
     tries.make("trajectories of open questions", sampled(&open, 1..samples).collect())?;
     let misnamed = Misnamed::of(&work.vocabulary, &tries.there);
     let wording = Arc::new(Wording { usual: usual(&work.pages, &tries.there), misnamed });
