@@ -10,7 +10,7 @@ use crate::differentiate::thin;
 use crate::error::LearnError;
 use crate::filter::within;
 use crate::misnamed::Misnamed;
-use crate::records::TrajectoryRecord;
+use crate::records::{StatedRecord, TrajectoryRecord};
 use crate::relation_words::{says, telling};
 use crate::round::Round;
 use crate::settings::Filter;
@@ -191,12 +191,19 @@ fn balance(kept: &mut Vec<TrajectoryRecord>, counts: &mut Kept, share: f64, seed
 /// do. Else a group would learn wrong names for relations: `Who is older?` has none to be covered.
 fn says_what_decides(record: &TrajectoryRecord) -> bool {
     let thoughts: Vec<String> = record.thoughts().map(normalize).collect();
-    let mut words: Vec<String> = record.stated.iter().flat_map(|stated| stated.words.clone()).collect();
-    if !words.is_empty() {
-        words.extend(telling(&record.question));
-    }
+    let words = deciding_words(&record.stated, &record.question);
     let named = words.is_empty() || words.iter().any(|word| thoughts.iter().any(|thought| says(thought, word)));
     named && record.stated.iter().all(|stated| thoughts.iter().any(|thought| within(&normalize(&stated.value), thought)))
+}
+
+/// The words of which a thought has to have one: those by which the pages or the question name what
+/// decides the answer. Empty: any will do.
+pub(crate) fn deciding_words(stated: &[StatedRecord], question: &str) -> Vec<String> {
+    let mut words: Vec<String> = stated.iter().flat_map(|stated| stated.words.clone()).collect();
+    if !words.is_empty() {
+        words.extend(telling(question));
+    }
+    words
 }
 
 /// Whether the answer can be right by chance: none, yes or no, or a name that the question contains.
@@ -208,7 +215,7 @@ pub(crate) fn guessable(question: &str, gold: Option<&str>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::{StatedRecord, TurnRecord};
+    use crate::records::TurnRecord;
 
     fn record(id: usize, sample: usize, reward: f64, thoughts: &[&str]) -> TrajectoryRecord {
         let step = |thought: &&str| TurnRecord::Step { thought: (*thought).to_owned(), tool: "T".into(), input: None, observation: None };

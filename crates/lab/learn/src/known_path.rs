@@ -11,10 +11,10 @@ use autoact_score::{Metric, normalize};
 use autoact_trajectory::{Terminal, Thought, Trajectory};
 
 use crate::filter::within;
-use crate::keep::guessable;
+use crate::keep::{deciding_words, guessable};
 use crate::misnamed::Misnamed;
 use crate::records::QuestionRecord;
-use crate::relation_words::lower_words;
+use crate::relation_words::{lower_words, says};
 
 /// Maximum number of proposals of a call.
 const PROPOSALS: u32 = 8;
@@ -69,6 +69,8 @@ pub(crate) struct KnownPath {
     hints: Vec<Hint>,
     /// Whether the answer follows from the hints, and is none of them.
     decided: bool,
+    /// Words of which a thought that says what decides has to have one; empty: any will do.
+    deciding: Vec<String>,
     /// The words of the question that thoughts should use.
     words: Vec<String>,
     /// The bias on these.
@@ -86,6 +88,7 @@ impl KnownPath {
             metric,
             hints,
             decided: !entry.stated.is_empty(),
+            deciding: deciding_words(&entry.stated, &entry.question),
             words,
             bias,
             wording: Arc::clone(wording),
@@ -153,7 +156,8 @@ impl Guide for KnownPath {
     /// all are seen.
     fn accepts_thought(&self, trajectory: &Trajectory, thought: &Thought) -> bool {
         let seen = self.seen(trajectory);
-        let said = |hint: &Hint| names(&thought.thought, &hint.text) || trajectory.steps().any(|step| names(&step.thought, &hint.text));
+        let said_before = |hint: &Hint| trajectory.steps().any(|step| names(&step.thought, &hint.text));
+        let said = |hint: &Hint| said_before(hint) || names(&thought.thought, &hint.text);
         let leads_on = match trajectory.tool(&thought.tool).and_then(|tool| tool.terminal) {
             Some(Terminal::NoAnswer) => false,
             Some(Terminal::Answer) => seen == self.hints.len(),
@@ -162,7 +166,11 @@ impl Guide for KnownPath {
                 None => self.decided,
             },
         };
-        leads_on && self.hints[..seen].iter().all(said) && self.is_worded(trajectory, &thought.thought)
+        // what decides is called by its name, or the filter drops the try
+        let named = self.deciding.is_empty()
+            || self.hints[..seen].iter().all(said_before)
+            || self.deciding.iter().any(|word| says(&thought.thought, word));
+        leads_on && named && self.hints[..seen].iter().all(said) && self.is_worded(trajectory, &thought.thought)
     }
 
     /// They are the answer, or words of the thought that lead to the next page or to what it says.
@@ -298,6 +306,16 @@ mod tests {
         // a value counts as read once its page is named
         let early = history(&[("Need the Graz Office.", "Built in 1990, enlarged in 2010.")]);
         assert_eq!((path.seen(&early), path.seen(&history(&steps))), (1, 2));
+    }
+
+    #[test]
+    fn what_decides_is_called_by_its_name() {
+        let built = StatedRecord { value: "1990".into(), words: vec!["built".into()] };
+        let entry = entry("Which is older, the Graz Office or the Lyon Office?", "Graz Office", &["Graz Office", "Lyon Office"]);
+        let path = path(&QuestionRecord { stated: vec![built.clone(), StatedRecord { value: "2010".into(), ..built }], ..entry });
+        let read = history(&[("Need the Graz Office.", "Built in 1990.")]);
+        let accepts = |text: &str| path.accepts_thought(&read, &thought(text, "Retrieve"));
+        assert!(accepts("Graz Office is built 1990. Need the Lyon Office.") && !accepts("Graz Office is 1990. Need the Lyon Office."));
     }
 
     #[test]
