@@ -189,7 +189,7 @@ fn balance(kept: &mut Vec<TrajectoryRecord>, counts: &mut Kept, share: f64, seed
 
 /// Whether the thoughts have all that decides the answer, and call it as the pages or the question
 /// do. Else a group would learn wrong names for relations: `Who is older?` has none to be covered.
-fn says_what_decides(record: &TrajectoryRecord) -> bool {
+pub(crate) fn says_what_decides(record: &TrajectoryRecord) -> bool {
     let thoughts: Vec<String> = record.thoughts().map(normalize).collect();
     let words = deciding_words(&record.stated, &record.question);
     let named = words.is_empty() || words.iter().any(|word| thoughts.iter().any(|thought| says(thought, word)));

@@ -13,7 +13,7 @@ use autoact_score::with_options;
 use autoact_trajectory::{Limits, Sampling, ToolSpec};
 
 use crate::error::LearnError;
-use crate::keep::guessable;
+use crate::keep::{guessable, says_what_decides};
 use crate::known_path::{KnownPath, Wording, hints};
 use crate::misnamed::Misnamed;
 use crate::pages::Pages;
@@ -80,9 +80,11 @@ pub(crate) fn synthesize(work: &Workplace, run: &Run, round: &Round) -> Result<(
     tries.make("trajectories of open questions", sampled(&open, 1..samples).collect())?;
     let misnamed = Misnamed::of(&work.vocabulary, &tries.there);
     let wording = Arc::new(Wording { usual: usual(&work.pages, &tries.there), misnamed });
+    // what the filter drops for certain answers nothing: a guess, or a wrong name for what was asked for
     let mut open = on_paths;
     for sample in samples..samples + guided {
-        open = tries.open(open, |one| one.sample < sample && one.is_right() && !wording.misnamed.is_in_try(one));
+        let good = |one: &TrajectoryRecord| one.is_right() && says_what_decides(one) && !wording.misnamed.is_in_try(one);
+        open = tries.open(open, |one| one.sample < sample && good(one));
         let path = |id: &usize| {
             let (entry, bias) = (&database[*id], settings.question_bias.unwrap_or_default());
             let path = KnownPath::of(entry, work.task.metric, telling_words(work, entry), bias, &wording)?;
