@@ -15,7 +15,7 @@ use regex::escape;
 use crate::compared::Compared;
 use crate::decide::{Deciders, Decides};
 use crate::filter::within;
-use crate::form_answers::{Answers, is_number_in_text, unit_of, yes_or_no};
+use crate::form_answers::{Answers, is_counted, is_number_in_text, unit_of, yes_or_no};
 use crate::pages::Pages;
 use crate::relation_words::{FORM_WORDS, SHORTEST, lower_words, relations, says, shared};
 use crate::stated::{Guessable, Singles, Stated};
@@ -39,8 +39,6 @@ const DRAWS: usize = 20;
 const ASKING: [&str; 10] = ["did", "does", "how", "is", "what", "when", "where", "which", "who", "whose"];
 /// Of these, those that a verb without an ending follows.
 const DOING: [&str; 2] = ["did", "does"];
-/// Words between a number and what it counts.
-const LARGE: [&str; 4] = ["billion", "hundred", "million", "thousand"];
 /// A question with this word can ask for anything; `who`, `when` and `where` say what they ask for.
 const ANYTHING: &str = "what";
 
@@ -205,7 +203,7 @@ impl Forms {
         let words = |at: usize| -> Vec<String> {
             let known = &self.relations[pages.kind(drawn.pages[at])];
             let mut found = relations(drawn.sentences[at]);
-            found.retain(|run| known.contains(run) && !counts(drawn.sentences[at], run));
+            found.retain(|run| known.contains(run) && !is_counted(run, drawn.sentences[at]));
             // what two are compared by, both have
             if form.answers == Answers::Named {
                 let others: BTreeSet<String> = relations(&pages.all()[drawn.pages[last]].text).into_iter().collect();
@@ -479,20 +477,6 @@ fn widen(parts: &mut Vec<Part>, common: &impl Fn(&str) -> bool) {
         parts[at] = Part::Relation(run);
     }
     parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
-}
-
-/// Whether a run of words is what a number counts or measures, as `crowns` in `1.80 crowns per trip`
-/// and in `1.7 million crowns`.
-fn counts(sentence: &str, run: &str) -> bool {
-    let words: Vec<&str> = sentence.split_whitespace().collect();
-    let first = run.split(' ').next().unwrap_or_default();
-    let is_first = |word: &str| word.trim_end_matches(|c: char| !c.is_alphanumeric()) == first;
-    let after = |at: usize| {
-        words
-            .get(at + 1)
-            .is_some_and(|word| is_first(word) || (LARGE.contains(word) && words.get(at + 2).is_some_and(|word| is_first(word))))
-    };
-    (0..words.len()).any(|at| is_number_in_text(words[at]) && after(at))
 }
 
 /// One of these texts, as a regular expression.

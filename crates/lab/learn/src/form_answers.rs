@@ -15,6 +15,8 @@ const ANSWER_WORDS: usize = 4;
 const DIGITS: usize = 4;
 /// What looks like a year.
 const YEARS: std::ops::RangeInclusive<u32> = 1500..=2100;
+/// Words between a number and what it counts.
+const LARGE: [&str; 4] = ["billion", "hundred", "million", "thousand"];
 /// Words after a number that may belong to it: `million crowns`.
 const UNIT_WORDS: usize = 2;
 
@@ -101,6 +103,20 @@ impl Answers {
             Answers::Claim { .. } | Answers::Named => BTreeSet::new(),
         }
     }
+}
+
+/// Whether a run of words is what a number counts or measures, as `crowns` in `1.80 crowns per trip`
+/// and in `1.7 million crowns`.
+pub(crate) fn is_counted(run: &str, sentence: &str) -> bool {
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    let first = run.split(' ').next().unwrap_or_default();
+    let is_first = |word: &str| word.trim_end_matches(|c: char| !c.is_alphanumeric()) == first;
+    let after = |at: usize| {
+        words
+            .get(at + 1)
+            .is_some_and(|word| is_first(word) || (LARGE.contains(word) && words.get(at + 2).is_some_and(|word| is_first(word))))
+    };
+    (0..words.len()).any(|at| is_number_in_text(words[at]) && after(at))
 }
 
 /// The answer to a claim.

@@ -53,10 +53,19 @@ fn an_example_is_split_into_what_stays_names_and_relations() {
 
 /// Whether the grammar of some draw accepts `reply`.
 fn some_draw_accepts(examples: &[Example], reply: &str) -> bool {
-    let pages = pages();
-    let forms = Forms::of(examples, &pages);
+    some_draw_of(&pages(), examples, reply)
+}
+
+/// The same over these pages.
+fn some_draw_over(pages: &[(&str, &str)], examples: &[Example], reply: &str) -> bool {
+    let all = pages.iter().map(|(title, text)| Page { title: (*title).into(), text: (*text).into() }).collect();
+    some_draw_of(&Pages::new(Arc::new(Corpus::from_pages(all).unwrap())), examples, reply)
+}
+
+fn some_draw_of(pages: &Pages, examples: &[Example], reply: &str) -> bool {
+    let forms = Forms::of(examples, pages);
     let mut rng = Rng::new(1);
-    (0..800).filter_map(|_| forms.draw(&pages, |_| false, true, &mut rng)).any(|blank| {
+    (0..800).filter_map(|_| forms.draw(pages, |_| false, true, &mut rng)).any(|blank| {
         assert!(blank.pages.iter().all(|page| *page < pages.all().len()));
         regex::Regex::new(&format!("^{}$", blank.grammar)).unwrap().is_match(reply)
     })
@@ -145,16 +154,6 @@ fn keys_and_their_values_are_read() {
     assert!(accepts(" Who teaches Ethics?\nAnswer: Guy Dent\n"));
     assert!(accepts(" What is the room number of Ethics?\nAnswer: C7\n"));
     assert!(!accepts(" Who teaches Ethics?\nAnswer: Taught by Guy Dent\n"));
-}
-
-/// Whether the grammar of some draw over these pages accepts `reply`.
-fn some_draw_over(pages: &[(&str, &str)], examples: &[Example], reply: &str) -> bool {
-    let all = pages.iter().map(|(title, text)| Page { title: (*title).into(), text: (*text).into() }).collect();
-    let pages = Pages::new(Arc::new(Corpus::from_pages(all).unwrap()));
-    let forms = Forms::of(examples, &pages);
-    let mut rng = Rng::new(1);
-    let mut drawn = (0..400).filter_map(|_| forms.draw(&pages, |_| false, true, &mut rng));
-    drawn.any(|blank| regex::Regex::new(&format!("^{}$", blank.grammar)).unwrap().is_match(reply))
 }
 
 #[test]

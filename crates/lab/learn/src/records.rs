@@ -158,7 +158,7 @@ pub struct TrajectoryRecord {
     /// Whether it ends by saying that there is no answer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_answer: bool,
-    /// Whether Plan-Agent was hinted at the answer (`synthesize.hints`).
+    /// Whether it follows the known path to the answer (`synthesize.hints`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hinted: bool,
     /// The reward, from 0 to 1.
