@@ -8,8 +8,9 @@ use crate::{GenerateError, Tokenizer};
 pub struct WordBias {
     /// The word, or a phrase of several.
     pub word: String,
-    /// Added to the logit of the token that continues the word, where the completion ends in the
-    /// beginning of one, else of that which begins it. It is added before temperature and grammar.
+    /// Added to the logit of the token that begins the word. Where the completion ends in the beginning
+    /// of one, twice the bias is added to that of the token that continues it, and nothing to others.
+    /// It is added before temperature and grammar.
     /// With 5, a token of probability 0.01 becomes likely. A word has it until the completion has the
     /// word: what a text has said once it need not say again, and would else say in place of anything
     /// else.
