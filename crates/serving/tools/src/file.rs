@@ -13,6 +13,7 @@ use autoact_trajectory::{FINISH, MAX_LIBRARY_TOOLS};
 
 pub(crate) use self::entry::{Definition, LONGEST_TEXT, prose};
 pub(crate) use self::run::Implementation;
+pub use self::run::MOST_SENTENCES;
 use crate::kinds::{ELSEWHERE, Kinds, ToolSet};
 use crate::text::quoted;
 

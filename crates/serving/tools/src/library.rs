@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -217,6 +218,23 @@ impl ToolLibrary {
         ToolLibrary::build(self.entries.clone(), self.knowledge.with_corpus(corpus))
     }
 
+    /// The same tools, with `Retrieve` showing so many sentences of a page at most, those that tell most
+    /// of what is looked for, unless its entry says how many.
+    #[must_use]
+    pub fn showing(&self, most: NonZeroUsize) -> ToolLibrary {
+        let mut entries = self.entries.clone();
+        for entry in &mut entries {
+            if let Entry::Defined(definition) = entry
+                && let Implementation::Retrieve { sentences } = &mut definition.run
+            {
+                sentences.get_or_insert(most);
+                definition.run_again = true; // with another thought it shows other sentences
+            }
+        }
+        let (sets, data) = (self.sets.clone(), self.data.clone());
+        ToolLibrary { sets, data, ..ToolLibrary::build(entries, self.knowledge.clone()) }
+    }
+
     /// The library with one more tool, written in Rust.
     ///
     /// # Errors
@@ -240,14 +258,14 @@ impl ToolLibrary {
     }
 
     fn build(entries: Vec<Entry>, knowledge: Knowledge) -> ToolLibrary {
-        let named = |kind: Implementation| {
+        let named = |is_kind: fn(&Implementation) -> bool| {
             entries.iter().filter_map(move |entry| match entry {
-                Entry::Defined(definition) if definition.run == kind => Some(definition.spec.name.clone()),
+                Entry::Defined(definition) if is_kind(&definition.run) => Some(definition.spec.name.clone()),
                 _ => None,
             })
         };
-        let lookup = named(Implementation::Lookup).next();
-        let retrieve: Vec<String> = named(Implementation::Retrieve).collect();
+        let lookup = named(|run| matches!(run, Implementation::Lookup)).next();
+        let retrieve: Vec<String> = named(|run| matches!(run, Implementation::Retrieve { .. })).collect();
         let make = |entry: &Entry| -> Arc<dyn Tool> {
             let Definition { spec, run, made, .. } = match entry {
                 Entry::Added(tool, _) => return tool.clone(),
@@ -259,7 +277,10 @@ impl ToolLibrary {
             let knowledge = knowledge.clone();
             match run {
                 Implementation::Search => Arc::new(Search::new(spec, knowledge)),
-                Implementation::Retrieve => Arc::new(Retrieve::new(spec, knowledge, lookup.clone())),
+                Implementation::Retrieve { sentences } => {
+                    let retrieve = Retrieve::new(spec, knowledge, lookup.clone());
+                    Arc::new(sentences.into_iter().fold(retrieve, Retrieve::showing))
+                }
                 Implementation::Lookup => Arc::new(Lookup::new(spec, knowledge, retrieve.clone())),
                 Implementation::Calculate => Arc::new(Calculate::over(spec, knowledge)),
                 Implementation::Finish => Arc::new(Finish::new(spec)),

@@ -1,9 +1,13 @@
 //! `Retrieve[title]`
 
-use autoact_base::sentences::running_text;
-use autoact_trajectory::ToolSpec;
+use std::num::NonZeroUsize;
+use std::ops::Range;
 
-use crate::knowledge::{Knowledge, Opened, Place};
+use autoact_base::sentences::running_text;
+use autoact_trajectory::{Step, ToolSpec};
+
+use crate::knowledge::{Knowledge, Opened, Place, PlacedPage};
+use crate::telling::{Wanted, most_telling};
 use crate::text::{fold, one_line, quoted};
 use crate::tool::{Tool, ToolCall, ToolError, ToolOutput};
 
@@ -16,10 +20,13 @@ const SIMILAR: usize = 3;
 /// Bytes of the longest word before a name that counts as an article.
 const LONGEST_ARTICLE: usize = 3;
 
-/// The first sentences of the page that a name means, or the titles like it.
+/// Sentences of the page that a name means, or the titles like it. They are the first ones, or those
+/// that say most of what the question and the thought are about.
 pub struct Retrieve {
     spec: ToolSpec,
     knowledge: Knowledge,
+    /// How many of the most telling ones; `None`: the first ones.
+    sentences: Option<NonZeroUsize>,
     /// The tool that shows the rest of a page, when the library has one.
     lookup: Option<String>,
 }
@@ -28,7 +35,27 @@ impl Retrieve {
     /// The tool over a corpus, or over more; `lookup` names the tool that a long page's observation
     /// points to.
     pub fn new(spec: ToolSpec, knowledge: impl Into<Knowledge>, lookup: Option<String>) -> Retrieve {
-        Retrieve { spec, knowledge: knowledge.into(), lookup }
+        Retrieve { spec, knowledge: knowledge.into(), sentences: None, lookup }
+    }
+
+    /// The same, showing so many of the page's most telling sentences.
+    #[must_use]
+    pub fn showing(self, sentences: NonZeroUsize) -> Retrieve {
+        Retrieve { sentences: Some(sentences), ..self }
+    }
+
+    /// What of the page is shown.
+    fn spans(&self, call: &ToolCall<'_>, page: &PlacedPage, sentences: &[Range<usize>]) -> Vec<Range<usize>> {
+        let Some(count) = self.sentences else {
+            let lead = &sentences[..sentences.len().min(LEAD_SENTENCES)];
+            return lead.first().zip(lead.last()).map(|(first, last)| first.start..last.end).into_iter().collect();
+        };
+        let steps: Vec<&Step> = call.trajectory.steps().collect();
+        let thought = steps.last().filter(|step| step.observation.is_none()).map_or("", |step| step.thought.as_str());
+        let read = steps.iter().filter_map(|step| step.observation.as_deref()).collect::<Vec<_>>().join(" ");
+        let wanted = Wanted { question: &call.trajectory.question, thought, read: &read };
+        let texts: Vec<&str> = sentences.iter().map(|span| &page.page.text[span.clone()]).collect();
+        most_telling(&texts, &wanted, &page.page.title, count.get()).into_iter().map(|at| sentences[at].clone()).collect()
     }
 }
 
@@ -50,10 +77,9 @@ impl Tool for Retrieve {
             }
         };
         let sentences = page.page.sentence_spans();
-        let lead = &sentences[..sentences.len().min(LEAD_SENTENCES)];
-        let shown = lead.first().map_or(0, |first| first.start)..lead.last().map_or(0, |last| last.end);
-        let sources = vec![page.source(shown.clone())];
-        let mut text = running_text(&page.page.text[shown]);
+        let spans = self.spans(call, &page, &sentences);
+        let sources = spans.iter().map(|span| page.source(span.clone())).collect();
+        let mut text = spans.iter().map(|span| running_text(&page.page.text[span.clone()])).collect::<Vec<_>>().join(" ");
         // the heading is what a reader calls it
         let heading = page.place.heading.as_deref().filter(|heading| fold(heading) == fold(title));
         let name = heading.unwrap_or(&page.page.title);
@@ -61,7 +87,7 @@ impl Tool for Retrieve {
         if !begins_with_name(&text, name) || (asked_otherwise && !text.contains(name)) {
             text = format!("{name}: {text}");
         }
-        if sentences.len() > LEAD_SENTENCES {
+        if self.sentences.is_none() && sentences.len() > LEAD_SENTENCES {
             match &self.lookup {
                 Some(lookup) => text.push_str(&format!(" (More: use {lookup}.)")),
                 None => text.push_str(" (There is more.)"),

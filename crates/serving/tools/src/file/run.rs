@@ -1,6 +1,7 @@
 //! The key `run` of an entry: how its tool is run.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use autoact_base::error::line;
@@ -20,7 +21,10 @@ use crate::text::quoted;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Implementation {
     Search,
-    Retrieve,
+    Retrieve {
+        /// How many of a page's most telling sentences it shows; `None`: the first ones.
+        sentences: Option<NonZeroUsize>,
+    },
     Lookup,
     Calculate,
     Finish,
@@ -54,15 +58,19 @@ impl Implementation {
     }
 
     /// Whether the same call may say something else the next time: it asks what is beyond this
-    /// process, or goes on, as `Lookup` does.
+    /// process, goes on, as `Lookup` does, or depends on the thought.
     pub(super) fn varies(&self) -> bool {
         match self {
             Implementation::Command { .. } | Implementation::Lookup => true,
+            Implementation::Retrieve { sentences } => sentences.is_some(),
             Implementation::Other { kind, .. } => local(kind).is_none(),
             _ => false,
         }
     }
 }
+
+/// So many sentences `retrieve` shows at most: more are no choice.
+pub const MOST_SENTENCES: usize = 20;
 
 const KINDS: &str = "`search`, `retrieve`, `lookup`, `calculate`, `finish`, `not_found`, `command`";
 
@@ -100,7 +108,7 @@ impl Reader<'_> {
         let kind = kind.as_str().unwrap_or_default();
         let built_in = match kind {
             "search" => Implementation::Search,
-            "retrieve" => Implementation::Retrieve,
+            "retrieve" => Implementation::Retrieve { sentences: sentences(&mut run, mistakes) },
             "lookup" => Implementation::Lookup,
             "calculate" => Implementation::Calculate,
             "finish" => Implementation::Finish,
@@ -142,6 +150,16 @@ impl Reader<'_> {
         let local = local_presets().map(|preset| preset.kind);
         local.chain(self.kinds.kinds().iter().copied()).fold(KINDS.to_owned(), |all, kind| format!("{all}, `{kind}`"))
     }
+}
+
+/// How many sentences `retrieve` shows, where its entry says it.
+fn sentences(run: &mut toml::Table, mistakes: &mut Vec<String>) -> Option<NonZeroUsize> {
+    let given = run.remove("sentences")?;
+    let count = given.as_integer().and_then(|count| usize::try_from(count).ok()).filter(|count| (1..=MOST_SENTENCES).contains(count));
+    if count.is_none() {
+        mistakes.push(format!("`sentences` of `run` is {given}; expected a number from 1 to {MOST_SENTENCES}"));
+    }
+    count.and_then(NonZeroUsize::new)
 }
 
 fn command(run: toml::Table, base: Option<&Path>, schema: Option<&ParameterSchema>, mistakes: &mut Vec<String>) -> Option<Implementation> {

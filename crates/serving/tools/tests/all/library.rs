@@ -33,6 +33,21 @@ fn the_bundled_library_is_valid() {
 }
 
 #[test]
+fn retrieve_may_say_how_many_sentences_it_shows() {
+    let entry = |sentences: &str| {
+        format!(
+            "{FINISH}[[tool]]\nname = \"Retrieve\"\ndefinition = \"d\"\nusage = \"Retrieve[title]\"\n\
+             run = {{ kind = \"retrieve\", sentences = {sentences} }}\n"
+        )
+    };
+    assert!(ToolLibrary::parse(&entry("20"), "tools.toml", corpus()).is_ok());
+    for wrong in ["0", "21", "-1", "\"one\"", "1.5"] {
+        let told = mistakes(&entry(wrong));
+        assert!(matches!(told.as_slice(), [only] if only.contains("`sentences` of `run`") && only.contains("1 to 20")), "{told:?}");
+    }
+}
+
+#[test]
 fn tools_are_selected_in_the_order_of_the_file() {
     let library = ToolLibrary::bundled(corpus()).unwrap();
     let names = |specs: Vec<ToolSpec>| specs.into_iter().map(|spec| spec.name).collect::<Vec<_>>();

@@ -1,5 +1,6 @@
 //! The built-in tools on a small corpus, as the group meets them.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use autoact_tools::text::fold;
@@ -175,6 +176,52 @@ fn retrieve_shows_the_lead() {
     check("Retrieve", "Paris", "Paris is the capital of France. It lies on the Seine.");
     check("Retrieve", "hague", "The Hague is a city in the Netherlands.");
     check("Retrieve", "Sao Tome", "São Tomé is the capital of São Tomé and Príncipe.");
+}
+
+/// An observation of a library whose `Retrieve` shows so many sentences.
+fn observe_told(sentences: usize, question: &str, before: &[Step], thought: &str, title: &str) -> Observation {
+    let library = library().showing(NonZeroUsize::new(sentences).unwrap());
+    let now = Step { thought: thought.into(), tool: "Retrieve".into(), params: Some(title.into()), ..Step::default() };
+    let turns = before.iter().cloned().chain([now]).map(Turn::Step).collect();
+    let trajectory = Trajectory { question: question.into(), turns, ..Trajectory::default() };
+    library.execute(&Action { tool: "Retrieve".into(), params: title.into() }, &trajectory)
+}
+
+#[test]
+fn retrieve_shows_the_sentences_that_tell_most() {
+    for (question, thought, expected) in [
+        ("How long is the Loire?", "", "Loire: It is 1006 km long."),
+        ("Which beverage is the valley of the Loire famous for?", "", "Loire: Its valley is known for wine."),
+        ("?", "I need the ocean of the Loire.", "Loire: It flows into the Atlantic Ocean."),
+        // another thought on the same page
+        ("?", "I need the fortresses along the Loire.", "Loire: Many castles stand along the river."),
+        // nothing is told: the first one
+        ("?", "", "The Loire is a river in France."),
+    ] {
+        let observation = observe_told(1, question, &[], thought, "Loire");
+        assert_eq!(observation.text, expected, "{question} {thought}");
+        assert_eq!(observation.sources.len(), 1);
+        let shown = observation.sources[0].text.as_str();
+        assert!(expected.ends_with(shown), "{shown}");
+    }
+    let two = observe_told(2, "Which cities lie on the Loire?", &[], "", "Loire");
+    assert_eq!(two.text, "Loire: Nantes lies on the Loire. Orléans lies on the Loire too.");
+    assert_eq!(two.sources.len(), 2);
+    assert_eq!(observe_told(20, "How long is the Loire?", &[], "", "Paris").text, "Paris is the capital of France. It lies on the Seine.");
+}
+
+#[test]
+fn another_thought_is_shown_other_sentences_of_a_page() {
+    let first = observe_told(1, "?", &[], "I need the length.", "Loire");
+    let before = Step {
+        thought: "I need the length.".into(),
+        tool: "Retrieve".into(),
+        params: Some("Loire".into()),
+        observation: Some(first.text),
+        ..Step::default()
+    };
+    let second = observe_told(1, "?", &[before], "I need the ocean.", "Loire");
+    assert_eq!((second.text.as_str(), second.refers_back), ("Loire: It flows into the Atlantic Ocean.", false));
 }
 
 #[test]
