@@ -80,7 +80,9 @@ pub enum FitError {
 /// Fits a logistic mix of the parts of the evidence, and chooses the least threshold at which
 /// approved answers are right with at least `precision` ([`threshold_for`]).
 ///
-/// Parts are standardised. One that is constant does not count. Answers whose evidence is not
+/// Parts are standardised. One that is constant does not count. Nor does one that would count against
+/// an answer: each part is such that more of it is better, and what few answers say against that is
+/// chance. They are left out one by one, the worst first. Answers whose evidence is not
 /// finite are passed over: their confidence is 0. The same answers give the same bits, in any order
 /// of the questions up to rounding.
 ///
@@ -204,13 +206,20 @@ fn mix(judged: &[&Judged]) -> Calibration {
         let varies = deviation.is_finite() && deviation > CONSTANT * mean.abs().max(CONSTANT);
         varies.then_some((part, mean, deviation))
     };
-    let standards: Vec<(usize, f64, f64)> = (0..Evidence::PARTS.len()).filter_map(standard).collect();
-    let row = |one: &&Judged| {
-        let values = one.evidence.counted(CALIBRATION_FORMAT);
-        (standards.iter().map(|(part, mean, deviation)| (values[*part] - mean) / deviation).collect(), one.right)
+    let mut standards: Vec<(usize, f64, f64)> = (0..Evidence::PARTS.len()).filter_map(standard).collect();
+    let Logistic { intercept, weights } = loop {
+        let row = |one: &&Judged| {
+            let values = one.evidence.counted(CALIBRATION_FORMAT);
+            (standards.iter().map(|(part, mean, deviation)| (values[*part] - mean) / deviation).collect(), one.right)
+        };
+        let rows: Vec<(Vec<f64>, bool)> = judged.iter().map(row).collect();
+        let fitted = Logistic::fit(&rows, standards.len(), PENALTY);
+        let least = fitted.weights.iter().enumerate().min_by(|(_, one), (_, other)| one.total_cmp(other));
+        match least {
+            Some((at, weight)) if *weight < 0.0 => standards.remove(at),
+            _ => break fitted,
+        };
     };
-    let rows: Vec<(Vec<f64>, bool)> = judged.iter().map(row).collect();
-    let Logistic { intercept, weights } = Logistic::fit(&rows, standards.len(), PENALTY);
     let term = |((part, mean, deviation), weight): ((usize, f64, f64), f64)| Term {
         part: Evidence::PARTS[part].to_owned(),
         mean,

@@ -63,6 +63,17 @@ fn weights_are_those_of_scikit_learn() {
     assert!(close(calibration_error(&confidences).unwrap(), 0.05964306175750945));
 }
 
+/// Few answers may say that an unsure thought is a good sign. A fit that believed it would prefer
+/// gibberish.
+#[test]
+fn no_part_counts_against_an_answer() {
+    let against = |one: Judged| Judged { right: !one.right, ..one };
+    let judged: Vec<Judged> = judged().into_iter().map(against).collect();
+    let calibration = fit_or_approve_none(&judged, 0.9).unwrap().calibration;
+    assert!(weights(&calibration).into_iter().all(|weight| weight >= 0.0), "{calibration:?}");
+    assert!(calibration.terms.iter().all(|term| term.part != "thoughts"), "{calibration:?}");
+}
+
 #[test]
 fn auroc_is_that_of_scikit_learn() {
     let judged = judged();
