@@ -60,6 +60,9 @@ pub struct Selection {
     pub votes: Vec<Vote>,
     /// Number of votes in all.
     pub asked: usize,
+    /// How many sentences of a page the tools show at most (`select.sentences`); 0: as the library says.
+    #[serde(default)]
+    pub sentences: usize,
 }
 
 /// The votes for one tool.

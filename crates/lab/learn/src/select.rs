@@ -60,7 +60,8 @@ pub(crate) fn select(work: &Workplace, run: &mut Run) -> Result<(), LearnError> 
         },
     )?;
     work.go_on(Stage::Select)?;
-    let selection = tally(specs, &counts, asked, settings.share);
+    let sentences = settings.sentences.unwrap_or_default();
+    let selection = Selection { sentences, ..tally(specs, &counts, asked, settings.share) };
     write_json(&run.path("tools.json"), &selection)?;
     let told: Vec<String> = selection.votes.iter().map(|vote| format!("{} {:.0}%", vote.tool, 100.0 * vote.share)).collect();
     work.view.end(&format!("{} (votes: {})", selection.selected.join(", "), told.join(", ")));
@@ -91,7 +92,7 @@ fn tally(specs: &[ToolSpec], counts: &HashMap<String, usize>, asked: usize, shar
         })
         .collect();
     let selected = votes.iter().filter(|vote| vote.selected).map(|vote| vote.tool.clone()).collect();
-    Selection { selected, votes, asked }
+    Selection { selected, votes, asked, sentences: 0 }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The settings of a task, each with a default.
 
+use autoact_tools::MOST_SENTENCES;
 use autoact_train::{Decay, Linear, LoraConfig, Precision};
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,8 @@ const HINTS: usize = 2;
 const THRESHOLD: f64 = 5e-4;
 /// Below it, a trajectory may have reached its answer by another relation than the one asked for.
 const COVERAGE: f64 = 0.8;
+/// What a thought needs is on one sentence or a second one; it is rarely on a fourth.
+const SENTENCES: usize = 3;
 /// The learning rate of the paper's table 4, for models of width 4096 and more.
 pub(crate) const PAPER_LEARNING_RATE: f64 = 1e-4;
 /// The trajectories that the paper trains on.
@@ -113,6 +116,13 @@ section! {
         /// bundled base names what few questions need: `Calculate`, for comparisons, in 28% of 300
         /// votes on the atlas with six tools and in 12% with twelve. What no question needs has none.
         pub share: f64 = 0.08,
+        /// How many sentences of a page `Retrieve` shows at most: those that tell most of what is looked
+        /// for. 0: as the tool library says. What the library says itself is kept. A small model takes
+        /// one value of a page for another, and reads the right one where there are few. Default: 3 for a
+        /// model without a chat template, 0 for others.
+        // not serialised if there are none, so that runs made before it existed can continue
+        #[serde(skip_serializing_if = "none_or_0")]
+        pub sentences: Option<usize> = None,
     }
 }
 
@@ -135,7 +145,7 @@ section! {
         /// What is trained on has no hint. Default: 2 where neither `question_bias` nor `instruct.forms`
         /// is 0, else 0.
         // not serialised if there are none, so that runs made before it existed can continue
-        #[serde(skip_serializing_if = "no_hints")]
+        #[serde(skip_serializing_if = "none_or_0")]
         pub hints: Option<usize> = None,
         /// From the second round on: a question that the greedy try answers right gets no others, unless
         /// its answer can be guessed, and one with a known path gets only such as follow it. There is more
@@ -306,10 +316,10 @@ fn is_usual_threshold(threshold: &f64) -> bool {
     (*threshold - THRESHOLD).abs() < f64::EPSILON
 }
 
-/// Whether there are no tries on known paths (`synthesize.hints`).
+/// Whether a number is left out, or that of nothing.
 #[expect(clippy::ref_option, reason = "serde's signature")]
-fn no_hints(hints: &Option<usize>) -> bool {
-    hints.is_none_or(|hints| hints == 0)
+fn none_or_0(number: &Option<usize>) -> bool {
+    number.is_none_or(|number| number == 0)
 }
 
 /// Whether it is the default of `evaluate.precision`.
@@ -344,6 +354,7 @@ impl Settings {
         let bias = *self.synthesize.question_bias.get_or_insert(if template { 0.0 } else { BIAS });
         self.synthesize.hints.get_or_insert(if bias > 0.0 && forms > 0.0 { HINTS } else { 0 });
         self.filter.coverage.get_or_insert(if bias > 0.0 { COVERAGE } else { 0.0 });
+        self.select.sentences.get_or_insert(if template { 0 } else { SENTENCES });
         // a chat template has to end with the cue's tokens, which not all do
         self.train.lora.activated.get_or_insert(!template);
         self
@@ -358,6 +369,7 @@ impl Settings {
         let lora = Lora { r: 8, alpha: 16.0, target_modules: vec![Linear::Q, Linear::V], activated: Some(false), ..Lora::default() };
         self.train = Training { learning_rate: Some(PAPER_LEARNING_RATE), batch: 4, patience: 0, lora, ..Training::default() };
         self.iterate.rounds = 1;
+        self.select.sentences = Some(0);
         self.synthesize.question_bias = Some(0.0);
         self.synthesize.hints = Some(0);
         self.filter = Filter { sure: 0.0, coverage: Some(0.0) };
@@ -419,6 +431,8 @@ impl Settings {
         for (key, value) in parts {
             rule((0.0..=1.0).contains(&value), key, value.to_string(), "0 to 1");
         }
+        let sentences = self.select.sentences.unwrap_or_default();
+        rule(sentences <= MOST_SENTENCES, "select.sentences", sentences.to_string(), &format!("at most {MOST_SENTENCES}"));
         let precision = self.evaluate.precision;
         rule(precision > 0.0 && precision < 1.0, "evaluate.precision", precision.to_string(), "more than 0 and less than 1");
         rule(self.instruct.unanswerable <= 0.5, "instruct.unanswerable", self.instruct.unanswerable.to_string(), "at most 0.5");

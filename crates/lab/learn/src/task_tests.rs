@@ -31,6 +31,8 @@ fn defaults_fit_the_model() {
     assert_eq!(set(own.clone().fitting(false)), (Some(1.0), Some(0.0), Some(0.0)));
     let hints = |settings: Settings| settings.fitting(false).synthesize.hints;
     assert_eq!([hints(Settings::default()), hints(own.clone())], [Some(2), Some(0)], "hints are a bias");
+    let sentences = |template| Settings::default().fitting(template).select.sentences;
+    assert_eq!([sentences(false), sentences(true)], [Some(3), Some(0)], "a small model reads few sentences better");
     own.synthesize = Synthesize::default();
     own.instruct.forms = Some(0.0);
     assert_eq!(hints(own), Some(0), "only questions in the form of the examples have hints");
@@ -43,12 +45,12 @@ fn the_papers_protocol_is_its_table_4_and_one_round() {
         "{GOOD}[[examples]]\nquestion = \"Where?\"\nanswer = \"France\"\n[train]\nbatch = 2\n[train.lora]\nr = 32\nactivated = true\n\
          [instruct]\nquestions = 90\n[synthesize]\nquestion_bias = 6.0\n[filter]\ncoverage = 0.8\n[iterate]\nrounds = 3\n"
     );
-    let Settings { train, instruct, synthesize, filter, differentiate, iterate, .. } =
+    let Settings { train, instruct, select, synthesize, filter, differentiate, iterate, .. } =
         Task::parse(&text, &dir.path().join("task.toml")).unwrap().settings.paper();
     assert_eq!((train.epochs, train.batch, train.learning_rate, train.warmup_ratio), (5, 4, Some(1e-4), 0.03));
     assert_eq!((train.lora.r, train.lora.alpha, train.lora.dropout, train.lora.activated), (8, 16.0, 0.05, Some(false)));
     assert_eq!(train.lora.target_modules, [autoact_train::Linear::Q, autoact_train::Linear::V]);
-    assert_eq!((iterate.rounds, differentiate.trajectories), (1, 200));
+    assert_eq!((iterate.rounds, differentiate.trajectories, select.sentences), (1, 200, Some(0)));
     assert_eq!((synthesize.question_bias, filter.sure, filter.coverage), (Some(0.0), 0.0, Some(0.0)));
     assert_eq!(instruct.questions, 90, "self-instruct stays the task's");
 }

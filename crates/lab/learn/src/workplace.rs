@@ -1,5 +1,6 @@
 //! What all stages use: the task, its corpus and tools, and the model.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -102,6 +103,10 @@ impl Workplace {
         let dir = ModelDir::open(model).map_err(model_error)?;
         let template = dir.chat_template().map_err(model_error)?.is_some();
         task.settings = task.settings.fitting(template);
+        let library = match task.settings.select.sentences.and_then(NonZeroUsize::new) {
+            Some(sentences) => library.showing(sentences),
+            None => library,
+        };
         let digest = dir.digest().map_err(model_error)?.to_owned();
         let pages = Pages::new(corpus).described(&task.info.description);
         Ok(Workplace {

@@ -1,6 +1,7 @@
 //! The model with its adapters, and the tools: what planners stand on.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub(crate) struct PlannerSetup {
 #[derive(Deserialize)]
 struct Selection {
     selected: Vec<String>,
+    #[serde(default)]
+    sentences: usize,
 }
 
 impl PlannerSetup {
@@ -94,7 +97,7 @@ impl PlannerSetup {
     }
 }
 
-/// The tools that a run selected; all, if it has not come that far.
+/// The tools that a run selected, showing pages as they did there; all, if it has not come that far.
 fn selected(library: Arc<ToolLibrary>, run: &Path) -> anyhow::Result<Toolbox> {
     anyhow::ensure!(run.is_dir(), "there is no directory `{}`; fix: `--run` takes the directory that `autoact learn` wrote", run.display());
     let path = run.join("tools.json");
@@ -103,6 +106,7 @@ fn selected(library: Arc<ToolLibrary>, run: &Path) -> anyhow::Result<Toolbox> {
     }
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
     let selection: Selection = serde_json::from_str(&text).with_context(|| format!("`{}` has no list `selected`", path.display()))?;
+    let library = NonZeroUsize::new(selection.sentences).map_or(library.clone(), |most| Arc::new(library.showing(most)));
     Toolbox::select(library, &selection.selected)
         .with_context(|| format!("`{}` selects from another tool library; fix: name the task's with `--tools`", path.display()))
 }
