@@ -120,6 +120,12 @@ fn told(report: &Report, plan: &LearningPlan) -> String {
         text.push_str(&format!("; everything so far is in {}", report.run));
     }
     text.push('\n');
+    let sentences = report.selection.as_ref().map_or(0, |selection| selection.sentences);
+    if sentences > 0 {
+        text.push_str(&format!(
+            "to serve them, give Retrieve's entry in the tool library `run = {{ kind = \"retrieve\", sentences = {sentences} }}`\n"
+        ));
+    }
     if let Some(version) = &report.version {
         text.push_str(&format!("published as `{version}`; `autoact adapters list` shows it\n"));
     }
