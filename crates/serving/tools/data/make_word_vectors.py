@@ -7,8 +7,8 @@
 
 Each word of all-MiniLM-L6-v2's vocabulary that is letters alone is read as a text of one word. Its
 vector, the mean over the text's tokens, is projected on the 64 directions in which all of them differ
-most, and stored in signed bytes. It takes some minutes. Signs and last bits depend on the machine's
-linear algebra; the cosines do not.
+most, and stored in signed bytes. It takes two minutes. Signs and last bits depend on the machine's
+linear algebra; the cosines of another run differ by 0.001 at most.
 """
 
 import re
