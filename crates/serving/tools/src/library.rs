@@ -225,9 +225,9 @@ impl ToolLibrary {
         let mut entries = self.entries.clone();
         for entry in &mut entries {
             if let Entry::Defined(definition) = entry
-                && let Implementation::Retrieve { sentences } = &mut definition.run
+                && let Implementation::Retrieve { sentences: sentences @ None } = &mut definition.run
             {
-                sentences.get_or_insert(most);
+                *sentences = Some(most);
                 definition.run_again = true; // with another thought it shows other sentences
             }
         }

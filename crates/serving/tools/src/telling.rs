@@ -1,4 +1,4 @@
-//! Which sentences of a page tell what is looked for, in whatever words.
+//! Which sentences of a page tell what is looked for, in whatever words (sentence selection).
 
 use std::collections::HashSet;
 
@@ -44,8 +44,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) read: &'a str,
 }
 
-/// The positions of the sentence that says most of what is wanted, and of others that say nearly as
-/// much: `most` at most, in the order of the page. The first of equals goes first. The thought counts
+/// The positions of the sentence that says most of what is wanted, and of others that say at least
+/// [`LEAST_SHARE`] of that: `most` at most, in the order of the page. The first of equals goes first. The thought counts
 /// as much as the question. Words of the page's title tell nothing: the whole page is about it.
 pub(crate) fn most_telling(sentences: &[&str], wanted: &Wanted<'_>, title: &str, most: usize) -> Vec<usize> {
     let mut analyzer = analyzer();
