@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use autoact_model::{Backend, ChatTemplate, GenerateRequest, Generated, Message, Owner, Prompt, WordBias};
+use autoact_model::{Backend, ChatTemplate, GenerateRequest, Generated, Message, Owner, Prompt, WordBias, WordLimit};
 use autoact_prompt::{Expect, chat, cue, transcript};
 use autoact_trajectory::{PromptSize, Role, Sampling, Trajectory};
 
@@ -43,6 +43,8 @@ pub struct SpeakRequest<'a> {
     pub adapter: Option<&'a str>,
     /// Words to lean towards.
     pub word_bias: &'a [WordBias],
+    /// The only words of its first line; `None`: any.
+    pub word_limit: Option<&'a WordLimit>,
     /// When the reply is of no use any more.
     pub deadline: Option<Instant>,
     /// Whose task it is: what the model's server keeps of the prompt serves nobody else, the tools'
@@ -53,7 +55,16 @@ pub struct SpeakRequest<'a> {
 impl<'a> SpeakRequest<'a> {
     /// The base speaks, greedily and without a deadline.
     pub fn new(role: Role, trajectory: &'a Trajectory) -> SpeakRequest<'a> {
-        SpeakRequest { role, trajectory, sampling: Sampling::default(), adapter: None, word_bias: &[], deadline: None, owner: None }
+        SpeakRequest {
+            role,
+            trajectory,
+            sampling: Sampling::default(),
+            adapter: None,
+            word_bias: &[],
+            word_limit: None,
+            deadline: None,
+            owner: None,
+        }
     }
 }
 
@@ -97,7 +108,7 @@ impl Speaker {
     /// # Errors
     /// The chat template fails.
     pub fn compose(&self, request: &SpeakRequest<'_>) -> Result<GenerateRequest, SpeakError> {
-        let SpeakRequest { role, trajectory, sampling, adapter, word_bias, deadline, owner } = *request;
+        let SpeakRequest { role, trajectory, sampling, adapter, word_bias, word_limit, deadline, owner } = *request;
         let expect = Expect::next(role, trajectory).with_tokens(self.reply_tokens);
         let owner = match owner {
             Some(name) => Some(Owner { name: name.to_owned(), head: self.head(role, trajectory)? }),
@@ -108,6 +119,7 @@ impl Speaker {
             sampling: model_sampling(sampling),
             max_tokens: expect.max_tokens,
             word_bias: word_bias.to_vec(),
+            word_limit: word_limit.cloned(),
             grammar: Some(grammar(expect.form)),
             deadline,
             // a chat template writes that token itself

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use autoact_model::{Backend, ChatTemplate, FinishReason, GenerateError, Generated, Grammar, WordBias};
+use autoact_model::{Backend, ChatTemplate, FinishReason, GenerateError, Generated, Grammar, WordBias, WordLimit};
 use autoact_speaker::testing::{ScriptedBackend, tools};
 use autoact_speaker::{ParseError, ReplyEvent, SpeakError, SpeakRequest, Speaker, reflection, thought};
 use autoact_trajectory::{Role, Sampling, Step, Trajectory, Turn};
@@ -55,11 +55,13 @@ fn a_request_says_all_there_is_to_say() {
     let backend = Arc::new(ScriptedBackend::saying(" Paris it is.\nAction: Finish\n").with_adapter("plan"));
     let trajectory = history(vec![]);
     let bias = WordBias::all(["Paris"], 1.0);
+    let limit = WordLimit::new(["Paris".to_owned()]);
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let request = SpeakRequest {
         sampling: Sampling { temperature: 0.7, top_k: 5, top_p: 1.0, seed: 9 },
         adapter: Some("plan"),
         word_bias: &bias,
+        word_limit: Some(&limit),
         deadline: Some(deadline),
         ..SpeakRequest::new(Role::Plan, &trajectory)
     };
@@ -67,6 +69,7 @@ fn a_request_says_all_there_is_to_say() {
     assert_eq!(deltas, generated.text);
     let asked = backend.requests().pop().unwrap();
     assert_eq!(asked.prompt, "Tools: Retrieve[title] Finish[answer]\nQuestion: Where is it?\nThought:");
+    assert_eq!(asked.word_limit, Some(limit));
     assert_eq!((asked.adapter.as_deref(), asked.word_bias, asked.deadline, asked.add_bos), (Some("plan"), bias, Some(deadline), None));
     let sampling = asked.sampling;
     assert_eq!((sampling.temperature, sampling.top_k, sampling.top_p, sampling.seed), (0.7, Some(5), None, 9));

@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use crate::{ChatTemplate, GenerateStream, Grammar, Message, Prompt, Sampling, Scored, Scores, WordBias};
+use crate::{ChatTemplate, GenerateStream, Grammar, Message, Prompt, Sampling, Scored, Scores, WordBias, WordLimit};
 
 /// A prompt, and how to complete it.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +23,9 @@ pub struct GenerateRequest {
     pub stop: Vec<String>,
     /// Logit bias on words. Only the engine supports it; remote servers ignore it.
     pub word_bias: Vec<WordBias>,
+    /// The only words of the completion's first line; `None`: any. Where none of them goes on, any does.
+    /// Only the engine supports it; remote servers ignore it.
+    pub word_limit: Option<WordLimit>,
     /// A grammar that the completion must match.
     pub grammar: Option<Grammar>,
     /// The time after which the completion is not needed any more.
@@ -59,6 +62,7 @@ impl GenerateRequest {
             max_tokens: DEFAULT_MAX_TOKENS,
             stop: Vec::new(),
             word_bias: Vec::new(),
+            word_limit: None,
             grammar: None,
             deadline: None,
             add_bos: None,

@@ -18,6 +18,7 @@ use crate::scores::Scoring;
 use crate::sequence::Work;
 use crate::state::{AtWork, EngineState, LoadedAdapter};
 use crate::word_bias::TokenBias;
+use crate::word_limit::TokenLimit;
 use crate::worker::{Job, Threads, Worker};
 use crate::{ChatTemplate, EngineOptions, GenerateStream, LoadError, ModelDir, Places, Prompt, Tokenizer, Transformer};
 /// Places of the queue for jobs that are no requests.
@@ -197,10 +198,11 @@ impl Backend for Engine {
             return Err(GenerateError::engine("the prompt is empty and the model has no begin-of-sequence token"));
         };
         let bias = TokenBias::new(&request.word_bias, &self.shared.tokenizer)?;
+        let limit = request.word_limit.as_ref().map(TokenLimit::new);
         let scoring = request.scores.as_ref().map(|scores| Scoring::new(scores, &self.shared.tokenizer)).transpose()?;
         let (sender, stream) = GenerateStream::channel();
         let owner = request.owner.as_ref().map(|owner| self.owned(owner, &request, &tokens)).transpose()?;
-        let work = Work { request, tokens, owner, bias, scoring, adapter, queued: Instant::now(), span: tracing::Span::current() };
+        let work = Work { request, tokens, owner, bias, limit, scoring, adapter, queued: Instant::now(), span: tracing::Span::current() };
         self.send(Job::Generate(Box::new((work, sender))))?;
         Ok(stream)
     }

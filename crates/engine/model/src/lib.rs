@@ -42,6 +42,7 @@ mod tokenizer;
 mod transformer;
 mod weights;
 mod word_bias;
+mod word_limit;
 mod words;
 mod worker;
 
@@ -70,3 +71,4 @@ pub use template::{ChatTemplate, Message};
 pub use tokenizer::Tokenizer;
 pub use transformer::{BoundAdapter, Item, Logits, Scratch, Transformer};
 pub use word_bias::WordBias;
+pub use word_limit::WordLimit;

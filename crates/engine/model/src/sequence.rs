@@ -14,7 +14,8 @@ use crate::scores::{Forks, Scoring};
 use crate::state::{EngineState, LoadedAdapter};
 use crate::transformer::{Item, Scratch};
 use crate::word_bias::TokenBias;
-use crate::{FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated, KvCache, Logits};
+use crate::word_limit::TokenLimit;
+use crate::{FinishReason, GenerateError, GenerateRequest, GenerateSender, Generated, KvCache, Logits, Tokenizer};
 
 /// A request after all checks that do not need the model.
 pub(crate) struct Work {
@@ -23,6 +24,7 @@ pub(crate) struct Work {
     /// `None`: there is one owner only.
     pub(crate) owner: Option<Owned>,
     pub(crate) bias: TokenBias,
+    pub(crate) limit: Option<TokenLimit>,
     /// Moves to the sequence when it starts.
     pub(crate) scoring: Option<Scoring>,
     pub(crate) adapter: Option<Arc<LoadedAdapter>>,
@@ -260,7 +262,7 @@ impl Sequence {
             if finish.is_some() {
                 break;
             }
-            let token = self.choose(logits)?;
+            let token = self.choose(logits, &shared.tokenizer)?;
             finish = self.accept(token, shared)?;
             if finish.is_none() {
                 finish = self.force(shared)?;
@@ -276,30 +278,46 @@ impl Sequence {
     }
 
     /// Samples the next token, and scores it from the logits as the model gave them.
-    fn choose(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
+    fn choose(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Result<u32, GenerateError> {
         let changes = !self.work.bias.is_empty();
         let completion = &self.tokens[self.work.tokens.len()..];
         let sum = self.scoring.as_mut().and_then(|scoring| scoring.read(logits, completion, changes));
-        let token = self.sample(logits)?;
+        let token = self.sample(logits, tokenizer)?;
         if let (Some(scoring), Some(sum)) = (&mut self.scoring, sum) {
             scoring.sampled(logits, token, sum, changes);
         }
         Ok(token)
     }
 
-    /// Samples the next token. The grammar checks the sampled token first. The mask of all tokens
-    /// takes much longer, and is computed only if that token is not allowed. No logit of an allowed
+    /// Samples the next token. Grammar and limit check the sampled token first. The masks of all tokens
+    /// take much longer, and are computed only if that token is not allowed. No logit of an allowed
     /// token changes, except by a bias.
-    fn sample(&mut self, logits: &mut [f32]) -> Result<u32, GenerateError> {
-        self.work.bias.add(&self.tokens[self.work.tokens.len()..], logits);
-        if let Some(constraint) = &mut self.constraint {
+    fn sample(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Result<u32, GenerateError> {
+        let completion = &self.tokens[self.work.tokens.len()..];
+        self.work.bias.add(completion, logits);
+        let limit = self.work.limit.as_ref().and_then(|limit| limit.after(completion, tokenizer));
+        let within = |token: u32| limit.as_ref().is_none_or(|limit| limit.allows(token, tokenizer));
+        if self.constraint.is_some() || limit.is_some() {
             if self.sampler.may_draw_first()
                 && let Some(token) = self.sampler.sample(logits)
-                && constraint.allows(&[token])? == 1
+                && within(token)
+                && match &mut self.constraint {
+                    Some(constraint) => constraint.allows(&[token])? == 1,
+                    None => true,
+                }
             {
                 return Ok(token);
             }
-            constraint.mask(logits)?;
+            if let Some(constraint) = &mut self.constraint {
+                constraint.mask(logits)?;
+            }
+            if limit.is_some() {
+                let (inside, outside): (Vec<u32>, Vec<u32>) =
+                    (0..logits.len() as u32).filter(|token| logits[*token as usize].is_finite()).partition(|token| within(*token));
+                if !inside.is_empty() {
+                    outside.into_iter().for_each(|token| logits[token as usize] = f32::NEG_INFINITY);
+                }
+            }
         }
         let token = self.sampler.sample(logits);
         token.ok_or_else(|| GenerateError::engine("no token has a finite logit; are the weights sound?"))

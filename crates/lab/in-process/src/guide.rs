@@ -5,7 +5,7 @@
 use std::fmt;
 use std::time::Instant;
 
-use autoact_model::WordBias;
+use autoact_model::{WordBias, WordLimit};
 use autoact_planning::{Call, Failure, FailureClass, Reply};
 use autoact_trajectory::{Role, Sampling, Thought, Trajectory};
 
@@ -20,6 +20,12 @@ pub trait Guide: fmt::Debug + Send + Sync {
     /// The logit bias on the words of a thought, beside that of the options. `rejected`: the proposals
     /// of this call so far.
     fn bias(&self, trajectory: &Trajectory, rejected: &[Thought]) -> Vec<WordBias>;
+
+    /// The only words of a thought; `None`: any.
+    fn limit(&self, trajectory: &Trajectory) -> Option<WordLimit>;
+
+    /// The logit bias on the words of parameters after so many rejected proposals of this call.
+    fn params_bias(&self, trajectory: &Trajectory, rejected: usize) -> Vec<WordBias>;
 
     /// Whether a thought and its tool lead on.
     fn accepts_thought(&self, trajectory: &Trajectory, thought: &Thought) -> bool;
@@ -41,7 +47,7 @@ pub(crate) struct Proposals<'a, T> {
     pub(crate) rejected: Vec<T>,
 }
 
-impl<'a, T> Proposals<'a, T> {
+impl<'a, T: fmt::Debug> Proposals<'a, T> {
     /// Of a call to `role`. Without a guide there is one, which is accepted.
     pub(crate) fn of(guide: Option<&'a dyn Guide>, role: Role, call: Call<'a>) -> Proposals<'a, T> {
         let now = Instant::now();
@@ -65,6 +71,12 @@ impl<'a, T> Proposals<'a, T> {
         }
         self.rejected.push(reply.value);
         let all = self.rejected.len() >= guide.proposals() as usize;
-        all.then(|| Err(Failure::new(FailureClass::Refused, format!("{}-agent", self.role.as_str()), "no proposal was accepted")))
+        all.then(|| {
+            Err(Failure::new(
+                FailureClass::Refused,
+                format!("{}-agent", self.role.as_str()),
+                format!("no proposal was accepted XTRY {:?}", self.rejected),
+            ))
+        })
     }
 }

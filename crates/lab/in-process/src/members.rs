@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use autoact_config::duration;
-use autoact_model::{GenerateError, Generated, WordBias};
+use autoact_model::{GenerateError, Generated, WordBias, WordLimit};
 use autoact_planning::{
     Agents, Call, Contexts, Execution, Failure, FailureClass, NoMemories, PlanAgent, ReflectAgent, Reply, Seen, ToolAgent, Tools,
 };
@@ -85,13 +85,21 @@ impl Members {
         role: Role,
         call: &Call<'_>,
         adapter: Option<&str>,
-        word_bias: &[WordBias],
+        (word_bias, word_limit): (&[WordBias], Option<&WordLimit>),
         parse: impl Fn(&Generated) -> Result<T, ParseError> + Send + Sync,
     ) -> Result<Reply<T>, Failure> {
         let first = Instant::now();
         let deadline = first.checked_add(call.time_left);
-        let request =
-            SpeakRequest { role, trajectory: call.trajectory, sampling: call.sampling, adapter, word_bias, deadline, owner: None };
+        let request = SpeakRequest {
+            role,
+            trajectory: call.trajectory,
+            sampling: call.sampling,
+            adapter,
+            word_bias,
+            word_limit,
+            deadline,
+            owner: None,
+        };
         loop {
             let begun = Instant::now();
             let error = match self.speaker.reply(&request).await {
@@ -126,11 +134,12 @@ fn wait(pause: Duration) {
 impl PlanAgent for Members {
     async fn plan(&self, call: Call<'_>) -> Result<Reply<Thought>, Failure> {
         let mut proposals = Proposals::of(self.guide.as_deref(), Role::Plan, call);
+        let limit = self.guide.as_ref().and_then(|guide| guide.limit(call.trajectory));
         loop {
             let mut bias = self.word_bias.clone();
             bias.extend(self.guide.iter().flat_map(|guide| guide.bias(call.trajectory, &proposals.rejected)));
             let parse = |reply: &Generated| thought(&reply.text, &call.trajectory.tools);
-            let reply = self.say(Role::Plan, &proposals.next(), self.voices.of(Role::Plan), &bias, parse).await?;
+            let reply = self.say(Role::Plan, &proposals.next(), self.voices.of(Role::Plan), (&bias, limit.as_ref()), parse).await?;
             if let Some(settled) = proposals.settle(reply, |guide, thought| guide.accepts_thought(call.trajectory, thought)) {
                 return settled;
             }
@@ -147,7 +156,9 @@ impl ToolAgent for Members {
         let mut proposals = Proposals::of(self.guide.as_deref(), Role::Tool, call);
         loop {
             let parse = |reply: &Generated| params(&reply.text, spec);
-            let reply = self.say(Role::Tool, &proposals.next(), self.voices.of_tool(tool), &[], parse).await?;
+            let rejected = proposals.rejected.len();
+            let bias: Vec<WordBias> = self.guide.iter().flat_map(|guide| guide.params_bias(trajectory, rejected)).collect();
+            let reply = self.say(Role::Tool, &proposals.next(), self.voices.of_tool(tool), (&bias, None), parse).await?;
             let accepts =
                 |guide: &dyn Guide, params: &String| guide.accepts_params(trajectory, params, self.would_see(&call, params).as_deref());
             if let Some(settled) = proposals.settle(reply, accepts) {
@@ -160,7 +171,7 @@ impl ToolAgent for Members {
 #[async_trait]
 impl ReflectAgent for Members {
     async fn reflect(&self, call: Call<'_>) -> Result<Reply<Judgement>, Failure> {
-        self.say(Role::Reflect, &call, self.voices.of(Role::Reflect), &[], |reply| {
+        self.say(Role::Reflect, &call, self.voices.of(Role::Reflect), (&[], None), |reply| {
             Ok(Judgement { reflection: reflection(reply)?, calibration: self.calibration.clone() })
         })
         .await

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use autoact_in_process::{Guide, LocalGroup, RunOptions, Voices};
-use autoact_model::{Backend, ChatTemplate, GenerateError, GenerateRequest, Grammar, WordBias};
+use autoact_model::{Backend, ChatTemplate, GenerateError, GenerateRequest, Grammar, WordBias, WordLimit};
 use autoact_speaker::testing::ScriptedBackend;
 use autoact_tools::{Corpus, Page, Tool, ToolCall, ToolError, ToolLibrary, ToolOutput};
 use autoact_trajectory::{
@@ -222,6 +222,15 @@ impl Guide for Seconds {
         WordBias::all(rejected.iter().map(|thought| thought.tool.clone()), -1.0)
     }
 
+    fn limit(&self, trajectory: &Trajectory) -> Option<WordLimit> {
+        Some(WordLimit::new([trajectory.turns.len().to_string()]))
+    }
+
+    fn params_bias(&self, trajectory: &Trajectory, rejected: usize) -> Vec<WordBias> {
+        let words = trajectory.open_step().map(|step| step.tool.clone());
+        WordBias::all(words.filter(|_| rejected > 0), 1.0)
+    }
+
     fn accepts_thought(&self, _: &Trajectory, thought: &Thought) -> bool {
         self.again(thought.thought.clone())
     }
@@ -251,7 +260,11 @@ fn a_guide_chooses_among_proposals() {
     let words = |request: &GenerateRequest| request.word_bias.iter().map(|bias| bias.word.clone()).collect::<Vec<_>>();
     assert_eq!(words(&requests[0]), ["Loire"]);
     assert_eq!(words(&requests[1]), ["Loire", "Retrieve"], "what was rejected");
-    assert!(requests[2].word_bias.is_empty() && requests[3].word_bias.is_empty(), "Tool-Agent has no bias");
+    assert!(requests[2].word_bias.is_empty(), "the first parameters are the model's own");
+    assert_eq!(words(&requests[3]), ["Retrieve"]);
+    let limits: Vec<_> = requests.iter().map(|request| request.word_limit.clone()).collect();
+    let [first, second] = ["0", "1"].map(|steps| Some(WordLimit::new([steps.to_owned()])));
+    assert_eq!(limits, [first.clone(), first, None, None, second.clone(), second, None, None], "of thoughts only");
     let seeds: BTreeSet<u64> = requests.iter().map(|request| request.sampling.seed).collect();
     assert_eq!(seeds.len(), 8, "each proposal has a seed of its own");
 }

@@ -2,19 +2,19 @@
 //! chooses among what the agents propose in tries at questions that they do not answer right by
 //! themselves. This is the rationalisation of STaR (Zelikman and others, 2022), step by step.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use autoact_in_process::Guide;
-use autoact_model::WordBias;
+use autoact_model::{WordBias, WordLimit};
 use autoact_score::{Metric, normalize};
 use autoact_trajectory::{Terminal, Thought, Trajectory};
 
 use crate::filter::within;
 use crate::keep::{deciding_words, guessable};
 use crate::misnamed::Misnamed;
-use crate::records::QuestionRecord;
-use crate::relation_words::{lower_words, says};
+use crate::records::{QuestionRecord, StatedRecord};
+use crate::relation_words::{compares, is_telling, lower_words, says};
 
 /// Maximum number of proposals of a call.
 const PROPOSALS: u32 = 8;
@@ -22,6 +22,10 @@ const PROPOSALS: u32 = 8;
 /// small a bias does not change what a thought says, and too great a one breaks its sentences.
 const BIAS_STEP: f32 = 0.5;
 const MOST_BIAS: f32 = 2.0;
+/// So many words before a value on a page are told from it.
+const LEADING_WORDS: usize = 3;
+/// A thought that has a word more often goes round in circles.
+const MOST_TIMES: usize = 5;
 /// The bias on a word of a rejected thought, for each that has it, in `question_bias`: `Done.` where
 /// another page is to be read, `not shown` where the value is. Words that were read or asked have none.
 const REJECTED_BIAS: f32 = -0.3;
@@ -51,6 +55,13 @@ pub(crate) fn hints(entry: &QuestionRecord) -> Vec<Hint> {
     hints.filter(|hint| !within(&normalize(&hint.text), &question)).collect()
 }
 
+/// The words that all pages have beside what decides.
+fn shared(entry: &QuestionRecord) -> Vec<String> {
+    let Some((first, others)) = entry.stated.split_first().filter(|(_, others)| !others.is_empty()) else { return Vec::new() };
+    let has = |stated: &StatedRecord, word: &str| stated.words.iter().any(|other| says(other, word));
+    first.words.iter().filter(|word| others.iter().all(|other| has(other, word))).cloned().collect()
+}
+
 /// What thoughts of a round may say.
 #[derive(Debug, Default)]
 pub(crate) struct Wording {
@@ -58,6 +69,10 @@ pub(crate) struct Wording {
     pub(crate) usual: HashSet<String>,
     /// Words that stand in the place of others.
     pub(crate) misnamed: Misnamed,
+    /// Words of many thoughts that are about nothing in particular: `need`, `answer`, `done`.
+    pub(crate) frame: HashSet<String>,
+    /// The same, of thoughts about comparisons.
+    pub(crate) frame_of_comparisons: HashSet<String>,
 }
 
 /// The known path to the answer of a question.
@@ -71,7 +86,7 @@ pub(crate) struct KnownPath {
     decided: bool,
     /// Words of which a thought that says what decides has to have one; empty: any will do.
     deciding: Vec<String>,
-    /// The words of the question that thoughts should use.
+    /// The words by which the question and all pages name what it is about.
     words: Vec<String>,
     /// The bias on these.
     bias: f32,
@@ -82,13 +97,14 @@ impl KnownPath {
     /// The path of a question in the form of the examples. `None`: there is nothing to hint at.
     pub(crate) fn of(entry: &QuestionRecord, metric: Metric, words: Vec<String>, bias: f32, wording: &Arc<Wording>) -> Option<KnownPath> {
         let (hints, answer) = (hints(entry), entry.answer.clone()?);
+        let words: Vec<String> = words.into_iter().filter(|word| is_telling(&word.to_lowercase())).chain(shared(entry)).collect();
         (entry.formed && !hints.is_empty()).then(|| KnownPath {
             question: entry.question.clone(),
             answer,
             metric,
             hints,
             decided: !entry.stated.is_empty(),
-            deciding: deciding_words(&entry.stated, &entry.question),
+            deciding: if words.is_empty() { deciding_words(&entry.stated, &entry.question) } else { words.clone() },
             words,
             bias,
             wording: Arc::clone(wording),
@@ -108,6 +124,24 @@ impl KnownPath {
             }
         }
         seen
+    }
+
+    /// Whether a thought says a value and no more of its sentence: neither what follows it there, as in
+    /// `The depth is 40 centimetres deep.`, nor what comes before, unless it was asked for. A script
+    /// without case has no words that could.
+    fn is_whole(&self, trajectory: &Trajectory, thought: &str, value: &str) -> bool {
+        let before = |text: &str, at: usize| lower_words(&text[..at]).into_iter().rev();
+        let observations = trajectory.steps().filter_map(|step| step.observation.as_deref());
+        let leading: HashSet<String> = observations
+            .flat_map(|text| text.match_indices(value).flat_map(|(at, _)| before(text, at).take(LEADING_WORDS)).collect::<Vec<_>>())
+            .filter(|word| is_telling(word) && !says(&self.question, word) && !self.wording.frame.contains(word))
+            .filter(|word| !self.words.iter().any(|asked| says(asked, word)))
+            .collect();
+        let is_alone = |at: usize| {
+            let rest = thought[at + value.len()..].trim_start_matches(' ');
+            !rest.starts_with(char::is_alphanumeric) && before(thought, at).next().is_none_or(|word| !leading.contains(&word))
+        };
+        is_caseless(value) || thought.match_indices(value).any(|(at, _)| is_alone(at))
     }
 
     /// The words of the question, and of what was read.
@@ -133,12 +167,17 @@ impl Guide for KnownPath {
 
     fn bias(&self, trajectory: &Trajectory, rejected: &[Thought]) -> Vec<WordBias> {
         let strength = (BIAS_STEP * rejected.len() as f32).min(MOST_BIAS);
-        let said = |hint: &&Hint| trajectory.steps().any(|step| step.thought.contains(hint.text.as_str()));
+        let said = |hint: &Hint| trajectory.steps().any(|step| step.thought.contains(hint.text.as_str()));
         let open = self.hints.iter().take(self.seen(trajectory)).filter(|hint| !said(hint));
         let hint = |hint: &Hint| WordBias { word: hint.text.clone(), bias: self.bias * strength, after: hint.after.clone() };
         let mut bias: Vec<WordBias> = open.clone().map(hint).collect();
         // pages do not always begin with their own names, by which a thought calls them
         bias.extend(WordBias::all(open.map(|hint| hint.after.clone()), self.bias * strength));
+        // the next page comes after what has led to it
+        let seen = self.seen(trajectory);
+        let after = seen.checked_sub(1).map(|at| &self.hints[at]).filter(|hint| !said(hint)).map_or("", |hint| &hint.text);
+        let next = self.hints.get(seen).filter(|next| !trajectory.steps().any(|step| names(&step.thought, &next.after)));
+        bias.extend(next.map(|next| WordBias { word: next.after.clone(), bias: self.bias * strength, after: after.to_owned() }));
         bias.extend(WordBias::all(self.words.iter().cloned(), self.bias * strength.min(1.0)));
         let read = self.read(trajectory);
         let mut less: BTreeMap<&str, f32> = BTreeMap::new();
@@ -150,6 +189,25 @@ impl Guide for KnownPath {
         bias.extend(less.into_iter().map(|(word, bias)| WordBias { word: word.to_owned(), bias, after: String::new() }));
         bias.retain(|word| word.bias != 0.0);
         bias
+    }
+
+    /// Words of the question and of what was read, and those of any thought.
+    fn limit(&self, trajectory: &Trajectory) -> Option<WordLimit> {
+        let read = trajectory.steps().filter_map(|step| step.observation.as_ref());
+        let named = self.words.iter().chain(&self.deciding).chain(self.hints.iter().map(|hint| &hint.after));
+        let texts = read.chain([&self.question]).chain(named);
+        let words = texts.flat_map(|text| spelt_words(text));
+        let frame = if compares(&self.question) { &self.wording.frame_of_comparisons } else { &self.wording.frame };
+        let seen = self.hints.iter().take(self.seen(trajectory)).map(|hint| hint.text.clone());
+        Some(WordLimit::new(words.map(str::to_owned).chain(frame.iter().cloned())).with_whole(seen))
+    }
+
+    fn params_bias(&self, trajectory: &Trajectory, rejected: usize) -> Vec<WordBias> {
+        let strength = (BIAS_STEP * rejected as f32).min(MOST_BIAS);
+        let ends = trajectory.open_step().and_then(|step| trajectory.tool(&step.tool)).is_some_and(|tool| tool.terminal.is_some());
+        let next = self.hints.get(self.seen(trajectory)).map(|hint| &hint.after);
+        let wanted = if ends { Some(&self.answer) } else { next };
+        if rejected == 0 { Vec::new() } else { WordBias::all(wanted.cloned(), self.bias * strength) }
     }
 
     /// It says what was seen and not yet said, names the page that has the next one, and answers once
@@ -166,11 +224,19 @@ impl Guide for KnownPath {
                 None => self.decided,
             },
         };
+        let asks = self.words.is_empty() || self.words.iter().any(|word| says(&thought.thought, word) || said_word(trajectory, word));
         // what decides is called by its name, or the filter drops the try
         let named = self.deciding.is_empty()
             || self.hints[..seen].iter().all(said_before)
             || self.deciding.iter().any(|word| says(&thought.thought, word));
-        leads_on && named && self.hints[..seen].iter().all(said) && self.is_worded(trajectory, &thought.thought)
+        let whole = self.hints[..seen].iter().all(|hint| said_before(hint) || self.is_whole(trajectory, &thought.thought, &hint.text));
+        !repeats(&thought.thought)
+            && leads_on
+            && asks
+            && named
+            && whole
+            && self.hints[..seen].iter().all(said)
+            && self.is_worded(trajectory, &thought.thought)
     }
 
     /// They are the answer, or words of the thought that lead to the next page or to what it says.
@@ -189,6 +255,32 @@ fn names(text: &str, name: &str) -> bool {
     within(&lower_words(name).join(" "), &lower_words(text).join(" ")) || (is_caseless(name) && text.contains(name))
 }
 
+/// The words of a text as they are spelt, with points and commas in numbers.
+fn spelt_words(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | ','));
+    parts.flat_map(|part| {
+        let part = part.trim_matches(['.', ',']);
+        let is_number = part.starts_with(char::is_numeric) && part.ends_with(char::is_numeric);
+        let pieces: Vec<&str> = if is_number { vec![part] } else { part.split(['.', ',']).collect() };
+        pieces.into_iter().filter(|piece| !piece.is_empty())
+    })
+}
+
+/// Whether an earlier thought has a word.
+fn said_word(trajectory: &Trajectory, word: &str) -> bool {
+    trajectory.steps().any(|step| says(&step.thought, word))
+}
+
+/// Whether a text says the same word again and again.
+fn repeats(text: &str) -> bool {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    lower_words(text).into_iter().any(|word| {
+        let count = counts.entry(word).or_default();
+        *count += 1;
+        *count > MOST_TIMES
+    })
+}
+
 /// Whether a text has letters of a script without case, which has no spaces between words.
 fn is_caseless(text: &str) -> bool {
     text.chars().any(|c| c.is_alphabetic() && !c.is_lowercase() && !c.is_uppercase())
@@ -199,7 +291,7 @@ mod tests {
     use autoact_trajectory::{Step, ToolSpec, Turn};
 
     use super::*;
-    use crate::records::StatedRecord;
+    use crate::relation_words::telling;
 
     fn entry(question: &str, answer: &str, pages: &[&str]) -> QuestionRecord {
         QuestionRecord {
@@ -221,7 +313,7 @@ mod tests {
     fn path(entry: &QuestionRecord) -> KnownPath {
         let usual = "need the of is done not shown that answer compute".split(' ').map(str::to_owned).collect();
         let wording = Wording { usual, ..Wording::default() };
-        KnownPath::of(entry, Metric::ExactMatch, vec!["head".into()], 6.0, &Arc::new(wording)).unwrap()
+        KnownPath::of(entry, Metric::ExactMatch, telling(&entry.question), 6.0, &Arc::new(wording)).unwrap()
     }
 
     /// A history of thoughts, each with what was read then.
@@ -299,8 +391,9 @@ mod tests {
     fn what_decides_may_be_computed_with() {
         let entry = entry("Was the Graz Office built before the Lyon Office?", "yes", &["Graz Office", "Lyon Office"]);
         let path = path(&told(entry, &["1990", "2010"]));
-        let steps = [("Need the Graz Office.", "Built in 1990."), ("Graz Office is 1990. Need the Lyon Office.", "It is of 2010.")];
-        assert!(path.accepts_thought(&history(&steps), &thought("Lyon Office is 2010. Compute 1990.", "Calculate")));
+        let steps =
+            [("Need the built of the Graz Office.", "Built in 1990."), ("Its built is 1990. Need the Lyon Office.", "It is of 2010.")];
+        assert!(path.accepts_thought(&history(&steps), &thought("Built is 2010. Compute 1990.", "Calculate")));
         assert!(!path.accepts_thought(&history(&steps), &thought("Compute 1990.", "Calculate")), "not all is said");
         assert!(path.accepts_params(&open(&steps, "Compute 1990 < 2010."), "1990 < 2010", Some("true")));
         // a value counts as read once its page is named
@@ -316,6 +409,57 @@ mod tests {
         let read = history(&[("Need the Graz Office.", "Built in 1990.")]);
         let accepts = |text: &str| path.accepts_thought(&read, &thought(text, "Retrieve"));
         assert!(accepts("Graz Office is built 1990. Need the Lyon Office.") && !accepts("Graz Office is 1990. Need the Lyon Office."));
+    }
+
+    #[test]
+    fn a_thought_has_no_foreign_words() {
+        let asked = entry("How deep is Heron Pond?", "2.3 metres", &["Heron Pond"]);
+        let frame = HashSet::from(["need".to_owned()]);
+        let wording = Arc::new(Wording { frame, ..Wording::default() });
+        let path = KnownPath::of(&asked, Metric::ExactMatch, vec!["deep".into()], 6.0, &wording).unwrap();
+        let words = ["How", "deep", "is", "Heron", "Pond", "need"].map(str::to_owned);
+        let read = history(&[("Need: deep of Heron Pond.", "Heron Pond, of 1,250 m², is 2.3 metres deep.")]);
+        let shown = ["of", "1,250", "m²", "2.3", "metres"].map(str::to_owned);
+        assert_eq!(path.limit(&history(&[])), Some(WordLimit::new(words.clone())));
+        let whole = WordLimit::new(words.into_iter().chain(shown)).with_whole(["2.3 metres".to_owned()]);
+        assert_eq!(path.limit(&read), Some(whole));
+    }
+
+    #[test]
+    fn a_value_stands_alone() {
+        let path = path(&entry("How tall is the head?", "40 metres", &["Head"]));
+        let read = history(&[("Need the head.", "Head: The head of the mast is 40 metres tall.")]);
+        let accepts = |text: &str| path.accepts_thought(&read, &thought(text, "Finish"));
+        assert!(accepts("Head is 40 metres. Done.") && accepts("The head: 40 metres."));
+        assert!(!accepts("Head is 40 metres tall. Done."), "what follows it there");
+        assert!(!accepts("Head: mast 40 metres. Done."), "what comes before");
+        assert!(!accepts("Head head head head head head: 40 metres. Done."), "in circles");
+    }
+
+    #[test]
+    fn a_thought_names_what_is_asked_for() {
+        let path = path(&entry("Who is the head of the Sales Department?", "Nadia Haddad", &["Sales Department"]));
+        let accepts = |text: &str| path.accepts_thought(&history(&[]), &thought(text, "Retrieve"));
+        assert!(accepts("Need the head of the Sales Department.") && !accepts("Need the Sales Department."));
+    }
+
+    #[test]
+    fn rejected_parameters_bring_a_bias_on_the_right_ones() {
+        let chain = path(&entry("Who is the head of the department of Pavel Ek?", "Nadia Haddad", &["Pavel Ek", "Sales Department"]));
+        let word = |at: &Trajectory, rejected| chain.params_bias(at, rejected).into_iter().map(|bias| (bias.word, bias.bias)).next();
+        let first = open(&[], "Need the department of Pavel.");
+        assert_eq!(
+            [word(&first, 0), word(&first, 1), word(&first, 9)],
+            [None, Some(("Pavel Ek".into(), 3.0)), Some(("Pavel Ek".into(), 12.0))]
+        );
+        let read = [("Need the department of Pavel Ek.", "Pavel Ek works in the Sales Department.")];
+        assert_eq!(word(&open(&read, "Need the head of Sales."), 2), Some(("Sales Department".into(), 6.0)));
+        let mut ends = open(&read, "It is Nadia.");
+        if let Some(Turn::Step(step)) = ends.turns.last_mut() {
+            step.tool = "Finish".into();
+        }
+        ends.tools.iter_mut().filter(|tool| tool.name == "Finish").for_each(|tool| tool.terminal = Some(Terminal::Answer));
+        assert_eq!(word(&ends, 1), Some(("Nadia Haddad".into(), 3.0)));
     }
 
     #[test]

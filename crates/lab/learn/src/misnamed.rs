@@ -31,7 +31,7 @@ impl Misnamed {
         let mut counts: HashMap<String, (usize, HashMap<String, usize>)> = HashMap::new();
         for record in there.iter().filter(|record| record.sample == 0) {
             let asked: HashSet<String> = vocabulary.asked(&record.question).iter().map(|word| word.to_lowercase()).collect();
-            let read = read(record);
+            let read = read_words(record);
             let said: HashSet<String> = record.thoughts().flat_map(lower_words).filter(|word| !read.contains(word)).collect();
             for word in said {
                 let like: Vec<String> = asked.iter().filter(|other| begin_alike(&word, other)).cloned().collect();
@@ -59,13 +59,13 @@ impl Misnamed {
 
     /// Whether one of a try's thoughts has one.
     pub(crate) fn is_in_try(&self, record: &TrajectoryRecord) -> bool {
-        let read = read(record);
+        let read = read_words(record);
         record.thoughts().any(|thought| self.is_in(thought, &record.question, &read))
     }
 }
 
 /// The words of a try's question and observations.
-fn read(record: &TrajectoryRecord) -> HashSet<String> {
+pub(crate) fn read_words(record: &TrajectoryRecord) -> HashSet<String> {
     let read = record.turns.iter().filter_map(|turn| match turn {
         TurnRecord::Step { observation, .. } => observation.as_deref(),
         TurnRecord::Reflection { .. } => None,

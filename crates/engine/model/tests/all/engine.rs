@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::common::{engine, engine_with, finish, fixture};
 use autoact_model::{
     Backend, Engine, EngineOptions, FinishReason, GenerateError, GenerateEvent, GenerateRequest, Generated, Owner, Sampling, WordBias,
+    WordLimit,
 };
 
 /// Time limit of waits, far above what is needed.
@@ -62,6 +63,29 @@ fn a_bias_leads_to_its_words_and_through_them() {
     assert!(["river", "mountain"].iter().all(|word| led.contains(word)), "{led}");
     let grammar = autoact_model::Grammar::Choice(vec!["sea".to_owned(), "river".to_owned()]);
     assert!(["sea", "river"].contains(&run(&engine, GenerateRequest { grammar: Some(grammar), ..with(1e6) }).text.as_str()));
+}
+
+#[test]
+fn a_limit_leaves_no_other_words() {
+    let engine = engine("llama2");
+    let limit = |words: &[&str]| Some(WordLimit::new(words.iter().map(|word| (*word).to_owned())));
+    let with = |word_limit, seed| GenerateRequest { word_limit, max_tokens: 40, ..hot("Need:", seed) };
+    let words = ["river", "mountain", "the", "of"];
+    for seed in 0..4 {
+        let text = run(&engine, with(limit(&words), seed)).text;
+        let line = text.split('\n').next().unwrap();
+        let said: Vec<String> = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+        // the length may cut the last one
+        let (last, whole) = said.split_last().unwrap();
+        assert!(whole.iter().all(|word| words.contains(&word.as_str())), "{line}");
+        assert!(words.iter().any(|word| word.starts_with(last.as_str())), "{line}");
+    }
+    // with a grammar that no word fits, the grammar holds
+    let grammar = Some(autoact_model::Grammar::Choice(vec!["sea".to_owned(), "lake".to_owned()]));
+    let text = run(&engine, GenerateRequest { grammar, ..with(limit(&words), 5) }).text;
+    assert!(["sea", "lake"].contains(&text.as_str()), "{text}");
+    let grammar = Some(autoact_model::Grammar::Choice(vec!["sea".to_owned(), "river".to_owned()]));
+    assert_eq!(run(&engine, GenerateRequest { grammar, ..with(limit(&words), 5) }).text, "river");
 }
 
 #[test]
