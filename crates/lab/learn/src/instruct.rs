@@ -84,8 +84,9 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
     let followed = settings.forms.is_some_and(|share| share > 0.0);
     let forms = if followed { Forms::of(&work.task.examples, &work.pages) } else { Forms::default() };
     let begun = (Instant::now(), next);
-    work.view.begin(Stage::Instruct, "questions", database.len() as u64, settings.questions as u64);
-    while database.len() < settings.questions && next < settings.attempts {
+    let wanted = settings.questions.unwrap_or_default();
+    work.view.begin(Stage::Instruct, "questions", database.len() as u64, wanted as u64);
+    while database.len() < wanted && next < settings.attempts {
         work.go_on(Stage::Instruct)?;
         let round = settings.round as u64;
         let latest = database.iter().filter(|entry| entry.attempt.is_some_and(|attempt| attempt + LATEST >= next)).count();
@@ -111,7 +112,7 @@ pub(crate) fn instruct(work: &Workplace, run: &mut Run) -> Result<(), LearnError
                 waiting.insert(reply.attempt, reply);
                 while let Some(reply) = waiting.remove(&next) {
                     next += 1;
-                    if database.len() >= settings.questions {
+                    if database.len() >= wanted {
                         continue;
                     }
                     match accept(work, &database, &known, &reply) {

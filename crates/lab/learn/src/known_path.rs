@@ -63,7 +63,7 @@ fn shared(entry: &QuestionRecord) -> Vec<String> {
 }
 
 /// What thoughts of a round may say.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Wording {
     /// Words of other thoughts, and of the corpus.
     pub(crate) usual: HashSet<String>,
@@ -124,6 +124,25 @@ impl KnownPath {
             }
         }
         seen
+    }
+
+    /// Whether a word of any thought stands where a thought names what it looks for: `look of Heron Pond`,
+    /// `Heron Pond's so`.
+    fn asks_for_nothing(&self, thought: &str) -> bool {
+        let words = lower_words(thought);
+        let is_frame = |at: usize| words.get(at).is_some_and(|word| self.frame().contains(word) && !says(&self.question, word));
+        self.hints.iter().map(|hint| lower_words(&hint.after)).filter(|name| !name.is_empty()).any(|name| {
+            let mut places = words.windows(name.len()).enumerate().filter(|(_, some)| **some == name[..]);
+            places.any(|(at, _)| {
+                let before = at > 1 && words[at - 1] == "of" && is_frame(at - 2);
+                before || (words.get(at + name.len()).is_some_and(|word| word == "s") && is_frame(at + name.len() + 1))
+            })
+        })
+    }
+
+    /// The words of any thought about such a question.
+    fn frame(&self) -> &HashSet<String> {
+        if compares(&self.question) { &self.wording.frame_of_comparisons } else { &self.wording.frame }
     }
 
     /// Whether a thought says a value and no more of its sentence: neither what follows it there, as in
@@ -197,9 +216,8 @@ impl Guide for KnownPath {
         let named = self.words.iter().chain(&self.deciding).chain(self.hints.iter().map(|hint| &hint.after));
         let texts = read.chain([&self.question]).chain(named);
         let words = texts.flat_map(|text| spelt_words(text));
-        let frame = if compares(&self.question) { &self.wording.frame_of_comparisons } else { &self.wording.frame };
         let seen = self.hints.iter().take(self.seen(trajectory)).map(|hint| hint.text.clone());
-        Some(WordLimit::new(words.map(str::to_owned).chain(frame.iter().cloned())).with_whole(seen))
+        Some(WordLimit::new(words.map(str::to_owned).chain(self.frame().iter().cloned())).with_whole(seen))
     }
 
     fn params_bias(&self, trajectory: &Trajectory, rejected: usize) -> Vec<WordBias> {
@@ -231,6 +249,7 @@ impl Guide for KnownPath {
             || self.deciding.iter().any(|word| says(&thought.thought, word));
         let whole = self.hints[..seen].iter().all(|hint| said_before(hint) || self.is_whole(trajectory, &thought.thought, &hint.text));
         !repeats(&thought.thought)
+            && !self.asks_for_nothing(&thought.thought)
             && leads_on
             && asks
             && named
@@ -441,6 +460,11 @@ mod tests {
         let path = path(&entry("Who is the head of the Sales Department?", "Nadia Haddad", &["Sales Department"]));
         let accepts = |text: &str| path.accepts_thought(&history(&[]), &thought(text, "Retrieve"));
         assert!(accepts("Need the head of the Sales Department.") && !accepts("Need the Sales Department."));
+        let wording = Arc::new(Wording { frame: HashSet::from(["need".to_owned(), "look".to_owned()]), ..(*path.wording).clone() });
+        let path = KnownPath { wording, ..path };
+        let accepts = |text: &str| path.accepts_thought(&history(&[]), &thought(text, "Retrieve"));
+        assert!(accepts("Need the head of Sales Department.") && !accepts("Need the head, need of Sales Department."));
+        assert!(!accepts("Need the head, Sales Department's need."));
     }
 
     #[test]

@@ -19,7 +19,7 @@ const TIMES: usize = 3;
 const SHORTEST: usize = 3;
 
 /// Words of thoughts that stand in the place of words of questions.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Misnamed {
     /// By word of a thought: the words of questions.
     in_place_of: HashMap<String, HashSet<String>>,

@@ -13,7 +13,12 @@ const MOST_HINTS: usize = 4;
 /// Defaults for a model without a chat template.
 const FORMS: f64 = 1.0;
 const BIAS: f32 = 6.0;
-const HINTS: usize = 2;
+const HINTS: usize = 3;
+/// `synthesize.samples` where questions have known paths, and elsewhere: the paths find more.
+const SAMPLES: [usize; 2] = [2, 4];
+/// `instruct.questions` for a model without a chat template, and for others. Questions in the form of the
+/// examples cost next to nothing.
+const QUESTIONS: [usize; 2] = [1000, 600];
 /// Default of `train.threshold`.
 const THRESHOLD: f64 = 5e-4;
 /// Below it, a trajectory may have reached its answer by another relation than the one asked for.
@@ -69,8 +74,9 @@ pub struct Settings {
 section! {
     /// `[instruct]`: self-instruct.
     pub struct Instruct {
-        /// Number of questions in the database, examples included, at which self-instruct ends.
-        pub questions: usize = 600,
+        /// Number of questions in the database, examples included, at which self-instruct ends. Default:
+        /// 1000 for a model without a chat template, 600 for others.
+        pub questions: Option<usize> = None,
         /// Maximum number of generations.
         pub attempts: u64 = 6000,
         /// Number of examples in a prompt, drawn for each generation.
@@ -129,8 +135,9 @@ section! {
 section! {
     /// `[synthesize]`: generation of trajectories.
     pub struct Synthesize {
-        /// Number of trajectories for each question; the first one is greedy.
-        pub samples: usize = 4,
+        /// Number of trajectories for each question; the first one is greedy. Default: 2 where `hints` is not
+        /// 0, else 4.
+        pub samples: Option<usize> = None,
         /// Sampling temperature.
         pub temperature: f32 = 0.7,
         /// Logit bias on the question's words in the thoughts of sampled trajectories, halved from
@@ -142,7 +149,7 @@ section! {
         /// other try of the round answers right, until one is right. In these a step that does not lead on is
         /// proposed anew, up to 8 times, with a bias on the answer, on the names of the pages that lead to
         /// it and on the question's words that grows with each rejection, up to twice `question_bias`.
-        /// What is trained on has no hint. Default: 2 where neither `question_bias` nor `instruct.forms`
+        /// What is trained on has no hint. Default: 3 where neither `question_bias` nor `instruct.forms`
         /// is 0, else 0.
         // not serialised if there are none, so that runs made before it existed can continue
         #[serde(skip_serializing_if = "none_or_0")]
@@ -332,10 +339,10 @@ impl Settings {
     /// Small settings that run every stage in a few minutes, for CI. The results are poor.
     #[must_use]
     pub fn quick(mut self) -> Settings {
-        self.instruct.questions = self.instruct.questions.min(48);
+        self.instruct.questions = Some(self.instruct.questions.unwrap_or(48).min(48));
         self.instruct.attempts = self.instruct.attempts.min(400);
         self.select.votes = self.select.votes.min(8);
-        self.synthesize.samples = self.synthesize.samples.min(2);
+        self.synthesize.samples = Some(self.synthesize.samples.unwrap_or(2).min(2));
         self.synthesize.hints = self.synthesize.hints.map(|hints| hints.min(1));
         // with so few trajectories nothing may be dropped for low coverage
         self.filter.coverage = Some(0.0);
@@ -352,7 +359,9 @@ impl Settings {
         let small = |value: f64| if template { 0.0 } else { value };
         let forms = *self.instruct.forms.get_or_insert(small(FORMS));
         let bias = *self.synthesize.question_bias.get_or_insert(if template { 0.0 } else { BIAS });
-        self.synthesize.hints.get_or_insert(if bias > 0.0 && forms > 0.0 { HINTS } else { 0 });
+        let hints = *self.synthesize.hints.get_or_insert(if bias > 0.0 && forms > 0.0 { HINTS } else { 0 });
+        self.synthesize.samples.get_or_insert(SAMPLES[usize::from(hints == 0)]);
+        self.instruct.questions.get_or_insert(QUESTIONS[usize::from(template)]);
         self.filter.coverage.get_or_insert(if bias > 0.0 { COVERAGE } else { 0.0 });
         self.select.sentences.get_or_insert(if template { 0 } else { SENTENCES });
         // a chat template has to end with the cue's tokens, which not all do
@@ -386,14 +395,14 @@ impl Settings {
             }
         };
         let counts = [
-            ("instruct.questions", self.instruct.questions),
+            ("instruct.questions", self.instruct.questions.unwrap_or(1)),
             ("instruct.attempts", usize::try_from(self.instruct.attempts).unwrap_or(usize::MAX)),
             ("instruct.shots", self.instruct.shots),
             ("instruct.round", self.instruct.round),
             ("instruct.prompt_tokens", self.instruct.prompt_tokens),
             ("select.votes", self.select.votes),
             ("select.questions", self.select.questions),
-            ("synthesize.samples", self.synthesize.samples),
+            ("synthesize.samples", self.synthesize.samples.unwrap_or(1)),
             ("synthesize.max_steps", self.synthesize.max_steps as usize),
             ("synthesize.seconds", usize::try_from(self.synthesize.seconds).unwrap_or(usize::MAX)),
             ("reflect.draws", self.reflect.draws),

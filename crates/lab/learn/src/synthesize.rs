@@ -72,7 +72,7 @@ pub(crate) fn synthesize(work: &Workplace, run: &Run, round: &Round) -> Result<(
     let (store, there) = Store::<TrajectoryRecord>::open(&round.path("trajectories.jsonl"))?;
     let (tools, speakers) = (selected(work, run)?, round.speakers(run));
     let mut tries = Tries { work, round, database: &database, tools, speakers, store, there };
-    let samples = settings.samples;
+    let samples = settings.samples.unwrap_or(1);
     let guided = settings.hints.unwrap_or_default();
     let has_path = |id: &usize| guided > 0 && database[*id].formed && !hints(&database[*id]).is_empty();
     let later = round.number > 1 && settings.until_right;

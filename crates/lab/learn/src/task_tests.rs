@@ -30,7 +30,14 @@ fn defaults_fit_the_model() {
     assert!(!digested(own.clone().fitting(true)).contains("forms"), "runs of before go on");
     assert_eq!(set(own.clone().fitting(false)), (Some(1.0), Some(0.0), Some(0.0)));
     let hints = |settings: Settings| settings.fitting(false).synthesize.hints;
-    assert_eq!([hints(Settings::default()), hints(own.clone())], [Some(2), Some(0)], "hints are a bias");
+    assert_eq!([hints(Settings::default()), hints(own.clone())], [Some(3), Some(0)], "hints are a bias");
+    let counts = |settings: Settings, template| {
+        let settings = settings.fitting(template);
+        (settings.instruct.questions, settings.synthesize.samples)
+    };
+    assert_eq!(counts(Settings::default(), false), (Some(1000), Some(2)));
+    assert_eq!(counts(Settings::default(), true), (Some(600), Some(4)));
+    assert_eq!(counts(own.clone(), false), (Some(1000), Some(4)), "without hints more tries");
     let sentences = |template| Settings::default().fitting(template).select.sentences;
     assert_eq!([sentences(false), sentences(true)], [Some(3), Some(0)], "a small model reads few sentences better");
     own.synthesize = Synthesize::default();
@@ -52,7 +59,7 @@ fn the_papers_protocol_is_its_table_4_and_one_round() {
     assert_eq!(train.lora.target_modules, [autoact_train::Linear::Q, autoact_train::Linear::V]);
     assert_eq!((iterate.rounds, differentiate.trajectories, select.sentences), (1, 200, Some(0)));
     assert_eq!((synthesize.question_bias, filter.sure, filter.coverage), (Some(0.0), 0.0, Some(0.0)));
-    assert_eq!(instruct.questions, 90, "self-instruct stays the task's");
+    assert_eq!(instruct.questions, Some(90), "self-instruct stays the task's");
 }
 
 #[test]
