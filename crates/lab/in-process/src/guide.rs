@@ -12,7 +12,7 @@ use autoact_trajectory::{Role, Sampling, Thought, Trajectory};
 /// What a proposal's seed differs by from that of the one before.
 const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What chooses among proposals. What an agent is asked has nothing of it, but for the bias.
+/// What chooses among proposals. What an agent is asked has nothing of it, but for bias and limit.
 pub trait Guide: fmt::Debug + Send + Sync {
     /// Maximum number of proposals of a call. If none is accepted, the task fails.
     fn proposals(&self) -> u32;
@@ -47,7 +47,7 @@ pub(crate) struct Proposals<'a, T> {
     pub(crate) rejected: Vec<T>,
 }
 
-impl<'a, T: fmt::Debug> Proposals<'a, T> {
+impl<'a, T> Proposals<'a, T> {
     /// Of a call to `role`. Without a guide there is one, which is accepted.
     pub(crate) fn of(guide: Option<&'a dyn Guide>, role: Role, call: Call<'a>) -> Proposals<'a, T> {
         let now = Instant::now();
@@ -71,12 +71,6 @@ impl<'a, T: fmt::Debug> Proposals<'a, T> {
         }
         self.rejected.push(reply.value);
         let all = self.rejected.len() >= guide.proposals() as usize;
-        all.then(|| {
-            Err(Failure::new(
-                FailureClass::Refused,
-                format!("{}-agent", self.role.as_str()),
-                format!("no proposal was accepted XTRY {:?}", self.rejected),
-            ))
-        })
+        all.then(|| Err(Failure::new(FailureClass::Refused, format!("{}-agent", self.role.as_str()), "no proposal was accepted")))
     }
 }
