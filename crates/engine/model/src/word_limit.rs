@@ -22,8 +22,8 @@ impl WordLimit {
         WordLimit { words: Arc::new(words.collect()), ..WordLimit::default() }
     }
 
-    /// The same, with values that no further word follows: a sentence ends with them, or goes on after a
-    /// comma.
+    /// The same, with values that no further word follows where they are said first: a sentence ends with
+    /// them, or goes on after a comma.
     #[must_use]
     pub fn with_whole(self, values: impl IntoIterator<Item = String>) -> WordLimit {
         WordLimit { whole: values.into_iter().filter(|value| !value.is_empty()).collect(), ..self }
@@ -68,7 +68,11 @@ impl TokenLimit {
         for c in text.chars() {
             self.go_on(&mut word, c);
         }
-        Some(LimitHere { limit: self, word, is_whole: self.whole.iter().any(|value| text.ends_with(value.as_str())) })
+        Some(LimitHere {
+            limit: self,
+            word,
+            is_whole: self.whole.iter().any(|value| text.find(value.as_str()).is_some_and(|at| at + value.len() == text.len())),
+        })
     }
 
     /// The word after one more character; empty: none. Returns whether it was complete where it ends.
@@ -145,6 +149,7 @@ mod tests {
             ("is 1.25", "."),
             ("1.25. ", "Need"),
             ("in the 20", ","),
+            ("the 20. Need the 20", " need"),
             ("", "東京の"),
             ("", "。 the"),
             ("need", ""),

@@ -216,8 +216,10 @@ impl Guide for KnownPath {
         let named = self.words.iter().chain(&self.deciding).chain(self.hints.iter().map(|hint| &hint.after));
         let texts = read.chain([&self.question]).chain(named);
         let words = texts.flat_map(|text| spelt_words(text));
-        let seen = self.hints.iter().take(self.seen(trajectory)).map(|hint| hint.text.clone());
-        Some(WordLimit::new(words.map(str::to_owned).chain(self.frame().iter().cloned())).with_whole(seen))
+        // what was said before may be computed with: `1994 < 1998`
+        let said = |hint: &&Hint| trajectory.steps().any(|step| names(&step.thought, &hint.text));
+        let open = self.hints.iter().take(self.seen(trajectory)).filter(|hint| !said(hint)).map(|hint| hint.text.clone());
+        Some(WordLimit::new(words.map(str::to_owned).chain(self.frame().iter().cloned())).with_whole(open))
     }
 
     fn params_bias(&self, trajectory: &Trajectory, rejected: usize) -> Vec<WordBias> {
