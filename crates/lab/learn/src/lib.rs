@@ -21,6 +21,7 @@ mod evaluate;
 mod filter;
 mod form;
 mod form_answers;
+mod frame;
 mod instruct;
 mod iterate;
 mod keep;

@@ -13,12 +13,13 @@ use autoact_score::with_options;
 use autoact_trajectory::{Limits, Sampling, ToolSpec};
 
 use crate::error::LearnError;
+use crate::frame::frame;
 use crate::keep::{guessable, says_what_decides};
 use crate::known_path::{KnownPath, Wording, hints};
-use crate::misnamed::{Misnamed, read_words};
+use crate::misnamed::Misnamed;
 use crate::pages::Pages;
 use crate::records::{QuestionRecord, Selection, TrajectoryRecord, TurnRecord};
-use crate::relation_words::{compares, lower_words};
+use crate::relation_words::lower_words;
 use crate::reward::Said;
 use crate::round::Round;
 use crate::run::Run;
@@ -29,11 +30,6 @@ use crate::workplace::Workplace;
 
 /// A word in the thoughts of the first tries at so many questions is usual in thoughts.
 const USUAL_TIMES: usize = 2;
-
-/// What greedy tries say at this share of the questions belongs to any thought.
-const FRAME_SHARE: f64 = 0.03;
-/// Longer titles are not looked for in thoughts.
-const TITLE_WORDS: usize = 5;
 
 /// One try at one question.
 struct Try {
@@ -120,43 +116,6 @@ fn usual(pages: &Pages, there: &[TrajectoryRecord]) -> HashSet<String> {
     let texts = pages.all().iter().flat_map(|page| [&page.title, &page.text]);
     let usual = counts.into_iter().filter(|(_, count)| *count >= USUAL_TIMES).map(|(word, _)| word);
     texts.flat_map(|text| lower_words(text)).chain(usual).collect()
-}
-
-/// The words that greedy tries say whatever they are asked: at [`FRAME_SHARE`] of the questions, none of
-/// which has them, nor what was read. Those that mostly name something of a page are none: `arrival`, where
-/// a small model says `year of arrival of Loire` for anything that has a date.
-fn frame(pages: &Pages, there: &[TrajectoryRecord], comparisons: bool) -> HashSet<String> {
-    let titles: HashSet<String> = pages.all().iter().map(|page| lower_words(&page.title).join(" ")).collect();
-    // how many questions' thoughts have it, how often they do, and how often as the name of a relation
-    let mut counts: HashMap<String, (usize, usize, usize)> = HashMap::new();
-    let greedy: Vec<&TrajectoryRecord> =
-        there.iter().filter(|record| record.sample == 0 && compares(&record.question) == comparisons).collect();
-    for record in &greedy {
-        let read = read_words(record);
-        let mut said: HashSet<String> = HashSet::new();
-        for thought in record.thoughts() {
-            let words = lower_words(thought);
-            for (at, word) in words.iter().enumerate().filter(|(_, word)| !read.contains(*word) && !word.contains(char::is_numeric)) {
-                let (_, times, named) = counts.entry(word.clone()).or_default();
-                *times += 1;
-                *named += usize::from(names_relation(&words, at, &titles));
-                said.insert(word.clone());
-            }
-        }
-        said.into_iter().for_each(|word| counts.entry(word).or_default().0 += 1);
-    }
-    let least = (FRAME_SHARE * greedy.len() as f64).max(USUAL_TIMES as f64);
-    let is_frame = |(_, (questions, times, named)): &(String, (usize, usize, usize))| *questions as f64 >= least && 4 * named < *times;
-    counts.into_iter().filter(is_frame).map(|(word, _)| word).collect()
-}
-
-/// Whether a word of a thought names something of a page: `depth`, in `depth of Heron Pond` and in `Heron
-/// Pond's depth`.
-fn names_relation(words: &[String], at: usize, titles: &HashSet<String>) -> bool {
-    let is_title = |range: Range<usize>| words.get(range).is_some_and(|words| titles.contains(&words.join(" ")));
-    let after = words.get(at + 1).is_some_and(|next| next == "of") && (1..=TITLE_WORDS).any(|count| is_title(at + 2..at + 2 + count));
-    let before = at > 1 && words[at - 1] == "s" && (1..at).any(|count| is_title(at - 1 - count..at - 1));
-    after || before
 }
 
 impl Tries<'_> {

@@ -1,0 +1,93 @@
+//! The words of any thought, whatever it is about: `need`, `answer`, `done`. No list of them is needed:
+//! they are what the model says of itself at many questions.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use crate::misnamed::read_words;
+use crate::pages::Pages;
+use crate::records::TrajectoryRecord;
+use crate::relation_words::{compares, lower_words};
+
+/// What greedy tries say at this share of the questions belongs to any thought.
+const SHARE: f64 = 0.03;
+/// It is said at so many questions at least.
+const FEWEST: f64 = 2.0;
+/// Longer titles are not looked for in thoughts.
+const TITLE_WORDS: usize = 5;
+
+/// The words that greedy tries say whatever they are asked: at [`SHARE`] of the questions, none of
+/// which has them, nor what was read. Those that name something of a page in a quarter of the times are none:
+/// `arrival`, where a small model says `year of arrival of Loire` for anything that has a date.
+pub(crate) fn frame(pages: &Pages, there: &[TrajectoryRecord], comparisons: bool) -> HashSet<String> {
+    let titles: HashSet<String> = pages.all().iter().map(|page| lower_words(&page.title).join(" ")).collect();
+    // how many questions' thoughts have it, how often they do, and how often as the name of a relation
+    let mut counts: HashMap<String, (usize, usize, usize)> = HashMap::new();
+    let greedy: Vec<&TrajectoryRecord> =
+        there.iter().filter(|record| record.sample == 0 && compares(&record.question) == comparisons).collect();
+    for record in &greedy {
+        let read = read_words(record);
+        let mut said: HashSet<String> = HashSet::new();
+        for thought in record.thoughts() {
+            let words = lower_words(thought);
+            for (at, word) in words.iter().enumerate().filter(|(_, word)| !read.contains(*word) && !word.contains(char::is_numeric)) {
+                let (_, times, named) = counts.entry(word.clone()).or_default();
+                *times += 1;
+                *named += usize::from(names_relation(&words, at, &titles));
+                said.insert(word.clone());
+            }
+        }
+        said.into_iter().for_each(|word| counts.entry(word).or_default().0 += 1);
+    }
+    let least = (SHARE * greedy.len() as f64).max(FEWEST);
+    let is_frame = |(_, (questions, times, named)): &(String, (usize, usize, usize))| *questions as f64 >= least && 4 * named < *times;
+    counts.into_iter().filter(is_frame).map(|(word, _)| word).collect()
+}
+
+/// Whether a word of a thought names something of a page: `depth`, in `depth of Heron Pond` and in `Heron
+/// Pond's depth`.
+fn names_relation(words: &[String], at: usize, titles: &HashSet<String>) -> bool {
+    let is_title = |range: Range<usize>| words.get(range).is_some_and(|words| titles.contains(&words.join(" ")));
+    let after = words.get(at + 1).is_some_and(|next| next == "of") && (1..=TITLE_WORDS).any(|count| is_title(at + 2..at + 2 + count));
+    let before = at > 1 && words[at - 1] == "s" && (1..=TITLE_WORDS.min(at - 1)).any(|count| is_title(at - 1 - count..at - 1));
+    after || before
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use autoact_tools::{Corpus, Page};
+
+    use super::*;
+    use crate::records::TurnRecord;
+
+    #[test]
+    fn words_of_any_thought_are_no_names_of_relations() {
+        let page = |title: &str| Page { title: title.into(), text: "It is deep.".into() };
+        let pages = Pages::new(Arc::new(Corpus::from_pages(vec![page("Heron Pond"), page("Loire")]).unwrap()));
+        let of = |sample, question: &str, thought: &str| TrajectoryRecord {
+            sample,
+            question: question.into(),
+            turns: vec![TurnRecord::Step { thought: thought.into(), tool: "T".into(), input: None, observation: None }],
+            ..TrajectoryRecord::default()
+        };
+        let there = [
+            of(0, "How deep is Heron Pond?", "Need the arrival of Heron Pond."),
+            of(0, "How deep is Loire?", "Need the arrival of Loire, 2."),
+            of(0, "Who made Loire?", "Need Loire's guild, 2."),
+            of(0, "Who made Heron Pond?", "Need Heron Pond's guild once."),
+            of(0, "Is Loire deeper than Heron Pond?", "Compare the two."),
+            of(0, "Is Heron Pond deeper than Loire?", "Compare the two."),
+            of(1, "How deep is Loire?", "Sampled."),
+            of(1, "How deep is Heron Pond?", "Sampled."),
+        ];
+        let words = |comparisons| {
+            let mut words: Vec<String> = frame(&pages, &there, comparisons).into_iter().collect();
+            words.sort();
+            words
+        };
+        assert_eq!(words(false), ["need", "of", "s", "the"], "neither arrival nor guild");
+        assert_eq!(words(true), ["compare", "the", "two"]);
+    }
+}
