@@ -13,8 +13,9 @@ use crate::next_attempt::NextAttempt;
 use crate::usage::Usage;
 
 /// The layout of a stored calibration. Format 1 counts all parts as they are, format 2 the mean
-/// log-probabilities on a logarithmic scale, and format 3 knows how an answer fits its question.
-pub const CALIBRATION_FORMAT: u32 = 3;
+/// log-probabilities on a logarithmic scale, format 3 knows how an answer fits its question, and format
+/// 4 how it fits what was read.
+pub const CALIBRATION_FORMAT: u32 = 4;
 
 /// The oldest layout that can be used.
 const OLDEST_FORMAT: u32 = 1;
@@ -23,7 +24,7 @@ const OLDEST_FORMAT: u32 = 1;
 const SURE: f64 = 1e-6;
 
 /// How sure the agents were when an answer was judged, in natural logarithms, and how it fits its
-/// question ([`Fit`]).
+/// question and what was read ([`Fit`]).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
     /// ln p(` right`) − ln p(` wrong`) at the verdict.
@@ -44,6 +45,12 @@ pub struct Evidence {
     pub answer_kind: f64,
     /// The share of the question's words that the passages have which the answer rests on.
     pub question_covered: f64,
+    /// Whether the answer stands in an observation: 1 or 0.
+    pub answer_shown: f64,
+    /// The share of the attempt's tool calls that found what they asked for.
+    pub calls_found: f64,
+    /// The share of the thoughts' words that stand in the question or in what was read.
+    pub thoughts_grounded: f64,
 }
 
 /// Number of parts that are told by the agents' words.
@@ -51,7 +58,7 @@ const SAID: usize = 7;
 
 impl Evidence {
     /// The parts' names, in the order of [`values`](Self::values).
-    pub const PARTS: [&str; 9] = [
+    pub const PARTS: [&str; 12] = [
         "verdict",
         "thoughts",
         "lowest_thought",
@@ -61,17 +68,31 @@ impl Evidence {
         "all_thoughts",
         "answer_kind",
         "question_covered",
+        "answer_shown",
+        "calls_found",
+        "thoughts_grounded",
     ];
 
     /// The parts' values.
-    pub fn values(&self) -> [f64; 9] {
-        let Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, .. } = *self;
-        let Evidence { answer_kind, question_covered, .. } = *self;
-        [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, answer_kind, question_covered]
+    pub fn values(&self) -> [f64; Self::PARTS.len()] {
+        [
+            self.verdict,
+            self.thoughts,
+            self.lowest_thought,
+            self.inputs,
+            self.lowest_input,
+            self.reflection,
+            self.all_thoughts,
+            self.answer_kind,
+            self.question_covered,
+            self.answer_shown,
+            self.calls_found,
+            self.thoughts_grounded,
+        ]
     }
 
     /// The parts' values as a calibration of `format` counts them.
-    pub fn counted(&self, format: u32) -> [f64; 9] {
+    pub fn counted(&self, format: u32) -> [f64; Self::PARTS.len()] {
         let mut values = self.values();
         if format != OLDEST_FORMAT {
             // all that is said, but the verdict, are log-probabilities
@@ -81,9 +102,23 @@ impl Evidence {
     }
 
     /// The evidence with these values, in the order of [`PARTS`](Self::PARTS).
-    pub fn from_values(values: [f64; 9]) -> Evidence {
-        let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, answer_kind, question_covered] = values;
-        Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, answer_kind, question_covered }
+    pub fn from_values(values: [f64; Self::PARTS.len()]) -> Evidence {
+        let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, fit @ ..] = values;
+        let [answer_kind, question_covered, answer_shown, calls_found, thoughts_grounded] = fit;
+        Evidence {
+            verdict,
+            thoughts,
+            lowest_thought,
+            inputs,
+            lowest_input,
+            reflection,
+            all_thoughts,
+            answer_kind,
+            question_covered,
+            answer_shown,
+            calls_found,
+            thoughts_grounded,
+        }
     }
 }
 
@@ -127,8 +162,21 @@ impl Likelihood {
         let all_thoughts = self.thoughts.sum;
         let (inputs, lowest_input) = self.inputs.known()?;
         let (verdict, reflection) = (log_odds?, judgement.mean_log_prob()?);
-        let Fit { kind: answer_kind, covered: question_covered } = fit();
-        Some(Evidence { verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, answer_kind, question_covered })
+        let Fit { kind, covered, shown, found, grounded } = fit();
+        Some(Evidence {
+            verdict,
+            thoughts,
+            lowest_thought,
+            inputs,
+            lowest_input,
+            reflection,
+            all_thoughts,
+            answer_kind: kind,
+            question_covered: covered,
+            answer_shown: shown,
+            calls_found: found,
+            thoughts_grounded: grounded,
+        })
     }
 }
 
@@ -300,7 +348,7 @@ mod tests {
     }
 
     fn fit() -> Fit {
-        Fit { kind: 1.0, covered: 0.25 }
+        Fit { kind: 1.0, covered: 0.25, shown: 1.0, found: 0.5, grounded: 0.75 }
     }
 
     fn usage(log_prob: f64, scored_tokens: u32) -> Usage {
@@ -309,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_confidence_is_logistic() {
-        let at_the_means = Evidence::from_values([1.0, -0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        let at_the_means = Evidence { verdict: 1.0, thoughts: -0.5, ..Evidence::from_values([0.0; Evidence::PARTS.len()]) };
         let expected = |odds: f64| 1.0 / (1.0 + (-odds).exp());
         assert!((calibration().confidence(&at_the_means) - expected(1.0)).abs() < 1e-12);
         let surer = Evidence { thoughts: -0.25, verdict: 3.0, ..at_the_means };
@@ -319,9 +367,9 @@ mod tests {
     #[test]
     fn format_two_counts_orders_of_magnitude() {
         let calibration = Calibration { format: 2, ..calibration() };
-        let evidence = Evidence::from_values([1.0, -1.0, -2.0, 0.0, -0.01, -1e-9, -20.0, -1.0, 0.5]);
+        let evidence = Evidence::from_values([1.0, -1.0, -2.0, 0.0, -0.01, -1e-9, -20.0, -1.0, 0.5, 1.0, 0.5, 0.25]);
         let [verdict, thoughts, lowest_thought, inputs, lowest_input, reflection, all_thoughts, fit @ ..] = evidence.counted(2);
-        assert_eq!((fit, evidence.counted(3)), ([-1.0, 0.5], evidence.counted(2)));
+        assert_eq!((fit, evidence.counted(CALIBRATION_FORMAT)), ([-1.0, 0.5, 1.0, 0.5, 0.25], evidence.counted(2)));
         assert_eq!((verdict, thoughts, inputs, reflection), (1.0, 0.0, -SURE.ln(), -SURE.ln()));
         assert!((lowest_thought + 2.0_f64.ln()).abs() < 1e-12 && (lowest_input - 100.0_f64.ln()).abs() < 1e-12);
         assert!((all_thoughts + 20.0_f64.ln()).abs() < 1e-12);
@@ -338,7 +386,7 @@ mod tests {
         likelihood.add(Role::Plan, &usage(-4.0, 2));
         likelihood.add(Role::Tool, &usage(-1.0, 4));
         let evidence = likelihood.evidence(Some(1.5), &usage(-3.0, 6), fit).unwrap();
-        assert_eq!(evidence.values(), [1.5, -0.8, -2.0, -0.25, -0.25, -0.5, -8.0, 1.0, 0.25]);
+        assert_eq!(evidence.values(), [1.5, -0.8, -2.0, -0.25, -0.25, -0.5, -8.0, 1.0, 0.25, 1.0, 0.5, 0.75]);
         assert_eq!(likelihood.evidence(None, &usage(-3.0, 6), fit), None);
         assert_eq!(likelihood.evidence(Some(1.5), &Usage::default(), fit), None);
         likelihood.add(Role::Tool, &Usage::default());
@@ -374,7 +422,7 @@ mod tests {
             change(&mut changed);
             changed.check().unwrap_err()
         };
-        assert_eq!(checked(|it| it.format = 4), InvalidCalibration::Format(4));
+        assert_eq!(checked(|it| it.format = CALIBRATION_FORMAT + 1), InvalidCalibration::Format(CALIBRATION_FORMAT + 1));
         assert_eq!(checked(|it| it.format = 0), InvalidCalibration::Format(0));
         assert!(matches!(checked(|it| it.threshold = 1.5), InvalidCalibration::Number { field: "threshold", .. }));
         assert!(matches!(checked(|it| it.intercept = f64::NAN), InvalidCalibration::Number { field: "intercept", .. }));
@@ -385,9 +433,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_confidence_is_a_probability(values in prop::array::uniform9(-1e6..1e6_f64)) {
+        fn a_confidence_is_a_probability(values in prop::array::uniform12(-1e6..1e6_f64)) {
             let evidence = Evidence::from_values(values);
-            for format in [1, 2, 3] {
+            for format in OLDEST_FORMAT..=CALIBRATION_FORMAT {
                 let calibration = Calibration { format, ..calibration() };
                 prop_assert!((0.0..=1.0).contains(&calibration.confidence(&evidence)));
             }

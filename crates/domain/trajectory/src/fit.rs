@@ -1,12 +1,15 @@
-//! How well an answer fits its question, by their words alone: whether it is of the kind that the
-//! question asks for, and whether the passages that it rests on say what the question asks about.
-//! A model that is sure of a wrong reading is as sure as of a right one; its words are not.
+//! How well an answer fits its question and what was read, by their words alone: whether it is of the
+//! kind that the question asks for, whether the passages that it rests on say what the question asks
+//! about, whether it was read at all, and whether the attempt found what it looked for. A model that
+//! is sure of a wrong reading is as sure as of a right one; its words are not.
 //!
-//! Neither decides anything. They are parts of the [`Evidence`](crate::Evidence), and count what they
+//! None decides anything. They are parts of the [`Evidence`](crate::Evidence), and count what they
 //! counted on the answers that a calibration was fitted on. What is not understood, such as a
 //! question in another language than English, counts 0 or nothing.
 
-use crate::citation::words::{NAME, once, words};
+use std::collections::HashSet;
+
+use crate::citation::words::{NAME, Words, once, words};
 use crate::citation::{Citation, citations};
 use crate::history::{Step, Turn};
 
@@ -18,6 +21,14 @@ pub struct Fit {
     /// The share of the question's words, names apart, that the passages have which the answer
     /// rests on; a half where the question has no such words.
     pub covered: f64,
+    /// 1: the words of the answer stand in an observation, or it has none of its own, as `yes`; 0: they
+    /// stand in no single one.
+    pub shown: f64,
+    /// The share of the attempt's tool calls that found what they asked for; 1 if there was none.
+    pub found: f64,
+    /// The share of a thought's words that stand in the question or in what was read before it: the mean
+    /// over the attempt's thoughts; 1 if there was none.
+    pub grounded: f64,
 }
 
 /// What a question asks for.
@@ -78,9 +89,22 @@ const TIMES: [&str; 19] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 const TIME_LETTERS: usize = 3;
 
-/// How `answer` fits. The last of `turns` is the step that gave it.
+/// How `answer` fits. `turns` are those that its attempt knows; the last one is the step that gave it.
 pub fn fit(question: &str, turns: &[Turn], answer: &str) -> Fit {
-    Fit { kind: fits(asked(question), question, answer), covered: covered(question, turns, &citations(question, turns, answer)) }
+    Fit {
+        kind: fits(asked(question), question, answer),
+        covered: covered(question, turns, &citations(question, turns, answer)),
+        shown: f64::from(u8::from(is_shown(turns, answer))),
+        found: share(steps(turns).filter_map(found).map(|found| f64::from(u8::from(found)))),
+        grounded: share(grounded(question, turns).into_iter()),
+    }
+}
+
+fn steps(turns: &[Turn]) -> impl Iterator<Item = &Step> {
+    turns.iter().filter_map(|turn| match turn {
+        Turn::Step(step) => Some(step),
+        Turn::Reflection(_) => None,
+    })
 }
 
 fn asked(question: &str) -> Option<Kind> {
@@ -125,13 +149,9 @@ fn fits(asked: Option<Kind>, question: &str, answer: &str) -> f64 {
 }
 
 fn covered(question: &str, turns: &[Turn], rests_on: &[Citation]) -> f64 {
-    let steps = turns.iter().filter_map(|turn| match turn {
-        Turn::Step(step) => Some(step),
-        Turn::Reflection(_) => None,
-    });
     // a name that was typed in small letters is still one
     let titles = |step: &Step| step.sources.iter().flat_map(|source| words(&source.title).into_keys()).collect::<Vec<_>>();
-    let names: Vec<String> = steps.flat_map(titles).collect();
+    let names: Vec<String> = steps(turns).flat_map(titles).collect();
     let asked = words(question).into_iter().filter(|(word, weight)| *weight < NAME && !names.contains(word));
     let asked: Vec<String> = asked.map(|(word, _)| once(&word).to_owned()).collect();
     if asked.is_empty() {
@@ -140,6 +160,46 @@ fn covered(question: &str, turns: &[Turn], rests_on: &[Citation]) -> f64 {
     let said: Vec<String> = rests_on.iter().flat_map(|citation| words(&citation.quote).into_keys()).collect();
     let covered = asked.iter().filter(|word| said.contains(word)).count();
     covered as f64 / asked.len() as f64
+}
+
+/// Whether all words of the answer stand in one observation.
+fn is_shown(turns: &[Turn], answer: &str) -> bool {
+    let answered = distinct(&words(answer));
+    answered.is_empty()
+        || steps(turns).filter_map(|step| step.observation.as_deref()).any(|seen| answered.is_subset(&distinct(&words(seen))))
+}
+
+/// Whether a step's observation shows what it asked for; `None`: there is none. One that shows no
+/// document and repeats what was asked says that it was not found: `No sentence of Loire contains depth.`
+fn found(step: &Step) -> Option<bool> {
+    let (asked, seen) = step.params.as_deref().zip(step.observation.as_deref())?;
+    let asked = distinct(&words(asked));
+    let says_it_again = !asked.is_empty() && asked.is_subset(&distinct(&words(seen)));
+    Some(!(step.sources.is_empty() && says_it_again))
+}
+
+/// For each thought with words, the share of them that was known.
+fn grounded(question: &str, turns: &[Turn]) -> Vec<f64> {
+    let mut known = distinct(&words(question));
+    let mut shares = Vec::new();
+    for step in steps(turns) {
+        let thought = distinct(&words(&step.thought));
+        if !thought.is_empty() {
+            shares.push(thought.intersection(&known).count() as f64 / thought.len() as f64);
+        }
+        step.observation.iter().for_each(|seen| known.extend(distinct(&words(seen))));
+    }
+    shares
+}
+
+fn distinct(words: &Words) -> HashSet<String> {
+    words.keys().map(|word| once(word).to_owned()).collect()
+}
+
+/// The mean; 1 of nothing.
+fn share(of: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = of.fold((0.0, 0_u32), |(sum, count), one| (sum + one, count + 1));
+    if count == 0 { 1.0 } else { sum / f64::from(count) }
 }
 
 #[cfg(test)]
@@ -200,5 +260,48 @@ mod tests {
         assert_eq!(covered("In which year was Ada Lind hired?", "2011"), 0.5);
         assert_eq!([covered("Who is Ada Lind?", "2011"), covered("", "2011")], [0.5, 0.5]);
         assert_eq!(fit("When was Ada Lind hired?", &[], "2011").covered, 0.0);
+    }
+
+    #[test]
+    fn an_answer_was_read_or_not() {
+        let page = read("Ada Lind", "She was hired in 2011. Her office is Tansley Court, of 1,200 square feet.");
+        let shown = |answer: &str| fit("What?", std::slice::from_ref(&page), answer).shown;
+        assert_eq!(["2011", "tansley court", "1200", "yes", ""].map(shown), [1.0; 5]);
+        assert_eq!(["2012", "Tansley Hall"].map(shown), [0.0; 2]);
+        let split = [read("Ada Lind", "Her office is Tansley Court."), read("Jo Hall", "He was hired in 2011.")];
+        assert_eq!(fit("What?", &split, "Tansley Hall").shown, 0.0, "in no single observation");
+    }
+
+    #[test]
+    fn a_search_in_vain_is_told_by_its_words() {
+        let asked = |params: &str, turn: Turn| match turn {
+            Turn::Step(step) => Turn::Step(Step { params: Some(params.into()), ..step }),
+            Turn::Reflection(_) => turn,
+        };
+        let said = |params: &str, observation: &str| {
+            Turn::Step(Step { params: Some(params.into()), observation: Some(observation.into()), ..Step::default() })
+        };
+        let opened = asked("Ada Lind", read("Ada Lind", "Ada Lind was hired in 2011."));
+        let vain = said("depth", "No sentence of Ada Lind contains depth.");
+        let computed = said("2011 < 2012", "true");
+        let open = Turn::Step(Step { params: Some("2011".into()), ..Step::default() });
+        let found = |turns: &[Turn]| fit("When?", turns, "2011").found;
+        assert_eq!(found(&[opened.clone(), computed.clone(), open.clone()]), 1.0);
+        assert_eq!(found(&[vain.clone(), opened.clone(), computed, vain, open.clone()]), 0.5);
+        assert_eq!([found(&[]), found(&[open])], [1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_words_of_thoughts_are_known_or_not() {
+        let thought = |thought: &str, observation: &str| {
+            Turn::Step(Step { thought: thought.into(), observation: Some(observation.into()), ..Step::default() })
+        };
+        let turns = [
+            thought("I need the depth of the Loire.", "The Loire is 1006 km long."),
+            thought("Loire: 1006, long. That is it.", ""),
+            thought("Guilds, barns.", ""),
+        ];
+        let grounded = |turns: &[Turn]| fit("How deep is the Loire?", turns, "").grounded;
+        assert_eq!([grounded(&turns[..1]), grounded(&turns[..2]), grounded(&turns), grounded(&[])], [0.5, 0.75, 0.5, 1.0]);
     }
 }

@@ -26,6 +26,9 @@ fn judged() -> Vec<Judged> {
             all_thoughts: 0.0,
             answer_kind: 0.0,
             question_covered: 0.5,
+            answer_shown: 1.0,
+            calls_found: 1.0,
+            thoughts_grounded: 0.5,
         };
         let odds = 4.0 * (1.0 + thoughts) + 0.25 * evidence.verdict + 0.5;
         let right = draws.unit() < 1.0 / (1.0 + (-odds).exp());

@@ -55,6 +55,12 @@ impl Task {
         anew && before.iter().all(|turn| self.may_be_done_again(turn))
     }
 
+    /// The turns that the present attempt knows, none of them shortened.
+    pub(super) fn known_turns(&self) -> &[Turn] {
+        let begin = if self.begins_anew() { attempt_start(&self.trajectory.turns) } else { 0 };
+        &self.trajectory.turns[begin..]
+    }
+
     fn may_be_done_again(&self, turn: &Turn) -> bool {
         let again = |tool: &ToolSpec| tool.is_terminal() || (tool.effect == Effect::ReadOnly && !tool.asks_user());
         match turn {

@@ -59,7 +59,7 @@ impl Task {
     fn fit(&self) -> Fit {
         let open = self.trajectory.open_step();
         let answer = open.and_then(|step| Some(self.trajectory.tool(&step.tool)?.answer(step.params.as_deref()?)));
-        answer.map_or_else(Fit::default, |answer| fit(&self.trajectory.question, &self.trajectory.turns, &answer))
+        answer.map_or_else(Fit::default, |answer| fit(&self.trajectory.question, self.known_turns(), &answer))
     }
 
     /// The passages that one of the task's answers rests on, from the history up to the last step
